@@ -68,8 +68,8 @@ export class RequestMatcher {
     this.#rules = rules?.map(compileRule);
     this.#excludes = (excludes ?? []).map(compileRule);
     this.#isExact = matchPolicy === "Exact";
-    this.#namespaceSelector = selecting(namespaceSelector);
-    this.#objectSelector = selecting(objectSelector);
+    this.#namespaceSelector = compileSelector(namespaceSelector);
+    this.#objectSelector = compileSelector(objectSelector);
   }
 
   /**
@@ -151,7 +151,7 @@ const hasLabels = (object: ApiObject | undefined, selector: LabelSelector): bool
 /** A selector, or `everything` when there is none, or `unreadable`. */
 type Selecting = LabelSelector | "everything" | "unreadable";
 
-function selecting(selector: LabelSelectorObject | null | undefined): Selecting {
+function compileSelector(selector: LabelSelectorObject | null | undefined): Selecting {
   if (selector === undefined || selector === null) return "everything";
   const compiled = compileLabelSelector(selector);
   if (compiled === undefined) return "unreadable";

@@ -73,7 +73,7 @@ function checkPod(options: NodeRestrictionOptions): Check {
   const create = checkMirrorPod(options);
   const nodeNameOf = (attributes: AdmissionAttributes, name: string): string | undefined => {
     const pod = options.find("pods", attributes.namespace, name);
-    if (pod === undefined) throw missing("pod", name);
+    if (pod === undefined) throw notFoundError("pod", name);
     return pod.spec.nodeName;
   };
   return (node, attributes) => {
@@ -114,7 +114,7 @@ function checkPod(options: NodeRestrictionOptions): Check {
 }
 
 /** Upstream: the caches of kube-apiserver name the resource in the singular. */
-const missing = (resource: "pod" | "node", name: string): StatusError => notFound({ group: "", resource }, name);
+const notFoundError = (resource: "pod" | "node", name: string): StatusError => notFound({ group: "", resource }, name);
 
 function checkMirrorPod({ domain, find }: NodeRestrictionOptions): Check {
   const mirror = podAnnotations(domain).mirror;
@@ -130,7 +130,7 @@ function checkMirrorPod({ domain, find }: NodeRestrictionOptions): Check {
     }
     checkOwner(node, ownerReferences, attributes);
     const found = find("nodes", "", node);
-    if (found === undefined) throw missing("node", node);
+    if (found === undefined) throw notFoundError("node", node);
     const [owner] = ownerReferences;
     if (owner?.uid !== found.metadata.uid) {
       refuse(attributes, `node ${node} UID mismatch: expected ${owner?.uid ?? ""} got ${found.metadata.uid ?? ""}`);
@@ -290,12 +290,12 @@ const checkClaim: Check = (node, attributes) => {
   if (attributes.operation !== "UPDATE") unexpected(attributes);
   const claim = attributes.object as PersistentVolumeClaim; // the resource says so
   const before = attributes.oldObject as PersistentVolumeClaim; // likewise
-  if (jsonEquals(unreported(claim), unreported(before))) return;
+  if (jsonEquals(withoutReported(claim), withoutReported(before))) return;
   const quoted = goQuote(node);
   refuse(attributes, `node ${quoted} is not allowed to update fields other than status.quantity and status.conditions`);
 };
 
-function unreported({ metadata, status, ...rest }: PersistentVolumeClaim): unknown {
+function withoutReported({ metadata, status, ...rest }: PersistentVolumeClaim): unknown {
   const { resourceVersion: _version, managedFields: _managers, ...others } = metadata;
   const left = Object.entries(status).filter(([name]) => !reported.has(name));
   return { ...rest, metadata: others, status: Object.fromEntries(left) };
@@ -312,7 +312,7 @@ function checkToken(options: NodeRestrictionOptions): Check {
     }
     if (uid === "") refuse(attributes, "node requested token with a pod binding without a uid");
     const pod = options.find("pods", attributes.namespace, name);
-    if (pod === undefined) throw missing("pod", name);
+    if (pod === undefined) throw notFoundError("pod", name);
     if (uid !== pod.metadata.uid) {
       refuse(
         attributes,

@@ -21,5 +21,5 @@ export interface ObjectForms {
    * Applies a JSON Patch to an object of `kind`, and reads the result as such an object. Returns a promise if the patch
    * is long. Throws or rejects with `StatusError`.
    */
-  patched(object: ApiObject, kind: GroupVersionKind, patch: Buffer): MaybePromise<ApiObject>;
+  applyPatch(object: ApiObject, kind: GroupVersionKind, patch: Buffer): MaybePromise<ApiObject>;
 }

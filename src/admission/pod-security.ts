@@ -10,7 +10,7 @@ import type { ObjectMeta } from "#meta/object-meta.ts";
 import type { Clock } from "#std/clock.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import { runCooperatively, type Steps } from "#std/cooperative.ts";
-import { checkedPod, type CheckedPod, type Finding, findingText } from "./pod-security/check.ts";
+import { toCheckedPod, type CheckedPod, type Finding, findingText } from "./pod-security/check.ts";
 import { checkNamespace, type NamespaceOptions, type NamespacePods } from "./pod-security/namespaces.ts";
 import {
   isPrivileged,
@@ -193,7 +193,7 @@ class PodSecurity {
       this.#exempt(attributes, resource, "runtimeClass");
       return undefined;
     }
-    const pod = checkedPod(metadata, spec, relaxesUserNamespaces);
+    const pod = toCheckedPod(metadata, spec, relaxesUserNamespaces);
     return runCooperatively(this.#evaluate({ attributes, request: observed(attributes, resource), read, pod }));
   }
 

@@ -37,7 +37,7 @@ export function difference(from: Quantities, less: Quantities): Map<string, Quan
 }
 
 /** Returns the quantities for whose names `keep` holds. */
-export function picked(
+export function pickQuantities(
   quantities: Quantities,
   keep: (name: string, quantity: Quantity) => boolean,
 ): Map<string, Quantity> {
@@ -49,7 +49,7 @@ export function picked(
 /** Leaves out the quantities for which `goes` holds; returns the same object when there are none. */
 export function without(quantities: Quantities, goes: (quantity: Quantity) => boolean): Quantities {
   for (const quantity of quantities.values()) {
-    if (goes(quantity)) return picked(quantities, (_name, one) => !goes(one));
+    if (goes(quantity)) return pickQuantities(quantities, (_name, one) => !goes(one));
   }
   return quantities;
 }
@@ -59,7 +59,7 @@ export const textsOf = (quantities: Quantities): Record<string, string> =>
   Object.fromEntries([...quantities].map(([name, quantity]) => [name, formatQuantity(quantity)]));
 
 /** The quantities as messages show them: `cpu=1,memory=2Gi`. */
-export const printed = (quantities: Quantities): string =>
+export const printQuantities = (quantities: Quantities): string =>
   [...quantities]
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([name, quantity]) => `${name}=${formatQuantity(quantity)}`)

@@ -14,7 +14,7 @@ import { NamespaceIndex } from "./namespace-index.ts";
 import { type Charge, chargesOf, type LimitedResource, QuotaState, UsageRequest } from "./quota/check.ts";
 import type { GroupResource } from "./quota/evaluator.ts";
 import { type Measurement, measure } from "./quota/measure.ts";
-import { printed } from "./quantities.ts";
+import { printQuantities } from "./quantities.ts";
 import { UsageEvaluators, type UsageOptions } from "./quota/usage.ts";
 
 export type { LimitedResource } from "./quota/check.ts";
@@ -109,7 +109,7 @@ export class Quotas {
     const evaluator = this.#evaluators.of(resource);
     if (evaluator === undefined) return "";
     const scope = evaluator.isInScope?.(object, { scopeName: "Terminating", operator: "Exists" }) === true ? "T" : "";
-    return scope + printed(evaluator.usage(() => object));
+    return scope + printQuantities(evaluator.usage(() => object));
   }
 
   /** Sets the listener for namespaces whose quotas were charged for writes that were not stored. */

@@ -102,7 +102,7 @@ function findAccount(
   const { namespace } = attributes;
   const found = options.getAccount(namespace, name);
   if (found !== undefined) return found;
-  if (name !== defaultAccount) throw missing(attributes, name);
+  if (name !== defaultAccount) throw missingAccountError(attributes, name);
   return waitForAccount(options, attributes, name);
 }
 
@@ -118,14 +118,14 @@ async function waitForAccount(
     const found = getAccount(attributes.namespace, name);
     if (found !== undefined) return found;
   }
-  throw missing(attributes, name);
+  throw missingAccountError(attributes, name);
 }
 
 /**
  * The error of a missing account. Upstream: the client of kube-apiserver refuses to send a name that no object can
  * have.
  */
-function missing(attributes: AdmissionAttributes, name: string): Error {
+function missingAccountError(attributes: AdmissionAttributes, name: string): Error {
   const wrong = pathSegment(name);
   const shown = goQuote(name);
   const problem =

@@ -10,7 +10,7 @@ import type { Schema } from "#schema/schema.ts";
 import { checkApplied } from "./check-applied.ts";
 import { elementText } from "./conflicts.ts";
 import { type FieldSet, parseFieldSet, pathsOf } from "./field-set.ts";
-import { frozen } from "./frozen.ts";
+import { deepFreeze } from "./deep-freeze.ts";
 import { gadget, gadgetSpec } from "./gadget-for-tests.ts";
 import type { JsonObject } from "./json-value.ts";
 import { type OwnedObject, updateManagedFields } from "./managed-fields.ts";
@@ -256,12 +256,12 @@ class Subject {
   object: OwnedObject | undefined;
 
   apply(manager: string, applied: Json, force: boolean): boolean {
-    const body = frozen({ apiVersion: "v1", kind: "Gadget", metadata: { name: "x" }, ...applied });
+    const body = deepFreeze({ apiVersion: "v1", kind: "Gadget", metadata: { name: "x" }, ...applied });
     assert.equal(checkApplied(schema, body), undefined);
     const options = { apiVersion: "v1", subresource: "", now: "", lastAppliedAnnotation: "none", schemaFor };
     const result = applyFields({ ...options, live: this.object, applied: body, manager, force });
     if (!result.ok || (JSON.stringify(result.object["spec"]) ?? "").includes("null")) return false;
-    this.object = frozen(result.object);
+    this.object = deepFreeze(result.object);
     return true;
   }
 
@@ -274,7 +274,7 @@ class Subject {
       old: this.object,
       next: managedFields === undefined ? sent : { ...sent, metadata: { ...sent.metadata, managedFields } },
     });
-    this.object = frozen({
+    this.object = deepFreeze({
       ...sent,
       metadata: { ...sent.metadata, ...(list === undefined ? {} : { managedFields: list }) },
     });
@@ -359,7 +359,7 @@ test(`apply does what a naive model does, seed ${seed}`, (context) => {
     const told: string[] = [];
     for (let step = 0; step < 12; step++) {
       const manager = `m${below4(random)}`;
-      const body = frozen(chance(random, 0.95) ? { spec: makeSpec(random) } : {});
+      const body = deepFreeze(chance(random, 0.95) ? { spec: makeSpec(random) } : {});
       if (chance(random, 0.2)) {
         told.push(`${manager} writes ${JSON.stringify(body)}`);
         model.update(manager, body);
@@ -394,11 +394,11 @@ test(`any value applied to any object is merged or refused, and applying it agai
     let live: OwnedObject | undefined;
     for (const manager of ["m1", "m2"]) {
       const spec = chance(random, 0.5) ? makeJson(random, 0) : { ...makeSpec(random), free: makeJson(random, 1) };
-      const body = frozen({ apiVersion: "v1", kind: "Gadget", metadata: { name: "x" }, spec });
+      const body = deepFreeze({ apiVersion: "v1", kind: "Gadget", metadata: { name: "x" }, spec });
       if (checkApplied(all, body) !== undefined) continue;
       const first = applyFields({ ...options, live, applied: body as JsonObject, manager, force: true });
       assert.ok(first.ok);
-      live = frozen(first.object);
+      live = deepFreeze(first.object);
       // The next apply invents an owner for an object that has none.
       if (live.metadata?.managedFields === undefined) break;
       const again = applyFields({ ...options, live, applied: body as JsonObject, manager, force: false });

@@ -23,7 +23,7 @@ import {
   unionAll,
   valueElement,
 } from "./field-set.ts";
-import { frozen } from "./frozen.ts";
+import { deepFreeze } from "./deep-freeze.ts";
 
 const elements = [
   "f:a",
@@ -46,8 +46,8 @@ const keysOf = (set: FieldSet): Set<string> => new Set([...pathsOf(set)].map(key
 function holds(claim: (a: FieldSet, b: FieldSet, inA: ReadonlySet<string>, inB: ReadonlySet<string>) => void): void {
   fc.assert(
     fc.property(paths, paths, (left, right) => {
-      const a = frozen(fieldSetOf(left));
-      const b = frozen(fieldSetOf(right));
+      const a = deepFreeze(fieldSetOf(left));
+      const b = deepFreeze(fieldSetOf(right));
       claim(a, b, new Set(left.map(key)), new Set(right.map(key)));
     }),
   );
@@ -103,7 +103,7 @@ test("an operation that changes nothing gives its argument back", () => {
 test("the union of many sets is that of their unions", () => {
   fc.assert(
     fc.property(fc.array(paths, { maxLength: 6 }), (many) => {
-      const sets = many.map((one) => frozen(fieldSetOf(one)));
+      const sets = many.map((one) => deepFreeze(fieldSetOf(one)));
       const all = unionAll(sets);
       assert.equal(JSON.stringify(all), JSON.stringify(sets.reduce(union, emptyFieldSet)));
       assert.equal(parseFieldSet(all), all);
@@ -178,7 +178,7 @@ test("elements are ordered by kind, names by bytes, values by type [MF-10]", () 
 
 test("a set from a client is sorted and normalized", () => {
   const check = (given: unknown, expected: string | undefined): void => {
-    const set = parseFieldSet(frozen(given));
+    const set = parseFieldSet(deepFreeze(given));
     assert.equal(set === undefined ? undefined : JSON.stringify(set), expected);
   };
   check({ "f:b": {}, "f:a": { "f:c": {}, ".": {} } }, '{"f:a":{".":{},"f:c":{}},"f:b":{}}');

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Random, seededRandom } from "#std/random.ts";
-import { frozen } from "./frozen.ts";
+import { deepFreeze } from "./deep-freeze.ts";
 import { applyJsonPatch } from "./json-patch.ts";
 import { jsonEquals } from "./json-value.ts";
 import { applyMergePatch } from "./merge-patch.ts";
@@ -24,8 +24,8 @@ test(`random patches do what a naive applier does, seed ${seed} [PATCH-05]`, (co
   const random = seededRandom(seed);
   let applied = 0;
   for (let run = 0; run < runs; run++) {
-    const document = frozen(makeObject(random, 3));
-    const patch = frozen(Array.from({ length: 1 + below(random, 4) }, () => makeOperation(random, document)));
+    const document = deepFreeze(makeObject(random, 3));
+    const patch = deepFreeze(Array.from({ length: 1 + below(random, 4) }, () => makeOperation(random, document)));
     const expected = naive(document, patch);
     let found: unknown;
     try {
@@ -42,9 +42,9 @@ test(`random patches do what a naive applier does, seed ${seed} [PATCH-05]`, (co
 test(`a random merge patch to another document's members makes them so, seed ${seed} [PATCH-07]`, () => {
   const random = seededRandom(seed);
   for (let run = 0; run < runs; run++) {
-    const document = frozen(makeObject(random, 3));
-    const wanted = frozen(makeObject(random, 3));
-    const patch = frozen(diff(document, wanted));
+    const document = deepFreeze(makeObject(random, 3));
+    const wanted = deepFreeze(makeObject(random, 3));
+    const patch = deepFreeze(diff(document, wanted));
     assert.ok(
       jsonEquals(applyMergePatch(document, patch), wanted),
       `run ${run}: ${JSON.stringify({ document, wanted })}`,

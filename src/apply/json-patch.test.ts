@@ -1,11 +1,11 @@
 /** JSON Patch: answers recorded from upstream's library, limits, and hostile input. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { frozen } from "./frozen.ts";
+import { deepFreeze } from "./deep-freeze.ts";
 import { applyJsonPatch, jsonPatchDepthMax } from "./json-patch.ts";
 import { PatchError, type PatchErrorKind } from "./patch-error.ts";
 
-const document = frozen({ a: 1, b: { c: "x", d: [1, 2, 3] }, n: null, "a/b": 1, "x~y": 2, "": 3 });
+const document = deepFreeze({ a: 1, b: { c: "x", d: [1, 2, 3] }, n: null, "a/b": 1, "x~y": 2, "": 3 });
 
 const refused = Symbol("refused");
 
@@ -61,8 +61,8 @@ const recorded: readonly (readonly [unknown, unknown])[] = [
 
 for (const [patch, expected] of recorded) {
   test(`recorded: ${JSON.stringify(patch)} [PATCH-05]`, () => {
-    if (expected === refused) assert.throws(() => applyJsonPatch(document, frozen(patch)), ofKind("invalid"));
-    else assert.deepEqual(applyJsonPatch(document, frozen(patch)), expected);
+    if (expected === refused) assert.throws(() => applyJsonPatch(document, deepFreeze(patch)), ofKind("invalid"));
+    else assert.deepEqual(applyJsonPatch(document, deepFreeze(patch)), expected);
   });
 }
 
@@ -149,7 +149,7 @@ test("ten thousand operations are taken, one more is too large [PATCH-05]", () =
 });
 
 test("copies may add three MiB and no more", () => {
-  const large = frozen({ text: "x".repeat(1024 * 1024 - 2) });
+  const large = deepFreeze({ text: "x".repeat(1024 * 1024 - 2) });
   const copies = (count: number): unknown[] =>
     Array.from({ length: count }, (_, i) => ({ op: "copy", from: "/text", path: `/copy${i}` }));
   assert.equal(Object.keys(applyJsonPatch(large, copies(3)) as object).length, 4);
@@ -173,7 +173,7 @@ test("__proto__ and constructor are ordinary members", () => {
   const patch = JSON.parse(
     '[{"op":"add","path":"/__proto__","value":{"p":1}},{"op":"add","path":"/__proto__/q","value":2},{"op":"copy","from":"/__proto__","path":"/constructor"}]',
   ) as unknown;
-  const result = applyJsonPatch(frozen({}), frozen(patch)) as object;
+  const result = applyJsonPatch(deepFreeze({}), deepFreeze(patch)) as object;
   assert.equal(JSON.stringify(result), '{"__proto__":{"p":1,"q":2},"constructor":{"p":1,"q":2}}');
   assert.equal(Object.getPrototypeOf(result), Object.prototype);
   assert.throws(() => applyJsonPatch({}, [{ op: "add", path: "/__proto__/polluted", value: 1 }]), ofKind("invalid"));
@@ -182,7 +182,7 @@ test("__proto__ and constructor are ordinary members", () => {
 });
 
 test("numbers beyond 2^53 compare exactly", () => {
-  const big = frozen({ n: 9007199254740993n });
+  const big = deepFreeze({ n: 9007199254740993n });
   assert.equal(applyJsonPatch(big, [{ op: "test", path: "/n", value: 9007199254740993n }]), big);
   assert.throws(() => applyJsonPatch(big, [{ op: "test", path: "/n", value: 9007199254740992 }]), ofKind("invalid"));
 });

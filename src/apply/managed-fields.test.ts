@@ -4,7 +4,7 @@ import { test } from "node:test";
 import type { ManagedFieldsEntry } from "#meta/object-meta.ts";
 import type { Schema } from "#schema/schema.ts";
 import { fieldSetOf } from "./field-set.ts";
-import { frozen } from "./frozen.ts";
+import { deepFreeze } from "./deep-freeze.ts";
 import { type FieldUpdate, ManagerNames, type OwnedObject, updateManagedFields } from "./managed-fields.ts";
 import { configMap, everyTopology, workload } from "./schemas-for-tests.ts";
 
@@ -31,7 +31,7 @@ class History {
     const { sent, ...rest } = more;
     const list = "sent" in more ? (sent as Entries | undefined) : this.object?.metadata?.managedFields; // what a client may send
     const metadata = { name: "one", ...(list === undefined ? {} : { managedFields: list }) };
-    const next = frozen({ metadata, ...fields });
+    const next = deepFreeze({ metadata, ...fields });
     const update: FieldUpdate = {
       old: this.object,
       next,
@@ -44,7 +44,7 @@ class History {
     };
     const entries = updateManagedFields(update);
     const own = { name: "one", uid: "u", ...(entries === undefined ? {} : { managedFields: entries }) };
-    this.object = frozen({ ...next, metadata: own });
+    this.object = deepFreeze({ ...next, metadata: own });
     return entries ?? [];
   }
 }

@@ -1,7 +1,7 @@
 /** JSON Merge Patch: answers recorded from upstream's library, refusals, and hostile input. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { frozen } from "./frozen.ts";
+import { deepFreeze } from "./deep-freeze.ts";
 import type { JsonObject } from "./json-value.ts";
 import { applyMergePatch } from "./merge-patch.ts";
 import { PatchError } from "./patch-error.ts";
@@ -28,7 +28,7 @@ const recorded: readonly (readonly [JsonObject, JsonObject, JsonObject])[] = [
 
 for (const [document, patch, expected] of recorded) {
   test(`recorded: ${JSON.stringify(document)} with ${JSON.stringify(patch)} [PATCH-07]`, () => {
-    assert.deepEqual(applyMergePatch(frozen(document), frozen(patch)), expected);
+    assert.deepEqual(applyMergePatch(deepFreeze(document), deepFreeze(patch)), expected);
   });
 }
 
@@ -48,13 +48,13 @@ test("only an object is a merge patch [PATCH-07]", () => {
 });
 
 test("a merge patch that changes nothing gives the document back", () => {
-  const document = frozen({ a: { b: 1 }, c: "x" });
+  const document = deepFreeze({ a: { b: 1 }, c: "x" });
   assert.equal(applyMergePatch(document, { a: { b: 1, none: null }, c: "x" }), document);
 });
 
 test("__proto__ in a merge patch is an ordinary member", () => {
-  const patch = frozen(JSON.parse('{"__proto__":{"polluted":1},"a":{"__proto__":2}}') as unknown);
-  const result = applyMergePatch(frozen({}), patch);
+  const patch = deepFreeze(JSON.parse('{"__proto__":{"polluted":1},"a":{"__proto__":2}}') as unknown);
+  const result = applyMergePatch(deepFreeze({}), patch);
   assert.equal(JSON.stringify(result), '{"__proto__":{"polluted":1},"a":{"__proto__":2}}');
   assert.equal(Object.getPrototypeOf(result), Object.prototype);
   assert.equal(({} as Record<string, unknown>)["polluted"], undefined);

@@ -26,7 +26,7 @@ function mergeObjects(object: JsonObject, patch: JsonObject): JsonObject {
   let draft: DraftObject | undefined;
   for (const name of Object.keys(patch)) {
     const old = member(object, name);
-    const next = merged(old, patch[name]);
+    const next = mergeMember(old, patch[name]);
     if (next === old) continue;
     draft ??= { ...object };
     if (next === undefined) delete draft[name];
@@ -36,7 +36,7 @@ function mergeObjects(object: JsonObject, patch: JsonObject): JsonObject {
 }
 
 /** Returns the merged value of a member; `undefined` when the patch removes it. */
-function merged(old: unknown, patch: unknown): unknown {
+function mergeMember(old: unknown, patch: unknown): unknown {
   if (patch === null) return undefined;
   if (!isObject(old)) return withoutNulls(patch);
   return isObject(patch) ? mergeObjects(old, patch) : patch;

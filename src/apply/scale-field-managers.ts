@@ -19,7 +19,7 @@ const replicasInScale = fieldSetOf([pathInScale]);
 /** Returns the managedFields of a scale: the managers that own the number. */
 export function scaleManagedFields(parent: Entries | undefined, replicasPath: ReplicasPath): Entries | undefined {
   const managers = managersOf(parent).filter((fieldManager) => ownsReplicas(fieldManager, replicasPath));
-  const shown = managers.map((fieldManager) => moved(fieldManager, scaleVersion, replicasInScale));
+  const shown = managers.map((fieldManager) => moveFieldManager(fieldManager, scaleVersion, replicasInScale));
   return writeFieldManagers(shown, undefined);
 }
 
@@ -51,7 +51,7 @@ export function parentManagedFields(
   for (const fieldManager of left.values()) {
     // Upstream: entries that come from a scale have no time.
     if (hasPath(fieldManager.set, pathInScale))
-      managers.push({ ...moved(fieldManager, apiVersion, replicas), time: "" });
+      managers.push({ ...moveFieldManager(fieldManager, apiVersion, replicas), time: "" });
   }
   return writeFieldManagers(managers, parent);
 }
@@ -65,7 +65,7 @@ function ownsReplicas(fieldManager: FieldManager, replicasPath: ReplicasPath): b
   return path !== undefined && path !== null && hasPath(fieldManager.set, path);
 }
 
-function moved(fieldManager: FieldManager, apiVersion: string, set: FieldManager["set"]): FieldManager {
+function moveFieldManager(fieldManager: FieldManager, apiVersion: string, set: FieldManager["set"]): FieldManager {
   const id = identify(fieldManager.manager, fieldManager.isApplier, apiVersion, fieldManager.subresource);
   return { ...fieldManager, id, apiVersion, set, entry: undefined };
 }

@@ -11,7 +11,7 @@ import { growsInProportion } from "#std/growth-for-tests.ts";
 import { checkApplied } from "./check-applied.ts";
 import { elementText, type ConflictReport } from "./conflicts.ts";
 import { type FieldSet, fieldSetOf, pathsOf } from "./field-set.ts";
-import { frozen } from "./frozen.ts";
+import { deepFreeze } from "./deep-freeze.ts";
 import { gadget, gadgetSpec } from "./gadget-for-tests.ts";
 import type { JsonObject } from "./json-value.ts";
 import { type OwnedObject, updateManagedFields } from "./managed-fields.ts";
@@ -45,7 +45,7 @@ class Story {
   apply(manager: string, spec: unknown, more: More = {}): ConflictReport | string | undefined {
     const { metadata = {}, status, ...options } = more;
     const version = options.apiVersion ?? apiVersion;
-    const applied = frozen({
+    const applied = deepFreeze({
       apiVersion: version,
       kind: "Gadget",
       metadata: { name: "one", ...metadata },
@@ -76,7 +76,7 @@ class Story {
   update(manager: string, spec: unknown, more: { readonly metadata?: JsonObject } = {}): string | undefined {
     const managedFields = this.object?.metadata?.managedFields;
     const metadata = { name: "one", ...more.metadata, ...(managedFields === undefined ? {} : { managedFields }) };
-    const sent = frozen({ apiVersion, kind: "Gadget", metadata, spec });
+    const sent = deepFreeze({ apiVersion, kind: "Gadget", metadata, spec });
     const next = applyDefaults(sent, this.structural.node) as OwnedObject; // an object stays one
     const { schema } = this.structural;
     const update = { old: this.object, next, schemaFor: () => schema, apiVersion, subresource: "", manager };
@@ -93,7 +93,7 @@ class Story {
     const { node } = this.structural;
     const findings = [...validateValue(object, node, this.object), ...checkListTypes(object, node)];
     if (findings.length > 0) return "invalid";
-    this.object = frozen(object);
+    this.object = deepFreeze(object);
     return undefined;
   }
 }
@@ -200,7 +200,7 @@ function annotationsOf(story: Story): JsonObject {
 /** Makes a story of a stored object. */
 function stored(spec: JsonObject, managedFields: readonly ManagedFieldsEntry[], structural = gadgets): Story {
   const story = new Story(structural);
-  story.object = frozen({ apiVersion, kind: "Gadget", metadata: { name: "one", managedFields }, spec });
+  story.object = deepFreeze({ apiVersion, kind: "Gadget", metadata: { name: "one", managedFields }, spec });
   return story;
 }
 
@@ -258,7 +258,7 @@ test("a conflict names subresource and version of an updater [MF-11]", () => {
     entry("u", "Update", fields, { subresource: "status" }),
     entry("a", "Apply", fields, { subresource: "status" }),
   ]);
-  story.object = frozen({ ...story.object, status: { phase: "x" } });
+  story.object = deepFreeze({ ...story.object, status: { phase: "x" } });
   const problem = story.apply("m", undefined, { subresource: "status", status: { phase: "y" } });
   assert.match(message(problem), /conflicts with "a" with subresource "status":\n/);
   assert.match(message(problem), /conflicts with "u" with subresource "status" using v1:\n/);

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Random, seededRandom } from "#std/random.ts";
-import { frozen } from "./frozen.ts";
+import { deepFreeze } from "./deep-freeze.ts";
 import { jsonEquals } from "./json-value.ts";
 import { PatchError } from "./patch-error.ts";
 import { everyStrategy } from "./schemas-for-tests.ts";
@@ -18,8 +18,8 @@ test(`any patch of any object is applied or refused, seed ${seed} [PATCH-08]`, (
   const random = seededRandom(seed);
   let applied = 0;
   for (let run = 0; run < runs; run++) {
-    const original = frozen(makeObject(random, 1));
-    const patch = frozen(makePatch(random, makeObject(random, 1)) as Json);
+    const original = deepFreeze(makeObject(random, 1));
+    const patch = deepFreeze(makePatch(random, makeObject(random, 1)) as Json);
     try {
       applyStrategicMergePatch(original, patch, everyStrategy);
       applied++;
@@ -33,11 +33,11 @@ test(`any patch of any object is applied or refused, seed ${seed} [PATCH-08]`, (
 test(`an object is its own patch, and the same patch twice is the patch once, seed ${seed}`, () => {
   const random = seededRandom(seed);
   for (let run = 0; run < runs; run++) {
-    const original = frozen(makeObject(random, 1));
-    const patch = frozen(makeObject(random, 1));
+    const original = deepFreeze(makeObject(random, 1));
+    const patch = deepFreeze(makeObject(random, 1));
     const label = `run ${run}: ${JSON.stringify({ original, patch })}`;
     assert.ok(jsonEquals(applyStrategicMergePatch(original, original, everyStrategy), original), label);
-    const once = frozen(applyStrategicMergePatch(original, patch, everyStrategy));
+    const once = deepFreeze(applyStrategicMergePatch(original, patch, everyStrategy));
     assert.ok(jsonEquals(applyStrategicMergePatch(once, patch, everyStrategy), once), label);
   }
 });
@@ -46,8 +46,8 @@ test(`merged lists hold the keys of both sides, each once and in the patch's ord
   const random = seededRandom(seed);
   const names = (object: Json): string[] => ((object["items"] ?? []) as Json[]).map((item) => String(item["name"]));
   for (let run = 0; run < runs; run++) {
-    const original = frozen(makeObject(random, 0));
-    const patch = frozen(makeObject(random, 0));
+    const original = deepFreeze(makeObject(random, 0));
+    const patch = deepFreeze(makeObject(random, 0));
     const merged = names(applyStrategicMergePatch(original, patch, everyStrategy));
     assert.deepEqual(merged.toSorted(), [...new Set([...names(original), ...names(patch)])].sort());
     const given = new Set(names(patch));

@@ -3,14 +3,14 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Schema } from "#schema/schema.ts";
 import { growsInProportion } from "#std/growth-for-tests.ts";
-import { frozen } from "./frozen.ts";
+import { deepFreeze } from "./deep-freeze.ts";
 import type { JsonObject } from "./json-value.ts";
 import { PatchError, type PatchErrorKind } from "./patch-error.ts";
 import { everyStrategy } from "./schemas-for-tests.ts";
 import { applyStrategicMergePatch } from "./strategic-merge-patch.ts";
 
 // biome-ignore format: a table
-const original: JsonObject = frozen({
+const original: JsonObject = deepFreeze({
   name: "t", tags: ["a", "b", "c"], plain: ["q"], labels: { l: "1", m: "2" }, union: { type: "A", a: { name: "n" } },
   items: [{ name: "x", value: "1", tags: ["p"] }, { name: "y", value: "2" }, { name: "z" }],
   ports: [{ port: 80, label: "http" }, { port: 443, label: "https" }], atomic: [{ name: "at" }],
@@ -98,7 +98,7 @@ const recorded: readonly (readonly [JsonObject, JsonObject | Refusal])[] = [
 
 for (const [patch, expected] of recorded) {
   test(`recorded: ${JSON.stringify(patch)} [PATCH-08]`, () => {
-    const run = (): JsonObject => applyStrategicMergePatch(original, frozen(patch), everyStrategy);
+    const run = (): JsonObject => applyStrategicMergePatch(original, deepFreeze(patch), everyStrategy);
     if (expected instanceof Refusal) {
       assert.throws(run, (thrown) => thrown instanceof PatchError && thrown.message === expected.message);
       return;
@@ -109,7 +109,7 @@ for (const [patch, expected] of recorded) {
 }
 
 const check = (patch: unknown, expected: JsonObject): void =>
-  assert.deepEqual(applyStrategicMergePatch(original, frozen(patch), everyStrategy), expected);
+  assert.deepEqual(applyStrategicMergePatch(original, deepFreeze(patch), everyStrategy), expected);
 
 test("the whole object can be replaced or emptied [PATCH-08]", () => {
   check({ $patch: "replace", name: "whole" }, { name: "whole" });
@@ -137,7 +137,7 @@ test("refusals say which answer they are [PATCH-08]", () => {
 
 test("__proto__ in a strategic patch is an ordinary member", () => {
   const patch = JSON.parse('{"labels":{"__proto__":"x"},"__proto__":{"polluted":1}}') as unknown;
-  const result = applyStrategicMergePatch(original, frozen(patch), everyStrategy);
+  const result = applyStrategicMergePatch(original, deepFreeze(patch), everyStrategy);
   assert.equal(JSON.stringify(result["labels"]), '{"l":"1","m":"2","__proto__":"x"}');
   assert.equal(Object.getPrototypeOf(result), Object.prototype);
 });

@@ -1,7 +1,7 @@
 /** Comparison of typed values: results recorded from structured-merge-diff, and cases of plain writes. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { frozen } from "./frozen.ts";
+import { deepFreeze } from "./deep-freeze.ts";
 import type { JsonObject } from "./json-value.ts";
 import { configMap, everyTopology, workload } from "./schemas-for-tests.ts";
 import { compareObjects, compareTyped, fieldsOf } from "./typed-fields.ts";
@@ -67,7 +67,7 @@ const recorded: readonly (readonly [JsonObject, JsonObject, JsonObject, JsonObje
 
 for (const [old, next, changes, fields] of recorded) {
   test(`recorded: ${JSON.stringify(old)} to ${JSON.stringify(next)} [MF-10]`, () => {
-    const found = compareTyped(everyTopology, frozen(old), frozen(next));
+    const found = compareTyped(everyTopology, deepFreeze(old), deepFreeze(next));
     assert.equal(JSON.stringify(found), JSON.stringify({ added: {}, modified: {}, removed: {}, ...changes }));
     assert.equal(JSON.stringify(fieldsOf(everyTopology, next)), JSON.stringify(fields));
   });
@@ -81,7 +81,7 @@ test("values that are the same object are not looked into", () => {
 
 test("what the server sets in metadata is in no set [MF-12]", () => {
   const object = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "a", uid: "u", labels: { l: "1" } } };
-  const changes = compareObjects(configMap, undefined, frozen(object));
+  const changes = compareObjects(configMap, undefined, deepFreeze(object));
   assert.deepEqual(changes.added, { "f:metadata": { "f:labels": { ".": {}, "f:l": {} } } });
 });
 

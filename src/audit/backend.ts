@@ -25,7 +25,7 @@ export interface AuditBackend {
 export type EventsLost = (plugin: string, count: number, error: unknown) => void;
 
 /** Requests wait until their events are kept; where it is strict, they do not begin without. */
-export function blocking(plugin: string, writer: EventWriter, strict: boolean, lost: EventsLost): AuditBackend {
+export function blockingBackend(plugin: string, writer: EventWriter, strict: boolean, lost: EventsLost): AuditBackend {
   return {
     process: (record) =>
       writer.write([record]).then(
@@ -47,7 +47,7 @@ interface TruncateOptions {
 }
 
 /** Events that are too large lose their objects; those that still are, are lost. */
-export function truncating(inner: AuditBackend, options: TruncateOptions, lost: EventsLost): AuditBackend {
+export function truncatingBackend(inner: AuditBackend, options: TruncateOptions, lost: EventsLost): AuditBackend {
   const { eventBytesMax, annotation } = options;
   return {
     process(record) {

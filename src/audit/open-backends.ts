@@ -8,7 +8,7 @@ import type { Clock } from "#std/clock.ts";
 import type { Random } from "#std/random.ts";
 import { StartError } from "#std/start-error.ts";
 import { reasonOf } from "#std/system-error.ts";
-import { type AuditBackend, blocking, type EventsLost, type EventWriter, truncating } from "./backend.ts";
+import { type AuditBackend, blockingBackend, type EventsLost, type EventWriter, truncatingBackend } from "./backend.ts";
 import { Batching } from "./batching.ts";
 import { auditVersion } from "./configuration.ts";
 import { legacyLine } from "./event.ts";
@@ -102,8 +102,8 @@ function openBackend(
           ...(throttle === undefined ? {} : { throttle }),
           ...(truncate === undefined ? {} : { maxBytes: truncate.batchBytesMax }),
         })
-      : blocking(name, writer, mode === "blocking-strict", lost);
+      : blockingBackend(name, writer, mode === "blocking-strict", lost);
   if (truncate === undefined) return backend;
   const annotation = domain.rename(truncatedAnnotation);
-  return truncating(backend, { eventBytesMax: truncate.eventBytesMax, annotation }, lost);
+  return truncatingBackend(backend, { eventBytesMax: truncate.eventBytesMax, annotation }, lost);
 }

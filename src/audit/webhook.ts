@@ -3,7 +3,7 @@
  * upstream's `plugin/webhook` and its backoff.
  */
 import type { Outgoing } from "#client/outgoing-https.ts";
-import { repeated } from "#client/webhook-question.ts";
+import { retryCall } from "#client/webhook-question.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Random } from "#std/random.ts";
 import type { EventWriter } from "./backend.ts";
@@ -49,7 +49,7 @@ export function auditWebhook(options: AuditWebhookOptions): EventWriter {
   return {
     write(records) {
       const body = eventList(records, apiVersion);
-      const calls = repeated(
+      const calls = retryCall(
         () => call(body),
         () => true,
         retry,

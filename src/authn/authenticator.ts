@@ -99,7 +99,7 @@ export function withAuthenticatedGroup(inner: Authenticator): Authenticator {
         // Authenticators that cache their users return the same object again.
         let added = known.get(answer.user);
         if (added === undefined) {
-          added = { outcome: "user", user: authenticated(answer.user) };
+          added = { outcome: "user", user: addAuthenticatedGroup(answer.user) };
           known.set(answer.user, added);
         }
         return answer.annotations === undefined ? added : { ...added, annotations: answer.annotations };
@@ -108,7 +108,7 @@ export function withAuthenticatedGroup(inner: Authenticator): Authenticator {
 }
 
 /** Returns the user with the group `system:authenticated`, unless it is anonymous. */
-export function authenticated(user: UserInfo): UserInfo {
+export function addAuthenticatedGroup(user: UserInfo): UserInfo {
   const settled = user.groups.includes(groupAuthenticated) || user.groups.includes(groupUnauthenticated);
   return settled || user.name === userAnonymous ? user : { ...user, groups: [...user.groups, groupAuthenticated] };
 }

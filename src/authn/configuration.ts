@@ -257,7 +257,7 @@ function isBundle(pem: string): boolean {
 }
 
 /** Returns the compiled expression, or adds its error. */
-function compiled<T extends object>(
+function takeCompiled<T extends object>(
   result: T | ExpressionProblem,
   path: FieldPath,
   expression: string,
@@ -341,7 +341,7 @@ function checkClaimRules(config: JwtConfig, path: FieldPath, { expressions }: Co
       }
       if (!once(seenExpressions, expression, at.child("expression"), errors)) continue;
       const result = expressions.claimCheck(expression, message);
-      const check = compiled(result, at.child("expression"), expression, errors);
+      const check = takeCompiled(result, at.child("expression"), expression, errors);
       if (check !== undefined) checks.push(check);
     }
   }
@@ -369,7 +369,7 @@ function prefixedOf<T>(
     if (prefix !== undefined) {
       errors.push(invalid(path.child("prefix"), prefix, "prefix can't be set when expression is set"));
     }
-    return compiled(compile(expression), path.child("expression"), expression, errors);
+    return takeCompiled(compile(expression), path.child("expression"), expression, errors);
   }
   if (claim === "") {
     if (isRequired) errors.push(required(path, oneRequired));
@@ -391,7 +391,7 @@ function checkUid(
   if (claim !== "" && expression !== "") errors.push(invalid(path, "", bothSet));
   else if (claim !== "") return uidFromClaim(claim);
   else if (expression !== "") {
-    return compiled(expressions.text(expression), path.child("expression"), expression, errors);
+    return takeCompiled(expressions.text(expression), path.child("expression"), expression, errors);
   }
   return undefined;
 }
@@ -407,7 +407,12 @@ function checkExtra(config: JwtConfig, path: FieldPath, { domain, expressions }:
       errors.push(required(at.child("valueExpression"), "valueExpression is required"));
       continue;
     }
-    const values = compiled(expressions.texts(valueExpression), at.child("valueExpression"), valueExpression, errors);
+    const values = takeCompiled(
+      expressions.texts(valueExpression),
+      at.child("valueExpression"),
+      valueExpression,
+      errors,
+    );
     if (values !== undefined) found.push({ key, values });
   }
   return found;
@@ -431,7 +436,7 @@ function checkUserRules(config: JwtConfig, path: FieldPath, { expressions }: Con
     const at = path.index(i).child("expression");
     if (expression === "") errors.push(required(at, "expression is required"));
     else if (once(seen, expression, at, errors)) {
-      const check = compiled(expressions.userCheck(expression, message), at, expression, errors);
+      const check = takeCompiled(expressions.userCheck(expression, message), at, expression, errors);
       if (check !== undefined) checks.push(check);
     }
   }

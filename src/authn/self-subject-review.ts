@@ -6,8 +6,8 @@ import type { UserInfo } from "#meta/user-info.ts";
 import type { Clock } from "#std/clock.ts";
 
 export function selfSubjectReview(clock: Clock): Action {
-  return async ({ context, object, admitted }) => {
-    await admitted(object);
+  return async ({ context, object, admit }) => {
+    await admit(object);
     const review: SelfSubjectReview = {
       ...(object.kind === undefined ? {} : { kind: object.kind }),
       ...(object.apiVersion === undefined ? {} : { apiVersion: object.apiVersion }),

@@ -57,7 +57,7 @@ export function tokenRequest(options: TokenRequestOptions): Action {
   const { domain, clock, find } = options;
   const kind = { group: domain.rename("authentication.k8s.io"), kind: "TokenRequest" };
   const issuedCredential = domain.rename("authentication.kubernetes.io/issued-credential-id");
-  return async ({ context, namespace, name, object, admitted }) => {
+  return async ({ context, namespace, name, object, admit }) => {
     const sent = object as TokenRequest; // decoded by its schema
     const { audiences: asked, expirationSeconds, boundObjectRef: ref } = sent.spec;
     const { name: bodyName = "", ...metadata } = object.metadata;
@@ -79,7 +79,7 @@ export function tokenRequest(options: TokenRequestOptions): Action {
       spec: { audiences, expirationSeconds: lifetime, boundObjectRef: ref },
       status: { token: "", expirationTimestamp: null },
     });
-    await admitted(request());
+    await admit(request());
 
     const bound = ref === null ? {} : bind(options, ref, namespace, name);
     const { lifetimeSecondsMax } = options;

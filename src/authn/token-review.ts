@@ -2,7 +2,7 @@
 import type { TokenReview, TokenReviewStatus } from "#api/authentication/v1.ts";
 import type { Action } from "#meta/action.ts";
 import { badRequest } from "#meta/status-error.ts";
-import { authenticated } from "./authenticator.ts";
+import { addAuthenticatedGroup } from "./authenticator.ts";
 import type { TokenAuthenticator } from "./bearer-token.ts";
 import { reviewedUser } from "./self-subject-review.ts";
 
@@ -10,12 +10,12 @@ import { reviewedUser } from "./self-subject-review.ts";
  * Makes the action. `tokens` are all kinds that this server knows; `audiences` are its own, for reviews that name none.
  */
 export function tokenReview(tokens: TokenAuthenticator, audiences: readonly string[]): Action {
-  return async ({ object, admitted }) => {
+  return async ({ object, admit }) => {
     const review = object as TokenReview; // decoded by its schema
     const { token = "", audiences: asked = [] } = review.spec;
     const answered = (status: TokenReviewStatus): TokenReview => ({ ...review, status });
     if (token === "") throw badRequest("token is required for TokenReview in authentication");
-    await admitted(object);
+    await admit(object);
     const wanted = asked.length > 0 ? asked : audiences;
     // Upstream: the token passes through a header, where only the first word counts; it is empty after a space.
     const word = token.trimEnd().split(" ", 1)[0]!;
@@ -24,7 +24,7 @@ export function tokenReview(tokens: TokenAuthenticator, audiences: readonly stri
       const reason = answer.outcome === "refused" ? answer.reason : "";
       return answered({ user: {}, error: errorOf(reason) });
     }
-    const user = reviewedUser(authenticated(answer.user));
+    const user = reviewedUser(addAuthenticatedGroup(answer.user));
     return answered({ authenticated: true, user, audiences: answer.audiences ?? audiences });
   };
 }

@@ -18,7 +18,7 @@ export function webSocketToken(tokens: readonly TokenAuthenticator[], domain: Ap
       const encoded = protocols.filter((protocol) => protocol.startsWith(prefix));
       if (encoded.length === 0) return noCredentials;
       if (encoded.length > 1) return refused("more than one token among the subprotocols");
-      const token = decoded(encoded[0]!.slice(prefix.length));
+      const token = decodeText(encoded[0]!.slice(prefix.length));
       if (token === undefined) return refused("the token among the subprotocols is no base64url of UTF-8");
       // A server has to choose a subprotocol, and must not choose the token: that would send the token back.
       if (protocols.length === 1) return refused("no subprotocol beside the token");
@@ -33,7 +33,7 @@ export function webSocketToken(tokens: readonly TokenAuthenticator[], domain: Ap
 const refused = (reason: string): Authentication => ({ outcome: "refused", reason });
 
 /** Decodes strictly: without padding, blanks and letters of the other alphabet, which Node's decoder ignores. */
-function decoded(text: string): string | undefined {
+function decodeText(text: string): string | undefined {
   const bytes = Buffer.from(text, "base64url");
   if (text === "" || bytes.toString("base64url") !== text) return undefined;
   const token = bytes.toString("utf8");

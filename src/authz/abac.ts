@@ -50,7 +50,7 @@ function readPolicy(line: string, domain: ApiDomain): Policy {
   }
   if (!isObject(value)) throw new Error("not an object");
   const { apiVersion, kind } = value;
-  if (apiVersion === undefined && kind === undefined) return unversioned(value);
+  if (apiVersion === undefined && kind === undefined) return readUnversioned(value);
   const wanted = domain.rename("abac.authorization.kubernetes.io/v1beta1");
   if (apiVersion !== wanted || kind !== "Policy") throw new Error(`must be of kind Policy in ${wanted}`);
   const spec = value["spec"] ?? {};
@@ -61,7 +61,7 @@ function readPolicy(line: string, domain: ApiDomain): Policy {
 }
 
 /** Reads a policy without a version. Upstream: omitted fields of such a line match everything. */
-function unversioned(value: Readonly<Record<string, unknown>>): Policy {
+function readUnversioned(value: Readonly<Record<string, unknown>>): Policy {
   const policy = fieldsOf(value, "");
   const { user, group, namespace, resource } = policy;
   const known = (user === "" && group === "") || user === "*" || group === "*";

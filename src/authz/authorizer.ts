@@ -82,18 +82,24 @@ function firstDecision(
     if (isLate(verdict)) {
       return verdict.then((late) =>
         late.decision === "noOpinion"
-          ? firstDecision(authorizers, attributes, i + 1, joined(reasons, late.reason), joined(errors, late.error))
+          ? firstDecision(
+              authorizers,
+              attributes,
+              i + 1,
+              joinTexts(reasons, late.reason),
+              joinTexts(errors, late.error),
+            )
           : late,
       );
     }
     if (verdict.decision !== "noOpinion") return verdict;
-    reasons = joined(reasons, verdict.reason);
-    errors = joined(errors, verdict.error);
+    reasons = joinTexts(reasons, verdict.reason);
+    errors = joinTexts(errors, verdict.error);
   }
   if (reasons === "" && errors === "") return noOpinion;
   return { decision: "noOpinion", reason: reasons, ...(errors === "" ? {} : { error: errors }) };
 }
 
-function joined(texts: string, text = ""): string {
+function joinTexts(texts: string, text = ""): string {
   return text === "" || texts === "" ? texts + text : `${texts}\n${text}`;
 }

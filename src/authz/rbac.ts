@@ -30,7 +30,7 @@ export function rbac(index: RbacIndex, clock: Clock): Required<Authorizer> {
         inScope(index, attributes, resource, "", looks) ??
         (namespace === "" ? undefined : inScope(index, attributes, resource, namespace, looks));
       if (verdict !== undefined) return verdict;
-      return looks.left < 0 ? decideInPieces(index, attributes, resource, clock) : undecided(index, attributes);
+      return looks.left < 0 ? decideInPieces(index, attributes, resource, clock) : noOpinionVerdict(index, attributes);
     },
     rulesFor: (user, namespace) => rulesFor(index, user, namespace, { wordsMax: shownWordsMax }),
     explain: (attributes) => explainRbac(index, attributes),
@@ -107,11 +107,11 @@ async function decideInPieces(
     }
     seen.add(rules);
   }
-  return undecided(index, attributes);
+  return noOpinionVerdict(index, attributes);
 }
 
 /** The verdict without an opinion; its reason names missing roles. */
-function undecided(index: RbacIndex, { user, namespace }: Attributes): Verdict {
+function noOpinionVerdict(index: RbacIndex, { user, namespace }: Attributes): Verdict {
   const errors = new Set<string>();
   for (const binding of index.bindingsOf(user, namespace)) {
     if (index.rulesOf(binding) !== undefined) continue;

@@ -50,7 +50,7 @@ async function ask(
     name: "",
     object: { ...make("authorization.k8s.io/v1", kinds[resource]!, object), metadata: object.metadata ?? {} },
     dryRun: false,
-    admitted: () => undefined,
+    admit: () => undefined,
   });
   return { about, status: (answer as SubjectAccessReview).status };
 }
@@ -235,7 +235,7 @@ test("the rules of the user are listed, with what could not be determined [AUTHR
       name: "",
       object: { metadata: {}, spec } as ApiObject,
       dryRun: false,
-      admitted: () => undefined,
+      admit: () => undefined,
     });
     return answer as SelfSubjectRulesReview; // a review answers with the review
   };

@@ -44,14 +44,14 @@ export function accessReviews(
       check: (review: Review, namespace: string) => readonly FieldError[],
       subject: (spec: Spec, asking: UserInfo) => UserInfo,
     ): Action =>
-    ({ context, object, namespace, admitted }) => {
+    ({ context, object, namespace, admit }) => {
       const given = object as Review; // by its schema
       const asked = hasSelectors ? given : { ...given, spec: withoutSelectors(given.spec) };
       const { spec } = asked;
       const errors = check(asked, namespace);
       // Upstream: the kind of these reviews is unknown at the place that refuses them.
       if (errors.length > 0) throw invalidObject({ group: group, kind: "" }, "", errors);
-      return andThen(admitted(asked), () =>
+      return andThen(admit(asked), () =>
         andThen(decide(authorizer, subject(spec, context.user), spec), (status): Review => ({ ...asked, status })),
       );
     };
@@ -84,11 +84,11 @@ function withoutSelectors(spec: Spec): Spec {
 
 /** Answers SelfSubjectRulesReview: the caller's rules in a namespace that can be listed. */
 export function rulesReview(authorizer: Required<Authorizer>): Action {
-  return ({ context, object, admitted }) => {
+  return ({ context, object, admit }) => {
     const { namespace = "" } = (object as SelfSubjectRulesReview).spec; // by its schema
     if (namespace === "") throw badRequest("no namespace on request");
     // Rules of users with many of them take milliseconds.
-    return andThen(admitted(object), async () => {
+    return andThen(admit(object), async () => {
       await yieldToEventLoop();
       const { resourceRules, nonResourceRules, incomplete, errors } = authorizer.rulesFor(context.user, namespace);
       const status = {

@@ -100,7 +100,7 @@ class SubjectAccessReviews {
   verdict(attributes: Attributes): MaybePromise<Verdict> {
     const { conditions, selectors, observe } = this.#options;
     const spec = specOf(attributes, selectors);
-    const match = conditions.length === 0 ? "all" : matching(conditions, spec);
+    const match = conditions.length === 0 ? "all" : evaluateConditions(conditions, spec);
     if (match === "not") {
       observe.excluded();
       return noOpinion;
@@ -121,7 +121,7 @@ class SubjectAccessReviews {
   explain(attributes: Attributes): string {
     const { conditions, name, selectors } = this.#options;
     const spec = specOf(attributes, selectors);
-    if (conditions.length > 0 && matching(conditions, spec) === "not") return `Webhook ${name}: is not asked`;
+    if (conditions.length > 0 && evaluateConditions(conditions, spec) === "not") return `Webhook ${name}: is not asked`;
     const { decision, reason } = this.#answered(keyOf(spec)) ?? { decision: undefined, reason: "" };
     const said = decision === undefined ? "decides by itself" : answers[decision];
     return `Webhook ${name}: ${said}${reason === "" ? "" : `: ${reason}`}`;
@@ -175,7 +175,10 @@ const answers: Readonly<Record<Decision, string>> = {
 };
 
 /** Evaluates match conditions. A false condition decides, even if others fail. */
-function matching(conditions: readonly MatchCondition[], spec: SubjectAccessReviewSpec): "all" | "not" | "unknown" {
+function evaluateConditions(
+  conditions: readonly MatchCondition[],
+  spec: SubjectAccessReviewSpec,
+): "all" | "not" | "unknown" {
   let result: "all" | "unknown" = "all";
   for (const condition of conditions) {
     try {

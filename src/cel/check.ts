@@ -16,17 +16,17 @@ export type CheckResult = Checked | { readonly issues: readonly Issue[] };
  * have a message, the others are there to be counted.
  */
 export function check(ast: Expression, environment: Environment): CheckResult {
-  return validated(new Checker(environment).run(ast), environment);
+  return validate(new Checker(environment).run(ast), environment);
 }
 
 /** Does the same as `check`; others have a turn while a large tree is checked. */
 export function* checkTreeInPieces(ast: Expression, environment: Environment): Steps<CheckResult> {
   const checked = yield* new Checker(environment).runInPieces(ast);
   yield undefined;
-  return validated(checked, environment);
+  return validate(checked, environment);
 }
 
-function validated(checked: CheckResult, environment: Environment): CheckResult {
+function validate(checked: CheckResult, environment: Environment): CheckResult {
   if ("issues" in checked) return checked;
   const issues = environment.validators.flatMap((validator) => validator(checked));
   return issues.length === 0 ? checked : { issues };

@@ -70,7 +70,7 @@ export class Environment {
   get functions(): ReadonlyMap<string, DeclaredFunction> {
     if (this.#functions === undefined) {
       const inherited = this.#parent?.functions ?? new Map<string, DeclaredFunction>();
-      this.#functions = this.#libraries.length === 0 ? inherited : joined(inherited, this.#libraries);
+      this.#functions = this.#libraries.length === 0 ? inherited : joinFunctions(inherited, this.#libraries);
     }
     return this.#functions;
   }
@@ -107,7 +107,7 @@ export class Environment {
   }
 }
 
-function joined(
+function joinFunctions(
   inherited: ReadonlyMap<string, DeclaredFunction>,
   libraries: readonly Library[],
 ): ReadonlyMap<string, DeclaredFunction> {

@@ -58,14 +58,14 @@ export interface Problem {
   readonly isInternal: boolean;
 }
 
-const refused = (problem: string): Problem => ({ problem, isInternal: false });
+const toProblem = (problem: string): Problem => ({ problem, isInternal: false });
 
 /** Compiles an expression whose value is to be of the `wanted` type. */
 export function compileExpression(source: string, environment: Environment, wanted: CelType): Program | Problem {
   const checked = checkExpression(source, environment);
   if ("problem" in checked) return checked;
   const found = typeName(checked.type);
-  if (found !== typeName(wanted)) return refused(`must evaluate to ${typeName(wanted)} but got ${found}`);
+  if (found !== typeName(wanted)) return toProblem(`must evaluate to ${typeName(wanted)} but got ${found}`);
   return instantiate(checked);
 }
 
@@ -80,7 +80,7 @@ const patternsSizeMax = 20_000;
  * rules`.
  */
 export const patternsProblem = (whose: string, max: number): Problem =>
-  refused(`compilation failed: regular expressions of ${whose} must not have more than ${max} instructions together`);
+  toProblem(`compilation failed: regular expressions of ${whose} must not have more than ${max} instructions together`);
 
 /** The first half of compilation: what the expression is, and its type. */
 export function checkExpression(
@@ -118,11 +118,11 @@ function parseExpression(
 ): { readonly ast: Expression } | Problem {
   if (patternsSize(source) > patternsSizeMax) return patternsProblem("an expression", patternsSizeMax);
   const parsed = parse(source, { ...options, hasTwoVariables: hasTwoVariables(environment) });
-  return "issues" in parsed ? refused(`compilation failed: ${showIssues(source, parsed.issues)}`) : parsed;
+  return "issues" in parsed ? toProblem(`compilation failed: ${showIssues(source, parsed.issues)}`) : parsed;
 }
 
 const withMessages = (source: string, checked: CheckResult): Checked | Problem =>
-  "issues" in checked ? refused(`compilation failed: ${showIssues(source, checked.issues)}`) : checked;
+  "issues" in checked ? toProblem(`compilation failed: ${showIssues(source, checked.issues)}`) : checked;
 
 /** The second half. */
 export function instantiate(checked: Checked): Program | Problem {

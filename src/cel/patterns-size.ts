@@ -15,7 +15,7 @@ const classFactor = 5;
 export function patternsSize(source: string): number {
   const calls = source.match(/\b(?:matches|find|findAll)\s*\(/g)?.length ?? 0;
   if (calls === 0) return 0;
-  const text = source.replace(escape, unescaped);
+  const text = source.replace(escape, unescapeCharacter);
   const factor = /\\[pP]|\(\?\w*i/.test(text) ? classFactor : 1;
   return expandedSize(source) * factor + readingSize(text) + patternBase * calls;
 }
@@ -23,7 +23,7 @@ export function patternsSize(source: string): number {
 /** A character of a string literal that is written by its code or after a backslash. */
 const escape = /\\(?:[xX]([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-3][0-7]{2})|\\)/g;
 
-function unescaped(escaped: string, ...[byte, short, long, octal]: (string | undefined)[]): string {
+function unescapeCharacter(escaped: string, ...[byte, short, long, octal]: (string | undefined)[]): string {
   const hex = byte ?? short ?? long;
   const code =
     hex !== undefined ? Number.parseInt(hex, 16) : octal !== undefined ? Number.parseInt(octal, 8) : undefined;

@@ -61,14 +61,14 @@ export const validFormats: Validator = (checked) => {
 function checkList(checked: Checked, node: ListLiteral, findings: CheckFindings): void {
   if (node.elements.length < 2) return;
   const optional = new Set(node.optional);
-  const elements = node.elements.map((item, at) => typed(checked, item, optional.has(at)));
+  const elements = node.elements.map((item, at) => withType(checked, item, optional.has(at)));
   reportOther(elements, findings, true);
 }
 
 function checkMap(checked: Checked, node: MapLiteral, findings: CheckFindings): void {
   if (node.entries.length < 2) return;
-  const keys = node.entries.map((entry) => typed(checked, entry.key, false));
-  const values = node.entries.map((entry) => typed(checked, entry.value, entry.isOptional));
+  const keys = node.entries.map((entry) => withType(checked, entry.key, false));
+  const values = node.entries.map((entry) => withType(checked, entry.value, entry.isOptional));
   reportOther(keys, findings, false);
   reportOther(values, findings, false);
 }
@@ -78,7 +78,7 @@ interface Typed {
   readonly type: CelType;
 }
 
-function typed(checked: Checked, node: Expression, isOptional: boolean): Typed {
+function withType(checked: Checked, node: Expression, isOptional: boolean): Typed {
   const type = checked.types.get(node.id)!;
   return { node, type: isOptional && type.kind === "opaque" ? (type.parameters[0] ?? dyn) : type };
 }

@@ -143,7 +143,7 @@ function targetOf({ url, service }: WebhookClientConfig): Target {
     throw new WebhookCallError("webhook configuration must have either service or URL");
   }
   const host = parsed.port === "" ? `${parsed.hostname}:${httpsPort}` : parsed.host;
-  return { url: `https://${parsed.host}${cleanPath(decoded(parsed.pathname))}`, host };
+  return { url: `https://${parsed.host}${cleanPath(decodePath(parsed.pathname))}`, host };
 }
 
 /** Upstream: doubled and trailing slashes go, dots are followed. */
@@ -153,7 +153,7 @@ function cleanPath(path: string): string {
   return encodeURI(clean).replaceAll("?", "%3F").replaceAll("#", "%23");
 }
 
-function decoded(path: string): string {
+function decodePath(path: string): string {
   try {
     return decodeURIComponent(path);
   } catch {

@@ -63,10 +63,10 @@ const kubeconfig = {
 
 /** Reads `file` and the files it names, relative to it. Throws `ConfigError` with a message that begins with `file`. */
 export function readWebhookConnection(file: string): WebhookConnection {
-  return naming(file, () => connectionOf(readText(file), dirname(file)));
+  return withFileName(file, () => connectionOf(readText(file), dirname(file)));
 }
 
-function naming<T>(file: string, read: () => T): T {
+function withFileName<T>(file: string, read: () => T): T {
   try {
     return read();
   } catch (error) {
@@ -81,7 +81,7 @@ function naming<T>(file: string, read: () => T): T {
  */
 export function readWebhookUsers(file: string): ReadonlyMap<string, WebhookCredentials> {
   const folder = dirname(file);
-  return naming(file, () => {
+  return withFileName(file, () => {
     const { users = [] } = readDocument(readText(file), kubeconfig);
     return new Map(
       users.map(({ name = "", user: shown = {} }) => {

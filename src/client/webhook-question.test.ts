@@ -5,7 +5,7 @@ import type { Clock } from "#std/clock.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import { seededRandom } from "#std/random.ts";
 import { OutgoingError } from "./outgoing-https.ts";
-import { askWebhook, repeated, reviewStatus } from "./webhook-question.ts";
+import { askWebhook, retryCall, reviewStatus } from "./webhook-question.ts";
 
 /** Lets promises settle that wait for nothing but each other. */
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -90,7 +90,7 @@ test("no pause goes on until the deadline", async () => {
     return Promise.reject(new Error("busy"));
   };
   await assert.rejects(
-    repeated(call, () => true, { ...options, deadlineMs: clock.monotonic() + 500 }),
+    retryCall(call, () => true, { ...options, deadlineMs: clock.monotonic() + 500 }),
     /busy/,
   );
   assert.equal(calls, 1);

@@ -58,11 +58,11 @@ export function askWebhook(question: WebhookQuestion): Promise<Buffer> {
     if (answer.code < 200 || answer.code > 206) throw new AnswerError(complaint, answer.code);
     return answer.body;
   };
-  return repeated(call, isPassing, question);
+  return retryCall(call, isPassing, question);
 }
 
 /** The result of `call`, which is made again while it fails and `mayHelp`. Rejects with the last failure. */
-export async function repeated<T>(
+export async function retryCall<T>(
   call: () => Promise<T>,
   mayHelp: (error: unknown) => boolean,
   { firstPauseMs, clock, random, signal, deadlineMs = Number.POSITIVE_INFINITY }: Retry,

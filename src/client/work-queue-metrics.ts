@@ -58,7 +58,7 @@ export class WorkQueueMetrics {
       buckets,
     });
     const observed = (name: string, help: string, value: (states: readonly QueueState[]) => number): void =>
-      metrics.observed({ name, help, type: "gauge", labels }, () => this.#samples(value));
+      metrics.observable({ name, help, type: "gauge", labels }, () => this.#samples(value));
     observed("workqueue_depth", "Keys that wait for a worker.", (states) =>
       states.reduce((sum, { depth }) => sum + depth, 0),
     );

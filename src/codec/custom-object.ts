@@ -21,7 +21,7 @@ import {
   type FieldValidation,
   saidType,
   strictMessage,
-  unrecognized,
+  unrecognizedBodyError,
   yamlProblems,
 } from "./object.ts";
 import { type PatchedObject, unfit } from "./patch-body.ts";
@@ -71,7 +71,7 @@ export function decodeCustom(body: CustomBody): DecodedObject {
         : yamlProblems(read.duplicates, fieldValidation);
     }
   } catch (error) {
-    if (error instanceof DecodeError) throw unrecognized(body, error);
+    if (error instanceof DecodeError) throw unrecognizedBodyError(body, error);
     throw error;
   }
   try {

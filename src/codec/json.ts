@@ -147,13 +147,13 @@ export const indentedLevelsMax = 64;
  */
 export function encodePrettyJson(value: unknown): Buffer {
   const compact = escapeHtml(JSON.stringify(value));
-  return Buffer.from(nesting(compact) <= indentedLevelsMax ? indented(value) : indentedText(compact));
+  return Buffer.from(nestingDepth(compact) <= indentedLevelsMax ? indented(value) : indentedText(compact));
 }
 
 const indented = (value: unknown): string => escapeHtml(JSON.stringify(value, undefined, 2));
 
 /** Returns the depth to which objects and lists are nested in JSON text. */
-function nesting(json: string): number {
+function nestingDepth(json: string): number {
   let depth = 0;
   let deepest = 0;
   for (let at = 0; at < json.length; at++) {

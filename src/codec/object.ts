@@ -80,7 +80,7 @@ export function decodeObject(body: ObjectBody): DecodedObject {
     read = body.encoding.decode(body.bytes, body.schema);
     actual = meantKind(read.value, gvk, body.encoding.mistyped);
   } catch (error) {
-    if (error instanceof DecodeError) throw unrecognized(body, error);
+    if (error instanceof DecodeError) throw unrecognizedBodyError(body, error);
     throw error;
   }
   try {
@@ -213,7 +213,10 @@ export const cannotHandle = (
   );
 
 /** The error for a body that does not even say what it is. */
-export function unrecognized(body: Pick<ObjectBody, "bytes" | "gvk" | "isOptions">, error: DecodeError): Error {
+export function unrecognizedBodyError(
+  body: Pick<ObjectBody, "bytes" | "gvk" | "isOptions">,
+  error: DecodeError,
+): Error {
   if (isOptions(body)) return badRequest(error.message, error);
   return badRequest(
     `the object provided is unrecognized (must be of type ${body.gvk.kind}): ${error.message} (${summary(body.bytes)})`,

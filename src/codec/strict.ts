@@ -26,18 +26,18 @@ const problemsMax = 100;
 /** Finds strict decoding errors in `text`, which must be valid JSON. Without a schema it finds duplicate keys only. */
 export function strictFindings(schema: Schema | undefined, text: string): StrictFindings {
   const walker = new Walker(text, true);
-  const value = guarded(() => walker.value(schema, FieldPath.root, "report"));
+  const value = guardDepth(() => walker.value(schema, FieldPath.root, "report"));
   return { problems: [...walker.problems], value };
 }
 
 /** Fields that the type does not have, of a text without double keys: cheaper than `strictFindings`. */
 export function unknownFields(schema: Schema, text: string): readonly string[] {
   const walker = new Walker(text, false);
-  guarded(() => walker.value(schema, FieldPath.root, "report"));
+  guardDepth(() => walker.value(schema, FieldPath.root, "report"));
   return [...walker.problems];
 }
 
-function guarded<T>(walk: () => T): T {
+function guardDepth<T>(walk: () => T): T {
   try {
     return walk();
   } catch (error) {
@@ -101,7 +101,7 @@ class Walker {
         else if (isDouble) this.#report("duplicate", at);
       }
       const value = this.value(field, at, isUnknown ? "quiet" : inside);
-      if (this.#build) setKey(object, key, isDouble && isStruct ? merged(field, object[key], value) : value);
+      if (this.#build) setKey(object, key, isDouble && isStruct ? mergeDuplicate(field, object[key], value) : value);
       this.#space();
       if (this.#text[this.#at] === ",") this.#at++;
       this.#space();
@@ -159,13 +159,13 @@ const word = /[-+.0-9A-Za-z]+/y;
 const isOpen = (schema: Schema): boolean => schema.special === undefined && schema.type !== "any";
 
 /** The value of a duplicate field in Go, which decodes into the existing value. */
-function merged(schema: Schema | undefined, first: unknown, second: unknown): unknown {
+function mergeDuplicate(schema: Schema | undefined, first: unknown, second: unknown): unknown {
   if (schema === undefined || !isOpen(schema) || !isObject(first) || !isObject(second)) return second;
   if (schema.type !== "map" && schema.fields === undefined) return second;
   const out: Json = { ...first };
   for (const [key, value] of Object.entries(second)) {
     const field = schema.fields?.get(key)?.schema;
-    setKey(out, key, field !== undefined && Object.hasOwn(out, key) ? merged(field, out[key], value) : value);
+    setKey(out, key, field !== undefined && Object.hasOwn(out, key) ? mergeDuplicate(field, out[key], value) : value);
   }
   return out;
 }

@@ -157,7 +157,7 @@ class Builder {
     const text = event.valueStart < 0 ? "" : this.#grammar.getScalarValue(this.#source, event);
     const written = event.tagStart < 0 ? "" : this.#source.slice(event.tagStart, event.tagEnd);
     if (written === "" && event.style === this.#grammar.SCALAR_STYLE.PLAIN) return { ...resolve(text), size: 1 };
-    return { ...tagged(written, text), size: 1 };
+    return { ...readTagged(written, text), size: 1 };
   }
 
   #sequence(): Node {
@@ -265,7 +265,7 @@ function keyText(key: Node, value: Node): string {
 }
 
 /** A scalar with a tag, or a quoted one, which is a string. */
-function tagged(written: string, text: string): { readonly tag: ScalarTag; readonly value: unknown } {
+function readTagged(written: string, text: string): { readonly tag: ScalarTag; readonly value: unknown } {
   const name = written.startsWith("!!")
     ? written.slice(2)
     : written.startsWith(`!<${standardTag}`)

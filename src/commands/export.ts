@@ -79,7 +79,7 @@ export async function exportObjects(args: readonly string[]): Promise<void> {
     try {
       for (const resource of resources) {
         try {
-          for await (const object of exported(client, resource, { namespace, selector, keepsStatus: status })) {
+          for await (const object of listForExport(client, resource, { namespace, selector, keepsStatus: status })) {
             await write.text(documentText(object, output === "json", count === 0));
             count++;
           }
@@ -102,7 +102,7 @@ const documentText = (object: Unstructured, isJson: boolean, isFirst: boolean): 
   isJson ? `${JSON.stringify(object)}\n` : `${isFirst ? "" : "---\n"}${encodeYaml(object).toString()}`;
 
 /** The objects of a resource, as another server takes them. */
-async function* exported(
+async function* listForExport(
   client: ServerClient,
   resource: DiscoveredResource,
   { namespace, selector, keepsStatus }: Wanted,

@@ -21,7 +21,7 @@ export function tableText(rows: readonly (readonly Cell[])[], isColoured: boolea
       .map((cell, i) => {
         const text = i === row.length - 1 ? textOf(cell) : textOf(cell).padEnd(widths[i]! + 3);
         const colour = typeof cell === "string" ? undefined : cell.colour;
-        return isColoured && colour !== undefined ? coloured(text, colour) : text;
+        return isColoured && colour !== undefined ? paint(text, colour) : text;
       })
       .join("")
       .trimEnd(),
@@ -29,7 +29,7 @@ export function tableText(rows: readonly (readonly Cell[])[], isColoured: boolea
   return lines.map((line) => `${line}\n`).join("");
 }
 
-function coloured(text: string, colour: Colour): string {
+function paint(text: string, colour: Colour): string {
   return `\u001b[${colours[colour]}m${text}\u001b[0m`;
 }
 

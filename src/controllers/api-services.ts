@@ -10,7 +10,7 @@ import { type Draft, found } from "#client/rest-client.ts";
 import { reflect } from "#client/reflector.ts";
 import type { WorkQueue } from "#client/work-queue.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
-import { expecting } from "./expecting.ts";
+import { ignoreCodes } from "./ignore-codes.ts";
 import { workQueue } from "./reconcile.ts";
 
 type Priorities = Pick<APIServiceSpec, "groupPriorityMinimum" | "versionPriority">;
@@ -161,7 +161,7 @@ class Keeper {
       spec,
     };
     // If another client created it, its watch event will be processed.
-    await expecting([409], this.#environment.client.create<APIService>(`${this.#path}?${this.#manager}`, object));
+    await ignoreCodes([409], this.#environment.client.create<APIService>(`${this.#path}?${this.#manager}`, object));
     this.#done.add(name);
   }
 

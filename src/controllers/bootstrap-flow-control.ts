@@ -9,7 +9,7 @@ import { parseBool } from "#api/go-bool.ts";
 import type { RestClient } from "#client/rest-client.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
-import { expecting } from "./expecting.ts";
+import { ignoreCodes } from "./ignore-codes.ts";
 
 const manager = "api-priority-and-fairness-config-producer-v1";
 
@@ -78,7 +78,7 @@ async function reconcileOne<T extends Configuration>(
       : { ...metadata, annotations: { ...metadata.annotations, [annotation]: String(isOurs) } };
   const next: T = { ...object, metadata: marked, spec };
   // A concurrent write is ignored; the next round checks again.
-  await expecting([409], client.update<T>(`${path}/${encodeURIComponent(name)}?fieldManager=${manager}`, next));
+  await ignoreCodes([409], client.update<T>(`${path}/${encodeURIComponent(name)}?fieldManager=${manager}`, next));
 }
 
 /** Whether the server may update the spec; `undefined` when the annotation does not say. */
@@ -91,5 +91,5 @@ function readMark({ metadata }: ApiObject, annotation: string): boolean | undefi
 async function forget(client: RestClient, path: string, { metadata }: ApiObject): Promise<void> {
   const { name = "", uid, resourceVersion } = metadata;
   const preconditions = { uid, resourceVersion };
-  await expecting([404, 409], client.delete(`${path}/${encodeURIComponent(name)}`, { preconditions }));
+  await ignoreCodes([404, 409], client.delete(`${path}/${encodeURIComponent(name)}`, { preconditions }));
 }

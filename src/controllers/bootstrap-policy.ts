@@ -60,7 +60,7 @@ export async function reconcileBootstrapPolicy(options: BootstrapPolicyOptions):
       await client.create<PolicyObject>(`${collection}?${manager}`, wanted);
       return;
     }
-    const next = reconciled(object, wanted, options);
+    const next = reconcileObject(object, wanted, options);
     if (next !== object) await client.update<PolicyObject>(`${path}?${manager}`, next);
   };
   const waiting = policy.values();
@@ -80,7 +80,7 @@ function keyOf(kind: string, { metadata }: ApiObject): string {
 const isBinding = (object: PolicyObject): object is ClusterRoleBinding => "roleRef" in object;
 
 /** Returns the object with missing parts added; the object itself when it lacks nothing. Both are of one kind. */
-function reconciled(object: PolicyObject, wanted: PolicyObject, options: BootstrapPolicyOptions): PolicyObject {
+function reconcileObject(object: PolicyObject, wanted: PolicyObject, options: BootstrapPolicyOptions): PolicyObject {
   const next = withTexts(withTexts(object, wanted, "labels"), wanted, "annotations");
   if (isBinding(next)) return isBinding(wanted) ? withSubjects(next, wanted) : next;
   return isBinding(wanted) ? next : withRules(next, wanted, options);

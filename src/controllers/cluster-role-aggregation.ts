@@ -5,7 +5,7 @@
 import type { ClusterRole, PolicyRule } from "#api/rbac/v1.ts";
 import { compileLabelSelector } from "#meta/label-selector.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
-import { expecting } from "./expecting.ts";
+import { ignoreCodes } from "./ignore-codes.ts";
 import { follow, workQueue } from "./reconcile.ts";
 
 /** A role that aggregates others, and the selectors of these. */
@@ -91,7 +91,7 @@ async function gather(
   const applied = { apiVersion, kind: "ClusterRole", metadata: { name, uid }, rules: [...rules.values()] };
   const path = `/apis/${apiVersion}/clusterroles/${encodeURIComponent(name)}`;
   // The role is gone, or is another one by now: the watch will report it.
-  await expecting([409], client.apply<ClusterRole>(path, "clusterrole-aggregation-controller", applied));
+  await ignoreCodes([409], client.apply<ClusterRole>(path, "clusterrole-aggregation-controller", applied));
 }
 
 /** Returns a text that is equal for equal rules. */

@@ -7,7 +7,7 @@ import { found } from "#client/rest-client.ts";
 import { goQuote } from "#meta/field-error.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
 import { EventRecorder } from "./event-recorder.ts";
-import { expecting, whileNamespaceLives } from "./expecting.ts";
+import { ignoreCodes, whileNamespaceLives } from "./ignore-codes.ts";
 import { ownerOf } from "./pods.ts";
 import { follow, workQueue } from "./reconcile.ts";
 import { keyOf } from "./shared-informer.ts";
@@ -56,7 +56,7 @@ async function makeClaims({ client }: ControllerEnvironment, events: EventRecord
     const claim = `${name}-${volume}`;
     const present =
       (await found(client.get<PersistentVolumeClaim>(`${root}/persistentvolumeclaims/${encodeURIComponent(claim)}`))) ??
-      (await expecting(
+      (await ignoreCodes(
         [409],
         client.create<PersistentVolumeClaim>(`${root}/persistentvolumeclaims`, {
           apiVersion: "v1",

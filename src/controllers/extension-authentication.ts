@@ -7,7 +7,7 @@ import type { ConfigMap } from "#api/core/v1.ts";
 import { reflect } from "#client/reflector.ts";
 import { found } from "#client/rest-client.ts";
 import type { Controller } from "./controller.ts";
-import { expecting } from "./expecting.ts";
+import { ignoreCodes } from "./ignore-codes.ts";
 import { workQueue } from "./reconcile.ts";
 
 const name = "extension-apiserver-authentication";
@@ -31,7 +31,7 @@ export const extensionAuthenticationController =
         const present = await found(client.get<ConfigMap>(path));
         if (present === undefined) {
           const object = { apiVersion: "v1", kind: "ConfigMap", metadata: { name, namespace }, data: wanted };
-          await expecting([409], client.create<ConfigMap>(collection + manager, object));
+          await ignoreCodes([409], client.create<ConfigMap>(collection + manager, object));
         } else {
           const next = { ...present.data, ...wanted };
           if (!isDeepStrictEqual(next, { ...present.data })) {

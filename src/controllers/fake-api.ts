@@ -123,7 +123,7 @@ export class FakeApi {
     if ((uid ?? object.metadata.uid) !== object.metadata.uid) return failure(409);
     if ((resourceVersion ?? object.metadata.resourceVersion) !== object.metadata.resourceVersion) return failure(409);
     if (method === "DELETE") this.remove(objectPath);
-    else this.put(objectPath, method === "PUT" ? sent : merged(object, sent));
+    else this.put(objectPath, method === "PUT" ? sent : mergePatch(object, sent));
     return success(this.#objects.get(objectPath) ?? {});
   }
 
@@ -176,12 +176,12 @@ function selection(path: string, query: string): (objectPath: string, object: Un
   };
 }
 
-function merged(object: Unstructured, patch: object): Unstructured {
+function mergePatch(object: Unstructured, patch: object): Unstructured {
   const result: Record<string, unknown> = { ...object };
   for (const [key, value] of Object.entries(patch)) {
     const old = result[key];
     const isDeep = typeof value === "object" && typeof old === "object" && !Array.isArray(value);
-    result[key] = isDeep ? merged(old as Unstructured, value as object) : value; // objects, as was just seen
+    result[key] = isDeep ? mergePatch(old as Unstructured, value as object) : value; // objects, as was just seen
   }
   return result as Unstructured; // of one object, as before
 }

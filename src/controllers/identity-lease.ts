@@ -8,7 +8,7 @@ import { found } from "#client/rest-client.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { microTimestamp, timeToMs } from "#meta/time.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
-import { expecting } from "./expecting.ts";
+import { ignoreCodes } from "./ignore-codes.ts";
 import { inPages } from "./pages.ts";
 import { periodically } from "./repeat.ts";
 
@@ -51,13 +51,13 @@ async function renew({ client, clock, domain }: ControllerEnvironment, identity:
   const lease = await found(client.get<Lease>(`${path}/${id}`));
   if (lease === undefined) {
     const spec = { holderIdentity: `${id}_${processId}`, ...renewal };
-    await expecting([409], client.create<Lease>(path, { ...typed, metadata: { name: id, labels }, spec }));
+    await ignoreCodes([409], client.create<Lease>(path, { ...typed, metadata: { name: id, labels }, spec }));
     return;
   }
   // Upstream: the process that created it stays its holder, also after a restart.
   const metadata = { ...lease.metadata, labels: { ...lease.metadata.labels, ...labels } };
   const spec = { ...lease.spec, ...renewal };
-  await expecting([404, 409], client.update<Lease>(`${path}/${id}`, { ...lease, ...typed, metadata, spec }));
+  await ignoreCodes([404, 409], client.update<Lease>(`${path}/${id}`, { ...lease, ...typed, metadata, spec }));
 }
 
 /** Deletes expired identity Leases. */
@@ -77,7 +77,7 @@ async function collect({ client, clock, domain }: ControllerEnvironment, own: Se
     if (name === own.id || !hasRunOut(spec, clock.now())) continue;
     // The version is a precondition: the Lease may have been renewed since.
     const preconditions = { uid, resourceVersion };
-    await expecting([404, 409], client.delete(`${path}/${encodeURIComponent(name)}`, { preconditions }));
+    await ignoreCodes([404, 409], client.delete(`${path}/${encodeURIComponent(name)}`, { preconditions }));
   }
 }
 

@@ -8,7 +8,7 @@ import type { WorkQueue } from "#client/work-queue.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
 import type { ControllerEnvironment } from "./controller.ts";
-import { isNamespaceEnding } from "./expecting.ts";
+import { isNamespaceEnding } from "./ignore-codes.ts";
 import { follow, workQueue } from "./reconcile.ts";
 
 /** `T` is the type of the object that is kept. */

@@ -8,7 +8,7 @@ import { found } from "#client/rest-client.ts";
 import type { WorkQueue } from "#client/work-queue.ts";
 import { timestampOf, timeToMs } from "#meta/time.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
-import { expecting } from "./expecting.ts";
+import { ignoreCodes } from "./ignore-codes.ts";
 import { isTerminal } from "./pods.ts";
 import { workQueue } from "./reconcile.ts";
 import { untilStopped } from "./repeat.ts";
@@ -196,8 +196,8 @@ class PodGc {
   async #delete(pod: Pod, why?: string): Promise<void> {
     const { namespace = "", name = "", uid } = pod.metadata;
     const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(name)}`;
-    if (!isTerminal(pod)) await expecting([404, 409, 422], this.#fail(path, pod, why));
-    await expecting(
+    if (!isTerminal(pod)) await ignoreCodes([404, 409, 422], this.#fail(path, pod, why));
+    await ignoreCodes(
       [404, 409],
       this.#environment.client.delete(path, { gracePeriodSeconds: 0, preconditions: { uid } }),
     );

@@ -10,7 +10,7 @@ import { goQuote } from "#meta/field-error.ts";
 import type { ApiObject, OwnerReference } from "#meta/object-meta.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
 import { EventRecorder } from "./event-recorder.ts";
-import { expecting, isNamespaceEnding } from "./expecting.ts";
+import { ignoreCodes, isNamespaceEnding } from "./ignore-codes.ts";
 import { inPages } from "./pages.ts";
 import { isTerminal, ownerOf } from "./pods.ts";
 import { workQueue } from "./reconcile.ts";
@@ -185,7 +185,7 @@ class ResourceClaims {
       metadata: { name, namespace, uid },
       status: { resourceClaimStatuses },
     };
-    await expecting([404], this.#environment.client.apply<Pod>(path, manager, applied));
+    await ignoreCodes([404], this.#environment.client.apply<Pod>(path, manager, applied));
   }
 
   async #reserveAll(pod: Pod): Promise<void> {
@@ -263,7 +263,7 @@ class ResourceClaims {
     // A pod with another uid may be an older one: a claim may be seen before its pod.
     const pod = known.metadata.uid === owner.uid ? known : await this.#livePod(namespace, owner.name);
     if (pod === undefined || (pod.metadata.uid === owner.uid && !isDone(pod))) return;
-    await expecting(
+    await ignoreCodes(
       [404, 409],
       this.#environment.client.delete(this.#path(namespace, name), { preconditions: { uid } }),
     );

@@ -9,7 +9,7 @@ import type { WorkQueue } from "#client/work-queue.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { escapeFieldValue } from "#meta/selector.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
-import { expecting } from "./expecting.ts";
+import { ignoreCodes } from "./ignore-codes.ts";
 import { inPages } from "./pages.ts";
 import { follow, workQueue } from "./reconcile.ts";
 
@@ -334,7 +334,7 @@ async function count(
     const path = `/api/v1/namespaces/${namespace}/resourcequotas/${encodeURIComponent(name)}/status`;
     const write = client.update<ResourceQuota>(path, { apiVersion: "v1", kind: "ResourceQuota", ...now, status });
     // The quota may have been deleted meanwhile, with its namespace.
-    await expecting([404], write);
+    await ignoreCodes([404], write);
     return undefined;
   });
 }

@@ -43,9 +43,9 @@ function trimmedPod({ metadata, spec, status }: Pod): Pod {
   const restarted = withPorts(initContainers).filter(({ restartPolicy }) => restartPolicy === "Always");
   const ephemeral = volumes?.filter((volume) => volume.ephemeral !== undefined) ?? [];
   const { phase, reason, podIP, podIPs, conditions, resourceClaimStatuses } = status;
-  return defined<Pod>({
+  return dropUndefined<Pod>({
     metadata: controller.length === 0 ? kept : { ...kept, ownerReferences: controller },
-    spec: defined({
+    spec: dropUndefined({
       nodeName,
       hostname,
       subdomain,
@@ -54,7 +54,7 @@ function trimmedPod({ metadata, spec, status }: Pod): Pod {
       initContainers: restarted.length === 0 ? undefined : restarted,
       volumes: ephemeral.length === 0 ? undefined : ephemeral.map(({ name }) => ({ name, ephemeral: {} })),
     }),
-    status: defined({
+    status: dropUndefined({
       phase,
       reason,
       podIP: podIPs === undefined ? podIP : undefined,
@@ -83,10 +83,10 @@ function withPorts(containers: readonly Container[] | null | undefined): readonl
 function trimmedNode({ metadata, spec, status }: Node): Node {
   const { labels, name, uid, resourceVersion } = metadata;
   const cpu = status.allocatable?.["cpu"];
-  return defined<Node>({
-    metadata: defined({ name, uid, resourceVersion, labels }),
-    spec: defined({ taints: spec.taints }),
-    status: defined({
+  return dropUndefined<Node>({
+    metadata: dropUndefined({ name, uid, resourceVersion, labels }),
+    spec: dropUndefined({ taints: spec.taints }),
+    status: dropUndefined({
       allocatable: cpu === undefined ? undefined : { cpu },
       conditions: status.conditions?.filter(({ type }) => type === "Ready"),
       daemonEndpoints: status.daemonEndpoints,
@@ -96,6 +96,6 @@ function trimmedNode({ metadata, spec, status }: Node): Node {
 }
 
 /** Returns the object without optional fields that are undefined. */
-function defined<T extends object>(fields: { readonly [Field in keyof T]: T[Field] | undefined }): T {
+function dropUndefined<T extends object>(fields: { readonly [Field in keyof T]: T[Field] | undefined }): T {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T; // says the caller
 }

@@ -1,7 +1,7 @@
 /** Creates the priority classes of system pods. Source: upstream's scheduling storage provider. */
 import type { PriorityClass } from "#api/scheduling/v1.ts";
 import type { Controller } from "./controller.ts";
-import { expecting } from "./expecting.ts";
+import { ignoreCodes } from "./ignore-codes.ts";
 import { untilDone } from "./repeat.ts";
 
 const classes = [
@@ -23,6 +23,6 @@ export const systemPriorityClassesController: Controller = (environment) =>
         preemptionPolicy: "PreemptLowerPriority",
       });
       // The classes are there, or the resource is switched off.
-      await expecting([404, 409], created);
+      await ignoreCodes([404, 409], created);
     }
   });

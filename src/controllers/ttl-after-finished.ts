@@ -7,7 +7,7 @@ import { found } from "#client/rest-client.ts";
 import type { WorkQueue } from "#client/work-queue.ts";
 import { timeToMs } from "#meta/time.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
-import { expecting } from "./expecting.ts";
+import { ignoreCodes } from "./ignore-codes.ts";
 import { reconcile } from "./reconcile.ts";
 import { keyOf } from "./shared-informer.ts";
 
@@ -37,7 +37,7 @@ async function look({ client, clock }: ControllerEnvironment, key: string, queue
   const { uid, resourceVersion } = job.metadata;
   // The version is a precondition, too: the time may have been extended meanwhile.
   const preconditions = { uid, resourceVersion };
-  await expecting([404], client.delete(path, { propagationPolicy: "Foreground", preconditions }));
+  await ignoreCodes([404], client.delete(path, { propagationPolicy: "Foreground", preconditions }));
 }
 
 /** Returns when a job is to be deleted, in milliseconds; `undefined` when it has no TTL or has not finished. */

@@ -45,7 +45,7 @@ export class AggregatedApis {
     return this.#byName.values();
   }
 
-  named(name: string): AggregatedApi | undefined {
+  findByName(name: string): AggregatedApi | undefined {
     return this.#byName.get(name);
   }
 

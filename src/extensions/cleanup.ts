@@ -67,7 +67,7 @@ export class Cleanup {
   async #end(name: string): Promise<void> {
     const { log, clock } = this.#options;
     try {
-      await this.#paused();
+      await this.#pauseIfDue();
       await this.#empty(name);
       this.#running.delete(name);
     } catch (error) {
@@ -81,7 +81,7 @@ export class Cleanup {
   }
 
   /** A collection of definitions may end at once: others have turns meanwhile. */
-  #paused(): MaybePromise<void> {
+  #pauseIfDue(): MaybePromise<void> {
     return this.#yielder.isDue ? this.#yielder.pause() : undefined;
   }
 
@@ -145,7 +145,7 @@ export class Cleanup {
   async #finish(name: string, reason: string, message: string): Promise<void> {
     const finalizer = this.#options.domain.rename(cleanupFinalizer);
     const content: ConditionContent = { type: "Terminating", status: "False", reason, message };
-    await this.#paused();
+    await this.#pauseIfDue();
     await this.#options.setStatus(name, this.#withTerminating(content), (object) => {
       const { finalizers = [], ...metadata } = object.metadata;
       const left = finalizers.filter((other) => other !== finalizer);

@@ -55,7 +55,9 @@ export function conversionByReview(domain: ApiDomain, random: Random, ask: AskRe
     if (converted.length !== objects.length) {
       throw failed(`returned ${converted.length} objects, expected ${objects.length}`);
     }
-    return mapCooperatively(converted, (object, index) => accepted(object, objects[index]!, apiVersion, index, failed));
+    return mapCooperatively(converted, (object, index) =>
+      restoreMetadata(object, objects[index]!, apiVersion, index, failed),
+    );
   };
 }
 
@@ -101,7 +103,7 @@ const text = (value: unknown): string => JSON.stringify(value ?? "");
 const shown = (value: unknown = ""): string => (typeof value === "string" ? value : JSON.stringify(value));
 
 /** The converted form of `original` with the metadata that a webhook may not change. */
-function accepted(
+function restoreMetadata(
   object: unknown,
   original: Unstructured,
   apiVersion: string,
@@ -126,7 +128,7 @@ function accepted(
     const [old, now] = [before[key] ?? "", given[key] ?? ""];
     if (old !== now) throw failed(`returned invalid object: must have the same ${name}: ${old} != ${shown(now)}`);
   }
-  return { ...object, kind, apiVersion, metadata: { ...before, ...changed(given, before, failed) } } as Unstructured;
+  return { ...object, kind, apiVersion, metadata: { ...before, ...takeLabels(given, before, failed) } } as Unstructured;
 }
 
 const identity = [
@@ -138,7 +140,7 @@ const identity = [
 const metadataPath = FieldPath.of("metadata");
 
 /** Labels and annotations from a webhook; others stay as they were. */
-function changed(
+function takeLabels(
   given: Readonly<Record<string, unknown>>,
   before: ObjectMeta,
   failed: (problem: string) => Error,

@@ -214,7 +214,7 @@ function conversions(
       // Upstream prunes what it stores by the stored version, and fills in nothing then.
       toHub: (object) => (own === hub ? object : reshape(object, hub.structural)),
       fromHub(object) {
-        const shaped = filled(object, known, objectBytesMax);
+        const shaped = applyOwnSchema(object, known, objectBytesMax);
         return object.apiVersion === served ? shaped : reshape(shaped, own.structural);
       },
     };
@@ -232,7 +232,7 @@ function remoteConversion(
   return {
     async convert(objects, apiVersion, signal) {
       // Upstream: what is stored is given defaults, what a webhook made of it is not.
-      const sent = await mapCooperatively(objects, (object) => filled(object, known, objectBytesMax));
+      const sent = await mapCooperatively(objects, (object) => applyOwnSchema(object, known, objectBytesMax));
       const converted = await convert(webhook, sent, apiVersion, signal);
       const { structural } = known.get(apiVersion)!; // one of the known
       return mapCooperatively(converted, (object) => reshape(object, structural));
@@ -288,7 +288,7 @@ function definitionOf(
     custom: {
       ...facts,
       epoch,
-      publishedSchema: () => own.published() as Readonly<Record<string, unknown>> | undefined,
+      publishedSchema: () => own.publishedSchema() as Readonly<Record<string, unknown>> | undefined,
     },
     resource,
     ...names,
@@ -332,7 +332,7 @@ function definitionOf(
 type KnownVersions = ReadonlyMap<string, CustomVersion>;
 
 /** A stored object as its own version's schema shows it now. */
-function filled(object: Unstructured, known: KnownVersions, bytesMax: number): Unstructured {
+function applyOwnSchema(object: Unstructured, known: KnownVersions, bytesMax: number): Unstructured {
   const from = known.get(object.apiVersion ?? "");
   if (from === undefined) throw unknownVersion(object);
   return reshape(object, from.structural, new ByteBudget(bytesMax, () => outgrown(object, bytesMax)));

@@ -191,7 +191,7 @@ export class CustomResourceController {
       if (this.#closed || !wanted() || (old !== undefined && old.entry.revision >= entry.revision)) return;
       let next: Known | undefined;
       try {
-        next = await runCooperatively(this.#made(entry, old));
+        next = await runCooperatively(this.#build(entry, old));
       } catch (error) {
         this.#options.log.error({ name, error: String(error) }, "a definition that cannot be read is not served");
       }
@@ -203,7 +203,7 @@ export class CustomResourceController {
   }
 
   /** Tells what becomes of an entry; changes nothing yet. */
-  *#made(entry: Entry, old: Known | undefined): Steps<Known> {
+  *#build(entry: Entry, old: Known | undefined): Steps<Known> {
     const isLarge = entry.value.length > largeBytes;
     const definition = this.#read(entry);
     const { spec, status, metadata } = definition;
@@ -233,7 +233,7 @@ export class CustomResourceController {
       if (next.kind === undefined) old.kind.retire();
       else next.kind.follow(old.kind);
     }
-    if (next.kind !== old?.kind) this.#replaced(old?.served ?? [], next.served);
+    if (next.kind !== old?.kind) this.#markChanged(old?.served ?? [], next.served);
     this.#known.set(name, next);
   }
 
@@ -255,11 +255,11 @@ export class CustomResourceController {
 
   #lose(name: string, { kind, served }: Known): void {
     kind?.retire();
-    if (kind !== undefined) this.#replaced(served, []);
+    if (kind !== undefined) this.#markChanged(served, []);
     this.#known.delete(name);
   }
 
-  #replaced(before: readonly ResourceDefinition[], after: readonly ResourceDefinition[]): void {
+  #markChanged(before: readonly ResourceDefinition[], after: readonly ResourceDefinition[]): void {
     this.#isChanged = true;
     if (before.length !== after.length || before.some(({ version }, at) => version !== after[at]!.version)) {
       this.#hasOtherVersions = true;

@@ -31,7 +31,7 @@ export class CustomVersion implements CustomType {
     this.#load = load;
   }
 
-  published(): JsonSchemaProps | undefined {
+  publishedSchema(): JsonSchemaProps | undefined {
     return this.#structural?.props ?? this.#load();
   }
 

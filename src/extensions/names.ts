@@ -61,13 +61,13 @@ export function decideNames(definition: CustomResourceDefinition, taken: TakenNa
   decide("kind", "KindConflict", taken.kinds);
   decide("listKind", "ListKindConflict", taken.kinds);
   next["categories"] = wanted.categories;
-  return { acceptedNames: ordered(next), conditions: conditionsOf(definition, conflict) };
+  return { acceptedNames: orderMembers(next), conditions: conditionsOf(definition, conflict) };
 }
 
 const inUse = (name: string): string => `${goQuote(name)} is already in use`;
 
 /** Members in upstream's order, absent ones left out. */
-function ordered(names: Readonly<Record<string, unknown>>): CustomResourceDefinitionNames {
+function orderMembers(names: Readonly<Record<string, unknown>>): CustomResourceDefinitionNames {
   const out: Record<string, unknown> = {};
   for (const key of ["plural", "singular", "shortNames", "kind", "listKind", "categories"]) {
     const value = names[key];
@@ -78,7 +78,7 @@ function ordered(names: Readonly<Record<string, unknown>>): CustomResourceDefini
 }
 
 export const sameNames = (one: CustomResourceDefinitionNames, other: CustomResourceDefinitionNames): boolean =>
-  jsonEquals(ordered({ ...one }), ordered({ ...other }));
+  jsonEquals(orderMembers({ ...one }), orderMembers({ ...other }));
 
 function conditionsOf(
   definition: CustomResourceDefinition,

@@ -152,7 +152,7 @@ export class FlowMetrics {
       waiting: new TimedCount(kindUse.with("waiting", kind), now),
     });
     const both = [of(kinds[0]), of(kinds[1])] as const;
-    this.#metrics.observed(
+    this.#metrics.observable(
       {
         name: "apiserver_current_inqueue_requests",
         help: "Number of queued requests in this apiserver per request kind.",
@@ -201,7 +201,7 @@ export class FlowMetrics {
   }
 
   #present(row: Row, figure: keyof Present): void {
-    this.#metrics.observed({ ...named(row), type: "gauge" }, () =>
+    this.#metrics.observable({ ...named(row), type: "gauge" }, () =>
       [...this.#tallies.values()].map(
         (tally): Sample => ({ labels: [tally.level, tally.schema], value: tally[figure] }),
       ),

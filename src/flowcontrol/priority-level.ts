@@ -17,7 +17,7 @@ import type { LevelConfig } from "./level-config.ts";
 import {
   estimatedSeconds,
   type FlowIdentity,
-  narrowed,
+  limitSeats,
   Queue,
   type QueueDump,
   type Refusal,
@@ -366,7 +366,7 @@ export class PriorityLevel {
       }
       this.#noteDispatch(queue, this.#backlogBounds());
       this.#takeOut(queued, now);
-      queued.work = narrowed(queued.work, this.#limit);
+      queued.work = limitSeats(queued.work, this.#limit);
       // Ties go to the queue that has waited longest.
       if (this.#backlog.delete(queue)) this.#backlog.add(queue);
       this.#begin(queued, now);

@@ -89,7 +89,7 @@ export const seatSeconds = (work: WorkEstimate, seconds: number): number =>
   work.initialSeats * seconds + (work.finalSeats * work.lingerMs) / 1000;
 
 /** The same work on no more seats than there are. */
-export function narrowed(work: WorkEstimate, seatsMax: number): WorkEstimate {
+export function limitSeats(work: WorkEstimate, seatsMax: number): WorkEstimate {
   const { finalSeats, lingerMs } = work;
   if (finalSeats <= seatsMax) return work;
   return { ...work, finalSeats: seatsMax, lingerMs: (lingerMs * finalSeats) / seatsMax };

@@ -65,7 +65,7 @@ export function auditFilters(options: AuditOptions): AuditFilters {
       if (decision.level !== "None") {
         const audited = new AuditedRequest(request, decision, options);
         const { status } = error;
-        const message = status.code === 401 ? { message: attempted(request) } : {};
+        const message = status.code === 401 ? { message: attemptedMethods(request) } : {};
         audited.answered({ ...responseStatus(status), ...message }, status);
         await audited.record("ResponseStarted");
       }
@@ -76,12 +76,12 @@ export function auditFilters(options: AuditOptions): AuditFilters {
     auditUnauthenticated: (request, next) => attempt(next, request, refused),
     audit(request, next) {
       const decision = decide(request);
-      return decision.level === "None" ? next(request) : recorded(request, next, decision, options);
+      return decision.level === "None" ? next(request) : auditRequest(request, next, decision, options);
     },
   };
 }
 
-async function recorded(
+async function auditRequest(
   request: ApiRequest,
   next: Handler,
   decision: AuditDecision,
@@ -134,7 +134,7 @@ class AuditedRequest implements AuditedBody {
 
   sent(object: { readonly metadata?: ObjectMeta }): void {
     this.#metadata = object.metadata ?? {};
-    if (this.wantsRequest) this.#requestObject = this.#written(object);
+    if (this.wantsRequest) this.#requestObject = this.#safeText(object);
   }
 
   sentPatch(bytes: Buffer): void {
@@ -245,7 +245,7 @@ class AuditedRequest implements AuditedBody {
     return all;
   }
 
-  #written(object: object): string | undefined {
+  #safeText(object: object): string | undefined {
     return leaveOutBroken(() => this.#textOf(this.#decision.omitManagedFields ? withoutManagedFields(object) : object));
   }
 
@@ -255,7 +255,7 @@ class AuditedRequest implements AuditedBody {
 
   #objectText(object: Encodable): string | undefined {
     const json = this.#decision.omitManagedFields || this.#holdsToken ? undefined : object.json;
-    return json === undefined ? this.#written(object.value) : json.toString().trimEnd();
+    return json === undefined ? this.#safeText(object.value) : json.toString().trimEnd();
   }
 
   /** Returns the list as JSON, whatever the encoding of the reply is. */
@@ -334,7 +334,7 @@ function listWithoutManagedFields(list: EncodableList): EncodableList {
 }
 
 /** Names the sorts of credentials that were tried, never the credentials. Source: upstream's `getAuthMethods`. */
-function attempted(request: ApiRequest): string {
+function attemptedMethods(request: ApiRequest): string {
   const [scheme = "", secret] = (request.headers["authorization"] ?? "").trim().split(/\s+/, 2);
   const methods: string[] = [];
   if (secret !== undefined && /^basic$/i.test(scheme)) methods.push("basic");

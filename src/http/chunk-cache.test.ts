@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Chunk } from "#std/byte-pieces.ts";
-import { joinedChunks, ChunkCache } from "./chunk-cache.ts";
+import { joinChunks, ChunkCache } from "./chunk-cache.ts";
 
 const keys = [{}, {}, {}, {}];
 
@@ -21,7 +21,7 @@ function body(marks: readonly number[], length = 10): { readonly chunks: Chunk[]
 }
 
 const textOf = (chunks: Iterable<Chunk>, kept: ChunkCache<Buffer>): string =>
-  Buffer.concat([...joinedChunks(chunks, kept)]).toString();
+  Buffer.concat([...joinChunks(chunks, kept)]).toString();
 
 void test("a chunk is joined once, and anew when its mark is another", () => {
   const kept = new ChunkCache<Buffer>(1e6);

@@ -44,7 +44,7 @@ export class ChunkCache<Made> {
 }
 
 /** Yields the bytes of chunks, from the cache if possible. */
-export function* joinedChunks(chunks: Iterable<Chunk>, kept: ChunkCache<Buffer>): Generator<Buffer, void, undefined> {
+export function* joinChunks(chunks: Iterable<Chunk>, kept: ChunkCache<Buffer>): Generator<Buffer, void, undefined> {
   for (const chunk of chunks) {
     let bytes = kept.find(chunk);
     if (bytes === undefined) {

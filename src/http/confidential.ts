@@ -23,10 +23,10 @@ const notShown = "what was given is not shown, since objects of this kind are co
 
 /** Returns the error that the client of a scope sees. */
 export const shownError = ({ parts, definition }: Pick<Scope, "parts" | "definition">, error: unknown): unknown =>
-  parts.isConfidential(definition) ? concealed(error) : error;
+  parts.isConfidential(definition) ? concealValues(error) : error;
 
 /** Removes the values from an error. An error that is no `StatusError` is never shown as it is. */
-function concealed(error: unknown): unknown {
+function concealValues(error: unknown): unknown {
   if (!(error instanceof StatusError) || error.showsValues === false) return error;
   const { status, invalid, cause } = error;
   if (invalid !== undefined) {
@@ -54,7 +54,7 @@ function concealed(error: unknown): unknown {
 const withoutValues = (status: Status): StatusError => new StatusError(status, { showsValues: false });
 
 /** Removes the values from a warning. */
-export function concealedWarning(about: string | FieldError): string {
+export function concealWarning(about: string | FieldError): string {
   if (typeof about !== "string") return printFieldError(withoutValue(about));
   if (openWarning.test(about)) return about;
   const path = /^(?:[^\s:[\]]|\[[^\]]*\])+: /.exec(about)?.[0] ?? "";

@@ -46,12 +46,15 @@ export function listPieces(
   const head = Buffer.from(`${JSON.stringify(members).slice(0, -1)},"items":[`);
   const tail = Buffer.from("]}\n");
   return servingRulesOf(definition).listItemsHaveType
-    ? ruledPieces({ definition, objects, head, tail, entries }, clock)
-    : joined(head, tail, entries, layoutOf(definition).prefix.length, true);
+    ? customListPieces({ definition, objects, head, tail, entries }, clock)
+    : joinEntries(head, tail, entries, layoutOf(definition).prefix.length, true);
 }
 
 /** Makes the pieces of a list of custom resources, each of which is checked once per epoch. */
-async function ruledPieces({ definition, objects, head, tail, entries }: ListParts, clock: Clock): Promise<BytePieces> {
+async function customListPieces(
+  { definition, objects, head, tail, entries }: ListParts,
+  clock: Clock,
+): Promise<BytePieces> {
   const { servedPrefix } = layoutOf(definition);
   const yielder = new Yielder(clock);
   const lengths: number[] = [];
@@ -62,15 +65,15 @@ async function ruledPieces({ definition, objects, head, tail, entries }: ListPar
     areServed &&= skip === servedPrefix.length && entry.value.compare(servedPrefix, 0, skip, 0, skip) === 0;
     if (yielder.isDue) await yielder.pause();
   }
-  if (areServed) return joined(head, tail, entries, 0, false);
-  return joinedCut(head, tail, entries, (entry, index) => {
+  if (areServed) return joinEntries(head, tail, entries, 0, false);
+  return joinCutEntries(head, tail, entries, (entry, index) => {
     const skip = lengths[index]!;
     return skip < 0 ? [objects.servedBytes(definition, entry)] : [servedPrefix, entry.value.subarray(skip)];
   });
 }
 
 /** Joins stored bytes without their first `skip` bytes (replaced by `{` when `open`) and without their newline. */
-function joined(head: Buffer, tail: Buffer, entries: readonly Entry[], skip: number, open: boolean): BytePieces {
+function joinEntries(head: Buffer, tail: Buffer, entries: readonly Entry[], skip: number, open: boolean): BytePieces {
   const extra = open ? 1 : 0;
   let length = head.length + tail.length + Math.max(0, entries.length - 1);
   for (const entry of entries) length += entry.value.length - skip - 1 + extra;
@@ -146,7 +149,7 @@ function entryChunk(entries: readonly Entry[], from: number, to: number, skip: n
 }
 
 /** Joins the results of `cut` for entries: parts that together are an object and a newline. */
-function joinedCut(
+function joinCutEntries(
   head: Buffer,
   tail: Buffer,
   entries: readonly Entry[],

@@ -48,7 +48,7 @@ export interface Negotiator {
    * Chooses like `answer`, but only among the allowed transformations, at any place in `Accept`; `undefined` when there
    * is none.
    */
-  transformed(request: NegotiatedRequest, allows: Allows): Negotiated | undefined;
+  chooseTransformation(request: NegotiatedRequest, allows: Allows): Negotiated | undefined;
   /**
    * Chooses the encoding of a watch. Upstream: an encoding without a stream form is refused, even if a later one has
    * it.
@@ -113,7 +113,7 @@ function createNegotiator(offered: readonly BodyEncoding[], words: "plain" | "ro
       }
       return outcome(request, choice);
     },
-    transformed(request, allows) {
+    chooseTransformation(request, allows) {
       const choice = match(request.headers["accept"], written, allows, true);
       return choice === undefined || choice.kind === "" ? undefined : outcome(request, choice);
     },
@@ -164,7 +164,7 @@ function producible(accept: string, names: readonly string[]): boolean {
  * it). Source: RFC 2045 section 5.1 as Go's `mime` reads it.
  */
 export function bodyMediaType(contentType: string): string {
-  return remembered(contentTypes, contentType, parseMediaType);
+  return parseCached(contentTypes, contentType, parseMediaType);
 }
 
 const token = "[!#$%&'*+\\-.^_`|~0-9A-Za-z]+";
@@ -228,7 +228,7 @@ function match(
   onlyTransforms = false,
 ): Choice | undefined {
   if (header === undefined || header === "") return plain(offered[0]!);
-  for (const clause of remembered(acceptHeaders, header, parseAccept)) {
+  for (const clause of parseCached(acceptHeaders, header, parseAccept)) {
     if (clause.serverVersion !== "" || (onlyTransforms && !clause.transforms)) continue;
     for (const encoding of offered) {
       if (!fits(clause, encoding.mediaType)) continue;
@@ -254,7 +254,7 @@ const acceptHeaders = new Map<string, readonly AcceptClause[]>();
 const contentTypes = new Map<string, string>();
 
 /** Returns the result of `parse` for a header; results of short headers are cached. */
-function remembered<T>(known: Map<string, T>, header: string, parse: (header: string) => T): T {
+function parseCached<T>(known: Map<string, T>, header: string, parse: (header: string) => T): T {
   const found = known.get(header);
   if (found !== undefined) return found;
   const parsed = parse(header);

@@ -78,7 +78,7 @@ export function listReply(scope: Scope, negotiated: Negotiated, listed: Listed):
 }
 
 /** Answers with a collection of objects that are not stored. */
-export function madeListReply(
+export function computedListReply(
   scope: Scope,
   negotiated: Negotiated,
   metadata: ListMeta,

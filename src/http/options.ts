@@ -10,7 +10,7 @@ import { type FieldError, forbidden, goQuote, notSupported, required } from "#me
 import { FieldPath } from "#meta/field-path.ts";
 import { badRequest, invalidObject } from "#meta/status-error.ts";
 import { validateFieldManager } from "#meta/validate-object-meta.ts";
-import { checkedDeleteOptions, type CheckedDeleteOptions, dryRunOf } from "#registry/delete-options.ts";
+import { checkDeleteOptions, type CheckedDeleteOptions, dryRunOf } from "#registry/delete-options.ts";
 import { type Int64, int64Of, nearestNumber } from "#std/int64.ts";
 import { queryFlag } from "./request-info.ts";
 
@@ -239,5 +239,5 @@ export function deleteOptions(
     ...(policy === null ? {} : { propagationPolicy: policy }),
     ...(ignore === undefined ? {} : { ignoreStoreReadErrorWithClusterBreakingPotential: ignore }),
   };
-  return checkedDeleteOptions(given, domain, forcedDeletion);
+  return checkDeleteOptions(given, domain, forcedDeletion);
 }

@@ -48,13 +48,13 @@ export async function restoreObject(
   await options.parts.cache.fresh();
   const current = store.peek(namespace, name);
   if (current !== undefined && !(wanted.overwrite && wanted.revision !== undefined)) throw stillThere(object);
-  const entry = await wantedEntry(options, request, object, wanted);
+  const entry = await readWantedEntry(options, request, object, wanted);
   const read = {
     entry,
     conversions: await store.convertWithWebhook([entry, ...(current === undefined ? [] : [current])], request),
   };
   const restored = withExistingOwners(options, request, object, store.object(read.entry));
-  const written = current === undefined ? restored : replacing(object, restored, store.object(current));
+  const written = current === undefined ? restored : toUpdate(object, restored, store.object(current));
   const write = new RestoringRequest(request, object, current !== undefined, Buffer.from(JSON.stringify(written)));
   await authorize(options, attributesOf(write));
   return options.route(write);
@@ -92,7 +92,7 @@ function stillThere({ definition, name }: HistoryTarget): StatusError {
 }
 
 /** Returns the requested version, or the last one before the deletion. */
-async function wantedEntry(
+async function readWantedEntry(
   options: HistoryOptions,
   request: ApiRequest,
   object: HistoryTarget,
@@ -160,7 +160,7 @@ function isGone(
 }
 
 /** Returns the object as an update of the existing one, and of no later version. */
-function replacing({ definition, name }: HistoryTarget, restored: Unstructured, current: Unstructured): Unstructured {
+function toUpdate({ definition, name }: HistoryTarget, restored: Unstructured, current: Unstructured): Unstructured {
   const { uid, resourceVersion, deletionTimestamp } = current.metadata;
   if (deletionTimestamp !== undefined) {
     throw conflict(definition, name, `${qualifiedResource(definition)} is being deleted: restore it when it is gone`);

@@ -20,7 +20,7 @@ import type { Stores } from "#registry/stores.ts";
 import { andThen, attempt, type MaybePromise } from "#std/maybe-promise.ts";
 import type { VersionReader } from "#storage/watch-cache.ts";
 import type { HandledRequest, Reply, RequestInfo } from "./api-request.ts";
-import { concealedWarning, shownError } from "./confidential.ts";
+import { concealWarning, shownError } from "./confidential.ts";
 import { encodeReply } from "./encode-reply.ts";
 import { objectHistory } from "./object-history.ts";
 import { historyPrefix } from "./request-info.ts";
@@ -176,30 +176,30 @@ const largeVerbs = new Set(["get", "create", "update", "patch"]);
 function answer(scope: Scope, verb: string, handler: Handler): MaybePromise<Reply> {
   const large = largeVerbs.has(verb) ? scope.parts.large : undefined;
   const encode = (reply: Reply): MaybePromise<Reply> => {
-    ended(scope, true);
+    endContext(scope, true);
     return encodeReply(reply, scope);
   };
   const elsewhere = (error: unknown): Promise<Reply> => {
-    if (large !== undefined && error instanceof MustRunInWorker) return handledBy(large, scope);
-    ended(scope, false);
+    if (large !== undefined && error instanceof MustRunInWorker) return handleInWorker(large, scope);
+    endContext(scope, false);
     throw shownError(scope, error);
   };
   return attempt(() => andThen(dispatch(scope, verb, handler), encode), scope, elsewhere);
 }
 
-async function handledBy(large: LargeRequests, scope: Scope): Promise<Reply> {
+async function handleInWorker(large: LargeRequests, scope: Scope): Promise<Reply> {
   let isSuccess = false;
   try {
     const reply = await large.handle(scope);
     isSuccess = true;
     return reply;
   } finally {
-    ended(scope, isSuccess);
+    endContext(scope, isSuccess);
   }
 }
 
 /** Calls the callbacks that wait for the end of the request's work. */
-function ended({ context }: Scope, isSuccess: boolean): void {
+function endContext({ context }: Scope, isSuccess: boolean): void {
   if (context instanceof Context) context.end(isSuccess);
 }
 
@@ -328,7 +328,7 @@ class Context implements RequestContext {
     const { warnings } = this.#request;
     if (warnings.length >= warningsMax) return;
     const isShown = by === "admission" || !this.#parts.isConfidential(this.#definition);
-    const shown = isShown ? (typeof about === "string" ? about : printFieldError(about)) : concealedWarning(about);
+    const shown = isShown ? (typeof about === "string" ? about : printFieldError(about)) : concealWarning(about);
     if (!warnings.includes(shown)) warnings.push(shown);
   }
 

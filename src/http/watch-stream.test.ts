@@ -154,7 +154,7 @@ test("a reader in this process is handed the events that a socket would be sent,
   let encoded = 0;
   const metadata = { name: "n" };
   const objects: EventObjects = {
-    decoded: () => undefined,
+    peekDecoded: () => undefined,
     object: (entry) => ({ apiVersion: "v1", kind: "ConfigMap", metadata, text: entry.value.toString() }),
   };
   const options = {

@@ -33,7 +33,7 @@ export interface FrameEncoder {
 
 export interface EventObjects {
   /** Returns the decoded object; `undefined` when it would have to be decoded. */
-  decoded(entry: Entry, revision: Revision): Unstructured | undefined;
+  peekDecoded(entry: Entry, revision: Revision): Unstructured | undefined;
   object(entry: Entry, revision: Revision): Unstructured;
 }
 
@@ -121,7 +121,7 @@ export class WatchStream implements ReplyStream {
     const { clock, timeoutMs, bookmarks, encoder } = this.#options;
     this.#sendsMessages = !encoder.isText && sink.message !== undefined;
     sink.onClose = () => this.#finish();
-    sink.onDrain = () => this.#drained();
+    sink.onDrain = () => this.#onDrain();
     this.#cancels.push(clock.after(timeoutMs, () => this.#end()));
     if (bookmarks && timeoutMs > 2 * bookmarkBeforeEndMs) {
       this.#cancels.push(clock.after(timeoutMs - bookmarkBeforeEndMs, () => this.#bookmark()));
@@ -197,12 +197,12 @@ export class WatchStream implements ReplyStream {
     try {
       const range = await cache.rangeAt(prefix, { at: after, from });
       if (this.#over) return;
-      if (isCompacted(range)) return this.#expired();
+      if (isCompacted(range)) return this.#endExpired();
       const conversions = filter === undefined ? undefined : await convert?.(range.entries);
       // The results of conversions stay referenced during a long search: others must not evict them.
       if (conversions !== undefined) this.#initial = { entries: [], conversions };
       if (this.#over) return;
-      const entries = filter === undefined ? range.entries : await matching(range.entries, filter, clock);
+      const entries = filter === undefined ? range.entries : await filterEntries(range.entries, filter, clock);
       this.#initial = { entries };
     } catch (error) {
       return this.#fail(error);
@@ -222,12 +222,12 @@ export class WatchStream implements ReplyStream {
       after,
       deliver: (events) => this.#deliver(events),
       ended: (reason) => {
-        if (reason === "compacted") this.#expired();
+        if (reason === "compacted") this.#endExpired();
         else this.#end();
       },
     });
     if (isCompacted(watch)) {
-      this.#expired(watch.compacted);
+      this.#endExpired(watch.compacted);
     } else if (this.#over) {
       watch.close();
     } else {
@@ -237,7 +237,7 @@ export class WatchStream implements ReplyStream {
     }
   }
 
-  #expired(compacted = this.#options.cache.compactedRevision): void {
+  #endExpired(compacted = this.#options.cache.compactedRevision): void {
     const { after, encoder } = this.#options;
     this.#write(encoder.error(expired(`too old resource version: ${after} (${compacted})`).status), 0);
     this.#end();
@@ -292,7 +292,7 @@ export class WatchStream implements ReplyStream {
     observe?.(count, bytes);
   }
 
-  #drained(): void {
+  #onDrain(): void {
     if (this.#over || this.#isConverting) return;
     this.#cancels[4]?.();
     const paused = this.#pausedAt;
@@ -364,7 +364,7 @@ export class WatchStream implements ReplyStream {
 }
 
 /** Returns the matching entries; the search pauses for other requests. */
-export async function matching(
+export async function filterEntries(
   entries: readonly Entry[],
   filter: (entry: Entry) => boolean,
   clock: Clock,
@@ -394,7 +394,7 @@ function joinShared(events: readonly StoreEvent[], encoder: FrameEncoder): Buffe
 }
 
 function frameOf(event: StoreEvent, encoder: FrameEncoder): Buffer {
-  return shared(event, encoder.name, () => encoder.event(event.type, event.entry, event.revision));
+  return shareFrame(event, encoder.name, () => encoder.event(event.type, event.entry, event.revision));
 }
 
 /**
@@ -427,7 +427,7 @@ function filteredFrame(
 function frameAs(type: EventType, event: StoreEvent, encoder: FrameEncoder): Buffer {
   if (type === event.type) return frameOf(event, encoder);
   const name = `${encoder.name}${type === "ADDED" ? "+" : "-"}`;
-  return shared(event, name, () => encoder.event(type, shownEntry(event, type), event.revision));
+  return shareFrame(event, name, () => encoder.event(type, shownEntry(event, type), event.revision));
 }
 
 /** An event for a reader in this process. */
@@ -447,7 +447,7 @@ class HandedEvent implements ReceivedEvent {
   }
 
   get decoded(): Unstructured | undefined {
-    return this.#objects.decoded(this.entry, this.#event.revision);
+    return this.#objects.peekDecoded(this.entry, this.#event.revision);
   }
 
   object(): Unstructured {
@@ -459,7 +459,7 @@ class HandedEvent implements ReceivedEvent {
   }
 }
 
-function shared(event: StoreEvent, name: string, encode: () => Buffer): Buffer {
+function shareFrame(event: StoreEvent, name: string, encode: () => Buffer): Buffer {
   if (name === "" || name === "+" || name === "-") return encode();
   event.frames ??= new Map();
   let frame = event.frames.get(name);

@@ -52,7 +52,7 @@ export function decodeBody(
   // Upstream: the error names this type among the accepted ones, although it is never accepted.
   if (encoding.typedOnly && !servingRulesOf(definition).acceptsTypedFormats)
     throw unsupportedMediaType(parts.negotiator.names);
-  const decoded = decoder.body({
+  const decoded = decoder.decodeBody({
     bytes,
     encoding,
     gvk: definition,
@@ -62,13 +62,13 @@ export function decodeBody(
     room: parts.sizes.room,
   });
   for (const text of decoded.warnings) scope.context.warn(text);
-  const object = defaulted(scope, decoded.object);
+  const object = applyDefaults(scope, decoded.object);
   request.audit?.sent(object);
   return { object, hasEmptyLists: decoded.hasEmptyLists };
 }
 
 /** Adds defaults that a schema cannot express. Throws when checks of the object are too large for the event loop. */
-export function defaulted(scope: Scope, object: Unstructured): Unstructured {
+export function applyDefaults(scope: Scope, object: Unstructured): Unstructured {
   const { strategy } = scope.definition;
   const full = strategy.defaults?.(object) ?? object;
   if (strategy.weight !== undefined) scope.parts.sizes.check(strategy.weight(full));
@@ -116,7 +116,7 @@ export function checkName(scope: Scope, object: Unstructured): void {
  * Drops repeated owner references with a warning. Upstream checks patched objects later than bodies, and the warning
  * says so. Source: upstream's handlers.
  */
-export function dedupedOwners(scope: Scope, object: Unstructured, isPatched = false): Unstructured {
+export function dropDuplicateOwners(scope: Scope, object: Unstructured, isPatched = false): Unstructured {
   const owners = object.metadata.ownerReferences;
   if (owners === undefined || owners.length < 2) return object;
   const kept = new Map<string, OwnerReference>();
@@ -147,7 +147,7 @@ const shownUidsMax = 20;
  */
 export function afterAdmission(scope: Scope, object: Unstructured, changed: Unstructured | undefined): Unstructured {
   if (changed === undefined || changed === object) return object;
-  return dedupedOwners(scope, inNamespace(scope, withReadableManagers(scope, object, changed)), true);
+  return dropDuplicateOwners(scope, inNamespace(scope, withReadableManagers(scope, object, changed)), true);
 }
 
 function withReadableManagers(scope: Scope, object: Unstructured, changed: Unstructured): Unstructured {
@@ -164,7 +164,7 @@ function withReadableManagers(scope: Scope, object: Unstructured, changed: Unstr
 }
 
 /** Returns the answer of admission. A request that waits for other servers leaves seats to other users. */
-export function admitting<T>({ request }: Scope, answer: MaybePromise<T>): MaybePromise<T> {
+export function markSlow<T>({ request }: Scope, answer: MaybePromise<T>): MaybePromise<T> {
   if (isLate(answer)) request.seats?.slow();
   return answer;
 }

@@ -17,7 +17,7 @@ import {
   success,
   unclassified,
 } from "#meta/status-error.ts";
-import { checkedDeleteOptions, type CheckedDeleteOptions } from "#registry/delete-options.ts";
+import { checkDeleteOptions, type CheckedDeleteOptions } from "#registry/delete-options.ts";
 import type { Store } from "#registry/store.ts";
 import { nearestNumber } from "#std/int64.ts";
 import { changeStored } from "./change-stored.ts";
@@ -49,7 +49,7 @@ export function podEviction(options: PodEvictionOptions): Action {
     if (object.metadata.name !== request.name) throw badRequest("name in URL does not match name in Eviction object");
     const eviction = object as unknown as Eviction; // by its schema
     checkDryRun(eviction, dryRun);
-    await request.admitted(object);
+    await request.admit(object);
     // Upstream: the options are checked by the deletion, for which there must be a pod.
     await options.pods().get(request.namespace, request.name, "");
     const deletion = deletionOf(eviction, dryRun, options.domain);
@@ -61,7 +61,7 @@ export function podEviction(options: PodEvictionOptions): Action {
 
 /** The options in the body, which may ask for a trial as the query may. */
 function deletionOf({ deleteOptions = {} }: Eviction, dryRun: boolean, domain: ApiDomain): CheckedDeleteOptions {
-  return checkedDeleteOptions(dryRun ? { ...deleteOptions, dryRun: ["All"] } : deleteOptions, domain);
+  return checkDeleteOptions(dryRun ? { ...deleteOptions, dryRun: ["All"] } : deleteOptions, domain);
 }
 
 /** Throws where query and body ask for different trials. */

@@ -18,7 +18,7 @@ export interface ActionRequest {
   readonly object: ApiObject;
   readonly dryRun: boolean;
   /** Validating admission; call it once the action has validated the object. */
-  admitted(object: ApiObject): MaybePromise<void>;
+  admit(object: ApiObject): MaybePromise<void>;
 }
 
 export interface Action {

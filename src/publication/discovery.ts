@@ -136,7 +136,7 @@ export class Discovery {
     }
     checkMethod(request);
     negotiation.checkProducible(request, false);
-    const aggregated = negotiation.transformed(request, this.#allowsAggregated);
+    const aggregated = negotiation.chooseTransformation(request, this.#allowsAggregated);
     if (aggregated !== undefined) return this.#aggregated(request, aggregated, core === undefined ? [] : [core]);
     const negotiated = negotiation.answer(request, noTransform);
     const { headers } = request;
@@ -146,7 +146,7 @@ export class Discovery {
 
   #list(request: DiscoveryRequest, groups: readonly ServedGroup[]): Reply {
     checkMethod(request);
-    const aggregated = negotiation.transformed(request, this.#allowsAggregated);
+    const aggregated = negotiation.chooseTransformation(request, this.#allowsAggregated);
     if (aggregated !== undefined) return this.#aggregated(request, aggregated, groups);
     const negotiated = negotiation.answer(request, noTransform);
     return encodedReply(this.#kept("/apis", negotiated, () => apiGroupList(groups)));

@@ -17,7 +17,7 @@ export interface CheckedDeleteOptions {
 }
 
 /** Validates the options. Throws `invalid`. Without `forcedDeletion`, the option to ignore read errors is dropped. */
-export function checkedDeleteOptions(
+export function checkDeleteOptions(
   given: DeleteOptions,
   domain: ApiDomain,
   forcedDeletion = false,

@@ -21,11 +21,11 @@ export interface ObjectDecoder {
    */
   readonly type: Schema | undefined;
   /** Decodes a request body. Throws the `StatusError` of the answer when the body cannot be the requested object. */
-  body(body: Omit<ObjectBody, "schema"> & WithRoom): DecodedObject;
+  decodeBody(body: Omit<ObjectBody, "schema"> & WithRoom): DecodedObject;
   /** Decodes the result of a patch. Throws `invalid` when it does not fit its type. */
-  patched(patched: Omit<PatchedValue, "schema"> & WithRoom): PatchedObject;
+  decodePatched(patched: Omit<PatchedValue, "schema"> & WithRoom): PatchedObject;
   /** Decodes the result of an apply. Throws `DecodeError` when it does not fit its type. */
-  merged(merged: MergedObject & WithRoom): Pick<DecodedObject, "object" | "hasEmptyLists">;
+  decodeMerged(merged: MergedObject & WithRoom): Pick<DecodedObject, "object" | "hasEmptyLists">;
 }
 
 interface MergedObject {
@@ -40,17 +40,17 @@ export const typedDecoder = (schema: () => Schema): ObjectDecoder => ({
   get type() {
     return schema();
   },
-  body: (body) => decodeObject({ ...body, schema: schema() }),
-  patched: (patched) => decodePatched({ ...patched, schema: schema() }),
-  merged: (merged) => decodeMerged({ ...merged, schema: schema() }),
+  decodeBody: (body) => decodeObject({ ...body, schema: schema() }),
+  decodePatched: (patched) => decodePatched({ ...patched, schema: schema() }),
+  decodeMerged: (merged) => decodeMerged({ ...merged, schema: schema() }),
 });
 
 /** Makes a decoder by the schema of a custom resource definition. */
 export const customDecoder = (type: CustomType): ObjectDecoder => ({
   type: undefined,
-  body: (body) => decodeCustom({ ...body, type, room: body.room() }),
-  patched: (patched) => decodePatchedCustom({ ...patched, type, room: patched.room() }),
-  merged: (merged) => ({
+  decodeBody: (body) => decodeCustom({ ...body, type, room: body.room() }),
+  decodePatched: (patched) => decodePatchedCustom({ ...patched, type, room: patched.room() }),
+  decodeMerged: (merged) => ({
     object: decodeMergedCustom({ ...merged, type, room: merged.room() }),
     hasEmptyLists: false,
   }),

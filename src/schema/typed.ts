@@ -370,7 +370,7 @@ function decodeStruct(plan: Plan, raw: unknown, findings: Findings, known: Json 
       if (name === "rawJSON" && isRawNumber(raw)) throw mismatch;
       findings.unknown = true;
       if (typeof value === "object") findings.keys += countKeys(value);
-      out ??= collected(plan, object, next);
+      out ??= collectInOrder(plan, object, next);
       continue;
     }
     const at = field.at;
@@ -397,14 +397,14 @@ function decodeStruct(plan: Plan, raw: unknown, findings: Findings, known: Json 
         next = at + 1;
         continue;
       }
-      out = collected(plan, object, next);
+      out = collectInOrder(plan, object, next);
     }
     out[at] = decoded;
   }
   findings.keys += count;
   if (out === undefined) {
     if (nextKept[next] === fields.length) return raw;
-    out = collected(plan, object, next);
+    out = collectInOrder(plan, object, next);
   }
   const built = build(plan, out);
   if (plan.notesEmpty) keepNotes(object, empty, built);
@@ -419,7 +419,7 @@ function keepNotes(from: Json, names: readonly string[] = [], to: Json): void {
 const isEmptyList = (value: unknown): boolean => Array.isArray(value) && value.length === 0;
 
 /** The values of the fields before `next`, which need no change. */
-function collected(plan: Plan, object: Json, next: number): unknown[] {
+function collectInOrder(plan: Plan, object: Json, next: number): unknown[] {
   const { fields } = plan;
   const out = new Array<unknown>(fields.length);
   for (let at = 0; at < next; at++) {

@@ -79,7 +79,7 @@ export function withActions(
   actions: Actions,
   domain: ApiDomain,
 ): (definition: ResourceDefinition) => ResourceDefinition {
-  const byName = new Map(Object.entries(actions).map(([name, parts]) => [renamed(name, domain), parts]));
+  const byName = new Map(Object.entries(actions).map(([name, parts]) => [renameInDomain(name, domain), parts]));
   return (definition) => {
     const { group, resource } = definition;
     const parts = byName.get(group === "" ? resource : `${resource}.${group}`);
@@ -87,7 +87,7 @@ export function withActions(
   };
 }
 
-function renamed(name: string, domain: ApiDomain): string {
+function renameInDomain(name: string, domain: ApiDomain): string {
   const dot = name.indexOf(".");
   return dot < 0 ? name : name.slice(0, dot + 1) + domain.rename(name.slice(dot + 1));
 }

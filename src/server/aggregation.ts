@@ -55,7 +55,7 @@ export function openAggregation(parts: AggregationParts): Aggregation {
   const published = (): void => listeners.forEach((changed) => changed());
   const documents = new AggregatedDocuments({ apis, backends, domain, clock, log, published });
   index.changed = (name) => {
-    if (apis.named(name) === undefined) backends.forget(name);
+    if (apis.findByName(name) === undefined) backends.forget(name);
     documents.changed(name);
   };
   for (const { name } of apis.all()) documents.changed(name);
@@ -88,7 +88,7 @@ export function openAggregation(parts: AggregationParts): Aggregation {
     versions: () => documents.versions,
     onChange: (changed) => void listeners.push(changed),
     async check(name, signal) {
-      const api = apis.named(name);
+      const api = apis.findByName(name);
       if (api === undefined) return "the APIService has changed";
       return problemOf(api, backends, { clock, signal });
     },
@@ -107,7 +107,7 @@ export function openAggregation(parts: AggregationParts): Aggregation {
 }
 
 function observeAvailability(metrics: Metrics, apis: AggregatedApis): void {
-  metrics.observed(
+  metrics.observable(
     {
       name: "aggregator_unavailable_apiservice",
       help: "Gauge of APIServices which are marked as unavailable broken down by APIService name.",

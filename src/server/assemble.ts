@@ -138,7 +138,7 @@ async function runControllers(
 }
 
 function observeObjects(metrics: Metrics, { table }: Pipeline, stores: Stores): void {
-  metrics.observed(
+  metrics.observable(
     {
       name: "apiserver_storage_objects",
       help: "Number of stored objects at the time of the scrape split by kind.",

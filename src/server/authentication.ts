@@ -9,7 +9,7 @@ import { ServiceAccountTokens } from "#authn/service-account-token.ts";
 import { readTokenFile } from "#authn/token-file.ts";
 import { webSocketToken } from "#authn/websocket-token.ts";
 import type { Secret } from "#api/core/v1.ts";
-import { observed, tokenUseCounter } from "./authentication/metrics.ts";
+import { observeAuthenticator, tokenUseCounter } from "./authentication/metrics.ts";
 import { externalAuthenticators } from "./authentication/external.ts";
 import type { AuthenticationParts } from "./authentication/parts.ts";
 import { ownRequests } from "./in-process-transport.ts";
@@ -55,7 +55,7 @@ export async function serverAuthenticators(parts: AuthenticationParts): Promise<
   );
   const { enabled, paths } = external.anonymous;
   return {
-    authenticator: observed(enabled ? orAnonymous(known, paths) : known, metrics, clock),
+    authenticator: observeAuthenticator(enabled ? orAnonymous(known, paths) : known, metrics, clock),
     tokens: tokenUnion(tokens),
     close: () => external.close(),
   };

@@ -118,7 +118,7 @@ export class Encryption {
   opened(): void {
     const { metrics, log } = this.#parts;
     const unreadable = (): number => this.#encrypted?.unreadable ?? 0;
-    metrics.observed(
+    metrics.observable(
       { name: "binnacle_storage_unreadable_objects", help: "Objects that cannot be decrypted.", type: "gauge" },
       () => [{ labels: [], value: unreadable() }],
     );

@@ -50,14 +50,14 @@ export const ownRequests: Authenticator = {
 };
 
 async function bodyOf(reply: Reply): Promise<Buffer> {
-  if (reply.chunks !== undefined) return collected(reply.chunks);
+  if (reply.chunks !== undefined) return collectChunks(reply.chunks);
   if (reply.pieces !== undefined) return Buffer.concat([...reply.pieces]);
   if (reply.bytes === undefined) return Buffer.alloc(0);
   return Buffer.isBuffer(reply.bytes) ? reply.bytes : Buffer.concat(reply.bytes);
 }
 
 /** Throws when the body has more than `bodyBytesMax` bytes. */
-async function collected(chunks: NonNullable<Reply["chunks"]>): Promise<Buffer> {
+async function collectChunks(chunks: NonNullable<Reply["chunks"]>): Promise<Buffer> {
   const parts: Buffer[] = [];
   let length = 0;
   for await (const part of chunks) {

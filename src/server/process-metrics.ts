@@ -10,12 +10,12 @@ type Gauge = (name: string, help: string, read: () => number) => void;
 const gaugesOf =
   (metrics: Metrics): Gauge =>
   (name, help, read) =>
-    metrics.observed({ name, help, type: "gauge" }, () => one(read()));
+    metrics.observable({ name, help, type: "gauge" }, () => one(read()));
 
 export function addProcessMetrics(metrics: Metrics): void {
   const startedSeconds = Date.now() / 1000 - process.uptime();
   const gauge = gaugesOf(metrics);
-  metrics.observed(
+  metrics.observable(
     { name: "process_cpu_seconds_total", help: "Total user and system CPU time spent in seconds.", type: "counter" },
     () => {
       const { user, system } = process.cpuUsage();
@@ -24,8 +24,8 @@ export function addProcessMetrics(metrics: Metrics): void {
   );
   gauge("process_start_time_seconds", "Start time of the process since unix epoch in seconds.", () => startedSeconds);
   gauge("process_resident_memory_bytes", "Resident memory size in bytes.", () => process.memoryUsage.rss());
-  metrics.observed({ name: "process_open_fds", help: "Number of open file descriptors.", type: "gauge" }, openFiles);
-  metrics.observed(
+  metrics.observable({ name: "process_open_fds", help: "Number of open file descriptors.", type: "gauge" }, openFiles);
+  metrics.observable(
     { name: "process_max_fds", help: "Maximum number of open file descriptors.", type: "gauge" },
     maxFiles,
   );

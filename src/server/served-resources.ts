@@ -18,7 +18,7 @@ export function servedResources(
     remote: aggregation.versions,
   });
   return {
-    list: () => listed(discovery),
+    list: () => listResources(discovery),
     onChange(changed) {
       onTableChange(changed);
       aggregation.onChange(changed);
@@ -26,7 +26,7 @@ export function servedResources(
   };
 }
 
-function* listed(discovery: Discovery): Iterable<ServedResource> {
+function* listResources(discovery: Discovery): Iterable<ServedResource> {
   for (const { name: group, versions } of discovery.groups()) {
     for (const { version, definitions, remote } of versions) {
       for (const { resource, kind, namespaced, verbs } of definitions) {

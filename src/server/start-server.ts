@@ -255,7 +255,7 @@ async function start(parts: Start): Promise<RunningServer> {
   started();
   gate.open(assembled);
   log.info({ url, apiDomain: options.apiDomain, storage: options.storage, version }, "serving");
-  return running(parts, { gate, listener, url, stopRenewal, closeAll: [assembled, audit, listener, store] });
+  return runningServer(parts, { gate, listener, url, stopRenewal, closeAll: [assembled, audit, listener, store] });
 }
 
 /**
@@ -408,7 +408,7 @@ interface Running {
   readonly closeAll: readonly ({ close(): MaybePromise<void> } | undefined)[];
 }
 
-function running(
+function runningServer(
   { options, folder, clock, log, inputs: { current } }: Start,
   { gate, listener, url, stopRenewal, closeAll }: Running,
 ): RunningServer {

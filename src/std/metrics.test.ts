@@ -13,7 +13,9 @@ void test("counters, gauges and histograms print in order of names, label values
   now.add(-1);
   const sizes = metrics.histogram({ name: "c_sizes", help: "Sizes", buckets: [1, 2.5] }).with();
   for (const size of [0.5, 1, 2, 9]) sizes.observe(size);
-  metrics.observed({ name: "d_seen", help: "Seen", type: "gauge", labels: ["k"] }, () => [{ labels: ["v"], value: 7 }]);
+  metrics.observable({ name: "d_seen", help: "Seen", type: "gauge", labels: ["k"] }, () => [
+    { labels: ["v"], value: 7 },
+  ]);
   assert.strictEqual(
     metrics.print(),
     `# HELP a_now Gauge

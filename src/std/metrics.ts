@@ -163,7 +163,7 @@ export class Metrics {
   }
 
   /** A metric that is asked for its values at every scrape. */
-  observed(options: MetricOptions & { readonly type: "counter" | "gauge" }, read: () => readonly Sample[]): void {
+  observable(options: MetricOptions & { readonly type: "counter" | "gauge" }, read: () => readonly Sample[]): void {
     this.#add(options, options.type, (lines) => {
       for (const { labels, value } of read()) {
         lines.push(`${options.name}${printLabels(options.labels ?? [], labels)} ${printNumber(value)}`);

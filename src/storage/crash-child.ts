@@ -13,7 +13,7 @@ import { systemClock } from "#std/clock.ts";
 import { seededRandom } from "#std/random.ts";
 
 import { openSqliteStore } from "./sqlite.ts";
-import { unversioned } from "./versioned-value.ts";
+import { toUnversioned } from "./versioned-value.ts";
 
 const keys = 150;
 const [dataDir = "", seed = "1"] = process.argv.slice(2);
@@ -46,7 +46,7 @@ async function write(): Promise<void> {
     const key = `/registry//pods/shop/${Math.floor(random.next() * keys)}`;
     const current = store.cache.get(key);
     const filler = "x".repeat(Math.floor(random.next() ** 4 * 20_000));
-    const encoded = { ...unversioned(`${key}  ${filler}`, `${key} `), decode: () => undefined };
+    const encoded = { ...toUnversioned(`${key}  ${filler}`, `${key} `), decode: () => undefined };
     const verb = current !== undefined && random.next() < 0.25 ? "remove" : "put";
     say(`? ${verb} ${key}`);
     const result =

@@ -26,7 +26,7 @@ import { storeContract, pods, putText, Recorder, settle, textOf, waitUntil } fro
 import { isCompacted, StorageFailure, StorageFull } from "./log-store.ts";
 import { checkConsistency } from "./consistency-for-tests.ts";
 import { restoreBackup } from "./restore.ts";
-import { unversioned } from "./versioned-value.ts";
+import { toUnversioned } from "./versioned-value.ts";
 import { makeHeadFile } from "./sqlite/head-file.ts";
 import { openSqliteStore, type SqliteOptions, type SqliteStore } from "./sqlite.ts";
 import type { WatchCache } from "./watch-cache.ts";
@@ -594,7 +594,7 @@ test("the consistency check notices a log that differs from memory", async () =>
   const log: SqliteStore["log"] = Object.assign(Object.create(store.log) as SqliteStore["log"], {
     entriesAt: async (revisions: readonly number[]) =>
       (await store.log.entriesAt(revisions)).map((entry) =>
-        entry === undefined ? undefined : { ...entry, value: unversioned("?", "") },
+        entry === undefined ? undefined : { ...entry, value: toUnversioned("?", "") },
       ),
     digest: async (revision: number) => {
       const { keys, sum } = await store.log.digest(revision);

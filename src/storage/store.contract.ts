@@ -11,7 +11,7 @@ import { FakeClock } from "#std/fake-clock.ts";
 
 import { isCompacted, type Revision, StorageFailure, WriterReplaced } from "./log-store.ts";
 import type { LocalStoreOptions } from "./memory.ts";
-import { unversioned, withoutRevision } from "./versioned-value.ts";
+import { toUnversioned, withoutRevision } from "./versioned-value.ts";
 import type { Encoded, Entry, Range, StoreEvent, Watch, WatchCache, WatchOptions } from "./watch-cache.ts";
 
 interface ContractSubject {
@@ -23,7 +23,7 @@ interface ContractSubject {
 }
 
 /** Makes bytes that name the revision at which they are read. */
-export const textOf = (text: string): Encoded => ({ ...unversioned(`${text}@`, "@"), decode: () => text });
+export const textOf = (text: string): Encoded => ({ ...toUnversioned(`${text}@`, "@"), decode: () => text });
 
 /** Makes bytes that are the same at every revision. */
 const bytesOf = (bytes: Uint8Array): Encoded => ({ ...withoutRevision(bytes), decode: () => undefined });

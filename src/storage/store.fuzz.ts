@@ -19,7 +19,7 @@ import { DelayedLog } from "./delayed-log-for-tests.ts";
 import { isCompacted, type Revision } from "./log-store.ts";
 import { openMemoryLog, openMemoryStore } from "./memory.ts";
 import { openSqliteStore, type SqliteStore } from "./sqlite.ts";
-import { unversioned } from "./versioned-value.ts";
+import { toUnversioned } from "./versioned-value.ts";
 import { LogWatchCache } from "./watch-cache/log-watch-cache.ts";
 import type { WatchCache } from "./watch-cache.ts";
 
@@ -156,7 +156,7 @@ class Run {
         const current = this.#cache.get(key);
         const expected = this.#random.next() < 0.9 ? (current?.revision ?? 0) : Math.floor(this.#random.next() * 50);
         const filler = "x".repeat(Math.floor(this.#random.next() * 300));
-        const encoded = { ...unversioned(`${key}  ${filler}`, `${key} `), decode: () => undefined };
+        const encoded = { ...toUnversioned(`${key}  ${filler}`, `${key} `), decode: () => undefined };
         const isRemoval = current !== undefined && this.#random.next() < 0.3;
         const result = isRemoval
           ? await this.#cache.remove(key, expected)

@@ -2,12 +2,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { insertRevision, moveToRevision, pack, unpack, unversioned, withoutRevision } from "./versioned-value.ts";
+import { insertRevision, moveToRevision, pack, unpack, toUnversioned, withoutRevision } from "./versioned-value.ts";
 
 const member = '"resourceVersion":"';
 
 test("a value shows the revision it is read at, and can be moved to another", () => {
-  const value = unversioned(`{"name":"ü","resourceVersion":"","spec":{"resourceVersion":""}}`, member);
+  const value = toUnversioned(`{"name":"ü","resourceVersion":"","spec":{"resourceVersion":""}}`, member);
   const bytes = insertRevision(value, 12);
   assert.equal(bytes.toString(), `{"name":"ü","resourceVersion":"12","spec":{"resourceVersion":""}}`);
   assert.deepEqual(unpack(pack(value)), value);
@@ -16,11 +16,11 @@ test("a value shows the revision it is read at, and can be moved to another", ()
 });
 
 test("the text before the digits may be any", () => {
-  assert.equal(insertRevision(unversioned("ключ-ü rest", "ключ-ü "), 5).toString(), "ключ-ü 5rest");
+  assert.equal(insertRevision(toUnversioned("ключ-ü rest", "ключ-ü "), 5).toString(), "ключ-ü 5rest");
 });
 
 test("a value that shows no revision is the same at each", () => {
-  for (const value of [unversioned("plain", member), withoutRevision(Buffer.from("plain"))]) {
+  for (const value of [toUnversioned("plain", member), withoutRevision(Buffer.from("plain"))]) {
     assert.equal(unpack(pack(value)).revisionOffset, -1);
     assert.equal(insertRevision(value, 7).toString(), "plain");
     assert.equal(moveToRevision(Buffer.from("plain"), -1, 7, 8).toString(), "plain");

@@ -9,7 +9,7 @@
 import type { Revision, Unversioned } from "./log-store.ts";
 
 /** Makes a value of `text`. The digits belong where `before` first ends, and nowhere in a text without it. */
-export function unversioned(text: string, before: string): Unversioned {
+export function toUnversioned(text: string, before: string): Unversioned {
   const bytes = Buffer.from(text);
   return { bytes, revisionOffset: revisionOffsetIn(bytes, text, before) };
 }

@@ -10,7 +10,7 @@ import { tellClosed } from "./channel-sink.ts";
 import type { Gzip } from "./gzip.ts";
 import type { HeaderNames } from "./header-names.ts";
 import type { IncomingRequest } from "./incoming-request.ts";
-import { joinedChunks, type ChunkCache } from "#http/chunk-cache.ts";
+import { joinChunks, type ChunkCache } from "#http/chunk-cache.ts";
 import type { ResponseWriter } from "./response-writer.ts";
 
 export interface ReplySettings {
@@ -232,7 +232,7 @@ export class Exchange {
   /** False when the peer went away or stalled. */
   async #writePieces(buffers: Iterable<Buffer> & Pick<BytePieces, "chunks">): Promise<boolean> {
     const writer = this.#writer;
-    const joined = buffers.chunks === undefined ? buffers : joinedChunks(buffers.chunks(), this.#settings.joined);
+    const joined = buffers.chunks === undefined ? buffers : joinChunks(buffers.chunks(), this.#settings.joined);
     for (const piece of piecesOf(joined)) {
       if (writer.gone) return false;
       if (writer.write(piece)) await nextTurn();

@@ -11,7 +11,7 @@ import { seededRandom } from "#std/random.ts";
 import type { Entry } from "#storage/watch-cache.ts";
 import type { BytePieces } from "#std/byte-pieces.ts";
 import { Gzip } from "#transport/gzip.ts";
-import { joinedChunks, ChunkCache } from "#http/chunk-cache.ts";
+import { joinChunks, ChunkCache } from "#http/chunk-cache.ts";
 import { listPieces } from "#http/list-body.ts";
 
 const storage = { group: "", version: "v1", kind: "ConfigMap", resource: "configmaps" };
@@ -50,7 +50,7 @@ test("pieces, chunks kept and unpacked chunks are the list in JSON, without kind
     const packed: Buffer[] = [];
     for await (const piece of gzip.compress(pieces.chunks!(), 64 * 1024)) packed.push(piece);
     assert.ok(gunzipSync(Buffer.concat(packed)).equals(plain), `round ${round}`);
-    assert.ok(Buffer.concat([...joinedChunks(pieces.chunks!(), kept)]).equals(plain), `round ${round}`);
+    assert.ok(Buffer.concat([...joinChunks(pieces.chunks!(), kept)]).equals(plain), `round ${round}`);
     const list = JSON.parse(plain.toString()) as {
       kind: string;
       items: { kind?: string; metadata: { name: string } }[];

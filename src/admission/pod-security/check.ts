@@ -29,7 +29,7 @@ export type StandardCheck = (pod: CheckedPod) => Finding | undefined;
 
 const none = Object.freeze({});
 
-export function checkedPod(
+export function toCheckedPod(
   metadata: Pick<ObjectMeta, "annotations">,
   spec: PodSpec,
   relaxesUserNamespaces: boolean,
@@ -65,7 +65,7 @@ export function containerCheck(
 ): StandardCheck {
   return (pod) => {
     const found = containersWhere(pod, isFound);
-    return found.length === 0 ? undefined : { reason, detail: `${named("container", found)} ${demand}` };
+    return found.length === 0 ? undefined : { reason, detail: `${printNames("container", found)} ${demand}` };
   };
 }
 
@@ -76,18 +76,18 @@ export const exceptWindows =
     pod.isWindows ? undefined : check(pod);
 
 /** Prints names with their noun: `container "a"`, `containers "a", "b"`. */
-export const named = (what: string, names: readonly string[]): string =>
-  `${plural(what, names.length)} ${quoted(names)}`;
+export const printNames = (what: string, names: readonly string[]): string =>
+  `${plural(what, names.length)} ${quoteTexts(names)}`;
 
 export const plural = (what: string, count: number): string => (count === 1 ? what : `${what}s`);
 
 /** Quotes texts. Upstream: without escapes. */
-export const quoted = (texts: readonly string[]): string => `"${texts.join('", "')}"`;
+export const quoteTexts = (texts: readonly string[]): string => `"${texts.join('", "')}"`;
 
 /** Names the pod itself, if `isPod`, and containers: `pod and container "a"`; empty if there are none. */
 export function podAndContainers(isPod: boolean, names: readonly string[]): string {
-  const containers = names.length === 0 ? [] : [named("container", names)];
+  const containers = names.length === 0 ? [] : [printNames("container", names)];
   return [...(isPod ? ["pod"] : []), ...containers].join(" and ");
 }
 
-export const sorted = (texts: ReadonlySet<string>): readonly string[] => [...texts].sort(compareCodePoints);
+export const sortTexts = (texts: ReadonlySet<string>): readonly string[] => [...texts].sort(compareCodePoints);

@@ -1,5 +1,5 @@
 /** Checks of resources that a pod shares with its node. Source: the answers of kube-apiserver, as for all checks. */
-import { type StandardCheck, containersWhere, named, plural, podAndContainers, sorted } from "./check.ts";
+import { type StandardCheck, containersWhere, printNames, plural, podAndContainers, sortTexts } from "./check.ts";
 
 export const hostNamespaces: StandardCheck = ({ spec }) => {
   const shared = (["hostNetwork", "hostPID", "hostIPC"] as const).filter((field) => spec[field] === true);
@@ -21,10 +21,10 @@ export const hostPorts: StandardCheck = ({ containers }) => {
   }
   if (names.length === 0) return undefined;
   const verb = names.length === 1 ? "uses" : "use";
-  const list = sorted(used).join(", ");
+  const list = sortTexts(used).join(", ");
   return {
     reason: "hostPort",
-    detail: `${named("container", names)} ${verb} ${plural("hostPort", used.size)} ${list}`,
+    detail: `${printNames("container", names)} ${verb} ${plural("hostPort", used.size)} ${list}`,
   };
 };
 

@@ -1,5 +1,5 @@
 /** Checks of settings of the kernel: the visible part of /proc, and sysctls. */
-import { type StandardCheck, named, quoted, sorted } from "./check.ts";
+import { type StandardCheck, printNames, quoteTexts, sortTexts } from "./check.ts";
 
 export const procMount: StandardCheck = ({ containers, hasOwnUsers }) => {
   if (hasOwnUsers) return undefined;
@@ -12,10 +12,10 @@ export const procMount: StandardCheck = ({ containers, hasOwnUsers }) => {
     types.add(type);
   }
   if (names.length === 0) return undefined;
-  const list = quoted(sorted(types));
+  const list = quoteTexts(sortTexts(types));
   return {
     reason: "procMount",
-    detail: `${named("container", names)} must not set securityContext.procMount to ${list}`,
+    detail: `${printNames("container", names)} must not set securityContext.procMount to ${list}`,
   };
 };
 

@@ -9,7 +9,7 @@ import { compareCodePoints } from "#std/code-points.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import { runCooperatively, Yielder, type Steps } from "#std/cooperative.ts";
 import type { AdmissionAttributes } from "../plugin.ts";
-import { checkedPod, plural } from "./check.ts";
+import { toCheckedPod, plural } from "./check.ts";
 import {
   isPrivileged,
   isSameStandard,
@@ -154,7 +154,7 @@ function* addViolation(
   standard: Standard,
   { standards, relaxesUserNamespaces }: NamespaceOptions,
 ): Steps<void> {
-  const findings = yield* standards.evaluate(standard, checkedPod(metadata, spec, relaxesUserNamespaces));
+  const findings = yield* standards.evaluate(standard, toCheckedPod(metadata, spec, relaxesUserNamespaces));
   if (findings.length === 0) return;
   const reasons = findings.map(({ reason }) => reason).join(", ");
   const { pod, count = 0 } = violations.get(reasons) ?? {};

@@ -1,5 +1,5 @@
 /** Checks of privileges of processes: privileged containers, escalation, capabilities. */
-import { type StandardCheck, containerCheck, named, quoted, sorted } from "./check.ts";
+import { type StandardCheck, containerCheck, printNames, quoteTexts, sortTexts } from "./check.ts";
 
 export const privileged: StandardCheck = containerCheck(
   "privileged",
@@ -34,7 +34,7 @@ export const keptCapabilities: StandardCheck = (pod) => {
   const details = [
     ...(keeping.length === 0
       ? []
-      : [`${named("container", keeping)} must set securityContext.capabilities.drop=["ALL"]`]),
+      : [`${printNames("container", keeping)} must set securityContext.capabilities.drop=["ALL"]`]),
     ...(added === undefined ? [] : [added]),
   ];
   return details.length === 0 ? undefined : { reason: "unrestricted capabilities", detail: details.join("; ") };
@@ -54,6 +54,6 @@ function forbiddenAdditions(
     for (const capability of added) forbidden.add(capability);
   }
   if (names.length === 0) return undefined;
-  const list = quoted(sorted(forbidden));
-  return `${named("container", names)} must not include ${list} in securityContext.capabilities.add`;
+  const list = quoteTexts(sortTexts(forbidden));
+  return `${printNames("container", names)} must not include ${list} in securityContext.capabilities.add`;
 }

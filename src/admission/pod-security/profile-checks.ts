@@ -5,11 +5,11 @@ import {
   type StandardCheck,
   type CheckedPod,
   type Finding,
-  named,
+  printNames,
   plural,
   podAndContainers,
-  quoted,
-  sorted,
+  quoteTexts,
+  sortTexts,
 } from "./check.ts";
 
 const confiningTypes: ReadonlySet<string | undefined> = new Set([undefined, "RuntimeDefault", "Localhost"]);
@@ -31,7 +31,7 @@ export function appArmor({ appArmorPrefix: prefix }: PodAnnotations): StandardCh
     const who = setters.filter((text) => text !== "").join(" and ");
     return {
       reason: plural("forbidden AppArmor profile", values.size),
-      detail: `${who} must not set AppArmor profile type to ${quoted(sorted(values))}`,
+      detail: `${who} must not set AppArmor profile type to ${quoteTexts(sortTexts(values))}`,
     };
   };
 }
@@ -46,7 +46,7 @@ export function seccompAnnotations({ seccompOfPod: ofPod, seccompPrefix: prefix 
   return ({ annotations, containers }) => {
     const keys = [ofPod, ...containers.map(({ name }) => prefix + name)].filter((key) => !isAllowed(annotations[key]));
     if (keys.length === 0) return undefined;
-    const list = sorted(new Set(keys.map((key) => `${key}="${annotations[key]!}"`))).join(", ");
+    const list = sortTexts(new Set(keys.map((key) => `${key}="${annotations[key]!}"`))).join(", ");
     return { reason: "seccompProfile", detail: `${plural("forbidden annotation", keys.length)} ${list}` };
   };
 }
@@ -54,7 +54,7 @@ export function seccompAnnotations({ seccompOfPod: ofPod, seccompPrefix: prefix 
 export const seccompUnconfined: StandardCheck = (pod) => {
   const { isPod, names, values } = settings(pod, "seccompProfile");
   if (values.size === 0) return undefined;
-  const list = quoted(sorted(values));
+  const list = quoteTexts(sortTexts(values));
   return {
     reason: "seccompProfile",
     detail: `${podAndContainers(isPod, names)} must not set securityContext.seccompProfile.type to ${list}`,
@@ -71,7 +71,7 @@ export const seccompRequired: StandardCheck = (pod) => {
   }
   if (silent.length === 0) return undefined;
   const demand = `must set securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost"`;
-  return { reason: "seccompProfile", detail: `pod or ${named("container", silent)} ${demand}` };
+  return { reason: "seccompProfile", detail: `pod or ${printNames("container", silent)} ${demand}` };
 };
 
 /**
@@ -117,13 +117,13 @@ export function seLinux(...types: readonly string[]): StandardCheck {
         names.push(name);
     }
     const setters = podAndContainers(isPod, names);
-    return setters === "" ? undefined : seLinuxFinding(setters, sorted(forbidden), hasUser, hasRole);
+    return setters === "" ? undefined : seLinuxFinding(setters, sortTexts(forbidden), hasUser, hasRole);
   };
 }
 
 function seLinuxFinding(setters: string, types: readonly string[], hasUser: boolean, hasRole: boolean): Finding {
   const details = [
-    ...(types.length === 0 ? [] : [named("type", types)]),
+    ...(types.length === 0 ? [] : [printNames("type", types)]),
     ...(hasUser ? ["user may not be set"] : []),
     ...(hasRole ? ["role may not be set"] : []),
   ];

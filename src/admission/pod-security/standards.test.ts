@@ -7,7 +7,7 @@ import { test } from "node:test";
 import type { PodSpec } from "#api/core/v1.ts";
 import { apiDomain, kubernetesDomain } from "#meta/api-domain.ts";
 import { runToEnd } from "#std/cooperative.ts";
-import { checkedPod, findingText } from "./check.ts";
+import { toCheckedPod, findingText } from "./check.ts";
 import { type SecurityLevel, readVersion } from "./policy.ts";
 import { Standards } from "./standards.ts";
 
@@ -21,7 +21,7 @@ interface Given {
 }
 
 function found(level: SecurityLevel, version: string, { spec = {}, annotations = {}, relaxed = false }: Given): string {
-  const pod = checkedPod({ annotations }, { containers: [secure()], ...spec } as PodSpec, relaxed);
+  const pod = toCheckedPod({ annotations }, { containers: [secure()], ...spec } as PodSpec, relaxed);
   const standard = { level, version, minor: readVersion(version)! };
   return runToEnd(standards.evaluate(standard, pod)).map(findingText).join(", ");
 }
@@ -374,7 +374,7 @@ test("annotations have the names of the domain", () => {
     "seccomp.security.alpha.platform.io/pod": "unconfined",
     [seccompPod]: "unconfined",
   };
-  const pod = checkedPod({ annotations }, { containers: [{ name: "a" }] } as unknown as PodSpec, false); // as decoded
+  const pod = toCheckedPod({ annotations }, { containers: [{ name: "a" }] } as unknown as PodSpec, false); // as decoded
   const standard = { level: "baseline", version: "v1.0", minor: 0 } as const;
   assert.deepEqual(runToEnd(new Standards(domain).evaluate(standard, pod)).map(findingText), [
     'forbidden AppArmor profile (annotation must not set AppArmor profile type to "container.apparmor.security.beta.platform.io/a="unconfined"")',
@@ -463,7 +463,7 @@ test("findings have one order", () => {
     runToEnd(
       standards.evaluate(
         { level, version: "latest", minor: Number.POSITIVE_INFINITY },
-        checkedPod({}, spec as unknown as PodSpec, false), // as decoded
+        toCheckedPod({}, spec as unknown as PodSpec, false), // as decoded
       ),
     ).map(({ reason }) => reason);
   const inBoth = ["hostPort", "privileged", "procMount", "seLinuxOptions"];

@@ -1,5 +1,5 @@
 /** Checks of the users that containers run as. */
-import { type StandardCheck, containersWhere, named, podAndContainers } from "./check.ts";
+import { type StandardCheck, containersWhere, printNames, podAndContainers } from "./check.ts";
 
 export const runAsNonRoot: StandardCheck = (pod) => {
   if (pod.hasOwnUsers) return undefined;
@@ -11,7 +11,7 @@ export const runAsNonRoot: StandardCheck = (pod) => {
   if (ofPod === true) return undefined;
   const silent = containersWhere(pod, (security) => security.runAsNonRoot === undefined);
   if (silent.length === 0) return undefined;
-  return { reason, detail: `pod or ${named("container", silent)} must set securityContext.runAsNonRoot=true` };
+  return { reason, detail: `pod or ${printNames("container", silent)} must set securityContext.runAsNonRoot=true` };
 };
 
 export const runAsUser: StandardCheck = (pod) => {

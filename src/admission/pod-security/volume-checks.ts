@@ -1,10 +1,10 @@
 /** Checks of the types of volumes. */
 import type { Volume } from "#api/core/v1.ts";
-import { type StandardCheck, named, plural, quoted, sorted } from "./check.ts";
+import { type StandardCheck, printNames, plural, quoteTexts, sortTexts } from "./check.ts";
 
 export const hostPathVolumes: StandardCheck = ({ spec }) => {
   const found = (spec.volumes ?? []).filter(({ hostPath }) => hostPath !== undefined).map(({ name }) => name);
-  return found.length === 0 ? undefined : { reason: "hostPath volumes", detail: named("volume", found) };
+  return found.length === 0 ? undefined : { reason: "hostPath volumes", detail: printNames("volume", found) };
 };
 
 const allowedTypes: ReadonlySet<string> = new Set(
@@ -22,8 +22,8 @@ export const restrictedVolumes: StandardCheck = ({ spec }) => {
   }
   if (names.length === 0) return undefined;
   const verb = names.length === 1 ? "uses" : "use";
-  const list = `${plural("restricted volume type", types.size)} ${quoted(sorted(types))}`;
-  return { reason: "restricted volume types", detail: `${named("volume", names)} ${verb} ${list}` };
+  const list = `${plural("restricted volume type", types.size)} ${quoteTexts(sortTexts(types))}`;
+  return { reason: "restricted volume types", detail: `${printNames("volume", names)} ${verb} ${list}` };
 };
 
 /**

@@ -16,7 +16,7 @@ import {
   type CompiledMutatingPolicy,
   type CompiledMutation,
   compileMutatingPolicy,
-  mutated,
+  applyMutation,
   MutationProblem,
 } from "./mutations.ts";
 import { collectParams, paramObjects, ParamProblem } from "./params.ts";
@@ -57,7 +57,7 @@ function* run(
     const { policy } = invocation;
     if (invocations[at + 1]?.policy !== policy) isToRepeat ||= policy.object.spec.reinvocationPolicy === "IfNeeded";
   }
-  if (denials.length > 0) throw refused(denials);
+  if (denials.length > 0) throw combineDenials(denials);
   const { object } = mutator.request.attributes;
   return object === attributes.object ? undefined : object;
 }
@@ -181,7 +181,7 @@ class Mutator {
     const schema = options.schemaOf(matched.kind);
     const changed = this.#applied(
       mutation,
-      () => mutated(mutation, outcome!.value, object!, schema, budget.counter()), // there is one
+      () => applyMutation(mutation, outcome!.value, object!, schema, budget.counter()), // there is one
       budget,
     );
     if (changed === undefined || changed === object) return;
@@ -214,7 +214,7 @@ function denial(
 }
 
 /** Returns the first refusal, with the causes of all. */
-function refused(denials: readonly StatusError[]): StatusError {
+function combineDenials(denials: readonly StatusError[]): StatusError {
   const { status } = denials[0]!; // there is one
   const causes = denials.flatMap(({ status: { details } }) => details?.causes ?? []);
   return new StatusError({ ...status, details: { ...status.details, causes } }, { showsValues: false });

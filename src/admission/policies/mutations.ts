@@ -69,7 +69,7 @@ function operationsOf(patch: unknown, source: string): unknown {
   });
 }
 
-function untyped({ apiVersion, kind }: ApiObject): MutationProblem {
+function noTypeProblem({ apiVersion, kind }: ApiObject): MutationProblem {
   const why = `no corresponding type for ${apiVersion}, Kind=${kind}`;
   return new MutationProblem(`error applying patch: failed to convert patch object to typed object: ${why}`);
 }
@@ -79,7 +79,7 @@ function untyped({ apiVersion, kind }: ApiObject): MutationProblem {
  * `undefined` for a patch whose test does not hold. Without a schema, configurations cannot be applied. `work` counts
  * the steps from the value to JSON. Throws `MutationProblem`, and the errors of `work`.
  */
-export function mutated(
+export function applyMutation(
   { patchType, problem, expression }: CompiledMutation,
   value: Value,
   object: ApiObject,
@@ -92,7 +92,7 @@ export function mutated(
     if (patchType === "JSONPatch") {
       return applyJsonPatch(withBigInts(object), operationsOf(change, expression.source));
     }
-    if (schema === undefined) throw untyped(object);
+    if (schema === undefined) throw noTypeProblem(object);
     return applyConfiguration(schema, object, change as JsonObject); // the type of the expression says so
   } catch (error) {
     if (error instanceof PatchError) {

@@ -9,8 +9,8 @@ import { type AdmissionAttributes, refusal } from "../plugin.ts";
 import {
   addTo,
   difference,
-  picked,
-  printed,
+  pickQuantities,
+  printQuantities,
   type Quantities,
   quantitiesOf,
   textsOf,
@@ -79,7 +79,7 @@ export class QuotaState {
   amountOf({ evaluator, delta }: UsageRequest): Quantities {
     const known = evaluator.isConstant === true ? this.#amountsOf.get(evaluator) : undefined;
     if (known !== undefined) return known;
-    const amount = picked(delta, (name, { unscaled }) => unscaled > 0n && this.hard.has(name));
+    const amount = pickQuantities(delta, (name, { unscaled }) => unscaled > 0n && this.hard.has(name));
     if (evaluator.isConstant === true) this.#amountsOf.set(evaluator, amount);
     return amount;
   }
@@ -219,6 +219,6 @@ function checkRoom(request: UsageRequest, { name, hard, used }: QuotaState, amou
     if (compareQuantities(sum, hard.get(one)!) > 0) exceeded.push(one); // `amount` has names of `hard` only
   }
   if (exceeded.length === 0) return;
-  const of = (all: Quantities): string => printed(picked(all, (one) => exceeded.includes(one)));
+  const of = (all: Quantities): string => printQuantities(pickQuantities(all, (one) => exceeded.includes(one)));
   request.refuse(`exceeded quota: ${name}, requested: ${of(amount)}, used: ${of(used)}, limited: ${of(hard)}`);
 }

@@ -2,7 +2,7 @@
 import type { ResourceQuota } from "#api/core/v1.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { addQuantities, compareQuantities, type Quantity, subtractQuantities } from "#meta/quantity.ts";
-import { addTo, picked, type Quantities, quantitiesOf, textsOf, times, zero } from "../quantities.ts";
+import { addTo, pickQuantities, type Quantities, quantitiesOf, textsOf, times, zero } from "../quantities.ts";
 import { scopesOf, type UsageRequest } from "./check.ts";
 import type { Evaluator, GroupResource } from "./evaluator.ts";
 import type { UsageEvaluators } from "./usage.ts";
@@ -121,7 +121,7 @@ class Part implements MeasuredPart {
   #usageOf(read: () => ApiObject): Quantities {
     const isOutside = this.#scopes.some((scope) => this.#evaluator.isInScope?.(read(), scope) !== true);
     if (isOutside) return new Map();
-    return picked(this.#evaluator.usage(read), (name) => this.#names.has(name));
+    return pickQuantities(this.#evaluator.usage(read), (name) => this.#names.has(name));
   }
 }
 
@@ -136,7 +136,7 @@ function statusOf(
   parts: readonly Part[],
 ): ResourceQuota["status"] | undefined {
   const before = quantitiesOf(now.status.used);
-  const used = picked(before, (name) => Object.hasOwn(hard, name));
+  const used = pickQuantities(before, (name) => Object.hasOwn(hard, name));
   for (const { isDone, sum } of parts) {
     if (!isDone) continue;
     for (const [name, counted] of sum) {

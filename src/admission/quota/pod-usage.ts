@@ -52,7 +52,7 @@ export function podEvaluator({ domain, clock }: { readonly domain: ApiDomain; re
       return used;
     },
     isInScope: (object, scope) => isInScope(podOf(object), scope),
-    missing: (object, wanted) => missing(podOf(object), wanted),
+    missing: (object, wanted) => missingRequirements(podOf(object), wanted),
   };
 }
 
@@ -148,7 +148,7 @@ function hasCrossNamespaceAffinity({ spec }: Pod): boolean {
 }
 
 /** Names the containers without a required request or limit, by resource; empty when there are none. */
-function missing({ spec }: Pod, wanted: readonly string[]): string {
+function missingRequirements({ spec }: Pod, wanted: readonly string[]): string {
   const required = wanted.filter((name) => mustBeSaid.has(name)).sort();
   const containers = [...(spec.containers ?? []), ...(spec.initContainers ?? [])];
   const parts = required.flatMap((name) => {

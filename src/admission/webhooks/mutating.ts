@@ -112,7 +112,7 @@ class Mutation {
           `admission webhook ${goQuote(webhook.name)} attempted to modify the object, which is not supported for this operation`,
         );
       }
-      const next = await forms.patched(object, kind, patch);
+      const next = await forms.applyPatch(object, kind, patch);
       this.#annotatePatch(webhook, auditKey, patch);
       mutated = !jsonEquals(next, object);
       if (mutated) {

@@ -28,7 +28,7 @@ export function resolveOverloads(
       continue;
     }
     const fresh = new Map(parameters.map((name) => [name, inference.variable()]));
-    const own = (type: CelType): CelType => instantiated(type, fresh);
+    const own = (type: CelType): CelType => instantiate(type, fresh);
     if (!inference.allFit(args, fresh.size === 0 ? overload.args : overload.args.map(own))) continue;
     const result = inference.resolve(own(overload.result));
     if (found === undefined) found = { reference: candidate.reference, result };
@@ -54,9 +54,9 @@ function cannotFit(args: readonly CelType[], declared: readonly CelType[]): bool
 /** Fits its own kind only. */
 const isFirm = (type: CelType): boolean => !isLoose(type) && type.kind !== "parameter" && type.kind !== "null_type";
 
-function instantiated(type: CelType, fresh: ReadonlyMap<string, CelType>): CelType {
+function instantiate(type: CelType, fresh: ReadonlyMap<string, CelType>): CelType {
   if (type.kind === "parameter") return fresh.get(type.name) ?? type;
-  return fresh.size === 0 ? type : withParts(type, (part) => instantiated(part, fresh));
+  return fresh.size === 0 ? type : withParts(type, (part) => instantiate(part, fresh));
 }
 
 /** `a.?b` means this, whatever `a` is. */

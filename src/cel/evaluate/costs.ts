@@ -26,7 +26,7 @@ const comparison: Cost = (a, b) => {
 };
 
 /** Returns the cost of a match; an empty text costs as much as one of one character. */
-export const matching = (text: number, pattern: number): number =>
+export const matchCost = (text: number, pattern: number): number =>
   Math.ceil((1 + text) * traversalFactor) * Math.ceil(pattern * patternFactor);
 
 const traversalOfFirst: Cost = (a) => traversal(sizeOf(a));
@@ -45,8 +45,8 @@ const byOverload: ReadonlyMap<string, Cost> = new Map<string, Cost>([
   ]),
   ["add_string", joining],
   ["add_bytes", joining],
-  ["matches", (a, b) => matching(sizeOf(a), sizeOf(b))],
-  ["matches_string", (a, b) => matching(sizeOf(a), sizeOf(b))],
+  ["matches", (a, b) => matchCost(sizeOf(a), sizeOf(b))],
+  ["matches_string", (a, b) => matchCost(sizeOf(a), sizeOf(b))],
   ["contains_string", (a, b) => traversal(sizeOf(a)) * traversal(sizeOf(b))],
 ]);
 

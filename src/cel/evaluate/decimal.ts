@@ -11,7 +11,7 @@ function fractionOf(value: number): readonly [bigint, bigint] {
   return [BigInt(mantissa), 1n << BigInt(exponent)];
 }
 
-function rounded(numerator: bigint, denominator: bigint): bigint {
+function divideRounded(numerator: bigint, denominator: bigint): bigint {
   const whole = numerator / denominator;
   const twice = (numerator % denominator) * 2n;
   return twice > denominator || (twice === denominator && whole % 2n === 1n) ? whole + 1n : whole;
@@ -24,7 +24,7 @@ const decimalsMax = 1100;
 export function fixedText(value: number, decimals: number): string {
   const [numerator, denominator] = fractionOf(value);
   const exact = Math.min(decimals, decimalsMax);
-  const digits = String(rounded(numerator * 10n ** BigInt(exact), denominator)).padStart(exact + 1, "0");
+  const digits = String(divideRounded(numerator * 10n ** BigInt(exact), denominator)).padStart(exact + 1, "0");
   const sign = value < 0 || Object.is(value, -0) ? "-" : "";
   if (decimals === 0) return sign + digits;
   return `${sign}${digits.slice(0, -exact)}.${digits.slice(-exact).padEnd(decimals, "0")}`;
@@ -37,7 +37,9 @@ export function scientificParts(value: number): { readonly mantissa: string; rea
   let exponent = Number(value.toExponential().split("e")[1]);
   const shift = 6 - exponent;
   const scale = 10n ** BigInt(Math.abs(shift));
-  let digits = String(shift >= 0 ? rounded(numerator * scale, denominator) : rounded(numerator, denominator * scale));
+  let digits = String(
+    shift >= 0 ? divideRounded(numerator * scale, denominator) : divideRounded(numerator, denominator * scale),
+  );
   if (digits.length > 7) {
     digits = digits.slice(0, 7);
     exponent++;

@@ -2,7 +2,7 @@
 import type { Call } from "../ast.ts";
 import type { Overload } from "../functions.ts";
 import { CelError } from "../values.ts";
-import { matching } from "./costs.ts";
+import { matchCost } from "./costs.ts";
 import type { Step } from "./frame.ts";
 import { sizeOf } from "./kinds.ts";
 import { type Compiled, ConstantError, errorAt } from "./node.ts";
@@ -32,7 +32,7 @@ export function compileMatches(node: Call, args: readonly Compiled[]): Compiled 
       const text = subject(frame);
       const expression = pattern(frame);
       frame.spend(
-        text instanceof CelError || expression instanceof CelError ? 1 : matching(sizeOf(text), sizeOf(expression)),
+        text instanceof CelError || expression instanceof CelError ? 1 : matchCost(sizeOf(text), sizeOf(expression)),
       );
       if (text instanceof CelError) return text;
       if (expression instanceof CelError) return expression;

@@ -24,7 +24,7 @@ export type Binary = (a: Value, b: Value, context: EvaluationContext) => Value |
 
 function add(a: Value, b: Value, context: EvaluationContext): Value | CelError | undefined {
   if (isInt(a)) return isInt(b) ? addInts(a, b) : undefined;
-  if (typeof a === "string") return typeof b === "string" ? joined(a, b, context) : undefined;
+  if (typeof a === "string") return typeof b === "string" ? concatenate(a, b, context) : undefined;
   if (isList(a)) {
     if (!isList(b)) return undefined;
     if (isUnique(a)) return mergeUnique(a, b, context);
@@ -47,7 +47,7 @@ function add(a: Value, b: Value, context: EvaluationContext): Value | CelError |
 /** Shorter texts are counted by their cost alone. */
 const countedLength = 256;
 
-function joined(a: string, b: string, context: EvaluationContext): string {
+function concatenate(a: string, b: string, context: EvaluationContext): string {
   const length = a.length + b.length;
   if (length > countedLength) countText(length, context);
   return a + b;

@@ -129,7 +129,7 @@ function makeReader(type: CelType | undefined): Reader {
  */
 function deepReader(reader: Reader): Reader {
   if (reader === read || reader === readInt || reader === asItIs) return read;
-  return remembered((value) => {
+  return memoize((value) => {
     if (Array.isArray(value)) return (value as readonly Value[]).map(reader);
     // Keys such as `__proto__` are ordinary ones: no assignment to an object.
     if (value instanceof Map) return new Map([...(value as ReadonlyMap<Value, Value>)].map(([k, v]) => [k, reader(v)]));
@@ -138,7 +138,7 @@ function deepReader(reader: Reader): Reader {
 }
 
 /** Makes what is read of a list, map or object once, and keeps it as long as its source. */
-function remembered(make: (value: object) => Value): Reader {
+function memoize(make: (value: object) => Value): Reader {
   const known = new WeakMap<object, Value>();
   return (value) => {
     if (typeof value !== "object" || value === null) return value;
@@ -151,7 +151,7 @@ function remembered(make: (value: object) => Value): Reader {
 }
 
 const uniqueReader = (reader: Reader, by: readonly string[]): Reader =>
-  remembered((value) => {
+  memoize((value) => {
     const list = value as Value; // of JSON, or read already
     if (!Array.isArray(list) || isUnique(list as readonly Value[])) return list;
     return uniqueList((list as readonly Value[]).map(reader), list as readonly Value[], by);
@@ -161,7 +161,7 @@ function objectReader(type: ObjectType): Reader {
   const { converted } = type;
   if (converted === undefined || converted.length === 0) return read;
   const readers = converted.map(({ key, type: declared }) => ({ key, reader: readerOf(declared) }));
-  return remembered((value) => {
+  return memoize((value) => {
     if (Object.getPrototypeOf(value) !== Object.prototype) return value as Value; // no JSON: read already
     const source = value as { readonly [key: string]: Value };
     const copy = Object.assign(Object.create(null) as { [key: string]: Value }, source);

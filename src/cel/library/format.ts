@@ -12,7 +12,7 @@ import { durationText, timestampText } from "../evaluate/time.ts";
 import type { EvaluationContext } from "../functions.ts";
 import { type CelType, typeName } from "../types.ts";
 import { CelError, Double, Duration, Timestamp, TypeValue, Uint, type Value } from "../values.ts";
-import { quoted } from "./quote.ts";
+import { quoteString } from "./quote.ts";
 
 /** Text that has been made; an error ends it. */
 type Printed = string | CelError;
@@ -59,7 +59,7 @@ function parseClause(text: string, start: number): Clause | CelError {
     precision = number;
   }
   const verb = String.fromCodePoint(text.codePointAt(at)!);
-  if (!verbs.has(verb)) return unparsed(`unrecognized formatting clause ${quoted(verb)}`);
+  if (!verbs.has(verb)) return unparsed(`unrecognized formatting clause ${quoteString(verb)}`);
   return { verb, precision, end: at + 1 };
 }
 
@@ -210,22 +210,22 @@ function text(value: Value, _precision: number | undefined, context: EvaluationC
   if (value instanceof Double) return doubleText(value.value);
   if (value instanceof Timestamp) return timestampText(value);
   if (value instanceof Duration) return durationText(value);
-  return nested(value, context);
+  return printNested(value, context);
 }
 
 /** A value inside of a list or map. */
-function nested(value: Value, context: EvaluationContext): Printed {
-  if (typeof value === "string") return quoted(value);
+function printNested(value: Value, context: EvaluationContext): Printed {
+  if (typeof value === "string") return quoteString(value);
   if (value === null || typeof value === "boolean") return String(value);
   const integer = integerOf(value);
   if (integer !== undefined) return String(integer);
   if (value instanceof Double) {
     context.work(numberWork);
-    return Number.isFinite(value.value) ? fixedText(value.value, 6) : quoted(doubleText(value.value));
+    return Number.isFinite(value.value) ? fixedText(value.value, 6) : quoteString(doubleText(value.value));
   }
   if (value instanceof Uint8Array) {
     const decoded = bytesText(value);
-    return typeof decoded === "string" ? `b${quoted(decoded)}` : decoded;
+    return typeof decoded === "string" ? `b${quoteString(decoded)}` : decoded;
   }
   if (value instanceof Timestamp) return `timestamp("${timestampText(value)}")`;
   if (value instanceof Duration) return `duration("${durationText(value)}")`;
@@ -240,7 +240,7 @@ function listText(list: readonly Value[], context: EvaluationContext): Printed {
   const texts: string[] = [];
   context.work(elementWork * list.length);
   for (const one of list) {
-    const printed = nested(read(one), context);
+    const printed = printNested(read(one), context);
     if (printed instanceof CelError) return printed;
     context.work(printed.length);
     texts.push(printed);
@@ -252,8 +252,8 @@ function mapText(entries: readonly (readonly [Value, Value])[], context: Evaluat
   const texts: string[] = [];
   context.work(2 * elementWork * entries.length);
   for (const [key, value] of entries) {
-    const keyText = nested(key, context);
-    const printed = nested(value, context);
+    const keyText = printNested(key, context);
+    const printed = printNested(value, context);
     if (keyText instanceof CelError) return keyText;
     if (printed instanceof CelError) return printed;
     context.work(printed.length);

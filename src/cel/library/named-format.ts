@@ -12,7 +12,7 @@ import {
   qualifiedName,
 } from "#meta/names.ts";
 import { formatCheck } from "#schema/structural.ts";
-import { matching, traversal } from "../evaluate/costs.ts";
+import { matchCost, traversal } from "../evaluate/costs.ts";
 import { sizeOf } from "../evaluate/kinds.ts";
 import type { CallCost, Library } from "../functions.ts";
 import { listOf, opaque, optionalOf, string } from "../types.ts";
@@ -81,7 +81,7 @@ const nameSizeMax = 64;
 const searching = (size: number): number => traversal(size) * Math.ceil(patternSizeMax * 0.25);
 
 const cost: CallCost = {
-  actual: ([one, text]) => matching(sizeOf(text!), one instanceof NamedFormat ? one.patternSize : 0),
+  actual: ([one, text]) => matchCost(sizeOf(text!), one instanceof NamedFormat ? one.patternSize : 0),
   estimate: ([, text]) => ({
     cost: { min: searching(text!.min), max: searching(text!.max) },
   }),

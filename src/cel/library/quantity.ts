@@ -126,7 +126,7 @@ function add(a: QuantityValue, b: QuantityValue): QuantityValue | CelError {
 const widened = ({ unscaled, exponent }: QuantityValue, to: number): bigint => unscaled * 10n ** BigInt(exponent - to);
 
 /** The smallest number of 64 bits is its own opposite. */
-function negated({ unscaled, exponent, isSmall }: QuantityValue): QuantityValue {
+function negate({ unscaled, exponent, isSmall }: QuantityValue): QuantityValue {
   return new QuantityValue(isSmall ? BigInt.asIntN(64, -unscaled) : -unscaled, exponent, isSmall);
 }
 
@@ -225,7 +225,7 @@ export const quantityLibrary: Library = {
     arithmetic("add", onTwo(add, true)),
     arithmetic(
       "sub",
-      onTwo((a, b) => add(a, negated(b)), true),
+      onTwo((a, b) => add(a, negate(b)), true),
     ),
     two(
       "isLessThan",

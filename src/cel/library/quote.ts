@@ -13,5 +13,5 @@ const escapes: Readonly<Record<string, string>> = {
 };
 
 /** The text is in double quotes; a surrogate that stands alone becomes U+FFFD. */
-export const quoted = (text: string): string =>
+export const quoteString = (text: string): string =>
   `"${text.toWellFormed().replace(/[\u0007\b\f\n\r\t\v\\"]/g, (char) => escapes[char]!)}"`;

@@ -1,5 +1,5 @@
 /** Kubernetes' functions on regular expressions: `find` and `findAll`. */
-import { matching } from "../evaluate/costs.ts";
+import { matchCost } from "../evaluate/costs.ts";
 import { sizeOf } from "../evaluate/kinds.ts";
 import { compileCounted, countSearch } from "../evaluate/pattern.ts";
 import type { CallCost, EvaluationContext, Library } from "../functions.ts";
@@ -33,7 +33,7 @@ function findAll(args: readonly Value[], context: EvaluationContext): Value | Ce
   return typeof limit === "number" ? matchesOf(args, limit, context) : undefined;
 }
 
-const cost: CallCost = { actual: ([text, pattern]) => Math.max(1, matching(sizeOf(text!), sizeOf(pattern!))) };
+const cost: CallCost = { actual: ([text, pattern]) => Math.max(1, matchCost(sizeOf(text!), sizeOf(pattern!))) };
 
 export const regexLibrary: Library = {
   name: "k8s.regex",

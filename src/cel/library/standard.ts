@@ -52,7 +52,7 @@ const conversionWork: Readonly<Record<string, number>> = {
   uint: 20,
 };
 
-function counted(name: string, convert: (value: Value) => Value | CelError | undefined): Call {
+function countConversion(name: string, convert: (value: Value) => Value | CelError | undefined): Call {
   const work = conversionWork[name] ?? 0;
   return ([value], context) => {
     context.work(work);
@@ -65,7 +65,7 @@ const calls: ReadonlyMap<string, Call> = new Map<string, Call>([
   ["contains", contains],
   ["startsWith", onTexts((text, other) => text.startsWith(other))],
   ["endsWith", onTexts((text, other) => text.endsWith(other))],
-  ...Object.entries(conversions).map(([name, convert]): [string, Call] => [name, counted(name, convert)]),
+  ...Object.entries(conversions).map(([name, convert]): [string, Call] => [name, countConversion(name, convert)]),
   ...Object.keys(dateFields).map((name): [string, Call] => [name, timeCall(name)]),
 ]);
 

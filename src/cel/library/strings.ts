@@ -10,7 +10,7 @@ import { type CelType, dyn, int, listOf, string } from "../types.ts";
 import { CelError, type Value } from "../values.ts";
 import { elementsCost, member, onText, plain } from "./declare.ts";
 import { format } from "./format.ts";
-import { quoted } from "./quote.ts";
+import { quoteString } from "./quote.ts";
 
 type Call = NonNullable<Overload["call"]>;
 
@@ -223,7 +223,7 @@ export const stringsLibrary: Library = {
     members("format", string, formatted, once, ["string_format", [string, listOf(dyn)]]),
     {
       name: "strings.quote",
-      overloads: [plain("strings_quote", [string], string, changing(quoted), once)],
+      overloads: [plain("strings_quote", [string], string, changing(quoteString), once)],
     },
   ],
 };

@@ -132,7 +132,7 @@ const existsOne: Expand = (to, [condition]) =>
   );
 
 /** The loop that adds to its result where the condition, if there is one, holds. */
-function collecting(to: Expander, initial: Expression, condition: Expression | undefined, added: Call): Expression {
+function collectLoop(to: Expander, initial: Expression, condition: Expression | undefined, added: Call): Expression {
   const step = condition === undefined ? added : to.call(operators.conditional, condition, added, to.result());
   return to.loop(initial, to.constant(true), step, to.result());
 }
@@ -140,20 +140,20 @@ function collecting(to: Expander, initial: Expression, condition: Expression | u
 /** Body: the element, or a condition and the element. */
 const collect: Expand = (to, body) => {
   const added = to.call(operators.add, to.result(), to.list(body.at(-1)!));
-  return collecting(to, to.list(), body.length === 2 ? body[0] : undefined, added);
+  return collectLoop(to, to.list(), body.length === 2 ? body[0] : undefined, added);
 };
 
 const filter: Expand = (to, [condition]) =>
-  collecting(to, to.list(), condition, to.call(operators.add, to.result(), to.list(to.name(to.variable))));
+  collectLoop(to, to.list(), condition, to.call(operators.add, to.result(), to.list(to.name(to.variable))));
 
 const transformMap: Expand = (to, body) => {
   const added = to.call("cel.@mapInsert", to.result(), to.name(to.variable), body.at(-1)!);
-  return collecting(to, to.emptyMap(), body.length === 2 ? body[0] : undefined, added);
+  return collectLoop(to, to.emptyMap(), body.length === 2 ? body[0] : undefined, added);
 };
 
 const transformMapEntry: Expand = (to, body) => {
   const added = to.call("cel.@mapInsert", to.result(), body.at(-1)!);
-  return collecting(to, to.emptyMap(), body.length === 2 ? body[0] : undefined, added);
+  return collectLoop(to, to.emptyMap(), body.length === 2 ? body[0] : undefined, added);
 };
 
 const oneVariable: ReadonlyMap<string, LoopMacro> = new Map([

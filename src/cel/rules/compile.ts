@@ -113,7 +113,7 @@ class Environments {
   }
 }
 
-const refused = (problem: string): Problem => ({ problem, isInternal: false });
+const toProblem = (problem: string): Problem => ({ problem, isInternal: false });
 
 interface Context {
   readonly variable: SchemaVariable;
@@ -133,7 +133,7 @@ function* compileRule(
   const checked = yield* context.check(text, environment.declared);
   if ("problem" in checked) return { usesOldSelf: false, rule: checked };
   if (checked.type.kind !== "bool") {
-    return { usesOldSelf: false, rule: refused("cel expression must evaluate to a bool") };
+    return { usesOldSelf: false, rule: toProblem("cel expression must evaluate to a bool") };
   }
   const usesOldSelf = usesVariable(checked, "oldSelf");
   const rule = yield* complete(text, checked, environment, variable);
@@ -148,11 +148,11 @@ function* compileMessage(
   { check, variable }: Context,
 ): Steps<CompiledExpression | Problem> {
   const checked = yield* check(text, environment.declared);
-  if ("problem" in checked) return refused(`messageExpression ${checked.problem}`);
-  if (checked.type.kind !== "string") return refused("messageExpression must evaluate to a string");
+  if ("problem" in checked) return toProblem(`messageExpression ${checked.problem}`);
+  if (checked.type.kind !== "string") return toProblem("messageExpression must evaluate to a string");
   const message = yield* complete(text, checked, environment, variable);
   if (!("problem" in message)) return message;
-  return refused(message.problem.replace(/^program/, "messageExpression"));
+  return toProblem(message.problem.replace(/^program/, "messageExpression"));
 }
 
 function* complete(

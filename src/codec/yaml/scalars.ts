@@ -13,16 +13,16 @@ interface YamlScalar {
 }
 
 const words: ReadonlyMap<string, YamlScalar> = new Map<string, YamlScalar>([
-  ...named("null", null, "", "~", "null", "Null", "NULL"),
-  ...named("bool", true, "y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"),
-  ...named("bool", false, "n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"),
-  ...named("float", Number.NaN, ".nan", ".NaN", ".NAN"),
-  ...named("float", Number.POSITIVE_INFINITY, ".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"),
-  ...named("float", Number.NEGATIVE_INFINITY, "-.inf", "-.Inf", "-.INF"),
-  ...named("merge", "<<", "<<"),
+  ...scalarEntries("null", null, "", "~", "null", "Null", "NULL"),
+  ...scalarEntries("bool", true, "y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"),
+  ...scalarEntries("bool", false, "n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"),
+  ...scalarEntries("float", Number.NaN, ".nan", ".NaN", ".NAN"),
+  ...scalarEntries("float", Number.POSITIVE_INFINITY, ".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"),
+  ...scalarEntries("float", Number.NEGATIVE_INFINITY, "-.inf", "-.Inf", "-.INF"),
+  ...scalarEntries("merge", "<<", "<<"),
 ]);
 
-function named(tag: ScalarTag, value: unknown, ...texts: string[]): [string, YamlScalar][] {
+function scalarEntries(tag: ScalarTag, value: unknown, ...texts: string[]): [string, YamlScalar][] {
   return texts.map((text) => [text, { tag, value }]);
 }
 

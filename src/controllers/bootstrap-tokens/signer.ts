@@ -8,7 +8,7 @@ import type { ConfigMap, Secret } from "#api/core/v1.ts";
 import { found, type RestClient } from "#client/rest-client.ts";
 import { signingToken, tokenEnd, tokenSecrets, waitMaxMs } from "./token-secrets.ts";
 import type { Controller } from "../controller.ts";
-import { expecting } from "../expecting.ts";
+import { ignoreCodes } from "../ignore-codes.ts";
 import { follow, workQueue } from "../reconcile.ts";
 
 const mapName = "cluster-info";
@@ -46,7 +46,7 @@ export const bootstrapSignerController =
       const content = map?.data?.[contentKey];
       if (map?.data === undefined || content === undefined) return;
       const now = clock.now();
-      const { signatures, next } = signed(content, secrets.values(), now);
+      const { signatures, next } = signContent(content, secrets.values(), now);
       const unsigned = Object.entries(map.data).filter(([key]) => !key.startsWith(signaturePrefix));
       const data = { ...Object.fromEntries(unsigned), ...signatures };
       if (next < Infinity) queue.addAfter(mapName, Math.min(next - now, waitMaxMs));
@@ -56,7 +56,7 @@ export const bootstrapSignerController =
     async function publish(): Promise<void> {
       const data = { [contentKey]: kubeconfig };
       const map = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: mapName }, data };
-      await expecting([409], publisher.create<ConfigMap>(maps, map));
+      await ignoreCodes([409], publisher.create<ConfigMap>(maps, map));
     }
 
     queue.add(mapName);
@@ -93,7 +93,7 @@ interface Signed {
 }
 
 /** Returns the signatures of a content with all valid tokens, by key. */
-function signed(content: string, secrets: Iterable<Secret>, nowMs: number): Signed {
+function signContent(content: string, secrets: Iterable<Secret>, nowMs: number): Signed {
   const signatures: Record<string, string> = {};
   let next = Infinity;
   for (const secret of secrets) {

@@ -6,7 +6,7 @@ import type { Pod } from "#api/core/v1.ts";
 import type { WorkQueue } from "#client/work-queue.ts";
 import { timestampOf, timeToMs } from "#meta/time.ts";
 import type { ControllerEnvironment } from "../controller.ts";
-import { expecting } from "../expecting.ts";
+import { ignoreCodes } from "../ignore-codes.ts";
 import { isTerminal } from "../pods.ts";
 import { workQueue } from "../reconcile.ts";
 import { keyOf, type SharedInformer } from "../shared-informer.ts";
@@ -64,7 +64,7 @@ export class StaleDisruptions {
       reason: null,
       message: null,
     };
-    await expecting(
+    await ignoreCodes(
       [404],
       client.call({
         method: "PATCH",

@@ -9,9 +9,9 @@ import type { Controller, ControllerEnvironment } from "../controller.ts";
 import { electionAnnotation, overCapacityAnnotation, triggerTimeAnnotation } from "./annotations.ts";
 import { addressesOf, hostnameOf, isEndpoint, hasNoClusterIp, portOf, targetOf } from "./pod-address.ts";
 import { Selections, selects } from "./selections.ts";
-import { type PortAddress, subsetsOf, subsetsText, truncated } from "./subsets.ts";
+import { type PortAddress, subsetsOf, subsetsText, truncateSubsets } from "./subsets.ts";
 import { TriggerTimes } from "./trigger-times.ts";
-import { expecting, whileNamespaceLives } from "../expecting.ts";
+import { ignoreCodes, whileNamespaceLives } from "../ignore-codes.ts";
 import { isReady } from "../pods.ts";
 import { follow } from "../reconcile.ts";
 import { keyOf } from "../shared-informer.ts";
@@ -101,7 +101,7 @@ class ServiceEndpoints {
     const endpoints = await found(client.get(path));
     if (endpoints === undefined) return;
     const { uid } = endpoints.metadata;
-    await expecting([404, 409], client.delete(path, { preconditions: { uid } }));
+    await ignoreCodes([404, 409], client.delete(path, { preconditions: { uid } }));
   }
 
   /** Returns the wanted Endpoints; `undefined` when the present ones are equal. */
@@ -113,7 +113,7 @@ class ServiceEndpoints {
   ): Endpoints | undefined {
     const { rename } = this.#environment.domain;
     const all = subsetsOf(pods.flatMap((pod) => entriesOf(pod, service)));
-    const some = truncated(all, addressesMax);
+    const some = truncateSubsets(all, addressesMax);
     const subsets = some ?? all;
     const headless = rename("service.kubernetes.io/headless");
     const { [headless]: _, ...ownLabels } = service.metadata.labels ?? {};

@@ -11,7 +11,7 @@ import { electionAnnotation, overCapacityAnnotation, triggerTimeAnnotation } fro
 import { familyOf } from "./pod-address.ts";
 import { SliceKeeper, type SliceSet } from "./slice-keeper.ts";
 import { portsText, type SliceGroup } from "./slice-plan.ts";
-import { whileNamespaceLives } from "../expecting.ts";
+import { whileNamespaceLives } from "../ignore-codes.ts";
 import { follow } from "../reconcile.ts";
 import { keyOf } from "../shared-informer.ts";
 import type { SharedInformers } from "../shared-informers.ts";

@@ -59,7 +59,7 @@ export function planSlices(
       slice,
       content: { addressType: slice.addressType, ports, endpoints },
     }));
-  return recycled({ create, update, remove });
+  return recycleSlices({ create, update, remove });
 }
 
 function planGroup(
@@ -151,7 +151,7 @@ function fullestWithRoom(slices: readonly Kept[], count: number, endpointsMax: n
 }
 
 /** Writes new slices over old ones of the same family, which spares a deletion. */
-function recycled({ create, update, remove }: SlicePlan): SlicePlan {
+function recycleSlices({ create, update, remove }: SlicePlan): SlicePlan {
   const free = [...remove];
   const fresh: SliceContent[] = [];
   const reused: SlicePlan["update"][number][] = [];

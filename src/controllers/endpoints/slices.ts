@@ -13,7 +13,7 @@ import { portsText, type SliceGroup } from "./slice-plan.ts";
 import { nodePart, wantsHints, type ZoneShares, zoneShares, zonesOf } from "./topology-hints.ts";
 import { TriggerTimes } from "./trigger-times.ts";
 import { EventRecorder } from "../event-recorder.ts";
-import { whileNamespaceLives } from "../expecting.ts";
+import { whileNamespaceLives } from "../ignore-codes.ts";
 import type { SharedInformers } from "../shared-informers.ts";
 import { RestingQueue } from "../resting-queue.ts";
 

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { EndpointPort } from "#api/core/v1.ts";
-import { type PortAddress, subsetsOf, truncated } from "./subsets.ts";
+import { type PortAddress, subsetsOf, truncateSubsets } from "./subsets.ts";
 
 const port = (number: number): EndpointPort => ({ port: number, protocol: "TCP" });
 const entry = (ip: string, number: number, isReady = true): PortAddress => ({
@@ -41,7 +41,7 @@ test("beyond the bound, ready addresses stay first, and each subset gives its sh
     Array.from({ length: count }, (_, at) => entry(`${number} ${isReady} ${at}`, number, isReady));
   const subsets = subsetsOf([...many(30, 1, true), ...many(10, 2, true), ...many(20, 2, false)]);
   const lengths = (max: number) =>
-    truncated(subsets, max)?.map(({ addresses = [], notReadyAddresses = [] }) => [
+    truncateSubsets(subsets, max)?.map(({ addresses = [], notReadyAddresses = [] }) => [
       addresses.length,
       notReadyAddresses.length,
     ]);

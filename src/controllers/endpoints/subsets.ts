@@ -61,7 +61,7 @@ const firstPort = ({ ports }: EndpointSubset): number => Math.min(...(ports ?? [
  * Returns the subsets with at most `max` addresses altogether: ready ones before others, and the same share of each
  * subset. `undefined` when there are no more than that.
  */
-export function truncated(subsets: readonly EndpointSubset[], max: number): EndpointSubset[] | undefined {
+export function truncateSubsets(subsets: readonly EndpointSubset[], max: number): EndpointSubset[] | undefined {
   const count = (of: (subset: EndpointSubset) => readonly EndpointAddress[] | undefined): number =>
     subsets.reduce((sum, subset) => sum + (of(subset)?.length ?? 0), 0);
   const ready = count(({ addresses }) => addresses);

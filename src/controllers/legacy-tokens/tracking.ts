@@ -6,7 +6,7 @@ import type { ConfigMap } from "#api/core/v1.ts";
 import { found } from "#client/rest-client.ts";
 import { dayOf, dayToMs, trackingKey, trackingMaps, trackingName } from "./tracking-data.ts";
 import type { Controller, ControllerEnvironment } from "../controller.ts";
-import { expecting } from "../expecting.ts";
+import { ignoreCodes } from "../ignore-codes.ts";
 import { periodically } from "../repeat.ts";
 
 const periodMs = 30 * 60_000;
@@ -28,5 +28,5 @@ async function keepDay({ client, clock, domain }: ControllerEnvironment): Promis
   const written =
     map === undefined ? client.create<ConfigMap>(maps, made) : client.update<ConfigMap>(path, { ...map, data });
   // Another server was first, or another client wrote or removed it just now.
-  await expecting([404, 409], written);
+  await ignoreCodes([404, 409], written);
 }

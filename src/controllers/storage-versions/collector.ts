@@ -7,7 +7,7 @@ import type { Lease } from "#api/coordination/v1.ts";
 import { found } from "#client/rest-client.ts";
 import { timestampOf } from "#meta/time.ts";
 import type { Controller, ControllerEnvironment } from "../controller.ts";
-import { expecting } from "../expecting.ts";
+import { ignoreCodes } from "../ignore-codes.ts";
 import { type ServerIdentity, identityLeases } from "../identity-lease.ts";
 import { inPages } from "../pages.ts";
 import { follow, workQueue } from "../reconcile.ts";
@@ -93,5 +93,5 @@ async function collect(
           status: statusWith(version.status, left, timestampOf(clock.now())),
         });
   // Another writer was first; the watch will report it.
-  await expecting([404, 409], written);
+  await ignoreCodes([404, 409], written);
 }

@@ -48,9 +48,9 @@ class Gate {
     const claimed = control.claim(request);
     const { queued } = claimed;
     if (queued.state === "executing") return this.#run(request, next, claimed);
-    if (queued.state === "refused") return this.#refused(request, claimed);
+    if (queued.state === "refused") return this.#refuse(request, claimed);
     return decision(clock, request, queued, this.#patience(request)).then(() =>
-      queued.state === "executing" ? this.#run(request, next, claimed) : this.#refused(request, claimed),
+      queued.state === "executing" ? this.#run(request, next, claimed) : this.#refuse(request, claimed),
     );
   }
 
@@ -62,12 +62,12 @@ class Gate {
     try {
       reply = next(request);
     } catch (error) {
-      return this.#failed(request, claimed, error);
+      return this.#fail(request, claimed, error);
     }
-    if (!isLate(reply)) return this.#answered(request, claimed, reply);
+    if (!isLate(reply)) return this.#answer(request, claimed, reply);
     return reply.then(
-      (late) => this.#answered(request, claimed, late),
-      (error: unknown) => this.#failed(request, claimed, error),
+      (late) => this.#answer(request, claimed, late),
+      (error: unknown) => this.#fail(request, claimed, error),
     );
   }
 
@@ -77,12 +77,12 @@ class Gate {
     this.#options.observe?.(running.reads, running.writes);
   }
 
-  #refused(request: ApiRequest, { flow, queued }: Claimed): Reply {
+  #refuse(request: ApiRequest, { flow, queued }: Claimed): Reply {
     const error = tooManyRequests("Too many requests, please try again later.", queued.level.retryAfter.seconds);
     return withHeaders(this.#options.errorReply(request, error), flow.headers);
   }
 
-  #failed(request: ApiRequest, { flow, queued }: Claimed, error: unknown): Reply {
+  #fail(request: ApiRequest, { flow, queued }: Claimed, error: unknown): Reply {
     this.#count(queued, -1);
     queued.end();
     // An error of the server itself is reported and logged elsewhere.
@@ -90,32 +90,32 @@ class Gate {
     return withHeaders(this.#options.errorReply(request, error), flow.headers);
   }
 
-  #answered(request: ApiRequest, { flow, queued }: Claimed, reply: Reply): Reply {
+  #answer(request: ApiRequest, { flow, queued }: Claimed, reply: Reply): Reply {
     this.#count(queued, -1);
     const { headers, stream } = reply;
     const marked = { ...reply, headers: headers === undefined ? flow.headers : { ...headers, ...flow.headers } };
-    if (stream !== undefined && request.info.verb === "watch") return this.#watching(request, queued, marked, stream);
+    if (stream !== undefined && request.info.verb === "watch") return this.#countWatch(request, queued, marked, stream);
     // An answer that is made while it is written waits for turns of the loop.
     if (reply.chunks !== undefined) queued.slow();
     // A large answer keeps its seats until it is written, so that only a few such answers are in memory.
     if (reply.pieces !== undefined || reply.chunks !== undefined)
-      return whenDone(marked, this.#holding(queued, request.deadlineMs));
+      return whenDone(marked, this.#keepSeats(queued, request.deadlineMs));
     queued.end();
     return marked;
   }
 
   /** Lets a watch keep its seats until it has started, and counts it for the estimate of writes while it lives. */
-  #watching(request: ApiRequest, queued: QueuedRequest, reply: Reply, stream: ReplyStream): Reply {
+  #countWatch(request: ApiRequest, queued: QueuedRequest, reply: Reply, stream: ReplyStream): Reply {
     const { clock, watches } = this.#options;
     if (stream.hasBeginning === true) {
       queued.slow();
-      stream.onBegun = this.#holding(queued, clock.now() + beginningMaxMs);
+      stream.onBegun = this.#keepSeats(queued, clock.now() + beginningMaxMs);
     } else queued.end();
     return whenDone(reply, watches.began(request.info, request.url));
   }
 
   /** Keeps the seats until the returned function is called, or the time limit has passed. */
-  #holding(queued: QueuedRequest, untilMs: number): () => void {
+  #keepSeats(queued: QueuedRequest, untilMs: number): () => void {
     const { clock } = this.#options;
     const cancel = clock.after(Math.max(0, untilMs - clock.now()), () => queued.end());
     return () => {

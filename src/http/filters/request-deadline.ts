@@ -42,14 +42,14 @@ export function requestDeadline({ clock, requestTimeoutMs }: RequestDeadlineOpti
     request.deadlineMs = request.receivedMs + timeoutMs;
     const reply = next(request);
     if (!isLate(reply)) return reply;
-    return exact ? limited(clock, request, reply) : waiting.race(request, reply);
+    return exact ? limitByTimer(clock, request, reply) : waiting.race(request, reply);
   };
 }
 
 const late = () => timeout("request did not complete within the allotted timeout");
 
 /** Limits one request by a timer of its own, for deadlines that the client chose. */
-function limited(clock: Clock, request: ApiRequest, reply: Promise<Reply>): Promise<Reply> {
+function limitByTimer(clock: Clock, request: ApiRequest, reply: Promise<Reply>): Promise<Reply> {
   return new Promise((resolve, reject) => {
     const cancel = clock.after(Math.max(0, request.deadlineMs - clock.now()), () => {
       const reason = late();

@@ -9,7 +9,7 @@ import { writeOptions } from "../options.ts";
 import type { Scope } from "../scope.ts";
 import {
   admissionAttributes,
-  admitting,
+  markSlow,
   afterAdmission,
   decodeBody,
   inNamespace,
@@ -40,15 +40,15 @@ export async function runAction(scope: Scope, action: Action): Promise<Reply> {
     name: name === "" ? (sent.metadata.name ?? "") : name,
   } as const;
   const admitted = parts.admission.admit(admissionAttributes(scope, { ...about, object: owned }));
-  const object = afterAdmission(scope, owned, await admitting(scope, admitted));
+  const object = afterAdmission(scope, owned, await markSlow(scope, admitted));
   const acting = action({
     context,
     namespace,
     name,
     object,
     dryRun: options.dryRun,
-    admitted: (checked) =>
-      admitting(scope, parts.admission.validate(admissionAttributes(scope, { ...about, object: checked }))),
+    admit: (checked) =>
+      markSlow(scope, parts.admission.validate(admissionAttributes(scope, { ...about, object: checked }))),
   });
   // The action waits for turns of the loop, or for other servers.
   if (isLate(acting)) request.seats?.slow();

@@ -20,7 +20,14 @@ import { weightOf } from "../large-requests.ts";
 import { objectReply } from "../object-reply.ts";
 import { applyOptions, type WriteOptions } from "../options.ts";
 import type { Scope } from "../scope.ts";
-import { checkName, dedupedOwners, defaulted, inNamespace, writeAttributes, type Written } from "../write-steps.ts";
+import {
+  checkName,
+  dropDuplicateOwners,
+  applyDefaults,
+  inNamespace,
+  writeAttributes,
+  type Written,
+} from "../write-steps.ts";
 import { replaceObject } from "./replace.ts";
 
 const openBrace = 0x7b;
@@ -42,7 +49,7 @@ export async function applyObject(scope: Scope): Promise<Reply> {
     {
       allowCreate: scope.subresource === "",
       uidIsPrecondition: false,
-      next: (current, versions) => merged(sent, current, versions),
+      next: (current, versions) => mergeConfiguration(sent, current, versions),
     },
   );
   return objectReply(scope, negotiated, stored.created ? 201 : 200, stored.object, stored.entry);
@@ -57,7 +64,7 @@ interface Sent {
 }
 
 /** Returns the object that the apply makes of the current one. */
-function merged(sent: Sent, current: Unstructured | undefined, versions: ObjectVersions): Written {
+function mergeConfiguration(sent: Sent, current: Unstructured | undefined, versions: ObjectVersions): Written {
   const { scope, options, bytes } = sent;
   // The body is parsed late: a missing object is the first error that a client gets.
   sent.body ??= readConfiguration(scope, bytes, options);
@@ -132,7 +139,7 @@ function apply(
   }
   const written =
     result.changed || current === undefined
-      ? decoded(scope, result.object, current, namespacedName(body.value))
+      ? decodeMerged(scope, result.object, current, namespacedName(body.value))
       : { object: result.object as Unstructured, hasEmptyLists: false }; // the present object, with other metadata
   if (options.fieldValidation === "Strict" && body.problem !== undefined) throw badRequest(body.problem);
   for (const text of body.warnings) scope.context.warn(text);
@@ -143,7 +150,7 @@ function apply(
   }
   const named = inNamespace(scope, written.object);
   checkName(scope, named);
-  const object = dedupedOwners(scope, named, true);
+  const object = dropDuplicateOwners(scope, named, true);
   const withoutEmptyLists = written.hasEmptyLists ? nullEmptyLists(definition.schema, object) : object;
   const isSame = current !== undefined && isUnchanged(withoutEmptyLists, current);
   return { object: isSame ? current : object, hasEmptyLists: written.hasEmptyLists, isOwned: true };
@@ -161,7 +168,7 @@ function appliedFields(apply: FieldApply): AppliedResult {
  * Decodes the merged object as one of its kind, and fills in defaults. `displayName` is the namespace and name that the
  * configuration gives itself.
  */
-function decoded(
+function decodeMerged(
   scope: Scope,
   value: Readonly<Record<string, unknown>>,
   live: Unstructured | undefined,
@@ -169,13 +176,13 @@ function decoded(
 ): Written {
   const { definition, parts } = scope;
   try {
-    const { object, hasEmptyLists } = definition.decoder.merged({
+    const { object, hasEmptyLists } = definition.decoder.decodeMerged({
       value,
       live,
       gvk: definition,
       room: parts.sizes.room,
     });
-    return { object: defaulted(scope, object), hasEmptyLists };
+    return { object: applyDefaults(scope, object), hasEmptyLists };
   } catch (error) {
     if (!(error instanceof DecodeError)) throw error;
     const type = typeOf(scope);

@@ -3,7 +3,7 @@ import { apiVersionOf } from "#meta/group-version.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { notFound } from "#meta/status-error.ts";
 import type { Reply } from "../api-request.ts";
-import { madeListReply, objectReply } from "../object-reply.ts";
+import { computedListReply, objectReply } from "../object-reply.ts";
 import { listOptions } from "../options.ts";
 import type { Scope } from "../scope.ts";
 import { selectedOf } from "../selection.ts";
@@ -22,5 +22,5 @@ export function listComputed(scope: Scope, objects: readonly Unstructured[]): Re
   const selected = selectedOf(scope.definition, listOptions(request.query, parts.domain), objects);
   const negotiated = parts.negotiator.answer(request, parts.transforms);
   const metadata = { resourceVersion: String(parts.cache.revision) };
-  return madeListReply(scope, negotiated, metadata, selected);
+  return computedListReply(scope, negotiated, metadata, selected);
 }

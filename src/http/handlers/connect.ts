@@ -10,7 +10,7 @@ import type { SubresourceDefinition } from "#registry/resource-definition.ts";
 import type { Schema } from "#schema/schema.ts";
 import type { Scope } from "../scope.ts";
 import { viewKind } from "../view-kind.ts";
-import { admissionAttributes, admitting } from "../write-steps.ts";
+import { admissionAttributes, markSlow } from "../write-steps.ts";
 
 /** Runs admission for the connection, and then throws that there is nothing to connect to. */
 export async function refuseConnection(scope: Scope, part: SubresourceDefinition): Promise<never> {
@@ -18,11 +18,8 @@ export async function refuseConnection(scope: Scope, part: SubresourceDefinition
   const viewed: Scope = { ...scope, definition: viewKind(definition, part, parts), parent: definition };
   const about = { operation: "CONNECT", oldObject: undefined, dryRun: false, name } as const;
   const object = optionsOf(viewed, part);
-  const changed = await admitting(scope, parts.admission.admit(admissionAttributes(viewed, { ...about, object })));
-  await admitting(
-    scope,
-    parts.admission.validate(admissionAttributes(viewed, { ...about, object: changed ?? object })),
-  );
+  const changed = await markSlow(scope, parts.admission.admit(admissionAttributes(viewed, { ...about, object })));
+  await markSlow(scope, parts.admission.validate(admissionAttributes(viewed, { ...about, object: changed ?? object })));
   throw subresourceNotFound(definition, part.name, request.info.verb, name);
 }
 

@@ -7,9 +7,9 @@ import { writeOptions } from "../options.ts";
 import type { Scope } from "../scope.ts";
 import {
   admissionAttributes,
-  admitting,
+  markSlow,
   afterAdmission,
-  dedupedOwners,
+  dropDuplicateOwners,
   inNamespace,
   ownershipOf,
   readObject,
@@ -23,7 +23,7 @@ export async function createObject(scope: Scope): Promise<Reply> {
   const options = writeOptions(request.query, "CreateOptions", parts.domain);
   const negotiated = parts.negotiator.answer(request, parts.transforms);
   const body = await readObject(scope, options);
-  const named = dedupedOwners(scope, inNamespace(scope, withoutSystemFields(body.object)));
+  const named = dropDuplicateOwners(scope, inNamespace(scope, withoutSystemFields(body.object)));
   const ownership = ownershipOf(scope);
   let object = await ownership.withConversions(() =>
     withOwnership(scope, undefined, { ...body, object: named }, options, ownership.versions),
@@ -34,11 +34,11 @@ export async function createObject(scope: Scope): Promise<Reply> {
   object = afterAdmission(
     scope,
     object,
-    await admitting(scope, admission.admit(admissionAttributes(scope, { ...about, object }))),
+    await markSlow(scope, admission.admit(admissionAttributes(scope, { ...about, object }))),
   );
   // A generated name is known at this point.
   const validate = (candidate: Unstructured): MaybePromise<void> =>
-    admitting(
+    markSlow(
       scope,
       admission.validate(
         admissionAttributes(scope, { ...about, name: candidate.metadata.name ?? "", object: candidate }),

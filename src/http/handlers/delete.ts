@@ -12,7 +12,7 @@ import { listReply, objectReply, valueReply } from "../object-reply.ts";
 import { largeBytes } from "../large-requests.ts";
 import { deleteOptions, listOptions, sentDeleteOptions } from "../options.ts";
 import type { Scope } from "../scope.ts";
-import { admissionAttributes, admitting } from "../write-steps.ts";
+import { admissionAttributes, markSlow } from "../write-steps.ts";
 import { collectionRefusal, deleteUnreadable, namingUnreadable } from "./delete-unreadable.ts";
 import { listRequest } from "./list.ts";
 
@@ -79,8 +79,8 @@ async function admitDeletion(
     name,
     options: sentDeleteOptions(options, graceSeconds, parts.domain),
   });
-  await admitting(scope, parts.admission.admit(about));
-  await admitting(scope, parts.admission.validate(about));
+  await markSlow(scope, parts.admission.admit(about));
+  await markSlow(scope, parts.admission.validate(about));
 }
 
 async function readOptions(scope: Scope): Promise<CheckedDeleteOptions> {

@@ -32,8 +32,8 @@ import { writeOptions, type WriteOptions } from "../options.ts";
 import type { Scope } from "../scope.ts";
 import {
   checkName,
-  dedupedOwners,
-  defaulted,
+  dropDuplicateOwners,
+  applyDefaults,
   inNamespace,
   objectVersions,
   writeAttributes,
@@ -78,7 +78,7 @@ export async function patchObject(scope: Scope): Promise<Reply> {
       // The patch is parsed late: a missing object is the first error that a client gets.
       patch ??= readPatch(scope, type, bytes, options);
       // There always is a current object: patches other than apply do not create one.
-      return patched(scope, options, current!, patch);
+      return applyPatch(scope, options, current!, patch);
     },
   });
   return objectReply(scope, negotiated, 200, stored.object, stored.entry);
@@ -133,19 +133,19 @@ function decodeResult(
   const { apiVersion, kind } = (result.value ?? {}) as Readonly<Record<string, unknown>>; // looked at, whatever it is
   const own = apiVersionOf(definition);
   const isOther = apiVersion !== own && typeof apiVersion === "string" && kind === definition.kind;
-  if (!isOther || !servingRulesOf(definition).patchesMayChangeVersion) return decoder.patched(result);
+  if (!isOther || !servingRulesOf(definition).patchesMayChangeVersion) return decoder.decodePatched(result);
   const other = parts.definitionOfVersion(definition, apiVersion);
   if (other?.group === definition.group) {
-    const decoded = other.decoder.patched({ ...result, gvk: other });
+    const decoded = other.decoder.decodePatched({ ...result, gvk: other });
     const { convert } = objectVersions(scope);
     return { ...decoded, object: (convert?.(decoded.object, apiVersion, own) ?? decoded.object) as Unstructured }; // of the same kind
   }
   const said = parseApiVersion(apiVersion);
   const isKnown = said?.group === definition.group && parts.isRegistered({ ...said, kind });
-  return decoder.patched({ ...result, ...(isKnown ? { accepted: [{ ...said, kind }] } : {}) });
+  return decoder.decodePatched({ ...result, ...(isKnown ? { accepted: [{ ...said, kind }] } : {}) });
 }
 
-function patched(scope: Scope, options: WriteOptions, current: Unstructured, patch: Patch): Written {
+function applyPatch(scope: Scope, options: WriteOptions, current: Unstructured, patch: Patch): Written {
   const { definition, context } = scope;
   const { patchesKeepLargeIntegers } = servingRulesOf(definition);
   const before = patchesKeepLargeIntegers ? (withBigInts(current) as Unstructured) : current;
@@ -162,7 +162,7 @@ function patched(scope: Scope, options: WriteOptions, current: Unstructured, pat
   const { object, warnings, hasEmptyLists } = decodeResult(scope, result);
   for (const text of warnings) context.warn(text);
   checkName(scope, object);
-  return { object: dedupedOwners(scope, inNamespace(scope, defaulted(scope, object)), true), hasEmptyLists };
+  return { object: dropDuplicateOwners(scope, inNamespace(scope, applyDefaults(scope, object)), true), hasEmptyLists };
 }
 
 function statusOf(error: PatchError): Error {

@@ -16,7 +16,7 @@ import type { WriteOptions } from "../options.ts";
 import type { Scope } from "../scope.ts";
 import {
   admissionAttributes,
-  admitting,
+  markSlow,
   afterAdmission,
   checkName,
   ownershipOf,
@@ -65,7 +65,7 @@ export async function replaceObject(
         withOwnership(scope, current, write.next(current, versions), options, versions),
       );
       return andThen(written, (next) => {
-        const admitted = admitting(scope, parts.admission.admit(about(next, current)));
+        const admitted = markSlow(scope, parts.admission.admit(about(next, current)));
         return andThen(admitted, (changed) => {
           const object = afterAdmission(scope, next, changed);
           // An update cannot change the name either; the check of immutable fields finds that.
@@ -78,8 +78,8 @@ export async function replaceObject(
     },
     validate: (object, old) =>
       old === undefined
-        ? andThen(checkCreateAllowed(scope), () => admitting(scope, parts.admission.validate(about(object, old))))
-        : admitting(scope, parts.admission.validate(about(object, old))),
+        ? andThen(checkCreateAllowed(scope), () => markSlow(scope, parts.admission.validate(about(object, old))))
+        : markSlow(scope, parts.admission.validate(about(object, old))),
   });
 }
 

@@ -87,7 +87,7 @@ class ScaleWrites implements Pick<Store, "update"> {
         allowCreate: false,
         uidIsPrecondition: options.uidIsPrecondition,
         // There is a current object: a scale creates nothing.
-        transform: async (current) => this.#scaled(current!, options.transform, options.uidIsPrecondition),
+        transform: async (current) => this.#applyScale(current!, options.transform, options.uidIsPrecondition),
         ...(validate === undefined
           ? {}
           : {
@@ -104,7 +104,7 @@ class ScaleWrites implements Pick<Store, "update"> {
   }
 
   /** Returns the object with the number of replicas that the writer wants. */
-  async #scaled(
+  async #applyScale(
     parent: Unstructured,
     transform: Parameters<Store["update"]>[3]["transform"],
     withUid: boolean,

@@ -4,7 +4,7 @@ import type { Reply } from "../api-request.ts";
 import { objectReply } from "../object-reply.ts";
 import { writeOptions } from "../options.ts";
 import type { Scope } from "../scope.ts";
-import { checkName, dedupedOwners, inNamespace, readObject, writeAttributes } from "../write-steps.ts";
+import { checkName, dropDuplicateOwners, inNamespace, readObject, writeAttributes } from "../write-steps.ts";
 import { replaceObject } from "./replace.ts";
 
 export async function updateObject(scope: Scope): Promise<Reply> {
@@ -13,7 +13,7 @@ export async function updateObject(scope: Scope): Promise<Reply> {
   const negotiated = parts.negotiator.answer(request, parts.transforms);
   const body = await readObject(scope, options);
   checkName(scope, body.object);
-  const object = dedupedOwners(scope, inNamespace(scope, body.object));
+  const object = dropDuplicateOwners(scope, inNamespace(scope, body.object));
   const stored = await replaceObject(scope, options, writeAttributes(scope, options), {
     allowCreate: definition.createOnUpdate && scope.subresource === "",
     uidIsPrecondition: true,

@@ -17,7 +17,7 @@ import type { ListOptions } from "../options.ts";
 import type { Scope } from "../scope.ts";
 import { selectionOf } from "../selection.ts";
 import { type EventView, type InitialListType, viewOf } from "../views.ts";
-import { type EventObjects, type FrameEncoder, matching, WatchStream } from "../watch-stream.ts";
+import { type EventObjects, type FrameEncoder, filterEntries, WatchStream } from "../watch-stream.ts";
 
 export async function watchCollection(scope: Scope, options: ListOptions): Promise<Reply> {
   const { request, parts, definition, store } = scope;
@@ -43,7 +43,7 @@ export async function watchCollection(scope: Scope, options: ListOptions): Promi
     const range = isSingle ? cache.range(prefix, { limit: 1 }) : await store.all(namespace);
     const found = isSingle ? range.entries.filter(({ key }) => key === prefix) : range.entries;
     if (filter !== undefined) conversions = await store.convertWithWebhook(found, scope.context);
-    initial = filter === undefined ? found : await matching(found, filter, parts.clock);
+    initial = filter === undefined ? found : await filterEntries(found, filter, parts.clock);
     after = range.revision;
     if (marksEnd) initialEventsEnd = range.revision;
   } else if (revision === 0) {
@@ -95,7 +95,7 @@ function frameEncoder(scope: Scope, view: EventView, encoding: Encoding): FrameE
   const shown = isPlain ? definition : undefined;
   const frame = (type: string, value: object): Buffer => encoding.frame(type, new MadeContent(value, shown));
   const objects: EventObjects = {
-    decoded: (entry, revision) => (parts.objects.isDecoded(entry) ? at(scope, entry, revision) : undefined),
+    peekDecoded: (entry, revision) => (parts.objects.isDecoded(entry) ? at(scope, entry, revision) : undefined),
     object: (entry, revision) => at(scope, entry, revision),
   };
   return {

@@ -82,7 +82,7 @@ function versionsOf(
     .map(([version, list]) => {
       // Without aggregated versions, only the names of versions decide the order.
       const priority = remote.length === 0 ? 0 : (priorities[version] ?? customVersionPriority);
-      return { version, definitions: sorted(list), priority };
+      return { version, definitions: sortDefinitions(list), priority };
     });
   for (const { version, versionPriority, resources, freshness } of remote) {
     candidates.push({ version, definitions: [], priority: versionPriority, remote: { resources, freshness } });
@@ -92,6 +92,6 @@ function versionsOf(
     .map(({ priority: _priority, ...version }) => version);
 }
 
-function sorted(definitions: readonly ResourceDefinition[]): ResourceDefinition[] {
+function sortDefinitions(definitions: readonly ResourceDefinition[]): ResourceDefinition[] {
   return definitions.toSorted((a, b) => compareTexts(a.resource, b.resource));
 }

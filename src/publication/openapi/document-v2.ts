@@ -49,9 +49,9 @@ export class DocumentV2 {
         await pause();
         await addRemoteV2(own, document, pause);
       }
-      paths = await encoded(sortedTable(own.paths), pause);
+      paths = await encodeTable(sortedTable(own.paths), pause);
       parameters = sortedTable(own.parameters);
-      definitions = `{${(await encoded(sortedTable(own.definitions), pause)).join(",")}}`;
+      definitions = `{${(await encodeTable(sortedTable(own.definitions), pause)).join(",")}}`;
     }
     const head = JSON.stringify({ swagger: "2.0", info: apiInfo });
     const pieces = [Buffer.from(`${head.slice(0, -1)},"paths":{`)];
@@ -106,7 +106,7 @@ const pathsPerPiece = 1000;
 const member = (name: string, json: string): string => `${JSON.stringify(name)}:${json}`;
 
 /** The members, each encoded. */
-async function encoded(table: MutableJson, pause: () => Promise<void>): Promise<string[]> {
+async function encodeTable(table: MutableJson, pause: () => Promise<void>): Promise<string[]> {
   const members: string[] = [];
   for await (const [name, value] of inParts(table, pause)) members.push(member(name, JSON.stringify(value)));
   return members;

@@ -56,12 +56,12 @@ function message(write: (writer: ProtobufWriter, value: unknown) => void): Encod
 }
 
 /** A message around the one of `encode`, as its field `inner`. */
-export function wrapped(inner: number, encode: Encoder): Encoder {
+export function wrappedMessage(inner: number, encode: Encoder): Encoder {
   return message((writer, value) => encode(writer, inner, value));
 }
 
 /** A field for each member of a list, or for the one value that is no list. */
-export function repeated(encode: Encoder): Encoder {
+export function repeatedField(encode: Encoder): Encoder {
   return (writer, number, value) => {
     if (!Array.isArray(value)) encode(writer, number, value);
     else for (let at = value.length - 1; at >= 0; at--) encode(writer, number, value[at]);
@@ -69,28 +69,28 @@ export function repeated(encode: Encoder): Encoder {
 }
 
 /** An object whose members are named messages, as field `inner` of a message. */
-export function named(inner: number, encode: Encoder): Encoder {
+export function namedMessages(inner: number, encode: Encoder): Encoder {
   return message((writer, value) => {
     for (const [name, one] of Object.entries(value as MutableJson).reverse())
       writeNamed(writer, inner, name, one, encode);
   });
 }
 
-export const strings = repeated(string);
+export const strings = repeatedField(string);
 /** A value of any type, as its text. */
 export const any = message((writer, value) => writer.text(2, JSON.stringify(value)));
 
 /** Writes what `encode` writes, or a reference: two fields of a message. */
 export function orReference(encode: Encoder): Encoder {
-  const plain = wrapped(1, encode);
-  const referred = wrapped(2, struct({ $ref: [1, string] }));
+  const plain = wrappedMessage(1, encode);
+  const referred = wrappedMessage(2, struct({ $ref: [1, string] }));
   return (writer, number, value) => ("$ref" in (value as MutableJson) ? referred : plain)(writer, number, value);
 }
 
 /** Writes what `encode` writes, or a boolean: two fields of a message. */
 export function orBoolean(encode: Encoder): Encoder {
-  const plain = wrapped(1, encode);
-  const flag = wrapped(2, boolean);
+  const plain = wrappedMessage(1, encode);
+  const flag = wrappedMessage(2, boolean);
   return (writer, number, value) => (typeof value === "boolean" ? flag : plain)(writer, number, value);
 }
 
@@ -122,5 +122,5 @@ const limits: readonly (readonly [name: string, encode: Encoder])[] = [
   ["maxProperties", whole],
   ["minProperties", whole],
   ["required", strings],
-  ["enum", repeated(any)],
+  ["enum", repeatedField(any)],
 ];

@@ -9,14 +9,14 @@ import {
   type Encoder,
   limitRows,
   methodRows,
-  named,
+  namedMessages,
   orBoolean,
   orReference,
-  repeated,
+  repeatedField,
   string,
   strings,
   struct,
-  wrapped,
+  wrappedMessage,
 } from "./protobuf-rows.ts";
 import type { MutableJson } from "./published-schema.ts";
 
@@ -30,10 +30,10 @@ const schemaMessage = struct({
   default: [5, any],
   ...limitRows(6),
   additionalProperties: [21, orBoolean(schema)],
-  type: [22, wrapped(1, strings)],
-  items: [23, wrapped(1, repeated(schema))],
-  allOf: [24, repeated(schema)],
-  properties: [25, named(1, schema)],
+  type: [22, wrappedMessage(1, strings)],
+  items: [23, wrappedMessage(1, repeatedField(schema))],
+  allOf: [24, repeatedField(schema)],
+  properties: [25, namedMessages(1, schema)],
   example: [30, any],
   "x-": [31, any],
 });
@@ -51,15 +51,15 @@ const path = struct({ ...commonFields, type: [5, string], uniqueItems: [19, bool
 
 /** Body, query and path parameters are messages of their own. */
 const parameterKinds: Readonly<Record<string, Encoder>> = {
-  body: wrapped(1, body),
-  path: wrapped(2, wrapped(4, path)),
-  query: wrapped(2, wrapped(3, query)),
+  body: wrappedMessage(1, body),
+  path: wrappedMessage(2, wrappedMessage(4, path)),
+  query: wrappedMessage(2, wrappedMessage(3, query)),
 };
 const parameter: Encoder = (writer, number, value) =>
   parameterKinds[String((value as MutableJson)["in"])]?.(writer, number, value);
-const parameters = repeated(orReference(parameter));
+const parameters = repeatedField(orReference(parameter));
 
-const response = struct({ description: [1, string], schema: [2, wrapped(1, schema)] });
+const response = struct({ description: [1, string], schema: [2, wrappedMessage(1, schema)] });
 
 const operation = struct({
   tags: [1, strings],
@@ -68,7 +68,7 @@ const operation = struct({
   produces: [6, strings],
   consumes: [7, strings],
   parameters: [8, parameters],
-  responses: [9, named(1, wrapped(1, response))],
+  responses: [9, namedMessages(1, wrappedMessage(1, response))],
   schemes: [10, strings],
   "x-": [13, any],
 });
@@ -79,9 +79,9 @@ const key = struct({ type: [1, string], name: [2, string], in: [3, string], desc
 export const encodeProtobufV2 = documentEncoder({
   swagger: [1, string],
   info: [2, struct({ title: [1, string], version: [2, string] })],
-  paths: [8, named(2, struct({ ...methodRows(2, operation), parameters: [9, parameters] }))],
-  definitions: [9, named(1, schema)],
-  parameters: [10, named(1, parameter)],
-  security: [12, repeated(named(1, wrapped(1, strings)))],
-  securityDefinitions: [13, named(1, wrapped(2, key))],
+  paths: [8, namedMessages(2, struct({ ...methodRows(2, operation), parameters: [9, parameters] }))],
+  definitions: [9, namedMessages(1, schema)],
+  parameters: [10, namedMessages(1, parameter)],
+  security: [12, repeatedField(namedMessages(1, wrappedMessage(1, strings)))],
+  securityDefinitions: [13, namedMessages(1, wrappedMessage(2, key))],
 });

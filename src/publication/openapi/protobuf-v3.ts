@@ -9,15 +9,15 @@ import {
   type Encoder,
   limitRows,
   methodRows,
-  named,
+  namedMessages,
   orBoolean,
   orReference,
   real,
-  repeated,
+  repeatedField,
   string,
   strings,
   struct,
-  wrapped,
+  wrappedMessage,
 } from "./protobuf-rows.ts";
 
 /** Contains itself. */
@@ -25,9 +25,9 @@ const schema: Encoder = (writer, number, value) => schemaMessage(writer, number,
 const schemaOrReference = orReference(schema);
 
 const defaults: Readonly<Record<string, Encoder>> = {
-  number: wrapped(1, real),
-  boolean: wrapped(2, boolean),
-  string: wrapped(3, string),
+  number: wrappedMessage(1, real),
+  boolean: wrappedMessage(2, boolean),
+  string: wrappedMessage(3, string),
 };
 
 const schemaMessage = struct({
@@ -36,12 +36,12 @@ const schemaMessage = struct({
   title: [9, string],
   ...limitRows(10),
   type: [25, string],
-  allOf: [26, repeated(schemaOrReference)],
-  oneOf: [27, repeated(schemaOrReference)],
-  anyOf: [28, repeated(schemaOrReference)],
+  allOf: [26, repeatedField(schemaOrReference)],
+  oneOf: [27, repeatedField(schemaOrReference)],
+  anyOf: [28, repeatedField(schemaOrReference)],
   not: [29, schema],
-  items: [30, wrapped(1, repeated(schemaOrReference))],
-  properties: [31, named(1, schemaOrReference)],
+  items: [30, wrappedMessage(1, repeatedField(schemaOrReference))],
+  properties: [31, namedMessages(1, schemaOrReference)],
   additionalProperties: [32, orBoolean(schemaOrReference)],
   default: [33, (writer, number, value) => defaults[typeof value]?.(writer, number, value)],
   description: [34, string],
@@ -49,7 +49,7 @@ const schemaMessage = struct({
   "x-": [36, any],
 });
 
-const mediaTypes = named(1, struct({ schema: [1, schemaOrReference] }));
+const mediaTypes = namedMessages(1, struct({ schema: [1, schemaOrReference] }));
 
 const parameter = struct({
   name: [1, string],
@@ -58,7 +58,7 @@ const parameter = struct({
   required: [4, boolean],
   schema: [10, schemaOrReference],
 });
-const parameters = repeated(wrapped(1, parameter));
+const parameters = repeatedField(wrappedMessage(1, parameter));
 
 const body = struct({ content: [2, mediaTypes], required: [3, boolean] });
 const response = struct({ description: [1, string], content: [3, mediaTypes] });
@@ -68,8 +68,8 @@ const operation = struct({
   description: [3, string],
   operationId: [5, string],
   parameters: [6, parameters],
-  requestBody: [7, wrapped(1, body)],
-  responses: [8, named(2, wrapped(1, response))],
+  requestBody: [7, wrappedMessage(1, body)],
+  responses: [8, namedMessages(2, wrappedMessage(1, response))],
   "x-": [13, any],
 });
 
@@ -77,6 +77,6 @@ const operation = struct({
 export const encodeProtobufV3 = documentEncoder({
   openapi: [1, string],
   info: [2, struct({ title: [1, string], version: [6, string] })],
-  paths: [4, named(1, struct({ ...methodRows(4, operation), parameters: [13, parameters] }))],
-  components: [5, struct({ schemas: [1, named(1, schemaOrReference)] })],
+  paths: [4, namedMessages(1, struct({ ...methodRows(4, operation), parameters: [13, parameters] }))],
+  components: [5, struct({ schemas: [1, namedMessages(1, schemaOrReference)] })],
 });

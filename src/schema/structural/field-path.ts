@@ -35,7 +35,7 @@ export function readFieldPath(
       if (given.length < 2 || !given.startsWith("'") || !given.endsWith("'")) {
         return `expected single quoted string but got ${given}`;
       }
-      name = unquoted(given.slice(1, -1));
+      name = unquote(given.slice(1, -1));
       if (name === undefined) return "invalid string literal: invalid syntax";
     }
     const next: Step | undefined = step(schema, name);
@@ -71,7 +71,7 @@ function tokensOf(text: string): readonly string[] {
   return text.match(/'(?:[^'\\]|\\[^])*(?:'|$)|[.[\]]|[^.[\]']+[^.[\]]*/g) ?? [];
 }
 
-function unquoted(text: string): string | undefined {
+function unquote(text: string): string | undefined {
   if (/\\(?!['"\\abfnrtv])/.test(text)) return undefined;
   const escapes: Readonly<Record<string, string>> = { a: "\x07", b: "\b", f: "\f", n: "\n", r: "\r", t: "\t", v: "\v" };
   return text.replace(/\\(.)/g, (_, char: string) => escapes[char] ?? char);

@@ -209,7 +209,7 @@ class Compiler {
     // Formats that are not checked mean nothing; in defaults they still stand for a type.
     const named = props.format ?? "";
     const format = this.#purpose === "objects" && formatCheck(named) === undefined ? "" : named;
-    return { types, typeText: names.join(","), format, accepts: accepted(types, format, props.nullable === true) };
+    return { types, typeText: names.join(","), format, accepts: acceptedBits(types, format, props.nullable === true) };
   }
 
   #pattern(text: string | undefined): Pattern | undefined {
@@ -246,13 +246,13 @@ function* patternSizes(
   properties: ReadonlyMap<string, SchemaNode> | undefined,
   ...others: readonly (SchemaNode | undefined)[]
 ): Generator<number> {
-  if (logic !== undefined) for (const node of combined(logic)) yield node.patternSize;
+  if (logic !== undefined) for (const node of combinedSchemas(logic)) yield node.patternSize;
   for (const node of properties?.values() ?? []) yield node.patternSize;
   for (const node of others) if (node !== undefined) yield node.patternSize;
 }
 
 /** All schemas of a combination. */
-export function* combined({ allOf, anyOf, oneOf, not }: Logic): Generator<SchemaNode> {
+export function* combinedSchemas({ allOf, anyOf, oneOf, not }: Logic): Generator<SchemaNode> {
   yield* allOf;
   yield* anyOf;
   yield* oneOf;
@@ -265,7 +265,7 @@ const unknownBit = 128;
  * Kinds of values accepted without a check. Upstream takes any text or list where a format is given and the type is not
  * a number.
  */
-function accepted(types: number, format: string, isNullable: boolean): number {
+function acceptedBits(types: number, format: string, isNullable: boolean): number {
   let bits = types === 0 || isNullable || (types & kindBits.null) !== 0 ? kindBits.null : 0;
   const isNumeric = (types & (kindBits.integer | kindBits.number)) !== 0;
   for (const kind of ["boolean", "string", "array", "object", "integer", "number"] as const) {

@@ -3,7 +3,7 @@
  * which thread it is done.
  */
 import { isRawNumber } from "#std/raw-number.ts";
-import { combined, type SchemaNode } from "./node.ts";
+import { combinedSchemas, type SchemaNode } from "./node.ts";
 import type { Pattern } from "./pattern.ts";
 
 /** Characters times instructions of a pattern that weigh as much as a byte of an object: about 0.2 us. */
@@ -29,7 +29,7 @@ class Weighing {
     } else if (typeof value === "object" && value !== null && !isRawNumber(value)) {
       weight += this.#membersWeight(node, value as Readonly<Record<string, unknown>>);
     }
-    if (node.logic !== undefined) for (const one of combined(node.logic)) weight += this.weightOf(one, value);
+    if (node.logic !== undefined) for (const one of combinedSchemas(node.logic)) weight += this.weightOf(one, value);
     return weight;
   }
 

@@ -46,9 +46,9 @@ function readImagePolicy(text: string): ImagePolicySettings {
   const file = given.kubeConfigFile ?? "";
   if (file === "") throw new ConfigError("imagePolicy.kubeConfigFile: Required value");
   return {
-    retryBackoffMs: bounded("retryBackoff", given.retryBackoff, 500, backoffBounds),
-    allowTtlMs: bounded("allowTTL", given.allowTTL, 5 * minuteMs, ttlBounds),
-    denyTtlMs: bounded("denyTTL", given.denyTTL, 30 * secondMs, ttlBounds),
+    retryBackoffMs: readBounded("retryBackoff", given.retryBackoff, 500, backoffBounds),
+    allowTtlMs: readBounded("allowTTL", given.allowTTL, 5 * minuteMs, ttlBounds),
+    denyTtlMs: readBounded("denyTTL", given.denyTTL, 30 * secondMs, ttlBounds),
     defaultAllow: given.defaultAllow ?? false,
     connection: readWebhookConnection(file),
   };
@@ -62,7 +62,7 @@ interface Bounds {
 }
 
 /** Returns a duration in milliseconds. As upstream, -1 is zero, and 0 is the default. */
-function bounded(name: string, count = 0, initialMs: number, { unitMs, min, maxMs }: Bounds): number {
+function readBounded(name: string, count = 0, initialMs: number, { unitMs, min, maxMs }: Bounds): number {
   if (count === -1) return 0;
   if (count === 0) return initialMs;
   const ms = count * unitMs;

@@ -27,7 +27,7 @@ const configMap = {
 } as Unstructured;
 
 const patched = (operations: unknown): Unstructured =>
-  forms.patched(configMap, configMaps, Buffer.from(JSON.stringify(operations))) as Unstructured; // at once
+  forms.applyPatch(configMap, configMaps, Buffer.from(JSON.stringify(operations))) as Unstructured; // at once
 
 const refused = (code: number, message: RegExp, run: () => unknown) =>
   assert.throws(run, (error) => {
@@ -104,9 +104,9 @@ test("a patch that does not apply, makes no object of the kind, or is none, is r
   refused(500, /data/, () => patched([{ op: "replace", path: "/data", value: 5 }]));
   refused(500, /kind/, () => patched([{ op: "replace", path: "/kind", value: "Secret" }]));
   refused(500, /patch/, () => patched({ op: "remove" }));
-  refused(500, /json/i, () => forms.patched(configMap, configMaps, Buffer.from("{")));
+  refused(500, /json/i, () => forms.applyPatch(configMap, configMaps, Buffer.from("{")));
   const many = Array.from({ length: 100_000 }, () => ({ op: "add", path: "/data/x", value: "y" }));
-  const long = forms.patched(configMap, configMaps, Buffer.from(JSON.stringify(many)));
+  const long = forms.applyPatch(configMap, configMaps, Buffer.from(JSON.stringify(many)));
   await assert.rejects(Promise.resolve(long), /maximum operations in a JSON patch is 10000, got 100000/);
 });
 
@@ -119,7 +119,7 @@ test("others have a turn while a long patch is read and applied", async () => {
   let counting = setImmediate(count);
   const operations = Array.from({ length: 5000 }, (_, at) => ({ op: "add", path: `/data/k${at}`, value: "v" }));
   const patch = Buffer.from(JSON.stringify(operations));
-  const { data } = (await forms.patched(configMap, configMaps, patch)) as unknown as { data: object }; // a ConfigMap
+  const { data } = (await forms.applyPatch(configMap, configMaps, patch)) as unknown as { data: object }; // a ConfigMap
   clearImmediate(counting);
   assert.equal(Object.keys(data).length, 5001);
   assert.ok(rounds >= 2, `${rounds} rounds`);

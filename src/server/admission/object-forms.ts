@@ -85,12 +85,12 @@ export class ServedForms implements ObjectForms {
     return runCooperatively(this.#checkedAndReread(value, kind, { isStrict: true }));
   }
 
-  patched(object: ApiObject, kind: GroupVersionKind, patch: Buffer): MaybePromise<Unstructured> {
-    return runCooperatively(this.#patched(object, kind, patch));
+  applyPatch(object: ApiObject, kind: GroupVersionKind, patch: Buffer): MaybePromise<Unstructured> {
+    return runCooperatively(this.#applyPatch(object, kind, patch));
   }
 
   /** Pauses after each step of a long patch, so that other work of the event loop has a turn. */
-  *#patched(object: ApiObject, kind: GroupVersionKind, patch: Buffer): Steps<Unstructured> {
+  *#applyPatch(object: ApiObject, kind: GroupVersionKind, patch: Buffer): Steps<Unstructured> {
     const isLong = patch.length > largeBytes;
     if (isLong) yield undefined;
     const operations = yield* asInternalPieces(decodeJsonPatch(patch));
@@ -115,7 +115,7 @@ export class ServedForms implements ObjectForms {
     const definition = table().findKind(kind.group, kind.version, kind.kind);
     const decoder = definition?.decoder ?? typedDecoder(() => schemaOf(kind));
     const isChecked = isStrict && (definition === undefined || servingRulesOf(definition).refusesUnknownFields);
-    const { object, hasEmptyLists, warnings } = decoder.patched({
+    const { object, hasEmptyLists, warnings } = decoder.decodePatched({
       value,
       gvk: kind,
       problems: [],

@@ -100,7 +100,7 @@ const errorTypes: Readonly<Record<ObservedCall["outcome"], string>> = {
 };
 
 function observeSilent(metrics: Metrics, lists: WebhookLists): void {
-  metrics.observed(
+  metrics.observable(
     {
       name: "binnacle_admission_webhook_circuit_open",
       help: "1 for each webhook that is left alone for a while because it gave no answer.",

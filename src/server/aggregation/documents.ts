@@ -66,10 +66,10 @@ export class AggregatedDocuments {
 
   /** Handles a new, changed or removed API. */
   changed(name: string): void {
-    if (this.#options.apis.named(name) === undefined) this.#known.delete(name);
+    if (this.#options.apis.findByName(name) === undefined) this.#known.delete(name);
     this.#publish();
     this.#soon.get(name)?.();
-    if (this.#options.apis.named(name) === undefined || this.#stop.signal.aborted) return;
+    if (this.#options.apis.findByName(name) === undefined || this.#stop.signal.aborted) return;
     this.#soon.set(
       name,
       this.#options.clock.after(soonMs, () => {
@@ -117,7 +117,7 @@ export class AggregatedDocuments {
 
   /** Never rejects. */
   async #read(name: string, known: Known): Promise<void> {
-    const api = this.#options.apis.named(name);
+    const api = this.#options.apis.findByName(name);
     if (api === undefined) return;
     try {
       known.resources = await this.#resources(api);

@@ -8,7 +8,7 @@ import type { Counter, Metrics } from "#std/metrics.ts";
 import { attemptMetrics } from "../attempt-metrics.ts";
 
 /** Returns the authenticator with metrics: it counts and times every answer. Anonymous users count as users. */
-export function observed(inner: Authenticator, metrics: Metrics, clock: Clock): Authenticator {
+export function observeAuthenticator(inner: Authenticator, metrics: Metrics, clock: Clock): Authenticator {
   const users = metrics.counter({
     name: "authenticated_user_requests",
     help: "Counter of authenticated requests broken out by username.",

@@ -58,7 +58,7 @@ function attributesOf({ query, user }: HandledRequest): Attributes {
     throw badRequest("exactly one of resource and path is required");
   }
   return {
-    user: query.has("user") ? named(text("user"), query.getAll("group"), text("uid")) : user,
+    user: query.has("user") ? makeUser(text("user"), query.getAll("group"), text("uid")) : user,
     verb: text("verb"),
     isResourceRequest: text("resource") !== "",
     path: text("path"),
@@ -72,7 +72,7 @@ function attributesOf({ query, user }: HandledRequest): Attributes {
 }
 
 /** Returns the user of a name, with the fields that impersonation would set. */
-function named(name: string, given: readonly string[], uid: string): UserInfo {
+function makeUser(name: string, given: readonly string[], uid: string): UserInfo {
   const groups = new Set(given);
   const [, namespace] = /^system:serviceaccount:([^:]+):[^:]+$/.exec(name) ?? [];
   if (namespace !== undefined && given.length === 0) {

@@ -109,7 +109,7 @@ async function openChain(
   counts: AuthorizationMetrics,
 ): Promise<AuthorizerChain> {
   const opened = await Promise.all(planned.map((one) => openAuthorizer(options, one, counts)));
-  const counted = opened.map(({ authorizer }, at) => counting(authorizer, counts.decisions(planned[at]!)));
+  const counted = opened.map(({ authorizer }, at) => countDecisions(authorizer, counts.decisions(planned[at]!)));
   return {
     authorizer: union(counted),
     close() {
@@ -176,7 +176,7 @@ interface Decisions {
   denied(): void;
 }
 
-function counting(authorizer: Authorizer, decisions: Decisions): Authorizer {
+function countDecisions(authorizer: Authorizer, decisions: Decisions): Authorizer {
   const counted = (verdict: Verdict): Verdict => {
     if (verdict.decision === "allow") decisions.allowed();
     else if (verdict.decision === "deny") decisions.denied();

@@ -14,7 +14,7 @@ export function kubernetesService(
   url: string,
 ): KubernetesServiceOptions {
   if (range === undefined) throw new Error("there is always a range of cluster addresses");
-  const ip = options.endpointReconcilerType === "none" ? undefined : advertised(options, range.family);
+  const ip = options.endpointReconcilerType === "none" ? undefined : advertisedAddress(options, range.family);
   return {
     clusterIp: range.addressAt(1n),
     port: Number(new URL(url).port || 443),
@@ -26,7 +26,7 @@ export function kubernetesService(
  * Returns the address for the endpoints, which must not be a loopback address: the flag's, the bind address, or one of
  * the machine's addresses, preferably of the family of services.
  */
-function advertised(options: AddressFlags, family: IpRange["family"]): string | undefined {
+function advertisedAddress(options: AddressFlags, family: IpRange["family"]): string | undefined {
   const { advertiseAddress, bindAddress } = options;
   if (advertiseAddress !== undefined) return advertiseAddress;
   if (ipFamily(bindAddress) !== undefined && !/^(?:127\.|0\.0\.0\.0$|::1?$)/.test(bindAddress)) return bindAddress;

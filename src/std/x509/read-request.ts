@@ -63,9 +63,9 @@ function read(bytes: Buffer): CertificateRequest {
   const [info, algorithm, signature] = partsOf(readDer(bytes), Sequence);
   const [version, subject, keyInfo, attributes, ...more] = partsOf(info, Sequence);
   if (version?.constructor !== Integer || more.length > 0) throw new Refusal(malformed);
-  const publicKey = readKey(encoded(keyInfo));
-  const request = { subject: encoded(subject), publicKey, ...readSubject(subject), ...readNames(attributes) };
-  checkSignature(encoded(info), algorithm, signature, publicKey);
+  const publicKey = readKey(encodeBlock(keyInfo));
+  const request = { subject: encodeBlock(subject), publicKey, ...readSubject(subject), ...readNames(attributes) };
+  checkSignature(encodeBlock(info), algorithm, signature, publicKey);
   return request;
 }
 
@@ -75,7 +75,7 @@ function partsOf(value: BaseBlock | undefined, type: typeof Constructed): readon
   return value.valueBlock.value;
 }
 
-function encoded(value: BaseBlock | undefined): Buffer {
+function encodeBlock(value: BaseBlock | undefined): Buffer {
   if (value === undefined) throw new Refusal(malformed);
   return Buffer.from(value.valueBeforeDecodeView);
 }
@@ -133,7 +133,7 @@ function readDer(bytes: Uint8Array): BaseBlock {
   try {
     read = fromBER(bytes, bounds);
     // The parser takes all of BER. In DER there is one encoding, which is that of the same value written.
-    written = read.offset === bytes.length ? Buffer.from(normalized(read.result).toBER()) : Buffer.alloc(0);
+    written = read.offset === bytes.length ? Buffer.from(normalizeBlock(read.result).toBER()) : Buffer.alloc(0);
   } catch (cause) {
     throw new Refusal(malformed, { cause });
   }
@@ -147,11 +147,11 @@ function readDer(bytes: Uint8Array): BaseBlock {
 }
 
 /** The value, without all of its encoding that DER does not allow. Throws where nothing is left. */
-function normalized(value: BaseBlock): BaseBlock {
+function normalizeBlock(value: BaseBlock): BaseBlock {
   value.idBlock.isConstructed = value instanceof Constructed;
   value.lenBlock.isIndefiniteForm = false;
   value.lenBlock.longFormUsed = false;
-  if (value instanceof Constructed) value.valueBlock.value.forEach(normalized);
+  if (value instanceof Constructed) value.valueBlock.value.forEach(normalizeBlock);
   if (value instanceof BooleanValue) value.valueBlock.valueHexView = Uint8Array.of(value.getValue() ? 0xff : 0);
   if (value instanceof Integer && !isMinimal(value.valueBlock.valueHexView)) throw new RangeError("no integer");
   if (value instanceof Utf8String || value instanceof BmpString) value.fromString(value.getValue());

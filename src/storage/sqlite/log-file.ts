@@ -163,7 +163,7 @@ export class LogFile {
    * Runs a repeatable transaction without a sync: a power failure may undo it until the next synced one, but never
    * without all later ones.
    */
-  unsynced(work: () => void): void {
+  withoutSync(work: () => void): void {
     this.#database.exec("PRAGMA synchronous = NORMAL");
     try {
       this.transaction(work);
@@ -177,7 +177,7 @@ export class LogFile {
     const { revision, key, previous, expires, deleted, value } = row;
     if (this.#segments.isFull) {
       if (this.#database.isTransaction) this.#segments.open();
-      else this.unsynced(() => this.#segments.open());
+      else this.withoutSync(() => this.#segments.open());
     }
     this.#segments.append(revision, key, previous, expires, deleted, checksumOf(row), value);
   }
@@ -191,7 +191,7 @@ export class LogFile {
   /** Returns the row written at `revision`. */
   row(revision: Revision): LogRow | undefined {
     const row = this.#segments.row(revision);
-    return row === undefined ? undefined : this.#checked(row);
+    return row === undefined ? undefined : this.#checkRow(row);
   }
 
   /**
@@ -200,7 +200,7 @@ export class LogFile {
    */
   *live(replaced: RevisionSet): Generator<LogRow> {
     for (const columns of this.#segments.all()) {
-      const row = this.#checked(columns);
+      const row = this.#checkRow(columns);
       if (row.deleted === 0 && !replaced.has(row.revision)) yield row;
     }
   }
@@ -224,7 +224,7 @@ export class LogFile {
   }
 
   /** Returns the revisions of the first `limit` rows in (after, upTo]. */
-  replaced(after: Revision, upTo: Revision, limit: number): Replacement[] {
+  replacements(after: Revision, upTo: Revision, limit: number): Replacement[] {
     // Safe: the columns are declared so, and tables are strict.
     return this.#segments.page("revision, previous, deleted", true, after, upTo, limit) as Replacement[];
   }
@@ -269,7 +269,7 @@ export class LogFile {
       .run(revision);
   }
 
-  /** The tables that contain the rows, for `sweep`. They must be changed in `transaction` or `unsynced` only. */
+  /** The tables that contain the rows, for `sweep`. They must be changed in `transaction` or `withoutSync` only. */
   get segments(): Segments {
     return this.#segments;
   }
@@ -288,20 +288,20 @@ export class LogFile {
     const { used, total } = this.size;
     const excess = total - 2 * used - sparePages;
     if (excess <= 0) return false;
-    this.unsynced(() => this.#database.exec(`PRAGMA incremental_vacuum(${Math.min(pages, excess)})`));
+    this.withoutSync(() => this.#database.exec(`PRAGMA incremental_vacuum(${Math.min(pages, excess)})`));
     return true;
   }
 
   /** Returns up to `pages` unused pages to the file system. Returns whether there are more. */
   vacuum(pages: number): boolean {
-    this.unsynced(() => this.#database.exec(`PRAGMA incremental_vacuum(${pages})`));
+    this.withoutSync(() => this.#database.exec(`PRAGMA incremental_vacuum(${pages})`));
     const { used, total } = this.size;
     return total > used;
   }
 
   /** Returns unused pages, some thousands at most, and the write-ahead log to the file system. */
   giveBack(): void {
-    this.unsynced(() => this.#database.exec("PRAGMA incremental_vacuum(4096)"));
+    this.withoutSync(() => this.#database.exec("PRAGMA incremental_vacuum(4096)"));
     this.#database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
   }
 
@@ -357,7 +357,7 @@ export class LogFile {
     return checkpoints;
   }
 
-  #checked(columns: Record<string, SQLInputValue>): LogRow {
+  #checkRow(columns: Record<string, SQLInputValue>): LogRow {
     // Safe: the columns are declared so, and tables are strict.
     const row = columns as unknown as StoredRow;
     if (row.checksum === checksumOf(row)) return row;

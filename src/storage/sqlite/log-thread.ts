@@ -192,7 +192,7 @@ class LogThread {
 
   #noteTime({ revision, at }: LogRequestOf<"noteTime">): undefined {
     if (this.#writer.isFull || this.#writer.hasFailed) return;
-    this.#file.unsynced(() => this.#file.addTime(revision, at));
+    this.#file.withoutSync(() => this.#file.addTime(revision, at));
   }
 
   *#compact({ revision, keepSince, givesBack = false }: LogRequestOf<"compact">): JobSteps<LogResults["compact"]> {

@@ -37,7 +37,7 @@ export function surveyLog(file: LogFile, before: Revision): Survey {
   let next = checkpoints.compacted + 1;
   let gap: Revision | undefined;
   for (let at = 0; ; ) {
-    const page = file.replaced(at, Number.MAX_SAFE_INTEGER, scanRows);
+    const page = file.replacements(at, Number.MAX_SAFE_INTEGER, scanRows);
     for (const [row, previous, deleted] of page) {
       if (previous !== 0) replaced.add(previous);
       if (deleted === 0) {

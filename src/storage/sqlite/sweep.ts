@@ -59,7 +59,7 @@ export function* sweep(
   if (sweeping > 0) yield* sweepTo(file, sweeping, limits);
   if (upTo > file.checkpoints.swept) {
     yield* sweepTo(file, upTo, limits);
-    file.unsynced(() => file.dropTimes(upTo));
+    file.withoutSync(() => file.dropTimes(upTo));
   }
   do yield;
   while (file.shrink(shrinkPages));
@@ -70,7 +70,7 @@ function* sweepTo(file: LogFile, target: Revision, limits: StepLimits): Generato
   const { swept, dropped } = file.checkpoints;
   const dead = new RevisionSet();
   for (let at = swept; at < target; ) {
-    const page = file.replaced(at, target, scanRows);
+    const page = file.replacements(at, target, scanRows);
     for (const [revision, previous, deleted] of page) {
       if (previous > dropped) dead.add(previous);
       if (deleted !== 0 && revision > dropped) dead.add(revision);
@@ -78,7 +78,7 @@ function* sweepTo(file: LogFile, target: Revision, limits: StepLimits): Generato
     at = page.length < scanRows ? target : page.at(-1)![0];
     yield;
   }
-  file.unsynced(() => file.setCheckpoint("sweeping", target));
+  file.withoutSync(() => file.setCheckpoint("sweeping", target));
   for (let next = dead.next(0); next !== undefined; ) {
     const segment = file.segments.at(next);
     const { first, last } = segment;
@@ -88,7 +88,7 @@ function* sweepTo(file: LogFile, target: Revision, limits: StepLimits): Generato
     while (from !== undefined && from <= last) {
       const start: Revision = from;
       let reached = 0;
-      file.unsynced(() => {
+      file.withoutSync(() => {
         reached = isEmptied
           ? file.segments.move(start, dead, limits.rows)
           : dropRuns(file, dead, start, last, limits.runs);
@@ -99,7 +99,7 @@ function* sweepTo(file: LogFile, target: Revision, limits: StepLimits): Generato
     }
     next = last === Number.POSITIVE_INFINITY ? undefined : dead.next(last + 1);
   }
-  file.unsynced(() => {
+  file.withoutSync(() => {
     file.setCheckpoint("swept", target);
     file.setCheckpoint("sweeping", 0);
     file.setCheckpoint("dropped", 0);

@@ -5,7 +5,7 @@ import { StatusError } from "#meta/status-error.ts";
  * Returns `undefined` instead of a rejection with one of these codes: 404 for an object that is gone, 409 for one that
  * another client wrote first.
  */
-export async function expecting<T>(codes: readonly number[], answer: Promise<T>): Promise<T | undefined> {
+export async function ignoreCodes<T>(codes: readonly number[], answer: Promise<T>): Promise<T | undefined> {
   try {
     return await answer;
   } catch (error) {
