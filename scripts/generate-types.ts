@@ -29,6 +29,9 @@ const special: Readonly<Record<string, { readonly type: string; readonly from?: 
   "io.k8s.apimachinery.pkg.api.resource.Quantity": { type: "string" },
   "io.k8s.apimachinery.pkg.util.intstr.IntOrString": { type: "number | string" },
   "io.k8s.apimachinery.pkg.runtime.RawExtension": { type: "unknown" },
+  // These two are internal types, which never are on the wire.
+  "io.k8s.apimachinery.pkg.runtime.Object": { type: "unknown" },
+  "io.k8s.apiserver.pkg.apis.apiserver.v1.IdentityConfiguration": { type: "unknown" },
   [`${apiextensions}.JSON`]: { type: "unknown" },
   [`${apiextensions}.JSONSchemaProps`]: { type: "JsonSchemaProps", from: "#schema/structural.ts" },
   [`${apiextensions}.JSONSchemaPropsOrArray`]: { type: "unknown" },
@@ -43,7 +46,11 @@ const scalars: Readonly<Record<string, string>> = {
   l: "Int64",
   d: "number",
   b: "boolean",
+  a: "unknown",
 };
+
+/** Whether it is the full name of a type; the names of scalars are single letters. */
+const isName = (type: string): boolean => type.includes(".");
 
 /** `core/v1` of a definition name's package; `undefined` for packages that are no group version. */
 function moduleOf(folder: string): string | undefined {
@@ -117,7 +124,7 @@ class ModuleWriter {
 
   #isStruct(type: string): boolean {
     const own = special[type];
-    return own === undefined ? type.startsWith("io.") : own.from === "#meta/object-meta.ts";
+    return own === undefined ? isName(type) : own.from === "#meta/object-meta.ts";
   }
 
   #type(type: string): string {
@@ -128,10 +135,11 @@ class ModuleWriter {
       if (known.from !== undefined) this.#import(known.from, known.type);
       return known.type;
     }
-    if (!type.startsWith("io.")) return this.#scalar(type);
+    if (!isName(type)) return this.#scalar(type);
+    if (!this.#types.has(type)) throw new Error(`${this.#module}: the tables have no type ${type}`);
     const [folder, short] = split(type);
     const module = moduleOf(folder);
-    if (module === undefined || !this.#types.has(type)) return "unknown";
+    if (module === undefined) return "unknown";
     if (module === this.#module) return short;
     const isTaken = this.#types.has(`${this.#folder()}.${short}`);
     const name = isTaken ? `${pascal(module)}${short}` : short;
@@ -150,7 +158,9 @@ class ModuleWriter {
 
   #scalar(type: string): string {
     if (type === "l") this.#import("#std/int64.ts", "Int64");
-    return scalars[type] ?? "unknown";
+    const scalar = scalars[type];
+    if (scalar === undefined) throw new Error(`${this.#module}: there is no type ${JSON.stringify(type)}`);
+    return scalar;
   }
 
   #import(from: string, name: string): void {

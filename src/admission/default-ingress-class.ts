@@ -11,9 +11,10 @@ export function defaultIngressClass({ domain, listClasses }: DefaultClassOptions
   return {
     name: "DefaultIngressClass",
     operations: ["CREATE"],
-    admit({ resource, subresource, object }) {
+    admit(attributes) {
+      const { resource, subresource } = attributes;
       if (resource.resource !== "ingresses" || resource.group !== group || subresource !== "") return undefined;
-      const ingress = object as Ingress; // of the resource
+      const ingress = attributes.object as Ingress; // of the resource
       if (ingress.spec.ingressClassName !== undefined) return undefined;
       // The older way to name a class.
       if (ingress.metadata.annotations?.[annotation] !== undefined) return undefined;

@@ -4,7 +4,7 @@
  */
 import type { Pod, Toleration } from "#api/core/v1.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import type { AdmissionPlugin } from "./plugin.ts";
+import { type AdmissionPlugin, isPods } from "./plugin.ts";
 
 interface DefaultTolerationSecondsOptions {
   readonly domain: ApiDomain;
@@ -23,9 +23,10 @@ export function defaultTolerationSeconds(options: DefaultTolerationSecondsOption
   return {
     name: "DefaultTolerationSeconds",
     operations: ["CREATE", "UPDATE"],
-    admit({ resource, subresource, object }) {
-      if (resource.resource !== "pods" || resource.group !== "" || subresource !== "") return undefined;
-      const pod = object as Pod; // of the resource
+    admit(attributes) {
+      const { resource, subresource } = attributes;
+      if (!isPods(resource) || subresource !== "") return undefined;
+      const pod = attributes.object as Pod; // of the resource
       const given = pod.spec.tolerations ?? [];
       const missing = defaults.filter(({ key }) => !given.some((one) => isAbout(one, key)));
       if (missing.length === 0) return undefined;

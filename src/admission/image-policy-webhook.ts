@@ -3,6 +3,7 @@
  * progress share a call. When the webhook fails, the configuration decides. Source: upstream's plugin of this name.
  */
 import { hash } from "node:crypto";
+import { initialContainers } from "#api/core/containers.ts";
 import type { Pod } from "#api/core/v1.ts";
 import type { ImageReviewSpec, ImageReviewStatus } from "#api/imagepolicy/v1alpha1.ts";
 import type { Outgoing } from "#client/outgoing-https.ts";
@@ -14,7 +15,7 @@ import { ExpiringCache } from "#std/expiring-cache.ts";
 import { isObject } from "#std/is-object.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { Random } from "#std/random.ts";
-import { type AdmissionAttributes, type AdmissionPlugin, refusal } from "./plugin.ts";
+import { type AdmissionAttributes, type AdmissionPlugin, isPods, refusal } from "./plugin.ts";
 
 export interface ImagePolicyOptions {
   readonly domain: ApiDomain;
@@ -35,14 +36,12 @@ export interface ImagePolicyOptions {
   failed(error: unknown): void;
 }
 
-/**
- * The maximum number of answers in each of the cache's two generations; upstream keeps twice as many in its only one.
- */
-const keptMax = 512;
+/** `ExpiringCache` keeps two generations of so many answers; upstream's cache holds 1024. */
+const answersMax = 512;
 const timeoutMs = 30_000;
 const answerBytesMax = 64 * 1024;
 /** The maximum number of different questions that wait for the webhook; further ones count as not answered. */
-const waitingMax = 1000;
+const callsMax = 1000;
 
 /** Makes the plugin; `close` aborts its calls. */
 export function imagePolicyWebhook(options: ImagePolicyOptions): AdmissionPlugin & { close(): void } {
@@ -56,15 +55,14 @@ export function imagePolicyWebhook(options: ImagePolicyOptions): AdmissionPlugin
 }
 
 function hasImages({ resource, subresource }: AdmissionAttributes): boolean {
-  if (resource.group !== "" || resource.resource !== "pods") return false;
-  return subresource === "" || subresource === "ephemeralcontainers";
+  return isPods(resource) && (subresource === "" || subresource === "ephemeralcontainers");
 }
 
 class ImageReviews {
   readonly #options: ImagePolicyOptions;
-  readonly #kept = new ExpiringCache<ImageReviewStatus>(keptMax);
-  readonly #waiting = new Map<string, Promise<ImageReviewStatus>>();
-  readonly #gone = new AbortController();
+  readonly #answers = new ExpiringCache<ImageReviewStatus>(answersMax);
+  readonly #calls = new Map<string, Promise<ImageReviewStatus>>();
+  readonly #closing = new AbortController();
   readonly #ownAnnotations: string;
   readonly #auditPrefix: string;
   readonly #apiVersion: string;
@@ -80,18 +78,17 @@ class ImageReviews {
   check(attributes: AdmissionAttributes): MaybePromise<void> {
     const spec = this.#specOf(attributes);
     const key = hash("sha256", JSON.stringify(spec), "latin1");
-    const kept = this.#kept.get(key, this.#options.clock.monotonic());
-    return kept === undefined ? this.#wait(attributes, this.#ask(key, spec)) : this.#decide(attributes, kept);
+    const cached = this.#answers.get(key, this.#options.clock.monotonic());
+    return cached === undefined ? this.#wait(attributes, this.#ask(key, spec)) : this.#decide(attributes, cached);
   }
 
   close(): void {
-    this.#gone.abort();
+    this.#closing.abort();
   }
 
   #specOf(attributes: AdmissionAttributes): ImageReviewSpec {
     const { metadata, spec } = attributes.object as Pod; // the resource says so
-    const { containers, initContainers = [], ephemeralContainers = [] } = spec;
-    const asked = attributes.subresource === "" ? [...(containers ?? []), ...initContainers] : ephemeralContainers;
+    const asked = attributes.subresource === "" ? initialContainers(spec) : (spec.ephemeralContainers ?? []);
     const annotations = Object.entries(metadata.annotations ?? {})
       .filter(([key]) => key.includes(this.#ownAnnotations))
       .sort(([a], [b]) => (a < b ? -1 : 1));
@@ -103,11 +100,11 @@ class ImageReviews {
   }
 
   #ask(key: string, spec: ImageReviewSpec): Promise<ImageReviewStatus> {
-    const under = this.#waiting.get(key);
-    if (under !== undefined) return under;
-    if (this.#waiting.size >= waitingMax) return Promise.reject(new Error("too many questions wait for the webhook"));
-    const asked = this.#review(key, spec).finally(() => this.#waiting.delete(key));
-    this.#waiting.set(key, asked);
+    const inProgress = this.#calls.get(key);
+    if (inProgress !== undefined) return inProgress;
+    if (this.#calls.size >= callsMax) return Promise.reject(new Error("too many questions wait for the webhook"));
+    const asked = this.#review(key, spec).finally(() => this.#calls.delete(key));
+    this.#calls.set(key, asked);
     return asked;
   }
 
@@ -128,14 +125,14 @@ class ImageReviews {
         answerBytesMax,
         firstPauseMs: retryBackoffMs,
         complaint: "Error contacting webhook:",
-        signal: this.#gone.signal,
+        signal: this.#closing.signal,
       });
       const status = statusOf(answer);
       const ttlMs = status.allowed ? allowTtlMs : denyTtlMs;
-      if (ttlMs > 0) this.#kept.set(key, status, clock.monotonic() + ttlMs);
+      if (ttlMs > 0) this.#answers.set(key, status, clock.monotonic() + ttlMs);
       return status;
     } catch (error) {
-      if (!this.#gone.signal.aborted) failed(error);
+      if (!this.#closing.signal.aborted) failed(error);
       throw error;
     }
   }
@@ -146,7 +143,7 @@ class ImageReviews {
     try {
       status = await unlessAborted(asked, signal);
     } catch (error) {
-      // A request that has ended meanwhile is not allowed, whatever the policy is.
+      // `defaultAllow` does not hold for a request that has ended.
       if (signal?.aborted === true) throw error;
       if (!this.#options.defaultAllow) {
         throw refusal(attributes, error instanceof Error ? error.message : String(error));

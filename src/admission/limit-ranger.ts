@@ -2,13 +2,14 @@
  * LimitRanger: sets default requests and limits of containers from the limit ranges of a namespace, and refuses pods
  * and claims outside the limits. Source of rules and texts: the answers of kube-apiserver.
  */
+import { initialContainers } from "#api/core/containers.ts";
 import type { Container, LimitRange, LimitRangeItem, PersistentVolumeClaim, Pod } from "#api/core/v1.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { aggregate } from "#meta/field-error.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { compareQuantities, formatQuantity, integerQuantity, type Quantity } from "#meta/quantity.ts";
 import type { NamespaceIndex } from "./namespace-index.ts";
-import { type AdmissionAttributes, type AdmissionPlugin, refusal } from "./plugin.ts";
+import { type AdmissionAttributes, type AdmissionPlugin, isPods, refusal } from "./plugin.ts";
 import { podResources } from "./pod-resources.ts";
 import { type Quantities, quantitiesOf } from "./quantities.ts";
 
@@ -22,9 +23,8 @@ export function limitRanger({ domain, ranges }: LimitRangerOptions): AdmissionPl
   /** Returns the limit ranges that apply to the write; `undefined` when there are none. */
   const rangesFor = (attributes: AdmissionAttributes): readonly LimitRange[] | undefined => {
     const { namespace, resource } = attributes;
-    if (resource.group !== "" || (resource.resource !== "pods" && resource.resource !== "persistentvolumeclaims")) {
-      return undefined;
-    }
+    const isClaim = resource.group === "" && resource.resource === "persistentvolumeclaims";
+    if (!isClaim && !isPods(resource)) return undefined;
     const all = ranges.of(namespace);
     if (all === undefined || !isLimited(attributes)) return undefined;
     return attributes.oldObject?.metadata.deletionTimestamp === undefined ? all : undefined;
@@ -33,7 +33,7 @@ export function limitRanger({ domain, ranges }: LimitRangerOptions): AdmissionPl
     name: "LimitRanger",
     operations: ["CREATE", "UPDATE"],
     admit(attributes) {
-      if (attributes.resource.resource !== "pods") return undefined;
+      if (!isPods(attributes.resource)) return undefined;
       const found = rangesFor(attributes);
       if (found === undefined) return undefined;
       const pod = attributes.object as Pod; // of the resource
@@ -43,7 +43,7 @@ export function limitRanger({ domain, ranges }: LimitRangerOptions): AdmissionPl
     validate(attributes) {
       const found = rangesFor(attributes);
       if (found === undefined) return;
-      const problemsOf = attributes.resource.resource === "pods" ? podProblems : claimProblems;
+      const problemsOf = isPods(attributes.resource) ? podProblems : claimProblems;
       for (const range of found) {
         const problems = [...problemsOf(attributes.object!, itemsOf(range))]; // pods and claims have one
         if (problems.length > 0) throw refusal(attributes, aggregate(problems));
@@ -56,7 +56,7 @@ const itemsOf = ({ spec }: LimitRange): readonly LimitRangeItem[] => spec.limits
 
 /** Whether limits apply to the write. Only a resize can change the resources of the containers of a pod later. */
 function isLimited({ resource, operation, subresource }: AdmissionAttributes): boolean {
-  if (resource.resource !== "pods") return subresource === "";
+  if (!isPods(resource)) return subresource === "";
   return operation === "CREATE" ? subresource === "" : subresource === "resize";
 }
 
@@ -114,7 +114,7 @@ function* podProblems(object: ApiObject, items: readonly LimitRangeItem[]): Gene
   const { spec } = object as Pod; // of the resource
   for (const item of items) {
     if (item.type === "Container") {
-      for (const { resources } of [...(spec.containers ?? []), ...(spec.initContainers ?? [])]) {
+      for (const { resources } of initialContainers(spec)) {
         yield* problems(item, {
           requests: quantitiesOf(resources.requests),
           limits: quantitiesOf(resources.limits),

@@ -9,7 +9,7 @@ import { goQuote } from "#meta/field-error.ts";
 import { type GroupVersionResource, parseApiVersion } from "#meta/group-version.ts";
 import type { ApiObject, OwnerReference } from "#meta/object-meta.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
-import { type AdmissionAttributes, type AdmissionPlugin, refusal } from "./plugin.ts";
+import { type AdmissionAttributes, type AdmissionPlugin, isPods, refusal } from "./plugin.ts";
 
 interface OwnerPermissionOptions {
   readonly authorizer: Authorizer;
@@ -27,7 +27,7 @@ export function ownerReferencesPermission({ authorizer, resourcesOf }: OwnerPerm
     async validate(attributes) {
       const { operation, resource, subresource, namespace, object, oldObject } = attributes;
       // Upstream: kubelets write the status of pods, and change no owners by it.
-      if (resource.group === "" && resource.resource === "pods" && subresource === "status") return;
+      if (isPods(resource) && subresource === "status") return;
       const owners = ownersOf(object);
       const before = ownersOf(oldObject);
       if (jsonEquals(owners, before)) return;

@@ -54,13 +54,9 @@ export interface MutationRound {
  * then is, when another write came in between. They also run for actions, which store nothing (TokenReview,
  * SubjectAccessReview), and for writes of the server itself and its controllers, with their own users: a plugin that
  * refuses such writes keeps the server from starting.
- *
- * Both run once for each attempt of a write: again, with the object as it then is, when another write came in between.
- * They also run for actions, which store nothing (TokenReview, SubjectAccessReview), and for writes of the server itself
- * and its controllers, by their users: a plugin that refuses those keeps the server from starting.
  */
 export interface AdmissionPlugin {
-  /** The name of the plugin upstream, as flags use it. */
+  /** The name in `--enable-admission-plugins`; upstream's, where upstream has the plugin. */
   readonly name: string;
   readonly operations: readonly Operation[];
   /**
@@ -71,6 +67,9 @@ export interface AdmissionPlugin {
   /** Refuses the object, or does nothing. */
   validate?(attributes: AdmissionAttributes): MaybePromise<void>;
 }
+
+/** Whether a resource is that of pods. */
+export const isPods = ({ group, resource }: GroupVersionResource): boolean => resource === "pods" && group === "";
 
 /**
  * Returns the name of the object, also of one in a deleted collection; empty for a create whose name will be generated.

@@ -24,7 +24,7 @@ import {
 } from "./pod-security/policy.ts";
 import { controllers, harmlessSubresources, isSignificant } from "./pod-security/requests.ts";
 import { newestMinor, Standards } from "./pod-security/standards.ts";
-import { type AdmissionAttributes, type AdmissionPlugin, refusal } from "./plugin.ts";
+import { type AdmissionAttributes, type AdmissionPlugin, isPods, refusal } from "./plugin.ts";
 
 export type { NamespacePods } from "./pod-security/namespaces.ts";
 export {
@@ -132,7 +132,7 @@ class PodSecurity {
 
   validate(attributes: AdmissionAttributes): MaybePromise<void> {
     const { group, resource } = attributes.resource;
-    if (group === "" && resource === "pods") return this.#checkPod(attributes);
+    if (isPods(attributes.resource)) return this.#checkPod(attributes);
     if (group === "" && resource === "namespaces") return checkNamespace(attributes, this.#namespaces);
     const controller = controllers.get(resource);
     return controller === undefined || controller.group !== group ? undefined : this.#checkController(attributes);

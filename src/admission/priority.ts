@@ -6,7 +6,7 @@ import type { Pod } from "#api/core/v1.ts";
 import type { PriorityClass } from "#api/scheduling/v1.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { NamespaceIndex } from "./namespace-index.ts";
-import { type AdmissionAttributes, type AdmissionPlugin, refusal } from "./plugin.ts";
+import { type AdmissionAttributes, type AdmissionPlugin, isPods, refusal } from "./plugin.ts";
 
 interface PriorityOptions {
   readonly domain: ApiDomain;
@@ -35,7 +35,7 @@ export function priority({ domain, classes }: PriorityOptions): AdmissionPlugin 
     operations: ["CREATE", "UPDATE"],
     admit(attributes) {
       const { resource, subresource, operation } = attributes;
-      if (resource.resource !== "pods" || resource.group !== "" || subresource !== "") return undefined;
+      if (!isPods(resource) || subresource !== "") return undefined;
       const pod = attributes.object as Pod; // of the resource
       if (operation === "UPDATE") return withKept(pod, attributes.oldObject as Pod); // of the resource
       const name = pod.spec.priorityClassName ?? "";

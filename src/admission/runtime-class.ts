@@ -6,7 +6,7 @@ import type { Pod } from "#api/core/v1.ts";
 import type { RuntimeClass, Scheduling } from "#api/node/v1.ts";
 import { goQuote } from "#meta/field-error.ts";
 import { compareQuantities, type Quantity } from "#meta/quantity.ts";
-import { type AdmissionAttributes, type AdmissionPlugin, refusal } from "./plugin.ts";
+import { type AdmissionAttributes, type AdmissionPlugin, isPods, refusal } from "./plugin.ts";
 import { quantitiesOf } from "./quantities.ts";
 import { mergeTolerations } from "./tolerations.ts";
 
@@ -20,7 +20,7 @@ type Overhead = Readonly<Record<string, string>>;
 export function runtimeClass({ getClass }: RuntimeClassOptions): AdmissionPlugin {
   const find = (attributes: AdmissionAttributes): { readonly pod: Pod; readonly found?: RuntimeClass } | undefined => {
     const { resource, subresource } = attributes;
-    if (resource.resource !== "pods" || resource.group !== "" || subresource !== "") return undefined;
+    if (!isPods(resource) || subresource !== "") return undefined;
     const pod = attributes.object as Pod; // of the resource
     // Validation refuses an empty name.
     const { runtimeClassName: name = "" } = pod.spec;

@@ -2,9 +2,9 @@
  * ServiceAccount: every pod runs as an existing account, `default` unless it names one. The plugin mounts a token of
  * the account, the root certificates and the namespace as files. Source: upstream's plugin of this name.
  */
+import { allContainers, type AnyContainer } from "#api/core/containers.ts";
 import type {
   Container,
-  EphemeralContainer,
   LocalObjectReference,
   ObjectReference,
   Pod,
@@ -19,7 +19,7 @@ import { podAnnotations } from "#meta/pod-annotations.ts";
 import type { Clock } from "#std/clock.ts";
 import { nameSuffix, type Random } from "#std/random.ts";
 import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
-import { type AdmissionAttributes, type AdmissionPlugin, refusal } from "./plugin.ts";
+import { type AdmissionAttributes, type AdmissionPlugin, isPods, refusal } from "./plugin.ts";
 
 interface ServiceAccountOptions {
   readonly domain: ApiDomain;
@@ -42,17 +42,17 @@ export function serviceAccount(options: ServiceAccountOptions): AdmissionPlugin 
   const mirror = podAnnotations(domain).mirror;
   const enforce = domain.rename("kubernetes.io/enforce-mountable-secrets");
   const mountPath = domain.rename("/var/run/secrets/kubernetes.io/serviceaccount");
-  // This must look at no object of another kind: a large one would have to be decoded for it.
-  const isPod = (attributes: AdmissionAttributes): boolean =>
-    attributes.resource.group === "" && attributes.resource.resource === "pods" && attributes.object !== undefined;
+  // Checks the resource first: to read `object` may decode a large one of another kind.
+  const hasPod = (attributes: AdmissionAttributes): boolean =>
+    isPods(attributes.resource) && attributes.object !== undefined;
   const isMirror = ({ metadata }: Pod): boolean => metadata.annotations?.[mirror] !== undefined;
   const isEnforced = (account: ServiceAccount): boolean =>
     /^(?:1|t|T|TRUE|true|True)$/.test(account.metadata.annotations?.[enforce] ?? "");
 
-  const complete = (pod: Pod, account: ServiceAccount): Pod => {
+  const withAccountDefaults = (pod: Pod, account: ServiceAccount): Pod => {
     const withSecrets = withPullSecrets(pod, account);
-    const isWanted = pod.spec.automountServiceAccountToken ?? account.automountServiceAccountToken ?? true;
-    if (!isWanted) return withSecrets;
+    const mountsToken = pod.spec.automountServiceAccountToken ?? account.automountServiceAccountToken ?? true;
+    if (!mountsToken) return withSecrets;
     return withToken(withSecrets, mountPath, () => volumePrefix + nameSuffix(random, 5));
   };
   return {
@@ -60,7 +60,7 @@ export function serviceAccount(options: ServiceAccountOptions): AdmissionPlugin 
     operations: ["CREATE", "UPDATE"],
     admit(attributes) {
       const { operation, subresource } = attributes;
-      if (operation !== "CREATE" || subresource !== "" || !isPod(attributes)) return undefined;
+      if (operation !== "CREATE" || subresource !== "" || !hasPod(attributes)) return undefined;
       const given = attributes.object as Pod; // the resource says so
       if (isMirror(given)) {
         refuseMirror(attributes, given);
@@ -69,13 +69,13 @@ export function serviceAccount(options: ServiceAccountOptions): AdmissionPlugin 
       const name = given.spec.serviceAccountName ?? "";
       const pod = name === "" ? withAccount(given, defaultAccount) : given;
       const account = findAccount(options, attributes, name === "" ? defaultAccount : name);
-      return andThen(account, (found) => complete(pod, found));
+      return andThen(account, (found) => withAccountDefaults(pod, found));
     },
     validate(attributes) {
       const { operation, subresource } = attributes;
       const isEphemeral = operation === "UPDATE" && subresource === "ephemeralcontainers";
       if (!isEphemeral && (operation !== "CREATE" || subresource !== "")) return undefined;
-      if (!isPod(attributes)) return undefined;
+      if (!hasPod(attributes)) return undefined;
       const pod = attributes.object as Pod; // the resource says so
       if (!isEphemeral && isMirror(pod)) return refuseMirror(attributes, pod);
       const name = pod.spec.serviceAccountName ?? "";
@@ -168,7 +168,7 @@ function withToken(pod: Pod, mountPath: string, newName: () => string): Pod {
   return { ...pod, spec: { ...spec, volumes: [...volumes, { name, projected: tokenFiles }] } };
 }
 
-/** A little longer than an hour: by this number the server knows clients that do not fetch a new token in time. */
+/** A little longer than an hour: the server recognizes tokens of this lifetime as mounted ones, and prolongs them (see `authn/token-request.ts`). */
 const expirationSeconds = 3607;
 
 const tokenFiles: ProjectedVolumeSource = {
@@ -206,8 +206,7 @@ const secretFields: ReadonlySet<string> = new Set(["secret", "secretRef", "secre
 /** Whether a volume or a container names a secret, at any depth. */
 function namesSecrets({ spec }: Pod): boolean {
   if ((spec.imagePullSecrets ?? []).length > 0) return true;
-  const containers = [spec.initContainers, spec.containers, spec.ephemeralContainers].flatMap((list) => list ?? []);
-  const waiting: unknown[] = [spec.volumes, ...containers.flatMap(({ env, envFrom }) => [env, envFrom])];
+  const waiting: unknown[] = [spec.volumes, ...allContainers(spec).flatMap(({ env, envFrom }) => [env, envFrom])];
   while (waiting.length > 0) {
     const value = waiting.pop();
     if (typeof value !== "object" || value === null) continue;
@@ -252,7 +251,7 @@ const ephemeralProblem = ({ spec }: Pod, account: ServiceAccount): string | unde
 
 function containerProblem(
   what: string,
-  containers: readonly (Container | EphemeralContainer)[] | null | undefined,
+  containers: readonly AnyContainer[] | null | undefined,
   known: ReadonlySet<string>,
   ending: string,
 ): string | undefined {

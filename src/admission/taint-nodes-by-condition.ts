@@ -11,9 +11,10 @@ export function taintNodesByCondition({ domain }: { readonly domain: ApiDomain }
   return {
     name: "TaintNodesByCondition",
     operations: ["CREATE"],
-    admit({ resource, subresource, object }) {
+    admit(attributes) {
+      const { resource, subresource } = attributes;
       if (resource.resource !== "nodes" || resource.group !== "" || subresource !== "") return undefined;
-      const node = object as Node; // of the resource
+      const node = attributes.object as Node; // of the resource
       const taints = node.spec.taints ?? [];
       if (taints.some(({ key, effect }) => key === taint.key && effect === taint.effect)) return undefined;
       return { ...node, spec: { ...node.spec, taints: [...taints, taint] } };

@@ -2,11 +2,13 @@
  * The built-in kinds of release 1.32 as data: facts about each kind, and a `Schema` tree for each type, built on first
  * use and then shared. The API domain is applied here and nowhere else.
  *
- * `tables/` holds the facts, edited by hand when a release changes them; `npm run generate` makes the interfaces of them. A
- * type's row is `{fields, mapType?, unions?, hidden?}`, in the order of the fields. A field's row is a string, or a string with
+ * `tables/` holds the facts, edited by hand when a release changes them; `npm run generate` makes the interfaces of them.
+ * A row of `kinds.json` is a `KindRow`. `type-index.json` lists the kinds of each package. A file of `types/` is named by
+ * its package: any name with dots that ends with a version (`com.example.harbor.v1.json`). A type's row is `{fields, mapType?, unions?, hidden?}`, in the order of the fields. A field's row is a string, or a string with
  * more data: `"<type> <marks> <protobuf number>"`. Types: s string, y bytes, i int32, l int64, d double, b
  * boolean, a any, `.Name` of the same package, or a full name, with the prefix `[]` (list of) or `{}` (map from string
- * to). Marks: r required, p pointer, o omitempty, k kept when zero, z default is the zero value.
+ * to). Marks: r required, p pointer, o omitempty, k kept when zero, z default is the zero value. So `rkz` is a
+ * required value, where zero and absent look alike, and `rpk` a required value that may be found absent (null).
  */
 import { createHash } from "node:crypto";
 import type { ApiDomain } from "#meta/api-domain.ts";
@@ -432,7 +434,10 @@ function protoType(type: string, folder: string): string {
   return (type.startsWith(".") ? folder + type : type).replace(/^io\.k8s\./, "k8s.io.").replaceAll("-", "_");
 }
 
-/** A row of the table of kinds; omitted fields have the defaults of `readKinds`. */
+/**
+ * A row of `tables/kinds.json`. Its fields mean what they mean in `KindFacts`; those left out have the defaults of
+ * `readKinds`. Objects of a kind without `storageVersion` are not stored.
+ */
 interface KindRow {
   readonly group: string;
   readonly version: string;
@@ -450,10 +455,9 @@ interface KindRow {
   readonly servedByDefault: boolean;
   readonly gate?: string;
   readonly lifecycle?: Lifecycle;
-  readonly stored: boolean;
+  /** Left out where it is the kind's own group. */
   readonly storageGroup?: string;
   readonly storageVersion?: string;
-  readonly storageVersionHash?: string;
   readonly nameRule: string;
   readonly generation: boolean;
   readonly defaultPropagation?: KindFacts["defaultPropagation"];
@@ -510,9 +514,9 @@ function readKinds(domain: ApiDomain, typeName: (gvk: GroupVersionKind) => strin
       servedByDefault: row.servedByDefault,
       gate: row.gate,
       lifecycle: row.lifecycle ?? {},
-      stored: row.stored,
+      stored: storage !== undefined,
       storage,
-      storageVersionHash: storageHash(row, storage),
+      storageVersionHash: storage === undefined ? "" : storageVersionHash(storage, row.kind),
       nameRule: row.nameRule,
       generation: row.generation,
       defaultPropagation: row.defaultPropagation ?? "Background",
@@ -525,10 +529,7 @@ function readKinds(domain: ApiDomain, typeName: (gvk: GroupVersionKind) => strin
   });
 }
 
-/** First 8 bytes of the hash of the stored form's name; of Kubernetes' own groups the recorded one. */
-function storageHash(row: KindRow, storage: KindFacts["storage"]): string {
-  if (storage === undefined) return "";
-  if (storage.group === (row.storageGroup ?? row.group)) return row.storageVersionHash ?? "";
-  const name = `${storage.group}/${storage.version}/${row.kind}`;
-  return createHash("sha256").update(name).digest().subarray(0, 8).toString("base64");
+/** The first 8 bytes of the hash of the stored form's name. */
+export function storageVersionHash({ group, version }: GroupVersion, kind: string): string {
+  return createHash("sha256").update(`${group}/${version}/${kind}`).digest().subarray(0, 8).toString("base64");
 }

@@ -1,6 +1,7 @@
 /**
  * The objects that a pod or a volume refers to. Source: upstream's `pkg/api/v1/pod` and `persistentvolume` visitors.
  */
+import { allContainers } from "#api/core/containers.ts";
 import type { PersistentVolume, PersistentVolumeSpec, Pod, Volume } from "#api/core/v1.ts";
 
 /** The names of objects in the pod's namespace. */
@@ -20,16 +21,14 @@ export function podReferences({ metadata, spec, status }: Pod): PodReferences {
     if (name !== undefined && name !== "") to.add(name);
   };
   for (const { name } of spec.imagePullSecrets ?? []) add(secrets, name);
-  for (const list of [spec.initContainers, spec.containers, spec.ephemeralContainers]) {
-    for (const { env, envFrom } of list ?? []) {
-      for (const { valueFrom } of env ?? []) {
-        add(secrets, valueFrom?.secretKeyRef?.name);
-        add(configMaps, valueFrom?.configMapKeyRef?.name);
-      }
-      for (const { secretRef, configMapRef } of envFrom ?? []) {
-        add(secrets, secretRef?.name);
-        add(configMaps, configMapRef?.name);
-      }
+  for (const { env, envFrom } of allContainers(spec)) {
+    for (const { valueFrom } of env ?? []) {
+      add(secrets, valueFrom?.secretKeyRef?.name);
+      add(configMaps, valueFrom?.configMapKeyRef?.name);
+    }
+    for (const { secretRef, configMapRef } of envFrom ?? []) {
+      add(secrets, secretRef?.name);
+      add(configMaps, configMapRef?.name);
     }
   }
   for (const volume of spec.volumes ?? []) {

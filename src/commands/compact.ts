@@ -2,9 +2,9 @@
 import { resolve } from "node:path";
 import { compactPath } from "#server/endpoints.ts";
 import { systemClock } from "#std/clock.ts";
-import { choice, duration, type Flag, integer, parseArguments, printHelp, text, withShort } from "#std/flags.ts";
+import { choice, duration, type Flag, integer, parseArguments, text, withShort } from "#std/flags.ts";
 import { StartError } from "#std/start-error.ts";
-import { valueText } from "./print.ts";
+import { printUsage, valueText } from "./print.ts";
 import { withStore } from "./server-or-store.ts";
 
 /** Help shows none, since one of the two must be given. */
@@ -48,10 +48,7 @@ interface Dropped {
 /** Prints what was given back. Rejects with `StartError`. */
 export async function compact(args: readonly string[]): Promise<void> {
   const { settings, help: isHelp, rest } = parseArguments(flags, args);
-  if (isHelp) {
-    process.stdout.write(help + printHelp(flags, process.stdout.columns ?? 100));
-    return;
-  }
+  if (isHelp) return printUsage(help, flags);
   if (rest.length > 0) throw new StartError(`unexpected argument ${JSON.stringify(rest[0])}: compact takes flags only`);
   const { revision, olderThan } = settings;
   if ((revision === undefined) === (olderThan === undefined)) {

@@ -33,7 +33,7 @@ export function envtest(args: readonly string[], program: string): void {
   process.stdout.write(`${assets}\n`);
 }
 
-const envtestUsage = "usage: binnacle envtest FOLDER, then KUBEBUILDER_ASSETS=FOLDER go test ./...";
+const envtestUsage = "Usage: binnacle envtest FOLDER, then KUBEBUILDER_ASSETS=FOLDER go test ./...";
 
 /** A quoted shell word. */
 const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;

@@ -2,15 +2,15 @@
 import { once } from "node:events";
 import { closeSync, openSync, writeFileSync } from "node:fs";
 import { encodeYaml } from "#codec/yaml.ts";
-import { qualifiedResource } from "#meta/group-version.ts";
+import { apiVersionOf, qualifiedResource } from "#meta/group-version.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { connectionFlags, findServer, openServerClient, Refused, type ServerClient } from "#server/running-server.ts";
-import { binnacleFlag, boolean, choice, optional, parseArguments, printHelp, withShort } from "#std/flags.ts";
+import { binnacleFlag, boolean, choice, optional, parseArguments, withShort } from "#std/flags.ts";
 import { StartError } from "#std/start-error.ts";
 import { reasonOf } from "#std/system-error.ts";
 import { collectionPath, discover, resourceNamed, type DiscoveredResource } from "./discovery.ts";
 import { carriedResources, inOrder, portable } from "./portable-object.ts";
-import { printWarnings } from "./print.ts";
+import { printUsage, printWarnings } from "./print.ts";
 
 const flags = {
   ...connectionFlags,
@@ -60,10 +60,7 @@ interface Wanted {
 /** Prints objects. Rejects with `StartError`. */
 export async function exportObjects(args: readonly string[]): Promise<void> {
   const { settings, help: isHelp, rest } = parseArguments(flags, args);
-  if (isHelp) {
-    process.stdout.write(help + printHelp(flags, process.stdout.columns ?? 100));
-    return;
-  }
+  if (isHelp) return printUsage(help, flags);
   const { namespace = "", selector = "", status = false, output = "yaml", out } = settings;
   const client = openServerClient(findServer(settings));
   try {
@@ -107,8 +104,8 @@ async function* listForExport(
   resource: DiscoveredResource,
   { namespace, selector, keepsStatus }: Wanted,
 ): AsyncGenerator<Unstructured> {
-  const { group, version, kind } = resource;
-  const apiVersion = group === "" ? version : `${group}/${version}`;
+  const { kind } = resource;
+  const apiVersion = apiVersionOf(resource);
   for (let token = ""; ; ) {
     const query = new URLSearchParams({ limit: String(pageLimit) });
     if (selector !== "") query.set("labelSelector", selector);

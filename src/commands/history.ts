@@ -4,30 +4,13 @@
  */
 import { ageOf } from "#meta/human-duration.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
-import {
-  connectionFlags,
-  findServer,
-  openServerClient,
-  type ServerAnswer,
-  type ServerCall,
-  type ServerClient,
-} from "#server/running-server.ts";
+import { connectionFlags, findServer, openServerClient, type ServerClient } from "#server/running-server.ts";
 import { systemClock } from "#std/clock.ts";
-import {
-  binnacleFlag,
-  boolean,
-  choice,
-  integer,
-  optional,
-  parseArguments,
-  printHelp,
-  text,
-  withShort,
-} from "#std/flags.ts";
+import { binnacleFlag, boolean, choice, integer, optional, parseArguments, text, withShort } from "#std/flags.ts";
 import { isObject } from "#std/is-object.ts";
 import { StartError } from "#std/start-error.ts";
 import { discover, pathPart, resourceNamed, type DiscoveredResource } from "./discovery.ts";
-import { type Cell, type Colour, isColoured, printWarnings, tableText, valueText } from "./print.ts";
+import { type Cell, type Colour, isColoured, printUsage, printWarnings, tableText, valueText } from "./print.ts";
 
 const namespace = withShort(text(binnacleFlag("namespace"), "default", "name", "Where the object is, or was."), "n");
 
@@ -122,7 +105,7 @@ export async function history(args: readonly string[]): Promise<void> {
   try {
     const path = await historyPath(client, target);
     if (version !== undefined) {
-      const { value } = await call<History>(client, {
+      const { value } = await client.call<History>({
         method: "GET",
         path: `${path}?resourceVersion=${encodeURIComponent(version)}`,
       });
@@ -155,7 +138,7 @@ export async function undelete(args: readonly string[]): Promise<void> {
       ...(overwrite ? { overwrite } : {}),
     };
     const query = dryRun ? "?dryRun=All" : "";
-    const { value, warnings } = await call<Unstructured>(client, {
+    const { value, warnings } = await client.call<Unstructured>({
       method: "POST",
       path: `${path}/restore${query}`,
       body,
@@ -173,10 +156,6 @@ function restoredText({ kind = "object", metadata }: Unstructured, dryRun: boole
   const where = ns === undefined ? "" : ` in ${ns}`;
   const what = `${kind} ${JSON.stringify(name)}${where}`;
   return dryRun ? `${what} would be restored (dry run)` : `${what} restored, now in version ${resourceVersion ?? "?"}`;
-}
-
-function printUsage(purpose: string, flags: Parameters<typeof printHelp>[0]): void {
-  process.stdout.write(purpose + printHelp(flags, process.stdout.columns ?? 100));
 }
 
 interface Target {
@@ -205,15 +184,13 @@ async function historyPath(client: ServerClient, { kind, name, namespace: ns }: 
   return `/binnacle/v1/history/${group === "" ? "core" : group}/${version}${namespacePath}/${resource}/${pathPart(name)}`;
 }
 
-const call = <T>(client: ServerClient, request: ServerCall): Promise<ServerAnswer<T>> => client.call<T>(request);
-
 /** Reads as many pages as `limit` takes, and joins them. */
 async function readHistory(client: ServerClient, path: string, limit: number): Promise<History> {
   const items: Item[] = [];
   for (let token = ""; ; ) {
     const query = new URLSearchParams({ limit: String(Math.min(limit - items.length, 500)) });
     if (token !== "") query.set("continue", token);
-    const { value } = await call<History>(client, { method: "GET", path: `${path}?${query.toString()}` });
+    const { value } = await client.call<History>({ method: "GET", path: `${path}?${query.toString()}` });
     items.push(...value.items);
     token = value.metadata.continue ?? "";
     if (token === "" || items.length >= limit) return { ...value, items };

@@ -2,12 +2,12 @@
 import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
 import { connectionFlags, findServer, openServerClient } from "#server/running-server.ts";
-import { binnacleFlag, boolean, choice, optional, parseArguments, printHelp, withShort } from "#std/flags.ts";
+import { binnacleFlag, boolean, choice, optional, parseArguments, withShort } from "#std/flags.ts";
 import { StartError } from "#std/start-error.ts";
 import { reasonOf } from "#std/system-error.ts";
 import { readDocuments } from "./documents.ts";
 import { Importer, type ImportReport } from "./importer.ts";
-import { valueText } from "./print.ts";
+import { printUsage, valueText } from "./print.ts";
 
 const flags = {
   ...connectionFlags,
@@ -43,10 +43,7 @@ it: each is told, and the command ends with 1.
 /** Makes objects; ends the process with 1 when any failed. Rejects with `StartError`. */
 export async function importObjects(args: readonly string[]): Promise<void> {
   const { settings, help: isHelp, rest } = parseArguments(flags, args);
-  if (isHelp) {
-    process.stdout.write(help + printHelp(flags, process.stdout.columns ?? 100));
-    return;
-  }
+  if (isHelp) return printUsage(help, flags);
   const [file, ...more] = rest;
   if (file === undefined || more.length > 0)
     throw new StartError("import takes one file, or - for stdin: binnacle import FILE");

@@ -10,10 +10,11 @@ import { parseGoDuration } from "#std/go-duration.ts";
 import { systemRandom } from "#std/random.ts";
 import { reasonOf } from "#std/system-error.ts";
 import { issueClientCertificate } from "#server/credentials.ts";
-import { choice, list, optional, parseArguments, printHelp, type Settings, withShort } from "#std/flags.ts";
+import { choice, list, optional, parseArguments, type Settings, withShort } from "#std/flags.ts";
 import { clientConfig, type ClientCredentials } from "#server/kubeconfig.ts";
 import { connectionFlags, findServer } from "#server/running-server.ts";
 import { StartError } from "#std/start-error.ts";
+import { printUsage } from "./print.ts";
 import { requestToken } from "./token.ts";
 import type { WebhookConnection } from "#client/webhook-connection.ts";
 
@@ -51,10 +52,7 @@ const yearMs = 365 * 86_400_000;
 /** Prints or writes a kubeconfig. Rejects with `StartError`. */
 export async function kubeconfig(args: readonly string[]): Promise<void> {
   const { settings, help: isHelp, rest } = parseArguments(flags, args);
-  if (isHelp) {
-    process.stdout.write(help + printHelp(flags, process.stdout.columns ?? 100));
-    return;
-  }
+  if (isHelp) return printUsage(help, flags);
   if (rest.length > 0)
     throw new StartError(`unexpected argument ${JSON.stringify(rest[0])}: kubeconfig takes flags only`);
   const { name, namespace, credentials, until, server } = await make(settings);

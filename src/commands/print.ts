@@ -1,6 +1,7 @@
-/** Output of commands: aligned tables, JSON and YAML; colours on terminals. */
+/** Output of commands: aligned tables, JSON and YAML, help; colours on terminals. */
 import { encodePrettyJson } from "#codec/json.ts";
 import { encodeYaml } from "#codec/yaml.ts";
+import { type FlagTable, printHelp } from "#std/flags.ts";
 
 const colours = { green: 32, yellow: 33, red: 31, dim: 2 } as const;
 
@@ -50,4 +51,9 @@ export const printable = (text: string): string =>
 /** Warnings of the server, for people. */
 export function printWarnings(warnings: readonly string[]): void {
   for (const warning of warnings) process.stderr.write(`warning: ${printable(warning)}\n`);
+}
+
+/** Prints what `--help` shows: the text about the command, and its flags. */
+export function printUsage(text: string, flags: FlagTable): void {
+  process.stdout.write(text + printHelp(flags, process.stdout.columns ?? 100));
 }

@@ -1,17 +1,9 @@
 /** `binnacle token create [ACCOUNT]`: requests a service account token from a running server. */
-import {
-  choice,
-  duration,
-  list,
-  optional,
-  parseArguments,
-  printHelp,
-  type Settings,
-  text,
-  withShort,
-} from "#std/flags.ts";
+import { choice, duration, list, optional, parseArguments, type Settings, text, withShort } from "#std/flags.ts";
 import { connectionFlags, findServer, post } from "#server/running-server.ts";
 import { StartError } from "#std/start-error.ts";
+import { pathPart } from "./discovery.ts";
+import { printUsage } from "./print.ts";
 import type { WebhookConnection } from "#client/webhook-connection.ts";
 
 const flags = {
@@ -44,10 +36,7 @@ Usage: binnacle token create [ACCOUNT] [flags]
 /** Prints a new token. Rejects with `StartError`. */
 export async function token(args: readonly string[]): Promise<void> {
   const { settings, help: isHelp, rest } = parseArguments(flags, args);
-  if (isHelp) {
-    process.stdout.write(help + printHelp(flags, process.stdout.columns ?? 100));
-    return;
-  }
+  if (isHelp) return printUsage(help, flags);
   const [verb, account = "default", ...more] = rest;
   if (verb !== "create" || more.length > 0) {
     throw new StartError("token makes one token: binnacle token create [ACCOUNT]");
@@ -82,15 +71,8 @@ export interface TokenAnswer {
 /** A `TokenRequest`, answered. Rejects with `StartError`. */
 export function requestToken(server: WebhookConnection, wanted: TokenWanted): Promise<TokenAnswer> {
   const { namespace, account, durationMs, audiences = [], bound } = wanted;
-  const part = (name: string): string => {
-    // Such a name could lead to another path, or is one that no object has.
-    if (name === "" || name === "." || name === ".." || name.includes("/")) {
-      throw new StartError(`${JSON.stringify(name)} is no name of an object`);
-    }
-    return encodeURIComponent(name);
-  };
   // The server knows kind and version by the path; their names are those of its domain.
-  return post(server, `/api/v1/namespaces/${part(namespace)}/serviceaccounts/${part(account)}/token`, {
+  return post(server, `/api/v1/namespaces/${pathPart(namespace)}/serviceaccounts/${pathPart(account)}/token`, {
     spec: {
       ...(audiences.length === 0 ? {} : { audiences }),
       ...(durationMs === 0 ? {} : { expirationSeconds: Math.floor(durationMs / 1000) }),

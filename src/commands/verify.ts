@@ -5,10 +5,10 @@ import { readGiven } from "#server/given-files.ts";
 import { asStartError } from "#server/store.ts";
 import { type EncryptionFile, type StoreReport, verifyStore } from "#server/verify-store.ts";
 import { systemClock } from "#std/clock.ts";
-import { choice, optional, parseArguments, printHelp, text, withShort } from "#std/flags.ts";
+import { choice, optional, parseArguments, text, withShort } from "#std/flags.ts";
 import { StartError } from "#std/start-error.ts";
 import { StoreInUse } from "#storage/log-store.ts";
-import { printable, tableText, valueText } from "./print.ts";
+import { printable, printUsage, tableText, valueText } from "./print.ts";
 
 const flags = {
   dataDir: text(
@@ -44,10 +44,7 @@ const progressMs = 200;
 /** Prints what is there and what is wrong; ends the process with 1 when anything is. Rejects with `StartError`. */
 export async function verify(args: readonly string[]): Promise<void> {
   const { settings, help: isHelp, rest } = parseArguments(flags, args);
-  if (isHelp) {
-    process.stdout.write(help + printHelp(flags, process.stdout.columns ?? 100));
-    return;
-  }
+  if (isHelp) return printUsage(help, flags);
   const [backup, ...more] = rest;
   if (more.length > 0 || (backup !== undefined && settings.dataDir !== undefined)) {
     throw new StartError("verify takes one backup, or --data-dir: binnacle verify [FILE]");

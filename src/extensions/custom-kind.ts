@@ -4,8 +4,8 @@
  * rarely used.
  */
 import { setMaxListeners } from "node:events";
-import { createHash } from "node:crypto";
 import { isConditionTrue } from "#api/apiextensions/conditions.ts";
+import { storageVersionHash } from "#api/definitions.ts";
 import type {
   CustomResourceDefinition,
   CustomResourceDefinitionNames,
@@ -266,7 +266,7 @@ function sharedParts(
     namespaced: scope === "Namespaced",
     verbs: facts.isTerminating ? lastVerbs : allVerbs,
     storage: { group, version: storage.name, kind, resource },
-    storageVersionHash: storage.served ? versionHash(group, storage.name, kind) : "",
+    storageVersionHash: storage.served ? storageVersionHash({ group, version: storage.name }, kind) : "",
     recommended: recommendedVersion(versions ?? []),
     domain,
     facts,
@@ -365,10 +365,6 @@ const schemaPart = (
   definition?.spec.versions?.find((version) => version.name === name)?.schema;
 
 const schemaOf = (definition: CustomResourceDefinition, name: string) => schemaPart(definition, name)?.openAPIV3Schema;
-
-function versionHash(group: string, version: string, kind: string): string {
-  return createHash("sha256").update(`${group}/${version}/${kind}`).digest().subarray(0, 8).toString("base64");
-}
 
 /** The version that upstream's warnings recommend: the first of those that are served and not deprecated. */
 function recommendedVersion(versions: readonly CustomResourceDefinitionVersion[]): string | undefined {

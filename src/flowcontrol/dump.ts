@@ -2,6 +2,7 @@
  * The current state of levels, queues and requests, as text columns. Source of the columns: upstream's
  * `/debug/api_priority_and_fairness/` endpoints.
  */
+import { apiVersionOf } from "#meta/group-version.ts";
 import type { Clock } from "#std/clock.ts";
 import { printGoDuration } from "#std/go-duration.ts";
 import type { FlowControl } from "./flow-control.ts";
@@ -117,7 +118,7 @@ const detailColumns: readonly Column<ShownRequest>[] = [
   infoColumn("APIPath", ({ path }) => path),
   infoColumn("Namespace", ({ namespace }) => namespace),
   infoColumn("Name", ({ name }) => name),
-  infoColumn("APIVersion", ({ group, version }) => (group === "" ? version : `${group}/${version}`)),
+  infoColumn("APIVersion", apiVersionOf),
   infoColumn("Resource", ({ resource }) => resource),
   infoColumn("SubResource", ({ subresource }) => subresource),
 ];

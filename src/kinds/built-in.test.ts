@@ -131,7 +131,7 @@ function withFerries(tables: ApiTables): ApiTables {
     typeNames: () => tables.typeNames(),
     type: (name) => tables.type(name),
     schema: (name) => tables.schema(name),
-    schemaOf: (gvk) => (gvk.kind === "Ferry" ? schema : tables.schemaOf(gvk)),
+    schemaOf: (gvk) => (gvk.group === "harbour.example" ? schema : tables.schemaOf(gvk)),
   };
 }
 
@@ -156,7 +156,7 @@ function ferries(): KindBehaviour<Ferry> {
 test("a kind is a file with its behaviour, and a line in the list", () => {
   const tables = withFerries(loadDefinitions(kubernetesDomain));
   const definitionOf = (kinds: typeof builtInKinds) =>
-    builtInDefinitions(tables, environment, ({ kind }) => kind === "Ferry", kinds)[0]!;
+    builtInDefinitions(tables, environment, ({ group }) => group === "harbour.example", kinds)[0]!;
   const ferry = definitionUnderTest(definitionOf([...builtInKinds, row("harbour.example", "Ferry", ferries)]));
 
   // The kind says these itself.

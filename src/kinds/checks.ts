@@ -1,7 +1,7 @@
 /** Checks of fields that many kinds share. They add errors to `errors`. */
 import { type FieldError, invalid, notSupported, required } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
-import { type NameCheck, pathSegment } from "#meta/names.ts";
+import { type NameCheck, pathSegment, rangeMessage } from "#meta/names.ts";
 import { type Int64, nearestNumber } from "#std/int64.ts";
 
 export type Errors = FieldError[];
@@ -69,7 +69,7 @@ export function checkRange(value: Int64 | undefined, low: number, high: number, 
   if (value === undefined) return;
   const number = nearestNumber(value);
   if (number >= low && number <= high) return;
-  errors.push(invalid(path, value, `must be between ${low} and ${high}, inclusive`));
+  errors.push(invalid(path, value, rangeMessage(low, high)));
 }
 
 /** Ids of users and groups. */

@@ -381,29 +381,29 @@ test("group names like those of object prototypes are just names", () => {
 test("groups and versions of other servers have the place that their priorities give them", () => {
   const remote = (group: string, version: string, groupPriority: number, versionPriority: number) =>
     ({ group, version, groupPriority, versionPriority, resources: [], freshness: "Stale" }) as const;
-  const custom = customDefinition("m.example.com", "v1", "Thing");
+  const custom = customDefinition("m.elsewhere.test", "v1", "Thing");
   const groups = servedGroups([...builtinDefinitions(kubernetesTables), custom], kubernetesDomain, [
-    remote("z.example.com", "v1", 20_000, 10),
-    remote("b.example.com", "v1", 17_750, 10),
-    remote("y.example.com", "v1", 100, 1),
-    remote("y.example.com", "v2", 15_000, 1),
-    remote("y.example.com", "v3beta1", 1, 50),
-    remote("m.example.com", "v2", 5, 200),
-    remote("m.example.com", "v0", 5, 50),
+    remote("z.elsewhere.test", "v1", 20_000, 10),
+    remote("b.elsewhere.test", "v1", 17_750, 10),
+    remote("y.elsewhere.test", "v1", 100, 1),
+    remote("y.elsewhere.test", "v2", 15_000, 1),
+    remote("y.elsewhere.test", "v3beta1", 1, 50),
+    remote("m.elsewhere.test", "v2", 5, 200),
+    remote("m.elsewhere.test", "v0", 5, 50),
     remote("apps", "v2", 5, 14),
-    remote("zz.example.com", "v1", 999, 1),
+    remote("zz.elsewhere.test", "v1", 999, 1),
   ]);
   const shown = groups.map(({ name, versions }) => `${name}[${versions.map(({ version }) => version).join()}]`);
-  const asked = shown.filter((text) => /example|events|apireg|apps|flow/.test(text));
+  const asked = shown.filter((text) => /^(?:\w+\.elsewhere|events|apireg|apps|flow)/.test(text));
   assert.deepEqual(asked, [
     "apiregistration.k8s.io[v1]",
-    "z.example.com[v1]",
+    "z.elsewhere.test[v1]",
     "apps[v1,v2]",
-    "b.example.com[v1]",
+    "b.elsewhere.test[v1]",
     "events.k8s.io[v1]",
     "flowcontrol.apiserver.k8s.io[v1]",
-    "y.example.com[v3beta1,v2,v1]",
-    "m.example.com[v2,v1,v0]",
-    "zz.example.com[v1]",
+    "y.elsewhere.test[v3beta1,v2,v1]",
+    "m.elsewhere.test[v2,v1,v0]",
+    "zz.elsewhere.test[v1]",
   ]);
 });

@@ -83,8 +83,7 @@ export interface AdmissionParts extends ServerParts {
 
 /** Rejects with `StartError` for plugins that are both enabled and disabled. */
 export async function serverAdmission(parts: AdmissionParts): Promise<ServerAdmission> {
-  const { domain, clock, random, plan, lookups, limits, authorizer, client, served } = parts;
-  const gate = parts.gates.isOn;
+  const { domain, clock, random, plan, lookups, limits, authorizer, client } = parts;
   const { enableAdmissionPlugins: enabled, disableAdmissionPlugins: disabled } = parts.options;
   refuseBoth(enabled, disabled);
   const opened = new Map([...plan.configured].map(([name, planned]) => [name, planned.open(parts)]));
@@ -104,28 +103,16 @@ export async function serverAdmission(parts: AdmissionParts): Promise<ServerAdmi
       random,
       getAccount: (namespace, name) => lookups.get("serviceaccounts", namespace, name),
     }),
-    ...(enabled.includes("NodeRestriction")
-      ? [
-          (await import("#admission/node-restriction.ts")).nodeRestriction({
-            domain,
-            find: lookups.get.bind(lookups),
-            limitsAudiences: gate("ServiceAccountNodeAudienceRestriction"),
-            anyCertificates: gate("AllowInsecureKubeletCertificateSigningRequests"),
-          }),
-        ]
-      : []),
+    ...(enabled.includes("NodeRestriction") ? [await nodeRestriction(parts)] : []),
     taintNodesByCondition({ domain }),
     ...configured("ImagePolicyWebhook"),
     podSecurityPlugin(plan.podSecurity, parts),
     ...schedulingPlugins(parts),
     ...storagePlugins(parts),
-    ...(enabled.includes("OwnerReferencesPermissionEnforcement") ? [await ownerPermission(authorizer, served)] : []),
+    ...(enabled.includes("OwnerReferencesPermissionEnforcement") ? [await ownerPermission(parts)] : []),
     resize(domain, lookups),
     runtimeClass({ getClass: (name) => lookups.get("runtimeclasses.node.k8s.io", "", name) }),
-    certificateApproval({ domain, authorizer }),
-    certificateSigning({ domain, authorizer }),
-    clusterTrustBundleAttest({ domain, authorizer }),
-    certificateSubjectRestriction({ domain }),
+    ...certificatePlugins(parts),
     defaultIngressClass({ domain, listClasses: () => lookups.list("ingressclasses.networking.k8s.io") }),
     ...policies.mutating,
     webhooks.mutating,
@@ -135,10 +122,10 @@ export async function serverAdmission(parts: AdmissionParts): Promise<ServerAdmi
   ];
   nameMissing(parts, plugins);
   const chain = admissionChain([
-    // Upstream has this plugin outside of its list, so it cannot be disabled. It runs directly after validation.
+    // Upstream checks params directly after the object's validation, outside of the plugins, so it cannot be disabled.
     params(parts),
     ...plugins.filter(({ name }) => !disabled.includes(name)),
-    // This plugin cannot be disabled either. It sees the result of the other plugins, before validation.
+    // This check is also outside of the plugins. It sees the object that they made, before validation.
     rbacEscalation({ authorizer, index: parts.rbacIndex }),
   ]);
   return {
@@ -210,6 +197,13 @@ function schedulingPlugins({ domain, options, limits }: AdmissionParts): readonl
   ];
 }
 
+const certificatePlugins = ({ domain, authorizer }: AdmissionParts): readonly AdmissionPlugin[] => [
+  certificateApproval({ domain, authorizer }),
+  certificateSigning({ domain, authorizer }),
+  clusterTrustBundleAttest({ domain, authorizer }),
+  certificateSubjectRestriction({ domain }),
+];
+
 const storageClasses = "storageclasses.storage.k8s.io";
 
 function storagePlugins({ domain, gates, lookups }: AdmissionParts): readonly AdmissionPlugin[] {
@@ -229,10 +223,17 @@ const resize = (domain: ApiDomain, lookups: Lookups): AdmissionPlugin =>
     classAnnotation: domain.rename("volume.beta.kubernetes.io/storage-class"),
   });
 
-async function ownerPermission(
-  authorizer: Authorizer,
-  served: Pick<ServedResources, "list">,
-): Promise<AdmissionPlugin> {
+async function nodeRestriction({ domain, lookups, gates }: AdmissionParts): Promise<AdmissionPlugin> {
+  const { nodeRestriction: plugin } = await import("#admission/node-restriction.ts");
+  return plugin({
+    domain,
+    find: lookups.get.bind(lookups),
+    limitsAudiences: gates.isOn("ServiceAccountNodeAudienceRestriction"),
+    anyCertificates: gates.isOn("AllowInsecureKubeletCertificateSigningRequests"),
+  });
+}
+
+async function ownerPermission({ authorizer, served }: AdmissionParts): Promise<AdmissionPlugin> {
   const { ownerReferencesPermission } = await import("#admission/owner-references-permission.ts");
   return ownerReferencesPermission({
     authorizer,

@@ -86,7 +86,7 @@ export interface ServerCall {
   readonly timeoutMs?: number;
 }
 
-export interface ServerAnswer<T> {
+interface ServerAnswer<T> {
   readonly value: T;
   /** The warnings that the server sent. */
   readonly warnings: readonly string[];

@@ -52,7 +52,7 @@ export interface Flag<T> {
 }
 
 /** Flags by the name of their option. */
-type FlagTable = Readonly<Record<string, Flag<unknown>>>;
+export type FlagTable = Readonly<Record<string, Flag<unknown>>>;
 
 /** The options a table describes. */
 export type OptionsOf<Table> = { readonly [Name in keyof Table]: Table[Name] extends Flag<infer T> ? T : never };

@@ -232,13 +232,13 @@ void test("a backup is made while the server runs and without it, and restored u
   }
 });
 
-void test("help and version are told, unknown commands are not", async () => {
+void test("help and version are printed, unknown commands are refused", async () => {
   const folder = temporary();
   const help = await runProgram(["--help"], folder);
   assert.match(help.stdout, /serve .*\n.*backup FILE/);
   assert.match((await runProgram(["serve", "--help"], folder)).stdout, /Secure serving flags:/);
   assert.match((await runProgram(["backup", "--help"], folder)).stdout, /binnacle backup FILE/);
-  assert.match((await runProgram(["envtest", "--help"], folder)).stdout, /usage: binnacle envtest FOLDER/);
+  assert.match((await runProgram(["envtest", "--help"], folder)).stdout, /Usage: binnacle envtest FOLDER/);
   assert.match((await runProgram(["version"], folder)).stdout, /^binnacle \d+\.\d+\.\d+\n$/);
   const { code, stderr } = await runProgram(["srve"], folder);
   assert.strictEqual(code, 1);

@@ -1,9 +1,8 @@
 /** The interface of a check of the Pod Security Standards, and the words that several checks share. */
-import type { Container, EphemeralContainer, PodSecurityContext, PodSpec, SecurityContext } from "#api/core/v1.ts";
+import { allContainers, type AnyContainer } from "#api/core/containers.ts";
+import type { PodSecurityContext, PodSpec, SecurityContext } from "#api/core/v1.ts";
 import type { ObjectMeta } from "#meta/object-meta.ts";
 import { compareCodePoints } from "#std/code-points.ts";
-
-export type AnyContainer = Container | EphemeralContainer;
 
 /** A pod, or the pod of a template. */
 export interface CheckedPod {
@@ -34,12 +33,11 @@ export function toCheckedPod(
   spec: PodSpec,
   relaxesUserNamespaces: boolean,
 ): CheckedPod {
-  const { containers, initContainers, ephemeralContainers } = spec;
   return {
     annotations: metadata.annotations ?? none,
     spec,
     security: spec.securityContext ?? none,
-    containers: [...(initContainers ?? []), ...(containers ?? []), ...(ephemeralContainers ?? [])],
+    containers: allContainers(spec),
     isWindows: spec.os?.name === "windows",
     hasOwnUsers: relaxesUserNamespaces && spec.hostUsers === false,
   };

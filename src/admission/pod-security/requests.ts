@@ -1,7 +1,7 @@
 /** Tells which writes concern pods, and finds the pod template of a controller. */
 import type { Pod, PodTemplateSpec } from "#api/core/v1.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
-import type { AnyContainer } from "./check.ts";
+import type { AnyContainer } from "#api/core/containers.ts";
 
 /** Subresources of pods whose writes change nothing that the standards are about. */
 export const harmlessSubresources: ReadonlySet<string> = new Set(

@@ -1,4 +1,5 @@
 /** Quota usage of pods: CPU, memory and other resources until they have ended, and their number. */
+import { initialContainers } from "#api/core/containers.ts";
 import type { Container, Pod, PodAffinityTerm, ScopedResourceSelectorRequirement } from "#api/core/v1.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { qualifiedName } from "#meta/names.ts";
@@ -125,7 +126,7 @@ function selects(name: string, operator: string, values: readonly string[]): boo
 function isBestEffort({ spec, status }: Pod): boolean {
   const { qosClass = "" } = status ?? {};
   if (qosClass !== "") return qosClass === "BestEffort";
-  return [...(spec.containers ?? []), ...(spec.initContainers ?? [])].every(({ resources }) =>
+  return initialContainers(spec).every(({ resources }) =>
     [resources.requests, resources.limits].every((list) => {
       const given = quantitiesOf(list);
       return ["cpu", "memory"].every((name) => (given.get(name)?.unscaled ?? 0n) <= 0n);
@@ -150,7 +151,7 @@ function hasCrossNamespaceAffinity({ spec }: Pod): boolean {
 /** Names the containers without a required request or limit, by resource; empty when there are none. */
 function missingRequirements({ spec }: Pod, wanted: readonly string[]): string {
   const required = wanted.filter((name) => mustBeSaid.has(name)).sort();
-  const containers = [...(spec.containers ?? []), ...(spec.initContainers ?? [])];
+  const containers = initialContainers(spec);
   const parts = required.flatMap((name) => {
     const silent = new Set(containers.filter((container) => !says(container, name)).map((container) => container.name));
     return silent.size === 0 ? [] : [`${name} for: ${[...silent].sort().join(",")}`];

@@ -1,4 +1,5 @@
 /** Validates the pod failure policy and the success policy of jobs. */
+import { initialContainers } from "#api/core/containers.ts";
 import type {
   JobSpec,
   PodFailurePolicy,
@@ -39,8 +40,7 @@ export function validatePodFailurePolicy(spec: JobSpec, policy: PodFailurePolicy
   const rules = policy.rules ?? [];
   const rulesPath = path.child("podFailurePolicy", "rules");
   const errors = rules.length > rulesMax ? [tooMany(rulesPath, rules.length, rulesMax)] : [];
-  const { containers, initContainers } = spec.template.spec;
-  const names = new Set([...(containers ?? []), ...(initContainers ?? [])].map(({ name }) => name));
+  const names = new Set(initialContainers(spec.template.spec).map(({ name }) => name));
   const isPerIndex = spec.backoffLimitPerIndex !== undefined;
   for (const [i, rule] of rules.entries())
     addAll(errors, validateRule(rule, rulesPath.index(i), { names, isPerIndex }));

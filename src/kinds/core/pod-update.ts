@@ -6,6 +6,7 @@ import type { NodeSelectorRequirement, NodeSelectorTerm, PodSpec, Toleration } f
 import { jsonEquals } from "#apply/json-value.ts";
 import { type FieldError, forbidden, goQuote, invalid } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
+import { rangeMessage } from "#meta/names.ts";
 import { nearestNumber } from "#std/int64.ts";
 import { withField } from "../edit.ts";
 
@@ -52,7 +53,7 @@ function validateDeadline(
   }
   const seconds = nearestNumber(deadline);
   if (seconds < 0 || seconds > int32Max) {
-    return [invalid(deadlinePath, deadline, `must be between 0 and ${int32Max}, inclusive`)];
+    return [invalid(deadlinePath, deadline, rangeMessage(0, int32Max))];
   }
   if (before === undefined || seconds <= nearestNumber(before)) return [];
   return [invalid(deadlinePath, deadline, "must be less than or equal to previous value")];

@@ -6,7 +6,10 @@ const admission = (name: string) => [name, "Admission"] as const;
 const misc = (name: string) => [name, "Misc"] as const;
 const seconds = { min: 0, max: Number.MAX_SAFE_INTEGER };
 
-/** Upstream's admission plugins of this release. */
+/**
+ * The names that `--enable-admission-plugins` accepts: upstream's plugins of this release, and our own if there is no such
+ * plugin upstream.
+ */
 const knownPlugins = new Set(
   (
     "AlwaysAdmit AlwaysDeny AlwaysPullImages CertificateApproval CertificateSigning CertificateSubjectRestriction " +

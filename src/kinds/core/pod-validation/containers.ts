@@ -1,4 +1,5 @@
 /** Validates containers, init containers and ephemeral containers. */
+import { initialContainers } from "#api/core/containers.ts";
 import type { Container, ContainerPort, EphemeralContainer, PodSpec } from "#api/core/v1.ts";
 import { duplicate, forbidden, invalid, notFound, notSupported, required } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
@@ -100,7 +101,7 @@ function checkEphemeral(pod: PodParts, names: Set<string>, path: FieldPath): voi
   const { spec, errors } = pod;
   const containers = spec.ephemeralContainers ?? [];
   if (containers.length === 0) return;
-  const targets = new Set([...(spec.containers ?? []), ...(spec.initContainers ?? [])].map(({ name }) => name));
+  const targets = new Set(initialContainers(spec).map(({ name }) => name));
   for (const [i, container] of containers.entries()) {
     const at = path.index(i);
     checkContainer(container, pod, at);
