@@ -1,14 +1,14 @@
 /**
- * Texts of failed outgoing connections: those of Go's client, which people search for. No text contains a header, a
- * body or a credential.
+ * Messages of failed outgoing connections, in the words of Go's client, for which people search. No message contains a
+ * header, a body or a credential.
  */
 import { isIP } from "node:net";
 
 /** The server that was called. */
 interface Called {
-  /** The host has its port; IPv6 addresses are in brackets. */
+  /** The host with its port; IPv6 addresses are in brackets. */
   readonly host: string;
-  /** Name wanted in the certificate, when it is not the host. */
+  /** The name expected in the certificate, when it is not the host. */
   readonly serverName?: string | undefined;
 }
 
@@ -57,7 +57,7 @@ export function connectionProblem(error: unknown, { host, serverName }: Called):
   return error.message;
 }
 
-/** Node's error of a certificate that has other names shows the certificate. */
+/** Returns the message for a certificate with other names. Node's error has the certificate. */
 function wrongName({ cert }: Error & { readonly cert?: { readonly subjectaltname?: string } }, wanted: string): string {
   const isAddress = isIP(wanted) !== 0;
   const kind = isAddress ? "IP Address:" : "DNS:";

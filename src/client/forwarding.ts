@@ -11,16 +11,19 @@ import type { ServiceAddress } from "./service-address.ts";
 export type { Forwarded, ForwardedAnswer, ForwardedBody, UpgradedAnswer } from "./forwarding/call.ts";
 
 export interface Forwarder {
-  /** Resolves with any answer. Rejects as `Outgoing.callOut` does. */
+  /** Resolves with any answer. Rejects in the same cases as `Outgoing.callOut`. */
   send(address: ServiceAddress, call: Forwarded): Promise<ForwardedAnswer>;
-  /** The same for a request to change the protocol; it has no body. */
+  /** Sends a request to change the protocol; it has no body. */
   upgrade(address: ServiceAddress, protocol: string, call: Omit<Forwarded, "body">): Promise<UpgradedAnswer>;
-  /** Uses none of its connections for later calls. Running calls go on. */
+  /** Uses its connections for no later call. Running calls continue. */
   retire(): void;
   close(): void;
 }
 
-/** A call is sent again only if the peer has not begun with it, or if it makes no difference. */
+/**
+ * The maximum number of attempts. A call is sent again only if the peer has not begun to handle it, or if a repetition
+ * makes no difference.
+ */
 const attemptsMax = 3;
 
 export function openForwarder(options: PeerOptions): Forwarder {

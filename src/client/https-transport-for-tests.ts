@@ -5,9 +5,9 @@ import { eventOfLine } from "./received-event.ts";
 import type { ClientRequest, ClientResponse, Transport } from "./transport.ts";
 
 interface HttpsOptions {
-  /** `https://host:port`. */
+  /** The URL as `https://host:port`. */
   readonly url: string;
-  /** Authority of the server's certificate, PEM. */
+  /** The authority of the server's certificate, as PEM. */
   readonly ca: string;
   readonly certificate?: string;
   readonly key?: string;
@@ -15,7 +15,9 @@ interface HttpsOptions {
   readonly userAgent: string;
 }
 
-/** Requests reject with the system's error (`ECONNREFUSED`) when the server cannot be reached. */
+/**
+ * Returns a transport. Its requests reject with the system's error (`ECONNREFUSED`) when the server cannot be reached.
+ */
 export function httpsTransport(options: HttpsOptions): Transport & { close(): void } {
   const agent = new Agent({
     keepAlive: true,

@@ -16,41 +16,44 @@ import type { ClientRequest, Transport } from "./transport.ts";
 
 /** Durations in milliseconds. */
 export interface LeaseTimes {
-  /** The time that others wait after the last renewal that they saw. */
+  /** The time that other candidates wait after the last renewal that they observed. */
   readonly leaseDurationMs: number;
-  /** The time for which a leader leads without a renewal; shorter than `leaseDurationMs`. */
+  /** The time for which a leader leads without a renewal. It is shorter than `leaseDurationMs`. */
   readonly renewDeadlineMs: number;
-  /** The pause between two attempts to get or to renew the lease. */
+  /** The pause between two attempts to acquire or renew the lease. */
   readonly retryPeriodMs: number;
 }
 
 interface LeaderElectionOptions {
   readonly client: RestClient;
-  /** The version has Kubernetes' names or those of the server's domain: `coordination.k8s.io/v1`. */
+  /** The group version of leases, with Kubernetes' names or those of the server's domain: `coordination.k8s.io/v1`. */
   readonly apiVersion: string;
   readonly namespace: string;
   readonly name: string;
-  /** Tells this candidate from all others. */
+  /** Distinguishes this candidate from all others. */
   readonly identity: string;
   readonly times: LeaseTimes;
   readonly clock: Clock;
   readonly random: Random;
-  /** Ends the election; a leader gives the lease up. */
+  /** Ends the election; a leader releases the lease. */
   readonly signal: AbortSignal;
-  /** Leads until the term's signal is aborted; the lease is given up when it has resolved. */
+  /**
+   * Does the work of the leader until the term's signal is aborted. The lease is released when the promise has
+   * resolved.
+   */
   lead(term: Term): Promise<void>;
   failed(error: unknown): void;
 }
 
 /** The time in which one candidate leads. */
 export interface Term {
-  /** Aborted before another can lead. */
+  /** Aborted before another candidate can lead. */
   readonly signal: AbortSignal;
-  /** Whether the lease is held at this very moment. The signal may be late when the process was stopped. */
+  /** Whether the lease is held at this moment. The signal may be late when the process was suspended. */
   isHeld(): boolean;
 }
 
-/** Upstream: attempts to get the lease are up to this much further apart, at random. */
+/** The factor by which attempts to acquire the lease are randomly further apart, as upstream. */
 const jitter = 1.2;
 
 /** Takes part in the election, term after term, until the signal is aborted. Never rejects. */
@@ -66,11 +69,11 @@ export async function electLeader(options: LeaderElectionOptions): Promise<void>
 class Candidate {
   readonly #options: LeaderElectionOptions;
   readonly #collection: string;
-  /** The lease as it was seen last, and when that version was first seen. */
+  /** The version of the lease that was observed last, and the time at which it was first observed. */
   #seen: { readonly version: string; readonly sinceMs: number } | undefined;
-  /** The lease as this candidate wrote it last. */
+  /** The lease as this candidate last wrote it. */
   #own: Lease | undefined;
-  /** The time at which the last renewal that succeeded began, by the monotonic clock. */
+  /** The time at which the last successful renewal began, by the monotonic clock. */
   #renewedMs = Number.NEGATIVE_INFINITY;
   /** The same time by the wall clock, which does not stop while a machine sleeps. */
   #renewedWallMs = Number.NEGATIVE_INFINITY;
@@ -88,7 +91,7 @@ class Candidate {
     return microTimestamp(this.#options.clock.now());
   }
 
-  /** Whether this candidate has the lease now. */
+  /** Tries to acquire the lease. Resolves with whether this candidate has it now. */
   async acquire(): Promise<boolean> {
     const { clock, failed, signal } = this.#options;
     const startMs = clock.monotonic();
@@ -101,16 +104,16 @@ class Candidate {
       this.#renewedWallMs = startWallMs;
       return true;
     } catch (error) {
-      // Another was first.
+      // Another candidate was first.
       if (!(error instanceof StatusError && error.status.code === 409) && !signal.aborted) failed(error);
       return false;
     }
   }
 
-  /** Leads as long as the lease is renewed in time. */
+  /** Leads while the lease is renewed in time. */
   async lead(): Promise<void> {
     const { clock, signal, times } = this.#options;
-    // It was to end while it was elected.
+    // The signal was aborted during the acquisition.
     if (signal.aborted) return this.#release();
     const end = new AbortController();
     const ended = (): void => end.abort();
@@ -122,7 +125,7 @@ class Candidate {
         clock.monotonic() < this.#renewedMs + times.renewDeadlineMs &&
         clock.now() < this.#renewedWallMs + times.renewDeadlineMs,
     };
-    // Invariant: set anew after each renewal, so that it goes off when the term is over and not sooner.
+    // Invariant: the timer is set again after each renewal, so it fires exactly when the term is over.
     let cancel = this.#afterDeadline(ended);
     const leading = this.#options.lead(term).catch((error: unknown) => this.#options.failed(error));
     const over = leading.then(ended);
@@ -143,7 +146,7 @@ class Candidate {
     return clock.after(Math.max(0, this.#renewedMs + times.renewDeadlineMs - clock.monotonic()), ended);
   }
 
-  /** Whether the lease can be taken: it was released, has expired as observed by this candidate, or is its own. */
+  /** Whether the lease can be acquired: it was released, has expired as observed by this candidate, or is its own. */
   #isFree({ metadata: { resourceVersion = "" }, spec }: Lease): boolean {
     const now = this.#options.clock.monotonic();
     if (this.#seen?.version !== resourceVersion) this.#seen = { version: resourceVersion, sinceMs: now };
@@ -170,7 +173,7 @@ class Candidate {
     const typed = { apiVersion, kind: "Lease" };
     if (lease === undefined)
       return client.create<Lease>(this.#collection, { ...typed, metadata: { name, namespace }, spec });
-    // The version that was read goes along: whoever writes first has it.
+    // The update has the version that was read, so the first writer gets the lease.
     return client.update<Lease>(this.#path, { ...lease, ...typed, spec });
   }
 
@@ -178,7 +181,9 @@ class Candidate {
     return Math.ceil(this.#options.times.leaseDurationMs / 1000);
   }
 
-  /** Whether the lease was renewed. An answer that comes after the end of the term changes nothing. */
+  /**
+   * Renews the lease, and resolves with whether that succeeded. An answer after the end of the term changes nothing.
+   */
   async #renew(term: AbortSignal): Promise<boolean> {
     const { apiVersion, client, clock, failed, identity } = this.#options;
     const startMs = clock.monotonic();
@@ -199,7 +204,7 @@ class Candidate {
     } catch (error) {
       const isConflict = error instanceof StatusError && error.status.code === 409;
       const wasKnown = this.#own !== undefined;
-      // Read anew before the next attempt: a write whose answer was lost may have been made.
+      // The lease is read again before the next attempt, since a write whose answer was lost may have succeeded.
       this.#own = undefined;
       if (isConflict && wasKnown && !term.aborted) return this.#renew(term);
       if (!isConflict && !term.aborted) failed(error);
@@ -207,7 +212,7 @@ class Candidate {
     }
   }
 
-  /** Lets others have the lease at once, if it is still this candidate's. */
+  /** Releases the lease for other candidates at once, if it is still this candidate's. */
   async #release(): Promise<void> {
     const { apiVersion, client, failed, identity } = this.#options;
     this.#renewedMs = Number.NEGATIVE_INFINITY;
@@ -226,7 +231,7 @@ class Candidate {
       };
       await client.update<Lease>(this.#path, { ...lease, apiVersion, kind: "Lease", spec });
     } catch (error) {
-      // It runs out by itself.
+      // The lease expires by itself.
       failed(error);
     }
   }

@@ -23,7 +23,7 @@ const answers: Readonly<Record<string, (request: IncomingMessage, response: Serv
     response.write("half");
     setImmediate(() => response.destroy());
   },
-  // Answers the first line and a byte now and then, for ever.
+  // Sends the first line, and then a byte from time to time, without an end.
   "/slow": (_request, response) => {
     response.write("x");
     const timer = setInterval(() => response.write("x"), 20);
@@ -32,7 +32,7 @@ const answers: Readonly<Record<string, (request: IncomingMessage, response: Serv
   "/echo": (request, response) => void request.pipe(response),
   "/goodbye": (request, response) => {
     response.end("bye");
-    // The connection ends without a word, as when an idle one is given up.
+    // The connection ends without an answer, as an idle one that is closed.
     setImmediate(() => request.socket.destroy());
   },
 };

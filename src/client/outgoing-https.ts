@@ -7,41 +7,41 @@ import type { ClientRequest, IncomingMessage, RequestOptions } from "node:http";
 import { Agent, request as tlsRequest } from "node:https";
 import type { Clock } from "#std/clock.ts";
 
-// Not imported: that would also read every other name the module has, and load another HTTP client (24 ms, 15 MB).
+// A static import would also read all other exports of the module, and load another HTTP client (24 ms, 15 MB).
 const { Agent: PlainAgent, request: plainRequest } = process.getBuiltinModule("node:http");
 
 export interface OutgoingOptions {
   readonly clock: Clock;
-  /** Authorities of the peer's certificate, PEM; the machine's when undefined. */
+  /** Authorities of the peer's certificate, as PEM; `undefined` for the machine's authorities. */
   readonly ca?: string;
-  /** Client certificate and its key, PEM. */
+  /** The client certificate and its key, as PEM. */
   readonly cert?: string;
   readonly key?: string;
-  /** Name the peer's certificate must have, when it is not the host of the URL. */
+  /** The name that the peer's certificate must have, when it is not the host of the URL. */
   readonly serverName?: string;
-  /** Takes any certificate. Only for those who asked for it in a configuration file. */
+  /** Whether any certificate is accepted. Only for peers whose configuration file says so. */
   readonly insecure?: boolean;
-  /** Most connections at a time, further calls wait for one; default 64. */
+  /** The maximum number of connections; further calls wait for one. The default is 64. */
   readonly connectionsMax?: number;
 }
 
 export interface OutgoingCall {
-  /** `https://…`, or `http://…` where a configuration allows it. */
+  /** The URL as `https://…`, or `http://…` if a configuration allows it. */
   readonly url: string;
-  /** Default: GET. */
+  /** The default is GET. */
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Buffer;
-  /** The time from the call to the last byte of the answer, waiting for a connection included. */
+  /** The maximum time from the call to the last byte of the answer, including the wait for a connection. */
   readonly timeoutMs: number;
-  /** Most bytes of the answer's body. */
+  /** The maximum bytes of the answer's body. */
   readonly maxBytes: number;
   readonly signal?: AbortSignal;
 }
 
 export interface OutgoingAnswer {
   readonly code: number;
-  /** Names in lower case. */
+  /** Headers by lower-case name. */
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
   readonly body: Buffer;
 }
@@ -49,20 +49,20 @@ export interface OutgoingAnswer {
 export interface Outgoing {
   /**
    * Resolves with any answer, whatever its code. Rejects with the system's error (`ECONNREFUSED`), OpenSSL's
-   * (`SELF_SIGNED_CERT_IN_CHAIN`), or an `OutgoingError`; no message holds a header or a body.
+   * (`SELF_SIGNED_CERT_IN_CHAIN`), or an `OutgoingError`; no message contains a header or a body.
    */
   callOut(call: OutgoingCall): Promise<OutgoingAnswer>;
   /** Closes connections and aborts pending calls. */
   close(): void;
 }
 
-/** One that can be left behind while calls are pending. */
+/** Outgoing calls whose connections can be given up while calls are pending. */
 export interface RetirableOutgoing extends Outgoing {
-  /** Closes idle connections; those of pending calls follow. */
+  /** Closes idle connections at once, and the connections of pending calls when the calls end. */
   retire(): void;
 }
 
-/** A call that the caller's own bounds ended. */
+/** The error of a call that exceeded one of the caller's own limits. */
 export class OutgoingError extends Error {
   readonly code: "TIMEOUT" | "TOO_LARGE" | "ABORTED";
 
@@ -82,7 +82,7 @@ export function openOutgoing(options: OutgoingOptions): RetirableOutgoing {
     ...pool,
     rejectUnauthorized: insecure !== true,
     minVersion: "TLSv1.2",
-    // Every given authority is an anchor, even if another one signed it.
+    // Every configured authority is a trust anchor, even if another authority signed it.
     ...(ca === undefined ? {} : { ca, allowPartialTrustChain: true }),
     ...(cert === undefined ? {} : { cert }),
     ...(key === undefined ? {} : { key }),
@@ -126,11 +126,11 @@ async function send(sending: Sending): Promise<OutgoingAnswer> {
     throw new TypeError(`${url.protocol}// is no protocol for a call`);
   }
   if (call.signal?.aborted === true) throw aborted();
-  // The peer may close a kept connection just when it is used again: that says nothing about the call.
+  // The peer may close a kept connection just when it is used again, so such a failure does not concern the call.
   return (await attempt(sending, true)) ?? (await attempt(sending, false))!; // the second gives up nothing
 }
 
-/** The answer; `undefined` when `mayRepeat` and a kept connection was already closed. */
+/** Returns the answer; `undefined` when `mayRepeat` and a kept connection was already closed. */
 function attempt(
   { call, url, deadlineMs, start, clock }: Sending,
   mayRepeat: boolean,

@@ -1,4 +1,4 @@
-/** Events that come as lines. */
+/** Tests of events that arrive as lines. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { eventOfLine } from "./received-event.ts";

@@ -1,4 +1,4 @@
-/** Events of a watch as a client receives them: lines of JSON, or, within the server's process, the objects themselves. */
+/** Events of a watch as a client receives them: as lines of JSON, or, within the server's process, as objects. */
 import type { ApiObject } from "#meta/object-meta.ts";
 
 interface WatchEvent<T extends ApiObject = ApiObject> {
@@ -6,21 +6,21 @@ interface WatchEvent<T extends ApiObject = ApiObject> {
   readonly object: T;
 }
 
-/** Objects are shared and read-only. */
+/** An event of a watch. Its objects are shared and read-only. */
 export interface ReceivedEvent {
   readonly type: WatchEvent["type"];
-  /** The object, where nothing has to be decoded for it. */
+  /** The object, if it is available without decoding. */
   readonly decoded: ApiObject | undefined;
-  /** The object, decoded when it is first asked for; of an ERROR event a `Status`. */
+  /** Returns the object, decoded at the first call. The object of an ERROR event is a `Status`. */
   object(): ApiObject;
-  /** The event as JSON. */
+  /** Returns the event as JSON. */
   json(): Buffer;
 }
 
-/** The event of a line of the body, without its end. Throws `SyntaxError` where it is not JSON. */
+/** Returns the event of a line of the body, without its line end. It throws `SyntaxError` when the line is not JSON. */
 export const eventOfLine = (line: Buffer): ReceivedEvent => new LineEvent(line);
 
-/** The beginning of an event, as servers write it. */
+/** Matches the beginning of an event, as servers write it. */
 const beginning = /^\{"type":"([A-Z]+)",/;
 const beginningLength = 24;
 

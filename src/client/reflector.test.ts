@@ -14,7 +14,7 @@ const turns = async (): Promise<void> => {
 const answer = (body: object, code = 200): ClientResponse => ({ code, body: Buffer.from(JSON.stringify(body)) });
 const refusal = answer({ kind: "Status", code: 403 }, 403);
 
-/** Follows for `ms`; how many lists and watches that took. */
+/** Follows a collection for `ms`, and returns the numbers of lists and watches. */
 async function follow(ms: number, stream: Transport["stream"]) {
   const clock = new FakeClock();
   const stop = new AbortController();

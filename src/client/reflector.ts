@@ -1,6 +1,6 @@
 /**
- * Keeps a caller current with a collection: lists, then watches; lists again when history is lost or the connection
- * ends. It delivers changes and stores no objects.
+ * Keeps a caller up to date with a collection: it lists, then watches, and lists again when the history is gone or the
+ * connection ends. It delivers changes and stores no objects.
  */
 import type { Clock } from "#std/clock.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
@@ -10,27 +10,27 @@ import type { RestClient } from "./rest-client.ts";
 /** `T` is the type of the collection's objects. */
 export interface ReflectorOptions<T extends ApiObject = ApiObject> {
   readonly client: RestClient;
-  /** Path of the collection, without query. */
+  /** The path of the collection, without query. */
   readonly path: string;
   /**
    * Only objects with this value of the field are followed: `type=Opaque`. Objects that lose the value count as
    * deleted.
    */
   readonly fieldSelector?: string;
-  /** Whether only later changes matter: `replaced` gets no objects, and none are read for it. */
+  /** Whether only later changes matter: `replaced` gets no objects, and the objects are not read. */
   readonly changesOnly?: boolean;
-  /** Whether only deletions matter of later changes: others are not delivered, and not decoded. */
+  /** Whether only deletions matter: other later changes are neither delivered nor decoded. */
   readonly deletionsOnly?: boolean;
   readonly clock: Clock;
   readonly signal: AbortSignal;
   /**
-   * Returns what the caller wants to know of an object; all of it when left out. Applied before all objects are in
-   * memory.
+   * Returns the part of an object that the caller needs; the whole object by default. Applied to each page, so that the
+   * whole objects are never all in memory.
    */
   trim?(object: T): T;
-  /** Everything there is, after a list. */
+  /** Receives all objects, after a list. */
   replaced(objects: readonly T[]): void;
-  /** One later change. */
+  /** Receives one later change. */
   changed(type: "ADDED" | "MODIFIED" | "DELETED", object: T): void;
   /** Called with the reason why a round ended early; the next one starts after a pause. */
   failed?(error: unknown): void;
@@ -38,15 +38,18 @@ export interface ReflectorOptions<T extends ApiObject = ApiObject> {
 
 const pauseMinMs = 100;
 const pauseMaxMs = 10_000;
-/** A watch that ends sooner was no use: the next one would end as soon. */
+/**
+ * The duration in milliseconds from which a watch counts as useful: after a shorter one the next would probably end as
+ * soon.
+ */
 export const usefulMs = 1000;
 
-/** Runs until `signal` is aborted. Never rejects. */
+/** Follows the collection until `signal` is aborted. Never rejects. */
 export function reflect<T extends ApiObject = ApiObject>(options: ReflectorOptions<NoInfer<T>>): Promise<void> {
   return inRounds(options, () => follow(options));
 }
 
-/** Does `round` over and over, with pauses between. Runs until the signal is aborted. Never rejects. */
+/** Runs `round` repeatedly, with pauses between rounds, until the signal is aborted. Never rejects. */
 export async function inRounds(
   options: Pick<ReflectorOptions, "clock" | "signal" | "failed">,
   round: () => Promise<void>,
@@ -60,14 +63,14 @@ export async function inRounds(
     } catch (error) {
       if (!signal.aborted) options.failed?.(error);
     }
-    // A lasting failure is not asked about without end: rounds that end soon are further and further apart.
+    // Pauses grow between rounds that end soon, so that a lasting failure causes few requests.
     if (clock.monotonic() - startMs > pauseMaxMs) pauseMs = pauseMinMs;
     await pause(clock, pauseMs, signal);
     pauseMs = Math.min(pauseMs * 2, pauseMaxMs);
   }
 }
 
-/** Lists once, then watches as long as the history holds. */
+/** Lists once, then watches until the history that it needs is gone. */
 async function follow<T extends ApiObject>(options: ReflectorOptions<T>): Promise<void> {
   const { client, path, signal, clock, fieldSelector, trim = (object) => object, deletionsOnly = false } = options;
   const selector = fieldSelector === undefined ? "" : `&fieldSelector=${encodeURIComponent(fieldSelector)}`;
@@ -93,12 +96,12 @@ async function follow<T extends ApiObject>(options: ReflectorOptions<T>): Promis
   }
 }
 
-/** Whether an event is about an object that is there. */
+/** Whether an event is about an object that exists. */
 const isAboutPresent = ({ type }: ReceivedEvent): boolean => type === "ADDED" || type === "MODIFIED";
 
 const pageLength = 500;
 
-/** Reads the collection page by page, so that only one page is in memory as it came. */
+/** Reads the collection page by page, so that only one page of whole objects is in memory. */
 async function readAll<T extends ApiObject>(
   { client, path, changesOnly = false, signal }: ReflectorOptions<T>,
   selector: string,

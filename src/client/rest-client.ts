@@ -13,7 +13,7 @@ export interface ObjectList<T extends ApiObject = ApiObject> {
   readonly metadata: {
     readonly resourceVersion: string;
     readonly continue?: string;
-    /** The number of objects that follow, if the server says it. */
+    /** The number of objects that follow, if the server sends it. */
     readonly remainingItemCount?: number;
   };
   readonly items: readonly T[];
@@ -33,12 +33,12 @@ export class RestClient {
     this.#transport = transport;
   }
 
-  /** Any request; resolves with the decoded body, rejects with `StatusError` for codes of 400 and more. */
+  /** Sends any request; resolves with the decoded body, and rejects with `StatusError` for codes of 400 and more. */
   async call<T>(request: ClientRequest): Promise<T> {
     return read<T>(await this.#transport.request(request));
   }
 
-  /** The same, not decoded. */
+  /** Sends any request; resolves with the body as bytes. */
   async bytes(request: ClientRequest): Promise<Buffer> {
     const response = await this.#transport.request(request);
     if (response.code >= 400) read(response);
@@ -61,13 +61,13 @@ export class RestClient {
     return this.call({ method: "PUT", path, ...json(object) });
   }
 
-  /** Merge patch. */
+  /** Applies a merge patch. */
   patch<T extends ApiObject = ApiObject>(path: string, patch: NoInfer<Draft<T>>): Promise<T> {
     const body = Buffer.from(JSON.stringify(patch));
     return this.call({ method: "PATCH", path, contentType: "application/merge-patch+json", body });
   }
 
-  /** Server-side apply with `force`: takes fields from other managers. */
+  /** Does a server-side apply with `force`, which takes fields from other managers. */
   apply<T extends ApiObject = ApiObject>(path: string, manager: string, object: NoInfer<Draft<T>>): Promise<T> {
     const query = `fieldManager=${encodeURIComponent(manager)}&force=true`;
     const body = Buffer.from(JSON.stringify(object));
@@ -78,14 +78,14 @@ export class RestClient {
     return this.call({ method: "DELETE", path, ...(options === undefined ? {} : json(options)) });
   }
 
-  /** A watch, until the stream ends or the request's signal is aborted. */
+  /** Watches until the stream ends or the request's signal is aborted. */
   async watch(request: ClientRequest, onEvent: (event: ReceivedEvent) => void): Promise<void> {
     const response = await this.#transport.stream(request, onEvent);
     if (response.code >= 400) read(response);
   }
 }
 
-/** `undefined` instead of a rejection when there is no such object. */
+/** Resolves with `undefined`, instead of rejecting, when the object does not exist. */
 export async function found<T>(answer: Promise<T>): Promise<T | undefined> {
   try {
     return await answer;
@@ -105,7 +105,7 @@ function read<T>(response: ClientResponse): T {
   try {
     value = JSON.parse(text);
   } catch (cause) {
-    // A group version that is not served is answered in plain text.
+    // The answer for a group version that is not served is plain text.
     if (response.code === 404) throw resourceNotFound();
     if (response.code === 503) throw serviceUnavailable("the server is currently unable to handle the request");
     throw internalError(`the server answered ${response.code} with something that is not JSON`, cause);

@@ -1,21 +1,20 @@
 /**
- * A call to a webhook, and its failures. In a file of its own, since the client is loaded only where there are
- * webhooks.
+ * A call to a webhook, and its failures. A file of its own, since the client is loaded only when there are webhooks.
  */
 
 export interface WebhookCall {
-  /** JSON. */
+  /** The body, which is JSON. */
   readonly body: Buffer;
   readonly timeoutMs: number;
   readonly answerBytesMax: number;
   readonly signal: AbortSignal | undefined;
 }
 
-/** A call without a usable answer. */
+/** The error of a call without a usable answer. */
 export class WebhookCallError extends Error {
-  /** Whether there was no answer in the time of the call. */
+  /** Whether no answer arrived in time. */
   readonly isTimeout: boolean;
-  /** The answer has this code; 503 stands for none. */
+  /** The code of the answer; 503 without an answer. */
   readonly code: number;
 
   constructor(message: string, options: ErrorOptions & { readonly isTimeout?: boolean; readonly code?: number } = {}) {

@@ -21,7 +21,7 @@ import {
 import type { FindServiceAddress, ServiceAddress } from "./service-address.ts";
 import { type WebhookCall, WebhookCallError } from "./webhook-call.ts";
 
-/** The server proves with these to a webhook who it is; they must never be printed. */
+/** The credentials that identify the server to a webhook. They must never be printed. */
 export interface WebhookCredentials {
   readonly headers: Readonly<Record<string, string>>;
   readonly trust: Pick<OutgoingOptions, "cert" | "key">;
@@ -30,23 +30,23 @@ export interface WebhookCredentials {
 export interface WebhookClientOptions {
   readonly clock: Clock;
   readonly serviceAddress: FindServiceAddress;
-  /** The target is host and port: `hook.example.com:443`, `name.namespace.svc:443`. */
+  /** Returns the credentials for a host and port, such as `hook.example.com:443` or `name.namespace.svc:443`. */
   credentials(target: string): WebhookCredentials | undefined;
 }
 
-/** Sets of connections that are kept; of more, those used longest ago are closed. */
+/** The maximum number of connection pools; the least recently used pool is closed. */
 const keptMax = 64;
 
 export class WebhookClients {
   readonly #options: WebhookClientOptions;
-  /** The order is that of last use. */
+  /** The connection pools, in the order of their last use. */
   readonly #kept = new Map<string, RetirableOutgoing>();
 
   constructor(options: WebhookClientOptions) {
     this.#options = options;
   }
 
-  /** The object that the webhook answers. Rejects with a `WebhookCallError`. */
+  /** Calls a webhook and resolves with the object in its answer. Rejects with a `WebhookCallError`. */
   async post(config: WebhookClientConfig, call: WebhookCall): Promise<Readonly<Record<string, unknown>>> {
     const target = targetOf(config);
     const seconds = Math.max(1, Math.ceil(call.timeoutMs / 1000));
@@ -119,13 +119,13 @@ export class WebhookClients {
 }
 
 interface Target {
-  /** Messages show it. */
+  /** The URL in error messages. */
   readonly url: string;
-  /** The host has its port. */
+  /** The host with its port. */
   readonly host: string;
-  /** Namespace, name and port. */
+  /** Namespace, name and port of the service. */
   readonly service?: readonly [string, string, number];
-  /** The certificate has this name, when it is not the host of the URL. */
+  /** The name in the certificate, when it is not the host of the URL. */
   readonly serverName?: string;
 }
 
@@ -146,7 +146,7 @@ function targetOf({ url, service }: WebhookClientConfig): Target {
   return { url: `https://${parsed.host}${cleanPath(decodePath(parsed.pathname))}`, host };
 }
 
-/** Upstream: doubled and trailing slashes go, dots are followed. */
+/** Returns the path as upstream cleans it: without double and trailing slashes, and with dots resolved. */
 function cleanPath(path: string): string {
   const joined = posix.join("/", path);
   const clean = joined.length > 1 && joined.endsWith("/") ? joined.slice(0, -1) : joined;
@@ -161,7 +161,7 @@ function decodePath(path: string): string {
   }
 }
 
-/** The URL with an address in the place of the service's name. */
+/** Returns the URL with an address instead of the service's name. */
 function reachedAt(shown: string, { host, port }: ServiceAddress): string {
   const url = new URL(shown);
   url.hostname = host.includes(":") ? `[${host}]` : host;
@@ -169,7 +169,7 @@ function reachedAt(shown: string, { host, port }: ServiceAddress): string {
   return url.href;
 }
 
-/** Others have a turn while a long answer is read. */
+/** Returns the object in the answer. Pauses while it decodes a long answer, so that other work has a turn. */
 async function objectOf({ code, headers, body }: OutgoingAnswer): Promise<Readonly<Record<string, unknown>>> {
   let value: unknown;
   try {
@@ -192,7 +192,7 @@ async function objectOf({ code, headers, body }: OutgoingAnswer): Promise<Readon
   return value;
 }
 
-/** Texts for answers with these codes, for any body. */
+/** Messages for answers with these codes, whatever their body. */
 const refusals: ReadonlyMap<number, string> = new Map([
   [400, "the server rejected our request for an unknown reason"],
   [401, "the server has asked for the client to provide credentials"],
@@ -205,7 +205,7 @@ const refusals: ReadonlyMap<number, string> = new Map([
   [504, "the server was unable to return a response in the time allotted, but may still be processing the request"],
 ]);
 
-/** Returns what an answer with an error code says. Longer texts are cut. */
+/** Returns the message in an answer with an error code. Longer texts are cut. */
 function refusalText(code: number, value: unknown, text: string): string {
   if (isObject(value) && value["kind"] === "Status" && typeof value["message"] === "string") {
     return value["message"].slice(0, shownMax);
@@ -222,8 +222,8 @@ function refusalText(code: number, value: unknown, text: string): string {
 const shownMax = 2048;
 
 /**
- * The credentials for a host and port among those of a kubeconfig: by its whole name or with stars for the first labels;
- * the usual port may be left out. Source: upstream's `util/webhook/authentication.go`.
+ * Returns the credentials for a host and port from a kubeconfig. A name in it is the whole name, or has stars for the
+ * first labels; the default port may be left out. Source: upstream's `util/webhook/authentication.go`.
  */
 export function credentialsFor(
   users: ReadonlyMap<string, WebhookCredentials>,

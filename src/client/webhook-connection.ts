@@ -22,7 +22,7 @@ import { reasonOf } from "#std/system-error.ts";
 
 export interface WebhookConnection {
   readonly url: string;
-  /** Credentials; never print them. */
+  /** Headers with credentials; never print them. */
   readonly headers: Readonly<Record<string, string>>;
   readonly trust: Omit<OutgoingOptions, "clock">;
 }
@@ -61,7 +61,10 @@ const kubeconfig = {
   lenient: true,
 };
 
-/** Reads `file` and the files it names, relative to it. Throws `ConfigError` with a message that begins with `file`. */
+/**
+ * Reads `file` and the files that it names, relative to its folder. Throws `ConfigError` with a message that begins
+ * with `file`.
+ */
 export function readWebhookConnection(file: string): WebhookConnection {
   return withFileName(file, () => connectionOf(readText(file), dirname(file)));
 }
@@ -76,7 +79,7 @@ function withFileName<T>(file: string, read: () => T): T {
 }
 
 /**
- * Credentials of the users of a kubeconfig, by their names, which are hosts: `name.namespace.svc`, `*.example.com`,
+ * Reads the credentials of a kubeconfig's users, whose names are hosts: `name.namespace.svc`, `*.example.com`,
  * `hook.example.com:8443`. Throws `ConfigError`.
  */
 export function readWebhookUsers(file: string): ReadonlyMap<string, WebhookCredentials> {
@@ -94,7 +97,7 @@ export function readWebhookUsers(file: string): ReadonlyMap<string, WebhookCrede
   });
 }
 
-/** Opens a connection to the webhook; questions to it need what is returned. */
+/** Opens a connection to the webhook, for `askWebhook`. */
 export const openWebhook = (
   { url, headers, trust }: WebhookConnection,
   clock: Clock,

@@ -7,7 +7,7 @@ import { seededRandom } from "#std/random.ts";
 import { OutgoingError } from "./outgoing-https.ts";
 import { askWebhook, retryCall, reviewStatus } from "./webhook-question.ts";
 
-/** Lets promises settle that wait for nothing but each other. */
+/** Lets promises settle that wait only for other promises. */
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 function question(answers: readonly (number | Error)[]) {

@@ -1,6 +1,6 @@
 /**
- * Questions to webhooks that answer with the object they were sent, and calls that are repeated while that may help.
- * Source: client-go and upstream's `util/webhook`.
+ * Calls to webhooks that answer with the object that they received, and repetition of failed calls. Source: client-go
+ * and upstream's `util/webhook`.
  */
 import type { Clock } from "#std/clock.ts";
 import { isObject } from "#std/is-object.ts";
@@ -9,35 +9,35 @@ import { type Outgoing, OutgoingError } from "./outgoing-https.ts";
 import { pause } from "./reflector.ts";
 
 interface Retry {
-  /** The pause before the second call; each further one is half as long again. */
+  /** The pause before the second call in milliseconds; each later pause is 1.5 times as long. */
   readonly firstPauseMs: number;
   readonly clock: Clock;
   readonly random: Random;
-  /** Ends pauses, and there is no further call. */
+  /** Ends the pause and the repetition. */
   readonly signal: AbortSignal;
-  /** A pause that would last until this time of the monotonic clock, or longer, is not begun. */
+  /** The time of the monotonic clock after which no call begins: a pause that would last so long is not begun. */
   readonly deadlineMs?: number;
 }
 
 interface WebhookQuestion extends Retry {
   readonly outgoing: Outgoing;
   readonly url: string;
-  /** Credentials. */
+  /** Headers with credentials. */
   readonly headers: Readonly<Record<string, string>>;
   /** The object, as JSON. */
   readonly body: Buffer;
-  /** The limit of each call, none of which goes on after `deadlineMs`. */
+  /** The time limit of each call in milliseconds. No call continues after `deadlineMs`. */
   readonly timeoutMs: number;
   readonly answerBytesMax: number;
-  /** This is said of an answer that is none, before its code. */
+  /** The beginning of the error message for an answer that is not usable; the code follows. */
   readonly complaint?: string;
 }
 
 const callsMax = 5;
-/** Answers after which it is asked again: it was interrupted or has too much to do. Upstream's list. */
+/** Codes after which a call is repeated, since the webhook was interrupted or overloaded. Upstream's list. */
 const passingCodes: readonly number[] = [429, 500, 504];
 
-/** An answer that is none, by its code. */
+/** The error of an answer with an error code. */
 class AnswerError extends Error {
   readonly code: number;
 
@@ -47,7 +47,9 @@ class AnswerError extends Error {
   }
 }
 
-/** The body of the answer. Rejects with what `callOut` rejects with, or for the code of the answer. */
+/**
+ * Returns the body of the answer. Rejects with the errors of `callOut`, or with an error for the code of the answer.
+ */
 export function askWebhook(question: WebhookQuestion): Promise<Buffer> {
   const { outgoing, url, body, timeoutMs, answerBytesMax: maxBytes, clock, signal } = question;
   const { deadlineMs = Number.POSITIVE_INFINITY, complaint = "the webhook answered" } = question;
@@ -61,7 +63,9 @@ export function askWebhook(question: WebhookQuestion): Promise<Buffer> {
   return retryCall(call, isPassing, question);
 }
 
-/** The result of `call`, which is made again while it fails and `mayHelp`. Rejects with the last failure. */
+/**
+ * Returns the result of `call`, which is repeated while it fails and `mayHelp` allows it. Rejects with the last error.
+ */
 export async function retryCall<T>(
   call: () => Promise<T>,
   mayHelp: (error: unknown) => boolean,
@@ -82,7 +86,7 @@ export async function retryCall<T>(
   }
 }
 
-/** The `status` of an answered review. Throws when the answer is none of this kind. */
+/** Returns the `status` of an answered review. Throws when the answer is not a review of this kind. */
 export function reviewStatus(body: Buffer, kind: string): Readonly<Record<string, unknown>> {
   const answer = answerObject(body);
   const status = answer?.["status"];
@@ -90,18 +94,18 @@ export function reviewStatus(body: Buffer, kind: string): Readonly<Record<string
   return status;
 }
 
-/** The answer, if it is an object. */
+/** Returns the answer if it is a JSON object. */
 export function answerObject(body: Buffer): Readonly<Record<string, unknown>> | undefined {
   try {
     const answer: unknown = JSON.parse(body.toString());
     return isObject(answer) ? answer : undefined;
   } catch {
-    // The text of the parser would show parts of the answer.
+    // The parser's message would contain parts of the answer.
     return undefined;
   }
 }
 
-/** Whether another call may do better. */
+/** Whether a repetition may succeed. */
 function isPassing(error: unknown): boolean {
   if (error instanceof AnswerError) return passingCodes.includes(error.code);
   return !(error instanceof OutgoingError) && (error as NodeJS.ErrnoException).code === "ECONNRESET";

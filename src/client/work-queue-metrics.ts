@@ -1,15 +1,15 @@
 /**
- * Metrics of work queues, with upstream's names: `workqueue_*`. What changes with each key is counted as it happens;
- * what a queue holds is read at each scrape, so that queues at rest cost nothing.
+ * Metrics of work queues, with upstream's names: `workqueue_*`. Events of keys are counted as they happen; the content
+ * of a queue is read at each scrape, so that idle queues cost nothing.
  */
 import type { Clock } from "#std/clock.ts";
 import type { Counter, Family, Histogram, Metrics, Sample } from "#std/metrics.ts";
 
-/** A queue holds this. Times are of the monotonic clock, in milliseconds. */
+/** The content of a queue. Times are of the monotonic clock, in milliseconds. */
 interface QueueState {
-  /** Keys that wait for a worker. */
+  /** The number of keys that wait for a worker. */
   readonly depth: number;
-  /** The times at which the work that is still going on began. */
+  /** The times at which the running work began. */
   readonly started: Iterable<number>;
 }
 
@@ -19,18 +19,18 @@ export interface QueueObserver {
   retried(): void;
   started(waitedMs: number): void;
   done(workedMs: number): void;
-  /** The queue has gone. */
+  /** Called when the queue is closed. */
   closed(): void;
 }
 
-/** Seconds; upstream's: ten steps from 10 ns, each ten times the one before. */
+/** Upper bounds in seconds, as upstream: ten steps from 10 ns, each ten times the previous one. */
 const buckets = Array.from({ length: 10 }, (_, step) => 1e-8 * 10 ** step);
 
 const labels = ["name"] as const;
 
 export class WorkQueueMetrics {
   readonly #clock: Clock;
-  /** The keys are names; several queues may share one. */
+  /** Queues by name; several queues may share a name. */
   readonly #queues = new Map<string, Set<() => QueueState>>();
   readonly #adds: Family<Counter>;
   readonly #retries: Family<Counter>;
@@ -78,7 +78,7 @@ export class WorkQueueMetrics {
     this.#queues.set(name, queues.add(state));
     const adds = this.#adds.with(name);
     const retries = this.#retries.with(name);
-    // Made when the first key comes: most queues of most servers never have one.
+    // The histogram is made for the first key, since most queues of most servers never have one.
     let waited: Histogram | undefined;
     let worked: Histogram | undefined;
     return {
@@ -97,7 +97,7 @@ export class WorkQueueMetrics {
     }));
   }
 
-  /** Seconds. */
+  /** Returns the ages of running work in seconds. */
   #ages(states: readonly QueueState[]): number[] {
     const now = this.#clock.monotonic();
     return states.flatMap(({ started }) => [...started].map((ms) => (now - ms) / 1000));

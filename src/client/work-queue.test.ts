@@ -9,7 +9,7 @@ import { WorkQueue } from "./work-queue.ts";
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-/** A queue whose work gives one answer after the other, the last one from then on. */
+/** Returns a queue whose work gives one answer after the other, and repeats the last one. */
 function queueOf(...answers: (() => "again" | void)[]) {
   const clock = new FakeClock();
   const told: string[] = [];

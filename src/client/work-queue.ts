@@ -1,12 +1,12 @@
 /**
- * A queue of keys to reconcile: each key is queued at most once, never processed twice at a time, and retried with
- * exponential backoff. Source: the idea of upstream's work queue.
+ * A queue of keys to reconcile. Each key is queued at most once, is never processed twice at a time, and is retried
+ * with exponential backoff. Source: the idea of upstream's work queue.
  */
 import { StatusError } from "#meta/status-error.ts";
 import type { Clock } from "#std/clock.ts";
 import type { QueueObserver, WorkQueueMetrics } from "./work-queue-metrics.ts";
 
-/** The first and the longest pause before a retry; each pause is twice the one before. */
+/** The first and the longest pause before a retry; each pause is twice the previous one. */
 export interface RetryPauses {
   readonly minMs: number;
   readonly maxMs: number;
@@ -15,12 +15,15 @@ export interface RetryPauses {
 const usualPauses: RetryPauses = { minMs: 20, maxMs: 30_000 };
 
 export interface WorkQueueOptions {
-  /** `"again"`: not done yet, but not an error; retried after a pause, as after a failure. */
+  /**
+   * Reconciles a key. `"again"` means that it is not done yet, without an error; it is retried after a pause, as after
+   * a failure.
+   */
   work(key: string): Promise<"again" | void>;
   readonly clock: Clock;
   readonly workersMax: number;
   readonly pauses?: RetryPauses;
-  /** It has the name of the queue in metrics, and the metrics; left out: it is not measured. */
+  /** The name of the queue in metrics, and the metrics; without this, nothing is measured. */
   readonly measured?: { readonly name: string; readonly metrics: WorkQueueMetrics } | undefined;
   /** Called for every failure except conflicts, which the next attempt resolves. */
   failed(key: string, error: unknown): void;
@@ -30,18 +33,15 @@ export class WorkQueue {
   readonly #options: WorkQueueOptions;
   readonly #pauses: RetryPauses;
   readonly #observer: QueueObserver | undefined;
-  /** The time at which each key was added; 0 where that is not measured. */
+  /** The waiting keys with the time at which each was added; 0 when nothing is measured. */
   readonly #waiting = new Map<string, number>();
-  /**
-   * The iterator that the next key is taken from. A new iterator would step over all keys that were ever taken, each
-   * time.
-   */
+  /** The iterator from which the next key is taken. A new iterator would skip all previously deleted keys each time. */
   #next = this.#waiting.entries();
   /** The time at which the work on each key began. */
   readonly #running = new Map<string, number>();
-  /** Keys added again while they were worked on. */
+  /** Keys that were added again while they were processed. */
   readonly #again = new Set<string>();
-  /** Failed attempts per key. */
+  /** The number of failed attempts of each key. */
   readonly #tries = new Map<string, number>();
   readonly #timers = new Map<string, () => void>();
   #closed = false;
@@ -70,7 +70,7 @@ export class WorkQueue {
     this.#start();
   }
 
-  /** Adds the key after a pause; an earlier pause for the same key is replaced. */
+  /** Adds the key after a pause, which replaces an earlier pause of the same key. */
   addAfter(key: string, ms: number): void {
     if (this.#closed) return;
     this.#timers.get(key)?.();
@@ -105,7 +105,7 @@ export class WorkQueue {
     return key;
   }
 
-  /** 0 where nothing is measured. */
+  /** Returns the time; 0 when nothing is measured. */
   #now(): number {
     return this.#observer === undefined ? 0 : this.#options.clock.monotonic();
   }

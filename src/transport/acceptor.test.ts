@@ -1,4 +1,4 @@
-/** Tests of what counts as one address where connections come in. */
+/** Tests of the address under which connections are counted. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { networkOf } from "./acceptor.ts";

@@ -8,42 +8,42 @@
 import { createServer, type Server, type Socket } from "node:net";
 
 export interface ConnectionLimits {
-  /** Connections at most: of all, of one address, of one user. */
+  /** The maximum number of connections: in total, of one address, and of one user. */
   readonly connections: number;
   readonly connectionsPerAddress: number;
   readonly connectionsPerUser: number;
 }
 
-/** The bound that a connection was beyond. */
+/** The limit that a connection exceeded. */
 export type ConnectionBound = "all" | "address" | "user";
 
 interface AcceptorOptions {
   readonly limits: ConnectionLimits;
-  /** A connection whose turn has come; it is paused. */
+  /** Begins TLS with an accepted connection; the socket is paused. */
   begin(socket: Socket): void;
-  /** The connections of which no user is known read nothing, or go on. */
+  /** Pauses or resumes the reading of connections whose user is not known. */
   pauseUnauthenticated(isPaused: boolean): void;
   /** Called when the last bytes of a connection are gone. */
   closed(): void;
   refused(bound: ConnectionBound, address: string): void;
 }
 
-/** Connections that TLS begins with in a turn. */
+/** The maximum number of connections with which TLS begins in a turn. */
 const beginsMax = 4;
-/** Turns in a row that only take connections: a few milliseconds. */
+/** The maximum number of consecutive turns that only accept connections: a few milliseconds. */
 const acceptTurnsMax = 64;
 
 export class Acceptor {
   readonly server: Server;
   readonly #options: AcceptorOptions;
   readonly #sockets = new Set<Socket>();
-  /** The connections of which no user is known, the oldest first. */
+  /** The connections whose user is not known, the oldest first. */
   readonly #unauthenticated = new Set<Socket>();
   readonly #perAddress = new Map<string, number>();
-  /** The newest last. */
+  /** Accepted connections that wait for TLS, the newest last. */
   #waiting: Socket[] = [];
   #isAwaited = false;
-  /** Whether one came in this turn, and the turns in a row in which one did. */
+  /** Whether a connection arrived in this turn, and the number of consecutive turns in which one did. */
   #hasNew = false;
   #acceptTurns = 0;
   readonly #next = (): void => this.#advance();
@@ -56,7 +56,7 @@ export class Acceptor {
     );
   }
 
-  /** All that are open. */
+  /** All open connections. */
   get sockets(): ReadonlySet<Socket> {
     return this.#sockets;
   }
@@ -88,7 +88,7 @@ export class Acceptor {
     this.#await();
   }
 
-  /** A user is known of the connection, which is not closed in favour of others any more. */
+  /** Marks a connection as authenticated, so that it is not closed in favour of others. */
   authenticated(socket: Socket): void {
     this.#unauthenticated.delete(socket);
   }
@@ -127,7 +127,9 @@ export class Acceptor {
   }
 }
 
-/** Names what counts as one address: whoever has an IPv6 address has a network of 64 bits. */
+/**
+ * Returns the network under which an address is counted: an owner of an IPv6 address usually has a network of 64 bits.
+ */
 export function networkOf(address: string): string {
   if (!address.includes(":")) return address;
   const [, mapped] = /^::ffff:([\d.]+)$/i.exec(address) ?? [];

@@ -5,7 +5,7 @@
 import { tooManyRequests } from "#meta/status-error.ts";
 import { largeBytes } from "#http/large-requests.ts";
 
-/** The budget for large bodies of all requests. */
+/** The budget in bytes for the large bodies of all requests. */
 const bytesMax = 256 * 1024 * 1024;
 
 export class BodyBudget {
@@ -17,12 +17,12 @@ export class BodyBudget {
     this.#max = max;
   }
 
-  /** The share of one request. */
+  /** Returns the share of one request. */
   open(user: string): BodyShare {
     return new BodyShare(this, user);
   }
 
-  /** Throws `tooManyRequests` when there is no room. */
+  /** Reserves bytes. Throws `tooManyRequests` when the budget is used up. */
   take(user: string, bytes: number): void {
     const own = (this.#users.get(user) ?? 0) + bytes;
     if (this.#used + bytes > this.#max || own > this.#max / 2) {
@@ -51,14 +51,14 @@ export class BodyShare {
     this.#user = user;
   }
 
-  /** The body has grown to `length` bytes. Throws when there is no room for it. */
+  /** Reserves bytes for a body that has grown to `length`. Throws when the budget is used up. */
   grow(length: number): void {
     if (length <= largeBytes || length <= this.#taken) return;
     this.#budget.take(this.#user, length - this.#taken);
     this.#taken = length;
   }
 
-  /** The body is needed no longer. */
+  /** Frees the share: the body is not needed any more. */
   end(): void {
     this.#budget.give(this.#user, this.#taken);
     this.#taken = 0;

@@ -6,15 +6,15 @@
 import type { TLSSocket } from "node:tls";
 import { hash } from "node:crypto";
 
-/** Leaves that are remembered; the one that was shown longest ago goes first. */
+/** The maximum number of remembered leaves; the one that was presented longest ago is dropped first. */
 const chainsMax = 1000;
-/** The maximum number of certificates used of one chain. */
+/** The maximum number of certificates that are used of one chain. */
 const chainLengthMax = 8;
 
 export class CertificateChains {
   readonly #chains = new Map<string, readonly Buffer[]>();
 
-  /** DER of the certificates above `leaf` (DER too), which the TLS layer has verified. */
+  /** Returns the certificates above `leaf` that the TLS layer has verified; all certificates are DER. */
   issuersOf(socket: TLSSocket, leaf: Buffer): readonly Buffer[] {
     const sent: Buffer[] = [];
     let next = socket.getPeerX509Certificate()?.issuerCertificate;

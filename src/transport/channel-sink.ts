@@ -1,9 +1,11 @@
-/** Adapts the socket or response of a writer for streams, and for what waits for a slow client. */
+/**
+ * Adapts the socket or response of a writer to the interface of streams, and tells when a slow client has caught up.
+ */
 import type { Socket } from "node:net";
 import type { StreamSink } from "#http/api-request.ts";
 import type { ResponseWriter } from "./response-writer.ts";
 
-/** The sink of a writer that has its connection to itself. */
+/** The sink of a writer that uses its connection alone. */
 export class ChannelSink implements StreamSink {
   onDrain: (() => void) | undefined;
   onClose: (() => void) | undefined;
@@ -28,14 +30,14 @@ export class ChannelSink implements StreamSink {
   }
 }
 
-/** Tells the owner of a stream, once, that it is not read any more. */
+/** Tells the owner of a stream, once, that nobody reads it any more. */
 export function tellClosed(sink: StreamSink): void {
   const { onClose } = sink;
   sink.onClose = undefined;
   onClose?.();
 }
 
-/** Calls back when the peer has taken what was written, or has closed. */
+/** Calls back when the peer has received all written bytes, or has closed. */
 export function onceTaken(socket: Socket, callback: () => void): void {
   const settle = (): void => {
     socket.off("drain", settle);

@@ -21,12 +21,12 @@ function begin(bytesWritten: number) {
   const socket = new FakeSocket();
   const clock = new FakeClock();
   const reader = { bytesWritten, close() {} };
-  // The fakes have the used members of a socket and a reader.
+  // The fakes have those members of a socket and a reader that are used.
   endUnread(socket as unknown as TLSSocket, reader as unknown as SocketReader, clock, "last");
   return { socket, clock, reader };
 }
 
-/** The system takes the answer, and the connection ends so long after that. */
+/** Expects that the connection ends `ms` after the system has taken the answer. */
 function endsAfter(ms: number, socket: FakeSocket, clock: FakeClock): void {
   socket.emit("finish");
   clock.advance(ms - 1);

@@ -7,7 +7,10 @@ import type { TLSSocket } from "node:tls";
 import type { Clock } from "#std/clock.ts";
 import type { SocketReader } from "./read-turns.ts";
 
-/** Enough for a round trip to the other side of the world, and little for a connection that costs nothing meanwhile. */
+/**
+ * The delay in milliseconds: enough for a round trip around the world, and little for a connection that costs nothing
+ * meanwhile.
+ */
 export const unreadMs = 500;
 /**
  * A connection that carried more than this may have an answer on its way that takes longer. That the client has read it
@@ -16,13 +19,13 @@ export const unreadMs = 500;
 export const longBytes = 64 * 1024;
 export const longMs = 60_000;
 
-/** Sends what was written, and `last`, and closes the connection soon after. */
+/** Sends pending output and `last`, and closes the connection soon after. */
 export function endUnread(socket: TLSSocket, reader: SocketReader, clock: Clock, last: string | Buffer = ""): void {
   socket.end(last);
   closeSoon(socket, reader, clock);
 }
 
-/** The same where everything was said and our side ends. The time begins when the system has taken all that was written. */
+/** Closes a connection whose output is complete. The delay begins when the system has taken all written bytes. */
 export function closeSoon(socket: TLSSocket, reader: SocketReader, clock: Clock): void {
   reader.close();
   let takenBytes = -1;

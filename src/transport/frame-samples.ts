@@ -6,45 +6,52 @@
 import type { Clock } from "#std/clock.ts";
 import { LinkedList, type Node } from "#std/linked-list.ts";
 
-/** The time between two samples, and the number of connections in a sample. */
+/** The time in milliseconds between two samples, and the number of connections in a sample. */
 export const sampleMs = 20;
 export const samplesMax = 64;
-/** A sample that is late by this much finds the event loop busy, and looks at more. */
+/** A sample that is late by this many milliseconds finds the event loop busy, and looks at more connections. */
 const lateMs = 10;
 const samplesMaxLate = 1024;
-/** Less than this in a turn, or between two samples, is neither a body nor a flood of frames. */
+/** Fewer bytes than this in a turn, or between two samples, are neither a body nor a flood of frames. */
 export const quietBytes = 4 * 1024;
-/** A request accounts for so many bytes: as it has usually, and with a body that nobody read. */
+/**
+ * The usual and the maximum number of bytes for which a request accounts; the maximum includes a body that nobody read.
+ */
 const requestBytesUsual = 1024;
 const requestBytesMax = 256 * 1024;
-/** Frames for which no request accounts, beyond what is forgiven in each sample: a connection with more is closed. */
+/**
+ * The bytes of frames for which no request accounts, beyond those that each sample forgives. A connection with more is
+ * closed.
+ */
 export const unaccountedBytesMax = 512 * 1024;
 const forgivenBytes = 256;
-/** Bodies come after their requests, and may wait unread for long: as many requests as a client may have open account so far. */
+/** The maximum bytes for which requests account in advance: their bodies arrive later and may stay unread for long. */
 const accountedBytesMax = 100 * requestBytesMax;
-/** Clients say of about every 4 KiB that they have read them. */
+/**
+ * The number of written bytes that account for one read byte: clients confirm about every 4 KiB that they have read.
+ */
 const writtenPerRead = 8;
 
-/** A connection, as far as samples look at it. */
+/** A connection, as samples see it. */
 export interface SampledConnection {
   readonly isClosed: boolean;
   /** All bytes that were read and written on the socket. */
   readonly bytesRead: number;
   readonly bytesWritten: number;
-  /** Reads in turns from now on. */
+  /** Makes the connection read in turns from now on. */
   meter(): void;
-  /** Ends it, as it read too much of no use. */
+  /** Ends the connection, since it sent too many useless bytes. */
   abuse(): void;
 }
 
-/** Compares what one connection read with what accounts for it. */
+/** Compares the bytes that one connection read with the requests and bodies that account for them. */
 export class FrameAccount {
   readonly connection: SampledConnection;
-  /** Its node in the list of accounts that samples look at. */
+  /** The node in the list of accounts that samples look at. */
   node: Node<FrameAccount> | undefined;
-  /** Whether it reads in turns. */
+  /** Whether the connection reads in turns. */
   isMetered = false;
-  /** It had read and written so much when it was last looked at, and brought these bodies and requests since. */
+  /** The bytes read and written until the last look, and the bodies and requests since then. */
   #bytesSeen: number;
   #bytesSent: number;
   #bodyBytes = 0;
@@ -65,13 +72,16 @@ export class FrameAccount {
     this.#requests++;
   }
 
-  /** Whether it read much for which neither requests nor bodies account. Ends the connection after too much of that. */
+  /**
+   * Returns whether the connection read much for which neither requests nor bodies account. Ends the connection when it
+   * is too much.
+   */
   isBusy(): boolean {
     const { connection } = this;
     const { bytesRead } = connection;
     const bytes = bytesRead - this.#bytesSeen;
     this.#bytesSeen = bytesRead;
-    // Connections with little need no more than this. Their requests account for bodies that are still to come.
+    // Connections with few bytes need no further check. Their requests account for bodies that will still arrive.
     if (bytes < quietBytes && this.#unaccountedBytes <= 0) return false;
     const { bytesWritten } = connection;
     const frames = bytes - 2 * this.#bodyBytes - (bytesWritten - this.#bytesSent) / writtenPerRead;
@@ -86,10 +96,10 @@ export class FrameAccount {
   }
 }
 
-/** Looks at the accounts in turn, for as long as there are any. */
+/** Looks at the accounts one after the other, while there are any. */
 export class FrameSamples {
   readonly #clock: Clock;
-  /** The first account is the one that was looked at longest ago. */
+  /** The accounts; the first one was looked at longest ago. */
   readonly #accounts = new LinkedList<FrameAccount>();
   #isAwaited = false;
   #dueMs = 0;

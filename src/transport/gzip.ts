@@ -21,7 +21,7 @@ interface Compressed {
 
 interface Kept {
   readonly chunk: Promise<Compressed>;
-  /** Set once the chunk is compressed. */
+  /** The compressed chunk, once it is available. */
   ready: Compressed | undefined;
 }
 
@@ -33,7 +33,7 @@ export class Gzip {
     this.#kept = new ChunkCache(budgetBytes);
   }
 
-  /** The chunks as one gzip member, in buffers of about `pieceLength` bytes. */
+  /** Yields the chunks as one gzip member, in buffers of about `pieceLength` bytes. */
   async *compress(
     chunks: Iterable<Chunk> | AsyncIterable<Chunk>,
     pieceLength: number,
@@ -90,8 +90,8 @@ async function compressChunk(plain: Buffer): Promise<Compressed> {
 }
 
 /**
- * CRC-32 of two texts one after the other, from the checksums of both and the length of the second. A checksum is a
- * polynomial over bits, lowest power in the highest bit; appending `n` bytes multiplies the first by x^8n.
+ * Returns the CRC-32 of two concatenated texts, from the checksums of both and the length of the second. A checksum is
+ * a polynomial over bits, lowest power in the highest bit; appending `n` bytes multiplies it by x^(8n).
  */
 export function joinChecksums(first: number, second: number, secondLength: number): number {
   let moved = first;
@@ -104,7 +104,7 @@ export function joinChecksums(first: number, second: number, secondLength: numbe
 }
 
 const generator = 0xedb88320;
-/** x to the power of 8 * 2^i, for lengths of up to 53 bits. */
+/** The powers x^(8 * 2^i), for lengths of up to 53 bits. */
 const shifts: readonly number[] = squares(1 << 23, 53);
 
 function squares(first: number, count: number): readonly number[] {
@@ -113,7 +113,7 @@ function squares(first: number, count: number): readonly number[] {
   return made;
 }
 
-/** Product of two polynomials modulo the generator. */
+/** Returns the product of two polynomials modulo the generator. */
 function multiply(a: number, b: number): number {
   let product = 0;
   let shifted = b;

@@ -1,6 +1,6 @@
 /** Header names as HTTP/1.1 writes them, `X-Like-This`; they are stored in lower case. */
 export class HeaderNames {
-  /** Few: their set is the code's own. */
+  /** Written names by lower-case name. They are few, since only the code adds some. */
   readonly #written = new Map<string, string>();
 
   of(name: string): string {

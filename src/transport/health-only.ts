@@ -1,7 +1,7 @@
 /** A plain HTTP server that only answers health checks, for programs that wait for another server. */
 import { createServer } from "node:http";
 
-/** Listens until the process ends. Rejects when the port cannot be had. */
+/** Listens until the process ends. Rejects when the port is not available. */
 export async function openHealthOnly(host: string, port: number): Promise<void> {
   const server = createServer((_request, response) => {
     response.writeHead(200, { "content-type": "application/json" }).end('{"health":"true"}');

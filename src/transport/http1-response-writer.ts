@@ -57,7 +57,7 @@ export class Http1ResponseWriter implements ResponseWriter {
   readonly #asked: Asked;
   readonly #clock: Clock;
   #ended = false;
-  /** Whether the connection closes since the rest of the body is not worth reading. */
+  /** Whether the connection closes because the rest of the body is too long to read. */
   #isLong = false;
 
   constructor(exchange: Http1Exchange, asked: Asked, clock: Clock) {
@@ -79,7 +79,7 @@ export class Http1ResponseWriter implements ResponseWriter {
   head(code: number, headers: readonly string[], length: number): void {
     const socket = this.#socket;
     this.#begin(code, headers, length);
-    // The body's first bytes, if they come in this turn, go along.
+    // The first bytes of the body, if they arrive in this turn, go into the same packet.
     socket.cork();
     this.#response.flushHeaders();
     process.nextTick(uncork, socket);
@@ -95,7 +95,7 @@ export class Http1ResponseWriter implements ResponseWriter {
   }
 
   sink(): StreamSink {
-    // A stream may last, and only who reads learns that the client has left.
+    // A stream may last long, and only a reader learns that the client has left.
     if (this.#isLong) this.#readRest();
     else this.#dropBody();
     return new ChannelSink(this);
@@ -124,7 +124,7 @@ export class Http1ResponseWriter implements ResponseWriter {
     onceTaken(this.#socket, callback);
   }
 
-  /** Says everything up to the body, with the first bytes of it. Decides what becomes of the connection. */
+  /** Writes the head with the first bytes of the body, and decides whether the connection is kept. */
   #begin(code: number, headers: readonly string[], length: number): void {
     const response = this.#response;
     const { request } = this.#exchange;
@@ -134,12 +134,12 @@ export class Http1ResponseWriter implements ResponseWriter {
     const closes = isTold || !response.shouldKeepAlive;
     this.#isLong = this.#asked.bodyPending && !request.complete && (closes || !this.#isShort());
     if (this.#isLong && !isTold) out.push("Connection", "close");
-    // Connections of HTTP/1.1 are kept by default; Node would send the header each time.
+    // HTTP/1.1 keeps connections by default, but Node would send the header each time.
     else if (!closes && request.httpVersionMinor === 1) response.removeHeader("Connection");
     response.writeHead(code, out);
   }
 
-  /** Whether the rest of the request's body is not worth a connection. */
+  /** Whether the rest of the request's body is short enough to be discarded. */
   #isShort(): boolean {
     const { expectsContinue, request } = this.#exchange;
     return !expectsContinue && Number(request.headers["content-length"] ?? Infinity) <= shortBody;
@@ -153,7 +153,7 @@ export class Http1ResponseWriter implements ResponseWriter {
     request.resume();
   }
 
-  /** Discards as much of a long body as of a short one. If more comes, the stream ends, and the connection with it. */
+  /** Discards as much of a long body as of a short one. If more arrives, the stream and the connection end. */
   #readRest(): void {
     const { reader, request } = this.#exchange;
     let left = shortBody;
@@ -164,7 +164,7 @@ export class Http1ResponseWriter implements ResponseWriter {
     reader.release();
   }
 
-  /** Reads nothing more of the body; the connection closes with the reply. */
+  /** Stops reading the body; the connection closes with the reply. */
   #leaveBody(): void {
     const socket = this.#socket;
     const { reader } = this.#exchange;

@@ -9,18 +9,18 @@ import type { Clock } from "#std/clock.ts";
 import { endUnread } from "./end-unread.ts";
 import type { SocketReader } from "./read-turns.ts";
 
-// Not imported: that would also read every other name the module has, and load a whole HTTP client (24 ms, 15 MB).
+// A static import would also read all other exports of the module, and load a whole HTTP client (24 ms, 15 MB).
 const { createServer } = process.getBuiltinModule("node:http");
 
 export interface Http1Limits {
-  /** Request line and headers together, in both protocols. */
+  /** The maximum bytes of the request line and the headers together, in both protocols. */
   readonly headerBytes: number;
-  /** Header fields of one request. */
+  /** The maximum number of header fields of one request. */
   readonly headerCount: number;
-  /** Time for the headers, and for a whole request with its body. */
+  /** The maximum time in milliseconds for the headers, and for a whole request with its body. */
   readonly headerMs: number;
   readonly requestMs: number;
-  /** Time without a request. */
+  /** The maximum time in milliseconds without a request. */
   readonly idleMs: number;
 }
 
@@ -28,22 +28,27 @@ export interface Http1Limits {
 export interface Http1Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  /** The client waits for `100 Continue` before it sends the body. */
+  /** Whether the client waits for `100 Continue` before it sends the body. */
   readonly expectsContinue: boolean;
-  /** The reading of the connection. */
+  /** Controls the reading of the connection. */
   readonly reader: SocketReader;
 }
 
 interface Http1Handler {
-  /** The next request of a connection; the one before is answered. */
+  /** Handles the next request of a connection; the previous one is answered. */
   request(socket: TLSSocket, exchange: Http1Exchange): void;
-  /** A request for another protocol; the handler takes over the connection, with the bytes `early` that came with it. */
+  /**
+   * Handles a request for another protocol. The handler takes over the connection, with the bytes `early` that arrived
+   * with the request.
+   */
   upgrade(socket: TLSSocket, request: IncomingMessage, early: Buffer): void;
-  /** Malformed or timed-out input: no reply can be written any more, and the connection is about to close. */
+  /**
+   * Called after malformed or timed-out input: no reply can be written any more, and the connection is about to close.
+   */
   refused(socket: TLSSocket): void;
 }
 
-/** Pipelined requests of a client; further ones wait in the client. */
+/** The maximum number of pipelined requests of a connection; further ones wait in the client. */
 const aheadMax = 10_000;
 
 /** Messages for parser errors and timeouts; other errors are a bad request. */
@@ -65,19 +70,19 @@ export class Http1Server {
     const { headerBytes, headerMs, requestMs, idleMs } = limits;
     const server = createServer({
       insecureHTTPParser: false,
-      // Up to the double it is a request, which is refused with a `Status`.
+      // Requests up to twice the limit are parsed, and then refused with a `Status`.
       maxHeaderSize: 2 * headerBytes,
       headersTimeout: Math.min(headerMs, requestMs),
       requestTimeout: requestMs,
       connectionsCheckingInterval: Math.min(5_000, headerMs, requestMs),
       keepAliveTimeout: idleMs,
       keepAliveTimeoutBuffer: 0,
-      // Others are ordinary requests, refused later if at all.
+      // Other requests are ordinary ones, which may be refused later.
       shouldUpgradeCallback: mayUpgrade,
       // Requests without a body need no reader.
       optimizeEmptyRequests: true,
     });
-    // Node would drop what is more; the listener counts, and refuses.
+    // Node would drop further headers silently; the listener counts and refuses instead.
     server.maxHeadersCount = 0;
     server.on("request", (request, response) => this.#queue(request, response, false));
     server.on("checkContinue", (request, response) => this.#queue(request, response, true));
@@ -86,7 +91,7 @@ export class Http1Server {
     server.on("clientError", (error: NodeJS.ErrnoException, socket) =>
       this.#refuse(socket, refusals[error.code ?? ""] ?? "400 Bad Request"),
     );
-    // Starts the look-out for slow clients, as the port is not this server's own.
+    // This event starts the check for slow clients, since this server has no port of its own.
     server.emit("listening");
     this.#server = server;
   }
@@ -117,15 +122,15 @@ export class Http1Server {
   #upgrade(request: IncomingMessage, stream: Duplex, early: Buffer): void {
     const queue = this.#queues.get(stream);
     if (queue === undefined || !this.#queues.delete(stream)) return;
-    // A client that upgrades before its last answers would get them in the WebSocket.
+    // A client that upgrades before its last answers would get these answers inside the WebSocket.
     if (queue.isBusy) queue.socket.destroy();
     else this.#handler.upgrade(queue.socket, request, early);
   }
 
-  /** Answers with a short text, if no reply has begun, and closes. */
+  /** Answers with a short text, if no reply has begun, and closes the connection. */
   #refuse(stream: Duplex, refusal: string): void {
     const queue = this.#queues.get(stream);
-    // Whatever else such a client sends is an error each time.
+    // Everything else that such a client sends causes another error.
     if (queue === undefined || !this.#queues.delete(stream)) return;
     const { socket } = queue;
     if (queue.isReplying || !socket.writable) {
@@ -139,8 +144,8 @@ export class Http1Server {
 }
 
 /**
- * Whether the connection of a request may change its protocol; Node has checked `Connection`. HTTP/2 is agreed on by TLS
- * alone. Java's client sends a body length of 0.
+ * Returns whether a request may change the protocol of its connection; Node has checked `Connection`. HTTP/2 is
+ * negotiated only by TLS. Java's client sends a body length of 0.
  */
 function mayUpgrade({ method, headers }: IncomingMessage): boolean {
   const protocol = headers.upgrade?.toLowerCase() ?? "";
@@ -148,7 +153,7 @@ function mayUpgrade({ method, headers }: IncomingMessage): boolean {
   return isWanted && (headers["content-length"] ?? "0") === "0" && headers["transfer-encoding"] === undefined;
 }
 
-/** The requests of one connection: each is handled when the one before is answered, as a client that sent them expects. */
+/** The requests of one connection. Each is handled after the previous one is answered, as clients expect. */
 class RequestQueue {
   readonly socket: TLSSocket;
   readonly reader: SocketReader;
@@ -163,7 +168,7 @@ class RequestQueue {
     this.#begin = begin;
   }
 
-  /** Whether a reply has begun, so that no other can be sent. */
+  /** Whether a reply has begun, so that no other reply can be sent. */
   get isReplying(): boolean {
     return this.#current?.response.headersSent === true;
   }
@@ -182,7 +187,7 @@ class RequestQueue {
     else this.socket.pause();
   }
 
-  /** Leaves a body in the client until somebody asks for it, except for what came with the head. */
+  /** Leaves a body in the client until it is requested, except for the bytes that arrived with the head. */
   holdUnwanted(): void {
     const request = this.#current?.request;
     if (request !== undefined && !request.complete && request.readableFlowing === null) this.reader.hold();

@@ -31,13 +31,16 @@ export class Http2Message implements Message {
   }
 }
 
-/** Names and values in turn; names in any case. */
+/** Names and values alternate; names may have any case. */
 type RawHeaders = string[] & { [sensitiveHeaders]: readonly string[] };
 
-/** Different in every answer: kept out of the header table of the connection, where it would push out the others. */
+/**
+ * Headers with a different value in every answer. They are kept out of the connection's header table, where they would
+ * displace others.
+ */
 const neverIndexed = ["audit-id"];
 
-/** HTTP/2 over node's stream interface (its compatibility layer costs as much again). */
+/** Writes replies by Node's stream interface, since its compatibility layer would double the cost. */
 export class Http2ResponseWriter implements ResponseWriter {
   readonly #stream: ServerHttp2Stream;
   readonly #request: IncomingRequest;
@@ -108,7 +111,9 @@ export class Http2ResponseWriter implements ResponseWriter {
   }
 }
 
-/** Bytes of a stream that may wait for a client: much less than Node's own mark, as a connection has many streams. */
+/**
+ * The maximum bytes of a stream that wait for a client: far below Node's own mark, since a connection has many streams.
+ */
 const waitingBytesMax = 16 * 1024;
 
 class Http2Sink implements StreamSink {
@@ -116,7 +121,7 @@ class Http2Sink implements StreamSink {
   onClose: (() => void) | undefined;
   readonly #stream: ServerHttp2Stream;
   readonly #written: () => void;
-  /** Whether the slow client was reported. */
+  /** Whether the slow client has been reported. */
   #isSlow = false;
 
   constructor(stream: ServerHttp2Stream) {

@@ -26,22 +26,22 @@ export interface Peer {
   readonly remoteAddress: string;
   readonly clientCertificate: ClientCertificate | undefined;
   readonly clientCertificateProblem: string;
-  /** The connection is of this user from now on. False if the user has too many. */
+  /** Assigns the connection to this user. Returns false if the user has too many connections. */
   identify(user: string): boolean;
 }
 
-/** The message as the protocol's implementation holds it. */
+/** The request as Node's implementation of the protocol represents it. */
 export interface Message {
   readonly headers: IncomingHttpHeaders;
-  /** Names and values in turn, as sent. */
+  /** Names and values alternate, as the client sent them. */
   readonly rawHeaders: readonly string[];
   /** The body; `undefined` when there is none. */
   readonly body: BodyStream | undefined;
-  /** Tells a client that waits for it (`Expect: 100-continue`) to send the body. */
+  /** Tells a client that waits (`Expect: 100-continue`) to send the body. */
   sendContinue(): void;
 }
 
-/** The head of a request, as far as it is read before anybody handles it. */
+/** The head of a request, as far as it is read before the request is handled. */
 interface ParsedHead extends Pick<ApiRequest, "method" | "url" | "protocol" | "receivedMs"> {
   readonly target: { readonly path: string; readonly query: string };
   readonly refusal?: StatusError | undefined;
@@ -49,7 +49,7 @@ interface ParsedHead extends Pick<ApiRequest, "method" | "url" | "protocol" | "r
   readonly upgradable?: Upgradable;
 }
 
-/** Requests of one listener have these in common. */
+/** The dependencies that all requests of one listener share. */
 export interface RequestDependencies {
   readonly newId: () => string;
   readonly bodies: BodyBudget;
@@ -114,14 +114,14 @@ export class IncomingRequest implements ApiRequest {
   }
 
   get headers(): Headers {
-    // Only set-cookie would be a list, and no request has a use for it.
+    // Only `set-cookie` would be a list, and it has no use in a request.
     return this.#message.headers as Headers;
   }
 
   headerValues(name: string): readonly string[] {
     const raw = this.#message.rawHeaders;
     const values: string[] = [];
-    // One that was forgotten is still among the raw ones.
+    // A forgotten header is still among the raw ones.
     if (this.headers[name] === undefined) return values;
     for (let i = 0; i + 1 < raw.length; i += 2) {
       if (raw[i]!.length === name.length && raw[i]!.toLowerCase() === name) values.push(utf8Text(raw[i + 1]!));
@@ -132,7 +132,7 @@ export class IncomingRequest implements ApiRequest {
   forgetHeaders(matches: (name: string) => boolean): void {
     const headers = this.#message.headers;
     for (const name in headers) {
-      // Kept as a name without value: taking it out would make every later look-up slower.
+      // The name stays without a value, because deleting it would make every later look-up slower.
       if (matches(name)) headers[name] = undefined;
     }
   }
@@ -174,7 +174,7 @@ export class IncomingRequest implements ApiRequest {
     return this.#abortReason !== undefined;
   }
 
-  /** Whether body bytes may still arrive: there is a body that was not read to its end. */
+  /** Whether bytes of a body may still arrive: the request has a body that was not read to its end. */
   get bodyPending(): boolean {
     return this.#message.body !== undefined && !this.#bodyRead;
   }
@@ -186,7 +186,7 @@ export class IncomingRequest implements ApiRequest {
     this.#failBody?.(reason);
   }
 
-  /** The request is answered. */
+  /** Frees the resources of the answered request. */
   end(): void {
     this.#share?.end();
   }
@@ -239,13 +239,13 @@ export class IncomingRequest implements ApiRequest {
         resolve(bytes);
       };
       this.#failBody = fail;
-      // This comes before the bytes, as they may end the connection.
+      // This line precedes the reservation of bytes, which may end the connection.
       this.#message.sendContinue();
       source.read({
         take(piece) {
           length += piece.length;
           if (length > generalBytes) return fail(tooLarge(generalBytes));
-          // The length of such a body is not known before its end, and decides which limit is told.
+          // The length of such a body is known only at its end, and decides which limit the error names.
           if (length > limitBytes) return void (pieces.length = 0);
           try {
             share.grow(length);
@@ -261,7 +261,7 @@ export class IncomingRequest implements ApiRequest {
           const waiting = turnFor(length);
           if (!isLate(waiting)) return done(bytes);
           this.seats?.slow();
-          // If the client has left meanwhile, `fail` has rejected the promise, and this does nothing.
+          // If the client has left meanwhile, `fail` has rejected the promise, and this call does nothing.
           void waiting.then(() => done(bytes));
         },
         lost: () => {
@@ -272,13 +272,15 @@ export class IncomingRequest implements ApiRequest {
   }
 }
 
-/** The parser hands bytes over as Latin-1; clients mean UTF-8. Bytes that are none become U+FFFD. */
+/**
+ * Decodes a header value: the parser returns its bytes as Latin-1, but clients mean UTF-8. Invalid bytes become U+FFFD.
+ */
 const utf8Text = (value: string): string =>
   /[\x80-\xff]/.test(value) ? Buffer.from(value, "latin1").toString("utf8") : value;
 
 const noBytes = Buffer.alloc(0);
 const auditIdLengthMax = 256;
-/** Limits the cost of a body that arrives byte by byte to that of a whole one. */
+/** The maximum number of pieces, so that a body that arrives byte by byte costs little more than a whole one. */
 const piecesMax = 1024;
 
 const tooLarge = (limitBytes: number): Error => requestTooLarge(`limit is ${limitBytes}`);

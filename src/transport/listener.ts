@@ -43,24 +43,27 @@ import { splitTarget } from "#http/request-info.ts";
 import { handshakeOf } from "./websocket.ts";
 import { WebSocketResponseWriter } from "./websocket-response-writer.ts";
 
-/** PEM texts. Several certificates may follow each other in `cert` (the chain) and in `clientCa`. */
+/** PEM texts. `cert` (the chain) and `clientCa` may have several certificates. */
 export interface TlsFiles {
   readonly key: string | Buffer;
   readonly cert: string | Buffer;
-  /** When set, client certificates are requested and verified against these authorities. */
+  /** The authorities of client certificates. If present, client certificates are requested and verified. */
   readonly clientCa?: string | Buffer;
-  /** Default: TLS 1.2. */
+  /** The minimum TLS version; TLS 1.2 by default. */
   readonly minVersion?: "TLSv1.2" | "TLSv1.3";
-  /** OpenSSL's names, separated by colons. */
+  /** OpenSSL's names of cipher suites, separated by colons. */
   readonly ciphers?: string;
 }
 
-/** The times and sizes of HTTP/1.1 hold for HTTP/2 where it has them; `headerMs` also for the TLS handshake. */
+/**
+ * The limits of a listener. The times and sizes of HTTP/1.1 also hold for HTTP/2 if it has them, and `headerMs` for the
+ * TLS handshake.
+ */
 interface ListenerLimits extends Http1Limits, ConnectionLimits {
-  /** HTTP/2: concurrent requests of a connection, and unread body bytes per request. */
+  /** The maximum number of concurrent requests of an HTTP/2 connection, and of unread body bytes per request. */
   readonly concurrentStreams: number;
   readonly streamWindowBytes: number;
-  /** A client that reads nothing for this long, while a reply waits for it, is disconnected. */
+  /** A client that reads nothing for this many milliseconds, while a reply waits for it, is disconnected. */
   readonly stallMs: number;
 }
 
@@ -78,31 +81,36 @@ const defaultLimits: ListenerLimits = {
   connectionsPerUser: Number.POSITIVE_INFINITY,
 };
 
-/** Connections that wait in the kernel: one more is told nothing, and tries again after a second. */
+/**
+ * The maximum number of connections that wait in the kernel: one more gets no answer, and tries again after a second.
+ */
 const backlogMax = 4096;
 
-/** Compressed parts of lists that are kept for the next one who asks. */
+/** The maximum bytes of compressed parts of lists that are kept for later requests. */
 const compressedBytesMax = 32 * 1024 * 1024;
-/** The same for uncompressed chunks: a list of some 12,000 objects of 1.2 KB. */
+/** The maximum bytes of uncompressed chunks that are kept: a list of some 12,000 objects of 1.2 KB. */
 const joinedBytesMax = 16 * 1024 * 1024;
 
 export interface ListenerOptions {
   readonly host: string;
-  /** 0 picks a free one. */
+  /** The port; 0 picks a free one. */
   readonly port: number;
   readonly tls: TlsFiles;
-  /** Serve HTTP/1.1 only, the way out when a client's HTTP/2 misbehaves. */
+  /** Whether only HTTP/1.1 is served, for clients whose HTTP/2 misbehaves. */
   readonly http1Only?: boolean;
   readonly limits?: Partial<ListenerLimits>;
   /** Directives of `Strict-Transport-Security`; none by default. */
   readonly strictTransport?: string;
-  /** Compress long replies; on by default. */
+  /** Whether long replies are compressed; true by default. */
   readonly compress?: boolean;
-  /** Must not reject, since errors have become replies. If it does, the answer is a bare 500 and a line in the log. */
+  /**
+   * Handles a request. Must not reject, since errors have become replies; if it rejects, the client gets a bare 500 and
+   * the log a line.
+   */
   handle(request: ApiRequest): MaybePromise<Reply>;
-  /** A connection ended with an error before TLS stood. */
+  /** Called when a connection ended with an error before the TLS handshake was complete. */
   handshakeFailed?(): void;
-  /** A connection was beyond a bound, of this address or user. */
+  /** Called when a connection exceeded a limit, with its address or user. */
   connectionRefused?(bound: ConnectionBound, of: string): void;
   readonly log: Pick<Log, "debug" | "error">;
   readonly clock: Clock;
@@ -112,18 +120,18 @@ export interface ListenerOptions {
 export interface Listener {
   readonly address: string;
   readonly port: number;
-  /** New connections get these; existing ones keep what they have. `clientCa` can be changed, not added. */
+  /** Uses the files for new connections; existing ones keep theirs. `clientCa` can be changed, but not added. */
   updateTls(tls: TlsFiles): void;
   /** Stops accepting connections. Existing ones stay open; clients are told to open new ones elsewhere. */
   stopAccepting(): void;
   /**
-   * Ends streams and waits until every request is answered or `deadlineMs` (of the clock) has come. True when none was
-   * left. Call it after `stopAccepting`.
+   * Ends streams, and waits until every request is answered or `deadlineMs` (of the clock) has come. Resolves with
+   * whether all requests were answered. Call it after `stopAccepting`.
    */
   drain(deadlineMs: number): Promise<boolean>;
-  /** Cuts what is left. */
+  /** Closes the remaining connections. */
   close(): Promise<void>;
-  /** Connections, and running requests, long-running ones included. */
+  /** The number of connections, and of running requests, including long-running ones. */
   readonly connections: number;
   readonly requests: number;
 }
@@ -138,11 +146,11 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
 interface ConnectionParts {
   readonly reader: SocketReader;
   readonly limits: ListenerLimits;
-  /** A user has too many connections. */
+  /** Called when a user has too many connections. */
   refused(user: string): void;
-  /** The client has said who it is. */
+  /** Called when the user of the connection is known. */
   authenticated(): void;
-  /** Set when certificates are requested. */
+  /** The chains of client certificates; present when certificates are requested. */
   readonly chains: CertificateChains | undefined;
 }
 
@@ -151,17 +159,17 @@ class Connection implements Peer {
   readonly exchanges = new LinkedList<Exchange>();
   readonly socket: TLSSocket;
   readonly reader: SocketReader;
-  /** The session, where the protocol is HTTP/2. */
+  /** The session of an HTTP/2 connection. */
   session: ServerHttp2Session | undefined;
   readonly remoteAddress: string;
-  /** Set when certificates are requested. */
+  /** The chains of client certificates; present when certificates are requested. */
   readonly #chains: CertificateChains | undefined;
   readonly #limits: ListenerLimits;
   readonly #refused: (user: string) => void;
   readonly #authenticated: () => void;
   #isKnown = false;
   #isWide = false;
-  /** Whether it is one more than its user may have. */
+  /** Whether the connection exceeds the limit of its user. */
   isExcess = false;
   #certificate: ClientCertificate | undefined;
   #problem = "";
@@ -178,8 +186,8 @@ class Connection implements Peer {
   }
 
   /**
-   * HTTP/2: a body is wanted, so that somebody may send more than the protocol allows from the start, in each stream and
-   * in all together.
+   * Enlarges the flow control windows of HTTP/2 when a body is requested: the client may send more than the protocol's
+   * initial size, in each stream and in all together.
    */
   widen(): void {
     const { streamWindowBytes, concurrentStreams } = this.#limits;
@@ -213,7 +221,7 @@ class Connection implements Peer {
     this.#checked = true;
     if (this.#chains === undefined) return;
     const shown = this.socket.getPeerCertificate();
-    // A resumed session without a certificate counts as authorized for node; without bytes there is no certificate.
+    // Node counts a resumed session without a certificate as authorized; without bytes there is no certificate.
     if (shown?.raw === undefined) return;
     const problem = this.socket.authorized ? "" : String(this.socket.authorizationError ?? "not verified");
     if (problem !== "" && problem !== belowAnchor) {
@@ -249,7 +257,7 @@ class TlsListener implements Listener {
   readonly #limits: ListenerLimits;
   readonly #settings: ReplySettings;
   readonly #acceptor: Acceptor;
-  /** Does not listen itself. */
+  /** The TLS server; it does not listen itself. */
   readonly #server: Server;
   readonly #readers = new WeakMap<Socket, SocketReader>();
   readonly #connections = new Map<Duplex, Connection>();
@@ -317,7 +325,7 @@ class TlsListener implements Listener {
     return server;
   }
 
-  /** TLS begins with a connection. */
+  /** Begins TLS with a connection. */
   #begin(socket: Socket): void {
     this.#readers.set(socket, this.#turns.open(socket));
     this.#server.emit("connection", socket);
@@ -340,7 +348,7 @@ class TlsListener implements Listener {
 
   #connected(socket: TLSSocket): Connection {
     const chains = this.#options.tls.clientCa === undefined ? undefined : this.#chains;
-    // Node keeps the socket below TLS there, and tells it in no other way.
+    // Node keeps the socket below TLS in this member only.
     const { _parent: below } = socket as unknown as { readonly _parent: Socket };
     const authenticated = (): void => this.#acceptor.authenticated(below);
     const reader = this.#readers.get(below)!; // since it began
@@ -372,7 +380,8 @@ class TlsListener implements Listener {
       settings: {
         enablePush: false,
         maxConcurrentStreams: limits.concurrentStreams,
-        // Longer than what is served, so that a client that sends more gets an answer; beyond this Node resets the stream.
+        // The limit is longer than the served one, so that a client that exceeds that gets an answer; above this limit
+        // Node resets the stream.
         maxHeaderListSize: limits.headerBytes * 1.5,
       },
     });
@@ -388,7 +397,7 @@ class TlsListener implements Listener {
       // The declared type of the fourth argument is out of date: it is the list of names and values.
       this.#http2(connection, stream, headers, rawHeaders as unknown as readonly string[], finished);
     });
-    // Node would read and drop whatever still comes, for as long as it comes.
+    // Without this, Node would read and drop everything that still arrives, without a time limit.
     connection.socket.once("finish", () => closeSoon(connection.socket, connection.reader, this.#options.clock));
     if (this.#stopping) session.close();
   }
@@ -408,7 +417,7 @@ class TlsListener implements Listener {
         return;
       }
       session.close();
-      // Answers that the client does not take would keep it open.
+      // Answers that the client does not read would keep the session open.
       cancel = clock.after(stallMs, () => session.destroy());
     };
     let cancel = clock.after(idleMs, look);
@@ -425,7 +434,7 @@ class TlsListener implements Listener {
     const { method = "GET", url = "/", headers, rawHeaders } = exchange.request;
     const target = splitTarget(url);
     const coding = headers["transfer-encoding"];
-    // Other codings Node refuses too, but hands over the request first.
+    // Node refuses other transfer codings too, but passes on the request first.
     if (target === undefined || (coding !== undefined && coding.toLowerCase() !== "chunked")) {
       exchange.response.writeHead(400, ["Content-Type", "text/plain; charset=utf-8", "Connection", "close"]);
       exchange.response.end("400 Bad Request");
@@ -455,7 +464,7 @@ class TlsListener implements Listener {
     }
     connection.reader.tookRequest();
     const upgrade = headers.upgrade?.toLowerCase() ?? "";
-    // Only set-cookie would be a list.
+    // Safe: only `set-cookie` would be a list.
     const handshake = upgrade === "websocket" ? handshakeOf(headers as Headers) : undefined;
     const incoming = new IncomingRequest(
       {
@@ -469,7 +478,7 @@ class TlsListener implements Listener {
         upgradable: { problem: handshake?.problem, protocols: handshake?.protocols ?? [] },
       },
       connection,
-      // There is no body.
+      // The request has no body.
       { headers, rawHeaders, body: undefined, sendContinue: ignore },
       this.#dependencies,
     );
@@ -508,8 +517,8 @@ class TlsListener implements Listener {
     const incoming = new IncomingRequest(head, connection, message, this.#dependencies);
     const writer = new Http2ResponseWriter(stream, incoming, connection.reader);
     const exchange = new Exchange(incoming, writer, this.#settings, connection.exchanges, finished);
-    // Node's table of streams keeps some that have ended in memory until the next full collection: they are to keep
-    // nothing of the request.
+    // Node's table of streams keeps some ended streams in memory until the next full collection, so they must not
+    // reference the request.
     let open: Exchange | undefined = exchange;
     stream.on("close", () => {
       open?.lost();
@@ -578,7 +587,7 @@ class TlsListener implements Listener {
     }
     await this.#untilQuiet(deadlineMs, () => this.#requests === 0);
     const answered = this.#requests === 0;
-    // Let the last replies arrive, but do not wait for clients that do not read.
+    // The last replies can still arrive, but clients that do not read are not waited for.
     for (const { session, exchanges, socket } of this.#connections.values()) {
       if (session === undefined && exchanges.size === 0) socket.destroySoon();
     }
@@ -641,7 +650,7 @@ function secureContext(tls: TlsFiles) {
     key: tls.key,
     cert: tls.cert,
     minVersion: tls.minVersion ?? ("TLSv1.2" as const),
-    // A client that may renegotiate can make the server do any number of key exchanges on one connection.
+    // A client that may renegotiate could make the server do any number of key exchanges on one connection.
     secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
     ...(tls.ciphers === undefined ? {} : { ciphers: tls.ciphers }),
     ...(tls.clientCa === undefined ? {} : { ca: tls.clientCa }),

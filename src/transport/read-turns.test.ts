@@ -1,4 +1,4 @@
-/** Tests which connections read in a turn of the event loop, with sockets that only tell whether they read. */
+/** Tests which connections read in a turn of the event loop, with sockets that only record whether they read. */
 import assert from "node:assert/strict";
 import { EventEmitter } from "node:events";
 import type { Socket } from "node:net";
@@ -22,7 +22,7 @@ import {
   turnBytesMax,
 } from "./read-turns.ts";
 
-/** A socket that only tells whether its handle reads. */
+/** A socket that only records whether its handle reads. */
 class FakeSocket extends EventEmitter {
   reads = true;
   bytesRead = 0;
@@ -147,7 +147,7 @@ test("what a connection of a batch has read counts when it has ended", () => {
   const all = many(turns, 1000, "user");
   for (let batch = 0; batch < 3; batch++) clock.advance(batchMs);
   const before = reading(all) - activeOfUserMax;
-  // The newest are not of the batch.
+  // The newest connections are not in the batch.
   for (const { socket, reader } of all.slice(0, -activeOfUserMax)) {
     if (!socket.reads) continue;
     socket.bytesRead += shortBytes + 1;
@@ -235,7 +235,7 @@ test("a user's connections that are all idle all read, and in batches when they 
   let batches = 0;
   for (; reading(all) < all.length; batches++) clock.advance(batchMs);
   assert.ok(batches <= 20, `all read after ${batches} batches`);
-  // Now and then one of them brings something, and others come.
+  // From time to time one of the connections brings bytes, and new connections arrive.
   all[0]!.reader.took(500);
   all.push(...many(turns, 100, "user"));
   assert.equal(reading(all), all.length);
@@ -292,7 +292,7 @@ test("bodies, requests and what is said of bytes that were sent are no flood of 
     reads.socket.bytesWritten += 1_000_000;
     reads.socket.bytesRead += 30_000;
     clock.advance(sampleMs);
-    // A turn counts what was taken, and none passes here.
+    // A turn counts the bytes that were read, and no turn passes here.
     if (requests.reader.waitingNode === undefined && reads.reader.waitingNode === undefined) continue;
     for (const { reader } of all) assert.equal(reader.frames?.isMetered, false);
   }

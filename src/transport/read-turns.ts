@@ -19,20 +19,20 @@ import type { Clock } from "#std/clock.ts";
 import { LinkedList, type Node } from "#std/linked-list.ts";
 import { type FrameAccount, FrameSamples, type SampledConnection } from "./frame-samples.ts";
 
-/** The bytes that one connection may read in a turn: about as much as Node reads at once. */
+/** The maximum bytes that one connection reads in a turn: about as much as Node reads at once. */
 export const connectionBytesMax = 64 * 1024;
-/** The bytes that all may read in a turn: less than a millisecond of work with TLS. */
+/** The maximum bytes that all connections read in a turn: less than a millisecond of work with TLS. */
 export const turnBytesMax = 256 * 1024;
-/** Connections that go on in a turn. */
+/** The maximum number of connections that continue in a turn. */
 export const readersMax = turnBytesMax / connectionBytesMax;
 /**
- * The newest connections may send at any time: so many of those with which TLS begins, of those that no user is known of
- * yet, and of each user.
+ * The newest connections may always send: this many of those in the TLS handshake, of those without a known user, and
+ * of each user.
  */
 export const activeUnauthenticatedMax = 16;
 export const activeOfUserMax = 256;
 /**
- * The others have their turn in batches, each for so long. Batches grow while their members send short requests, which
+ * All other connections read in batches of `batchMs` each. Batches grow while their members send short requests, which
  * cost little, and shrink while they send bodies. TLS handshakes are short and cost much.
  */
 export const batchMin = 4;
@@ -41,15 +41,18 @@ const batchOfHandshakesMax = 8;
 export const batchOfUnauthenticatedMax = 64;
 export const batchOfUserMax = 512;
 export const batchMs = 5;
-/** While the event loop is late, whoever keeps it busy, batches are smaller by this factor. */
+/** The factor by which batches are smaller while the event loop is late, whatever keeps it busy. */
 const lateShare = 8;
-/** The size of short requests, on an average. */
+/** The average size of short requests in bytes. */
 export const shortBytes = 2 * 1024;
-/** Batches that read less than this for each member are idle: a user's connections that are all idle all read. */
+/**
+ * Batches that read fewer bytes than this for each member are idle. If all connections of a user are idle, all of them
+ * read.
+ */
 const idleBytes = 32;
-/** A request, and the end of a connection, count as so many bytes more in their turn. */
+/** The bytes that a request, or the end of a connection, additionally counts in a turn. */
 export const requestBytes = 1024;
-/** A batch ends with a turn of which it used at least this part. */
+/** The minimum bytes of a turn that a batch must have used for the turn to end the batch. */
 const batchBytesMin = turnBytesMax / 4;
 
 /** The part of Node's handle that starts and stops the reading of a socket, below streams and protocols. */
@@ -60,27 +63,29 @@ interface Handle {
   readStop(): unknown;
 }
 
-/** The connections of one user, or of the unknown. */
+/** The connections of one user, or of all unknown users. */
 interface Group {
-  /** Forgets the group, which is empty: those of users come and go. */
+  /** Forgets the group when it is empty; groups of users are temporary. */
   readonly dispose: (() => void) | undefined;
-  /** Whether nobody reads for now. */
+  /** Whether no member reads for now. */
   isPaused: boolean;
   readonly activeMax: number;
   readonly batchMax: number;
-  /** The newest, which read. */
+  /** The newest members, which always read. */
   readonly active: LinkedList<SocketReader>;
-  /** The members whose turn it is. */
+  /** The members that read in this batch. */
   readonly batch: LinkedList<SocketReader>;
-  /** The batch has at most so many members. */
+  /** The maximum number of members in the batch. */
   batchSize: number;
-  /** The number of members that had their turn in this batch, and the bytes that all had read when it began. */
+  /**
+   * The number of members that have had their turn in this batch, and the bytes that all of them had read before it.
+   */
   batchCount: number;
   batchBytes: number;
-  /** Members of the batch took so many bytes in the turn of this number. */
+  /** The number of a turn, and the bytes that members of the batch read in it. */
   round: number;
   turnBytes: number;
-  /** Members that had their turn in a row of idle batches. */
+  /** The number of members that had their turn in consecutive idle batches. */
   idleCount: number;
   /** The members that do not read, in the order of their turns. */
   readonly queued: LinkedList<SocketReader>;
@@ -104,21 +109,21 @@ const newGroup = (activeMax: number, batchMax: number, dispose?: () => void): Gr
 
 const sizeOf = ({ active, batch, queued }: Group): number => active.size + batch.size + queued.size;
 
-/** One connection's reading. */
+/** The reading of one connection. */
 export class SocketReader implements SampledConnection {
   readonly #turns: ReadTurns;
   /** The socket below TLS. */
   readonly #socket: Socket;
-  /** The number of the count that `bytes` belongs to. */
+  /** The number of the count to which `bytes` belongs. */
   round = 0;
   bytes = 0;
   group: Group;
-  /** The list of the group that it is in, and its node there. */
+  /** The list of the group that contains the reader, and its node in this list. */
   list: LinkedList<SocketReader>;
   listNode: Node<SocketReader> | undefined;
-  /** Its node in the list of those that wait for their turn. */
+  /** The node in the list of readers that wait for their turn. */
   waitingNode: Node<SocketReader> | undefined;
-  /** Accounts for what it reads where the protocol is HTTP/2. */
+  /** The account of read bytes on an HTTP/2 connection. */
   frames: FrameAccount | undefined;
   #abused: (() => void) | undefined;
   #isHeld = false;
@@ -132,59 +137,64 @@ export class SocketReader implements SampledConnection {
     socket.once("close", () => this.close());
   }
 
-  /** Called when `bytes` bytes have come. */
+  /** Records that `bytes` bytes have arrived. */
   took(bytes: number): void {
     // The stream above may have started the handle again.
     if (this.#isHeld) this.stop();
     else this.#turns.took(this, bytes);
   }
 
-  /** HTTP/2: looks at what the connection reads from now on; `abuse` is called when too much of it is of no use. */
+  /**
+   * Watches the bytes that an HTTP/2 connection reads from now on; `abuse` is called when too many of them are useless.
+   */
   sample(abuse: () => void): void {
     if (this.#isClosed) return;
     this.#abused = abuse;
     this.frames = this.#turns.sample(this);
   }
 
-  /** It read too much of no use. */
+  /** Called when the connection read too many useless bytes. */
   abuse(): void {
     this.#abused?.();
     this.close();
   }
 
-  /** HTTP/2: so many bytes of a body have come. */
+  /** Records bytes of a body on an HTTP/2 connection. */
   tookBody(bytes: number): void {
     this.frames?.tookBody(bytes);
     this.took(bytes);
   }
 
-  /** A request has come. */
+  /** Records that a request has arrived. */
   tookRequest(): void {
     this.frames?.tookRequest();
     this.took(requestBytes);
   }
 
-  /** The client may go on with what it was told to stop, which HTTP/2 takes without a word to us. */
+  /**
+   * Makes the connection read in turns: its client may continue to send what it was told to stop, and HTTP/2 reads that
+   * without an event.
+   */
   meter(): void {
     if (!this.#isClosed) this.#turns.meter(this);
   }
 
-  /** It brought a request that was answered, and all of it. */
+  /** Records that a whole request has arrived and was answered. */
   wasUseful(): void {
     if (!this.#isClosed) this.#turns.refresh(this);
   }
 
-  /** TLS stands. */
+  /** Records that the TLS handshake is complete. */
   secured(): void {
     if (!this.#isClosed) this.#turns.secured(this);
   }
 
-  /** The connection is of this user. False if that user has so many already. */
+  /** Assigns the connection to this user. Returns false if the user has too many connections. */
   identify(user: string, connectionsMax: number): boolean {
     return this.#isClosed || this.#turns.join(this, user, connectionsMax);
   }
 
-  /** Reads nothing until `release`. */
+  /** Stops reading until `release` is called. */
   hold(): void {
     if (this.#isHeld) return;
     this.#isHeld = true;
@@ -197,7 +207,7 @@ export class SocketReader implements SampledConnection {
     this.start();
   }
 
-  /** Reads nothing any more. */
+  /** Stops reading for ever. */
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -217,17 +227,17 @@ export class SocketReader implements SampledConnection {
     return this.#socket.bytesWritten;
   }
 
-  /** Stops the handle: for `ReadTurns`. */
+  /** Stops the handle. Called by `ReadTurns` only. */
   stop(): void {
     this.#handle?.readStop();
   }
 
-  /** Reads, if nothing is against it. */
+  /** Starts to read, unless something prevents it. */
   start(): void {
     const { isPaused, queued } = this.group;
     if (this.#isHeld || isPaused || this.list === queued || this.waitingNode !== undefined) return;
     const handle = this.#handle;
-    // A stream whose reader paused it starts by itself.
+    // A stream that was paused by its reader starts by itself.
     if (handle?.reading !== false) handle?.readStart();
   }
 
@@ -239,19 +249,19 @@ export class SocketReader implements SampledConnection {
 
 export class ReadTurns {
   readonly #clock: Clock;
-  /** Grows when counting begins again. */
+  /** The number of the current count; it grows when counting begins again. */
   #round = 1;
   #bytes = 0;
   #isAwaited = false;
   readonly #waiting = new LinkedList<SocketReader>();
-  /** Metered ones that have their turn. */
+  /** Connections under observation whose turn it is. */
   #metered: SocketReader[] = [];
   readonly #next = (): void => this.#advance();
-  /** The connections with which TLS begins, and those of which no user is known. */
+  /** The connections in the TLS handshake, and those without a known user. */
   readonly #handshaking = newGroup(activeUnauthenticatedMax, batchOfHandshakesMax);
   readonly #unauthenticated = newGroup(activeUnauthenticatedMax, batchOfUnauthenticatedMax);
   readonly #users = new Map<string, Group>();
-  /** Groups of which not all may read. */
+  /** The groups in which not all members may read. */
   readonly #rotating = new Set<Group>();
   readonly #samples: FrameSamples;
 
@@ -260,7 +270,7 @@ export class ReadTurns {
     this.#samples = new FrameSamples(clock);
   }
 
-  /** The reading of a new connection. */
+  /** Returns the reading of a new connection. */
   open(socket: Socket): SocketReader {
     const reader = new SocketReader(this, socket, this.#handshaking);
     this.#enter(reader, this.#handshaking);
@@ -273,7 +283,7 @@ export class ReadTurns {
     reader.start();
   }
 
-  /** The number of those that stopped and wait for their turn. */
+  /** The number of connections that stopped and wait for their turn. */
   get waiting(): number {
     return this.#waiting.size;
   }
@@ -310,7 +320,7 @@ export class ReadTurns {
     return true;
   }
 
-  /** Among many connections of a user those that are used come before those that only send. */
+  /** Moves a used connection of a user with many connections before those that only send. */
   refresh(reader: SocketReader): void {
     if (!this.#rotating.has(reader.group)) return;
     this.#enter(reader, reader.group);
@@ -325,7 +335,7 @@ export class ReadTurns {
     this.#count(reader, requestBytes);
   }
 
-  /** The connections of which no user is known read nothing, or go on. */
+  /** Pauses or resumes the reading of connections whose user is not known. */
   pauseUnauthenticated(isPaused: boolean): void {
     for (const group of [this.#handshaking, this.#unauthenticated]) {
       if (group.isPaused === isPaused) return;
@@ -337,7 +347,7 @@ export class ReadTurns {
     }
   }
 
-  /** Counts what the turn is used for. */
+  /** Counts the bytes that a turn is used for. */
   #count({ group, list }: SocketReader, bytes: number): void {
     this.#bytes += bytes;
     if (list === group.batch) {
@@ -347,7 +357,7 @@ export class ReadTurns {
       }
       group.turnBytes += bytes;
     }
-    // Little in sum needs no new count, even if it came in many turns.
+    // Few bytes in total need no new count, even if they arrived in many turns.
     if (this.#bytes < connectionBytesMax) return;
     this.#await();
     const isBatchOver = list === group.batch && this.#bytes >= turnBytesMax && group.turnBytes >= batchBytesMin;
@@ -381,13 +391,13 @@ export class ReadTurns {
       reader.start();
       const isMetered = reader.frames?.isMetered === true;
       if (isMetered) this.#metered.push(reader);
-      // It may bring as much as it did before it stopped.
+      // The connection may bring as many bytes as it did before it stopped.
       left -= isMetered ? connectionBytesMax : Math.min(connectionBytesMax, Math.max(requestBytes, reader.bytes));
     }
     if (this.#waiting.size > 0 || this.#metered.length > 0) this.#await();
   }
 
-  /** A metered one had its turn: it reads freely again if it had little to read. */
+  /** Checks an observed connection after its turn: it reads freely again if it had few bytes to read. */
   #look(reader: SocketReader): void {
     const { frames, waitingNode } = reader;
     if (frames === undefined || reader.isClosed || waitingNode !== undefined) return;
@@ -443,7 +453,7 @@ export class ReadTurns {
     if (listNode === undefined) return;
     list.remove(listNode);
     reader.listNode = undefined;
-    // The bytes that it read in its turn still count, although it is no longer asked.
+    // The bytes that it read in its turn still count, although it has left the batch.
     if (list === group.batch) group.batchBytes -= reader.bytesRead;
   }
 
@@ -468,7 +478,7 @@ export class ReadTurns {
     this.#clock.after(batchMs, () => this.#rotate(this.#clock.monotonic() - dueMs));
   }
 
-  /** The next batch of each group that is not open. */
+  /** Begins the next batch of each group in which not all members read. */
   #rotate(overdueMs: number): void {
     for (const group of this.#rotating) {
       adapt(group, overdueMs > batchMs);
@@ -479,7 +489,7 @@ export class ReadTurns {
         next.start();
       }
       while (batch.size > batchSize) this.#queue(batch.first, queued);
-      // The turn of all of them begins, also of those that stay.
+      // The turn of all members begins, also of those that stay.
       group.batchCount = batch.size;
       group.batchBytes = bytesOf(batch);
       if (queued.size === 0) this.#rotating.delete(group);
@@ -488,7 +498,7 @@ export class ReadTurns {
   }
 }
 
-/** Decides how large the next batch is: smaller if the last one brought much, or while the event loop is late. */
+/** Sets the size of the next batch: smaller if the last one brought much, or while the event loop is late. */
 function adapt(group: Group, isLate: boolean): void {
   const { batch, batchSize, batchCount, batchBytes, batchMax, queued } = group;
   const bytes = bytesOf(batch) - batchBytes;
@@ -496,7 +506,7 @@ function adapt(group: Group, isLate: boolean): void {
   const most = isLate ? Math.max(batchMin, batchMax / lateShare) : batchMax;
   if (bytes > batchCount * shortBytes) group.batchSize = Math.max(batchMin, batchSize / 2);
   else group.batchSize = batchSize > most ? Math.max(most, batchSize / 2) : Math.min(most, batchSize * 2);
-  // All of a user's were idle in their turns: they cost nothing, and turns would only keep them waiting.
+  // All connections of the user were idle in their turns: they cost nothing, and turns would only delay them.
   if (isOfUser(group) && group.idleCount > batch.size + queued.size) {
     group.batchSize = batch.size + queued.size;
     group.idleCount = 0;
@@ -505,7 +515,7 @@ function adapt(group: Group, isLate: boolean): void {
 
 const isOfUser = ({ dispose }: Group): boolean => dispose !== undefined;
 
-/** Whether a user's connections are more than may always read, and all read. */
+/** Whether all connections of a user read, although they are more than may always read. */
 const isOpen = (group: Group): boolean => isOfUser(group) && group.batch.size > 0 && group.queued.size === 0;
 
 const bytesOf = (batch: LinkedList<SocketReader>): number =>

@@ -4,11 +4,11 @@ import type { BodyReader, BodyStream } from "#http/api-request.ts";
 
 /** The connection that brings a body. */
 export interface BodySource {
-  /** Brings the body, which is wanted now. */
+  /** Resumes the reading of the body, which is requested now. */
   release?(): void;
-  /** Brings no more. */
+  /** Pauses the reading of the body. */
   hold?(): void;
-  /** Called when `bytes` bytes of the body have come. */
+  /** Called when `bytes` bytes of the body have arrived. */
   took?(bytes: number): void;
 }
 
@@ -26,7 +26,7 @@ export class ReadableBody implements BodyStream {
     this.#reader = reader;
     const readable = this.#readable;
     const source = this.#source;
-    // The listeners stay, as taking them away costs more than they do.
+    // The listeners stay, because removing them costs more than they do.
     readable.on("data", (piece: Buffer) => {
       source.took?.(piece.length);
       this.#reader?.take(piece);
@@ -36,7 +36,7 @@ export class ReadableBody implements BodyStream {
     source.release?.();
   }
 
-  /** Takes the reader, which gets no further events and is released. */
+  /** Detaches the reader, which gets no further events, and returns it. */
   #take(): BodyReader | undefined {
     const reader = this.#reader;
     this.#reader = undefined;
@@ -52,7 +52,7 @@ export class ReadableBody implements BodyStream {
   }
 
   stop(): void {
-    // Later, whoever answers decides what becomes of the rest.
+    // Afterwards, the code that answers decides about the rest of the body.
     if (this.#take() === undefined) return;
     this.#readable.pause();
     this.#source.hold?.();

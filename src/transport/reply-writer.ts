@@ -15,7 +15,7 @@ import type { ResponseWriter } from "./response-writer.ts";
 
 export interface ReplySettings {
   readonly clock: Clock;
-  /** Value of `Strict-Transport-Security`; empty sends none. */
+  /** The value of `Strict-Transport-Security`; empty sends none. */
   readonly strictTransport: string;
   readonly headerNames: HeaderNames;
   /** Whether long replies may be compressed (feature gate `APIResponseCompression`). */
@@ -23,15 +23,15 @@ export interface ReplySettings {
   readonly gzip: Gzip;
   /** Uncompressed chunks of long bodies. */
   readonly joined: ChunkCache<Buffer>;
-  /** A peer that reads nothing for this long, while a reply waits, is disconnected. */
+  /** A peer that reads nothing for this many milliseconds, while a reply waits, is disconnected. */
   readonly stallMs: number;
 }
 
-/** Length from which a compressible reply is compressed. Upstream's threshold; it compresses what is longer. */
+/** The length in bytes above which a compressible reply is compressed; upstream's threshold. */
 const compressAbove = 128 * 1024;
-/** Size of the writes that carry a long body. */
+/** The size in bytes of the writes that carry a long body. */
 export const pieceLength = 64 * 1024;
-/** A body up to this length is one write: a page of a hundred objects is. */
+/** The maximum bytes of a body that is sent in one write, such as a page of a hundred objects. */
 const wholeMax = 256 * 1024;
 
 /**
@@ -42,7 +42,7 @@ export class Exchange {
   readonly request: IncomingRequest;
   readonly #writer: ResponseWriter;
   readonly #settings: ReplySettings;
-  /** Its position among the exchanges of the connection. */
+  /** The node in the list of the connection's exchanges. */
   readonly #node: Node<Exchange>;
   readonly #siblings: LinkedList<Exchange>;
   readonly #done: () => void;
@@ -66,7 +66,7 @@ export class Exchange {
     this.#done = done;
   }
 
-  /** Sends a reply. A second one, or one for a peer that went away, is dropped. */
+  /** Sends a reply. A second reply, or one for a peer that has left, is dropped. */
   send(reply: Reply, closeConnection: boolean): void {
     if (this.#replied) return;
     this.#replied = true;
@@ -87,7 +87,7 @@ export class Exchange {
     else this.#pieces(reply, headers, bytes, totalLength(bytes));
   }
 
-  /** The connection closed, or the stream was reset. */
+  /** Called when the connection closed, or the stream was reset. */
   lost(): void {
     this.request.abort(clientGone);
     const sink = this.#sink;
@@ -105,7 +105,7 @@ export class Exchange {
     sink.end();
   }
 
-  /** Gives up after a failure of our own. */
+  /** Gives up the exchange after an internal failure. */
   destroy(): void {
     this.#writer.destroy();
     this.lost();
@@ -120,7 +120,7 @@ export class Exchange {
     this.#done();
   }
 
-  /** Names and values in turn. Content-Length, Date and connection headers are the writer's. */
+  /** Returns the headers; names and values alternate. The writer adds Content-Length, Date and connection headers. */
   #headers(reply: Reply, closeConnection: boolean): string[] {
     const out = ["Audit-Id", this.request.auditId];
     const own = reply.headers;
@@ -185,7 +185,7 @@ export class Exchange {
     });
   }
 
-  /** Short replies are sent as a whole, like other replies; long ones have no content length. */
+  /** Sends chunks: short replies as a whole, like other replies; long ones without a content length. */
   async #chunks(reply: Reply, headers: string[], chunks: Chunks): Promise<void> {
     const writer = this.#writer;
     const iterator = chunks[Symbol.asyncIterator]();
@@ -221,7 +221,7 @@ export class Exchange {
       if (complete) writer.end();
       else writer.destroy();
     } catch {
-      // An item that cannot be read any more: the client sees that the list is not whole.
+      // An item can no longer be read: the client sees that the list is incomplete.
       writer.destroy();
     } finally {
       void iterator.return?.();
@@ -229,7 +229,7 @@ export class Exchange {
     }
   }
 
-  /** False when the peer went away or stalled. */
+  /** Returns false when the peer has left or stalled. */
   async #writePieces(buffers: Iterable<Buffer> & Pick<BytePieces, "chunks">): Promise<boolean> {
     const writer = this.#writer;
     const joined = buffers.chunks === undefined ? buffers : joinChunks(buffers.chunks(), this.#settings.joined);
@@ -256,7 +256,9 @@ export class Exchange {
     return !writer.gone;
   }
 
-  /** Waits until the peer caught up. False when it closed the connection or read nothing for too long. */
+  /**
+   * Waits until the peer has caught up. Returns false when the peer closed the connection or read nothing for too long.
+   */
   #drained(): Promise<boolean> {
     const { channel } = this.#writer;
     return new Promise((resolve) => {
@@ -270,7 +272,7 @@ export class Exchange {
       const close = (): void => settle(false);
       const { clock, stallMs } = this.#settings;
       const cancelStall = clock.after(stallMs, close);
-      // Waiting for the client does not use the event loop.
+      // A request that waits for its client does not use the event loop.
       const cancelSeats = clock.after(slowMs, () => this.request.seats?.end());
       const cancel = (): void => {
         cancelStall();
@@ -321,7 +323,7 @@ export class Exchange {
     reply.stream!.open(sink);
   }
 
-  /** Lasts until one of the two connections closes. */
+  /** Connects the client with another connection, until one of the two closes. */
   #tunnel(tunnel: Tunnel): void {
     const writer = this.#writer;
     if (writer.tunnel === undefined) {
@@ -333,7 +335,7 @@ export class Exchange {
     writer.tunnel(tunnel, ["Audit-Id", this.request.auditId]);
   }
 
-  /** The last byte is queued. It may never be sent, so the reply is not kept for ever. */
+  /** Called when the last byte is queued. It may never be sent, so the reply is not referenced any longer. */
   #handedOver(): void {
     this.finish();
     const writer = this.#writer;
@@ -353,7 +355,7 @@ function totalLength(buffers: readonly Buffer[]): number {
   return length;
 }
 
-/** The same bytes in writes of about 64 KiB: small buffers joined, long ones cut. */
+/** Yields the same bytes in pieces of about 64 KiB: small buffers are joined, long ones are cut. */
 export function* piecesOf(buffers: Iterable<Buffer>): Generator<Buffer, void, undefined> {
   let small: Buffer[] = [];
   let joined = 0;
@@ -377,12 +379,14 @@ async function* chunksOf(pieces: AsyncIterable<Buffer>): AsyncGenerator<Chunk, v
   for await (const piece of pieces) yield { key: undefined, mark: [], bytes: () => piece };
 }
 
-/** Chunks that are not cached. */
+/** Yields each buffer as a chunk that is not cached. */
 function* singleChunks(buffers: Iterable<Buffer>): Generator<Chunk, void, undefined> {
   for (const piece of piecesOf(buffers)) yield { key: undefined, mark: [], bytes: () => piece };
 }
 
-/** Upstream: only the plain token counts, a quality makes it unknown. */
+/**
+ * Returns whether the client accepts gzip. As upstream, only the plain token counts; a token with a quality is unknown.
+ */
 export function acceptsGzip(header: string | undefined): boolean {
   if (header === undefined || !header.includes("gzip")) return false;
   return header === "gzip" || header.split(",").some((part) => part.trim() === "gzip");
@@ -425,7 +429,7 @@ function quotedText(text: string): string {
   return /[^\x20-\x7e]/.test(escaped) ? Buffer.from(escaped, "utf8").toString("latin1") : escaped;
 }
 
-/** The sink of a stream whose client left before it began. */
+/** Returns the sink of a stream whose client left before the stream began. */
 function closedSink(): StreamSink {
   const sink: StreamSink = { write: () => false, blocked: true, onDrain: undefined, onClose: undefined, end: ignore };
   queueMicrotask(() => tellClosed(sink));

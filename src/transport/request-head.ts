@@ -5,17 +5,17 @@
 import { badRequest, headersTooLarge, type StatusError, targetTooLong } from "#meta/status-error.ts";
 
 interface HeadLimits {
-  /** Request line and headers together, as HTTP/1.1 writes them. */
+  /** The maximum bytes of the request line and the headers together, as HTTP/1.1 writes them. */
   readonly headerBytes: number;
   readonly headerCount: number;
 }
 
-/** Bytes of a field beside its name and value: colon, space, line end. */
+/** The bytes of a field besides its name and value: colon, space, line end. */
 const fieldBytes = 4;
 
 /**
- * The error of a request head; `undefined` for none. `raw` has names and values in turn, including HTTP/2's
- * pseudo-headers.
+ * Returns the error of a request head; `undefined` for a valid one. In `raw` names and values alternate, including
+ * HTTP/2's pseudo-headers.
  */
 export function headProblem(target: string, raw: readonly string[], limits: HeadLimits): StatusError | undefined {
   const { headerBytes, headerCount } = limits;
@@ -32,6 +32,6 @@ export function headProblem(target: string, raw: readonly string[], limits: Head
     return target.length > bytes / 2 ? targetTooLong(limit) : headersTooLarge(limit);
   }
   if (raw.length > 2 * headerCount) return headersTooLarge(`limit is ${headerCount} header fields`);
-  // A proxy in between may have used the other one.
+  // A proxy between client and server may have used the other host.
   return hosts > 1 ? badRequest("too many Host headers") : undefined;
 }

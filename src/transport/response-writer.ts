@@ -6,23 +6,25 @@ import type { Writable } from "node:stream";
 import type { StreamSink, Tunnel } from "#http/api-request.ts";
 
 export interface ResponseWriter {
-  /** Tells when it has room again (`drain`) and when it is closed. */
+  /** Emits `drain` when there is space again, and `close`. */
   readonly channel: Writable;
   /** Whether the peer can no longer be reached, or the reply has ended. */
   readonly gone: boolean;
-  /** Sends the header block alone; the body follows piece by piece. `length` is -1 when unknown. */
+  /** Sends only the head; the body follows piece by piece. `length` is -1 when it is not known. */
   head(code: number, headers: readonly string[], length: number): void;
-  /** A piece of the body. False when the peer should take something first. */
+  /** Sends a piece of the body. Returns false when the peer should first read some bytes. */
   write(bytes: Buffer): boolean;
-  /** Sends everything. `bytes` is `undefined` for no body, `length` the Content-Length, -1 for none. */
+  /** Sends head and body. `bytes` is `undefined` without a body; `length` is the Content-Length, or -1 without one. */
   whole(code: number, headers: readonly string[], bytes: Buffer | undefined, length: number): void;
   sink(): StreamSink;
-  /** Passes bytes between the peer and another connection until one closes. Absent where that cannot be. */
+  /**
+   * Passes bytes between the peer and another connection until one closes. Absent when the protocol does not allow it.
+   */
   tunnel?(tunnel: Tunnel, headers: readonly string[]): void;
   end(): void;
   destroy(): void;
-  /** Whether bytes wait for a peer that does not take them. */
+  /** Whether bytes wait for a peer that does not read them. */
   readonly blocked: boolean;
-  /** Calls back once the peer has read everything written, or has closed. */
+  /** Calls back when the peer has received all written bytes, or has closed. */
   onTaken(callback: () => void): void;
 }

@@ -20,11 +20,11 @@ import type { ResponseWriter } from "./response-writer.ts";
 
 const { STATUS_CODES } = process.getBuiltinModule("node:http");
 
-/** The time that a client may take to close after the server asked for it. */
+/** The time in milliseconds that a client has to close after the server has sent a close frame. */
 const closingMs = 1_000;
-/** Bytes that may come before the answer. */
+/** The maximum bytes that may arrive before the answer. */
 const heldBytesMax = 64 * 1024;
-/** Characters that would end a header line, or are not Latin-1. */
+/** Matches characters that would end a header line, or are not Latin-1. */
 const unsafeValue = /[^\t\x20-\x7e\x80-\xff]/;
 
 export class WebSocketResponseWriter implements ResponseWriter {
@@ -32,13 +32,13 @@ export class WebSocketResponseWriter implements ResponseWriter {
   readonly #handshake: Handshake | undefined;
   readonly #reader: SocketReader;
   readonly #clock: Clock;
-  /** The bytes that came before the answer. */
+  /** The bytes that arrived before the answer. */
   #held: Buffer[] = [];
   #heldBytes = 0;
   #take = (piece: Buffer): void => this.#hold(piece);
   #ended = false;
 
-  /** `early`: bytes received with the request. No handshake: the protocol is not WebSocket. */
+  /** `early` are the bytes received with the request. Without `handshake`, the protocol is not WebSocket. */
   constructor(socket: TLSSocket, reader: SocketReader, early: Buffer, handshake: Handshake | undefined, clock: Clock) {
     this.channel = socket;
     this.#reader = reader;
@@ -63,12 +63,12 @@ export class WebSocketResponseWriter implements ResponseWriter {
     return held;
   }
 
-  /** Reads frames of the client, those held first. */
+  /** Reads the client's frames, beginning with the bytes that arrived before the answer. */
   #readFrames(): void {
     const socket = this.channel;
     const reader = new FrameReader({
       ping: (payload) => {
-        // Unread pongs are not queued.
+        // Pongs are not queued for a client that does not read.
         if (!this.gone && !this.blocked) socket.write(pongFrame(payload));
       },
       ended: (code) => {
@@ -154,7 +154,7 @@ export class WebSocketResponseWriter implements ResponseWriter {
     onceTaken(this.channel, callback);
   }
 
-  /** Says the last and lets the client close, which may still be sending. */
+  /** Sends the last bytes and lets the client close, which may still be sending. */
   #close(last: Buffer): void {
     this.#ended = true;
     const socket = this.channel;
@@ -163,7 +163,7 @@ export class WebSocketResponseWriter implements ResponseWriter {
   }
 }
 
-/** Names and values in turn, as Node writes them on other connections. */
+/** Returns the head as Node writes it on other connections. In `headers` names and values alternate. */
 function headText(code: number, headers: readonly string[], nowMs: number): string {
   let text = `HTTP/1.1 ${code} ${STATUS_CODES[code] ?? ""}\r\nDate: ${new Date(nowMs).toUTCString()}\r\n`;
   for (let i = 0; i < headers.length; i += 2) {

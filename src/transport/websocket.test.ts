@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { seededRandom } from "#std/random.ts";
 import { binaryFrame, FrameReader, textFrames } from "./websocket.ts";
 
-/** A client's frame. */
+/** Returns a frame of a client. */
 function frame(op: number, payload: Buffer, { final = true, masked = true, length = payload.length } = {}): Buffer {
   const mask = Buffer.from([0x12, 0x34, 0x56, 0x78]);
   const size =
@@ -18,7 +18,7 @@ function frame(op: number, payload: Buffer, { final = true, masked = true, lengt
   return Buffer.concat([Buffer.from([(final ? 0x80 : 0) | op, ...size]), masked ? mask : Buffer.alloc(0), body]);
 }
 
-/** The reader's results for `bytes`, given in pieces of `cut` bytes. */
+/** Returns the results of the reader for `bytes`, given in pieces of `cut` bytes. */
 function told(bytes: Buffer, cut: () => number): string[] {
   const heard: string[] = [];
   const reader = new FrameReader({

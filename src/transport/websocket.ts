@@ -6,18 +6,21 @@ import { createHash } from "node:crypto";
 import { badRequest, forbidden, type StatusError } from "#meta/status-error.ts";
 import type { Headers } from "#http/api-request.ts";
 
-/** Answer to a request for a WebSocket: why not, or the lines of its head that depend on the request. */
+/**
+ * The result of the check of a WebSocket request: a problem, or the lines of the answer's head that depend on the
+ * request.
+ */
 export interface Handshake {
   readonly problem: StatusError | undefined;
-  /** Proof that the request was understood. */
+  /** The value that proves that the request was understood. */
   readonly accept: string;
-  /** Subprotocols that were offered, tokens left out. */
+  /** The offered subprotocols, without tokens. */
   readonly protocols: readonly string[];
-  /** The subprotocol that was chosen; empty when none was offered. */
+  /** The chosen subprotocol; empty when none was offered. */
   readonly protocol: string;
 }
 
-/** Goes before a bearer token that is no subprotocol, in every API domain. */
+/** The prefix, in every API domain, of a bearer token that is sent as a subprotocol. */
 const tokenPrefix = "base64url.bearer.authorization.";
 
 export function handshakeOf(headers: Headers): Handshake {
@@ -54,10 +57,10 @@ const opPing = 9;
 const opPong = 10;
 const newline = 0x0a;
 
-/** Frames by batch, so that a batch for many watchers is framed once. */
+/** Frames by batch of lines, so that a batch for many watchers is framed once. */
 const framed = new WeakMap<Buffer, Buffer>();
 
-/** Lines of text as text frames, one each, the line's end included. */
+/** Returns one text frame for each line, including the line's end. */
 export function textFrames(lines: Buffer): Buffer {
   let frames = framed.get(lines);
   if (frames === undefined) {
@@ -74,7 +77,7 @@ export function textFrames(lines: Buffer): Buffer {
   return frames;
 }
 
-/** Bytes that are no text as one message. */
+/** Returns bytes that are not text as one message. */
 export const binaryFrame = (bytes: Buffer): Buffer => Buffer.concat([frameHead(opBinary, bytes.length), bytes]);
 
 export function closeFrame(code: number): Buffer {
@@ -83,7 +86,7 @@ export function closeFrame(code: number): Buffer {
 
 export const pongFrame = (payload: Buffer): Buffer => Buffer.concat([frameHead(opPong, payload.length), payload]);
 
-/** The last and only frame of a message, not masked, as a server's are. */
+/** Returns the head of the only frame of a message. Frames of servers are not masked. */
 function frameHead(op: number, length: number): Buffer {
   if (length < 126) return Buffer.from([0x80 | op, length]);
   const head = Buffer.alloc(length < 65_536 ? 4 : 10);
@@ -100,16 +103,19 @@ function frameHead(op: number, length: number): Buffer {
 
 interface FrameReaderHandler {
   ping(payload: Buffer): void;
-  /** The client ends the connection, or breaks the protocol. Nothing is read after it. `code` is what to answer. */
+  /**
+   * Called when the client ends the connection or breaks the protocol. Nothing is read afterwards. `code` is the code
+   * of the answer.
+   */
   ended(code: number): void;
 }
 
-/** Reads a client's frames however they are split. Buffers a control frame at most, never data. */
+/** Reads the frames of a client, however they are split. Buffers a control frame at most, never data. */
 export class FrameReader {
   readonly #handler: FrameReaderHandler;
-  /** Received bytes of an incomplete head or control frame. */
+  /** The received bytes of an incomplete head or control frame. */
   #kept: Buffer = Buffer.alloc(0);
-  /** Bytes of data still to discard. */
+  /** The number of bytes of data that are still to be discarded. */
   #dropping = 0;
   #over = false;
 
@@ -126,7 +132,7 @@ export class FrameReader {
         rest = rest.subarray(dropped);
         continue;
       }
-      // No head with a control frame's payload is longer, so what is kept stays short.
+      // Heads with a control frame's payload are short, so few bytes are kept.
       const all: Buffer = this.#kept.length === 0 ? rest : Buffer.concat([this.#kept, rest]);
       const used = this.#frame(all);
       if (used === 0) {
@@ -138,7 +144,7 @@ export class FrameReader {
     }
   }
 
-  /** Reads one frame as far as needed. Returns the bytes used, 0 when more must arrive first. */
+  /** Reads one frame as far as needed. Returns the number of used bytes, or 0 when more bytes must arrive first. */
   #frame(bytes: Buffer): number {
     if (bytes.length < 2) return 0;
     const first = bytes[0]!;
@@ -147,7 +153,7 @@ export class FrameReader {
     const isControl = op >= opClose;
     const short = second & 0x7f;
     const isFinal = (first & 0x80) !== 0;
-    // Reserved bits, unknown opcodes, no mask, a long or fragmented control frame.
+    // These violate the protocol: reserved bits, unknown opcodes, no mask, a long or fragmented control frame.
     if ((first & 0x70) !== 0 || op > opPong || (op > 2 && !isControl) || (second & 0x80) === 0)
       return this.#fail(bytes);
     if (isControl && (!isFinal || short > 125)) return this.#fail(bytes);

@@ -1,21 +1,24 @@
-/** A call to another API server and its answer, whichever protocol carries them. */
+/** A call to another API server and its answer, for all protocols that carry them. */
 import type { Duplex } from "node:stream";
 
 export interface Forwarded {
   readonly method: string;
-  /** Path and query. */
+  /** The path with its query. */
   readonly path: string;
-  /** Names and values in turn; none that concern the connection, but `content-length` where it is known. */
+  /**
+   * Names and values alternate. Headers of the connection are left out, except `content-length` when the length is
+   * known.
+   */
   readonly headers: readonly string[];
   readonly body: ForwardedBody | undefined;
-  /** The time from the call to the head of the answer. */
+  /** The maximum time in milliseconds from the call to the head of the answer. */
   readonly headMs: number;
   readonly signal: AbortSignal;
   /** Whether the call has a connection of its own, which no other call uses. */
   readonly isAlone?: boolean;
 }
 
-/** A body on its way in; it can be held back. */
+/** A body that is being received and can be paused. */
 export interface ForwardedBody {
   read(reader: { take(piece: Buffer): void; end(): void; lost(): void }): void;
   pause(): void;
@@ -25,44 +28,47 @@ export interface ForwardedBody {
 
 export interface ForwardedAnswer {
   readonly code: number;
-  /** Every value, by name in lower case. */
+  /** All values of each header, by lower-case name. */
   readonly headers: Readonly<Record<string, readonly string[]>>;
-  /** Pulled; the peer waits meanwhile. Ends with an error when the peer closes midway. */
+  /** The body, read on demand; the peer waits meanwhile. Throws when the peer closes before the end. */
   readonly body: AsyncIterable<Buffer>;
   /** Gives up the rest of the body. */
   destroy(): void;
 }
 
-/** The peer changed the protocol of the connection, or refused to. */
+/** The answer of a peer that changed the protocol of the connection, or refused to change it. */
 export type UpgradedAnswer =
   | { readonly kind: "answer"; readonly answer: ForwardedAnswer }
   | {
       readonly kind: "upgraded";
-      /** Names and values in turn, as sent. */
+      /** Names and values alternate, as the peer sent them. */
       readonly headers: readonly string[];
       readonly connection: Duplex;
-      /** These bytes came with the head. */
+      /** The bytes that arrived together with the head. */
       readonly early: Buffer;
     };
 
-/** A call on its way. Its answer is `undefined` when the call may be sent again: the peer did not begin, or may twice. */
+/**
+ * A call that is being sent. Its answer is `undefined` when the call may be sent again: the peer did not begin to
+ * handle it, or a repetition makes no difference.
+ */
 export interface Sending<T = ForwardedAnswer | undefined> {
   readonly answer: Promise<T>;
   giveUp(): void;
 }
 
-/** Most bytes of an answer's head. */
+/** The maximum bytes of the head of an answer. */
 export const headerBytesMax = 64 * 1024;
-/** An unused connection is closed after this long. */
+/** The time in milliseconds after which an unused connection is closed. */
 export const idleMs = 90_000;
 
 const repeatableMethods: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
 
-/** Whether it makes no difference if the peer gets it twice. */
+/** Whether it makes no difference when the peer gets the call twice. */
 export const isRepeatable = ({ method, body }: Pick<Forwarded, "method" | "body">): boolean =>
   body === undefined && repeatableMethods.has(method);
 
-/** The target of a body: Node's request of either protocol. */
+/** The request to which a body is written: Node's type of either protocol. */
 interface BodyTarget {
   readonly destroyed: boolean;
   write(piece: Buffer): boolean;
@@ -70,7 +76,7 @@ interface BodyTarget {
   on(event: "drain" | "close", listener: () => void): unknown;
 }
 
-/** Sends the body as it comes. A body that breaks off breaks the request off, by `cancel`. */
+/** Sends the body as it arrives. If the body ends early, `cancel` ends the request. */
 export function pipeBody(body: ForwardedBody, target: BodyTarget, cancel: () => void): void {
   let isPaused = false;
   let isWhole = false;

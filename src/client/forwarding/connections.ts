@@ -13,28 +13,28 @@ import type { ResponseDeadline } from "./response-deadline.ts";
 
 export interface PeerOptions {
   readonly clock: Clock;
-  /** Authorities of the peer's certificate, PEM; the machine's when undefined. */
+  /** Authorities of the peer's certificate, as PEM; `undefined` for the machine's authorities. */
   readonly ca: string | undefined;
-  /** Takes any certificate. */
+  /** Whether any certificate is accepted. */
   readonly insecure: boolean;
-  /** Name that the peer's certificate must have. */
+  /** The name that the peer's certificate must have. */
   readonly serverName: string;
-  /** Client certificate and its key, PEM. */
+  /** The client certificate and its key, as PEM. */
   readonly cert: string;
   readonly key: string;
 }
 
-/** The time from the start of a connection to the end of its handshake. */
+/** The maximum time in milliseconds from the start of a connection to the end of its handshake. */
 const dialMs = 30_000;
 
 export class Connections {
   readonly #options: PeerOptions;
   readonly #http1: Http1;
   readonly #http2 = new Set<Http2>();
-  /** Connections that are being opened, and perhaps soon shared, by address. */
+  /** Connections that are being opened, by address. They may be shared once they are open. */
   readonly #opening = new Map<string, Promise<unknown>>();
   readonly #dialled = new Set<TLSSocket>();
-  /** The latest connection was one of HTTP/1.1, so it makes no sense to wait for another. */
+  /** Whether the latest connection used HTTP/1.1, so that a call does not wait for another connection. */
   #isHttp1 = false;
   #secureContext: SecureContext | undefined;
 
@@ -43,7 +43,7 @@ export class Connections {
     this.#http1 = new Http1((address) => this.#connect(address, ["http/1.1"]));
   }
 
-  /** Begins with a call, on a connection that is there or on a new one, unless the deadline passes meanwhile. */
+  /** Sends a call on an existing or a new connection, unless the deadline passes first. */
   async begin(address: ServiceAddress, call: Forwarded, deadline: ResponseDeadline): Promise<Sending> {
     const key = hostPort(address);
     if (call.isAlone === true) return this.#alone(address, call, deadline);
@@ -132,7 +132,7 @@ export class Connections {
         settle();
         resolve(socket);
       });
-      // This also handles an error that comes before anybody else listens.
+      // This listener also handles errors before other listeners exist.
       socket.on("error", reject);
       socket.once("close", () => {
         settle();
@@ -143,7 +143,7 @@ export class Connections {
 
   #connect({ host, port }: ServiceAddress, protocols: string[]): TLSSocket {
     const { ca, insecure, serverName, cert, key } = this.#options;
-    // Every given authority is an anchor, even if another one signed it.
+    // Every configured authority is a trust anchor, even if another authority signed it.
     const anchors = ca === undefined ? {} : { ca, allowPartialTrustChain: true };
     this.#secureContext ??= createSecureContext({ cert, key, minVersion: "TLSv1.2", ...anchors });
     const socket = connect({

@@ -13,7 +13,7 @@ import {
   type UpgradedAnswer,
 } from "./call.ts";
 
-// Not imported: that would also read every other name the module has, and load another HTTP client (24 ms, 15 MB).
+// A static import would also read all other exports of the module, and load another HTTP client (24 ms, 15 MB).
 const { Agent: Connections, request: startRequest } = process.getBuiltinModule("node:http");
 
 const idleConnectionsMax = 32;
@@ -25,20 +25,23 @@ export class Http1 {
   readonly #single = new Connections({ keepAlive: false });
   #given: TLSSocket | undefined;
 
-  /** `open` makes a connection, for a call that is given none. */
+  /** `open` makes a connection for a call that has none. */
   constructor(open: (address: ServiceAddress) => TLSSocket) {
     for (const agent of [this.#kept, this.#single]) {
       agent.createConnection = ({ host, port }) => this.#given ?? open({ host: host ?? "", port: Number(port) });
     }
   }
 
-  /** Whether a kept connection waits for a call. */
+  /** Whether there is an idle connection to the address. */
   hasIdle(address: ServiceAddress): boolean {
     const free = this.#kept.freeSockets[this.#kept.getName({ ...address })];
     return free?.some(({ destroyed }) => !destroyed) === true;
   }
 
-  /** Sends on a given connection, or on one that is kept. It is kept afterwards unless the call is alone. */
+  /**
+   * Sends the call on the given connection, or on an idle one. The connection is kept afterwards unless the call is
+   * alone.
+   */
   send(address: ServiceAddress, call: Forwarded, given?: TLSSocket): Sending {
     const agent = call.isAlone === true ? this.#single : this.#kept;
     this.#given = given;
@@ -50,7 +53,7 @@ export class Http1 {
     }
   }
 
-  /** A request to change the protocol, on a connection of its own. */
+  /** Sends a request to change the protocol, on a connection of its own. */
   upgrade(address: ServiceAddress, protocol: string, call: Head): Sending<UpgradedAnswer> {
     const request = start(this.#single, address, call, ["Connection", "Upgrade", "Upgrade", protocol]);
     return { answer: exchangeUpgrade(request, call), giveUp: () => request.destroy() };
@@ -77,14 +80,14 @@ const start = (agent: Agent, address: ServiceAddress, call: Head, more: readonly
     maxHeaderSize: headerBytesMax,
   });
 
-/** Returns the headers that mark the end of the body, if the headers of the call do not. */
+/** Returns the headers that define the end of the body, if the call has no such headers. */
 function framingOf({ method, headers, body }: Forwarded): string[] {
   if (headers.some((name, at) => at % 2 === 0 && name === "content-length")) return [];
   if (body !== undefined) return ["Transfer-Encoding", "chunked"];
   return isRepeatable({ method, body }) || method === "DELETE" ? [] : ["Content-Length", "0"];
 }
 
-/** The answer; `undefined` when the kept connection was already closed and the call may be repeated. */
+/** Returns the answer; `undefined` when the kept connection was already closed and the call may be repeated. */
 function exchange(request: ClientRequest, call: Forwarded): Promise<ForwardedAnswer | undefined> {
   return new Promise((resolve, reject) => {
     request.on("error", (error: NodeJS.ErrnoException) => {
@@ -94,13 +97,13 @@ function exchange(request: ClientRequest, call: Forwarded): Promise<ForwardedAns
     request.once("response", (response) => {
       response.once("end", () => {
         if (request.writableEnded) return;
-        // Nobody needs the rest of the request's body.
+        // The rest of the request's body has no use.
         call.body?.stop();
         request.destroy();
       });
       resolve(answerOf(request, response, call.signal));
     });
-    // Node tells no more of a peer that changes the protocol without being asked to.
+    // Node emits no other event for a peer that changes the protocol without a request.
     request.once("close", () => reject(new Error("the connection closed before an answer")));
     if (call.body === undefined) request.end();
     else pipeBody(call.body, request, () => request.destroy());
@@ -115,7 +118,7 @@ function exchangeUpgrade(request: ClientRequest, call: Head): Promise<UpgradedAn
     });
     request.once("upgrade", (response, connection, early) => {
       const end = (): void => void connection.destroy();
-      // It may break before anybody uses it, or its client may have left by then.
+      // The connection may fail before it is used, or its client may have left by then.
       connection.on("error", end);
       call.signal.addEventListener("abort", end, { once: true });
       connection.once("close", () => call.signal.removeEventListener("abort", end));
@@ -137,7 +140,7 @@ function answerOf(request: ClientRequest, response: IncomingMessage, signal: Abo
   for (const [name, values] of Object.entries(response.headersDistinct)) {
     if (values === undefined) continue;
     const [first = ""] = values;
-    // Node drops repetitions of what can be there only once.
+    // Node drops repetitions of headers that it expects only once.
     headers[name] = response.headers[name] === first ? [first] : values;
   }
   return { code: response.statusCode ?? 0, headers, body: response, destroy };

@@ -18,13 +18,13 @@ import {
 
 const { NGHTTP2_CANCEL: cancelled, NGHTTP2_NO_ERROR: none, NGHTTP2_REFUSED_STREAM: refused } = constants;
 
-/** Bytes of one answer that wait here at most. */
+/** The maximum bytes of one answer that are buffered here. */
 const streamWindow = 256 * 1024;
-/** Bytes of all answers that are on their way at most. Node confirms what has arrived at once. */
+/** The maximum bytes of all answers in flight. Node confirms received bytes at once. */
 const connectionWindow = 16 * 1024 * 1024;
-/** Node may keep so much for a connection: streams that all wait count too. */
+/** The maximum memory in megabytes that Node may use for a connection; waiting streams count too. */
 const sessionMegabytes = 512;
-/** The number of streams until the peer has said how many it allows. */
+/** The maximum number of streams until the peer has sent its own maximum. */
 const usualStreamsMax = 100;
 const pingMs = 30_000;
 const pongMs = 15_000;
@@ -42,7 +42,10 @@ export class Http2 {
   #cancelPing: (() => void) | undefined;
   #goAway: { readonly code: number; readonly lastStreamId: number } | undefined;
 
-  /** Takes a connection on which the protocol was agreed on. `closed` is called once, when it cannot be used any more. */
+  /**
+   * Takes a connection for which HTTP/2 was negotiated. `closed` is called once, when the connection cannot be used any
+   * more.
+   */
   constructor(socket: TLSSocket, address: ServiceAddress, clock: Clock, closed: () => void) {
     this.address = address;
     this.#clock = clock;
@@ -51,7 +54,7 @@ export class Http2 {
       createConnection: () => socket,
       settings: { enablePush: false, initialWindowSize: streamWindow, maxHeaderListSize: headerBytesMax },
       maxSessionMemory: sessionMegabytes,
-      // The peer judges what a client repeats.
+      // The peer judges headers that a client repeats.
       strictSingleValueFields: false,
     };
     this.#session = connect(`https://${hostPort(address)}`, options);
@@ -62,7 +65,7 @@ export class Http2 {
     this.#session.on("goaway", (code, lastStreamId) => {
       this.#goAway = { code, lastStreamId };
     });
-    // Its streams tell it to those who wait.
+    // The streams report the error to their callers.
     this.#session.on("error", ignore);
     this.#session.once("close", () => {
       this.#cancelLook();
@@ -72,16 +75,16 @@ export class Http2 {
     this.#cancelLook = clock.after(pingMs, () => this.#look());
   }
 
-  /** Whether it takes another call. The first one it takes in any case. */
+  /** Whether the connection accepts another call. It always accepts the first one. */
   get hasRoom(): boolean {
     if (this.#isRetired || this.#session.closed || this.#session.destroyed) return false;
     return this.#isFresh || this.#streams < this.#streamsMax;
   }
 
-  /** Takes no more calls, and closes after the last one. */
+  /** Accepts no more calls, and closes after the last one. */
   retire(): void {
     this.#isRetired = true;
-    // Node drops calls that it has not begun with.
+    // Node's `close` drops calls that it has not begun to send.
     if (this.#streams === 0) this.#session.close();
   }
 
@@ -91,7 +94,7 @@ export class Http2 {
 
   send(call: Forwarded): Sending {
     const { body } = call;
-    // A first call that finds no peer has found none before.
+    // The first call of a connection is not repeated: its failure is not caused by an idle connection.
     const mayRepeat = !this.#isFresh && isRepeatable(call);
     this.#isFresh = false;
     let stream: ClientHttp2Stream;
@@ -136,7 +139,8 @@ export class Http2 {
   }
 
   /**
-   * Returns what ended a call, in Go's words. Node reports no error when the connection closed, or the peer cancelled.
+   * Returns the reason why a call ended, in Go's words. Node reports no error when the connection closed, or when the
+   * peer cancelled the stream.
    */
   #problem({ id = 0, rstCode }: ClientHttp2Stream, failure: Error | undefined): string {
     if (this.#session.destroyed && this.#goAway !== undefined) {
@@ -148,7 +152,7 @@ export class Http2 {
     return `stream error: stream ID ${id}; ${codes[rstCode] ?? rstCode}; received from peer`;
   }
 
-  /** Every half a minute. */
+  /** Runs every half minute. */
   #look(): void {
     const isIdle = this.#streams === 0 && this.#clock.monotonic() - this.#idleSinceMs >= idleMs;
     if (isIdle) return this.retire();
@@ -162,10 +166,10 @@ export class Http2 {
   }
 }
 
-/** The words are Go's. */
+/** Go's words. */
 const lost = "http2: client connection lost";
 const streamIdMax = 2 ** 31 - 1;
-/** Errors have these names, by number. */
+/** Names of the error codes, by number. */
 const codes = [
   "NO_ERROR",
   "PROTOCOL_ERROR",
@@ -199,7 +203,7 @@ function answerOf(
   stream.once("end", () => {
     isWhole = stream.rstCode === none;
     if (stream.writableEnded) return;
-    // Nobody needs the rest of the request's body.
+    // The rest of the request's body has no use.
     body?.stop();
     stream.close(cancelled);
   });
@@ -207,7 +211,7 @@ function answerOf(
   for (let at = 0; at + 1 < raw.length; at += 2) (headers[raw[at]!] ??= []).push(raw[at + 1]!);
   const { ":status": [status = ""] = [], ...others } = headers;
   const length = method === "HEAD" ? undefined : headers["content-length"]?.[0];
-  /** The pieces end with an error when the peer broke off: Node ends them quietly then. */
+  /** Yields the body, and throws when the peer ended it early: Node's stream ends without an error in this case. */
   async function* pieces(): AsyncGenerator<Buffer, void> {
     let read = 0;
     for await (const piece of stream as AsyncIterable<Buffer>) {

@@ -26,12 +26,12 @@ export class ResponseDeadline {
     return this.#error !== undefined;
   }
 
-  /** Throws when it has passed. */
+  /** Throws when the deadline has passed. */
   check(): void {
     if (this.#error !== undefined) throw this.#error;
   }
 
-  /** Waits for a step of the call. When the deadline passes first, the promise rejects, and `giveUp` ends the step. */
+  /** Waits for a step of the call. If the deadline passes first, the promise rejects, and `giveUp` ends the step. */
   during<T>(step: Promise<T>, giveUp?: () => void): Promise<T> {
     return new Promise((resolve, reject) => {
       this.#lost = (error) => {
@@ -43,7 +43,7 @@ export class ResponseDeadline {
     });
   }
 
-  /** The call is over, or its answer has begun. */
+  /** Removes the limit: the call has ended, or its answer has begun. */
   end(): void {
     this.#lost = undefined;
     this.#cancel();
