@@ -10,22 +10,22 @@ import type { Status } from "./status-error.ts";
 
 export interface ActionRequest {
   readonly context: RequestContext;
-  /** The path names it; empty at the cluster scope. */
+  /** The namespace in the path; empty at the cluster scope. */
   readonly namespace: string;
-  /** The path names the object whose part this is. Empty for a resource of its own. */
+  /** The name of the object in the path, if the action is a subresource; otherwise empty. */
   readonly name: string;
-  /** The body, decoded by its schema, as mutating admission leaves it. */
+  /** The body, decoded by its schema, after mutating admission. */
   readonly object: ApiObject;
   readonly dryRun: boolean;
-  /** Validating admission; call it once the action has validated the object. */
+  /** Runs validating admission. The action calls it after it has validated the object. */
   admit(object: ApiObject): MaybePromise<void>;
 }
 
 export interface Action {
-  /** Answers with the object to send (code 201), or throws a `StatusError`. */
+  /** Returns the object to send (code 201), or throws a `StatusError`. */
   (request: ActionRequest): MaybePromise<ApiObject | Status>;
-  /** Other kinds and versions of the same form that bodies may have. */
+  /** Other kinds and versions of the same form that the body may have. */
   readonly accepted?: readonly GroupVersionKind[];
-  /** Defaults of the body that its schema cannot say. */
+  /** Adds defaults to the body that its schema cannot express. */
   readonly defaults?: (object: Unstructured) => Unstructured;
 }

@@ -6,16 +6,19 @@
 export interface ApiDomain {
   /** `k8s.io` for Kubernetes' own names, otherwise a DNS name such as `platform.io`. */
   readonly name: string;
-  /** First part of the system namespaces: `kube` or, for `platform.io`, `platform`. */
+  /** The first part of the names of system namespaces: `kube` or, for `platform.io`, `platform`. */
   readonly prefix: string;
-  /** Turns Kubernetes' names inside `text` into this domain's: groups, label and annotation prefixes, schema names. */
+  /** Replaces Kubernetes' names inside `text` by this domain's: groups, label and annotation prefixes, schema names. */
   readonly rename: (text: string) => string;
 }
 
-/** Kubernetes' exact names. */
+/** The domain with Kubernetes' own names. */
 export const kubernetesDomain: ApiDomain = { name: "k8s.io", prefix: "kube", rename: (text) => text };
 
-/** The domain called `name`. Its first label names the system namespaces (`platform.io` gives `platform-system`). */
+/**
+ * Returns the domain called `name`. Its first label names the system namespaces (`platform.io` gives
+ * `platform-system`).
+ */
 export function apiDomain(name: string): ApiDomain {
   if (name === "k8s.io") return kubernetesDomain;
   const prefix = name.split(".")[0] ?? name;
@@ -32,7 +35,7 @@ export function apiDomain(name: string): ApiDomain {
   };
 }
 
-/** Returns what `make` makes of a domain, made once for each: for names that are needed while requests are served. */
+/** Returns a function that calls `make` once for each domain, for names that are needed while requests are served. */
 export function perDomain<T>(make: (domain: ApiDomain) => T): (domain: ApiDomain) => T {
   const made = new WeakMap<ApiDomain, T>();
   return (domain) => {

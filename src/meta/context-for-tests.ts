@@ -1,7 +1,10 @@
 /** The context of a request, for tests below `http/`. */
 import type { RequestContext } from "./request-context.ts";
 
-/** An administrator asks and has all the time there is, with the changes of `over`. Nobody gets warnings or annotations. */
+/**
+ * Returns the context of an administrator without a deadline, with the changes of `over`. Warnings and annotations are
+ * dropped.
+ */
 export const testContext = (over: Partial<RequestContext> = {}): RequestContext => ({
   user: { name: "admin", groups: ["system:masters"] },
   userAgent: "test",

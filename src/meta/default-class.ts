@@ -17,13 +17,13 @@ const annotations: Readonly<Record<ClassKind, readonly string[]>> = {
   ],
 };
 
-/** A check for classes of this kind. */
+/** Returns a check whether a class of this kind is marked as the default. */
 export function defaultClassCheck(kind: ClassKind, domain: ApiDomain): (object: ApiObject) => boolean {
   const names = annotations[kind].map((name) => domain.rename(name));
   return (object) => names.some((name) => object.metadata.annotations?.[name] === "true");
 }
 
-/** The default among `classes`: the newest, then the first by name; `undefined` when none is marked. */
+/** Returns the default of `classes`: the newest, then the first by name; `undefined` when none is marked. */
 export function defaultClass(
   classes: Iterable<ApiObject>,
   isDefault: (object: ApiObject) => boolean,

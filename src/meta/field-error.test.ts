@@ -11,7 +11,7 @@ const named = new Map(Object.entries({ '"': '\\"', "\\": "\\\\", "\x07": "\\a", 
   .set("\v", "\\v");
 const printable = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u;
 
-/** One character as Go writes it: the rule in its plainest form. */
+/** Returns a character as Go writes it, by the plainest form of the rule. */
 function quoted(char: string): string {
   const code = char.codePointAt(0)!;
   const known = named.get(char);

@@ -1,5 +1,5 @@
 /**
- * Validation errors of single fields, and their text, `<path>: <label>[: <value>][: <detail>]`, which clients match on.
+ * Validation errors of single fields, and their text, `<path>: <label>[: <value>][: <detail>]`, which clients parse.
  * Source: upstream's `util/validation/field`.
  */
 
@@ -19,11 +19,11 @@ export type FieldErrorType =
 
 export interface FieldError {
   readonly type: FieldErrorType;
-  /** `spec.ports[0].name`, `metadata.labels[a]`; empty prints as `<nil>`. */
+  /** The path, such as `spec.ports[0].name` or `metadata.labels[a]`; an empty path prints as `<nil>`. */
   readonly field: string;
-  /** Text after path and colon, as in the `message` of a cause. */
+  /** The text after path and colon, as in the `message` of a cause. */
   readonly message: string;
-  /** The same without the value. It is no enumerable member, so that copies lack it. */
+  /** The message without the value. The member is not enumerable, so that copies lack it. */
   readonly withoutValue?: string;
 }
 
@@ -63,7 +63,7 @@ export function printValue(value: unknown): string {
   return typeof value === "object" ? shorten(JSON.stringify(value)) : String(value as number | boolean | bigint); // scalars are left
 }
 
-/** The longest value that is shown; upstream shows all of it. */
+/** The maximum length of a value in a message; upstream shows all of it. */
 const shownLengthMax = 64 * 1024;
 
 const shorten = (text: string): string => (text.length > shownLengthMax ? `${text.slice(0, shownLengthMax)}...` : text);
@@ -75,7 +75,10 @@ export function goQuote(text: string): string {
 }
 
 const plain = /^[ !#-[\]-~]*$/;
-/** Quotes, and what Go does not see as letters, marks, numbers, punctuation, symbols or the common space. */
+/**
+ * Matches quotes, and characters that Go does not count as letters, marks, numbers, punctuation, symbols or the common
+ * space.
+ */
 const unprintable = /["\\]|[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu;
 
 const escapes: Readonly<Record<string, string>> = Object.assign(Object.create(null), {
@@ -96,7 +99,7 @@ function escapeCode(code: number): string {
   return `\\u${code.toString(16).padStart(4, "0")}`;
 }
 
-/** `label` is the part of `head` before a value. */
+/** Returns a field error. `label` is the part of `head` before a value. */
 function finding(type: FieldErrorType, field: FieldPath, head: string, detail = "", label = head): FieldError {
   const text = (start: string): string => (detail === "" ? start : `${start}: ${detail}`);
   const error = { type, field: String(field), message: text(head) };
@@ -115,15 +118,15 @@ export const duplicate = (field: FieldPath, value: unknown, detail?: string): Fi
 export const invalid = (field: FieldPath, value: unknown, detail: string): FieldError =>
   finding("FieldValueInvalid", field, `Invalid value: ${printValue(value)}`, detail, "Invalid value");
 
-/** The value is of another type than its schema says. */
+/** Returns the error of a value whose type differs from its schema. */
 export const typeInvalid = (field: FieldPath, value: unknown, detail: string): FieldError =>
   finding("FieldValueTypeInvalid", field, `Invalid value: ${printValue(value)}`, detail, "Invalid value");
 
-/** An error about something as a whole, whose value is not shown. */
+/** Returns an error about a whole structure, whose value is not shown. */
 export const invalidPart = (field: FieldPath, detail: string): FieldError =>
   finding("FieldValueInvalid", field, "Invalid value", detail);
 
-/** `supported` is printed in the order given. */
+/** `supported` is printed in the given order. */
 export function notSupported(field: FieldPath, value: unknown, supported: readonly string[]): FieldError {
   const detail = supported.length === 0 ? "" : `supported values: ${supported.map(goQuote).join(", ")}`;
   return finding(
@@ -147,12 +150,12 @@ export const tooMany = (field: FieldPath, count: number, max: number): FieldErro
 export const internalError = (field: FieldPath, detail: string): FieldError =>
   finding("InternalError", field, "Internal error", detail);
 
-/** One line of an aggregated message. */
+/** Returns the line of an error in an aggregated message. */
 export function printFieldError(error: FieldError): string {
   return `${error.field === "" ? "<nil>" : error.field}: ${error.message}`;
 }
 
-/** Several texts of errors as one, each once. Source: upstream's `util/errors`. */
+/** Returns several error texts as one, without repetitions. Source: upstream's `util/errors`. */
 export function aggregate(texts: Iterable<string>): string {
   const [first = "", ...others] = new Set(texts);
   return others.length === 0 ? first : `[${[first, ...others].join(", ")}]`;

@@ -1,17 +1,17 @@
 /**
- * Paths of fields in objects, as error messages show them: `spec.ports[0].name`, `data[key]`. Making one costs little,
- * since most are never shown: texts are put together when they are asked for.
+ * Paths of fields in objects, as error messages show them: `spec.ports[0].name`, `data[key]`. A path is cheap to make,
+ * since most are never shown: its text is built at the first request.
  */
 
 export class FieldPath {
-  /** The object itself: the only path without text. */
+  /** The path of the object itself, the only one without text. */
   static readonly root = new FieldPath(undefined, "", false);
 
   readonly #parent: FieldPath | undefined;
   readonly #step: string | number;
-  /** A member of a list or a map is shown in brackets. */
+  /** Whether the last step is a member of a list or a map, which is shown in brackets. */
   readonly #isMember: boolean;
-  /** Kept once a path just below was shown, for others there. */
+  /** The text, kept once a path directly below was shown, for its siblings. */
   #text: string | undefined;
 
   private constructor(parent: FieldPath | undefined, step: string | number, isMember: boolean) {
@@ -21,7 +21,7 @@ export class FieldPath {
     this.#text = parent === undefined ? "" : undefined;
   }
 
-  /** The path of a field of the object itself, and of fields below it. */
+  /** Returns the path of a field of the object itself, or of a field below it. */
   static of(first: string, ...more: readonly string[]): FieldPath {
     return FieldPath.root.child(first, ...more);
   }
@@ -32,12 +32,12 @@ export class FieldPath {
     return path;
   }
 
-  /** A member of a list. */
+  /** Returns the path of a member of a list. */
   index(at: number): FieldPath {
     return new FieldPath(this, at, true);
   }
 
-  /** A member of a map. */
+  /** Returns the path of a member of a map. */
   key(key: string): FieldPath {
     return new FieldPath(this, key, true);
   }
@@ -53,13 +53,13 @@ export class FieldPath {
     return name === "" && this === FieldPath.root ? this : new FieldPath(this, name, false);
   }
 
-  /** The text of the last step. */
+  /** Returns the text of the last step. */
   #last(): string {
     if (this.#isMember) return `[${this.#step}]`;
     return this.#parent === FieldPath.root ? String(this.#step) : `.${this.#step}`;
   }
 
-  /** A text in one piece. Needs no stack: objects may nest deeply. */
+  /** Returns the whole text, without recursion, since objects may nest deeply. */
   static #joined(path: FieldPath): string {
     const texts: string[] = [];
     let at = path;

@@ -18,5 +18,5 @@ const texts = {
   creationTimestamp: `CreationTimestamp is a timestamp representing the server time when this object was created. It is not guaranteed to be set in happens-before order across separate operations. Clients may not set this value. It is represented in RFC3339 form and is in UTC.\n\nPopulated by the system. Read-only. Null for lists. More info: ${conventions}#metadata`,
 } as const;
 
-/** The text about a field, in the names of the domain. */
+/** Returns the description of a field, with the names of the domain. */
 export const fieldText = (domain: ApiDomain, field: keyof typeof texts): string => domain.rename(texts[field]);

@@ -1,7 +1,7 @@
-/** Identity of types and endpoints: group, version, kind, resource. */
+/** The identity of types and endpoints: group, version, kind, resource. */
 
 export interface GroupVersion {
-  /** Empty for the core group. */
+  /** The group; empty for the core group. */
   readonly group: string;
   readonly version: string;
 }
@@ -11,21 +11,21 @@ export interface GroupVersionKind extends GroupVersion {
 }
 
 export interface GroupVersionResource extends GroupVersion {
-  /** Plural, lower case, as in paths. */
+  /** The plural in lower case, as in paths. */
   readonly resource: string;
 }
 
-/** The value of `apiVersion`: `v1` for the core group, `group/version` otherwise. */
+/** Returns the value of `apiVersion`: `v1` for the core group, `group/version` otherwise. */
 export function apiVersionOf(gv: GroupVersion): string {
   return gv.group === "" ? gv.version : `${gv.group}/${gv.version}`;
 }
 
-/** The path of a group version: `/api/v1` for the core group, `/apis/group/version` otherwise. */
+/** Returns the path of a group version: `/api/v1` for the core group, `/apis/group/version` otherwise. */
 export function apiPathOf({ group, version }: GroupVersion): string {
   return group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
 }
 
-/** Reads an `apiVersion`; `undefined` when it has more than one slash. The empty text is the empty version. */
+/** Parses an `apiVersion`; `undefined` when it has more than one slash. The empty text is the empty version. */
 export function parseApiVersion(text: string): GroupVersion | undefined {
   const parts = text.split("/");
   if (parts.length === 1) return { group: "", version: parts[0]! };
@@ -33,7 +33,7 @@ export function parseApiVersion(text: string): GroupVersion | undefined {
   return undefined;
 }
 
-/** `resource` or `resource.group`, the form of resource names in messages. */
+/** Returns `resource` or `resource.group`, the form of resource names in messages. */
 export function qualifiedResource(of: { readonly group: string; readonly resource: string }): string {
   return of.group === "" ? of.resource : `${of.resource}.${of.group}`;
 }

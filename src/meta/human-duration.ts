@@ -1,6 +1,9 @@
-/** Durations as tables show them: two units at most, coarser for longer ones. Source: upstream's `util/duration`. */
+/**
+ * Durations as tables show them: at most two units, and coarser units for longer durations. Source: upstream's
+ * `util/duration`.
+ */
 
-/** The longest duration of 64 bits in nanoseconds; longer ones are shown like it. */
+/** The longest duration of 64 bits in nanoseconds, as milliseconds; longer durations are shown like this one. */
 const longestMs = 2 ** 63 / 1e6;
 
 /**
@@ -40,7 +43,7 @@ function pair(high: number, highUnit: string, low: number, lowUnit: string): str
   return low === 0 ? `${high}${highUnit}` : `${high}${highUnit}${low}${lowUnit}`;
 }
 
-/** Time since an RFC 3339 text; `<unknown>` for none. */
+/** Returns the time since an RFC 3339 text; `<unknown>` without a time. */
 export function ageOf(time: unknown, nowMs: number): string {
   if (typeof time !== "string" || time === "") return "<unknown>";
   const at = Date.parse(time);

@@ -1,21 +1,21 @@
-/** IP ranges (CIDR), and addresses as offsets into one. */
+/** IP ranges (CIDR), and addresses as offsets into a range. */
 import { type NameCheck, parseIp, printIp } from "./names.ts";
 
 export type IpFamily = "IPv4" | "IPv6";
 
 export class IpRange {
-  /** Bits that all addresses of the range have in common. */
+  /** The number of leading bits that all addresses of the range share. */
   readonly prefix: number;
   readonly #first: readonly number[];
   #number: bigint | undefined;
 
-  /** `first` is the first address, in 4 or 16 bytes. */
+  /** `first` is the first address as 4 or 16 bytes. */
   constructor(first: readonly number[], prefix: number) {
     this.prefix = prefix;
     this.#first = first;
   }
 
-  /** Canonical: the first address of the range and the length of its prefix. */
+  /** The canonical text: the first address of the range and the length of its prefix. */
   get text(): string {
     return `${printIp(this.#first)}/${this.prefix}`;
   }
@@ -24,23 +24,23 @@ export class IpRange {
     return this.#first.length === 4 ? "IPv4" : "IPv6";
   }
 
-  /** The number of addresses, the first and the last among them. */
+  /** The number of addresses, including the first and the last one. */
   get size(): bigint {
     return 1n << BigInt(this.#first.length * 8 - this.prefix);
   }
 
-  /** The position of an address in the range, from 0; `undefined` when it lies outside, or is none. */
+  /** Returns the index of an address in the range, from 0; `undefined` when it is outside, or not an address. */
   indexOf(address: string): bigint | undefined {
     const bytes = plainBytes(address);
     return bytes !== undefined && this.#has(bytes) ? numberOf(bytes) - this.#firstNumber() : undefined;
   }
 
-  /** Text of an address by its number, from 0. */
+  /** Returns the text of the address with an index, from 0. */
   addressAt(index: bigint): string {
     return printIp(bytesOf(this.#firstNumber() + index, this.#first.length));
   }
 
-  /** Whether another range is a part of this one, and not all of it. */
+  /** Whether another range is a part of this one, but not equal to it. */
   strictlyHolds(inner: IpRange): boolean {
     return inner.prefix > this.prefix && this.#has(inner.#first);
   }
@@ -55,13 +55,13 @@ export class IpRange {
   }
 }
 
-/** The bits of a byte of an address that belong to a prefix. */
+/** Returns a mask with the bits of an address byte that belong to a prefix. */
 function maskOf(prefix: number, at: number): number {
   const bits = Math.min(8, Math.max(0, prefix - at * 8));
   return (0xff00 >> bits) & 0xff;
 }
 
-/** `undefined` for what is no CIDR. Bits after the prefix are dropped. */
+/** Parses a CIDR; `undefined` when it is invalid. Bits after the prefix are dropped. */
 export function parseIpRange(text: string): IpRange | undefined {
   const slash = text.indexOf("/");
   const bytes = slash < 0 ? undefined : parseIp(text.slice(0, slash));
@@ -76,13 +76,16 @@ export function parseIpRange(text: string): IpRange | undefined {
 export const cidr: NameCheck = (text) =>
   parseIpRange(text) === undefined ? ["must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"] : [];
 
-/** `undefined` for what is no address. An IPv4 address written as an IPv6 one is an IPv4 address. */
+/**
+ * Returns the family of an address; `undefined` for an invalid one. An IPv4 address written as an IPv6 one is an IPv4
+ * address.
+ */
 export function ipFamily(address: string): IpFamily | undefined {
   const bytes = plainBytes(address);
   return bytes === undefined ? undefined : bytes.length === 4 ? "IPv4" : "IPv6";
 }
 
-/** The 4 or 16 bytes of an address, those of an IPv4 address written as an IPv6 one without the rest. */
+/** Returns the 4 or 16 bytes of an address; 4 also for an IPv4 address written as an IPv6 one. */
 export function plainBytes(address: string): readonly number[] | undefined {
   const bytes = parseIp(address);
   const isMapped = bytes?.length === 16 && bytes.every((byte, i) => i > 11 || byte === (i > 9 ? 255 : 0));

@@ -1,6 +1,6 @@
 /** Key usages of certificates by their API names. Source: `KeyUsage` of certificates.k8s.io/v1, RFC 5280. */
 
-/** Bit of the key usage extension. */
+/** The bits of the key usage extension, by usage. */
 const bits: Readonly<Record<string, number>> = {
   signing: 0,
   "digital signature": 0,
@@ -14,7 +14,7 @@ const bits: Readonly<Record<string, number>> = {
   "decipher only": 8,
 };
 
-/** Object identifier of an extended usage. */
+/** The object identifiers of extended usages, by usage. */
 const extended: Readonly<Record<string, string>> = {
   any: "2.5.29.37.0",
   "server auth": "1.3.6.1.5.5.7.3.1",
@@ -31,10 +31,10 @@ const extended: Readonly<Record<string, string>> = {
   "netscape sgc": "2.16.840.1.113730.4.1",
 };
 
-/** All names, sorted. */
+/** The names of all usages, sorted. */
 export const keyUsages: readonly string[] = [...Object.keys(bits), ...Object.keys(extended)].sort();
 
-/** Bits and object identifiers of usages, each once and in order. Unknown names are ignored. */
+/** Returns the bits and object identifiers of usages, in order and without repetitions. Unknown names are ignored. */
 export function usageExtensions(usages: readonly string[]): {
   readonly usageBits: readonly number[];
   readonly extendedUsages: readonly string[];

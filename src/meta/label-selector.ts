@@ -27,7 +27,7 @@ const operators: ReadonlyMap<string, LabelOperator> = new Map([
   ["DoesNotExist", "!"],
 ]);
 
-/** Findings below `field`. Values that cannot be label values may be tolerated, for objects written before. */
+/** Returns the errors below `field`. Invalid label values may be tolerated, for objects stored before. */
 export function validateLabelSelector(
   selector: LabelSelectorObject,
   field: FieldPath,
@@ -47,7 +47,7 @@ export function validateLabelSelector(
   return errors;
 }
 
-/** Whether values are present exactly where the operator needs them. Unknown operators pass. */
+/** Returns an error when values are missing or present against the operator's rule. Unknown operators have no rule. */
 export function validateSelectorValues(
   { operator, values }: LabelSelectorRequirement,
   path: FieldPath,
@@ -63,7 +63,7 @@ export function validateSelectorValues(
   return [];
 }
 
-/** Whether key and values could be those of a label. */
+/** Returns the errors of a key and values that cannot be those of a label. */
 export function validateLabelRequirement(
   { key = "", values }: LabelSelectorRequirement,
   path: FieldPath,
@@ -78,8 +78,8 @@ export function validateLabelRequirement(
 }
 
 /**
- * The compiled selector, `undefined` when it is invalid. An object without requirements selects everything; callers
- * handle an absent one, which selects nothing.
+ * Returns the compiled selector; `undefined` when it is invalid. A selector without requirements selects everything;
+ * callers handle an absent one, which selects nothing.
  */
 export function compileLabelSelector(selector: LabelSelectorObject): LabelSelector | undefined {
   const requirements: LabelRequirement[] = Object.entries(selector.matchLabels ?? {}).map(([key, value]) => ({
@@ -95,7 +95,7 @@ export function compileLabelSelector(selector: LabelSelectorObject): LabelSelect
   return compileLabels(requirements);
 }
 
-/** Text of a selector in tables: `<none>` when empty or absent, `<error>` when it cannot be read. */
+/** Returns the text of a selector in tables: `<none>` when it is empty or absent, `<error>` when it is invalid. */
 export function formatLabelSelector(selector: LabelSelectorObject | null | undefined): string {
   if (selector === null || selector === undefined) return "<none>";
   const compiled = compileLabelSelector(selector);
@@ -103,14 +103,14 @@ export function formatLabelSelector(selector: LabelSelectorObject | null | undef
   return compiled.empty ? "<none>" : compiled.text;
 }
 
-/** Labels as Go prints the map in field errors. */
+/** Returns labels as Go prints the map in field errors. */
 export function printLabels(labels: Readonly<Record<string, string>> | null | undefined): string {
   if (labels === undefined || labels === null) return "map[string]string(nil)";
   const pairs = Object.entries(labels).sort(([a], [b]) => (a < b ? -1 : 1));
   return `map[string]string{${pairs.map(([key, value]) => `${goQuote(key)}:${goQuote(value)}`).join(", ")}}`;
 }
 
-/** A selector as Go prints the struct in field errors. */
+/** Returns a selector as Go prints the struct in field errors. */
 export function printLabelSelector(selector: LabelSelectorObject): string {
   const expressions =
     selector.matchExpressions === undefined || selector.matchExpressions === null

@@ -13,7 +13,7 @@ const labelForm = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
 const subdomainForm = String.raw`${labelForm}(\.${labelForm})*`;
 const qualifiedForm = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
 
-/** The error message about a text that does not match a regular expression. */
+/** Returns the error message for a text that does not match a regular expression. */
 export function formMessage(text: string, form: string, ...examples: readonly string[]): string {
   if (examples.length === 0) return `${text} (regex used for validation is '${form}')`;
   const list = examples.map((example) => `'${example}', `).join(" or ");
@@ -77,7 +77,7 @@ const percentMessage = formMessage(
   "93%",
 );
 
-// Character classes of ASCII codes; anything else is in none.
+// Character classes of ASCII codes; other characters are in no class.
 const lower = 1;
 const upper = 2;
 const digit = 4;
@@ -97,7 +97,10 @@ const classAt = (text: string, index: number): number => {
   return code < 128 ? classes[code]! : 0;
 };
 
-/** Whether all of `text` is in the classes of `inside`, and its first and last character in those of `ends`. */
+/**
+ * Whether all characters of `text` are in the classes of `inside`, and its first and last character in the classes of
+ * `ends`.
+ */
 function hasForm(text: string, inside: number, ends: number): boolean {
   const last = text.length - 1;
   if (last < 0 || (classAt(text, 0) & ends) === 0 || (classAt(text, last) & ends) === 0) return false;
@@ -105,7 +108,7 @@ function hasForm(text: string, inside: number, ends: number): boolean {
   return true;
 }
 
-/** Lower-case labels joined by dots, each starting and ending with a letter or digit. */
+/** Whether the text consists of lower-case labels joined by dots, each starting and ending with a letter or digit. */
 function isSubdomain(text: string): boolean {
   let previous = dot;
   for (let i = 0; i < text.length; i++) {
@@ -135,7 +138,7 @@ export const dns1123Label: NameCheck = (text) => {
 export const dns1123Subdomain: NameCheck = (text) =>
   report(isTooLong(text, 253), 253, isSubdomain(text) ? undefined : subdomainMessage);
 
-/** `*.example.com`. */
+/** A domain name whose first label is a star: `*.example.com`. */
 export const wildcardSubdomain: NameCheck = (text) =>
   report(isTooLong(text, 253), 253, text.startsWith("*.") && isSubdomain(text.slice(2)) ? undefined : wildcardMessage);
 
@@ -144,7 +147,7 @@ export const dns1035Label: NameCheck = (text) => {
   return report(isTooLong(text, 63), 63, isRight ? undefined : dns1035Message);
 };
 
-/** `[prefix/]name`: keys of labels and annotations, finalizers, resource names. */
+/** A key of labels and annotations, a finalizer or a resource name: `[prefix/]name`. */
 export const qualifiedName: NameCheck = (text) => {
   const slash = text.indexOf("/");
   const name = slash < 0 ? text : text.slice(slash + 1);
@@ -189,14 +192,14 @@ const consistsOf = (text: string, allowed: number): boolean => {
   return text !== "";
 };
 
-/** A name that would leave its folder when used as a file name. */
+/** Returns an error for a name that would leave its folder when it is used as a file name. */
 function leavesFolder(text: string): readonly string[] {
   if (text === ".") return ["must not be '.'"];
   if (text === "..") return ["must not be '..'"];
   return text.startsWith("..") ? ["must not start with '..'"] : none;
 }
 
-/** Keys of a config map's or secret's data. */
+/** A key of the data of a config map or secret. */
 export const configKey: NameCheck = (text) => {
   const isRight = consistsOf(text, lower | upper | digit | dash | dot | underscore);
   return [...report(isTooLong(text, 253), 253, isRight ? undefined : configKeyMessage), ...leavesFolder(text)];
@@ -205,7 +208,7 @@ export const configKey: NameCheck = (text) => {
 export const cIdentifier: NameCheck = (text) =>
   consistsOf(text, lower | upper | digit | underscore) && classAt(text, 0) !== digit ? none : [cIdentifierMessage];
 
-/** Names of container and service ports. */
+/** The name of a container or service port. */
 export const portName: NameCheck = (text) => {
   const messages: string[] = [];
   if (isTooLong(text, 15)) messages.push(lengthMessage(15));
@@ -228,7 +231,7 @@ export const percent: NameCheck = (text) =>
 export const ipAddress: NameCheck = (text) =>
   parseIp(text) === undefined ? ["must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"] : none;
 
-/** The 4 or 16 bytes of an address; undefined when it is none. */
+/** Returns the 4 or 16 bytes of an address; `undefined` when it is invalid. */
 export function parseIp(text: string): readonly number[] | undefined {
   if (text.length > 45) return undefined;
   if (!text.includes(":")) return parseIpv4(text);
@@ -263,7 +266,7 @@ function parseIpv4(text: string): readonly number[] | undefined {
   return parts.map(Number);
 }
 
-/** Canonical text of an address: no leading zeros, lower case, the longest run of zero words as `::`. */
+/** Returns the canonical text of an address: no leading zeros, lower case, the longest run of zero words as `::`. */
 export function printIp(bytes: readonly number[]): string {
   if (bytes.length === 4) return bytes.join(".");
   const words: number[] = [];
@@ -293,7 +296,7 @@ export function printIp(bytes: readonly number[]): string {
 const unprintable = /[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/u;
 const allUnprintable = new RegExp(unprintable, "gu");
 
-/** The characters of a text that cannot be printed, with their offsets in its bytes. Hot path: mostly there are none. */
+/** Yields the unprintable characters of a text, with their offsets in its bytes. Hot path: most texts have none. */
 export function* unprintableCharacters(text: string): Generator<{ readonly char: string; readonly position: number }> {
   if (!unprintable.test(text)) return;
   let from = 0;
@@ -306,11 +309,12 @@ export function* unprintableCharacters(text: string): Generator<{ readonly char:
 }
 
 /**
- * A check of an object's name. With `prefix` it is a `generateName`, whose last `-` stands for the generated suffix.
+ * A check of an object's name. With `prefix`, the name is a `generateName`, whose last `-` is replaced by the generated
+ * suffix.
  */
 type NameRule = (name: string, prefix: boolean) => readonly string[];
 
-/** Rules by the names that the tables of kinds use. Rules that compare with other fields do that in the kind's file. */
+/** Rules by the names in the tables of kinds. Rules that compare with other fields are in the files of their kinds. */
 export const nameRules: Readonly<Record<string, NameRule>> = {
   any: () => none,
   none: () => none,
@@ -335,7 +339,7 @@ export const nameRules: Readonly<Record<string, NameRule>> = {
   ) => allowPrefix(dns1123Subdomain)(name.slice(name.lastIndexOf(":") + 1), prefix),
 };
 
-/** The name of a StorageVersion. */
+/** Checks the name of a StorageVersion. */
 function groupAndResource(name: string): readonly string[] {
   const dot = name.lastIndexOf(".");
   if (dot < 0) return ["name must be in the form of <group>.<resource>"];
@@ -350,7 +354,10 @@ function boundedSubdomain(name: string, max: number): readonly string[] {
   return isTooLong(name, max) ? [...messages, lengthMessage(max)] : messages;
 }
 
-/** Upstream: the trailing dash of a prefix, with the character before it, counts as one letter. */
+/**
+ * Returns a rule that also allows prefixes. As upstream, the trailing dash with the character before it counts as one
+ * letter.
+ */
 function allowPrefix(check: NameCheck): NameRule {
   return (name, prefix) => check(prefix && name.length > 1 && name.endsWith("-") ? `${name.slice(0, -2)}a` : name);
 }

@@ -1,4 +1,4 @@
-/** These tests show what becomes of metadata. */
+/** Tests of the functions that change metadata. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { withoutAnnotations } from "./object-meta.ts";

@@ -1,4 +1,4 @@
-/** The envelope every API object has, as plain read-only JSON data. Times are RFC 3339 texts, UTC. */
+/** The envelope of every API object, as plain read-only JSON data. Times are RFC 3339 texts in UTC. */
 import { bigIntOf, type Int64, int64Of } from "#std/int64.ts";
 
 export interface OwnerReference {
@@ -24,7 +24,7 @@ export interface ObjectMeta {
   readonly name?: string;
   readonly generateName?: string;
   readonly namespace?: string;
-  /** Never stored; clients of old sent it. */
+  /** Sent by old clients; never stored. */
   readonly selfLink?: string;
   readonly uid?: string;
   readonly resourceVersion?: string;
@@ -39,11 +39,11 @@ export interface ObjectMeta {
   readonly managedFields?: readonly ManagedFieldsEntry[];
 }
 
-/** The generation of an object after a change that counts. */
+/** Returns the generation of an object after a change of its desired state. */
 export const nextGeneration = ({ generation = 0 }: ObjectMeta): Int64 =>
   Number.isSafeInteger(generation) ? (generation as number) + 1 : int64Of(bigIntOf(generation) + 1n);
 
-/** The fields of every API object. Shared and read-only once it came from storage; change by copying. */
+/** The fields of every API object. Objects from storage are shared and read-only; copy them to change them. */
 export interface ApiObject {
   readonly apiVersion?: string;
   readonly kind?: string;
@@ -55,7 +55,7 @@ export interface Unstructured extends ApiObject {
   readonly [field: string]: unknown;
 }
 
-/** The object with this status; without one when it is `undefined`. */
+/** Returns the object with this status, or without a status for `undefined`. */
 export function withStatus(object: Unstructured, status: unknown): Unstructured {
   if (object["status"] === status) return object;
   if (status !== undefined) return { ...object, status };
@@ -63,7 +63,7 @@ export function withStatus(object: Unstructured, status: unknown): Unstructured 
   return rest;
 }
 
-/** Metadata without the annotations whose names are `dropped`; the same where there are none of them. */
+/** Returns metadata without the annotations for whose names `dropped` is true; the same object when there are none. */
 export function withoutAnnotations(metadata: ObjectMeta, dropped: (name: string) => boolean): ObjectMeta {
   const { annotations, ...rest } = metadata;
   if (annotations === undefined || !Object.keys(annotations).some(dropped)) return metadata;
@@ -71,7 +71,7 @@ export function withoutAnnotations(metadata: ObjectMeta, dropped: (name: string)
   return kept.length === 0 ? rest : { ...metadata, annotations: Object.fromEntries(kept) };
 }
 
-/** Metadata without what a server gives a new object. */
+/** Returns metadata without the fields that a server gives to a new object. */
 export function withoutOrigin(metadata: ObjectMeta): ObjectMeta {
   const {
     uid: _uid,

@@ -1,13 +1,13 @@
-/** Names of annotations of pods that the server knows. */
+/** Names of pod annotations that the server handles. */
 import { perDomain } from "./api-domain.ts";
 
 export interface PodAnnotations {
   readonly mirror: string;
   readonly deletionCost: string;
-  /** The name of a container follows. */
+  /** The prefix before the name of a container. */
   readonly appArmorPrefix: string;
   readonly seccompOfPod: string;
-  /** The name of a container follows. */
+  /** The prefix before the name of a container. */
   readonly seccompPrefix: string;
 }
 

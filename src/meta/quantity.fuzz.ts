@@ -1,4 +1,4 @@
-/** Random quantities: equal values agree with exact arithmetic; nothing else throws or takes long. */
+/** Random quantities: equal values agree with exact arithmetic, and no text causes an exception or takes long. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { seededRandom } from "#std/random.ts";
@@ -39,7 +39,7 @@ test(`random quantities keep their value (seed ${seed})`, () => {
     assert.ok(quantity !== undefined, text);
     const shown = canonicalQuantity(text)!;
     const back = parseQuantity(shown)!;
-    // Larger decimal numbers than the suffixes reach lose theirs, as upstream.
+    // Decimal numbers above the largest suffix lose their suffix, as upstream.
     const isHuge = quantity.exponent + String(quantity.unscaled).length > 18;
     if (!isHuge) assert.equal(compareQuantities(quantity, back), 0, `${text} became ${shown}`);
   }

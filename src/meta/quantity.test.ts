@@ -13,7 +13,7 @@ import {
   subtractQuantities,
 } from "./quantity.ts";
 
-/** Input and recorded answer; `ERR` before the text of an error. */
+/** Input and recorded answer; `ERR` precedes the text of an error. */
 const recorded: readonly (readonly [string, string])[] = [
   ["0", "0"],
   ["1", "1"],
@@ -105,7 +105,7 @@ test("quantities come back in the form upstream gives them, or with its error", 
 
 test("a canonical form is a fixed point and means the same", () => {
   for (const [sent, answer] of recorded) {
-    // Upstream prints exponents it has no suffix for without one, and keeps `05` and `+5` as they are.
+    // Upstream prints an exponent that has no suffix as nothing, and keeps `05` and `+5` unchanged.
     if (answer.startsWith("ERR") || ["100000E", "1000E"].includes(sent)) continue;
     assert.equal(canonicalQuantity(answer), answer, answer);
     const rounded = parseQuantity(sent)!;

@@ -8,7 +8,7 @@
 
 type QuantityFormat = "decimalSI" | "binarySI" | "decimalExponent";
 
-/** `unscaled * 10^exponent`. `format` is the family of suffixes it is printed with. */
+/** The number `unscaled * 10^exponent`. `format` is the family of suffixes with which it is printed. */
 export interface Quantity {
   readonly unscaled: bigint;
   readonly exponent: number;
@@ -34,33 +34,33 @@ const decimalSuffixes: ReadonlyMap<string, number> = new Map([
 const decimalNames: ReadonlyMap<number, string> = new Map([...decimalSuffixes].map(([name, power]) => [power, name]));
 const binaryNames = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 
-/** Longer texts are refused: no sensible number has them, and their arithmetic would not be free. */
+/** The maximum length of a text: no sensible number is longer, and its arithmetic would cost much. */
 const lengthMax = 1000;
 const binaryMax = (1n << 63n) - 1n;
 
 interface Parts {
   readonly negative: boolean;
-  /** Digits before and after the point, without leading zeros before it (`0` when none are left). */
+  /** The digits before the point, without leading zeros (`0` when none are left), and the digits after it. */
   readonly whole: string;
   readonly fraction: string;
   readonly format: QuantityFormat;
-  /** Power of ten, or of two for binary suffixes. */
+  /** The power of ten, or of two for binary suffixes. */
   readonly power: number;
 }
 
 const shape = /^([+-]?)([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)$/;
 
-/** The parts of a text, or why it is no quantity. */
+/** Returns the parts of a text, or an error message when it is not a quantity. */
 function split(text: string): Parts | string {
   if (text === "" || text.length > lengthMax) return wrongFormat;
   const match = shape.exec(text);
-  // `$` also matches before a final line feed, which no quantity has.
+  // `$` also matches before a final line feed, which is invalid in a quantity.
   if (match === null || text.endsWith("\n")) return wrongFormat;
   const [, sign = "", digits = "", fraction = "", suffix = ""] = match;
   const family = readSuffix(suffix);
   if (family === undefined) return wrongSuffix;
   if (digits === "" && fraction === "") {
-    // Upstream: no digits mean zero, save where its slow parser reads them.
+    // Upstream treats a missing number as zero, except in its slow parser.
     const isSlow = family.format === "binarySI" ? family.power >= 50 : family.power < -9;
     if (isSlow) return wrongNumber;
   }
@@ -76,19 +76,19 @@ function readSuffix(suffix: string): { format: QuantityFormat; power: number } |
   if (/^[eE][-+]?[0-9]+$/.test(suffix)) {
     const exponent = BigInt(suffix[1] === "+" ? suffix.slice(2) : suffix.slice(1));
     if (exponent > binaryMax || exponent < -binaryMax - 1n) return undefined;
-    // Upstream: kept in 32 bits, so that larger exponents wrap around.
+    // Upstream keeps the exponent in 32 bits, so larger exponents wrap around.
     return { format: "decimalExponent", power: Number(BigInt.asIntN(32, exponent)) };
   }
   return undefined;
 }
 
-/** The quantity of `text`, surrounding space ignored; `undefined` when it is invalid. */
+/** Returns the quantity of `text`, ignoring surrounding space; `undefined` when it is invalid. */
 export function parseQuantity(text: string): Quantity | undefined {
   const parts = split(text.trim());
   return typeof parts === "string" ? undefined : valueOf(parts);
 }
 
-/** Returns why `text` is no quantity, in upstream's words; empty when it is one. */
+/** Returns the reason why `text` is not a quantity, in upstream's words; empty when it is valid. */
 export function quantityError(text: string): string {
   const parts = split(text.trim());
   return typeof parts === "string" ? parts : "";
@@ -114,15 +114,15 @@ function valueOf(parts: Parts): Quantity {
   return { unscaled: parts.negative ? -unscaled : unscaled, exponent: unscaled === 0n ? 0 : exponent, format };
 }
 
-/** `value / 10^digits`, rounded up. */
+/** Returns `value / 10^digits`, rounded up. */
 function divideUp(value: bigint, digits: number): bigint {
-  // Beyond its own digits nothing is left but the rounding.
+  // A number with fewer digits than `digits` is less than one, which is rounded up.
   if (digits > value.toString().length) return 1n;
   const divisor = 10n ** BigInt(digits);
   return (value + divisor - 1n) / divisor;
 }
 
-/** Compares two non-negative numbers without expanding exponents that already decide. */
+/** Compares two non-negative numbers. Exponents that already decide are not expanded. */
 function compareMagnitudes(a: bigint, aExponent: number, b: bigint, bExponent: number): number {
   if (aExponent === bExponent) return a < b ? -1 : a > b ? 1 : 0;
   if (a === 0n || b === 0n) return a === b ? 0 : a === 0n ? -1 : 1;
@@ -146,12 +146,12 @@ export function compareQuantities(a: Quantity, b: Quantity): number {
 }
 
 /**
- * When the exponents of two numbers are further apart than their digits reach, the smaller one does not count: hostile
- * exponents are never expanded.
+ * The maximum difference of exponents: beyond it the smaller number does not count, so that hostile exponents are never
+ * expanded.
  */
 const spreadMax = 3000;
 
-/** The sum, with the format of the first, unless that does not count. */
+/** Returns the sum. It has the format of the first number, unless that number does not count. */
 export function addQuantities(a: Quantity, b: Quantity): Quantity {
   if (a.unscaled === 0n) return b;
   if (b.unscaled === 0n) return a;
@@ -172,7 +172,7 @@ const sumOf = (unscaled: bigint, exponent: number, format: QuantityFormat): Quan
 export const subtractQuantities = (a: Quantity, b: Quantity): Quantity =>
   addQuantities(a, { ...b, unscaled: -b.unscaled });
 
-/** Returns the quantity in thousandths, or whole, rounded up; at most 2^63-1. */
+/** Returns the quantity in thousandths or as a whole number, rounded up, and at most 2^63-1. */
 export function integerQuantity({ unscaled, exponent }: Quantity, unit: "whole" | "milli"): bigint {
   const power = exponent + (unit === "milli" ? 3 : 0);
   const value = magnitude(unscaled);
@@ -185,7 +185,7 @@ export function integerQuantity({ unscaled, exponent }: Quantity, unit: "whole" 
   return unscaled < 0n ? -whole : whole;
 }
 
-/** Canonical text: an integer with the largest exact suffix. */
+/** Returns the canonical text: an integer with the largest exact suffix. */
 export function formatQuantity(quantity: Quantity): string {
   const { unscaled, exponent, format } = quantity;
   if (unscaled === 0n) return "0";
@@ -198,7 +198,7 @@ export function formatQuantity(quantity: Quantity): string {
   return sign + formatDecimal(value, exponent, format === "decimalExponent" ? format : "decimalSI");
 }
 
-/** `undefined` when there is a fraction. */
+/** Returns the whole number; `undefined` when there is a fraction. */
 function wholeValue(value: bigint, exponent: number): bigint | undefined {
   if (exponent >= 0) return value * 10n ** BigInt(exponent);
   const divisor = 10n ** BigInt(-exponent);
@@ -212,7 +212,7 @@ function formatBinary(value: bigint): string {
     rest /= 1024n;
     power++;
   }
-  // Upstream: prints no suffix for powers it has no name for.
+  // Upstream prints no suffix for powers without a suffix.
   return `${rest}${binaryNames[power] ?? ""}`;
 }
 
@@ -228,8 +228,8 @@ function formatDecimal(value: bigint, exponent: number, format: "decimalSI" | "d
 }
 
 /**
- * The text the API shows for `text`: upstream keeps some forms as they were written (`+5`, `1E3`) and makes the others
- * canonical. `undefined` when it is no quantity.
+ * Returns the text that the API shows for `text`: as upstream, some forms are unchanged (`+5`, `1E3`), and the others
+ * become canonical. `undefined` when it is not a quantity.
  */
 export function canonicalQuantity(text: string): string | undefined {
   if (isPlain(text)) return text;
@@ -239,7 +239,7 @@ export function canonicalQuantity(text: string): string | undefined {
   return keepsText(parts) ? trimmed : formatQuantity(valueOf(parts));
 }
 
-/** Whether upstream prints the text it parsed. Leading zeros and a plus sign survive then. */
+/** Whether upstream prints the text that it parsed, with leading zeros and a plus sign. */
 function keepsText(parts: Parts): boolean {
   if (isBig(parts)) return false;
   const { whole, fraction, power } = parts;
@@ -248,14 +248,15 @@ function keepsText(parts: Parts): boolean {
   return (power - fraction.length) % 3 === 0 && !digits.endsWith("000") && digits[0] !== "0";
 }
 
-/** Whether upstream keeps the number as a decimal of any size, without a look at its value. */
+/** Whether upstream keeps the number as a decimal of any size, whatever its value. */
 function isBig({ format, whole, fraction, power }: Parts): boolean {
   if (format === "binarySI") return fraction !== "" || 15 - whole.length - Math.trunc((power * 3) / 10) - 1 < 0;
   return whole.length + fraction.length > 18 || power - fraction.length < -9;
 }
 
 /**
- * Whether a text is short and surely canonical: up to 9 digits without a leading zero, then nothing or a common suffix.
+ * Whether a text is short and certainly canonical: up to 9 digits without a leading zero, then nothing or a common
+ * suffix.
  */
 function isPlain(text: string): boolean {
   const length = text.length;
@@ -272,10 +273,10 @@ function isPlain(text: string): boolean {
   if (at === length) return value % 1000 !== 0;
   const suffix = text.charCodeAt(at);
   if (at + 1 === length) {
-    // m, k, M, G
+    // The suffixes are m, k, M, G.
     return value % 1000 !== 0 && (suffix === 109 || suffix === 107 || suffix === 77 || suffix === 71);
   }
-  // Ki, Mi, Gi: with more digits a carry into the next suffix or the cap would have to be looked at.
+  // The suffixes are Ki, Mi, Gi. With more digits, a carry into the next suffix or the cap would have to be checked.
   return (
     at + 2 === length &&
     text.charCodeAt(at + 1) === 105 &&

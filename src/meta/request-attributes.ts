@@ -1,11 +1,11 @@
-/** The path and method of a request, parsed. */
+/** The parsed path and method of a request. */
 export interface RequestAttributes {
-  /** False for health, metrics, discovery and OpenAPI paths. */
+  /** Whether the path is one of a resource; false for health, metrics, discovery and OpenAPI paths. */
   readonly isResourceRequest: boolean;
   readonly path: string;
   /**
-   * get, list, watch, create, update, patch, delete, deletecollection; for other paths the lower-case method. Empty for
-   * a method no verb belongs to.
+   * The verb: get, list, watch, create, update, patch, delete, deletecollection; for other paths the lower-case method.
+   * Empty for a method without a verb.
    */
   readonly verb: string;
   readonly group: string;

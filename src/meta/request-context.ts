@@ -7,27 +7,28 @@ import type { UserInfo } from "./user-info.ts";
 
 export interface RequestContext {
   readonly user: UserInfo;
-  /** Value of `User-Agent`, empty when absent; names the field manager of plain writes. */
+  /** The value of `User-Agent`, empty when absent; it names the field manager of plain writes. */
   readonly userAgent: string;
-  /** Aborted when the client went away or the deadline passed. */
+  /** Aborted when the client has left or the deadline has passed. */
   readonly signal: AbortSignal | undefined;
-  /** Milliseconds since the epoch at which the request gives up. */
+  /** The time, in milliseconds since the epoch, at which the request is given up. */
   readonly deadlineMs: number;
-  /** The request takes long: its flow leaves seats to others from now on. */
+  /** Tells flow control that the request takes long, so that other requests of its flow get seats. */
   slow?(): void;
   /**
-   * Adds a `Warning` header (code 299) to the answer; repeated texts are sent once. Values of confidential objects are left
-   * out, but of the words of admission, which are its author's.
+   * Adds a `Warning` header (code 299) to the answer; repeated texts are sent once. Values of confidential objects are
+   * left out, except in texts of admission, for which its author is responsible.
    */
   warn(about: string | FieldError, by?: "admission"): void;
   /** Adds an annotation to the audit event of the request. */
   annotate(key: string, value: string): void;
-  /** Calls back when the request has been handled, with whether it succeeded. Left out where this is unknown. */
+  /** Calls back when the request has been handled, with whether it succeeded. Absent when this is not known. */
   whenDone?(callback: (isSuccess: boolean) => void): void;
   /**
-   * Whether a write of the request may still be made; called when the write gets its revision. Left out: it always may.
+   * Returns whether a write of the request may still be made. Called when the write gets its revision. If absent, it
+   * always may.
    */
   readonly mayWrite?: (() => boolean) | undefined;
-  /** Whether the audit event shows bodies, and so may show what was made of them. Default: false. */
+  /** Whether the audit event shows bodies, and so may show values derived from them; false by default. */
   readonly recordsBodies?: boolean;
 }

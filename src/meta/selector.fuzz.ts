@@ -9,7 +9,7 @@ import { StatusError } from "./status-error.ts";
 const seed = Number(process.env["FUZZ_SEED"] ?? 1);
 const runs = Number(process.env["FUZZ_RUNS"] ?? 20_000);
 
-/** Whole numbers below a bound. */
+/** Returns a generator of whole numbers below a bound. */
 function generator(from: number): (below: number) => number {
   const random = seededRandom(from);
   return (below) => Math.floor(random.next() * below);
@@ -40,7 +40,7 @@ const odd = ["\0", "\\", "\\,", "__proto__", "constructor", "Upper.io/x", "a/b/c
 const keys = ["a", "x_y", "b.c/d", "constructor", "size"];
 const values = ["", "1", "2", "10", "x", "not-a-number", "00000000000000000000000000000000000007"];
 
-/** Parses; anything thrown but a 400 fails. */
+/** Returns the parsed selector, or `undefined` for a 400; any other error fails the test. */
 function accepted<T>(parse: () => T): T | undefined {
   try {
     return parse();
@@ -51,7 +51,7 @@ function accepted<T>(parse: () => T): T | undefined {
   }
 }
 
-/** The meaning of a requirement, by a naive model. */
+/** Whether labels match a requirement, by a naive model. */
 function holds({ key, operator, values: wanted }: LabelRequirement, labels: ReadonlyMap<string, string>): boolean {
   const value = labels.get(key);
   switch (operator) {
@@ -114,7 +114,7 @@ test(`random field selectors mean what a slow model says, seed ${seed} [QP-04]`,
     const text = Array.from({ length: pick(8) }, () => parts[pick(parts.length)]!).join("");
     const selector = accepted(() => parseFieldSelector(text, fields));
     if (selector === undefined) continue;
-    // Terms are sorted as they were written; an alias may come elsewhere under its field's name.
+    // Terms are sorted in their written form, so an alias may be elsewhere than the name of its field.
     const terms = (of: readonly FieldRequirement[]) => of.map((term) => JSON.stringify(term)).sort();
     assert.deepEqual(terms(parseFieldSelector(selector.text, fields).requirements), terms(selector.requirements), text);
     const expected = selector.requirements.every(({ field, operator, value }) => {

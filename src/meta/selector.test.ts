@@ -1,4 +1,4 @@
-/** Selectors in queries: text form, matching and errors, as the reference server answered. */
+/** Selectors in queries: their text form, matching and errors, compared with recorded answers. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { seededRandom } from "#std/random.ts";
@@ -179,7 +179,7 @@ test("malformed and unknown field selectors are refused [QP-04] [ERR-09]", () =>
   });
 });
 
-/** A text that a selector has for the requirement. */
+/** Returns the text of the requirement in a selector. */
 const operators: readonly ((key: string, value: string) => string)[] = [
   (key, value) => `${key}=${value}`,
   (key, value) => `${key}!=${value}`,
@@ -199,7 +199,7 @@ test("many requirements mean what they mean one by one", () => {
   let matched = 0;
   for (let run = 0; run < 3000; run++) {
     const count = 9 + Math.floor(random.next() * 12);
-    // Most requirements are about keys that no object has, so that some objects match.
+    // Most requirements concern keys that no object has, so that some objects match.
     const texts = Array.from({ length: count }, (_, i) =>
       i < 3 ? pick(operators)(pick(keys), pick(values)) : `${i % 2 === 0 ? "!" : ""}z${i}${i % 2 === 0 ? "" : "!=1"}`,
     );

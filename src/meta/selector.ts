@@ -16,16 +16,16 @@ export type LabelOperator = "=" | "==" | "!=" | "in" | "notin" | "exists" | "!" 
 export interface LabelRequirement {
   readonly key: string;
   readonly operator: LabelOperator;
-  /** Unique and sorted. */
+  /** The values, unique and sorted. */
   readonly values: readonly string[];
 }
 
 export interface LabelSelector {
-  /** Sorted by key. All must hold. */
+  /** The requirements, sorted by key. All of them must hold. */
   readonly requirements: readonly LabelRequirement[];
-  /** Whether everything matches. */
+  /** Whether every object matches. */
   readonly empty: boolean;
-  /** Canonical text; parses to the same selector. */
+  /** The canonical text, which parses to the same selector. */
   readonly text: string;
   matches(labels: Labels | undefined): boolean;
 }
@@ -37,35 +37,40 @@ export interface FieldRequirement {
 }
 
 export interface FieldSelector {
-  /** Sorted as upstream does, by their text. All must hold. */
+  /** The requirements, sorted by their text as upstream does. All of them must hold. */
   readonly requirements: readonly FieldRequirement[];
   readonly empty: boolean;
-  /** Canonical text. */
+  /** The canonical text. */
   readonly text: string;
-  /** Value that the field must have, if there is one. */
+  /** Returns the value that the field must have; `undefined` without such a requirement. */
   exact(field: string): string | undefined;
-  /** `fieldsOf` gives further fields when one is needed; a field it leaves out is "". */
+  /**
+   * Whether an object matches. `fieldsOf` returns further fields when one is needed; a field that it leaves out is "".
+   */
   matches(name: string, namespace: string, fieldsOf?: () => Labels): boolean;
 }
 
 /** The fields that a selector may name. */
 export interface SelectableFields {
-  /** Fields beside `metadata.name` and `metadata.namespace`. */
+  /** Fields in addition to `metadata.name` and `metadata.namespace`. */
   readonly fields: readonly string[];
-  /** Other names of fields. */
+  /** Fields by their alias. */
   readonly aliases?: Readonly<Record<string, string>>;
-  /** Whether the kind lists its fields itself, even when they are the two common ones: custom resources. */
+  /** Whether the kind lists all its fields itself, even the two common ones, as custom resources do. */
   readonly declaresFields?: boolean;
-  /** The kind that errors about unknown fields name, where they name one. */
+  /** The kind in errors about unknown fields, if these name one. */
   readonly kind?: string;
-  /** Cluster-scoped kinds with fields of their own do not know `metadata.namespace`. Default: true. */
+  /**
+   * Whether the kind has `metadata.namespace`, which cluster-scoped kinds with fields of their own lack; true by
+   * default.
+   */
   readonly namespaced?: boolean;
 }
 
-/** Matches everything. */
+/** The selector that matches every object. */
 const everyLabel: LabelSelector = { requirements: [], empty: true, text: "", matches: () => true };
 
-/** Matches everything. */
+/** The selector that matches every object. */
 const everyField: FieldSelector = {
   requirements: [],
   empty: true,
@@ -74,13 +79,13 @@ const everyField: FieldSelector = {
   matches: () => true,
 };
 
-/** Parses the value of `labelSelector=`. Throws `badRequest` with upstream's sentence. */
+/** Parses the value of `labelSelector=`. Throws `badRequest` with upstream's message. */
 export function parseLabelSelector(text: string): LabelSelector {
   if (text === "") return everyLabel;
   return compileLabels(new LabelParser(scan(text)).parse());
 }
 
-/** A selector of valid requirements (a LabelSelector object, a set of labels). They are sorted by key. */
+/** Compiles valid requirements (a LabelSelector object, a set of labels), and sorts them by key. */
 export function compileLabels(requirements: readonly LabelRequirement[]): LabelSelector {
   if (requirements.length === 0) return everyLabel;
   const sorted = requirements.toSorted((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0));
@@ -88,12 +93,12 @@ export function compileLabels(requirements: readonly LabelRequirement[]): LabelS
   return { requirements: sorted, empty: false, text: sorted.map(printRequirement).join(","), matches };
 }
 
-/** The number of requirements that are checked one after the other, which is faster than by keys. */
+/** The maximum number of requirements that are checked one by one, which is faster than by keys. */
 const fewRequirements = 8;
 
-/** All requirements on one key, as one. */
+/** The combination of all requirements on one key. */
 class KeyCheck {
-  /** Whether the label must be there. */
+  /** Whether the label must be present. */
   isNeeded = false;
   #isForbidden = false;
   #allowed: ReadonlySet<string> | undefined;
@@ -122,7 +127,7 @@ class KeyCheck {
     else this.#above = this.#above === undefined || bound > this.#above ? bound : this.#above;
   }
 
-  /** Whether a label that is there may have this value. */
+  /** Whether a present label may have this value. */
   allows(value: string): boolean {
     if (this.#isForbidden || this.#denied.has(value) || this.#allowed?.has(value) === false) return false;
     if (this.#above === undefined && this.#below === undefined) return true;
@@ -132,7 +137,7 @@ class KeyCheck {
   }
 }
 
-/** Looks at each label of an object, or at each key of the selector, whichever are fewer. */
+/** Returns a check that goes through the labels of an object or the keys of the selector, whichever are fewer. */
 function keyedChecks(requirements: readonly LabelRequirement[]): Check {
   const byKey = new Map<string, KeyCheck>();
   for (const requirement of requirements) {
@@ -174,7 +179,7 @@ function joinChecks(checks: readonly Check[]): Check {
   };
 }
 
-/** Findings about the values of a requirement. */
+/** Returns the errors of the values of a requirement. */
 function validateValues({ key, operator, values }: LabelRequirement): FieldError[] {
   const errors: FieldError[] = [];
   for (const [index, value] of values.entries()) {
@@ -225,14 +230,16 @@ function compileRequirement(requirement: LabelRequirement): Check {
   }
 }
 
-/** A decimal that fits 64 bits, as Go's `ParseInt` takes it. */
+/** Parses a decimal of 64 bits as Go's `ParseInt` does. */
 function parseInt64(text: string): bigint | undefined {
   if (text.length > 20 || !/^[+-]?[0-9]+$/.test(text)) return parseLongInt64(text);
   const value = BigInt(text.startsWith("+") ? text.slice(1) : text);
   return BigInt.asIntN(64, value) === value ? value : undefined;
 }
 
-/** Leading zeros may make it longer than any 64-bit number; labels have at most 63 characters. */
+/**
+ * Parses a text that may be longer than any 64-bit number, because of leading zeros; labels have at most 63 characters.
+ */
 function parseLongInt64(text: string): bigint | undefined {
   if (text.length > 64) return undefined;
   const match = /^([+-]?)0+([0-9]{1,19})$/.exec(text);
@@ -258,7 +265,10 @@ function printRequirement(requirement: LabelRequirement): string {
   }
 }
 
-/** Kinds of tokens are their texts; every other token is an identifier. `in` and `notin` are both. */
+/**
+ * A token. The kind of a symbol is its text; all other tokens are identifiers, also `in` and `notin`, which may be
+ * operators.
+ */
 interface Token {
   readonly kind: string;
   readonly text: string;
@@ -274,7 +284,7 @@ function scan(text: string): Token[] {
   let at = 0;
   while (at < text.length) {
     const char = text[at]!;
-    // Upstream: a zero byte ends the text, unless it ended an identifier.
+    // A zero byte ends the text, as upstream, unless it follows an identifier directly.
     if (char === "\0") break;
     if (isSpace(char)) {
       at++;
@@ -293,7 +303,7 @@ function scan(text: string): Token[] {
   return tokens;
 }
 
-/** Recursive descent over the tokens; the grammar and every sentence of refusal are upstream's. */
+/** Parses the tokens by recursive descent. The grammar and all error messages are upstream's. */
 class LabelParser {
   readonly #tokens: readonly Token[];
   #at = 0;
@@ -365,7 +375,7 @@ class LabelParser {
     throw parseError(`found '${token.text}', expected: identifier`);
   }
 
-  /** `(a,b)`; a missing member is the empty text. */
+  /** Parses `(a,b)`; a missing member is the empty text. */
   #set(): string[] {
     const open = this.#take();
     if (open.kind !== "(") throw parseError(`found '${open.text}' expected: '('`);
@@ -406,7 +416,7 @@ const nameField = "metadata.name";
 const namespaceField = "metadata.namespace";
 const noValues: Labels = {};
 
-/** Parses the value of `fieldSelector=`. Throws `badRequest` with upstream's sentence. */
+/** Parses the value of `fieldSelector=`. Throws `badRequest` with upstream's message. */
 export function parseFieldSelector(text: string, selectable: SelectableFields): FieldSelector {
   if (text === "") return everyField;
   return compileFields(
@@ -420,19 +430,19 @@ export function parseFieldSelector(text: string, selectable: SelectableFields): 
   );
 }
 
-/** The requirements of a text, independent of the kind. Throws `badRequest`. */
+/** Returns the requirements of a text, for any kind. Throws `badRequest`. */
 export function parseFieldRequirements(text: string): readonly FieldRequirement[] {
   const requirements: FieldRequirement[] = [];
   for (const term of splitTerms(text).sort()) {
     if (term === "") continue;
     const requirement = parseTerm(term, text);
-    // Upstream: no field and no value is no requirement.
+    // A term without field and value is not a requirement, as upstream.
     if (requirement.field !== "" || requirement.value !== "") requirements.push(requirement);
   }
   return requirements;
 }
 
-/** A selector of requirements on fields that the kind has. */
+/** Compiles requirements on fields that the kind has. */
 function compileFields(requirements: readonly FieldRequirement[]): FieldSelector {
   if (requirements.length === 0) return everyField;
   const needsFields = requirements.some(({ field }) => field !== nameField && field !== namespaceField);
@@ -481,7 +491,7 @@ function checkSelectable(field: string, label: string, selectable: SelectableFie
   );
 }
 
-/** Terms between commas that no backslash escapes. */
+/** Returns the terms between commas; a comma after a backslash does not separate. */
 function splitTerms(text: string): string[] {
   const terms: string[] = [];
   let start = 0;
@@ -496,7 +506,7 @@ function splitTerms(text: string): string[] {
   return terms;
 }
 
-/** The first operator in the term counts, even after a backslash. */
+/** Splits a term at its first operator, even after a backslash. */
 function parseTerm(term: string, text: string): FieldRequirement {
   const equals = term.indexOf("=");
   if (equals < 0) throw badRequest(`invalid selector: '${text}'; can't understand '${term}'`);
@@ -527,5 +537,5 @@ function unescapeValue(value: string): string {
   return out;
 }
 
-/** A value as the text of a field selector has it. */
+/** Returns a value with the escapes of a field selector. */
 export const escapeFieldValue = (value: string): string => value.replace(/[\\,=]/g, "\\$&");

@@ -1,6 +1,6 @@
 /**
- * `StatusError`, the one error that reaches clients as a `metav1.Status`. One constructor per reason, with upstream's
- * wording, which clients match on. Source: upstream's `api/errors`.
+ * `StatusError`, the only error that reaches clients, as a `metav1.Status`. There is one constructor for each reason,
+ * with upstream's wording, which clients parse. Source: upstream's `api/errors`.
  */
 import { aggregate, type FieldError, goQuote, printFieldError } from "./field-error.ts";
 import { qualifiedResource } from "./group-version.ts";
@@ -31,7 +31,7 @@ export interface Status {
   readonly code: number;
 }
 
-/** An object that is refused, and its errors. */
+/** A refused object and its errors. */
 interface InvalidObject {
   readonly of: KindName;
   readonly name: string;
@@ -40,11 +40,11 @@ interface InvalidObject {
 
 export class StatusError extends Error {
   readonly status: Status;
-  /** The object and its errors as `invalidObject` was given them. */
+  /** The object and its errors, if `invalidObject` made this error. */
   readonly invalid: InvalidObject | undefined;
   /**
-   * Whether the text may show values of an object. False for the words of admission, which are its author's, and for
-   * errors that have lost their values; left out where `invalid` and the cause tell.
+   * Whether the message may show values of an object. False for texts of admission, for which its author is
+   * responsible, and for errors whose values were removed; if absent, `invalid` and the cause decide.
    */
   readonly showsValues: boolean | undefined;
 
@@ -57,7 +57,7 @@ export class StatusError extends Error {
   }
 }
 
-/** These are facts about an error beyond what clients see. */
+/** Facts about an error that clients do not see. */
 interface StatusErrorOptions extends ErrorOptions {
   readonly invalid?: InvalidObject;
   readonly showsValues?: boolean;
@@ -89,7 +89,7 @@ function failure(code: number, reason: string, message: string, details?: Status
   return new StatusError(status, cause === undefined ? undefined : { cause });
 }
 
-/** Empty texts are not sent. */
+/** Returns the details without empty texts, which are not sent. */
 function compact(details: StatusDetails): StatusDetails {
   return Object.fromEntries(
     Object.entries(details).filter(([, value]) => value !== "" && value !== undefined),
@@ -103,7 +103,7 @@ export const badRequest = (message: string, cause?: unknown): StatusError =>
 
 export const unauthorized = (message = "Unauthorized"): StatusError => failure(401, "Unauthorized", message);
 
-/** `reason` is the authorizer's or plugin's sentence. */
+/** `reason` is the message of the authorizer or plugin. */
 export function forbidden(of: ResourceName, name: string, reason: string): StatusError {
   const resource = qualifiedResource(of);
   const subject = of.resource === "" ? "" : name === "" ? resource : `${resource} ${goQuote(name)}`;
@@ -114,11 +114,14 @@ export function forbidden(of: ResourceName, name: string, reason: string): Statu
 export const notFound = (of: ResourceName, name: string): StatusError =>
   failure(404, "NotFound", `${qualifiedResource(of)} ${goQuote(name)} not found`, detailsOf(of, name));
 
-/** A path that is not served. Upstream: its answer has empty details. */
+/** Returns the error of a path that is not served. Its details are empty, as upstream. */
 export const resourceNotFound = (): StatusError =>
   failure(404, "NotFound", "the server could not find the requested resource", {});
 
-/** A subresource that 1.32 has and this server has not, in the words client-go has for answers that say no more. */
+/**
+ * Returns the error of a subresource that 1.32 has and this server lacks, in client-go's words for answers without a
+ * message.
+ */
 export function subresourceNotFound(of: ResourceName, subresource: string, verb: string, name: string): StatusError {
   const part = { group: of.group, resource: `${of.resource}/${subresource}` };
   const message = `the server could not find the requested resource (${verb} ${qualifiedResource(part)} ${name})`;
@@ -131,25 +134,28 @@ export const methodNotAllowed = (of: ResourceName, verb: string): StatusError =>
     kind: of.resource,
   });
 
-/** A custom kind whose definition is on its way out. */
+/** Returns the error of a write to a custom kind whose definition is being deleted. */
 export function whileTerminating(of: ResourceName, verb: string): StatusError {
   const { status } = methodNotAllowed(of, verb);
   const message = `${verb} not allowed while custom resource definition is terminating`;
   return new StatusError({ ...status, message });
 }
 
-/** A method no verb answers to, such as TRACE. */
+/** Returns the error of a method without a verb, such as TRACE. */
 export const methodUnknown = (): StatusError =>
   failure(405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {});
 
 export const notAcceptable = (accepted: readonly string[]): StatusError =>
   failure(406, "NotAcceptable", `only the following media types are accepted: ${accepted.join(", ")}`);
 
-/** 406 before a handler runs: no clause of `Accept` names a type that the route produces. */
+/** Returns a 406 from before the handler: no clause of `Accept` names a type that the route produces. */
 export const representationNotAcceptable = (produced: readonly string[]): StatusError =>
   failure(406, "NotAcceptable", `406: Not Acceptable\n\nAvailable representations: ${produced.join(", ")}`, {});
 
-/** A view of one object was requested for a list, or the reverse; `type` is upstream's name of the actual type. */
+/**
+ * Returns the error for a representation of one object that was requested for a list, or the reverse; `type` is
+ * upstream's name of the actual type.
+ */
 export const wrongView = (view: string, isList: boolean, type: string): StatusError =>
   failure(
     406,
@@ -157,11 +163,11 @@ export const wrongView = (view: string, isList: boolean, type: string): StatusEr
     `you requested ${view}, but the requested object is ${isList ? "a list" : "not a list"} (*${type})`,
   );
 
-/** 415 before a handler runs: the route consumes other content types (patches). */
+/** Returns a 415 from before the handler: the route accepts other content types (patches). */
 export const contentTypeNotConsumed = (): StatusError =>
   failure(415, "UnsupportedMediaType", "415: Unsupported Media Type", {});
 
-/** `isGenerated`: a prefix of the name was given, whether or not the name is made of it. */
+/** `isGenerated` says that the request had a `generateName`, whether or not the name is made of it. */
 export function alreadyExists(of: ResourceName, name: string, isGenerated = false): StatusError {
   const message = `${qualifiedResource(of)} ${goQuote(name)} already exists`;
   if (!isGenerated) return failure(409, "AlreadyExists", message, detailsOf(of, name));
@@ -180,20 +186,20 @@ export const conflict = (
     ...(causes === undefined ? {} : { causes }),
   });
 
-/** A server-side apply that would take fields of other managers. */
+/** Returns the error of a server-side apply that would take fields from other managers. */
 export const applyConflict = (message: string, causes: readonly StatusCause[]): StatusError =>
   failure(409, "Conflict", message, { causes });
 
-/** A version or continue token that has left the history. */
+/** Returns the error of a version or continue token that is no longer in the history. */
 export const expired = (message: string): StatusError => failure(410, "Expired", message);
 
-/** An expired continue token; with `continueToken` a client can go on without consistency. */
+/** Returns the error of an expired continue token. With `continueToken`, a client can continue without consistency. */
 export function expiredContinue(message: string, continueToken: string): StatusError {
   const { status } = expired(message);
   return new StatusError({ ...status, metadata: { continue: continueToken } });
 }
 
-/** The limits of listed errors and of their characters; the rest is counted. */
+/** The maximum number of listed errors and of their characters; the others are counted. */
 const findingsMax = 100;
 const findingsLengthMax = 256 * 1024;
 
@@ -206,7 +212,7 @@ function firstErrors(errors: readonly FieldError[]): readonly FieldError[] {
   return end < 0 ? errors : errors.slice(0, end);
 }
 
-/** The code is always 422. `details.kind` is a kind here, unlike most other reasons. */
+/** Returns a 422. `details.kind` is a kind here, unlike for most other reasons. */
 export function invalidObject(
   of: KindName,
   name: string,
@@ -233,13 +239,13 @@ export function invalidObject(
 export const requestTooLarge = (message: string): StatusError =>
   failure(413, "RequestEntityTooLarge", `Request entity too large: ${message}`);
 
-/** Upstream has no `Status` for these two: its server refuses in plain text before there is a request. */
+/** Upstream has no `Status` for these two errors: its server refuses in plain text before there is a request. */
 export const targetTooLong = (message: string): StatusError => failure(414, "", `Request URI too long: ${message}`);
 
 export const headersTooLarge = (message: string): StatusError =>
   failure(431, "", `Request header fields too large: ${message}`);
 
-/** An object that is, or becomes by its defaults, larger than what is stored of one. */
+/** Returns the error of an object that exceeds the size limit of storage, as sent or after its defaults. */
 export const objectTooLarge = (bytesMax: number): StatusError =>
   requestTooLarge(`the object is larger than the ${bytesMax} bytes that are stored of one (--max-object-size)`);
 
@@ -253,18 +259,18 @@ export const unsupportedMediaType = (accepted: readonly string[]): StatusError =
 export const tooManyRequests = (message: string, retryAfterSeconds: number): StatusError =>
   failure(429, "TooManyRequests", message, { retryAfterSeconds });
 
-/** An eviction that a budget forbids now; `retryAfterSeconds` 0 gives no time. */
+/** Returns the error of an eviction that a budget currently forbids. With `retryAfterSeconds` 0 it suggests no time. */
 export const disruptionRefused = (cause: string, retryAfterSeconds = 0): StatusError =>
   failure(429, "TooManyRequests", "Cannot evict pod as it would violate the pod's disruption budget.", {
     causes: [{ reason: "DisruptionBudget", message: cause }],
     ...(retryAfterSeconds === 0 ? {} : { retryAfterSeconds }),
   });
 
-/** The private story goes into `cause` and the log. */
+/** `cause` is for the log only. */
 export const internalError = (message: string, cause?: unknown): StatusError =>
   failure(500, "InternalError", `Internal error occurred: ${message}`, { causes: [{ message }] }, cause);
 
-/** The success answer of an action without a result. */
+/** Returns the success answer of an action without a result. */
 export const success = (code: number): Status => ({
   kind: "Status",
   apiVersion: "v1",
@@ -276,7 +282,7 @@ export const success = (code: number): Status => ({
 export const unclassified = (message: string, cause?: unknown): StatusError =>
   failure(500, "", message, undefined, cause);
 
-/** A stored object that can no longer be decoded. */
+/** Returns the error of a stored object that can no longer be decoded. */
 export const storageReadError = (name: string, cause: unknown): StatusError =>
   failure(
     500,
@@ -286,7 +292,7 @@ export const storageReadError = (name: string, cause: unknown): StatusError =>
     cause,
   );
 
-/** A collection with objects that cannot be read, by key; `of` is what they are. */
+/** Returns the error of a collection with unreadable objects, listed by key; `of` names their resource. */
 export const unreadableObjects = (
   of: ResourceName,
   found: readonly { readonly key: string; readonly problem: string }[],
@@ -300,7 +306,7 @@ export const unreadableObjects = (
     })),
   });
 
-/** A patch that cannot be applied to this object. The private story goes into `cause`. */
+/** Returns the error of a patch that cannot be applied to this object. `cause` is for the log only. */
 export const failedPatch = (cause: unknown): StatusError =>
   failure(422, "Invalid", "the server rejected our request due to an error in our request", {}, cause);
 
@@ -309,7 +315,7 @@ export const serviceUnavailable = (message: string): StatusError => failure(503,
 export const timeout = (message: string, retryAfterSeconds?: number): StatusError =>
   failure(504, "Timeout", `Timeout: ${message}`, retryAfterSeconds === undefined ? {} : { retryAfterSeconds });
 
-/** A version the store has not reached yet. */
+/** Returns the error of a version that the store has not reached yet. */
 export const tooLargeResourceVersion = (wanted: string, current: string): StatusError =>
   failure(504, "Timeout", `Timeout: Too large resource version: ${wanted}, current: ${current}`, {
     causes: [{ reason: "ResourceVersionTooLarge", message: "Too large resource version" }],

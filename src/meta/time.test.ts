@@ -5,7 +5,7 @@ import { FakeClock } from "#std/fake-clock.ts";
 import { seededRandom } from "#std/random.ts";
 import { canonicalTime, formatTime, parseTime, timestampOf, Timestamps, timeToMs, type TimeForm } from "./time.ts";
 
-/** Input, its form, and recorded answer; `ERR` before the text of an error. */
+/** Input, its form, and recorded answer; `ERR` precedes the text of an error. */
 const recorded: readonly (readonly [string, TimeForm, string | null])[] = [
   [
     "1999712-31T23:59:59.99999999,+05:30",

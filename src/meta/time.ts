@@ -11,15 +11,15 @@ interface Instant {
   readonly nanos: number;
 }
 
-/** `micro` is the form with six decimals: it also demands them when reading. */
+/** The form of a time; `micro` has six decimals, and requires them when reading. */
 export type TimeForm = "seconds" | "micro";
 
 const layouts = { seconds: "2006-01-02T15:04:05Z07:00", micro: "2006-01-02T15:04:05.000000Z07:00" };
 
-/** Seconds of the first instant of year 1, which means "no time" and is printed as null. */
+/** The seconds of the first instant of year 1, which means "no time" and is printed as null. */
 const zeroSeconds = -62135596800;
 
-/** The instant, or an error in Go's words. */
+/** Returns the instant, or an error in Go's words. */
 export function parseTime(text: string, form: TimeForm = "seconds"): Instant | string {
   const reader = { rest: text };
   const bad = (rest: string, element: string): string =>
@@ -53,11 +53,11 @@ export function parseTime(text: string, form: TimeForm = "seconds"): Instant | s
   if (zone === undefined) return bad(reader.rest, "Z07:00");
   const zoneHour = zone === "Z" ? 0 : Number(zone.slice(1, 3));
   const zoneMinute = zone === "Z" ? 0 : Number(zone.slice(4));
-  // The bounds are Go's own, one too generous.
+  // The bounds are Go's own, each one too high.
   if (zoneHour > 24) return range("time zone offset hour");
   if (zoneMinute > 60) return range("time zone offset minute");
   if (reader.rest !== "") return `parsing time ${quote(text)}: extra text: ${quote(reader.rest)}`;
-  // `Date.UTC` would take the years 0 to 99 for those of the last century.
+  // `Date.UTC` would interpret the years 0 to 99 as 1900 to 1999.
   const date = new Date(0);
   date.setUTCFullYear(Number(year), Number(month) - 1, Number(day));
   if (date.getUTCDate() !== Number(day)) return range("day");
@@ -76,29 +76,35 @@ function take(reader: { rest: string }, pattern: RegExp): string | undefined {
   return found;
 }
 
-/** Length of what `toISOString` writes for years of four digits. */
+/** The length of the result of `toISOString` for years of four digits. */
 const usualLength = "2026-01-31T12:00:00.000Z".length;
 
-/** RFC 3339 in UTC; fractions that the form does not show are cut off. Hot path: several times for every write. */
+/**
+ * Returns an instant as RFC 3339 in UTC; fractions that the form does not show are cut off. Hot path: several times for
+ * every write.
+ */
 export function formatTime(instant: Instant, form: TimeForm = "seconds"): string {
   const text = new Date(instant.seconds * 1000).toISOString();
   const whole = text.slice(0, -".000Z".length);
-  // Zones lead to the years -1 and 10000, which Go writes without a plus and with four digits at least.
+  // Time zones may lead to the years -1 and 10000, which Go writes without a plus and with at least four digits.
   const time = text.length === usualLength ? whole : whole.replace(/^\+0|^(-)00/, "$1");
   const fraction = form === "micro" ? `.${String(Math.floor(instant.nanos / 1000)).padStart(6, "0")}` : "";
   return `${time}${fraction}Z`;
 }
 
-/** The time `ms` after the Unix epoch, in the form object metadata shows. */
+/** Returns the time `ms` after the Unix epoch, in the form of object metadata. */
 export const timestampOf = (ms: number): string => formatTime({ seconds: Math.floor(ms / 1000), nanos: 0 });
 
-/** The same with microseconds, as leases have it. */
+/** Returns the time with microseconds, in the form of leases. */
 export const microTimestamp = (ms: number): string => {
   const seconds = Math.floor(ms / 1000);
   return formatTime({ seconds, nanos: Math.floor((ms - seconds * 1000) * 1e6) }, "micro");
 };
 
-/** The present time, in the form object metadata shows. Hot path: a write has several, and the text of a second is made once. */
+/**
+ * Formats the current time in the form of object metadata. Hot path: a write has several times, and the text of a
+ * second is made once.
+ */
 export class Timestamps {
   readonly #clock: Clock;
   #second = Number.NaN;
@@ -118,7 +124,10 @@ export class Timestamps {
   }
 }
 
-/** The canonical text of `text`; null for the zero time. `undefined` when `text` is invalid; `parseTime` says why. */
+/**
+ * Returns the canonical text of `text`; null for the zero time. `undefined` when `text` is invalid: `parseTime` then
+ * returns the error.
+ */
 export function canonicalTime(text: string, form: TimeForm = "seconds"): string | null | undefined {
   if (isCanonical(text, form)) return text;
   const instant = parseTime(text, form);
@@ -128,8 +137,8 @@ export function canonicalTime(text: string, form: TimeForm = "seconds"): string 
 }
 
 /**
- * Milliseconds since the epoch of a canonical time (fractions of one included); `undefined` when it is none, and for null,
- * which is Go's zero time.
+ * Returns a canonical time in milliseconds since the epoch, including fractions; `undefined` for an invalid text, and
+ * for null, which is Go's zero time.
  */
 export function timeToMs(text: string | null, form: TimeForm = "seconds"): number | undefined {
   if (text === null) return undefined;
@@ -137,10 +146,13 @@ export function timeToMs(text: string | null, form: TimeForm = "seconds"): numbe
   return typeof instant === "string" ? undefined : instant.seconds * 1000 + instant.nanos / 1e6;
 }
 
-/** Milliseconds since the epoch of a time that is present: null is the zero time. */
+/** Returns a present time in milliseconds since the epoch: null is the zero time. */
 export const momentOf = (time: string | null): number => Date.parse(time ?? "0001-01-01T00:00:00Z");
 
-/** Shape and ranges of the text itself; the end of short months is left to the parser, and so is the zero time. */
+/**
+ * Whether the text has the canonical form and valid numbers. The last days of short months and the zero time are left
+ * to the parser.
+ */
 function isCanonical(text: string, form: TimeForm): boolean {
   const length = form === "micro" ? 27 : 20;
   if (text.length !== length || text.charCodeAt(length - 1) !== 90) return false;
@@ -156,7 +168,7 @@ function isCanonical(text: string, form: TimeForm): boolean {
   return two(11) < 24 && two(14) < 60 && two(17) < 60 && (two(0) > 0 || two(2) > 1);
 }
 
-/** Quotes a text as Go's time package does: bytes outside printable ASCII in hexadecimal. */
+/** Quotes a text as Go's time package does: bytes that are not printable ASCII in hexadecimal. */
 function quote(text: string): string {
   let out = '"';
   for (const byte of Buffer.from(text)) {

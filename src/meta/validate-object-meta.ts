@@ -26,13 +26,16 @@ interface ObjectMetaRules {
   readonly namespaced: boolean;
   /** A key of `nameRules`. */
   readonly nameRule: string;
-  /** Path of the metadata; left out: `metadata`. */
+  /** The path of the metadata; `metadata` by default. */
   readonly field?: FieldPath;
-  /** Built-in kinds: a finalizer without a slash must be one of the standard names. Custom resources: false. */
+  /**
+   * Whether a finalizer without a slash must be one of the standard names: true for built-in kinds, false for custom
+   * resources.
+   */
   readonly standardFinalizers?: boolean;
 }
 
-/** Most bytes of all annotation keys and values together. */
+/** The maximum bytes of all annotation keys and values together. */
 export const annotationBytesMax = 256 * 1024;
 const fieldManagerBytesMax = 128;
 const subresourceBytesMax = 256;
@@ -42,7 +45,7 @@ const foregroundFinalizer = "foregroundDeletion";
 const standardFinalizers: ReadonlySet<string> = new Set(["kubernetes", orphanFinalizer, foregroundFinalizer]);
 const immutable = "field is immutable";
 
-/** Parts of metadata that have checks of their own. */
+/** Returns the paths of the metadata fields that have their own checks. */
 const partsOf = (field: FieldPath) => ({
   labels: field.child("labels"),
   annotations: field.child("annotations"),
@@ -55,7 +58,7 @@ const metadataPath = FieldPath.of("metadata");
 /** The paths are made once, although most writes have no errors. */
 const metadataParts = partsOf(metadataPath);
 
-/** Errors in the metadata of a new object. */
+/** Returns the errors in the metadata of a new object. */
 export function validateObjectMeta(meta: ObjectMeta, rules: ObjectMetaRules): FieldError[] {
   const errors: FieldError[] = [];
   const { field = metadataPath } = rules;
@@ -110,7 +113,7 @@ export function validateObjectMetaUpdate(
   return [...created, ...changed, ...changed, ...(options.standardFinalizers === true ? created : [])];
 }
 
-/** Findings about members of the metadata that do not change, or only in one direction. */
+/** Returns the errors of metadata fields that must not change, or only in one direction. */
 function validateChanges(next: ObjectMeta, old: ObjectMeta): FieldError[] {
   const errors: FieldError[] = [];
   if (old.deletionTimestamp !== undefined) checkNoNewFinalizers(next, old, metadataParts.finalizers, errors);
@@ -146,7 +149,7 @@ const unchanging = [
 const isSame = (a: unknown, b: unknown): boolean =>
   a === b || (isRawNumber(a) && isRawNumber(b) && a.rawJSON === b.rawJSON);
 
-/** Findings about a map of labels, added to `errors`; also used for label maps inside specs. */
+/** Adds the errors of a label map to `errors`; also used for label maps inside specs. */
 export function validateLabels(
   labels: Readonly<Record<string, string>> = {},
   path: FieldPath,
@@ -159,7 +162,7 @@ export function validateLabels(
   return errors;
 }
 
-/** Findings about a map of annotations, added to `errors`; also used for annotation maps inside specs. */
+/** Adds the errors of an annotation map to `errors`; also used for annotation maps inside specs. */
 export function validateAnnotations(
   annotations: Readonly<Record<string, string>> = {},
   path: FieldPath,
@@ -175,7 +178,7 @@ export function validateAnnotations(
   return errors;
 }
 
-/** Warnings about finalizers that may clash with others'. Upstream gives them for custom resources only. */
+/** Returns warnings about finalizers that may conflict with other ones. As upstream, only for custom resources. */
 export function finalizerWarnings(finalizers: readonly string[] | undefined, old?: readonly string[]): string[] {
   return (finalizers ?? [])
     .filter((name) => old?.includes(name) !== true)
@@ -186,10 +189,10 @@ export function finalizerWarnings(finalizers: readonly string[] | undefined, old
     });
 }
 
-/** The number of findings from which a field manager has at most one about its characters. */
+/** The number of errors from which the characters of a field manager add at most one more. */
 const manyFindings = 1000;
 
-/** Findings about the name of a field manager, as in `fieldManager=` and managedFields, added to `errors`. */
+/** Adds the errors of a field manager's name, as in `fieldManager=` and managedFields, to `errors`. */
 export function validateFieldManager(manager: string, field: FieldPath, errors: FieldError[] = []): FieldError[] {
   if (Buffer.byteLength(manager) > fieldManagerBytesMax) errors.push(tooLong(field, fieldManagerBytesMax));
   let shown: GoSyntax | undefined; // made once for all characters
@@ -231,7 +234,7 @@ function checkOwnerReferences(
   }
 }
 
-/** Decoded objects of older forms may lack what the type promises. */
+/** Returns the texts of a reference. Decoded objects of older forms may lack some of them. */
 function textsOf(reference: Partial<OwnerReference>): Record<"apiVersion" | "kind" | "name" | "uid", string> {
   const { apiVersion = "", kind = "", name = "", uid = "" } = reference;
   return { apiVersion, kind, name, uid };

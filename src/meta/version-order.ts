@@ -1,6 +1,6 @@
 /** The preference order of API versions. */
 
-/** Order of texts by code unit, as Go compares ASCII. */
+/** Compares texts by code unit, as Go compares ASCII. */
 export function compareTexts(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }

@@ -2,9 +2,9 @@
 
 /** Bytes produced piece by piece, so that a large list is never in memory twice. */
 export interface BytePieces extends Iterable<Buffer> {
-  /** Sum of all pieces, known before the first is made. */
+  /** The sum of the lengths of all pieces, known before the first piece is made. */
   readonly length: number;
-  /** The same bytes in repeatable chunks, for a writer that caches its output for them. */
+  /** Yields the same bytes in repeatable chunks, for a writer that caches its output for them. */
   readonly chunks?: () => Iterable<Chunk>;
 }
 
@@ -19,9 +19,9 @@ export interface Chunk {
   bytes(): Buffer;
 }
 
-/** Bytes that take time to produce; the length is known at the end. Iterated once. */
+/** Bytes that take time to produce; their length is known only at the end. Iterated once. */
 export interface Chunks extends AsyncIterable<Buffer> {
-  /** Sum of the pieces made so far. */
+  /** The sum of the lengths of the pieces made so far. */
   readonly length: number;
 }
 

@@ -46,7 +46,7 @@ test("a request tells the name, the key and the other names it asks for", async 
   ] as never);
   for (const algorithm of [ecdsa, rsa, oldEcdsa, { ...rsa, hash: "SHA-1" }]) {
     const parsed = await parseCertificateRequest(
-      // A mark at the beginning is part of a name, as it will be in the certificate.
+      // A byte order mark at the beginning is a part of the name, as in the certificate.
       await requestText([{ O: ["\ufeffg1"] }, { O: ["g2"] }, { CN: ["robot é"] }], [extension], algorithm),
     );
     assert.ok(parsed.ok);
@@ -97,7 +97,7 @@ test("what is no request is refused with a reason", async () => {
   assert.equal(await problemOf(unprintable), "x509: a name with characters that are not printable ASCII");
 });
 
-/** An element in hexadecimal, its parts too. */
+/** Returns an element, with its parts, in hexadecimal. */
 function el(tag: string, ...parts: readonly string[]): string {
   const content = parts.join("");
   const length = content.length / 2;
@@ -109,7 +109,7 @@ function el(tag: string, ...parts: readonly string[]): string {
 const nameOf = (text: string): string => el("30", el("31", el("30", "0603550403", text)));
 const attribute = (identifier: string, ...values: readonly string[]): string =>
   el("30", el("06", identifier), el("31", ...values));
-/** An attribute that asks for extensions. */
+/** Returns an attribute that requests extensions. */
 const asksFor = (...extensions: readonly string[]): string => attribute("2a864886f70d01090e", el("30", ...extensions));
 const altNames = (value: string, critical = ""): string => el("30", "0603551d11", critical, el("04", value));
 const dnsName = "820161";
@@ -120,13 +120,13 @@ const keyInfo = createPublicKey(signer).export({ type: "spki", format: "der" }).
 interface Parts {
   readonly version?: string;
   readonly subject?: string;
-  /** `[0]` holds these. */
+  /** The content of `[0]`. */
   readonly attributes?: string;
-  /** Changes the whole, after it was signed. */
+  /** Changes the request after it was signed. */
   readonly damage?: (whole: string) => string;
 }
 
-/** A request in DER, in hexadecimal, but for the parts that are given. */
+/** Returns a DER request in hexadecimal, with the given parts replaced. */
 function requestHex({ version = "020100", subject = nameOf("0c0161"), attributes = "", damage }: Parts = {}): string {
   const info = el("30", version, subject, keyInfo, el("a0", attributes));
   const signature = sign("sha256", Buffer.from(info, "hex"), signer).toString("hex");
@@ -136,7 +136,7 @@ function requestHex({ version = "020100", subject = nameOf("0c0161"), attributes
 
 const parsedHex = (hex: string) => parseCertificateRequest(printPem("CERTIFICATE REQUEST", Buffer.from(hex, "hex")));
 
-/** The content of an element with one or more bytes of length. */
+/** Returns the content of an element whose length has one or more bytes. */
 const inside = (whole: string): string => whole.slice(whole.startsWith("81", 2) ? 6 : 4);
 const lengthOf = (hex: string): string => (hex.length / 2).toString(16).padStart(4, "0");
 
@@ -195,7 +195,7 @@ test("what Kubernetes takes is taken: attributes without meaning, a truth value 
   }
 });
 
-/** Sequences within each other. */
+/** Returns nested sequences. */
 function nested(depth: number): string {
   const heads: string[] = [];
   for (let length = 0; heads.length < depth; ) {

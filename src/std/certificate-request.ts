@@ -1,6 +1,4 @@
-/**
- * Requests for certificates in PEM form. What parses them is loaded for the first one. Source: RFC 2986 (PKCS #10).
- */
+/** Certificate requests in PEM form. The parser is loaded for the first request. Source: RFC 2986 (PKCS #10). */
 import { lazy } from "./lazy.ts";
 import { andThen, type MaybePromise } from "./maybe-promise.ts";
 import { pemBlocks } from "./pem.ts";
@@ -8,7 +6,7 @@ import type { ParsedRequest } from "./x509/read-request.ts";
 
 export type { CertificateRequest, ParsedRequest } from "./x509/read-request.ts";
 
-/** The maximum size; a key of 16,384 bits and a hundred of the longest names fit. */
+/** The maximum size in bytes: a key of 16,384 bits and a hundred of the longest names fit. */
 const bytesMax = 64 * 1024;
 
 const reading = lazy(() => import("./x509/read-request.ts"));

@@ -8,20 +8,20 @@ import type { Authority, CertificateTemplate, Issuance, Issuer } from "./x509/wr
 
 export type { Authority, CertificateTemplate } from "./x509/write-certificate.ts";
 
-/** A certificate and its private key, both PEM. */
+/** A certificate and its private key, both as PEM. */
 export interface KeyPair {
   readonly certificate: string;
   readonly key: string;
 }
 
-/** A new private key. */
+/** Returns a new private key. */
 export const newKey = (): KeyObject => generateKeyPairSync("ec", { namedCurve: "prime256v1" }).privateKey;
 
-/** A private key as PEM. Elliptic ones in their own form (SEC 1), since there are clients that read no other. */
+/** Returns a private key as PEM. Elliptic keys have the SEC 1 form, since some clients read no other. */
 export const keyPem = (key: KeyObject): string =>
   key.export({ type: key.asymmetricKeyType === "ec" ? "sec1" : "pkcs8", format: "pem" }).toString();
 
-/** Reads PEM of a certificate (the first counts) and of its key. Throws when they are not understood. */
+/** Reads a certificate (the first one counts) and its key from PEM. Throws when they are not understood. */
 export function readAuthority(certificate: string, privateKey: string): Authority {
   const read = new X509Certificate(certificate);
   const key = createPrivateKey(privateKey);
@@ -29,13 +29,13 @@ export function readAuthority(certificate: string, privateKey: string): Authorit
   return { certificate: read, key, notAfterMs: read.validToDate.getTime() };
 }
 
-/** Signs a certificate; PEM. An authority that signs itself passes its own name and key as issuer. */
+/** Signs a certificate and returns it as PEM. A self-signing authority passes its own name and key as issuer. */
 export async function signCertificate(template: CertificateTemplate, issuer: Issuer, random: Random): Promise<string> {
   const loaded = await import("./x509/write-certificate.ts");
   return loaded.signCertificate(template, issuer, random);
 }
 
-/** Signs a certificate that is never one of an authority; PEM. */
+/** Signs a certificate, which is never one of an authority, and returns it as PEM. */
 export async function issueCertificate(issuance: Issuance, authority: Authority, random: Random): Promise<string> {
   const loaded = await import("./x509/write-certificate.ts");
   return loaded.issueCertificate(issuance, authority, random);

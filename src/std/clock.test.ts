@@ -1,4 +1,4 @@
-/** The system clock waits as long as it is told, also beyond the timer's limit. */
+/** Tests that the system clock waits for the given time, also beyond the timer's limit. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { systemClock } from "./clock.ts";
@@ -14,7 +14,7 @@ void test("a time longer than a timer of the runtime can be is waited for", (t) 
     assert.equal(calls, 0);
     t.mock.timers.tick(dayMs);
   }
-  // The clock of the test stands at the end of a tick when what is due in it goes off.
+  // The mocked clock is at the end of a tick when the timers of that tick fire.
   t.mock.timers.tick(dayMs);
   assert.equal(calls, 1);
 });
@@ -22,7 +22,7 @@ void test("a time longer than a timer of the runtime can be is waited for", (t) 
 void test("it is not done at once, and may be cancelled in any part of it", async (t) => {
   let calls = 0;
   const cancel = systemClock.after(monthMs, () => calls++);
-  // A timer of the runtime that is told a time too long for it goes off after 1 ms: before these.
+  // A timer of the runtime with a time that is too long fires after 1 ms, which is before these.
   for (let i = 0; i < 3; i++) await new Promise<void>((resolve) => void systemClock.after(2, resolve));
   cancel();
   assert.equal(calls, 0);

@@ -4,15 +4,15 @@
  */
 
 export interface Clock {
-  /** Milliseconds since the Unix epoch. */
+  /** Returns milliseconds since the Unix epoch. */
   now(): number;
-  /** Milliseconds of a clock that never goes back; only differences mean something. */
+  /** Returns milliseconds of a clock that never goes back; only differences are meaningful. */
   monotonic(): number;
   /** Calls `callback` once after `delayMs`; the returned function cancels it. Never keeps the process alive. */
   after(delayMs: number, callback: () => void): () => void;
 }
 
-/** A timer of the runtime that is to take longer goes off at once. */
+/** The maximum time of a timer in milliseconds: the runtime fires longer ones at once. */
 const timerMsMax = 2 ** 31 - 1;
 
 /** The machine's clock. */

@@ -1,13 +1,15 @@
-/** Texts by code points, while JavaScript counts and orders UTF-16 units. Half of a pair counts as one. */
+/**
+ * Counts and compares texts by code points, since JavaScript uses UTF-16 units. Half of a surrogate pair counts as one.
+ */
 
 /**
- * The length above which a text is tested for pairs first: the runtime knows without reading whether it has only Latin
- * letters.
+ * The minimum length of a text that is first searched for surrogates: the runtime knows without reading whether a text
+ * has only Latin letters.
  */
 const askedLength = 16;
 const surrogate = /[\ud800-\udfff]/;
 
-/** Whether code points and UTF-16 units of a text are counted and ordered alike. */
+/** Whether code points and UTF-16 units of a text have the same count and order. */
 const isUniform = (text: string): boolean => !surrogate.test(text);
 
 export function codePointCount(text: string): number {
@@ -23,7 +25,7 @@ export function codePointCount(text: string): number {
   return length - pairs;
 }
 
-/** The order of code points, which is that of UTF-8 bytes: negative, 0 or positive. */
+/** Compares by code points, which is the order of UTF-8 bytes: negative, 0 or positive. */
 export function compareCodePoints(a: string, b: string): number {
   if (a === b) return 0;
   const length = Math.min(a.length, b.length);
@@ -32,7 +34,7 @@ export function compareCodePoints(a: string, b: string): number {
     const x = a.charCodeAt(i);
     const y = b.charCodeAt(i);
     if (x === y) continue;
-    // Surrogates stand for code points above all others of 16 bits.
+    // Surrogates represent code points above all others of 16 bits.
     if (x >= 0xd800 && y >= 0xd800) return ((x + 0x2000) & 0xffff) - ((y + 0x2000) & 0xffff);
     return x - y;
   }

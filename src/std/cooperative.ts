@@ -6,10 +6,10 @@
 import type { Clock } from "./clock.ts";
 import { isLate, type MaybePromise } from "./maybe-promise.ts";
 
-/** The time that a piece of long work may last before others have a turn. */
+/** The maximum time in milliseconds that long work lasts before other work has a turn. */
 const pieceMs = 4;
 
-// One queue, since a process has one event loop.
+// One queue for all, since a process has one event loop.
 const waiting: (() => void)[] = [];
 
 function goOn(): void {
@@ -17,7 +17,7 @@ function goOn(): void {
   if (waiting.length > 0) setImmediate(goOn);
 }
 
-/** Resolves when everybody else had a turn. */
+/** Resolves when all other work has had a turn. */
 export function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => {
     if (waiting.push(resolve) === 1) setImmediate(goOn);
@@ -25,8 +25,8 @@ export function yieldToEventLoop(): Promise<void> {
 }
 
 /**
- * Work in steps. A step ends with a promise, whose value the next one is given (`const value = (yield promise) as T`), or
- * with `undefined` where others may have a turn.
+ * Work in steps. A step yields a promise, whose value the next step receives (`const value = (yield promise) as T`), or
+ * `undefined` to give other work a turn.
  */
 export type Steps<T> = Generator<Promise<unknown> | undefined, T, unknown>;
 
@@ -35,7 +35,7 @@ export function* awaited<T>(value: MaybePromise<T>): Steps<T> {
   return isLate(value) ? ((yield value) as T) : value; // the runner gives the value of what was yielded
 }
 
-/** Runs the steps, at once as far as nothing has to be waited for; others have a turn where a step allows it. */
+/** Runs the steps without a pause, except to wait for promises and where a step gives other work a turn. */
 export function runCooperatively<T>(steps: Steps<T>): MaybePromise<T> {
   const first = steps.next();
   return first.done === true ? first.value : continueSteps(steps, first.value);
@@ -48,7 +48,7 @@ async function continueSteps<T>(steps: Steps<T>, first: Promise<unknown> | undef
     try {
       result = steps.next(await (waitsFor ?? yieldToEventLoop()));
     } catch (error) {
-      // Steps that threw this themselves are finished, and throw it again.
+      // Steps that threw this error themselves are finished, and throw it again.
       result = steps.throw(error);
     }
     if (result.done === true) return result.value;
@@ -56,17 +56,17 @@ async function continueSteps<T>(steps: Steps<T>, first: Promise<unknown> | undef
   }
 }
 
-/** Runs steps that wait for nothing, without pauses. */
+/** Runs steps that yield no promise, without pauses. */
 export function runToEnd<T>(steps: Steps<T>): T {
   let next = steps.next();
   while (next.done !== true) next = steps.next();
   return next.value;
 }
 
-/** Others have a turn after so many items of a list. */
+/** The number of items of a list after which other work has a turn. */
 const itemsPerTurn = 64;
 
-/** Returns what `map` makes of each; others have a turn now and then. */
+/** Returns the result of `map` for each item; other work has a turn from time to time. */
 export async function mapCooperatively<T, R>(items: readonly T[], map: (item: T, index: number) => R): Promise<R[]> {
   const made: R[] = [];
   for (const [index, item] of items.entries()) {
@@ -76,7 +76,7 @@ export async function mapCooperatively<T, R>(items: readonly T[], map: (item: T,
   return made;
 }
 
-/** Tells long work when to pause. */
+/** Tells long work when it should pause. */
 export class Yielder {
   readonly #clock: Clock;
   #since: number;
@@ -86,7 +86,7 @@ export class Yielder {
     this.#since = clock.monotonic();
   }
 
-  /** Whether others have waited long enough: then `await pause()`. */
+  /** Whether other work has waited long enough, so that `await pause()` is due. */
   get isDue(): boolean {
     return this.#clock.monotonic() - this.#since >= pieceMs;
   }

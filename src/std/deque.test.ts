@@ -10,7 +10,7 @@ test("items leave in the order they came, through growth and shrinking", () => {
   const model: number[] = [];
   const random = seededRandom(1);
   for (let i = 0; i < 50_000; i++) {
-    // Long spells of pushing, then of shifting.
+    // Long phases of pushing alternate with long phases of shifting.
     if (random.next() < (Math.floor(i / 5000) % 2 === 0 ? 0.8 : 0.2)) {
       deque.push(i);
       model.push(i);

@@ -31,18 +31,21 @@ export class Deque<T> {
     return item;
   }
 
-  /** The item `index` positions after the oldest; `undefined` outside of `0 … length - 1`. */
+  /** Returns the item `index` positions after the oldest; `undefined` outside of `0 … length - 1`. */
   at(index: number): T | undefined {
     if (index < 0 || index >= this.#length) return undefined;
     return this.#items[(this.#first + index) & (this.#items.length - 1)];
   }
 
-  /** The youngest item. */
+  /** Returns the youngest item. */
   last(): T | undefined {
     return this.at(this.#length - 1);
   }
 
-  /** Index of the first item for which `isAfter` holds; the items must be ordered so that it stays true from there. */
+  /**
+   * Returns the index of the first item for which `isAfter` holds. The items must be ordered so that it holds for all
+   * later items.
+   */
   firstIndex(isAfter: (item: T) => boolean): number {
     let low = 0;
     let high = this.#length;

@@ -1,6 +1,6 @@
 /** Escapes HTML characters in JSON texts as Go does. */
 
-/** JSON text with the characters escaped that Go's encoder escapes and `JSON.stringify` does not. */
+/** Returns JSON text in which those characters are escaped that Go's encoder escapes and `JSON.stringify` does not. */
 export function escapeHtml(json: string): string {
   return htmlCharacters.test(json) ? json.replace(allHtmlCharacters, escapeCharacter) : json;
 }

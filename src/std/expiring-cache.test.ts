@@ -1,4 +1,4 @@
-/** Values that count for a while. */
+/** Values that are valid for a limited time. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ExpiringCache } from "./expiring-cache.ts";

@@ -17,12 +17,12 @@ export class ExpiringCache<T> {
     this.#sizeMax = sizeMax;
   }
 
-  /** The number of values in the cache; those that have moved may count twice. */
+  /** The number of values in the cache; values that have moved between generations may count twice. */
   get size(): number {
     return this.#young.size + this.#old.size;
   }
 
-  /** The value if it still counts at `nowMs`, which is needed where values have a time. */
+  /** Returns the value if it is still valid at `nowMs`, which is required when values have an expiry. */
   get(key: string, nowMs = 0): T | undefined {
     let kept = this.#young.get(key);
     if (kept === undefined) {

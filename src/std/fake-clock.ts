@@ -30,7 +30,7 @@ export class FakeClock implements Clock {
     };
   }
 
-  /** Moves time forward as when the event loop is busy: what falls due is called at the end, late. */
+  /** Moves time forward as a busy event loop does: due callbacks are called late, at the end. */
   block(ms: number): void {
     this.#now += ms;
     const due = this.#timers.filter((timer) => timer.at <= this.#now).sort((a, b) => a.at - b.at);
@@ -38,7 +38,7 @@ export class FakeClock implements Clock {
     for (const { callback } of due) callback();
   }
 
-  /** Moves time forward, calling what falls due in order. */
+  /** Moves time forward, and calls due callbacks in order. */
   advance(ms: number): void {
     const end = this.#now + ms;
     for (;;) {

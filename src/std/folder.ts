@@ -1,5 +1,5 @@
 /**
- * Creates folders, durably where asked. It does not use Node's `recursive` option, which loops for ever where folders
+ * Creates folders, durably if requested. It does not use Node's `recursive` option, which loops for ever when folders
  * cannot be created, as in `/proc`.
  */
 import { closeSync, fsyncSync, mkdirSync, openSync, rmdirSync, statSync } from "node:fs";
@@ -15,7 +15,7 @@ export function makeFolder(path: string): () => void {
     try {
       for (const folder of made.toReversed()) rmdirSync(folder);
     } catch {
-      // It is no longer empty.
+      // The folder is no longer empty.
     }
   };
   try {
@@ -47,7 +47,7 @@ function makeOne(path: string, made: string[]): void {
   }
 }
 
-/** Makes a file durable, or the names in a folder. */
+/** Makes a file, or the names in a folder, durable. */
 export function syncPath(path: string): void {
   const opened = openSync(path, "r");
   try {

@@ -14,7 +14,7 @@ const units: Readonly<Record<string, bigint>> = {
   h: 3_600_000_000_000n,
 };
 
-/** Nanoseconds, or an error in Go's words. */
+/** Returns nanoseconds, or an error in Go's words. */
 export function parseDuration(text: string): bigint | string {
   const invalid = `time: invalid duration ${JSON.stringify(text)}`;
   const match = /^([+-]?)(.*)$/s.exec(text)!;
@@ -41,7 +41,7 @@ export function parseDuration(text: string): bigint | string {
   return total > (1n << 63n) - 1n ? invalid : total;
 }
 
-/** Go's text for a duration in nanoseconds. */
+/** Returns Go's text for a duration in nanoseconds. */
 export function formatDuration(nanos: bigint): string {
   if (nanos === 0n) return "0s";
   const sign = nanos < 0n ? "-" : "";
@@ -63,17 +63,17 @@ function decimal(value: bigint, unit: bigint): string {
   return fraction === "" ? `${value / unit}` : `${value / unit}.${fraction}`;
 }
 
-/** The text Go would write for what it reads; `undefined` when it is no duration. */
+/** Returns the text that Go would write for a duration; `undefined` when the text is not a duration. */
 export function canonicalDuration(text: string): string | undefined {
   const nanos = parseDuration(text);
   return typeof nanos === "string" ? undefined : formatDuration(nanos);
 }
 
-/** Milliseconds; `undefined` when it is no duration. */
+/** Returns milliseconds; `undefined` when the text is not a duration. */
 export function parseGoDuration(text: string): number | undefined {
   const nanos = parseDuration(text);
   return typeof nanos === "string" ? undefined : Number(nanos) / 1e6;
 }
 
-/** Go's form of a duration in milliseconds: `1h0m0s`, `1.5s`, `20ms`, `0s`. */
+/** Returns Go's text for a duration in milliseconds: `1h0m0s`, `1.5s`, `20ms`, `0s`. */
 export const printGoDuration = (ms: number): string => formatDuration(BigInt(Math.round(ms * 1e6)));

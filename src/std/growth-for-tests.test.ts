@@ -1,10 +1,10 @@
-/** Tests of growth rely on this: proportional work passes, and quadratic work does not. */
+/** Tests the measurement of growth: proportional work passes, and quadratic work does not. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { growsInProportion, largestPiece } from "./growth-for-tests.ts";
 import { yieldToEventLoop } from "./cooperative.ts";
 
-/** Takes `count` steps that the compiler cannot leave out. */
+/** Does `count` steps that the compiler cannot remove. */
 function steps(count: number): number {
   let state = 1;
   for (let i = 0; i < count; i++) state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 1;

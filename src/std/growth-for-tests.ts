@@ -6,10 +6,16 @@
 import assert from "node:assert/strict";
 import { isLate } from "./maybe-promise.ts";
 
-/** Less than this is repeated until it can be compared: a collection of garbage takes several milliseconds. */
+/**
+ * The minimum CPU time in microseconds: shorter work is repeated, because a garbage collection takes several
+ * milliseconds.
+ */
 const leastMicros = 40_000;
 const repeatsMax = 4096;
-/** The collector of garbage and the compiler interrupt any work: the best of so many tries counts, or the least times. */
+/**
+ * The maximum number of tries. The best try, or the least times of all tries, counts, since garbage collection and the
+ * compiler interrupt any work.
+ */
 const triesMax = 5;
 const growthMax = 3;
 
@@ -25,7 +31,7 @@ async function cpuMicros(size: number, repeats: number, work: (size: number) => 
 
 /** Rejects when `work` takes three times the CPU time or more with an input of twice the size. */
 export async function growsInProportion(size: number, work: (size: number) => unknown): Promise<void> {
-  // Code gets faster while it runs, so that what it takes in the beginning does not tell how often to repeat it.
+  // Code gets faster while it runs, so its first run does not show how often it must be repeated.
   let repeats = 1;
   while ((await cpuMicros(size, repeats, work)) < leastMicros && repeats < repeatsMax) repeats *= 2;
   const seen: number[] = [];
@@ -43,12 +49,12 @@ export async function growsInProportion(size: number, work: (size: number) => un
   assert.fail(`twice the input takes ${seen.map((growth) => growth.toFixed(1)).join(", ")} times the CPU`);
 }
 
-/** Pieces of less are what a loop does that waits. */
+/** A loop that only waits has pieces of less CPU time than this. */
 const pieceMicros = 1000;
 
 /**
- * The largest part of `work` between two turns of the event loop, from 0 to 1, by CPU time: 1 when others had to wait
- * until all of it was done.
+ * Returns the largest part of `work` between two turns of the event loop, from 0 to 1, by CPU time. It is 1 when other
+ * work had to wait for all of it.
  */
 export async function largestPiece(work: () => Promise<unknown>): Promise<number> {
   let last = process.cpuUsage();

@@ -1,4 +1,4 @@
-/** A binary heap: gives the smallest item by a given order. */
+/** A binary heap: returns the smallest item by a given order. */
 
 export class Heap<T> {
   #items: T[] = [];
@@ -12,7 +12,7 @@ export class Heap<T> {
     return this.#items.length;
   }
 
-  /** The smallest item, left in place. */
+  /** Returns the smallest item without removing it. */
   peek(): T | undefined {
     return this.#items[0];
   }
@@ -39,7 +39,7 @@ export class Heap<T> {
     return top;
   }
 
-  /** Drops every item for which `keep` is false. */
+  /** Removes every item for which `keep` is false. */
   filter(keep: (item: T) => boolean): void {
     this.#items = this.#items.filter(keep);
     for (let i = (this.#items.length >> 1) - 1; i >= 0; i--) this.#sink(this.#items[i]!, i);

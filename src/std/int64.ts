@@ -7,17 +7,17 @@ import { isRawNumber, rawNumber, type RawNumber } from "./raw-number.ts";
 
 export type Int64 = number | RawNumber;
 
-/** Whether the literal of a number is a whole one of 64 bits. */
+/** Whether the literal of a number is a whole number of 64 bits. */
 export const isInt64 = (literal: string): boolean =>
   /^-?[0-9]{1,19}$/.test(literal) && BigInt.asIntN(64, BigInt(literal)) === BigInt(literal);
 
-/** The nearest double: exact up to 2^53, and of the same sign and order beyond. */
+/** Returns the nearest double: exact up to 2^53, and with the same sign and order beyond. */
 export const nearestNumber = (value: Int64): number => (isRawNumber(value) ? Number(value.rawJSON) : value);
 
-/** `value` as an exact integer. It must be whole. */
+/** Returns `value`, which must be whole, as an exact integer. */
 export const bigIntOf = (value: Int64): bigint => BigInt(isRawNumber(value) ? value.rawJSON : value);
 
-/** `value` modulo 64 bits: too large a sum wraps around, as in Go. */
+/** Returns `value` modulo 64 bits: a sum that is too large wraps around, as in Go. */
 export function int64Of(value: bigint): Int64 {
   const kept = BigInt.asIntN(64, value);
   const number = Number(kept);

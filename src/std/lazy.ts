@@ -1,7 +1,10 @@
-/** Loads modules that most servers never need when they are first used. */
+/** Loads modules that most servers never need at their first use. */
 import type { MaybePromise } from "./maybe-promise.ts";
 
-/** The module, loaded when it is first asked for: a value as soon as it is there. After a failure it is tried again. */
+/**
+ * Returns the module, which is loaded at the first call; later calls return it without a promise. A failure is tried
+ * again.
+ */
 export function lazy<Module extends object>(load: () => Promise<Module>): () => MaybePromise<Module> {
   let known: MaybePromise<Module> | undefined;
   return () =>

@@ -4,7 +4,7 @@
  * promoted keeps later ones alive until a full collection. A removed node links to nothing.
  */
 
-/** One member of the list; hand it back to remove it. */
+/** A node of the list, which its owner passes back to remove the member. */
 export interface Node<T> {
   member: T | undefined;
   before: Node<T> | undefined;
@@ -20,7 +20,7 @@ export class LinkedList<T> {
     return this.#size;
   }
 
-  /** The member that stands before all others. */
+  /** The first member. */
   get first(): T | undefined {
     return this.#first?.member;
   }
@@ -34,7 +34,7 @@ export class LinkedList<T> {
     return node;
   }
 
-  /** Adds one before all others. */
+  /** Adds a member before all others. */
   addFirst(member: T): Node<T> {
     const node: Node<T> = { member, before: undefined, after: this.#first };
     if (this.#first !== undefined) this.#first.before = node;
@@ -58,7 +58,7 @@ export class LinkedList<T> {
     this.#size--;
   }
 
-  /** The present members, the last one first. */
+  /** Returns the present members, the last one first. */
   members(): T[] {
     const all: T[] = [];
     for (let node = this.#last; node !== undefined; node = node.before) all.push(node.member!);

@@ -7,7 +7,7 @@ import type { Clock } from "./clock.ts";
 
 type LogLevel = "error" | "warn" | "info" | "debug" | "trace";
 
-/** Extra facts of a line, none: `{}`. `err` or `error` holds an error, printed with its stack. */
+/** Additional fields of a line; `{}` without any. `err` or `error` is an error, which is printed with its stack. */
 type LogFields = object;
 
 export interface Log {
@@ -16,19 +16,19 @@ export interface Log {
   info(fields: LogFields, message: string): void;
   debug(fields: LogFields, message: string): void;
   trace(fields: LogFields, message: string): void;
-  /** Whether lines of this level are written: ask before building costly fields. */
+  /** Whether lines of this level are written, for callers with expensive fields. */
   enabled(level: LogLevel): boolean;
-  /** The same log with fields added to every line. */
+  /** Returns the same log with fields added to every line. */
   with(fields: LogFields): Log;
-  /** Writes what waits, before returning. */
+  /** Writes all buffered lines before it returns. */
   flush(): void;
 }
 
 interface LogOptions {
   readonly format: "json" | "text";
-  /** klog's number: 0 to 3 info, 4 and 5 debug, 6 and more trace. */
+  /** The number of klog: 0 to 3 for info, 4 and 5 for debug, 6 and more for trace. */
   readonly verbosity: number;
-  /** Writes a line, which ends with a line break. Default: to standard error. */
+  /** Writes a line, which ends with a line break; by default to standard error. */
   readonly write?: (line: string) => void;
 }
 
@@ -53,13 +53,13 @@ export function openLog(options: LogOptions): Log {
     try {
       error.flushSync();
     } catch {
-      // Standard error is closed or was never ready: there is no reader.
+      // Standard error is closed or was never open, so there is no reader.
     }
   };
   return wrap(logger, flush);
 }
 
-/** Logs nothing. */
+/** A log that writes nothing. */
 export const silentLog: Log = {
   error() {},
   warn() {},
@@ -93,7 +93,7 @@ function wrap(logger: pino.Logger, flush: () => void): Log {
   };
 }
 
-/** `12:03:04.567 warn  text  key=value`, and the stack of an error below it. */
+/** Returns `12:03:04.567 warn  text  key=value`, and the stack of an error below it. */
 function readable(line: string): string {
   const {
     level,
@@ -119,12 +119,12 @@ function readable(line: string): string {
   return `${time.slice(11, 23)} ${level.padEnd(5)} ${msg ?? ""}${rest}${stack}\n`;
 }
 
-/** The pause between two log lines that clients and others may cause at will. */
+/** The pause in milliseconds between two log lines that clients can cause at will. */
 const pauseMs = 10_000;
 
 /**
- * Limits the rate of log lines that clients and others may cause at will. The first call calls `say`, and so does the
- * first one that comes ten seconds later; calls between are dropped.
+ * Limits the rate of log lines that clients can cause at will. The first call calls `say`, and so does the first call
+ * after ten seconds; calls between them are dropped.
  */
 export function rateLimited(clock: Clock, say: (error: unknown) => void): (error: unknown) => void {
   let saidMs = Number.NEGATIVE_INFINITY;

@@ -13,7 +13,7 @@
  */
 export type MaybePromise<T> = T | Promise<T>;
 
-/** Whether a value comes later. */
+/** Whether a value is a promise. */
 export function isLate<T>(value: MaybePromise<T>): value is Promise<T> {
   return value instanceof Promise;
 }

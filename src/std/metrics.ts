@@ -10,7 +10,7 @@ interface MetricOptions {
   readonly name: string;
   readonly help: string;
   readonly labels?: readonly string[];
-  /** Most label sets kept; default 5,000. */
+  /** The maximum number of label sets; 5,000 by default. */
   readonly seriesMax?: number;
   /**
    * Whether what the label values name is still there; left out: always. It is asked before a scrape, and when there are
@@ -22,7 +22,7 @@ interface MetricOptions {
 }
 
 interface HistogramOptions extends MetricOptions {
-  /** Upper bounds, rising; `+Inf` is added. */
+  /** Upper bounds in rising order; `+Inf` is added. */
   readonly buckets: readonly number[];
 }
 
@@ -43,11 +43,14 @@ export interface Histogram {
 
 /** A metric with one child per combination of label values. */
 export interface Family<Child> {
-  /** The child for these values, one per label name, made at first use. Keep it where it is used often. */
+  /**
+   * Returns the child for these values, one per label name; it is made at the first use. Keep a child that is used
+   * often.
+   */
   with(...values: readonly string[]): Child;
 }
 
-/** A value read at each scrape: label values and number. */
+/** A value that is read at each scrape: label values and number. */
 export interface Sample {
   readonly labels: readonly string[];
   readonly value: number;
@@ -75,7 +78,7 @@ class GaugeChild extends CounterChild implements Gauge {
 
 class HistogramChild implements Histogram {
   readonly #bounds: readonly number[];
-  /** The counts of each bucket, not cumulative; the last is `+Inf`. */
+  /** The counts of the buckets, not cumulative; the last one is `+Inf`. */
   readonly counts: Float64Array;
   sum = 0;
 
@@ -98,7 +101,7 @@ class Children<Child> implements Family<Child> {
   readonly #options: MetricOptions;
   readonly #make: () => Child;
   readonly #seriesMax: number;
-  /** Label sets that found no room since gone ones were last looked for. */
+  /** The number of refused label sets since the last search for obsolete ones. */
   #refused = 0;
   readonly all = new Map<string, { readonly values: readonly string[]; readonly child: Child }>();
 
@@ -121,7 +124,7 @@ class Children<Child> implements Family<Child> {
     return child;
   }
 
-  /** Looks for gone label sets now and then only: there may be none. */
+  /** Returns whether another label set fits. Searches for obsolete label sets rarely, since there may be none. */
   #hasRoom(): boolean {
     if (this.all.size < this.#seriesMax) return true;
     if (this.#refused++ % this.#seriesMax === 0) this.dropGone();
@@ -162,7 +165,7 @@ export class Metrics {
     return children;
   }
 
-  /** A metric that is asked for its values at every scrape. */
+  /** Adds a metric whose values are read at every scrape. */
   observable(options: MetricOptions & { readonly type: "counter" | "gauge" }, read: () => readonly Sample[]): void {
     this.#add(options, options.type, (lines) => {
       for (const { labels, value } of read()) {
@@ -171,12 +174,12 @@ export class Metrics {
     });
   }
 
-  /** Called at each scrape before anything is printed, to update values. */
+  /** Adds a callback that updates values at each scrape before printing. */
   beforePrint(callback: () => void): void {
     this.#ahead.push(callback);
   }
 
-  /** Everything, in order of names. */
+  /** Returns all metrics as text, in the order of their names. */
   print(): string {
     for (const callback of this.#ahead) callback();
     const lines: string[] = [];

@@ -1,16 +1,16 @@
 /**
- * A pool of unique numbers that counts the reservations of each. A number may have several: stored objects may
- * repeat one, and an object and its pending write share one.
+ * A pool of unique numbers that counts the reservations of each number. A number may have several: stored objects may
+ * repeat it, and an object and its pending write share it.
  */
 import type { Random } from "./random.ts";
 
 export class NumberPool {
   readonly size: number;
-  /** The first numbers, given out on request and when there are no others. */
+  /** The count of the first numbers, which `reserveAny` uses only when no other number is free. */
   readonly #lowest: number;
   readonly #reservations = new Map<number, number>();
 
-  /** Numbers from 0 to `size` - 1; the first `lowest` are given out only on request. */
+  /** A pool of the numbers from 0 to `size` - 1. The first `lowest` are used last. */
   constructor(size: number, lowest: number) {
     this.size = size;
     this.#lowest = Math.min(lowest, size);

@@ -15,7 +15,10 @@ function keysOf(map: OrderedMap<string>, from: string, to: string | undefined): 
   return keys;
 }
 
-/** Puts keys in and out while `chance` says so, and compares with a sorted array now and then. */
+/**
+ * Adds random keys with the probability `chance`, otherwise removes them, and compares with a sorted array from time to
+ * time.
+ */
 function churn(random: Random, map: OrderedMap<string>, model: Set<string>, steps: number, chance: number): void {
   for (let i = 0; i < steps; i++) {
     const key = `k${Math.floor(random.next() * 20_000)}`;

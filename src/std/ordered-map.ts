@@ -24,7 +24,7 @@ interface Leaf<V> {
 
 interface Inner<V> {
   readonly leaf: false;
-  /** Separators; the first is never read. */
+  /** The separators; the first one is never read. */
   readonly keys: string[];
   readonly children: Node<V>[];
   count: number;
@@ -58,7 +58,7 @@ export class OrderedMap<V> {
     };
   }
 
-  /** Whether the key was there. */
+  /** Removes a key, and returns whether it was present. */
   delete(key: string): boolean {
     const removed = remove(this.#root, key);
     if (!this.#root.leaf && this.#root.children.length === 1) this.#root = this.#root.children[0]!;
@@ -85,7 +85,7 @@ export class OrderedMap<V> {
 }
 
 /**
- * The smallest string greater than every string that starts with `prefix`: the exclusive end of a prefix scan.
+ * Returns the smallest string greater than every string that starts with `prefix`: the exclusive end of a prefix scan.
  * `undefined` when there is none (the empty prefix).
  */
 export function prefixEnd(prefix: string): string | undefined {
@@ -100,7 +100,7 @@ function countOf<V>(node: Node<V>): number {
   return node.leaf ? node.keys.length : node.count;
 }
 
-/** Index of the first key that is not smaller than `key`. */
+/** Returns the index of the first key that is not smaller than `key`. */
 function lowerBound(keys: readonly string[], key: string): number {
   let low = 0;
   let high = keys.length;
@@ -112,7 +112,7 @@ function lowerBound(keys: readonly string[], key: string): number {
   return low;
 }
 
-/** Index of the child that may hold `key`: the last one whose separator is not greater. */
+/** Returns the index of the child that may contain `key`: the last one whose separator is not greater. */
 function childIndex(separators: readonly string[], key: string): number {
   let low = 1;
   let high = separators.length;
@@ -126,7 +126,7 @@ function childIndex(separators: readonly string[], key: string): number {
 
 interface Inserted<V> {
   readonly added: boolean;
-  /** The new right sibling when the node was split. */
+  /** The new right sibling, if the node was split. */
   readonly right: { readonly key: string; readonly node: Node<V> } | undefined;
 }
 
@@ -143,7 +143,7 @@ function insert<V>(node: Node<V>, key: string, value: V): Inserted<V> {
     node.keys.splice(index, 0, key);
     node.values.splice(index, 0, value);
     if (node.keys.length <= nodeSizeMax) return addedInPlace;
-    // Keys mostly arrive in order: then the left node stays nearly full.
+    // Keys mostly arrive in order, so the left node stays nearly full.
     const cut = index === node.keys.length - 1 ? node.keys.length - nodeSizeMin : node.keys.length >> 1;
     const right: Leaf<V> = { leaf: true, keys: node.keys.splice(cut), values: node.values.splice(cut) };
     return { added: true, right: { key: right.keys[0]!, node: right } };
@@ -201,7 +201,7 @@ function mergeIfUnderfull<V>(parent: Inner<V>, index: number): void {
   parent.children.splice(leftIndex + 1, 1);
 }
 
-/** False once `visit` stopped the scan or `to` was reached. */
+/** Returns false when `visit` has stopped the scan or `to` was reached. */
 function scan<V>(
   node: Node<V>,
   from: string,

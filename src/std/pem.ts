@@ -1,9 +1,9 @@
 /** PEM text encoding. Source: RFC 7468, read as leniently as Go does. */
 
 export interface PemBlock {
-  /** `CERTIFICATE`, `CERTIFICATE REQUEST`, … */
+  /** The label, such as `CERTIFICATE` or `CERTIFICATE REQUEST`. */
   readonly label: string;
-  /** There were lines `Name: value` before the bytes. */
+  /** Whether lines `Name: value` precede the bytes. */
   readonly hasHeaders: boolean;
   readonly bytes: Buffer;
 }
@@ -12,7 +12,7 @@ const begin = "-----BEGIN ";
 const end = "-----END ";
 const dashes = "-----";
 
-/** The blocks in a text, in order; other text and broken blocks are skipped. */
+/** Yields the blocks in a text in order; other text and broken blocks are skipped. */
 export function* pemBlocks(text: string): Generator<PemBlock> {
   for (let at = 0; ; ) {
     const start = lineThatStarts(text, begin, at);
@@ -28,7 +28,7 @@ export function* pemBlocks(text: string): Generator<PemBlock> {
   }
 }
 
-/** A block as text, lines of 64 characters. */
+/** Returns a block as text, with lines of 64 characters. */
 export function printPem(label: string, bytes: Buffer): string {
   const lines = bytes.toString("base64").replaceAll(/.{1,64}/g, "$&\n");
   return `${begin}${label}${dashes}\n${lines}${end}${label}${dashes}\n`;

@@ -2,15 +2,15 @@
 import { randomBytes, randomUUID } from "node:crypto";
 
 export interface Random {
-  /** A number in [0, 1). */
+  /** Returns a number in [0, 1). */
   next(): number;
-  /** `count` random bytes. */
+  /** Returns `count` random bytes. */
   bytes(count: number): Buffer;
-  /** An RFC 4122 version 4 UUID. */
+  /** Returns an RFC 4122 version 4 UUID. */
   uuid(): string;
 }
 
-/** Cryptographically strong randomness of the machine (`next` excepted). */
+/** The cryptographically strong randomness of the machine (except `next`). */
 export const systemRandom: Random = {
   next: () => Math.random(),
   bytes: (count) => randomBytes(count),
@@ -19,13 +19,16 @@ export const systemRandom: Random = {
 
 const uuidSpace = Buffer.alloc("00000000-0000-4000-8000-000000000000".length);
 
-/** Node makes UUIDs as ropes of short texts, which take eight times the memory as long as anything holds them. */
+/**
+ * Returns a flat copy: Node builds UUIDs as ropes of short texts, which take eight times the memory for as long as they
+ * are referenced.
+ */
 function inOnePiece(uuid: string): string {
   uuidSpace.write(uuid, "latin1");
   return uuidSpace.toString("latin1");
 }
 
-/** A reproducible generator (mulberry32) for tests and fuzz runs. */
+/** Returns a reproducible generator (mulberry32) for tests and fuzz runs. */
 export function seededRandom(seed: number): Random {
   let state = seed >>> 0;
   const next = (): number => {
@@ -46,10 +49,10 @@ export function seededRandom(seed: number): Random {
   return { next, bytes, uuid };
 }
 
-/** Upstream's alphabet of generated names: no vowels and no look-alikes, so that no words occur. */
+/** Upstream's alphabet of generated names: no vowels and no similar characters, so that no words occur. */
 const nameAlphabet = "bcdfghjklmnpqrstvwxz2456789";
 
-/** `length` random characters that may end an object name. Source: upstream's `util/rand`. */
+/** Returns `length` random characters that may end an object name. Source: upstream's `util/rand`. */
 export function nameSuffix(random: Random, length: number): string {
   const raw = random.bytes(length);
   let text = "";

@@ -4,7 +4,7 @@
  */
 
 export interface RawNumber {
-  /** The literal. */
+  /** The literal of the number. */
   readonly rawJSON: string;
 }
 

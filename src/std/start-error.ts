@@ -1,6 +1,6 @@
 /**
- * An error that prevents the start: a bad flag, a port or data folder in use, an unreadable certificate. The message is
- * one line for the user. It is thrown before anything is written.
+ * An error that prevents the start: an invalid flag, a port or data folder in use, an unreadable certificate. Its
+ * message is one line for the user. It is thrown before anything is written.
  */
 export class StartError extends Error {
   constructor(message: string, options?: ErrorOptions) {

@@ -1,6 +1,6 @@
-/** User-readable messages of failed system calls. */
+/** User-readable messages for failed system calls. */
 
-/** A short reason for a failed system call. */
+/** Returns a short reason for a failed system call. */
 export function reasonOf(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException;
   const known: Readonly<Record<string, string>> = {

@@ -2,8 +2,8 @@
 import { Worker, type WorkerOptions } from "node:worker_threads";
 
 /**
- * `file` is what `import.meta.resolve` says; the bundle has its path there (`scripts/build.ts`). Throws
- * when the thread cannot be started.
+ * Starts a thread. `file` is the result of `import.meta.resolve`, which the bundle replaces by its own path
+ * (`scripts/build.ts`). Throws when the thread cannot be started.
  */
 export function startThread(file: string, options: Omit<WorkerOptions, "execArgv">): Worker {
   // The thread does not get the flags of this process.

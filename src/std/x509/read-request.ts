@@ -25,20 +25,20 @@ import {
 } from "asn1js";
 
 export interface CertificateRequest {
-  /** The subject as it was sent: DER of a `Name`. */
+  /** The subject as it was sent: the DER of a `Name`. */
   readonly subject: Buffer;
-  /** Empty when there is none. The last one counts, should there be several. */
+  /** The common name; empty when there is none, and the last one of several. */
   readonly commonName: string;
   readonly organizations: readonly string[];
   readonly publicKey: KeyObject;
   readonly dnsNames: readonly string[];
   readonly emails: readonly string[];
-  /** Network bytes: 4 or 16. */
+  /** Addresses as 4 or 16 network bytes. */
   readonly addresses: readonly Buffer[];
   readonly uris: readonly string[];
 }
 
-/** The request, or why it is none; in upstream's words where it has its own. */
+/** The request, or the reason why it is invalid, in upstream's words if upstream has such a message. */
 export type ParsedRequest =
   | { readonly ok: true; readonly request: CertificateRequest }
   | { readonly ok: false; readonly problem: string };
@@ -49,7 +49,7 @@ class Refusal extends Error {}
 const malformed = "malformed certificate request";
 const notDer = "not in the encoding that DER demands";
 
-/** Reads DER of a request, and checks its signature. */
+/** Reads a request from DER, and checks its signature. */
 export function readRequest(bytes: Buffer): ParsedRequest {
   try {
     return { ok: true, request: read(bytes) };
@@ -69,7 +69,7 @@ function read(bytes: Buffer): CertificateRequest {
   return request;
 }
 
-/** Returns what a value of that very type consists of. Throws `Refusal` for others. */
+/** Returns the parts of a value of exactly this type. Throws `Refusal` for other types. */
 function partsOf(value: BaseBlock | undefined, type: typeof Constructed): readonly BaseBlock[] {
   if (!(value instanceof Constructed) || value.constructor !== type) throw new Refusal(malformed);
   return value.valueBlock.value;
@@ -86,10 +86,13 @@ function identifierOf(value: BaseBlock | undefined): string {
   return text;
 }
 
-/** Bounds of work and of depth. What octet strings and bit strings hold is not looked into. */
+/** The parser's limits of work and of depth. The content of octet strings and bit strings is not parsed. */
 const bounds = { maxDepth: 32, maxNodes: 2000, parseEmbedded: false };
 
-/** Bytes of all identifiers at most: the parser takes 2 µs for one of them. A request has a few of 3 to 20 bytes. */
+/**
+ * The maximum bytes of all identifiers: the parser takes 2 µs for each. A request has a few identifiers of 3 to 20
+ * bytes.
+ */
 const identifierBytesMax = 4000;
 const universal = { boolean: 1, objectIdentifier: 6, relativeIdentifier: 13, sequence: 16, set: 17, longForm: 31 };
 
@@ -125,14 +128,14 @@ function checkHeads(bytes: Uint8Array): void {
   }
 }
 
-/** A value that is DER from the first byte to the last. Throws `Refusal`. */
+/** Reads a value that is DER from the first byte to the last. Throws `Refusal`. */
 function readDer(bytes: Uint8Array): BaseBlock {
   checkHeads(bytes);
   let read: ReturnType<typeof fromBER>;
   let written: Buffer;
   try {
     read = fromBER(bytes, bounds);
-    // The parser takes all of BER. In DER there is one encoding, which is that of the same value written.
+    // The parser accepts all of BER. DER has one encoding of a value, so the value is encoded again and compared.
     written = read.offset === bytes.length ? Buffer.from(normalizeBlock(read.result).toBER()) : Buffer.alloc(0);
   } catch (cause) {
     throw new Refusal(malformed, { cause });
@@ -146,7 +149,9 @@ function readDer(bytes: Uint8Array): BaseBlock {
   return result;
 }
 
-/** The value, without all of its encoding that DER does not allow. Throws where nothing is left. */
+/**
+ * Returns the value, changed so that it is encoded as DER. Throws for an integer with a longer encoding than necessary.
+ */
 function normalizeBlock(value: BaseBlock): BaseBlock {
   value.idBlock.isConstructed = value instanceof Constructed;
   value.lenBlock.isIndefiniteForm = false;
@@ -158,7 +163,7 @@ function normalizeBlock(value: BaseBlock): BaseBlock {
   return value;
 }
 
-/** An integer has a byte, and does not begin with nine bits that are the same. */
+/** Whether an integer has at least one byte, and does not begin with nine equal bits. */
 function isMinimal([first, second]: Uint8Array): boolean {
   return second === undefined ? first !== undefined : first !== (second < 0x80 ? 0 : 0xff);
 }
@@ -186,8 +191,8 @@ function readKey(spki: Buffer): KeyObject {
 }
 
 /**
- * Digest of a signature algorithm and the type of key it goes with. SHA-1 is taken, as upstream takes it: the signature
- * only shows that the sender has the key.
+ * The digest of each signature algorithm, and the type of key that it needs. SHA-1 is accepted, as upstream: the
+ * signature only proves that the sender has the key.
  */
 const signatureAlgorithms: Readonly<Record<string, readonly [digest: string | null, key: string]>> = {
   "1.2.840.113549.1.1.5": ["sha1", "rsa"],
@@ -220,12 +225,12 @@ function checkSignature(
   try {
     isGood = verify(digest, signed, key, signature.valueBlock.valueHexView);
   } catch {
-    // A key the machine's library refuses to use, or a signature that is none.
+    // The machine's library refuses to use the key, or the signature is malformed.
   }
   if (!isGood) throw new Refusal("the signature of the request does not verify");
 }
 
-/** The parts of a subject that the API uses. */
+/** Returns the parts of a subject that the API uses. */
 function readSubject(subject: BaseBlock | undefined): Pick<CertificateRequest, "commonName" | "organizations"> {
   let commonName = "";
   const organizations: string[] = [];
@@ -242,7 +247,7 @@ function readSubject(subject: BaseBlock | undefined): Pick<CertificateRequest, "
   return { commonName, organizations };
 }
 
-/** Types of text, and what texts of them may be. */
+/** The types of text, each with a pattern of its valid texts. */
 const texts = new Map<unknown, RegExp>([
   [Utf8String, /^/],
   [TeletexString, /^/],
@@ -253,7 +258,9 @@ const texts = new Map<unknown, RegExp>([
   [IA5String, /^[\0-\x7f]*$/],
 ]);
 
-/** `undefined` for what is no text, or one of another type. Throws `Refusal`. */
+/**
+ * Returns a text; `undefined` for values of other types. Throws `Refusal` for characters that its type does not have.
+ */
 function readText(value: BaseBlock): string | undefined {
   const allowed = texts.get(value.constructor);
   if (allowed === undefined || !(value instanceof BaseStringBlock)) return undefined;
@@ -264,7 +271,7 @@ function readText(value: BaseBlock): string | undefined {
 
 const extensionRequest = "1.2.840.113549.1.9.14";
 const subjectAltName = "2.5.29.17";
-/** The parser's number of the class of tags `[0]`, `[1]`, … */
+/** The parser's number for the class of the tags `[0]`, `[1]`, … */
 const contextClass = 3;
 
 type Names = Pick<CertificateRequest, "dnsNames" | "emails" | "addresses" | "uris">;
@@ -280,7 +287,7 @@ function readNames(attributes: BaseBlock | undefined): Names {
   const found = wanted.find(([identifier]) => identifier === subjectAltName);
   if (found === undefined) return names;
   for (const name of partsOf(readDer(found[1]), Sequence)) {
-    // Other forms do not count, as upstream.
+    // Other forms are ignored, as upstream.
     if (!(name instanceof Primitive) || name.idBlock.tagClass !== contextClass) continue;
     const content = Buffer.from(name.valueBlock.valueHexView);
     const { tagNumber: form } = name.idBlock;
@@ -296,7 +303,7 @@ function readNames(attributes: BaseBlock | undefined): Names {
   return names;
 }
 
-/** Identifier and value of the extensions an attribute asks for. */
+/** Returns identifier and value of the extensions that an attribute requests. */
 function extensionsOf(attribute: BaseBlock): (readonly [identifier: string, value: Uint8Array])[] {
   const [type, values] = partsOf(attribute, Sequence);
   const [list] = identifierOf(type) === extensionRequest ? partsOf(values, SetOf) : [];
@@ -309,7 +316,7 @@ function extensionsOf(attribute: BaseBlock): (readonly [identifier: string, valu
   });
 }
 
-/** Names are ASCII; anything else would be read differently by others. */
+/** Returns a name, which must be ASCII, since other programs would read anything else differently. */
 function ascii(content: Buffer): string {
   const text = content.toString("latin1");
   if (/[^\x20-\x7e]/.test(text)) throw new Refusal("a name with characters that are not printable ASCII");

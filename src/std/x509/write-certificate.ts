@@ -1,4 +1,4 @@
-/** Writes and signs X.509 certificates. Source: RFC 5280. docs/dependencies.md says why these packages. */
+/** Writes and signs X.509 certificates. Source: RFC 5280. docs/dependencies.md gives the reasons for these packages. */
 import { createHash, createPublicKey, type KeyObject, sign, type X509Certificate } from "node:crypto";
 import { isIPv4 } from "node:net";
 import { type BaseBlock, BitString, Constructed, fromBER, Integer, Sequence } from "asn1js";
@@ -38,7 +38,7 @@ export interface CertificateTemplate {
   readonly organizations?: readonly string[];
   readonly publicKey: KeyObject;
   readonly usage: "authority" | "server" | "client";
-  /** Host names and addresses. */
+  /** Host names and IP addresses. */
   readonly names?: readonly string[];
   readonly notBeforeMs: number;
   readonly notAfterMs: number;
@@ -53,23 +53,23 @@ export interface Authority {
 
 /** The content of a requested certificate. */
 export interface Issuance {
-  /** DER of a name. */
+  /** The DER of a name. */
   readonly subject: Buffer;
   readonly publicKey: KeyObject;
-  /** Bits of the key's usages, from 0 (digitalSignature) to 8. */
+  /** The bits of the key's usages, from 0 (digitalSignature) to 8. */
   readonly usageBits: readonly number[];
-  /** Object identifiers. */
+  /** Object identifiers of extended usages. */
   readonly extendedUsages: readonly string[];
   readonly dnsNames: readonly string[];
   readonly emails: readonly string[];
-  /** Network bytes. */
+  /** Addresses as network bytes. */
   readonly addresses: readonly Buffer[];
   readonly uris: readonly string[];
   readonly notBeforeMs: number;
   readonly notAfterMs: number;
 }
 
-/** Does what `signCertificate` of `certificate.ts` promises. */
+/** Implements `signCertificate` of `certificate.ts`. */
 export function signCertificate(template: CertificateTemplate, issuer: Issuer, random: Random): string {
   const { commonName, organizations = [], usage, names = [] } = template;
   const publicKey = keyInfo(template.publicKey);
@@ -94,7 +94,7 @@ export function signCertificate(template: CertificateTemplate, issuer: Issuer, r
   return signBody(body, issuer.key, random);
 }
 
-/** Does what `issueCertificate` of `certificate.ts` promises. */
+/** Implements `issueCertificate` of `certificate.ts`. */
 export function issueCertificate(issuance: Issuance, authority: Authority, random: Random): string {
   const { subject, usageBits, extendedUsages, dnsNames, emails, addresses, uris } = issuance;
   const { name: issuer, keyId: id } = readIssuer(authority);
@@ -122,18 +122,18 @@ export function issueCertificate(issuance: Issuance, authority: Authority, rando
   return signBody(body, authority.key, random);
 }
 
-/** DER of an authority's name, and its key identifier; `undefined` when its certificate does not say. */
+/** Returns the DER of an authority's name, and its key identifier; `undefined` when its certificate has none. */
 function readIssuer({ certificate }: Authority): { readonly name: Buffer; readonly keyId: Buffer | undefined } {
   const { subject, extensions } = AsnParser.parse(certificate.raw, Certificate).tbsCertificate;
   const name = write(subject);
-  // Others compare it byte for byte.
+  // Other programs compare the name byte by byte.
   if (!certificate.raw.includes(name)) throw new Error("the authority has a name in an unusual encoding");
   const found = extensions?.find(({ extnID }) => extnID === "2.5.29.14");
   return { name, keyId: found && Buffer.from(AsnParser.parse(found.extnValue.buffer, OctetString).buffer) };
 }
 
 interface Body {
-  /** DER of names, and of a key with its algorithm: taken over as they are. */
+  /** The DER of names, and of a key with its algorithm, which is copied unchanged. */
   readonly issuer: Buffer;
   readonly subject: Buffer;
   readonly publicKey: Buffer;
@@ -164,7 +164,7 @@ function signBody(content: Body, key: KeyObject, random: Random): string {
 
 const asItIs = (der: Buffer): BaseBlock => fromBER(der, { parseEmbedded: false }).result;
 
-/** Versions are counted from zero. */
+/** The number of version 3, since versions are counted from zero. */
 const version3 = 2;
 
 const tagged = (tagNumber: number, value: BaseBlock): Constructed =>
@@ -187,7 +187,7 @@ function signatureAlgorithm(key: KeyObject): readonly [AlgorithmIdentifier, dige
   return [new AlgorithmIdentifier({ algorithm: found[0] }), found[1]];
 }
 
-/** Positive, 127 bits, never zero. */
+/** Returns a positive number of 127 bits, which is never zero. */
 function serialNumber(random: Random): Buffer {
   const bytes = random.bytes(16);
   bytes[0] = (bytes[0]! & 0x7f) | 0x40;
@@ -214,7 +214,10 @@ const issuerKeyId = (id: Buffer): Extension =>
 
 const keyInfo = (key: KeyObject): Buffer => key.export({ type: "spki", format: "der" });
 
-/** RFC 7093, method 1: the first 160 bits of the key's SHA-256. A key of this server is the last 65 bytes. */
+/**
+ * Returns a key identifier by RFC 7093, method 1: the first 160 bits of the key's SHA-256. A key of this server is the
+ * last 65 bytes.
+ */
 const keyId = (info: Buffer): Buffer => createHash("sha256").update(info.subarray(-65)).digest().subarray(0, 20);
 
 function generalName(name: string): GeneralName {
@@ -223,8 +226,8 @@ function generalName(name: string): GeneralName {
 }
 
 /**
- * An IPv6 address as the URL parser writes it, in its canonical form; undefined for other names. Unlike `isIPv6` it has no
- * pattern, which would stay in memory with 150 KB.
+ * Returns an IPv6 address in the canonical form of the URL parser; `undefined` for other names. Unlike `isIPv6`, it
+ * uses no pattern, which would stay in memory with 150 KB.
  */
 function ipv6(name: string): string | undefined {
   const address = name.split("%")[0]!;
@@ -232,7 +235,7 @@ function ipv6(name: string): string | undefined {
   return url?.hostname.slice(1, -1);
 }
 
-/** The text of network bytes; an IPv6 address in full. */
+/** Returns the text of network bytes; an IPv6 address is written in full. */
 const addressText = (bytes: Buffer): string =>
   bytes.length === 4 ? bytes.join(".") : bytes.toString("hex").replaceAll(/(.{4})(?!$)/g, "$1:");
 
