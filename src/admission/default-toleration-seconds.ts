@@ -27,10 +27,10 @@ export function defaultTolerationSeconds(options: DefaultTolerationSecondsOption
       const { resource, subresource } = attributes;
       if (!isPods(resource) || subresource !== "") return undefined;
       const pod = attributes.object as Pod; // of the resource
-      const given = pod.spec.tolerations ?? [];
-      const missing = defaults.filter(({ key }) => !given.some((one) => isAbout(one, key)));
+      const tolerations = pod.spec.tolerations ?? [];
+      const missing = defaults.filter(({ key }) => !tolerations.some((one) => isAbout(one, key)));
       if (missing.length === 0) return undefined;
-      return { ...pod, spec: { ...pod.spec, tolerations: [...given, ...missing] } };
+      return { ...pod, spec: { ...pod.spec, tolerations: [...tolerations, ...missing] } };
     },
   };
 }

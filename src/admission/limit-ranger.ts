@@ -34,17 +34,17 @@ export function limitRanger({ domain, ranges }: LimitRangerOptions): AdmissionPl
     operations: ["CREATE", "UPDATE"],
     admit(attributes) {
       if (!isPods(attributes.resource)) return undefined;
-      const found = rangesFor(attributes);
-      if (found === undefined) return undefined;
+      const limitRanges = rangesFor(attributes);
+      if (limitRanges === undefined) return undefined;
       const pod = attributes.object as Pod; // of the resource
-      const filled = found.reduce((before, range) => withDefaults(before, itemsOf(range), annotation), pod);
+      const filled = limitRanges.reduce((before, range) => withDefaults(before, itemsOf(range), annotation), pod);
       return filled === pod ? undefined : filled;
     },
     validate(attributes) {
-      const found = rangesFor(attributes);
-      if (found === undefined) return;
+      const limitRanges = rangesFor(attributes);
+      if (limitRanges === undefined) return;
       const problemsOf = isPods(attributes.resource) ? podProblems : claimProblems;
-      for (const range of found) {
+      for (const range of limitRanges) {
         const problems = [...problemsOf(attributes.object!, itemsOf(range))]; // pods and claims have one
         if (problems.length > 0) throw refusal(attributes, aggregate(problems));
       }
@@ -194,8 +194,8 @@ function* tooFarApart(type: string, name: string, most: Quantity, { requests, li
   const unit = isSmall ? "milli" : "whole";
   const ratio = Number(integerQuantity(limit, unit)) / Number(integerQuantity(request, unit));
   const isFine = integerQuantity(most, "whole") <= milliMax;
-  const [found, allowed] = isFine
+  const [actual, allowed] = isFine
     ? [ratio * 1000, Number(integerQuantity(most, "milli"))]
     : [ratio, Number(integerQuantity(most, "whole"))];
-  if (found > allowed) yield `${start}, but provided ratio is ${ratio.toFixed(6)}`;
+  if (actual > allowed) yield `${start}, but provided ratio is ${ratio.toFixed(6)}`;
 }

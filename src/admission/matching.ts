@@ -100,8 +100,8 @@ export class RequestMatcher {
     if (others.length === 0) return undefined;
     // Upstream: an earlier rule has precedence over an earlier version.
     for (const rule of applying) {
-      const found = others.find((other) => rule.names(other.resource, subresource));
-      if (found !== undefined) return found;
+      const equivalent = others.find((other) => rule.names(other.resource, subresource));
+      if (equivalent !== undefined) return equivalent;
     }
     return undefined;
   }

@@ -30,9 +30,9 @@ export function namespaceLifecycle(options: NamespaceLifecycleOptions): Admissio
     }
     if (namespace === "" || operation === "DELETE") return undefined;
     if (resource.group === reviews && resource.resource === "localsubjectaccessreviews") return undefined;
-    const found = options.getNamespace(namespace);
-    if (found === undefined) throw notFound(namespaces, namespace);
-    if (operation === "CREATE" && found.status.phase === "Terminating") {
+    const namespaceObject = options.getNamespace(namespace);
+    if (namespaceObject === undefined) throw notFound(namespaces, namespace);
+    if (operation === "CREATE" && namespaceObject.status.phase === "Terminating") {
       throw refusal(
         attributes,
         `unable to create new content in namespace ${namespace} because it is being terminated`,

@@ -26,20 +26,24 @@ export function audienceProblem(
   const namespace = pod.metadata.namespace ?? "";
   const missing = new Set<string>();
   /** Returns the object, and records when it is missing. */
-  const known = <T>(object: T | undefined, kind: string, name: string): T | undefined => {
+  const requireObject = <T>(object: T | undefined, kind: string, name: string): T | undefined => {
     if (object === undefined) missing.add(`${domain.rename(kind)} ${goQuote(name)} not found`);
     return object;
   };
   const driverOfClaim = (name: string): string | undefined => {
-    const claim = known(find("persistentvolumeclaims", namespace, name), "persistentvolumeclaim", name);
+    const claim = requireObject(find("persistentvolumeclaims", namespace, name), "persistentvolumeclaim", name);
     if (claim === undefined) return undefined;
     const { volumeName = "" } = claim.spec;
-    return known(find("persistentvolumes", "", volumeName), "persistentvolume", volumeName)?.spec.csi?.driver;
+    return requireObject(find("persistentvolumes", "", volumeName), "persistentvolume", volumeName)?.spec.csi?.driver;
   };
   const hasDriver = (driver = ""): boolean => {
     if (driver === "") return false;
-    const found = known(find("csidrivers.storage.k8s.io", "", driver), "csidriver.storage.k8s.io", driver);
-    return (found?.spec.tokenRequests ?? []).some((request) => request.audience === audience);
+    const driverObject = requireObject(
+      find("csidrivers.storage.k8s.io", "", driver),
+      "csidriver.storage.k8s.io",
+      driver,
+    );
+    return (driverObject?.spec.tokenRequests ?? []).some((request) => request.audience === audience);
   };
   const names = ({ projected, csi, persistentVolumeClaim, ephemeral, name }: Volume): boolean => {
     const claim = ephemeral === undefined ? persistentVolumeClaim?.claimName : `${pod.metadata.name ?? ""}-${name}`;

@@ -129,11 +129,14 @@ function checkMirrorPod({ domain, find }: NodeRestrictionOptions): Check {
       refuse(attributes, `node ${quoted} can only create pods with spec.nodeName set to itself`);
     }
     checkOwner(node, ownerReferences, attributes);
-    const found = find("nodes", "", node);
-    if (found === undefined) throw notFoundError("node", node);
+    const nodeObject = find("nodes", "", node);
+    if (nodeObject === undefined) throw notFoundError("node", node);
     const [owner] = ownerReferences;
-    if (owner?.uid !== found.metadata.uid) {
-      refuse(attributes, `node ${node} UID mismatch: expected ${owner?.uid ?? ""} got ${found.metadata.uid ?? ""}`);
+    if (owner?.uid !== nodeObject.metadata.uid) {
+      refuse(
+        attributes,
+        `node ${node} UID mismatch: expected ${owner?.uid ?? ""} got ${nodeObject.metadata.uid ?? ""}`,
+      );
     }
     checkNothingNamed(quoted, pod, attributes);
   };
@@ -250,7 +253,7 @@ function forbiddenLabels({ rename }: ApiDomain): (label: string) => boolean {
   const own = ["kubernetes.io", "k8s.io"].map(rename);
   const kubelet = ["kubelet.kubernetes.io", "node.kubernetes.io"].map(rename);
   const restricted = rename("node-restriction.kubernetes.io");
-  const known = new Set(
+  const allowedLabels = new Set(
     [
       "kubernetes.io/hostname",
       "topology.kubernetes.io/zone",
@@ -271,7 +274,7 @@ function forbiddenLabels({ rename }: ApiDomain): (label: string) => boolean {
     const host = slash < 0 ? "" : label.slice(0, slash);
     if (isIn(host, restricted)) return true;
     if (!own.some((domain) => isIn(host, domain))) return false;
-    return !known.has(label) && !kubelet.some((domain) => isIn(host, domain));
+    return !allowedLabels.has(label) && !kubelet.some((domain) => isIn(host, domain));
   };
 }
 

@@ -131,8 +131,8 @@ async function confirm(
   const asked = { user: context.user, isResourceRequest: true, path: "", subresource: "", ...about };
   const { decision, error } = await authorizer.authorize(asked);
   if (decision === "allow") return;
-  const found = forbidden(FieldPath.of("spec", field), error ?? why());
-  throw invalidObject(kind, object?.metadata.name ?? "", [found]);
+  const refusal = forbidden(FieldPath.of("spec", field), error ?? why());
+  throw invalidObject(kind, object?.metadata.name ?? "", [refusal]);
 }
 
 /** Prints a user as Go does. */

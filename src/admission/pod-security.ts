@@ -205,14 +205,16 @@ class PodSecurity {
       context.annotate(this.#annotations.error, `Failed to parse policy: ${list}`);
       this.#options.observer.failed(request);
     }
-    const known = new Map<string, string>();
+    const violationsByLevel = new Map<string, string>();
     if (request.resource === "pod") context.annotate(this.#annotations.enforced, standardText(policy.enforce));
     const refused =
-      request.resource === "pod" ? yield* this.#violations(policy.enforce, "enforce", request, pod, known) : "";
-    const audited = yield* this.#violations(policy.audit, "audit", request, pod, known);
+      request.resource === "pod"
+        ? yield* this.#violations(policy.enforce, "enforce", request, pod, violationsByLevel)
+        : "";
+    const audited = yield* this.#violations(policy.audit, "audit", request, pod, violationsByLevel);
     if (audited !== "") context.annotate(this.#annotations.violations, `would violate ${audited}`);
     if (refused !== "") throw refusal(attributes, `violates ${refused}`);
-    const warned = yield* this.#violations(policy.warn, "warn", request, pod, known);
+    const warned = yield* this.#violations(policy.warn, "warn", request, pod, violationsByLevel);
     if (warned !== "") context.warn(`would violate ${warned}`, "admission");
   }
 

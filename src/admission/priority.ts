@@ -39,20 +39,20 @@ export function priority({ domain, classes }: PriorityOptions): AdmissionPlugin 
       const pod = attributes.object as Pod; // of the resource
       if (operation === "UPDATE") return withKept(pod, attributes.oldObject as Pod); // of the resource
       const name = pod.spec.priorityClassName ?? "";
-      const found = name === "" ? defaultClass() : classes.get("", name);
-      if (name !== "" && found === undefined) {
+      const priorityClass = name === "" ? defaultClass() : classes.get("", name);
+      if (name !== "" && priorityClass === undefined) {
         throw refusal(attributes, `no PriorityClass with name ${name} was found`);
       }
-      return withClass(attributes, pod, found);
+      return withClass(attributes, pod, priorityClass);
     },
     validate(attributes) {
       const { resource, subresource } = attributes;
       if (resource.resource !== "priorityclasses" || resource.group !== group || subresource !== "") return;
-      const given = attributes.object as PriorityClass; // of the resource
-      if (given.globalDefault !== true) return;
+      const priorityClass = attributes.object as PriorityClass; // of the resource
+      if (priorityClass.globalDefault !== true) return;
       const present = defaultClass();
       if (present === undefined) return;
-      if (attributes.operation === "UPDATE" && present.metadata.name === given.metadata.name) return;
+      if (attributes.operation === "UPDATE" && present.metadata.name === priorityClass.metadata.name) return;
       const text = `PriorityClass ${present.metadata.name} is already marked as default. Only one default can exist`;
       throw refusal(attributes, text);
     },

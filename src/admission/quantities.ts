@@ -10,12 +10,12 @@ export const zero: Quantity = count(0);
 
 /** Reads the quantities in a field of an object. A text that is no quantity, which validation refuses, is left out. */
 export function quantitiesOf(texts: Readonly<Record<string, string>> | undefined | null): Map<string, Quantity> {
-  const found = new Map<string, Quantity>();
+  const quantities = new Map<string, Quantity>();
   for (const [name, text] of Object.entries(texts ?? {})) {
     const quantity = parseQuantity(text);
-    if (quantity !== undefined) found.set(name, quantity);
+    if (quantity !== undefined) quantities.set(name, quantity);
   }
-  return found;
+  return quantities;
 }
 
 /** Adds quantities to `sum` in place. */

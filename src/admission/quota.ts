@@ -140,12 +140,12 @@ export class Quotas {
     return this.alone(namespace, () => {
       const state = this.#index.get(namespace, name);
       if (state === undefined) return undefined;
-      const known = (this.#flights.get(namespace)?.members() ?? []).filter((flight) => flight.state !== "waiting");
+      const flights = (this.#flights.get(namespace)?.members() ?? []).filter((flight) => flight.state !== "waiting");
       return measure(
         state.quota,
         this.#revision(),
         this.#evaluators,
-        known.map(({ request }) => request),
+        flights.map(({ request }) => request),
       );
     });
   }
@@ -224,8 +224,8 @@ export class Quotas {
 
   /** Returns the writes that each quota is charged for. Refused writes are answered at once. */
   #check(namespace: string, batch: readonly Waiting[], gone: ReadonlySet<string>): Map<QuotaState, Waiting[]> {
-    const known = this.#index.of(namespace) ?? [];
-    const states = known.filter(({ uid }) => !gone.has(uid)).map(({ quota }) => new QuotaState(quota));
+    const quotas = this.#index.of(namespace) ?? [];
+    const states = quotas.filter(({ uid }) => !gone.has(uid)).map(({ quota }) => new QuotaState(quota));
     const payers = new Map<QuotaState, Waiting[]>();
     for (const waiting of batch) {
       let charges: readonly Charge[];

@@ -25,9 +25,9 @@ export function runtimeClass({ getClass }: RuntimeClassOptions): AdmissionPlugin
     // Validation refuses an empty name.
     const { runtimeClassName: name = "" } = pod.spec;
     if (name === "") return { pod };
-    const found = getClass(name);
-    if (found === undefined) throw refusal(attributes, `pod rejected: RuntimeClass ${goQuote(name)} not found`);
-    return { pod, found };
+    const classObject = getClass(name);
+    if (classObject === undefined) throw refusal(attributes, `pod rejected: RuntimeClass ${goQuote(name)} not found`);
+    return { pod, found: classObject };
   };
   return {
     name: "RuntimeClass",
@@ -55,10 +55,10 @@ const otherOverhead = (attributes: AdmissionAttributes): Error =>
   refusal(attributes, "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead");
 
 function withOverhead(attributes: AdmissionAttributes, pod: Pod, overhead: Overhead | undefined): Pod {
-  const given = pod.spec.overhead ?? {};
-  if (Object.keys(given).length === 0)
+  const podOverhead = pod.spec.overhead ?? {};
+  if (Object.keys(podOverhead).length === 0)
     return overhead === undefined ? pod : { ...pod, spec: { ...pod.spec, overhead } };
-  if (overhead !== undefined && !isSame(given, overhead)) throw otherOverhead(attributes);
+  if (overhead !== undefined && !isSame(podOverhead, overhead)) throw otherOverhead(attributes);
   return pod;
 }
 
@@ -73,10 +73,10 @@ function isSame(one: Overhead, other: Overhead): boolean {
 
 function withScheduling(attributes: AdmissionAttributes, pod: Pod, { nodeSelector, tolerations }: Scheduling): Pod {
   const wanted = Object.entries(nodeSelector ?? {});
-  const given = pod.spec.nodeSelector ?? {};
+  const podNodeSelector = pod.spec.nodeSelector ?? {};
   for (const [key, value] of wanted) {
-    if (given[key] === undefined || given[key] === value) continue;
-    const conflict = `runtimeClass.scheduling.nodeSelector[${key}] = ${value}; pod.spec.nodeSelector[${key}] = ${given[key]}`;
+    if (podNodeSelector[key] === undefined || podNodeSelector[key] === value) continue;
+    const conflict = `runtimeClass.scheduling.nodeSelector[${key}] = ${value}; pod.spec.nodeSelector[${key}] = ${podNodeSelector[key]}`;
     throw refusal(attributes, `conflict: ${conflict}`);
   }
   const merged = mergeTolerations(pod.spec.tolerations ?? [], tolerations ?? []);
@@ -84,7 +84,7 @@ function withScheduling(attributes: AdmissionAttributes, pod: Pod, { nodeSelecto
     ...pod,
     spec: {
       ...pod.spec,
-      ...(wanted.length === 0 ? {} : { nodeSelector: { ...given, ...nodeSelector } }),
+      ...(wanted.length === 0 ? {} : { nodeSelector: { ...podNodeSelector, ...nodeSelector } }),
       ...(merged.length === 0 ? {} : { tolerations: merged }),
     },
   };

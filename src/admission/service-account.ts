@@ -61,13 +61,13 @@ export function serviceAccount(options: ServiceAccountOptions): AdmissionPlugin 
     admit(attributes) {
       const { operation, subresource } = attributes;
       if (operation !== "CREATE" || subresource !== "" || !hasPod(attributes)) return undefined;
-      const given = attributes.object as Pod; // the resource says so
-      if (isMirror(given)) {
-        refuseMirror(attributes, given);
+      const sentPod = attributes.object as Pod; // the resource says so
+      if (isMirror(sentPod)) {
+        refuseMirror(attributes, sentPod);
         return undefined;
       }
-      const name = given.spec.serviceAccountName ?? "";
-      const pod = name === "" ? withAccount(given, defaultAccount) : given;
+      const name = sentPod.spec.serviceAccountName ?? "";
+      const pod = name === "" ? withAccount(sentPod, defaultAccount) : sentPod;
       const account = findAccount(options, attributes, name === "" ? defaultAccount : name);
       return andThen(account, (found) => withAccountDefaults(pod, found));
     },
@@ -100,8 +100,8 @@ function findAccount(
   name: string,
 ): MaybePromise<ServiceAccount> {
   const { namespace } = attributes;
-  const found = options.getAccount(namespace, name);
-  if (found !== undefined) return found;
+  const account = options.getAccount(namespace, name);
+  if (account !== undefined) return account;
   if (name !== defaultAccount) throw missingAccountError(attributes, name);
   return waitForAccount(options, attributes, name);
 }
@@ -115,8 +115,8 @@ async function waitForAccount(
   const end = Math.min(clock.now() + waitMaxMs, deadlineMs);
   while (clock.now() < end && signal?.aborted !== true) {
     await new Promise<void>((resolve) => void clock.after(waitStepMs, resolve));
-    const found = getAccount(attributes.namespace, name);
-    if (found !== undefined) return found;
+    const account = getAccount(attributes.namespace, name);
+    if (account !== undefined) return account;
   }
   throw missingAccountError(attributes, name);
 }
@@ -223,15 +223,15 @@ const namesOf = (references: readonly (LocalObjectReference | ObjectReference)[]
 
 /** Returns why the account does not allow the pod's secrets; `undefined` when it does. */
 function secretProblem({ spec }: Pod, account: ServiceAccount): string | undefined {
-  const known = namesOf(account.secrets);
+  const secretNames = namesOf(account.secrets);
   const ending = `is not allowed because service account ${account.metadata.name} does not reference that secret`;
   for (const { secret } of spec.volumes ?? []) {
     const name = secret?.secretName ?? "";
-    if (secret !== undefined && !known.has(name)) return `volume with secret.secretName="${name}" ${ending}`;
+    if (secret !== undefined && !secretNames.has(name)) return `volume with secret.secretName="${name}" ${ending}`;
   }
   const inContainers =
-    containerProblem("init container", spec.initContainers, known, ending) ??
-    containerProblem("container", spec.containers, known, ending);
+    containerProblem("init container", spec.initContainers, secretNames, ending) ??
+    containerProblem("container", spec.containers, secretNames, ending);
   if (inContainers !== undefined) return inContainers;
   const pulled = namesOf(account.imagePullSecrets);
   for (const [index, { name = "" }] of (spec.imagePullSecrets ?? []).entries()) {

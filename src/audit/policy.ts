@@ -57,29 +57,30 @@ export class AuditPolicy {
 
 const lists = (list: readonly string[] | undefined, text: string): boolean => list === undefined || list.includes(text);
 
-const given = <T>(list: readonly T[] | undefined): readonly T[] | undefined => (list?.length === 0 ? undefined : list);
+const unlessEmpty = <T>(list: readonly T[] | undefined): readonly T[] | undefined =>
+  list?.length === 0 ? undefined : list;
 
 function fits(rule: RuleDocument, action: AuditedAction): boolean {
   const { user } = action;
-  if (!lists(given(rule.users), user.name) || !lists(given(rule.verbs), action.verb)) return false;
-  const groups = given(rule.userGroups);
+  if (!lists(unlessEmpty(rule.users), user.name) || !lists(unlessEmpty(rule.verbs), action.verb)) return false;
+  const groups = unlessEmpty(rule.userGroups);
   if (groups !== undefined && !user.groups.some((group) => groups.includes(group))) return false;
-  const namespaces = given(rule.namespaces);
-  const resources = given(rule.resources);
+  const namespaces = unlessEmpty(rule.namespaces);
+  const resources = unlessEmpty(rule.resources);
   if (namespaces !== undefined || resources !== undefined) {
     if (!action.isResourceRequest || !lists(namespaces, action.namespace)) return false;
     return resources === undefined || resources.some((entry) => fitsResource(entry, action));
   }
-  const urls = given(rule.nonResourceURLs);
+  const urls = unlessEmpty(rule.nonResourceURLs);
   return urls === undefined || (!action.isResourceRequest && urls.some((url) => fitsPath(url, action.path)));
 }
 
 function fitsResource({ group = "", resources, resourceNames }: GroupResources, action: AuditedAction): boolean {
   const { resource, subresource, name } = action;
   if (group !== action.group) return false;
-  const names = given(resources);
+  const names = unlessEmpty(resources);
   if (names === undefined) return true;
-  if (!lists(given(resourceNames), name)) return false;
+  if (!lists(unlessEmpty(resourceNames), name)) return false;
   const whole = subresource === "" ? resource : `${resource}/${subresource}`;
   return names.some(
     (one) =>

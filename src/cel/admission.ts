@@ -199,10 +199,10 @@ export function* compileAdmission(
   const checked = yield* budget.check(source, environment);
   if ("problem" in checked) return checked;
   const wanted = valueTypes[purpose].map(typeName);
-  const found = typeName(checked.type);
-  if (wanted.length > 0 && !wanted.includes(found)) {
+  const actual = typeName(checked.type);
+  if (wanted.length > 0 && !wanted.includes(actual)) {
     const names = wanted.length === 1 ? wanted[0]! : `one of [${wanted.join(" ")}]`;
-    return { problem: `must evaluate to ${names} but got ${found}`, isInternal: false };
+    return { problem: `must evaluate to ${names} but got ${actual}`, isInternal: false };
   }
   const program = instantiate(checked);
   return "problem" in program ? program : { program, type: checked.type };

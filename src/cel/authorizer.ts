@@ -36,8 +36,8 @@ export class AuthorizationChecks {
 
   #check(attributes: CheckAttributes): CheckVerdict {
     const key = JSON.stringify(attributes);
-    const known = this.#answers.get(key);
-    if (known !== undefined) return known;
+    const cached = this.#answers.get(key);
+    if (cached !== undefined) return cached;
     const answer = this.#authorize(attributes);
     if (isLate(answer)) throw new Pending(answer.then((verdict) => this.#answers.set(key, verdict)));
     this.#answers.set(key, answer);

@@ -101,8 +101,8 @@ class Estimate {
   }
 
   #size(node: Expression): SizeRange {
-    const known = this.#sizes.get(node.id) ?? literalSize(node);
-    if (known !== undefined) return known;
+    const size = this.#sizes.get(node.id) ?? literalSize(node);
+    if (size !== undefined) return size;
     const source = this.#sources.get(node.id);
     if (source !== undefined && source !== "lost") return { min: 0, max: source.sizeMax };
     return scalars.has(this.#type(node).kind) ? { min: 1, max: 1 } : { min: 0, max: Number.POSITIVE_INFINITY };

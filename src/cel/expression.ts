@@ -64,8 +64,8 @@ const toProblem = (problem: string): Problem => ({ problem, isInternal: false })
 export function compileExpression(source: string, environment: Environment, wanted: CelType): Program | Problem {
   const checked = checkExpression(source, environment);
   if ("problem" in checked) return checked;
-  const found = typeName(checked.type);
-  if (found !== typeName(wanted)) return toProblem(`must evaluate to ${typeName(wanted)} but got ${found}`);
+  const actual = typeName(checked.type);
+  if (actual !== typeName(wanted)) return toProblem(`must evaluate to ${typeName(wanted)} but got ${actual}`);
   return instantiate(checked);
 }
 

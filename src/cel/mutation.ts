@@ -62,8 +62,8 @@ export function misplacedPart(source: string): string | undefined {
 function misplacedIn(node: Expression, wanted: string | undefined): string | undefined {
   const first = (nodes: readonly Expression[], type: string | undefined): string | undefined => {
     for (const one of nodes) {
-      const found = misplacedIn(one, type);
-      if (found !== undefined) return found;
+      const problem = misplacedIn(one, type);
+      if (problem !== undefined) return problem;
     }
     return undefined;
   };
@@ -73,8 +73,8 @@ function misplacedIn(node: Expression, wanted: string | undefined): string | und
         return `type mismatch: unexpected type name "${node.name}", expected "${wanted}", which matches field name path from root Object type`;
       }
       for (const { key, value } of node.fields) {
-        const found = misplacedIn(value, `${node.name}.${key}`);
-        if (found !== undefined) return found;
+        const problem = misplacedIn(value, `${node.name}.${key}`);
+        if (problem !== undefined) return problem;
       }
       return undefined;
     case "list":
@@ -143,12 +143,12 @@ const numberOf = (value: bigint): unknown =>
   Number.isSafeInteger(Number(value)) ? Number(value) : rawNumber(String(value));
 
 function objectOf(entries: Iterable<readonly [Value, Value]>, unfolding: Unfolding): object {
-  const made: [string, unknown][] = [];
+  const members: [string, unknown][] = [];
   for (const [key, value] of entries) {
     if (typeof key !== "string") throw new NoJson("keys of objects are texts");
     unfolding.work(partWork);
     unfolding.room.take(key.length + 3);
-    made.push([key, jsonOf(value, unfolding)]);
+    members.push([key, jsonOf(value, unfolding)]);
   }
-  return Object.fromEntries(made);
+  return Object.fromEntries(members);
 }

@@ -45,8 +45,8 @@ export function parse(source: string, options: ParseOptions = {}): ParseResult {
   const grammar = new Grammar(input, new Nodes(repetition), issues, { hasTwoVariables, depthMax });
   try {
     const ast = grammar.start();
-    const found = [...syntaxIssues, ...issues];
-    return found.length === 0 ? { ast } : { issues: found };
+    const allIssues = [...syntaxIssues, ...issues];
+    return allIssues.length === 0 ? { ast } : { issues: allIssues };
   } catch (error) {
     if (!(error instanceof GivenUp)) throw error;
     return { issues: syntaxIssues };

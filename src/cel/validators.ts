@@ -48,12 +48,12 @@ export const validFormats: Validator = (checked) => {
     if (node.kind !== "call" || node.name !== "format" || node.target?.kind !== "constant") return;
     const [list] = node.args;
     if (typeof node.target.value !== "string" || list?.kind !== "list") return;
-    const found = formatProblem(
+    const problem = formatProblem(
       node.target.value,
       list.elements.map(({ id }) => checked.types.get(id) ?? dyn),
     );
-    if (found === undefined) return;
-    findings.add(found.argument === undefined ? node : list.elements[found.argument]!, () => found.message);
+    if (problem === undefined) return;
+    findings.add(problem.argument === undefined ? node : list.elements[problem.argument]!, () => problem.message);
   });
   return findings.issues;
 };

@@ -11,7 +11,7 @@ import { microTimestamp } from "#meta/time.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Random } from "#std/random.ts";
 import { pause } from "./reflector.ts";
-import { found, RestClient } from "./rest-client.ts";
+import { ignoreNotFound, RestClient } from "./rest-client.ts";
 import type { ClientRequest, Transport } from "./transport.ts";
 
 /** Durations in milliseconds. */
@@ -97,7 +97,7 @@ class Candidate {
     const startMs = clock.monotonic();
     const startWallMs = clock.now();
     try {
-      const lease = await found(this.#options.client.get<Lease>(this.#path));
+      const lease = await ignoreNotFound(this.#options.client.get<Lease>(this.#path));
       if (lease !== undefined && !this.#isFree(lease)) return false;
       this.#own = await this.#take(lease);
       this.#renewedMs = startMs;
@@ -218,7 +218,7 @@ class Candidate {
     this.#renewedMs = Number.NEGATIVE_INFINITY;
     this.#own = undefined;
     try {
-      const lease = await found(client.get<Lease>(this.#path));
+      const lease = await ignoreNotFound(client.get<Lease>(this.#path));
       if (lease?.spec.holderIdentity !== identity) return;
       const time = this.#now;
       const { leaseTransitions = 0 } = lease.spec;

@@ -86,7 +86,7 @@ export class RestClient {
 }
 
 /** Resolves with `undefined`, instead of rejecting, when the object does not exist. */
-export async function found<T>(answer: Promise<T>): Promise<T | undefined> {
+export async function ignoreNotFound<T>(answer: Promise<T>): Promise<T | undefined> {
   try {
     return await answer;
   } catch (error) {

@@ -31,10 +31,10 @@ export function decodeApplied(bytes: Uint8Array, fieldValidation: FieldValidatio
       );
     }
     const object = (value ?? {}) as AppliedBody["value"]; // checked above
-    const found = fieldValidation === "Ignore" ? [] : duplicates;
-    const lines = found.map((text) => `\n  ${text}`).join("");
+    const problems = fieldValidation === "Ignore" ? [] : duplicates;
+    const lines = problems.map((text) => `\n  ${text}`).join("");
     const problem = `error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:${lines}`;
-    return { value: object, warnings: found, problem: found.length === 0 ? undefined : problem };
+    return { value: object, warnings: problems, problem: problems.length === 0 ? undefined : problem };
   } catch (error) {
     if (error instanceof DecodeError) throw badRequest(`error decoding YAML: ${error.message}`, error);
     throw error;

@@ -51,9 +51,9 @@ export function readDocument<F extends Forms>(
     const { apiVersion: version, kind: found } = (value ?? {}) as { readonly apiVersion?: unknown; kind?: unknown };
     const isFormer = found === former?.kind && version === former?.apiVersion && former !== undefined;
     if (!isFormer && (found !== kind || typeof version !== "string" || !apiVersions.includes(version))) {
-      const given =
+      const declared =
         found === undefined && version === undefined ? "" : `, not ${printed(found)} in ${printed(version)}`;
-      throw new ConfigError(`must be of kind ${kind} in ${apiVersions.join(" or ")}${given}`);
+      throw new ConfigError(`must be of kind ${kind} in ${apiVersions.join(" or ")}${declared}`);
     }
     const schema = struct({ apiVersion: textValue, kind: textValue, ...fields });
     const findings: Findings = { keys: 0, unknown: false };

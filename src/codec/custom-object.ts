@@ -180,8 +180,8 @@ function shape(value: Json, { type, gvk, room }: Pick<CustomBody, "type" | "gvk"
   const pruned = prune(value, structural.node, { isResourceRoot: true, track });
   if (track) for (const path of pruned.unknown) unknown.push(`unknown field "${path}"`);
   const embedded: string[] = [];
-  const found = track ? embedded : undefined;
-  const coerced = coerceEmbedded(pruned.value, structural.node, type.metadata, found, FieldPath.root);
+  const tracked = track ? embedded : undefined;
+  const coerced = coerceEmbedded(pruned.value, structural.node, type.metadata, tracked, FieldPath.root);
   for (const path of embedded.sort()) unknown.push(path);
   return { object: withShape(applyDefaults(coerced, structural.node, true, room), gvk, metadata), unknown };
 }

@@ -65,24 +65,24 @@ class ListChunks implements Chunks {
       return;
     }
     const yielder = new Yielder(this.#clock);
-    let made: ListPart[] = [head];
+    let parts: ListPart[] = [head];
     let length = head.length;
     for (let at = 0; at < this.#count; at++) {
       const next = this.#parts.item(at);
       // Most items are there, and a list has thousands: none of them costs a microtask.
       const item = isLate(next) ? await next : next;
-      if (at > 0 && separator !== "") made.push(separator);
-      made.push(item);
+      if (at > 0 && separator !== "") parts.push(separator);
+      parts.push(item);
       length += item.length;
       if (length >= chunkLength) {
-        yield this.#chunk(made);
-        made = [];
+        yield this.#chunk(parts);
+        parts = [];
         length = 0;
       }
       if (at % itemsPerLook === 0 && yielder.isDue) await yielder.pause();
     }
-    made.push(tail);
-    yield this.#chunk(made);
+    parts.push(tail);
+    yield this.#chunk(parts);
   }
 
   #chunk(parts: readonly ListPart[]): Buffer {

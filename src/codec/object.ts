@@ -107,11 +107,11 @@ function finish(schema: Schema, read: DecodedValue, gvk: GroupVersionKind, valid
   const hasDoubles = read.keys !== undefined && findings.keys !== read.keys;
   let problems = yamlProblems(read.duplicates, validation);
   if (hasDoubles) {
-    const found = strictFindings(schema, read.text());
+    const strictResult = strictFindings(schema, read.text());
     const merged: Findings = { keys: 0, unknown: false, keepsEmptyLists: true };
-    value = decodeTyped(schema, found.value, merged);
+    value = decodeTyped(schema, strictResult.value, merged);
     findings.hasEmptyLists = merged.hasEmptyLists === true;
-    problems = found.problems;
+    problems = strictResult.problems;
   } else if (findings.unknown && validation !== "Ignore") {
     problems = [...problems, ...unknownFields(schema, read.text())];
   }

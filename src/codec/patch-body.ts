@@ -55,8 +55,8 @@ export function decodePatch(bytes: Uint8Array, schema?: Schema, wording: PatchWo
     if (schema === undefined) checkMergePatch(value);
     else checkJsonPatch(value, isStrict);
     const mayHaveProblems = isStrict && (schema !== undefined || keys !== countKeys(value));
-    const found = mayHaveProblems ? strictFindings(schema, text).problems : [];
-    const problems = schema === undefined ? found : found.map((problem) => `json patch ${problem}`);
+    const strictProblems = mayHaveProblems ? strictFindings(schema, text).problems : [];
+    const problems = schema === undefined ? strictProblems : strictProblems.map((problem) => `json patch ${problem}`);
     return { value: withBigInts(value), problems };
   } catch (error) {
     if (!(error instanceof DecodeError)) throw error;

@@ -39,12 +39,12 @@ interface NumberedField {
 const numberedFields = new WeakMap<Schema, ReadonlyMap<number, NumberedField>>();
 
 function fieldsByNumber(schema: Schema): ReadonlyMap<number, NumberedField> {
-  let known = numberedFields.get(schema);
-  if (known === undefined) {
-    known = collectByNumber(schema);
-    numberedFields.set(schema, known);
+  let byNumber = numberedFields.get(schema);
+  if (byNumber === undefined) {
+    byNumber = collectByNumber(schema);
+    numberedFields.set(schema, byNumber);
   }
-  return known;
+  return byNumber;
 }
 
 function collectByNumber(schema: Schema): ReadonlyMap<number, NumberedField> {

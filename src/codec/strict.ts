@@ -137,11 +137,11 @@ class Walker {
 
   #word(): unknown {
     word.lastIndex = this.#at;
-    const found = word.exec(this.#text)?.[0] ?? "";
-    if (found === "") throw new Error("the text is no JSON");
-    this.#at += found.length;
-    const value: unknown = JSON.parse(found);
-    return typeof value === "number" && String(value) !== found ? rawNumber(found) : value;
+    const literal = word.exec(this.#text)?.[0] ?? "";
+    if (literal === "") throw new Error("the text is no JSON");
+    this.#at += literal.length;
+    const value: unknown = JSON.parse(literal);
+    return typeof value === "number" && String(value) !== literal ? rawNumber(literal) : value;
   }
 
   #space(): void {

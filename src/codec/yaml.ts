@@ -56,11 +56,11 @@ const lineText = (error: YAMLException): string => (error.mark === undefined ? "
 function firstDocument(text: string): string {
   const marker = /^(?:---(?=[ \t\r\n]|$)|\.\.\.(?=[ \t\r\n]|$))/gm;
   let hasBegun = false;
-  for (let found = marker.exec(text); found !== null; found = marker.exec(text)) {
-    const before = text.slice(0, found.index);
+  for (let match = marker.exec(text); match !== null; match = marker.exec(text)) {
+    const before = text.slice(0, match.index);
     const hasContent = hasBegun || /^[^%#\s]|^[ \t]+[^#\s]/m.test(before);
     if (hasContent) return before;
-    hasBegun = found[0] === "---";
+    hasBegun = match[0] === "---";
   }
   return text;
 }
@@ -279,7 +279,7 @@ function readTagged(written: string, text: string): { readonly tag: ScalarTag; r
     return { tag: "str", value: Buffer.from(clean, "base64").toString() };
   }
   if (!["null", "bool", "int", "float", "timestamp", "merge"].includes(name)) return { tag: "str", value: text };
-  const found = resolve(text);
-  if (found.tag === name || (name === "float" && found.tag === "int")) return found;
-  throw new DecodeError(`yaml: cannot decode !!${found.tag} \`${text}\` as a !!${name}`);
+  const scalar = resolve(text);
+  if (scalar.tag === name || (name === "float" && scalar.tag === "int")) return scalar;
+  throw new DecodeError(`yaml: cannot decode !!${scalar.tag} \`${text}\` as a !!${name}`);
 }

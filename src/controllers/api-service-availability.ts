@@ -6,7 +6,7 @@
 import type { APIService, APIServiceCondition, ServiceReference } from "#api/apiregistration/v1.ts";
 import type { Endpoints, Service } from "#api/core/v1.ts";
 import { reflect } from "#client/reflector.ts";
-import { found, type RestClient } from "#client/rest-client.ts";
+import { ignoreNotFound, type RestClient } from "#client/rest-client.ts";
 import type { WorkQueue } from "#client/work-queue.ts";
 import { goQuote } from "#meta/field-error.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
@@ -114,14 +114,14 @@ class AvailabilityWatcher {
   /** Checks an APIService. An unavailable one is checked again soon, with growing delays. */
   async #reconcile(name: string): Promise<"again" | void> {
     const { client, signal } = this.#environment;
-    const known = this.#services.get(name);
-    if (known === undefined || signal.aborted) return undefined;
-    const { service } = known.spec;
+    const apiService = this.#services.get(name);
+    if (apiService === undefined || signal.aborted) return undefined;
+    const { service } = apiService.spec;
     const finding = service === undefined ? local : await this.#examine(name, service);
     if (signal.aborted) return undefined;
     // The APIService may have changed while it was checked; then it is in the queue again.
-    const present = await found(client.get<APIService>(`${this.#path}/${encodeURIComponent(name)}`));
-    if (present === undefined || !isSameSpec(present, known)) return undefined;
+    const present = await ignoreNotFound(client.get<APIService>(`${this.#path}/${encodeURIComponent(name)}`));
+    if (present === undefined || !isSameSpec(present, apiService)) return undefined;
     await this.#write(present, finding);
     if (service === undefined) return undefined;
     if (finding.status !== "True") return "again";
@@ -149,7 +149,7 @@ class AvailabilityWatcher {
       before === undefined ? [...conditions, condition] : conditions.map((one) => (one === before ? condition : one));
     const path = `${this.#path}/${encodeURIComponent(object.metadata.name ?? "")}/status`;
     const manager = `?fieldManager=${domain.prefix}-apiserver`;
-    await found(
+    await ignoreNotFound(
       client.update<APIService>(path + manager, { ...object, status: { ...object.status, conditions: next } }),
     );
   }
@@ -181,13 +181,13 @@ async function reachable(
   const path = (resource: string): string =>
     `/api/v1/namespaces/${encodeURIComponent(namespace)}/${resource}/${encodeURIComponent(name)}`;
   const where = `service/${name} in ${goQuote(namespace)}`;
-  const service = await found(client.get<Service>(path("services")));
+  const service = await ignoreNotFound(client.get<Service>(path("services")));
   if (service === undefined) return no("ServiceNotFound", `${where} is not present`);
   // Services of other types are reached elsewhere, so nothing is known of their endpoints.
   if ((service.spec.type ?? "ClusterIP") !== "ClusterIP") return undefined;
   const wanted = (service.spec.ports ?? []).find((candidate) => candidate.port === port);
   if (wanted === undefined) return no("ServicePortError", `${where} is not listening on port ${port}`);
-  const endpoints = await found(client.get<Endpoints>(path("endpoints")));
+  const endpoints = await ignoreNotFound(client.get<Endpoints>(path("endpoints")));
   if (endpoints === undefined) return no("EndpointsNotFound", `cannot find endpoints for ${where}`);
   const { name: portName = "" } = wanted;
   const isServed = (endpoints.subsets ?? []).some(

@@ -6,7 +6,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { APIService, APIServiceSpec } from "#api/apiregistration/v1.ts";
 import { groupPriorities } from "#api/group-priorities.ts";
-import { type Draft, found } from "#client/rest-client.ts";
+import { type Draft, ignoreNotFound } from "#client/rest-client.ts";
 import { reflect } from "#client/reflector.ts";
 import type { WorkQueue } from "#client/work-queue.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
@@ -120,9 +120,9 @@ class Keeper {
     for (const version of this.#local.list()) {
       const name = `${version.version}.${version.group}`;
       if (this.#wanted.has(name)) continue;
-      const known = before.get(name) ?? this.#want(version);
-      if (known === undefined) continue;
-      this.#wanted.set(name, known);
+      const existing = before.get(name) ?? this.#want(version);
+      if (existing === undefined) continue;
+      this.#wanted.set(name, existing);
       if (!before.has(name)) this.#queue.add(name);
     }
     for (const name of before.keys()) if (!this.#wanted.has(name)) this.#queue.add(name);
@@ -170,7 +170,7 @@ class Keeper {
     if (isOnce && this.#done.has(name)) return;
     if (!isDeepStrictEqual(object.spec, wanted.spec)) {
       const path = `${this.#path}/${encodeURIComponent(name)}?${this.#manager}`;
-      await found(this.#environment.client.update<APIService>(path, { ...object, spec: wanted.spec }));
+      await ignoreNotFound(this.#environment.client.update<APIService>(path, { ...object, spec: wanted.spec }));
     }
     this.#done.add(name);
   }
@@ -179,7 +179,9 @@ class Keeper {
     if (management === "onstart" && this.#done.has(name)) return;
     const { uid } = object.metadata;
     const path = `${this.#path}/${encodeURIComponent(name)}`;
-    await found(this.#environment.client.delete(path, uid === undefined ? undefined : { preconditions: { uid } }));
+    await ignoreNotFound(
+      this.#environment.client.delete(path, uid === undefined ? undefined : { preconditions: { uid } }),
+    );
     this.#done.add(name);
   }
 

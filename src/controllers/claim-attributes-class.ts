@@ -3,7 +3,7 @@
  * driver does the rest once the class exists.
  */
 import type { PersistentVolumeClaim } from "#api/core/v1.ts";
-import { found } from "#client/rest-client.ts";
+import { ignoreNotFound } from "#client/rest-client.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
 import { reconcile } from "./reconcile.ts";
 
@@ -35,13 +35,13 @@ function waitsFor(claim: PersistentVolumeClaim): string | undefined {
 async function judge({ client, reader }: ControllerEnvironment, classes: string, key: string): Promise<void> {
   const [namespace = "", name = ""] = key.split("/");
   const path = `/api/v1/namespaces/${namespace}/persistentvolumeclaims/${name}`;
-  const claim = await found(client.get<PersistentVolumeClaim>(path));
+  const claim = await ignoreNotFound(client.get<PersistentVolumeClaim>(path));
   const wanted = claim === undefined ? undefined : waitsFor(claim);
   if (claim === undefined || wanted === undefined) return;
   const named = await reader.list(`${classes}?fieldSelector=${encodeURIComponent(`metadata.name=${wanted}`)}`);
   if (named.items.length > 0) return;
   const modifyVolumeStatus = { status: "Pending", targetVolumeAttributesClassName: wanted };
-  await found(
+  await ignoreNotFound(
     client.patch<PersistentVolumeClaim>(`${path}/status`, {
       metadata: { resourceVersion: claim.metadata.resourceVersion },
       status: { modifyVolumeStatus },

@@ -6,7 +6,7 @@
  */
 import type { Lease, LeaseSpec } from "#api/coordination/v1.ts";
 import type { LeaseCandidate } from "#api/coordination/v1alpha2.ts";
-import { found } from "#client/rest-client.ts";
+import { ignoreNotFound } from "#client/rest-client.ts";
 import type { WorkQueue } from "#client/work-queue.ts";
 import { microTimestamp, timeToMs } from "#meta/time.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
@@ -85,7 +85,7 @@ class Elections {
     const strategy = strategyOf(candidates);
     if (strategy !== "OldestEmulationVersion") return;
     const path = `/apis/${this.#group}/v1/namespaces/${encodeURIComponent(namespace)}/leases`;
-    const lease = await found(client.get<Lease>(`${path}/${encodeURIComponent(name)}`));
+    const lease = await ignoreNotFound(client.get<Lease>(`${path}/${encodeURIComponent(name)}`));
     // The election is examined again: nobody reports the expiry of a lease.
     this.#queue.addAfter(key, electionMs);
     if (lease !== undefined && !isFree(lease.spec, now)) {
@@ -112,7 +112,7 @@ class Elections {
       const path = this.#pathOf(namespace, name);
       const typed = { ...candidate, apiVersion: `${this.#group}/v1alpha2`, kind: "LeaseCandidate" };
       const asked = { ...typed, spec: { ...spec, pingTime: microTimestamp(now) } };
-      await found(this.#environment.client.update<LeaseCandidate>(path, asked));
+      await ignoreNotFound(this.#environment.client.update<LeaseCandidate>(path, asked));
       isComplete = false;
     }
     return isComplete;
@@ -121,7 +121,7 @@ class Elections {
   /** Deletes a candidate that has disappeared. */
   async #remove({ metadata: { namespace = "", name = "", uid, resourceVersion } }: LeaseCandidate): Promise<void> {
     const preconditions = { uid, resourceVersion };
-    await found(this.#environment.client.delete(this.#pathOf(namespace, name), { preconditions }));
+    await ignoreNotFound(this.#environment.client.delete(this.#pathOf(namespace, name), { preconditions }));
   }
 
   #pathOf(namespace: string, name: string): string {

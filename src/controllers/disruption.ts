@@ -4,7 +4,7 @@
  */
 import type { Pod } from "#api/core/v1.ts";
 import type { PodDisruptionBudget, PodDisruptionBudgetStatus } from "#api/policy/v1.ts";
-import { found } from "#client/rest-client.ts";
+import { ignoreNotFound } from "#client/rest-client.ts";
 import { compileLabelSelector, formatLabelSelector } from "#meta/label-selector.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
 import { type ExpectedCounts, ExpectedPods, type ScaledKinds } from "./disruption/expected-pods.ts";
@@ -95,7 +95,7 @@ class Disruption {
     if (budget === undefined) return;
     const status = await this.#statusOf(budget);
     if (statusText(budget.status) === statusText(status)) return;
-    await found(
+    await ignoreNotFound(
       this.#environment.client.update<PodDisruptionBudget>(`${path}/status`, {
         ...budget,
         apiVersion: "policy/v1",

@@ -3,7 +3,7 @@
  * volume controller.
  */
 import type { PersistentVolumeClaim, Pod } from "#api/core/v1.ts";
-import { found } from "#client/rest-client.ts";
+import { ignoreNotFound } from "#client/rest-client.ts";
 import { goQuote } from "#meta/field-error.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
 import { EventRecorder } from "./event-recorder.ts";
@@ -48,14 +48,16 @@ const hasEphemeral = ({ metadata, spec }: Pod): boolean =>
 async function makeClaims({ client }: ControllerEnvironment, events: EventRecorder, key: string): Promise<void> {
   const [namespace = "", name = ""] = key.split("/");
   const root = `/api/v1/namespaces/${encodeURIComponent(namespace)}`;
-  const pod = await found(client.get<Pod>(`${root}/pods/${encodeURIComponent(name)}`));
+  const pod = await ignoreNotFound(client.get<Pod>(`${root}/pods/${encodeURIComponent(name)}`));
   if (pod === undefined || !hasEphemeral(pod)) return;
   for (const { name: volume, ephemeral } of pod.spec.volumes ?? []) {
     const template = ephemeral?.volumeClaimTemplate;
     if (template === undefined) continue;
     const claim = `${name}-${volume}`;
     const present =
-      (await found(client.get<PersistentVolumeClaim>(`${root}/persistentvolumeclaims/${encodeURIComponent(claim)}`))) ??
+      (await ignoreNotFound(
+        client.get<PersistentVolumeClaim>(`${root}/persistentvolumeclaims/${encodeURIComponent(claim)}`),
+      )) ??
       (await ignoreCodes(
         [409],
         client.create<PersistentVolumeClaim>(`${root}/persistentvolumeclaims`, {

@@ -5,7 +5,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { ConfigMap } from "#api/core/v1.ts";
 import { reflect } from "#client/reflector.ts";
-import { found } from "#client/rest-client.ts";
+import { ignoreNotFound } from "#client/rest-client.ts";
 import type { Controller } from "./controller.ts";
 import { ignoreCodes } from "./ignore-codes.ts";
 import { workQueue } from "./reconcile.ts";
@@ -28,7 +28,7 @@ export const extensionAuthenticationController =
       async work() {
         const wanted = data();
         const path = `${collection}/${name}`;
-        const present = await found(client.get<ConfigMap>(path));
+        const present = await ignoreNotFound(client.get<ConfigMap>(path));
         if (present === undefined) {
           const object = { apiVersion: "v1", kind: "ConfigMap", metadata: { name, namespace }, data: wanted };
           await ignoreCodes([409], client.create<ConfigMap>(collection + manager, object));

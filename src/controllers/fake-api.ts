@@ -56,13 +56,13 @@ export class FakeApi {
     const [namespace, name] = [/\/namespaces\/([^/]+)\/[^/]+\/[^/]+$/.exec(path)?.[1], path.split("/").at(-1)!];
     const { metadata } = object as Partial<Unstructured>;
     const objectKey = namespace === undefined ? { name } : { namespace, name };
-    const made = {
+    const stored = {
       ...object,
       metadata: { uid: `uid of ${name}`, ...metadata, ...objectKey, resourceVersion: `${++this.#version}` },
     };
-    this.#objects.set(path, made);
-    this.#tell(path, existed ? "MODIFIED" : "ADDED", made);
-    return made;
+    this.#objects.set(path, stored);
+    this.#tell(path, existed ? "MODIFIED" : "ADDED", stored);
+    return stored;
   }
 
   remove(path: string): void {
@@ -106,8 +106,8 @@ export class FakeApi {
     const object = this.#objects.get(objectPath);
     if (method === "POST") {
       const { name = `${sent.metadata?.generateName ?? ""}${this.#version}` } = sent.metadata ?? {};
-      const made = `${path}/${name}`;
-      return this.#objects.has(made) ? failure(409) : success(this.put(made, sent), 201);
+      const newPath = `${path}/${name}`;
+      return this.#objects.has(newPath) ? failure(409) : success(this.put(newPath, sent), 201);
     }
     if (method === "GET" && object === undefined && isCollection(path)) {
       const matches = selection(path, query);

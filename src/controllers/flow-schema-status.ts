@@ -3,7 +3,7 @@
  * `util/flowcontrol` controller.
  */
 import type { FlowSchema, FlowSchemaCondition, PriorityLevelConfiguration } from "#api/flowcontrol/v1.ts";
-import { found } from "#client/rest-client.ts";
+import { ignoreNotFound } from "#client/rest-client.ts";
 import { goQuote } from "#meta/field-error.ts";
 import { timestampOf } from "#meta/time.ts";
 import type { ControllerEnvironment } from "./controller.ts";
@@ -44,7 +44,7 @@ export const flowSchemaStatusController = async (environment: Omit<ControllerEnv
     const condition = dangling(level, levels.has(level), clock.now());
     if (says(schema, condition)) return;
     const applied = { apiVersion, kind: "FlowSchema", metadata: { name }, status: { conditions: [condition] } };
-    await found(client.apply<FlowSchema>(`${path}/${encodeURIComponent(name)}/status`, manager, applied));
+    await ignoreNotFound(client.apply<FlowSchema>(`${path}/${encodeURIComponent(name)}/status`, manager, applied));
   };
 
   const queue = workQueue(environment, {

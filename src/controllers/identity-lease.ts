@@ -4,7 +4,7 @@
  * and KEP-1965.
  */
 import type { Lease, LeaseSpec } from "#api/coordination/v1.ts";
-import { found } from "#client/rest-client.ts";
+import { ignoreNotFound } from "#client/rest-client.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { microTimestamp, timeToMs } from "#meta/time.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
@@ -48,7 +48,7 @@ async function renew({ client, clock, domain }: ControllerEnvironment, identity:
   const labels = { [label]: labelValue, [domain.rename("kubernetes.io/hostname")]: hostname };
   const typed = { apiVersion, kind: "Lease" };
   const renewal: LeaseSpec = { leaseDurationSeconds: durationSeconds, renewTime: microTimestamp(clock.now()) };
-  const lease = await found(client.get<Lease>(`${path}/${id}`));
+  const lease = await ignoreNotFound(client.get<Lease>(`${path}/${id}`));
   if (lease === undefined) {
     const spec = { holderIdentity: `${id}_${processId}`, ...renewal };
     await ignoreCodes([409], client.create<Lease>(path, { ...typed, metadata: { name: id, labels }, spec }));

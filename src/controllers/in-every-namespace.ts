@@ -59,10 +59,10 @@ class Keeper<T extends ApiObject> {
   async run(): Promise<void> {
     const { signal } = this.#environment;
     /** Resolves when existing objects are known, before any is created. */
-    const known = Promise.withResolvers<void>();
-    signal.addEventListener("abort", () => known.resolve(), { once: true });
-    const objects = this.#followObjects(() => known.resolve());
-    await known.promise;
+    const listed = Promise.withResolvers<void>();
+    signal.addEventListener("abort", () => listed.resolve(), { once: true });
+    const objects = this.#followObjects(() => listed.resolve());
+    await listed.promise;
     await Promise.all([objects, this.#followNamespaces()]);
   }
 

@@ -4,7 +4,7 @@
  */
 import type { Endpoints, Service, ServicePort } from "#api/core/v1.ts";
 import type { EndpointSlice } from "#api/discovery/v1.ts";
-import { type Draft, found } from "#client/rest-client.ts";
+import { type Draft, ignoreNotFound } from "#client/rest-client.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
 import { periodically } from "./repeat.ts";
@@ -44,9 +44,9 @@ const keeper =
   <T extends ApiObject>({ collection, object, mend }: Wanted<NoInfer<T>>) =>
   async (): Promise<void> => {
     const path = `${collection}/${name}`;
-    const present = await found(client.get<T>(path));
+    const present = await ignoreNotFound(client.get<T>(path));
     // The resource may be switched off.
-    if (present === undefined) return void (await found(client.create<T>(collection, object)));
+    if (present === undefined) return void (await ignoreNotFound(client.create<T>(collection, object)));
     const mended = mend(present);
     if (mended !== present) await client.update<T>(path, mended);
   };

@@ -4,7 +4,7 @@
  * namespace controller.
  */
 import type { Namespace, NamespaceCondition } from "#api/core/v1.ts";
-import { found, type ObjectList } from "#client/rest-client.ts";
+import { ignoreNotFound, type ObjectList } from "#client/rest-client.ts";
 import type { RetryPauses } from "#client/work-queue.ts";
 import { aggregate } from "#meta/field-error.ts";
 import { apiPathOf, type GroupVersionResource } from "#meta/group-version.ts";
@@ -48,17 +48,17 @@ export const namespaceController: Controller = (environment) =>
 async function finalize(environment: ControllerEnvironment, name: string): Promise<"again" | undefined> {
   const { client } = environment;
   const path = `/api/v1/namespaces/${encodeURIComponent(name)}`;
-  const namespace = await found(client.get<Namespace>(path));
+  const namespace = await ignoreNotFound(client.get<Namespace>(path));
   if (namespace?.metadata.deletionTimestamp === undefined) return undefined;
   const finalizers = namespace.spec.finalizers ?? [];
   if (!finalizers.includes(finalizer)) return undefined;
   const findings = await empty(environment, name);
   await report(environment, path, namespace, findings);
   if (!isEmpty(findings)) return "again";
-  const current = await found(client.get<Namespace>(path));
+  const current = await ignoreNotFound(client.get<Namespace>(path));
   if (current === undefined) return undefined;
   const rest = (current.spec.finalizers ?? []).filter((text) => text !== finalizer);
-  await found(
+  await ignoreNotFound(
     client.update<Namespace>(`${path}/finalize`, { ...current, spec: { ...current.spec, finalizers: rest } }),
   );
   return undefined;
@@ -184,7 +184,7 @@ async function report(
     );
   if (isSame || isEmpty(findings)) return;
   const status = { ...namespace.status, conditions: next };
-  await found(environment.client.update<Namespace>(`${path}/status`, { ...namespace, status }));
+  await ignoreNotFound(environment.client.update<Namespace>(`${path}/status`, { ...namespace, status }));
 }
 
 function conditionsOf(findings: Findings): Omit<NamespaceCondition, "lastTransitionTime">[] {

@@ -4,7 +4,7 @@
  * garbage collector.
  */
 import type { Node, Pod } from "#api/core/v1.ts";
-import { found } from "#client/rest-client.ts";
+import { ignoreNotFound } from "#client/rest-client.ts";
 import type { WorkQueue } from "#client/work-queue.ts";
 import { timestampOf, timeToMs } from "#meta/time.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
@@ -141,7 +141,7 @@ class PodGc {
   async #collectOrphans(name: string): Promise<void> {
     const keys = this.#orphans.get(name);
     if (keys === undefined) return;
-    const node = await found(this.#environment.client.get(`/api/v1/nodes/${encodeURIComponent(name)}`));
+    const node = await ignoreNotFound(this.#environment.client.get(`/api/v1/nodes/${encodeURIComponent(name)}`));
     this.#orphans.delete(name);
     if (node !== undefined) return;
     const pods = [...keys].flatMap((key) => this.#get(key) ?? []).filter(({ spec }) => spec.nodeName === name);

@@ -3,7 +3,7 @@
  * status. Source: upstream's `controller/validatingadmissionpolicystatus`.
  */
 import type { ValidatingAdmissionPolicy } from "#api/admissionregistration/v1.ts";
-import { found } from "#client/rest-client.ts";
+import { ignoreNotFound } from "#client/rest-client.ts";
 import { bigIntOf } from "#std/int64.ts";
 import { runCooperatively } from "#std/cooperative.ts";
 import type { Controller } from "./controller.ts";
@@ -30,7 +30,7 @@ export const policyTypeCheckingController =
       failure: "could not check the types of a policy; trying again",
       async work(name) {
         const object = `${path}/${encodeURIComponent(name)}`;
-        const policy = await found(client.get<ValidatingAdmissionPolicy>(object));
+        const policy = await ignoreNotFound(client.get<ValidatingAdmissionPolicy>(object));
         if (policy === undefined || !isUnchecked(policy)) return;
         // The check needs the expression language, which is loaded for the first policy.
         const { typeWarnings } = await import("./policy-type-checking/type-warnings.ts");
@@ -40,7 +40,7 @@ export const policyTypeCheckingController =
           typeChecking: expressionWarnings.length === 0 ? {} : { expressionWarnings },
         };
         const kind = "ValidatingAdmissionPolicy";
-        await found(
+        await ignoreNotFound(
           client.apply<ValidatingAdmissionPolicy>(`${object}/status`, manager, {
             apiVersion,
             kind,

@@ -3,7 +3,7 @@
  * while such an object waits. Source: upstream's PVC and PV protection controllers.
  */
 import type { PersistentVolume, PersistentVolumeClaim, Pod } from "#api/core/v1.ts";
-import { found, type RestClient } from "#client/rest-client.ts";
+import { ignoreNotFound, type RestClient } from "#client/rest-client.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
@@ -59,11 +59,11 @@ async function release<T extends ApiObject>(
   finalizer: string,
   path: string,
 ): Promise<boolean> {
-  const object = await found(client.get<T>(path));
+  const object = await ignoreNotFound(client.get<T>(path));
   if (object === undefined || !waits(object, finalizer)) return true;
   if (await protection.isUsed(object, client)) return false;
   const finalizers = object.metadata.finalizers?.filter((text) => text !== finalizer) ?? [];
-  await found(client.update<ApiObject>(path, { ...object, metadata: { ...object.metadata, finalizers } }));
+  await ignoreNotFound(client.update<ApiObject>(path, { ...object, metadata: { ...object.metadata, finalizers } }));
   return true;
 }
 

@@ -4,7 +4,7 @@
  */
 import type { Pod, PodResourceClaim } from "#api/core/v1.ts";
 import type { ResourceClaim, ResourceClaimConsumerReference, ResourceClaimTemplate } from "#api/resource/v1beta1.ts";
-import { found } from "#client/rest-client.ts";
+import { ignoreNotFound } from "#client/rest-client.ts";
 import type { WorkQueue } from "#client/work-queue.ts";
 import { goQuote } from "#meta/field-error.ts";
 import type { ApiObject, OwnerReference } from "#meta/object-meta.ts";
@@ -120,8 +120,8 @@ class ResourceClaims {
     const names = new Map((pod.status.resourceClaimStatuses ?? []).map((one) => [one.name, one.resourceClaimName]));
     const added = new Map<string, string>();
     for (const wanted of pod.spec.resourceClaims ?? []) {
-      const made = await this.#claimOf(pod, wanted, names.get(wanted.name));
-      if (made !== undefined && names.get(wanted.name) !== made) added.set(wanted.name, made);
+      const claim = await this.#claimOf(pod, wanted, names.get(wanted.name));
+      if (claim !== undefined && names.get(wanted.name) !== claim) added.set(wanted.name, claim);
     }
     if (added.size > 0) await this.#applyNames(pod, new Map([...names, ...added]));
     if ((pod.spec.nodeName ?? "") !== "") await this.#reserveAll(pod);
@@ -223,8 +223,8 @@ class ResourceClaims {
     { apiGroup = "", resource, name, uid }: ResourceClaimConsumerReference,
   ): Promise<boolean> {
     if (apiGroup !== "" || resource !== "pods") return true;
-    const known = this.#pods.get(namespace, name);
-    if (known?.metadata.uid === uid) return !isDone(known);
+    const cachedPod = this.#pods.get(namespace, name);
+    if (cachedPod?.metadata.uid === uid) return !isDone(cachedPod);
     const pod = await this.#livePod(namespace, name);
     return pod?.metadata.uid === uid && !isDone(pod);
   }
@@ -251,17 +251,17 @@ class ResourceClaims {
     const { namespace = "", name = "" } = written.metadata;
     const finalizers = written.metadata.finalizers.filter((one) => one !== finalizer);
     const typed = { ...written, ...this.#type, metadata: { ...written.metadata, finalizers } };
-    return found(this.#environment.client.update<ResourceClaim>(this.#path(namespace, name), typed));
+    return ignoreNotFound(this.#environment.client.update<ResourceClaim>(this.#path(namespace, name), typed));
   }
 
   /** Deletes a claim that was made for a pod which will not run. A pod that is gone takes its claims with it. */
   async #removeUnneeded(claim: ResourceClaim): Promise<void> {
     const { namespace = "", name = "", uid } = claim.metadata;
     const owner = podOwner(claim);
-    const known = owner && this.#pods.get(namespace, owner.name);
-    if (owner === undefined || known === undefined) return;
+    const ownerPod = owner && this.#pods.get(namespace, owner.name);
+    if (owner === undefined || ownerPod === undefined) return;
     // A pod with another uid may be an older one: a claim may be seen before its pod.
-    const pod = known.metadata.uid === owner.uid ? known : await this.#livePod(namespace, owner.name);
+    const pod = ownerPod.metadata.uid === owner.uid ? ownerPod : await this.#livePod(namespace, owner.name);
     if (pod === undefined || (pod.metadata.uid === owner.uid && !isDone(pod))) return;
     await ignoreCodes(
       [404, 409],
@@ -272,16 +272,16 @@ class ResourceClaims {
   async #writeStatus(claim: ResourceClaim, status: ResourceClaim["status"]): Promise<ResourceClaim | undefined> {
     const { namespace = "", name = "" } = claim.metadata;
     const path = `${this.#path(namespace, name)}/status`;
-    return found(this.#environment.client.update<ResourceClaim>(path, { ...claim, ...this.#type, status }));
+    return ignoreNotFound(this.#environment.client.update<ResourceClaim>(path, { ...claim, ...this.#type, status }));
   }
 
   #livePod(namespace: string, name: string): Promise<Pod | undefined> {
     const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(name)}`;
-    return found(this.#environment.client.get<Pod>(path));
+    return ignoreNotFound(this.#environment.client.get<Pod>(path));
   }
 
   #live(namespace: string, name: string): Promise<ResourceClaim | undefined> {
-    return found(this.#environment.client.get<ResourceClaim>(this.#path(namespace, name)));
+    return ignoreNotFound(this.#environment.client.get<ResourceClaim>(this.#path(namespace, name)));
   }
 
   get #type(): { readonly apiVersion: string; readonly kind: string } {
@@ -308,8 +308,8 @@ const podOwner = (claim: ApiObject | undefined): OwnerReference | undefined =>
 /** Returns the known names of the claims of a pod. */
 function claimNames({ spec, status }: Pod): string[] {
   return (spec.resourceClaims ?? []).flatMap(({ name, resourceClaimName }) => {
-    const made = status.resourceClaimStatuses?.find((one) => one.name === name)?.resourceClaimName;
-    return resourceClaimName ?? made ?? [];
+    const claimName = status.resourceClaimStatuses?.find((one) => one.name === name)?.resourceClaimName;
+    return resourceClaimName ?? claimName ?? [];
   });
 }
 

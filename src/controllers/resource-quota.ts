@@ -299,8 +299,8 @@ async function addNumber(client: RestClient, objects: string, revision: number, 
   const existing: string[] = [];
   for (const name of beingWritten) {
     const selector = encodeURIComponent(`metadata.name=${escapeFieldValue(name)}`);
-    const found = name === "" ? undefined : await client.list(`${objects}?fieldSelector=${selector}&${query}`);
-    if (found !== undefined && found.items.length > 0) existing.push(name);
+    const list = name === "" ? undefined : await client.list(`${objects}?fieldSelector=${selector}&${query}`);
+    if (list !== undefined && list.items.length > 0) existing.push(name);
   }
   part.addCounted(items.length + following, existing);
   return true;

@@ -84,10 +84,10 @@ export class SharedInformer<T extends ApiObject> {
   }
 
   #set({ metadata: { namespace = "", name = "" } }: T, after: T | undefined): void {
-    const known = this.get(namespace, name);
+    const current = this.get(namespace, name);
     // It is another object of that name: the one before was deleted while nobody followed.
-    if (known !== undefined && after !== undefined && known.metadata.uid !== after.metadata.uid)
-      this.#set(known, undefined);
+    if (current !== undefined && after !== undefined && current.metadata.uid !== after.metadata.uid)
+      this.#set(current, undefined);
     const objects = this.#objects.get(namespace) ?? new Map<string, T>();
     const before = objects.get(name);
     if (after === undefined) objects.delete(name);

@@ -1,6 +1,6 @@
 /** Creates the system namespaces. Source: upstream's system namespaces controller. */
 import type { Namespace } from "#api/core/v1.ts";
-import { found, type RestClient } from "#client/rest-client.ts";
+import { ignoreNotFound, type RestClient } from "#client/rest-client.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 
 /** Returns the names of the system namespaces, in the API domain. */
@@ -11,7 +11,7 @@ function systemNamespaces(domain: ApiDomain): readonly string[] {
 /** Creates the system namespaces that are missing. */
 export async function ensureSystemNamespaces(client: RestClient, domain: ApiDomain): Promise<void> {
   for (const name of systemNamespaces(domain)) {
-    if ((await found(client.get(`/api/v1/namespaces/${name}`))) !== undefined) continue;
+    if ((await ignoreNotFound(client.get(`/api/v1/namespaces/${name}`))) !== undefined) continue;
     await client.create<Namespace>("/api/v1/namespaces", { apiVersion: "v1", kind: "Namespace", metadata: { name } });
   }
 }

@@ -3,7 +3,7 @@
  * controller.
  */
 import type { Job } from "#api/batch/v1.ts";
-import { found } from "#client/rest-client.ts";
+import { ignoreNotFound } from "#client/rest-client.ts";
 import type { WorkQueue } from "#client/work-queue.ts";
 import { timeToMs } from "#meta/time.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
@@ -29,7 +29,7 @@ export const ttlAfterFinishedController: Controller = (environment) =>
 async function look({ client, clock }: ControllerEnvironment, key: string, queue: WorkQueue): Promise<void> {
   const [namespace = "", name = ""] = key.split("/");
   const path = `/apis/batch/v1/namespaces/${encodeURIComponent(namespace)}/jobs/${encodeURIComponent(name)}`;
-  const job = await found(client.get<Job>(path));
+  const job = await ignoreNotFound(client.get<Job>(path));
   const dueMs = job === undefined ? undefined : endMs(job);
   if (job === undefined || dueMs === undefined) return;
   const leftMs = dueMs - clock.now();

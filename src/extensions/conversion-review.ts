@@ -37,11 +37,11 @@ export function conversionByReview(domain: ApiDomain, random: Random, ask: AskRe
   return async (webhook, objects, apiVersion, signal) => {
     const [first] = objects;
     if (first === undefined) return [];
-    const found = webhook.conversionReviewVersions?.find((name) => reviewVersions.includes(name));
+    const reviewVersion = webhook.conversionReviewVersions?.find((name) => reviewVersions.includes(name));
     const failed = (problem: string): Error => unclassified(`conversion webhook for ${typeOf(first)} ${problem}`);
     const review: SentReview = {
       kind: "ConversionReview",
-      apiVersion: apiVersionOf({ group, version: found ?? reviewVersions[0]! }),
+      apiVersion: apiVersionOf({ group, version: reviewVersion ?? reviewVersions[0]! }),
       request: { uid: random.uuid(), desiredAPIVersion: apiVersion },
     };
     const body = await bodyOf(review, objects);
@@ -123,12 +123,17 @@ function restoreMetadata(
       `returned invalid object at index ${index}: invalid kind (expected ${kind}, received ${shown(object["kind"])})`,
     );
   }
-  const given = isObject(object["metadata"]) ? object["metadata"] : {};
+  const metadata = isObject(object["metadata"]) ? object["metadata"] : {};
   for (const [key, name] of identity) {
-    const [old, now] = [before[key] ?? "", given[key] ?? ""];
+    const [old, now] = [before[key] ?? "", metadata[key] ?? ""];
     if (old !== now) throw failed(`returned invalid object: must have the same ${name}: ${old} != ${shown(now)}`);
   }
-  return { ...object, kind, apiVersion, metadata: { ...before, ...takeLabels(given, before, failed) } } as Unstructured;
+  return {
+    ...object,
+    kind,
+    apiVersion,
+    metadata: { ...before, ...takeLabels(metadata, before, failed) },
+  } as Unstructured;
 }
 
 const identity = [

@@ -92,15 +92,15 @@ export class CustomKind {
     environment: CustomKindEnvironment,
     old?: ServedBefore,
   ): Steps<CustomKind> {
-    const given = definition.spec.versions ?? [];
+    const specVersions = definition.spec.versions ?? [];
     const stored = Math.max(
-      given.findIndex(({ storage }) => storage),
+      specVersions.findIndex(({ storage }) => storage),
       0,
     );
-    const storage = given[stored];
+    const storage = specVersions[stored];
     if (storage === undefined) throw new Error("a definition without versions was stored");
     const isSame = old !== undefined && servesTheSame(old.definition, definition);
-    const versions = isSame ? old.kind.#versions : yield* versionsOf(given, read, environment, old);
+    const versions = isSame ? old.kind.#versions : yield* versionsOf(specVersions, read, environment, old);
     const served = isSame ? old.kind.#served : new AbortController();
     // Every watch of the kind listens.
     setMaxListeners(0, served.signal);
@@ -110,22 +110,23 @@ export class CustomKind {
       isTerminating: isConditionTrue(definition, "Terminating"),
       endOfService: served.signal,
     });
-    const known = new Map<string, CustomVersion>();
-    for (const [name, version] of versions) known.set(apiVersionOf({ group: shared.group, version: name }), version);
-    const convert = isSame ? undefined : conversions(definition, storage.name, versions, known, environment);
-    const kept = isSame ? old.kind.#conversions : [];
-    const made: VersionConversion[] = [];
+    const versionsByName = new Map<string, CustomVersion>();
+    for (const [name, version] of versions)
+      versionsByName.set(apiVersionOf({ group: shared.group, version: name }), version);
+    const convert = isSame ? undefined : conversions(definition, storage.name, versions, versionsByName, environment);
+    const keptConversions = isSame ? old.kind.#conversions : [];
+    const newConversions: VersionConversion[] = [];
     const all: ResourceDefinition[] = [];
-    for (const [index, version] of given.entries()) {
+    for (const [index, version] of specVersions.entries()) {
       if (index > 0 && index % versionsPerTurn === 0) yield undefined;
-      const conversion = convert === undefined ? kept[index]! : convert(version.name);
-      made.push(conversion);
+      const conversion = convert === undefined ? keptConversions[index]! : convert(version.name);
+      newConversions.push(conversion);
       const defined = definitionOf(version, versions.get(version.name)!, conversion, shared);
       byApiVersion.set(apiVersionOf(defined), defined);
       all.push(defined);
     }
-    const isServed = given.map((version) => version.served);
-    return new CustomKind(read, { all, isServed, stored, versions, served, conversions: made });
+    const isServed = specVersions.map((version) => version.served);
+    return new CustomKind(read, { all, isServed, stored, versions, served, conversions: newConversions });
   }
 
   /** The owner of the schema of a version. */

@@ -32,9 +32,9 @@ export function printerColumns(
   if (columns === undefined || columns.length === 0) return [name, ageColumn(domain)];
   const read: Column[] = [name];
   for (const column of columns) {
-    const made = columnOf(column);
-    if (made === undefined) return read;
-    read.push(made);
+    const printerColumn = columnOf(column);
+    if (printerColumn === undefined) return read;
+    read.push(printerColumn);
   }
   return read;
 }
@@ -58,9 +58,9 @@ function columnOf(column: CustomResourceColumnDefinition): Column | undefined {
       description === "" ? `Custom resource definition column (in JSONPath format): ${jsonPath}` : description,
     priority,
     cell(object: Unstructured, nowMs: number): unknown {
-      const found = path.find(object);
-      if (found === undefined || found.length === 0) return null;
-      const [value] = found;
+      const values = path.find(object);
+      if (values === undefined || values.length === 0) return null;
+      const [value] = values;
       if (type !== "string") return cellOf(type, value, nowMs);
       return value === null ? "<no value>" : goTextOrJson(value);
     },

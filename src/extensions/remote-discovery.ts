@@ -41,9 +41,9 @@ const kindOf = (value: unknown): RemoteKind => {
 /** Reads an `APIGroupDiscoveryList`; `undefined` when the document does not have the version. */
 export function resourcesOfAggregated(document: Json, group: string, version: string): RemoteResource[] | undefined {
   const item = objects(document["items"]).find(({ metadata }) => isObject(metadata) && metadata["name"] === group);
-  const found = objects(item?.["versions"]).find((candidate) => candidate["version"] === version);
-  if (found === undefined) return undefined;
-  return objects(found["resources"]).flatMap((of) => {
+  const entry = objects(item?.["versions"]).find((candidate) => candidate["version"] === version);
+  if (entry === undefined) return undefined;
+  return objects(entry["resources"]).flatMap((of) => {
     const resource = text(of["resource"]);
     if (resource === "") return [];
     const subresources = objects(of["subresources"]).map((part) => ({
@@ -52,7 +52,7 @@ export function resourcesOfAggregated(document: Json, group: string, version: st
       verbs: texts(part["verbs"]),
     }));
     return [
-      made({
+      remoteResource({
         resource,
         responseKind: kindOf(of["responseKind"]),
         isNamespaced: of["scope"] !== "Cluster",
@@ -77,7 +77,7 @@ export function resourcesOfList(document: Json): RemoteResource[] {
       return [{ subresource, responseKind: kindOf(part), verbs: texts(part["verbs"]) }];
     });
     return [
-      made({
+      remoteResource({
         resource,
         responseKind: kindOf(of),
         isNamespaced: of["namespaced"] === true,
@@ -98,7 +98,7 @@ interface Parts {
   readonly subresources: NonNullable<RemoteResource["subresources"]>;
 }
 
-function made({ resource, responseKind, isNamespaced, singular, of, subresources }: Parts): RemoteResource {
+function remoteResource({ resource, responseKind, isNamespaced, singular, of, subresources }: Parts): RemoteResource {
   const shortNames = texts(of["shortNames"]);
   const categories = texts(of["categories"]);
   return {

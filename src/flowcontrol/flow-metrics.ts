@@ -76,14 +76,14 @@ export class FlowMetrics {
 
   constructor(metrics: Metrics) {
     this.#metrics = metrics;
-    const kept = <T extends Row>(row: T) => ({
-      ...named(row),
+    const droppable = <T extends Row>(row: T) => ({
+      ...prefixed(row),
       isThere: (values: readonly string[]) => this.#isThere(row, values),
       dropped: () => this.#dropped(),
     });
-    const gauge = (row: Row): Family<Gauge> => metrics.gauge(kept(row));
-    this.#counters = families(counterRows, (row) => metrics.counter(kept(row)));
-    this.#histograms = families(histogramRows, (row: HistogramRow) => metrics.histogram(kept(row)));
+    const gauge = (row: Row): Family<Gauge> => metrics.gauge(droppable(row));
+    this.#counters = families(counterRows, (row) => metrics.counter(droppable(row)));
+    this.#histograms = families(histogramRows, (row: HistogramRow) => metrics.histogram(droppable(row)));
     this.#levelGauges = families(levelRows, gauge);
     this.#dispatchGauges = families(dispatchRows, gauge);
     this.fairFraction = gauge({
@@ -201,7 +201,7 @@ export class FlowMetrics {
   }
 
   #present(row: Row, figure: keyof Present): void {
-    this.#metrics.observable({ ...named(row), type: "gauge" }, () =>
+    this.#metrics.observable({ ...prefixed(row), type: "gauge" }, () =>
       [...this.#tallies.values()].map(
         (tally): Sample => ({ labels: [tally.level, tally.schema], value: tally[figure] }),
       ),
@@ -211,7 +211,7 @@ export class FlowMetrics {
 
 const talliesMax = 1000;
 
-const named = <T extends Row>(row: T): T => ({ ...row, name: prefix + row.name });
+const prefixed = <T extends Row>(row: T): T => ({ ...row, name: prefix + row.name });
 
 /** Something for each row of a table, under the same keys. */
 function families<Table extends Readonly<Record<string, Row>>, T>(

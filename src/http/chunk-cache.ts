@@ -21,8 +21,8 @@ export class ChunkCache<Made> {
   }
 
   find({ key, mark }: Chunk): Made | undefined {
-    const known = key === undefined ? undefined : this.#kept.get(key);
-    return known !== undefined && equals(known.mark, mark) ? known.made : undefined;
+    const cached = key === undefined ? undefined : this.#kept.get(key);
+    return cached !== undefined && equals(cached.mark, mark) ? cached.made : undefined;
   }
 
   keep({ key, mark }: Chunk, made: Made): void {

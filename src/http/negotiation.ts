@@ -255,8 +255,8 @@ const contentTypes = new Map<string, string>();
 
 /** Returns the result of `parse` for a header; results of short headers are cached. */
 function parseCached<T>(known: Map<string, T>, header: string, parse: (header: string) => T): T {
-  const found = known.get(header);
-  if (found !== undefined) return found;
+  const cached = known.get(header);
+  if (cached !== undefined) return cached;
   const parsed = parse(header);
   if (header.length <= rememberedLength) {
     if (known.size >= rememberedMax) known.clear();

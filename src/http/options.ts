@@ -68,7 +68,7 @@ const matches = ["Exact", "NotOlderThan"];
  * cannot be read, 422 for options that are not allowed.
  */
 export function listOptions(query: URLSearchParams, domain: ApiDomain, watches = false): ListOptions {
-  const given: ListOptions = {
+  const queryOptions: ListOptions = {
     labelSelector: query.get("labelSelector") ?? "",
     fieldSelector: query.get("fieldSelector") ?? "",
     watch: watches || (flag(query, "watch") ?? false),
@@ -80,7 +80,7 @@ export function listOptions(query: URLSearchParams, domain: ApiDomain, watches =
     continue: query.get("continue") ?? "",
     sendInitialEvents: flag(query, "sendInitialEvents"),
   };
-  const options = given.watch ? withInitialEvents(given) : given;
+  const options = queryOptions.watch ? withInitialEvents(queryOptions) : queryOptions;
   const errors = options.watch ? watchErrors(options) : listErrors(options);
   if (errors.length > 0) {
     throw invalidObject({ group: metaGroup(domain), kind: "ListOptions" }, "", errors);
@@ -232,12 +232,12 @@ export function deleteOptions(
   const orphan = flag(query, "orphanDependents");
   const policy = query.get("propagationPolicy");
   const ignore = flag(query, "ignoreStoreReadErrorWithClusterBreakingPotential");
-  const given: DeleteOptions = body ?? {
+  const bodyOptions: DeleteOptions = body ?? {
     dryRun: query.getAll("dryRun"),
     ...(grace === undefined ? {} : { gracePeriodSeconds: grace }),
     ...(orphan === undefined ? {} : { orphanDependents: orphan }),
     ...(policy === null ? {} : { propagationPolicy: policy }),
     ...(ignore === undefined ? {} : { ignoreStoreReadErrorWithClusterBreakingPotential: ignore }),
   };
-  return checkDeleteOptions(given, domain, forcedDeletion);
+  return checkDeleteOptions(bodyOptions, domain, forcedDeletion);
 }

@@ -171,16 +171,16 @@ export function selectedName(query: URLSearchParams): string {
     const value = query.get(option);
     if (value !== null && !/^[+-]?\d+$/.test(value)) return "";
   }
-  let found: string | undefined;
+  let selected: string | undefined;
   for (const term of splitUnescaped(selector)) {
     if (term === "") continue;
     const match = /^((?:[^\\=!]|\\.)*)(!=|==|=)((?:[^\\=]|\\.)*)$/s.exec(term);
     if (match === null) return "";
-    if (found === undefined && match[1] === "metadata.name" && match[2] !== "!=") {
-      found = match[3]!.replace(/\\(.)/gs, "$1");
+    if (selected === undefined && match[1] === "metadata.name" && match[2] !== "!=") {
+      selected = match[3]!.replace(/\\(.)/gs, "$1");
     }
   }
-  return found === undefined || pathSegmentProblem(found) !== "" ? "" : found;
+  return selected === undefined || pathSegmentProblem(selected) !== "" ? "" : selected;
 }
 
 /** Splits a field selector at commas that no backslash escapes. */

@@ -131,13 +131,13 @@ function withExistingOwners(
     );
     return false;
   });
-  const kept = finalizers?.filter((text) => !finalizersOfDeletion.includes(text));
+  const remaining = finalizers?.filter((text) => !finalizersOfDeletion.includes(text));
   return {
     ...restored,
     metadata: {
       ...metadata,
       ...(owners === undefined || owners.length === 0 ? {} : { ownerReferences: owners }),
-      ...(kept === undefined || kept.length === 0 ? {} : { finalizers: kept }),
+      ...(remaining === undefined || remaining.length === 0 ? {} : { finalizers: remaining }),
     },
   };
 }

@@ -274,9 +274,9 @@ function checkDispatched(definition: ResourceDefinition, subresource: string, ve
   if (name === "" && (verb === "update" || verb === "patch")) throw badRequest("name must be provided");
   // The definition's verbs are only those that discovery shows; more are served while the definition is being deleted.
   if (subresource === "") return;
-  const found = partOf(definition, subresource);
-  if (found === undefined) throw notFound(definition, name);
-  if (!found.verbs.includes(verb)) throw methodNotAllowed(definition, verb);
+  const part = partOf(definition, subresource);
+  if (part === undefined) throw notFound(definition, name);
+  if (!part.verbs.includes(verb)) throw methodNotAllowed(definition, verb);
 }
 
 /** Whether a path has the scope of a kind without routes of its own. All namespaces at once can only be read. */

@@ -14,12 +14,12 @@ export function viewKind(
   columns: () => readonly Column[] = () => [],
   strategy: Strategy = {},
 ): ResourceDefinition {
-  let known = views.get(of);
-  if (known === undefined) {
-    known = new Map();
-    views.set(of, known);
+  let cached = views.get(of);
+  if (cached === undefined) {
+    cached = new Map();
+    views.set(of, cached);
   }
-  let view = known.get(kind);
+  let view = cached.get(kind);
   if (view === undefined) {
     const { resource, singular, namespaced, stored, nameRule } = of;
     const storage = { group, version, kind, resource };
@@ -49,7 +49,7 @@ export function viewKind(
       columns: columns(),
       strategy,
     };
-    known.set(kind, view);
+    cached.set(kind, view);
   }
   return view;
 }

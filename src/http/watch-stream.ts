@@ -370,12 +370,12 @@ export async function filterEntries(
   clock: Clock,
 ): Promise<readonly Entry[]> {
   const yielder = new Yielder(clock);
-  const found: Entry[] = [];
+  const matches: Entry[] = [];
   for (const entry of entries) {
     if (yielder.isDue) await yielder.pause();
-    if (filter(entry)) found.push(entry);
+    if (filter(entry)) matches.push(entry);
   }
-  return found;
+  return matches;
 }
 
 function joinShared(events: readonly StoreEvent[], encoder: FrameEncoder): Buffer {

@@ -80,14 +80,14 @@ export function applyDefaults(scope: Scope, object: Unstructured): Unstructured 
  * loses it.
  */
 export function inNamespace(scope: Scope, object: Unstructured): Unstructured {
-  const given = object.metadata.namespace;
+  const bodyNamespace = object.metadata.namespace;
   if (!scope.definition.namespaced) {
-    if (given === undefined) return object;
+    if (bodyNamespace === undefined) return object;
     const { namespace: _namespace, ...metadata } = object.metadata;
     return { ...object, metadata };
   }
-  if (given === scope.namespace) return object;
-  if (given === undefined || given === "") {
+  if (bodyNamespace === scope.namespace) return object;
+  if (bodyNamespace === undefined || bodyNamespace === "") {
     return { ...object, metadata: { ...object.metadata, namespace: scope.namespace } };
   }
   throw badRequest("the namespace of the provided object does not match the namespace sent on the request");
@@ -119,22 +119,22 @@ export function checkName(scope: Scope, object: Unstructured): void {
 export function dropDuplicateOwners(scope: Scope, object: Unstructured, isPatched = false): Unstructured {
   const owners = object.metadata.ownerReferences;
   if (owners === undefined || owners.length < 2) return object;
-  const kept = new Map<string, OwnerReference>();
+  const byUid = new Map<string, OwnerReference>();
   const repeated = new Set<string>();
   for (const owner of owners) {
     const { apiVersion, kind, name, uid, controller, blockOwnerDeletion } = owner;
     const id = JSON.stringify([apiVersion, kind, name, uid, controller, blockOwnerDeletion]);
-    if (kept.has(id)) repeated.add(uid);
-    else kept.set(id, owner);
+    if (byUid.has(id)) repeated.add(uid);
+    else byUid.set(id, owner);
   }
-  if (kept.size === owners.length) return object;
+  if (byUid.size === owners.length) return object;
   const late = isPatched ? " after mutating admission happens" : "";
   const uids = [...repeated].slice(0, shownUidsMax).join(", ");
   const more = repeated.size > shownUidsMax ? ` and ${repeated.size - shownUidsMax} more` : "";
   scope.context.warn(
     `.metadata.ownerReferences contains duplicate entries${late}; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: ${uids}${more}`,
   );
-  return { ...object, metadata: { ...object.metadata, ownerReferences: [...kept.values()] } };
+  return { ...object, metadata: { ...object.metadata, ownerReferences: [...byUid.values()] } };
 }
 
 /** The maximum number of repeated owners that the warning names. */
@@ -204,10 +204,10 @@ function owner(
   versions: ObjectVersions,
 ): Unstructured {
   const managedFields = managedFieldsAfter(scope, old, next, options, versions);
-  const given = next.metadata.managedFields;
-  if (managedFields === given) return next;
+  const sentFields = next.metadata.managedFields;
+  if (managedFields === sentFields) return next;
   // Most clients send none: a plain copy is cheaper than one that leaves a member out.
-  if (given === undefined && managedFields !== undefined) {
+  if (sentFields === undefined && managedFields !== undefined) {
     return { ...next, metadata: { ...next.metadata, managedFields } };
   }
   const { managedFields: _given, ...metadata } = next.metadata;

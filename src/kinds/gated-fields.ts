@@ -30,9 +30,9 @@ function withoutImages(spec: PodSpec): PodSpec {
   const left = volumes.filter(({ image }) => image === undefined);
   return editContainers(withField(spec, "volumes", left.length === 0 ? undefined : left), (container) => {
     const { volumeMounts: mounts = [] } = container;
-    const kept = mounts.filter(({ name }) => !gone.has(name));
-    if (kept.length === mounts.length) return container;
-    return withField(container, "volumeMounts", kept.length === 0 ? undefined : kept);
+    const remaining = mounts.filter(({ name }) => !gone.has(name));
+    if (remaining.length === mounts.length) return container;
+    return withField(container, "volumeMounts", remaining.length === 0 ? undefined : remaining);
   });
 }
 

@@ -66,9 +66,9 @@ function deletionOf({ deleteOptions = {} }: Eviction, dryRun: boolean, domain: A
 
 /** Throws where query and body ask for different trials. */
 function checkDryRun({ deleteOptions }: Eviction, dryRun: boolean): void {
-  const given = deleteOptions?.dryRun ?? [];
-  if (dryRun && given.length > 0 && (given.length > 1 || given[0] !== "All")) {
-    throw unclassified(`Non-matching dry-run options in request and content: [All] and [${given.join(" ")}]`);
+  const requestedDryRun = deleteOptions?.dryRun ?? [];
+  if (dryRun && requestedDryRun.length > 0 && (requestedDryRun.length > 1 || requestedDryRun[0] !== "All")) {
+    throw unclassified(`Non-matching dry-run options in request and content: [All] and [${requestedDryRun.join(" ")}]`);
   }
 }
 

@@ -191,13 +191,13 @@ export class ServiceAllocator {
   #newNodePorts(ports: readonly ServicePort[], pending: PendingReservations): GiveNodePort {
     const asked = new Map<number, number>();
     for (const { port, nodePort = 0 } of ports) if (nodePort !== 0 && !asked.has(port)) asked.set(port, nodePort);
-    const given = new Map<number, number>();
+    const givenPorts = new Map<number, number>();
     return ({ port, nodePort = 0 }, i) => {
-      const shared = given.get(port);
+      const shared = givenPorts.get(port);
       const wanted = shared === undefined ? (asked.get(port) ?? 0) : nodePort;
       if (shared !== undefined && (wanted === 0 || wanted === shared)) return shared;
       const reserved = this.#nodePort(wanted, i, pending);
-      if (shared === undefined) given.set(port, reserved);
+      if (shared === undefined) givenPorts.set(port, reserved);
       return reserved;
     };
   }

@@ -83,12 +83,12 @@ function fieldNames(action: Action): readonly string[] | undefined {
 }
 
 function walk(names: readonly string[], value: unknown): readonly unknown[] {
-  let found = value;
+  let current = value;
   for (const name of names) {
-    if (!isJsonObject(found) || !Object.hasOwn(found, name)) return [];
-    found = found[name];
+    if (!isJsonObject(current) || !Object.hasOwn(current, name)) return [];
+    current = current[name];
   }
-  return [found];
+  return [current];
 }
 
 // Reading
@@ -286,10 +286,10 @@ function unescape(text: string, quote: string): string {
   const pattern = /\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-7]{3})|([^]))|[^\\]/gu;
   let out = "";
   let end = 0;
-  for (const found of text.matchAll(pattern)) {
-    if (found.index !== end) break;
-    end += found[0].length;
-    const [whole, byte, short, long, octal, char] = found;
+  for (const match of text.matchAll(pattern)) {
+    if (match.index !== end) break;
+    end += match[0].length;
+    const [whole, byte, short, long, octal, char] = match;
     if (char !== undefined) {
       const plain = char === quote ? quote : simpleEscapes[char];
       if (plain === undefined) throw wrong;
@@ -313,9 +313,9 @@ function unescape(text: string, quote: string): string {
 function evaluate(first: Action, others: readonly Action[], value: unknown): readonly unknown[] | undefined {
   const lookup = new Lookup();
   try {
-    const found = lookup.action(first, [value]);
+    const values = lookup.action(first, [value]);
     for (const other of others) lookup.action(other, [value]);
-    return found;
+    return values;
   } catch (error) {
     if (error instanceof PathError || error instanceof RangeError) return undefined;
     throw error;
@@ -326,12 +326,12 @@ class Lookup {
   #visits = 0;
 
   action(nodes: Action, values: readonly unknown[]): readonly unknown[] {
-    let found = values;
+    let results = values;
     for (const node of nodes) {
-      this.#visit(found.length + 1);
-      found = this.#step(node, found);
+      this.#visit(results.length + 1);
+      results = this.#step(node, results);
     }
-    return found;
+    return results;
   }
 
   #visit(count: number): void {
@@ -342,29 +342,29 @@ class Lookup {
   #step(node: Node, values: readonly unknown[]): readonly unknown[] {
     switch (node.kind) {
       case "field": {
-        const found: unknown[] = [];
+        const results: unknown[] = [];
         for (const value of values) {
-          if (isJsonObject(value) && Object.hasOwn(value, node.name)) found.push(value[node.name]);
+          if (isJsonObject(value) && Object.hasOwn(value, node.name)) results.push(value[node.name]);
         }
-        return found;
+        return results;
       }
       case "wildcard":
         return values.flatMap((value) => this.#members(value));
       case "descend": {
-        const found: unknown[] = [];
-        for (const value of values) this.#descend(value, found);
-        return found;
+        const results: unknown[] = [];
+        for (const value of values) this.#descend(value, results);
+        return results;
       }
       case "slice": {
-        const found: unknown[] = [];
+        const results: unknown[] = [];
         for (const value of values) {
           if (value === null) continue;
           const part = cut(node, value);
           // Upstream: a slice of nothing ends it for the values after it, too.
-          if (part.length === 0) return found;
-          for (const item of part) found.push(item);
+          if (part.length === 0) return results;
+          for (const item of part) results.push(item);
         }
-        return found;
+        return results;
       }
       case "union":
         return node.actions.flatMap((one) => this.action(one, values));
@@ -412,17 +412,17 @@ class Lookup {
 
   /** Upstream: a path that cannot be evaluated exists if an earlier step found something. */
   #exists(nodes: Action, item: unknown): boolean {
-    let found: readonly unknown[] = [item];
+    let results: readonly unknown[] = [item];
     for (const node of nodes) {
-      this.#visit(found.length + 1);
+      this.#visit(results.length + 1);
       try {
-        found = this.#step(node, found);
+        results = this.#step(node, results);
       } catch (error) {
-        if (error instanceof PathError && this.#visits <= visitsMax) return found.length > 0;
+        if (error instanceof PathError && this.#visits <= visitsMax) return results.length > 0;
         throw error;
       }
     }
-    return found.length > 0;
+    return results.length > 0;
   }
 }
 

@@ -29,17 +29,17 @@ export function nestedField(object: unknown, path: string): NestedField<unknown>
 
 /** A whole number of 64 bits. */
 export function nestedInteger(object: unknown, path: string): NestedField<number | bigint> {
-  const found = nestedField(object, path);
-  const { value } = found;
-  if (value === undefined) return found as NestedField<never>; // without a value
+  const field = nestedField(object, path);
+  const { value } = field;
+  if (value === undefined) return field as NestedField<never>; // without a value
   if (goTypeOf(value) !== "int64") return { problem: wrongType(pathNames(path), value, "int64") };
   return { value: isRawNumber(value) ? BigInt(value.rawJSON) : (value as number) }; // what is left of whole numbers
 }
 
 export function nestedText(object: unknown, path: string): NestedField<string> {
-  const found = nestedField(object, path);
-  const { value } = found;
-  if (value === undefined) return found as NestedField<never>; // without a value
+  const field = nestedField(object, path);
+  const { value } = field;
+  if (value === undefined) return field as NestedField<never>; // without a value
   return typeof value === "string" ? { value } : { problem: wrongType(pathNames(path), value, "string") };
 }
 

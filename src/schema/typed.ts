@@ -159,8 +159,8 @@ class Compiler {
   }
 
   plan(schema: Schema): Plan {
-    const known = this.#plans.get(schema);
-    if (known !== undefined) return known;
+    const cachedPlan = this.#plans.get(schema);
+    if (cachedPlan !== undefined) return cachedPlan;
     const index = new Map<string, FieldPlan>();
     const fields: FieldPlan[] = [];
     const nextKept: number[] = [];
@@ -173,9 +173,9 @@ class Compiler {
     plan.zero = zeroOf(code);
     if (code !== STRUCT) return plan;
     for (const [name, field] of schema.fields!) {
-      const made = this.#field(name, field, fields.length);
-      fields.push(made);
-      index.set(name, made);
+      const planField = this.#field(name, field, fields.length);
+      fields.push(planField);
+      index.set(name, planField);
     }
     let next = fields.length;
     nextKept.length = fields.length + 1;
@@ -194,12 +194,12 @@ class Compiler {
     const pointer = field.ptr === true;
     const isDefault = this.#defaults && field.default !== undefined && !isZeroDefault(field.default);
     const structure = plan.code === STRUCT && !pointer;
-    const kept = field.keep === true || field.omitempty !== true || structure;
+    const isKept = field.keep === true || field.omitempty !== true || structure;
     const zero = pointer || plan.code === ARRAY || plan.code === MAP || plan.code === BYTES ? null : plan.zero;
-    const fill = isDefault ? field.default : kept ? zero : undefined;
-    const dropZero = !pointer && !structure && (isDefault || !kept);
+    const fill = isDefault ? field.default : isKept ? zero : undefined;
+    const dropZero = !pointer && !structure && (isDefault || !isKept);
     const isTime = plan.code === TIME || plan.code === MICRO_TIME;
-    const emptyIsNull = kept && plan.code === ARRAY;
+    const emptyIsNull = isKept && plan.code === ARRAY;
     return { name, at, plan, dropZero, fill, emptyIsNull, zeroIsNull: pointer && isTime, isTime };
   }
 }

@@ -25,8 +25,8 @@ export async function serverAuthenticators(parts: AuthenticationParts): Promise<
   const { options, domain, clock, log, metrics, lookups } = parts;
   const { issuer } = parts.plan;
   const own = readTokenFile(`${parts.adminToken},admin,,"system:masters"\n`, "the server's own token");
-  const given = parts.plan.tokens === undefined ? [] : [parts.plan.tokens];
-  for (const { warnings } of given) for (const text of warnings) log.warn({}, text);
+  const tokenFiles = parts.plan.tokens === undefined ? [] : [parts.plan.tokens];
+  for (const { warnings } of tokenFiles) for (const text of warnings) log.warn({}, text);
   const find = lookups.get.bind(lookups);
   const accounts = new ServiceAccountTokens({
     domain,
@@ -41,10 +41,10 @@ export async function serverAuthenticators(parts: AuthenticationParts): Promise<
   });
   const bootstrap = options.enableBootstrapTokenAuth ? [bootstrapTokens({ domain, clock, find })] : [];
   const external = await externalAuthenticators(parts);
-  const tokens = [own, ...given, accounts, ...bootstrap, ...external.tokens].map((kind) =>
+  const tokens = [own, ...tokenFiles, accounts, ...bootstrap, ...external.tokens].map((kind) =>
     forAudiences(issuer.audiences, kind),
   );
-  const known = withAuthenticatedGroup(
+  const authenticated = withAuthenticatedGroup(
     union([
       ownRequests,
       ...(external.requestHeader === undefined ? [] : [external.requestHeader]),
@@ -55,7 +55,7 @@ export async function serverAuthenticators(parts: AuthenticationParts): Promise<
   );
   const { enabled, paths } = external.anonymous;
   return {
-    authenticator: observeAuthenticator(enabled ? orAnonymous(known, paths) : known, metrics, clock),
+    authenticator: observeAuthenticator(enabled ? orAnonymous(authenticated, paths) : authenticated, metrics, clock),
     tokens: tokenUnion(tokens),
     close: () => external.close(),
   };

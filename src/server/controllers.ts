@@ -135,7 +135,7 @@ function gatedControllers(
 /** Returns the controllers that upstream runs inside the API server, so they cannot be deselected. */
 const ownControllers = (parts: ControllersParts): readonly NamedController[] => {
   const { server } = parts.clients;
-  const given = givenAddresses(parts.options);
+  const addresses = givenAddresses(parts.options);
   return [
     ...identityControllers(parts.identity, server),
     ...(parts.hasCandidates
@@ -147,7 +147,7 @@ const ownControllers = (parts: ControllersParts): readonly NamedController[] => 
       client: server,
       controller: apiServiceAvailabilityController({
         check: parts.checkApi,
-        hasGivenAddress: (...service) => given(...service) !== undefined,
+        hasGivenAddress: (...service) => addresses(...service) !== undefined,
       }),
     },
     {

@@ -37,10 +37,10 @@ export function handlerParts({ tables, gates, table, ...given }: GivenParts): Ha
   const otherVersion = (of: ResourceDefinition, apiVersion: string): ResourceDefinition | undefined => {
     if (of.custom !== undefined) return of.custom.versions.get(apiVersion);
     const gv = parseApiVersion(apiVersion);
-    const found = gv && table().findKind(gv.group, gv.version, of.kind);
+    const kindDefinition = gv && table().findKind(gv.group, gv.version, of.kind);
     // A kind with the same name in another group is a different kind, unless both have the same keys.
-    return found !== undefined && qualifiedResource(found.storage) === qualifiedResource(of.storage)
-      ? found
+    return kindDefinition !== undefined && qualifiedResource(kindDefinition.storage) === qualifiedResource(of.storage)
+      ? kindDefinition
       : undefined;
   };
   return {

@@ -22,13 +22,13 @@ export function storeFinder(table: ResourceTable, stores: Stores, rename: (text:
   const find = (name: string): Store | undefined => {
     const [resource, ...group] = name.split(".");
     const wanted = rename(group.join("."));
-    const found = table.definitions.find((one) => one.group === wanted && one.resource === resource);
-    return found === undefined ? undefined : stores.of(found);
+    const definition = table.definitions.find((one) => one.group === wanted && one.resource === resource);
+    return definition === undefined ? undefined : stores.of(definition);
   };
-  const known = new Map<string, Store | undefined>();
+  const storesByResource = new Map<string, Store | undefined>();
   return (name) => {
-    if (!known.has(name)) known.set(name, find(name));
-    return known.get(name);
+    if (!storesByResource.has(name)) storesByResource.set(name, find(name));
+    return storesByResource.get(name);
   };
 }
 

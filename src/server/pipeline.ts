@@ -295,13 +295,13 @@ function* localVersions({ definitions }: ResourceTable, domain: ApiDomain): Iter
 function watchObserver(
   metricsOf: (group: string, version: string, kind: string) => WatchMetrics,
 ): (definition: ResourceDefinition, events: number, bytes: number) => void {
-  const known = new WeakMap<ResourceDefinition, WatchMetrics>();
+  const metricsByDefinition = new WeakMap<ResourceDefinition, WatchMetrics>();
   return (definition, events, bytes) => {
     if (events === 0) return;
-    let metrics = known.get(definition);
+    let metrics = metricsByDefinition.get(definition);
     if (metrics === undefined) {
       metrics = metricsOf(definition.group, definition.version, definition.kind);
-      known.set(definition, metrics);
+      metricsByDefinition.set(definition, metrics);
     }
     metrics.sent(bytes / events, events);
   };

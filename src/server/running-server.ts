@@ -35,12 +35,12 @@ export function findServer(settings: Settings<typeof connectionFlags>): WebhookC
     if (kubeconfig === undefined && statSync(file, { throwIfNoEntry: false }) === undefined) {
       throw new StartError(`no admin.kubeconfig in ${dataDir}: name the server's folder with --data-dir`);
     }
-    const found = readWebhookConnection(file);
-    const url = server ?? found.url;
+    const webhook = readWebhookConnection(file);
+    const url = server ?? webhook.url;
     if (URL.parse(url)?.protocol !== "https:") {
       throw new StartError(`${JSON.stringify(url)} is no https URL: credentials go nowhere else`);
     }
-    return { ...found, url: url.replace(/\/+$/, "") };
+    return { ...webhook, url: url.replace(/\/+$/, "") };
   } catch (error) {
     if (error instanceof StartError) throw error;
     if (error instanceof ConfigError) throw new StartError(error.message, { cause: error });

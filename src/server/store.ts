@@ -12,11 +12,11 @@ export const domainRecordKey = "/registry/binnacle/settings/api-domain";
 
 /** Writes the record into a store that has none, and refuses a store of another domain. */
 export async function checkDomainRecord(cache: CacheReader & CacheWriter, apiDomain: string): Promise<void> {
-  const found = cache.get(domainRecordKey)?.value.toString();
-  if (found === undefined) {
+  const storedDomain = cache.get(domainRecordKey)?.value.toString();
+  if (storedDomain === undefined) {
     await cache.put(domainRecordKey, 0, { ...withoutRevision(Buffer.from(apiDomain)), decode: () => undefined });
-  } else if (found !== apiDomain) {
-    throw new StartError(`the store belongs to API domain ${found}: start with --api-domain=${found}`);
+  } else if (storedDomain !== apiDomain) {
+    throw new StartError(`the store belongs to API domain ${storedDomain}: start with --api-domain=${storedDomain}`);
   }
 }
 

@@ -269,14 +269,14 @@ function problemsOf(
   const kind = kinds.get(`${parsed.group}/${parsed.resource}`);
   if (kind === undefined && hidesKinds) return [];
   if (kind === undefined) return [`is of the resource ${qualifiedResource(parsed)}, which is not defined`];
-  let found: unknown;
+  let decoded: unknown;
   try {
-    found = parseObject(value.toString());
+    decoded = parseObject(value.toString());
   } catch (error) {
     return [`is no JSON: ${error instanceof Error ? error.message : String(error)}`];
   }
-  if (!isObject(found) || !isObject(found["metadata"])) return ["has no metadata"];
-  const object = found as unknown as Unstructured; // what of it is read is checked next
+  if (!isObject(decoded) || !isObject(decoded["metadata"])) return ["has no metadata"];
+  const object = decoded as unknown as Unstructured; // what of it is read is checked next
   const problems = [...typeProblems(object, kind), ...metadataProblems(object, parsed, kind, revision)];
   const { uid = "" } = object.metadata;
   if (uid !== "" && uids.has(uid)) problems.push(`has the uid ${uid} of another object`);

@@ -62,8 +62,8 @@ export function containerCheck(
   demand: string,
 ): StandardCheck {
   return (pod) => {
-    const found = containersWhere(pod, isFound);
-    return found.length === 0 ? undefined : { reason, detail: `${printNames("container", found)} ${demand}` };
+    const containers = containersWhere(pod, isFound);
+    return containers.length === 0 ? undefined : { reason, detail: `${printNames("container", containers)} ${demand}` };
   };
 }
 

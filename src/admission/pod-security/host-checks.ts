@@ -29,8 +29,8 @@ export const hostPorts: StandardCheck = ({ containers }) => {
 };
 
 export const hostProcess: StandardCheck = (pod) => {
-  const found = containersWhere(pod, ({ windowsOptions }) => windowsOptions?.hostProcess === true);
-  const setters = podAndContainers(pod.security.windowsOptions?.hostProcess === true, found);
+  const containers = containersWhere(pod, ({ windowsOptions }) => windowsOptions?.hostProcess === true);
+  const setters = podAndContainers(pod.security.windowsOptions?.hostProcess === true, containers);
   if (setters === "") return undefined;
   return { reason: "hostProcess", detail: `${setters} must not set securityContext.windowsOptions.hostProcess=true` };
 };

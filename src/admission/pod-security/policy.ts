@@ -115,8 +115,8 @@ export class PolicyLabels {
 
   #standard(labels: Labels, mode: Mode, errors: FieldError[]): Standard {
     const names = this.#names[mode];
-    const given = this.#defaults.policy[mode];
-    let { level, version, minor } = given;
+    const defaultPolicy = this.#defaults.policy[mode];
+    let { level, version, minor } = defaultPolicy;
     const levelText = labels[names.level];
     if (levelText !== undefined) {
       const read = readLevel(levelText);

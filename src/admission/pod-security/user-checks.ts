@@ -16,7 +16,7 @@ export const runAsNonRoot: StandardCheck = (pod) => {
 
 export const runAsUser: StandardCheck = (pod) => {
   if (pod.hasOwnUsers) return undefined;
-  const found = containersWhere(pod, (security) => security.runAsUser === 0);
-  const setters = podAndContainers(pod.security.runAsUser === 0, found);
+  const containers = containersWhere(pod, (security) => security.runAsUser === 0);
+  const setters = podAndContainers(pod.security.runAsUser === 0, containers);
   return setters === "" ? undefined : { reason: "runAsUser=0", detail: `${setters} must not set runAsUser=0` };
 };

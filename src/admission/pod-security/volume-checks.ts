@@ -3,8 +3,8 @@ import type { Volume } from "#api/core/v1.ts";
 import { type StandardCheck, printNames, plural, quoteTexts, sortTexts } from "./check.ts";
 
 export const hostPathVolumes: StandardCheck = ({ spec }) => {
-  const found = (spec.volumes ?? []).filter(({ hostPath }) => hostPath !== undefined).map(({ name }) => name);
-  return found.length === 0 ? undefined : { reason: "hostPath volumes", detail: printNames("volume", found) };
+  const volumes = (spec.volumes ?? []).filter(({ hostPath }) => hostPath !== undefined).map(({ name }) => name);
+  return volumes.length === 0 ? undefined : { reason: "hostPath volumes", detail: printNames("volume", volumes) };
 };
 
 const allowedTypes: ReadonlySet<string> = new Set(

@@ -99,8 +99,8 @@ function* invocationsOf(
       const { matcher } = binding;
       if (matcher !== undefined && matcher.match(attributes, environment) === undefined) continue;
       try {
-        const found = collectParams(objects, binding.object.spec.paramRef, request.namespaceName);
-        for (const param of yield* awaited(found)) invocations.push({ policy, binding, matched, param });
+        const params = collectParams(objects, binding.object.spec.paramRef, request.namespaceName);
+        for (const param of yield* awaited(params)) invocations.push({ policy, binding, matched, param });
       } catch (error) {
         unusable(error);
       }

@@ -73,8 +73,8 @@ class Dispatch {
       if (binding.matcher !== undefined && binding.matcher.match(this.#attributes, environment) === undefined) continue;
       let chosen: readonly (ApiObject | undefined)[];
       try {
-        const found = collectParams(params, binding.object.spec.paramRef, this.#request.namespaceName);
-        chosen = yield* awaited(found);
+        const collected = collectParams(params, binding.object.spec.paramRef, this.#request.namespaceName);
+        chosen = yield* awaited(collected);
       } catch (error) {
         this.#unusable(policy, binding, "failed to configure binding", error);
         continue;

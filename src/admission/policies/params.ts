@@ -44,31 +44,31 @@ export function collectParams(
   if (objects === undefined || ref === undefined) return [undefined];
   const { name = "", selector, parameterNotFoundAction } = ref;
   const paramNamespace = namespaceOf(objects, ref, namespace);
-  if (name !== "") return found(objects.get(paramNamespace, name), parameterNotFoundAction);
+  if (name !== "") return requireParams(objects.get(paramNamespace, name), parameterNotFoundAction);
   if (selector === undefined) throw new ParamProblem("one of name or selector must be provided");
   const compiled = compileLabelSelector(selector);
   if (compiled === undefined) throw new ParamProblem("the selector cannot be read");
-  return found(objects.list(paramNamespace, compiled), parameterNotFoundAction);
+  return requireParams(objects.list(paramNamespace, compiled), parameterNotFoundAction);
 }
 
 function namespaceOf({ namespaced }: ParamObjects, ref: ParamRef, namespace: string): string {
-  const given = ref.namespace ?? "";
+  const refNamespace = ref.namespace ?? "";
   if (!namespaced) {
-    if (given === "") return "";
+    if (refNamespace === "") return "";
     throw new ParamProblem("paramRef.namespace must not be provided for a cluster-scoped `paramKind`");
   }
-  if (given !== "") return given;
+  if (refNamespace !== "") return refNamespace;
   if (namespace !== "") return namespace;
   throw new ParamProblem("cannot use namespaced paramRef in policy binding that matches cluster-scoped resources");
 }
 
 type Found = ApiObject | undefined | readonly ApiObject[];
 
-function found(objects: MaybePromise<Found>, action: string | undefined): MaybePromise<readonly ApiObject[]> {
-  return andThen(objects, (there) => orRefused(there, action));
+function requireParams(objects: MaybePromise<Found>, action: string | undefined): MaybePromise<readonly ApiObject[]> {
+  return andThen(objects, (there) => checkFound(there, action));
 }
 
-function orRefused(objects: Found, action: string | undefined): readonly ApiObject[] {
+function checkFound(objects: Found, action: string | undefined): readonly ApiObject[] {
   const list = objects === undefined ? [] : "metadata" in objects ? [objects] : objects;
   if (list.length > 0 || action !== "Deny") return list;
   throw new ParamProblem("no params found for policy binding with `Deny` parameterNotFoundAction");

@@ -34,10 +34,10 @@ export class PolicyRequest {
   *valuesFor(matched: Matched): Steps<RequestValues> {
     const { resource, kind } = matched;
     const key = `${resource.group}/${resource.version} ${kind.group}/${kind.version}/${kind.kind}`;
-    const known = this.#values.get(key);
-    if (known !== undefined) return known;
+    const cached = this.#values.get(key);
+    if (cached !== undefined) return cached;
     const { object, oldObject } = this.attributes;
-    const made = new RequestValues({
+    const requestValues = new RequestValues({
       attributes: this.attributes,
       object: yield* this.inForm(object, kind),
       oldObject: yield* this.inForm(oldObject, kind),
@@ -46,8 +46,8 @@ export class PolicyRequest {
       checks: this.#checks,
       namespace: () => this.#namespaceObject(),
     });
-    this.#values.set(key, made);
-    return made;
+    this.#values.set(key, requestValues);
+    return requestValues;
   }
 
   /** Returns the object as one of `kind`, which is that of the request or an equivalent one. */

@@ -116,11 +116,11 @@ export class PolicyTable<Object extends PolicyObject, B extends BindingObject, C
     const bound = policy && bindings && { ...policy, bindings: byName(bindings.values()) };
     if (bound === undefined) this.#bound.delete(name);
     else this.#bound.set(name, bound);
-    for (const known of this.#candidates.values()) {
-      const others = before === undefined ? known.policies : known.policies.filter((one) => one !== before);
-      const isCandidate = bound !== undefined && known.mayMatch(bound);
-      if (isCandidate) known.policies = byName([...others, bound]);
-      else if (others.length < known.policies.length) known.policies = others;
+    for (const candidate of this.#candidates.values()) {
+      const others = before === undefined ? candidate.policies : candidate.policies.filter((one) => one !== before);
+      const isCandidate = bound !== undefined && candidate.mayMatch(bound);
+      if (isCandidate) candidate.policies = byName([...others, bound]);
+      else if (others.length < candidate.policies.length) candidate.policies = others;
     }
   }
 
@@ -144,8 +144,8 @@ export class PolicyTable<Object extends PolicyObject, B extends BindingObject, C
   ): readonly BoundPolicy<Object, B, Compiled>[] {
     const forms = environment.equivalents(resource, subresource);
     const key = `${operation} ${resource.group}/${resource.version}/${resource.resource}/${subresource}`;
-    const known = this.#candidates.get(key);
-    if (known?.forms === forms) return known.policies;
+    const candidate = this.#candidates.get(key);
+    if (candidate?.forms === forms) return candidate.policies;
     const names = forms.length === 0 ? [{ resource }] : forms;
     const mayMatch = ({ object }: BoundPolicy<Object, B, Compiled>): boolean =>
       rulesMayMatch(object.spec.matchConstraints?.resourceRules ?? [], operation, names, subresource);

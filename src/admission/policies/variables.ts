@@ -41,13 +41,13 @@ function once(
   budget: CostBudget,
   yielder: Yielder,
 ): () => Value | CelError {
-  let known: Value | CelError | undefined;
+  let cached: Value | CelError | undefined;
   let isRunning = false;
   let isLeftOnce = false;
   const run = (): Value | CelError => {
     isRunning = true;
     try {
-      return (known = evaluateNow());
+      return (cached = evaluateNow());
     } finally {
       isRunning = false;
     }
@@ -55,11 +55,11 @@ function once(
   const runAlone = async (): Promise<void> => {
     isLeftOnce = true;
     await yielder.pause();
-    await untilPaid(() => known ?? run(), budget);
+    await untilPaid(() => cached ?? run(), budget);
     if (yielder.isDue) await yielder.pause();
   };
   return () => {
-    if (known !== undefined) return known;
+    if (cached !== undefined) return cached;
     if (isRunning) return failure(name, "evaluate", "it refers to itself");
     if (!isLeftOnce && budget.mayRepeat && yielder.isDue) throw new Pending(runAlone());
     return run();

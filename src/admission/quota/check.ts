@@ -77,8 +77,8 @@ export class QuotaState {
 
   /** Returns the amounts of a write that the quota limits. */
   amountOf({ evaluator, delta }: UsageRequest): Quantities {
-    const known = evaluator.isConstant === true ? this.#amountsOf.get(evaluator) : undefined;
-    if (known !== undefined) return known;
+    const constantAmounts = evaluator.isConstant === true ? this.#amountsOf.get(evaluator) : undefined;
+    if (constantAmounts !== undefined) return constantAmounts;
     const amount = pickQuantities(delta, (name, { unscaled }) => unscaled > 0n && this.hard.has(name));
     if (evaluator.isConstant === true) this.#amountsOf.set(evaluator, amount);
     return amount;

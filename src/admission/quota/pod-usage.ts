@@ -128,8 +128,8 @@ function isBestEffort({ spec, status }: Pod): boolean {
   if (qosClass !== "") return qosClass === "BestEffort";
   return initialContainers(spec).every(({ resources }) =>
     [resources.requests, resources.limits].every((list) => {
-      const given = quantitiesOf(list);
-      return ["cpu", "memory"].every((name) => (given.get(name)?.unscaled ?? 0n) <= 0n);
+      const amounts = quantitiesOf(list);
+      return ["cpu", "memory"].every((name) => (amounts.get(name)?.unscaled ?? 0n) <= 0n);
     }),
   );
 }

@@ -52,8 +52,8 @@ export class UsageEvaluators {
   /** Returns the evaluator of a resource; `undefined` for a resource that is not counted. */
   of(resource: GroupResource): Evaluator | undefined {
     const key = keyOf(resource);
-    const known = this.#known.get(key);
-    return known !== undefined || this.#known.has(key) ? known : this.#countingOnly(key, resource);
+    const cached = this.#known.get(key);
+    return cached !== undefined || this.#known.has(key) ? cached : this.#countingOnly(key, resource);
   }
 
   #countingOnly(key: string, resource: GroupResource): Evaluator {

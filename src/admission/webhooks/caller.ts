@@ -167,8 +167,8 @@ export class WebhookCaller {
     let review: Readonly<Record<string, unknown>>;
     try {
       if (version === undefined) {
-        const known = reviewVersions.join(", ");
-        throw new CallFailure(name, `webhook does not accept known AdmissionReview versions (${known})`);
+        const versionList = reviewVersions.join(", ");
+        throw new CallFailure(name, `webhook does not accept known AdmissionReview versions (${versionList})`);
       }
       const timeoutMs = this.#timeLeft(webhook, attributes);
       const body = reviewBody(admissionRequest(attributes, matched, uid), question, version, domain);
@@ -236,8 +236,8 @@ export class AdmissionStarts {
       this.#byRequest.set(context, started);
     }
     const key = `${namespace}/${objectName(attributes)}`;
-    const known = started.get(key);
-    if (known === undefined) started.set(key, nowMs);
-    return known ?? nowMs;
+    const startMs = started.get(key);
+    if (startMs === undefined) started.set(key, nowMs);
+    return startMs ?? nowMs;
   }
 }

@@ -102,16 +102,16 @@ function checkIdentity(
   response: Readonly<Record<string, unknown>>,
   { uid, domain }: ExpectedAnswer,
 ): void {
-  const found = text(response["uid"], "response.uid");
-  if (found !== uid)
-    throw invalidAnswer(`expected response.uid=${goQuote(uid)}, got ${goQuote(found.slice(0, shownMax))}`);
+  const answeredUid = text(response["uid"], "response.uid");
+  if (answeredUid !== uid)
+    throw invalidAnswer(`expected response.uid=${goQuote(uid)}, got ${goQuote(answeredUid.slice(0, shownMax))}`);
   const wanted: GroupVersionKind = { group: domain.rename("admission.k8s.io"), version: "v1", kind: "AdmissionReview" };
   const kind = text(review["kind"], "kind");
   const apiVersion = text(review["apiVersion"], "apiVersion");
   if (kind === wanted.kind && apiVersion === apiVersionOf(wanted)) return;
-  const given = parseApiVersion(apiVersion) ?? { group: "", version: "" };
+  const reviewVersion = parseApiVersion(apiVersion) ?? { group: "", version: "" };
   throw invalidAnswer(
-    `expected webhook response of ${shown(wanted)}, got ${shown({ ...given, kind }).slice(0, shownMax)}`,
+    `expected webhook response of ${shown(wanted)}, got ${shown({ ...reviewVersion, kind }).slice(0, shownMax)}`,
   );
 }
 
@@ -126,8 +126,8 @@ function patchOf(
 ): Buffer | undefined {
   const encoded = text(response["patch"], "response.patch");
   if (canonicalBase64(encoded) === undefined) throw unreadable(base64Error(encoded));
-  const given = response["patchType"] ?? undefined;
-  const type = given === undefined ? undefined : text(given, "response.patchType");
+  const patchType = response["patchType"] ?? undefined;
+  const type = patchType === undefined ? undefined : text(patchType, "response.patchType");
   if (!isMutating) {
     if (version === "v1beta1") return undefined;
     if (encoded !== "") throw invalidAnswer("validating webhook may not return response.patch");
@@ -186,7 +186,7 @@ function textMap(value: unknown, field: string): Readonly<Record<string, string>
 }
 
 function wrongType(value: unknown, field: string, type: string): ReviewError {
-  const found = Array.isArray(value) ? "array" : typeof value === "boolean" ? "bool" : typeof value;
+  const goKind = Array.isArray(value) ? "array" : typeof value === "boolean" ? "bool" : typeof value;
   const owner = field.includes(".") ? "AdmissionResponse" : "AdmissionReview";
-  return unreadable(`json: cannot unmarshal ${found} into Go struct field ${owner}.${field} of type ${type}`);
+  return unreadable(`json: cannot unmarshal ${goKind} into Go struct field ${owner}.${field} of type ${type}`);
 }

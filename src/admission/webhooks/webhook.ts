@@ -98,10 +98,10 @@ export class WebhookList {
     this.#names = undefined;
     const before = this.#configurations.get(name) ?? [];
     this.#configurations.delete(name);
-    const given: readonly Given[] = configuration?.webhooks ?? [];
-    if (given.length === 0) return;
+    const webhooks: readonly Given[] = configuration?.webhooks ?? [];
+    if (webhooks.length === 0) return;
     const counts = new Map<string, number>();
-    const parsed = given.map((one): Parsed => {
+    const parsed = webhooks.map((one): Parsed => {
       const count = counts.get(one.name) ?? 0;
       counts.set(one.name, count + 1);
       const id = `${name}/${one.name}/${count}`;

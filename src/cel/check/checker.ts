@@ -104,8 +104,8 @@ export class Checker {
 
   /** Finds, keeps and returns the type of a node. Type variables may be in it. */
   #check(node: Expression): CelType {
-    const known = this.#heavy === undefined ? undefined : this.#types.get(node.id);
-    if (known !== undefined) return known;
+    const checkedType = this.#heavy === undefined ? undefined : this.#types.get(node.id);
+    if (checkedType !== undefined) return checkedType;
     this.#inference.addNode();
     this.#sincePause++;
     const type = this.#typeOf(node);
@@ -163,10 +163,10 @@ export class Checker {
   // Names.
 
   #identifier(node: Identifier): CelType {
-    const found = this.#findName(node.name);
-    if (found === undefined) return this.#undeclared(node, node.name);
-    this.#references.set(node.id, found);
-    return found.type;
+    const declaration = this.#findName(node.name);
+    if (declaration === undefined) return this.#undeclared(node, node.name);
+    this.#references.set(node.id, declaration);
+    return declaration.type;
   }
 
   #findName(source: string): VariableReference | ConstantReference | undefined {
@@ -192,10 +192,10 @@ export class Checker {
   #select(node: Select): CelType {
     if (!node.isTest) {
       const name = this.#qualified(node.operand, node.field);
-      const found = name === undefined ? undefined : this.#findName(name);
-      if (found !== undefined) {
-        this.#references.set(node.id, found);
-        return found.type;
+      const declaration = name === undefined ? undefined : this.#findName(name);
+      if (declaration !== undefined) {
+        this.#references.set(node.id, declaration);
+        return declaration.type;
       }
     }
     const type = this.#fieldType(node, node.operand, node.field, false);
@@ -240,8 +240,8 @@ export class Checker {
   }
 
   #objectField(node: { readonly offset: number }, type: CelType, field: string): CelType {
-    const found = type.kind === "object" ? type.field(field) : undefined;
-    if (found !== undefined) return found.type;
+    const fieldType = type.kind === "object" ? type.field(field) : undefined;
+    if (fieldType !== undefined) return fieldType.type;
     this.#findings.add(node, () => `undefined field '${field}'`);
     return errorType;
   }
@@ -265,16 +265,16 @@ export class Checker {
   }
 
   #resolveCall(node: Call, declared: DeclaredFunction, args: readonly CelType[], isMember: boolean): CelType {
-    const found = resolveOverloads(this.#inference, isMember ? declared.members : declared.plain, args);
-    if (found === undefined) {
+    const resolution = resolveOverloads(this.#inference, isMember ? declared.members : declared.plain, args);
+    if (resolution === undefined) {
       this.#findings.add(node, () => {
         const resolved = args.map((type) => this.#inference.resolve(type, true));
         return `found no matching overload for '${declared.name}' applied to '${showArguments(resolved, isMember)}'`;
       });
       return errorType;
     }
-    this.#references.set(node.id, found.reference);
-    return found.result;
+    this.#references.set(node.id, resolution.reference);
+    return resolution.result;
   }
 
   /** `&&` and `||` have one overload each, and tell which side is wrong. */
@@ -328,10 +328,10 @@ export class Checker {
   }
 
   #object(node: ObjectLiteral): CelType {
-    const found = this.#findName(node.name);
-    if (found === undefined) return this.#undeclared(node, node.name);
-    this.#references.set(node.id, found);
-    const type = this.#constructedType(node, found.type);
+    const declaration = this.#findName(node.name);
+    if (declaration === undefined) return this.#undeclared(node, node.name);
+    this.#references.set(node.id, declaration);
+    const type = this.#constructedType(node, declaration.type);
     for (const field of node.fields) {
       const valueType = this.#entryType(field.value, field.isOptional);
       const fieldType = this.#objectField(field, type, field.key);

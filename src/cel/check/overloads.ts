@@ -20,7 +20,7 @@ export function resolveOverloads(
   candidates: readonly Candidate[],
   args: readonly CelType[],
 ): Resolution | undefined {
-  let found: Resolution | undefined;
+  let resolution: Resolution | undefined;
   for (const candidate of candidates) {
     const { overload, parameters } = candidate;
     if (cannotFit(args, overload.args)) {
@@ -31,13 +31,16 @@ export function resolveOverloads(
     const own = (type: CelType): CelType => instantiate(type, fresh);
     if (!inference.allFit(args, fresh.size === 0 ? overload.args : overload.args.map(own))) continue;
     const result = inference.resolve(own(overload.result));
-    if (found === undefined) found = { reference: candidate.reference, result };
+    if (resolution === undefined) resolution = { reference: candidate.reference, result };
     else {
-      const reference = { ...found.reference, overloads: [...found.reference.overloads, overload] };
-      found = { reference, result: found.result.kind !== "dyn" && !isSame(found.result, result) ? dyn : found.result };
+      const reference = { ...resolution.reference, overloads: [...resolution.reference.overloads, overload] };
+      resolution = {
+        reference,
+        result: resolution.result.kind !== "dyn" && !isSame(resolution.result, result) ? dyn : resolution.result,
+      };
     }
   }
-  return found;
+  return resolution;
 }
 
 /** A quick answer for most overloads: their number of arguments or kinds of types differ. */

@@ -32,7 +32,7 @@ type Rule = (args: readonly Argument[]) => CallMax;
 const max = (args: readonly Argument[], at: number): number => args[at]?.size.max ?? 0;
 
 const once: Rule = (args) => ({ cost: traversal(max(args, 0)) });
-const kept: Rule = (args) => ({ cost: traversal(max(args, 0)), size: upTo(max(args, 0)) });
+const sameSize: Rule = (args) => ({ cost: traversal(max(args, 0)), size: upTo(max(args, 0)) });
 const comparison: Rule = (args) => ({ cost: traversal(Math.min(max(args, 0), max(args, 1))) });
 /** Values of these types are small. */
 const small: ReadonlySet<string | undefined> = new Set(["kubernetes.Quantity", "net.IP", "net.CIDR"]);
@@ -71,7 +71,7 @@ const indexOf: Rule = (args) => (args[0]!.elementCost > 0 ? elements(args) : onc
 const rules: ReadonlyMap<string, Rule> = new Map<string, Rule>([
   ["_==_", equality],
   ["_!=_", inequality],
-  ["url", kept],
+  ["url", sameSize],
   ...["less", "less_equals", "greater", "greater_equals"].flatMap((name): [string, Rule][] => [
     [`${name}_string`, comparison],
     [`${name}_bytes`, comparison],
@@ -81,7 +81,7 @@ const rules: ReadonlyMap<string, Rule> = new Map<string, Rule>([
   ["add_list", (args) => ({ cost: 1, size: upTo(max(args, 0) + max(args, 1)) })],
   ["in_list", (args) => ({ cost: max(args, 1) })],
   ["string_to_bytes", (args) => ({ cost: traversal(max(args, 0)), size: upTo(max(args, 0) * 4) })],
-  ["bytes_to_string", kept],
+  ["bytes_to_string", sameSize],
   ["startsWith", (args) => ({ cost: traversal(max(args, 1)) })],
   ["endsWith", (args) => ({ cost: traversal(max(args, 1)) })],
   ["contains", (args) => ({ cost: times(traversal(max(args, 0)), traversal(max(args, 1))) })],
@@ -90,10 +90,10 @@ const rules: ReadonlyMap<string, Rule> = new Map<string, Rule>([
   ["findAll", (args) => ({ cost: matching(args), size: upTo(max(args, 0)) })],
   ["format", once],
   ["strings.quote", (args) => ({ cost: traversal(max(args, 0)), size: upTo(max(args, 0) * 2 + 2) })],
-  ["lowerAscii", kept],
-  ["upperAscii", kept],
-  ["substring", kept],
-  ["trim", kept],
+  ["lowerAscii", sameSize],
+  ["upperAscii", sameSize],
+  ["substring", sameSize],
+  ["trim", sameSize],
   ["replace", replaced],
   ["split", (args) => ({ cost: traversal(max(args, 0) * 2), size: upTo(max(args, 0)) })],
   ["join", joinedList],

@@ -51,8 +51,8 @@ export class Compiler implements Compilation {
   }
 
   meaning(expression: Expression): Meaning | undefined {
-    const known = this.#checked.references.get(expression.id);
-    if (known !== undefined || expression.kind !== "call" || this.#overloads === undefined) return known;
+    const reference = this.#checked.references.get(expression.id);
+    if (reference !== undefined || expression.kind !== "call" || this.#overloads === undefined) return reference;
     const { args, name, target } = expression;
     const prefix = target === undefined ? undefined : pathOf(target);
     const qualified = prefix === undefined ? [] : this.#overloads(`${prefix}.${name}`).filter((one) => !one.isMember);

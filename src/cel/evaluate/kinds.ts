@@ -85,8 +85,8 @@ const largeObject = 16;
 
 /** The keys of an object of JSON that have values. */
 export function jsonKeys(object: JsonObject): readonly string[] {
-  const known = knownKeys.get(object);
-  if (known !== undefined) return known;
+  const cachedKey = knownKeys.get(object);
+  if (cachedKey !== undefined) return cachedKey;
   const all = Object.keys(object);
   const keys = all.every((key) => object[key] !== undefined) ? all : all.filter((key) => object[key] !== undefined);
   if (all.length > largeObject) knownKeys.set(object, keys);

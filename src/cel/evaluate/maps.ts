@@ -26,8 +26,8 @@ export function mapGet(map: MapValue, key: Value, context: EvaluationContext): V
   }
   const entries = map as ReadonlyMap<Value, Value>;
   const plain = plainKey(key);
-  const found = entries.get(plain);
-  if (found !== undefined || typeof plain === "string" || typeof plain === "boolean") return read0(found);
+  const entry = entries.get(plain);
+  if (entry !== undefined || typeof plain === "string" || typeof plain === "boolean") return read0(entry);
   return read0(scan(entries, key, context));
 }
 

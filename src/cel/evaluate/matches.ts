@@ -25,8 +25,8 @@ export function checkSearch(name: string, args: readonly Compiled[]): void {
 export function compileMatches(node: Call, args: readonly Compiled[]): Compiled {
   const [subject, pattern] = args.map(({ step }) => step) as [Step, Step]; // both overloads have two
   const fixed = args[1]!.constant;
-  const known = typeof fixed === "string" ? compilePattern(fixed) : undefined;
-  if (known instanceof CelError) throw new ConstantError(known.message);
+  const fixedPattern = typeof fixed === "string" ? compilePattern(fixed) : undefined;
+  if (fixedPattern instanceof CelError) throw new ConstantError(fixedPattern.message);
   return {
     step: (frame) => {
       const text = subject(frame);
@@ -37,7 +37,7 @@ export function compileMatches(node: Call, args: readonly Compiled[]): Compiled 
       if (text instanceof CelError) return text;
       if (expression instanceof CelError) return expression;
       if (typeof text !== "string" || typeof expression !== "string") return new CelError("no such overload", node.id);
-      const compiled = known ?? compileCounted(expression, frame);
+      const compiled = fixedPattern ?? compileCounted(expression, frame);
       if (compiled instanceof CelError) return errorAt(compiled, node.id);
       return testPattern(text, compiled, frame);
     },

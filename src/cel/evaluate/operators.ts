@@ -136,7 +136,7 @@ const isNegation = (name: string): boolean => name === operators.not || name ===
 /** The error of an operator that there is not for its operands: the operator is named where the first has none such. */
 export function noSuchOperator(name: string, first: Value): CelError {
   const kind = kindOf(first);
-  const known = name === operators.add ? added : orderings.has(name) ? ordered : isNegation(name) ? negated : counted;
-  const isShort = name === operators.in || answering.has(kind) || known.has(kind);
+  const table = name === operators.add ? added : orderings.has(name) ? ordered : isNegation(name) ? negated : counted;
+  const isShort = name === operators.in || answering.has(kind) || table.has(kind);
   return new CelError(isShort ? "no such overload" : `no such overload: ${name}`);
 }

@@ -30,10 +30,10 @@ function readDouble(value: Value): Value {
 }
 
 function readInt(value: Value): Value {
-  const found = read(value);
-  if (!(found instanceof Double) || !Number.isInteger(found.value)) return found;
-  const int = intOf(BigInt(found.value));
-  return int instanceof CelError ? found : int;
+  const result = read(value);
+  if (!(result instanceof Double) || !Number.isInteger(result.value)) return result;
+  const int = intOf(BigInt(result.value));
+  return int instanceof CelError ? result : int;
 }
 
 /** Longer texts are not remembered. */
@@ -48,8 +48,8 @@ const readTimestamp = (value: Value): Value =>
 
 function timestampOfText(value: string): Value {
   const text = /^\d{4}-\d{2}-\d{2}$/.test(value) ? `${value}T00:00:00Z` : value;
-  const found = parseTimestamp(text);
-  return found === undefined || found instanceof CelError ? value : found;
+  const timestamp = parseTimestamp(text);
+  return timestamp === undefined || timestamp instanceof CelError ? value : timestamp;
 }
 
 /**
@@ -139,14 +139,14 @@ function deepReader(reader: Reader): Reader {
 
 /** Makes what is read of a list, map or object once, and keeps it as long as its source. */
 function memoize(make: (value: object) => Value): Reader {
-  const known = new WeakMap<object, Value>();
+  const cache = new WeakMap<object, Value>();
   return (value) => {
     if (typeof value !== "object" || value === null) return value;
-    const before = known.get(value);
+    const before = cache.get(value);
     if (before !== undefined) return before;
-    const made = make(value);
-    known.set(value, made);
-    return made;
+    const wrapped = make(value);
+    cache.set(value, wrapped);
+    return wrapped;
   };
 }
 

@@ -17,16 +17,16 @@ export function remember<Result>(
   const results = new Map<string, Result>();
   let weighed = 0;
   return (key) => {
-    const known = results.get(key);
-    if (known !== undefined) return known;
-    const made = make(key);
-    const own = weight?.of(made) ?? 0;
+    const cached = results.get(key);
+    if (cached !== undefined) return cached;
+    const result = make(key);
+    const own = weight?.of(result) ?? 0;
     weighed += own;
     if (results.size >= max || (weight !== undefined && weighed > weight.max)) {
       results.clear();
       weighed = own;
     }
-    results.set(key, made);
-    return made;
+    results.set(key, result);
+    return result;
   };
 }

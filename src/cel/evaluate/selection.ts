@@ -72,9 +72,9 @@ export function compileSelect(node: Select, compilation: Compilation): Compiled 
         const value = operand(frame);
         if (value instanceof CelError) return value;
         frame.cost += 1;
-        const found = hasField(value, key, frame);
-        if (found === true && nullIsAbsent && get(value, key, frame) === null) return false;
-        return found instanceof CelError ? errorAt(found, id) : found;
+        const hasIt = hasField(value, key, frame);
+        if (hasIt === true && nullIsAbsent && get(value, key, frame) === null) return false;
+        return hasIt instanceof CelError ? errorAt(hasIt, id) : hasIt;
       },
     };
   }
@@ -87,16 +87,17 @@ export function compileSelect(node: Select, compilation: Compilation): Compiled 
     if (value instanceof CelError) return value;
     frame.cost += 1;
     if (typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype) {
-      const found = (value as { readonly [name: string]: Value })[key]; // only objects of JSON have that prototype
-      if (found !== undefined && found !== null && !isInherited) return reader(found);
+      const member = (value as { readonly [name: string]: Value })[key]; // only objects of JSON have that prototype
+      if (member !== undefined && member !== null && !isInherited) return reader(member);
     }
-    const found = get(value, key, frame);
+    const selected = get(value, key, frame);
     // A property that is null is not there. Errors show the name that the expression has for it.
-    const isAbsent = (found === null && nullIsAbsent) || (found instanceof CelError && found.message === absent);
+    const isAbsent =
+      (selected === null && nullIsAbsent) || (selected instanceof CelError && selected.message === absent);
     if (field !== undefined && isAbsent) {
       return new CelError(`no such key: ${node.field}`, id);
     }
-    return found instanceof CelError ? errorAt(found, id) : reader(found);
+    return selected instanceof CelError ? errorAt(selected, id) : reader(selected);
   }, wholeReaderOf(type));
 }
 
@@ -122,8 +123,8 @@ export function compileOptionalSelect(node: Call, compilation: Compilation): Com
   const step = optionalStep(operand, () => key, reader, node.id);
   if (field === undefined || field.isNullable === true) return attributeNode(step, undefined);
   return attributeNode((frame) => {
-    const found = step(frame);
-    return found instanceof Optional && found.value === null ? new Optional(undefined) : found;
+    const stepValue = step(frame);
+    return stepValue instanceof Optional && stepValue.value === null ? new Optional(undefined) : stepValue;
   }, undefined);
 }
 
@@ -150,9 +151,9 @@ function keyedStep(operand: Step, key: Step, reader: Reader, id: number): Step {
     if (value instanceof CelError) return value;
     const index = key(frame);
     if (index instanceof CelError) return index;
-    const found = get(value, index, frame);
+    const selected = get(value, index, frame);
     frame.cost += 1;
-    return found instanceof CelError ? errorAt(found, id) : reader(found);
+    return selected instanceof CelError ? errorAt(selected, id) : reader(selected);
   };
 }
 
@@ -162,14 +163,14 @@ function optionalStep(operand: Step, key: Step, reader: Reader, id: number): Ste
     if (value instanceof CelError) return value;
     const index = key(frame);
     if (index instanceof CelError) return index;
-    const found = getOptional(value, index, frame);
-    if (found instanceof CelError) {
+    const selected = getOptional(value, index, frame);
+    if (selected instanceof CelError) {
       frame.cost += 1;
-      return errorAt(found, id);
+      return errorAt(selected, id);
     }
     // A part that is not there may cost nothing.
-    if (!(found instanceof Optional) || found.value !== undefined) frame.cost += 1;
-    return found instanceof Optional ? insideOptional(found, reader) : found;
+    if (!(selected instanceof Optional) || selected.value !== undefined) frame.cost += 1;
+    return selected instanceof Optional ? insideOptional(selected, reader) : selected;
   };
 }
 

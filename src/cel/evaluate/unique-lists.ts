@@ -108,9 +108,9 @@ export function mergeUnique(
   for (const value of other) {
     const key = identity(value, by);
     context.work((key?.length ?? 0) >> 3);
-    const known = key === undefined ? undefined : index.get(key);
-    if (known !== undefined && by.length === 0) continue;
-    const at = known ?? elements.length;
+    const positions = key === undefined ? undefined : index.get(key);
+    if (positions !== undefined && by.length === 0) continue;
+    const at = positions ?? elements.length;
     if (key !== undefined) index.set(key, at);
     elements[at] = value;
     merged[at] = value;

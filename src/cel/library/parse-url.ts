@@ -59,17 +59,17 @@ function parse(bytes: string, isRequest: boolean): ParsedUrl | Fault {
   const mark = all.indexOf("?");
   const rest = mark < 0 ? all : all.slice(0, mark);
   const query = mark < 0 ? undefined : all.slice(mark + 1);
-  const known = { ...nothing, scheme: (scheme ?? "").toLowerCase(), query };
+  const parsed = { ...nothing, scheme: (scheme ?? "").toLowerCase(), query };
   if (!rest.startsWith("/")) {
-    if (scheme !== undefined) return { ...known, opaque: rest, path: "", rawPath: "" };
+    if (scheme !== undefined) return { ...parsed, opaque: rest, path: "", rawPath: "" };
     return { fault: "invalid URI for request" };
   }
   const hasAuthority = rest.startsWith("//") && (scheme !== undefined || (!isRequest && !rest.startsWith("///")));
-  if (!hasAuthority) return withPath(known, rest);
+  if (!hasAuthority) return withPath(parsed, rest);
   const slash = rest.indexOf("/", 2);
   const authority = parseAuthority(slash < 0 ? rest.slice(2) : rest.slice(2, slash));
   if ("fault" in authority) return authority;
-  return withPath({ ...known, ...authority, hasAuthority }, slash < 0 ? "" : rest.slice(slash));
+  return withPath({ ...parsed, ...authority, hasAuthority }, slash < 0 ? "" : rest.slice(slash));
 }
 
 function withPath(known: Omit<ParsedUrl, "path" | "rawPath">, rawPath: string): ParsedUrl | Fault {
@@ -185,16 +185,16 @@ export function splitHost(host: string): { readonly name: string; readonly port:
 
 /** Values by name, in the order of the query. Pairs with a semicolon or a wrong escape are left out. */
 export function parseQuery(query: string): ReadonlyMap<string, string[]> {
-  const found = new Map<string, string[]>();
+  const parameters = new Map<string, string[]>();
   for (const pair of query.split("&")) {
     if (pair === "" || pair.includes(";")) continue;
     const equals = pair.indexOf("=");
     const name = unescape(equals < 0 ? pair : pair.slice(0, equals), "query");
     const value = unescape(equals < 0 ? "" : pair.slice(equals + 1), "query");
     if (typeof name !== "string" || typeof value !== "string") continue;
-    const values = found.get(textOf(name));
-    if (values === undefined) found.set(textOf(name), [textOf(value)]);
+    const values = parameters.get(textOf(name));
+    if (values === undefined) parameters.set(textOf(name), [textOf(value)]);
     else values.push(textOf(value));
   }
-  return found;
+  return parameters;
 }

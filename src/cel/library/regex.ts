@@ -16,16 +16,16 @@ function matchesOf(
   if (typeof text !== "string" || typeof pattern !== "string") return undefined;
   const compiled = compileCounted(pattern, context);
   if (compiled instanceof CelError) return new CelError(`Illegal regex: ${compiled.message}`);
-  const found: string[] = [];
+  const texts: string[] = [];
   countSearch(text.length, compiled, context);
   const matcher = compiled.program.program.matcher(text);
-  while ((limit < 0 || found.length < limit) && matcher.find()) found.push(matcher.group() ?? "");
-  return found;
+  while ((limit < 0 || texts.length < limit) && matcher.find()) texts.push(matcher.group() ?? "");
+  return texts;
 }
 
 function find(args: readonly Value[], context: EvaluationContext): Value | CelError | undefined {
-  const found = matchesOf(args, 1, context);
-  return Array.isArray(found) ? (found[0] ?? "") : found;
+  const matches = matchesOf(args, 1, context);
+  return Array.isArray(matches) ? (matches[0] ?? "") : matches;
 }
 
 function findAll(args: readonly Value[], context: EvaluationContext): Value | CelError | undefined {

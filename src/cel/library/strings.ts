@@ -38,8 +38,8 @@ const indexOf: Call = ([text, part, from = 0], context) => {
   if (typeof from !== "number" || from < 0) return outOfRange(from);
   if (part === "") return from;
   if (from >= count) return -1;
-  const found = text.indexOf(part, unitOf(text, from));
-  return found < 0 ? -1 : codePointCount(text.slice(0, found));
+  const unit = text.indexOf(part, unitOf(text, from));
+  return unit < 0 ? -1 : codePointCount(text.slice(0, unit));
 };
 
 const lastIndexOf: Call = ([text, part, given], context) => {
@@ -51,8 +51,8 @@ const lastIndexOf: Call = ([text, part, given], context) => {
   if (typeof from !== "number" || from < 0) return outOfRange(from);
   if (part === "") return from;
   if (given !== undefined && from >= count) return -1;
-  const found = text.lastIndexOf(part, unitOf(text, from));
-  return found < 0 ? -1 : codePointCount(text.slice(0, found));
+  const unit = text.lastIndexOf(part, unitOf(text, from));
+  return unit < 0 ? -1 : codePointCount(text.slice(0, unit));
 };
 
 const substring: Call = ([text, start, given]) => {

@@ -342,11 +342,11 @@ export class Grammar {
 
   /** A name that is none, with its arguments, in which nothing else matters then. */
   #reserved(offset: number, name: string): Expression {
-    const found = this.#issues.length;
+    const issuesBefore = this.#issues.length;
     try {
       if (this.#input.kind === kinds.openParenthesis) this.#call(name, undefined, expectations.callEnd);
     } finally {
-      this.#issues.length = found;
+      this.#issues.length = issuesBefore;
       this.#partial = this.#issue(offset, `reserved identifier: ${name}`);
     }
     return this.#partial;
@@ -402,11 +402,11 @@ export class Grammar {
     input.sync(expectations.map);
     if ((elementStart & (1 << input.kind)) !== 0) {
       input.enter(expectations.mapComma.expected);
-      let found = this.#issues.length;
+      let issuesBefore = this.#issues.length;
       try {
         do {
           if (entries.length > 0) input.take();
-          found = this.#issues.length;
+          issuesBefore = this.#issues.length;
           const isOptional = this.#optionalMark(expectations.element);
           const key = this.#expression(setOf(colon));
           height = Math.max(height, this.#height);
@@ -415,7 +415,7 @@ export class Grammar {
         } while (input.kind === comma && (elementStart & (1 << input.ahead(1))) !== 0);
       } catch (error) {
         // Without its colon the key is not part of the tree.
-        this.#issues.length = found;
+        this.#issues.length = issuesBefore;
         input.recover(error, expectations.mapColon);
       }
       input.leave();

@@ -64,13 +64,13 @@ export class RuleCompiler {
     };
     const rules: CompiledRule[] = [];
     let length = 0;
-    for (const given of props["x-kubernetes-validations"] ?? []) {
+    for (const rule of props["x-kubernetes-validations"] ?? []) {
       if (length > pieceLength) {
         length = 0;
         yield undefined;
       }
-      rules.push(yield* compileRule(given, context));
-      length += (given.rule?.length ?? 0) + (given.messageExpression?.length ?? 0);
+      rules.push(yield* compileRule(rule, context));
+      length += (rule.rule?.length ?? 0) + (rule.messageExpression?.length ?? 0);
     }
     return { variable, rules };
   }
@@ -94,14 +94,14 @@ class Environments {
 
   get(isOptional: boolean, isNew: boolean): RuleEnvironment {
     const key = `${isOptional} ${isNew}`;
-    let made = this.#made.get(key);
-    if (made === undefined) {
+    let environment = this.#made.get(key);
+    if (environment === undefined) {
       const { type } = this.#variable;
       const declared = this.#with(isOptional ? optionalOf(type) : type, isNew);
-      made = { declared, evaluated: isOptional ? this.#with(optionalOf(dyn), isNew) : declared };
-      this.#made.set(key, made);
+      environment = { declared, evaluated: isOptional ? this.#with(optionalOf(dyn), isNew) : declared };
+      this.#made.set(key, environment);
     }
-    return made;
+    return environment;
   }
 
   #with(oldSelf: CelType, isNew: boolean): Environment {

@@ -90,17 +90,17 @@ export class CompiledRules {
   }
 
   at({ props }: SchemaNode, isWhole: boolean): MaybePromise<CompiledNode | undefined> {
-    const known = this.#compiledNodes.get(props);
-    if (known !== undefined || this.#compiledNodes.has(props)) return known;
-    const made = this.#run(this.#compiler.compile(props, isWhole));
-    this.#compiledNodes.set(props, made);
-    if (isLate(made)) {
-      made.then(
+    const cached = this.#compiledNodes.get(props);
+    if (cached !== undefined || this.#compiledNodes.has(props)) return cached;
+    const compiling = this.#run(this.#compiler.compile(props, isWhole));
+    this.#compiledNodes.set(props, compiling);
+    if (isLate(compiling)) {
+      compiling.then(
         (compiled) => this.#compiledNodes.set(props, compiled),
         () => this.#compiledNodes.delete(props),
       );
     }
-    return made;
+    return compiling;
   }
 }
 
@@ -206,10 +206,10 @@ export class RuleRun implements RuleFindings {
 
   *#evaluateRules(node: SchemaNode, self: Value, old: Value | undefined, isWhole: boolean): Steps<void> {
     const isNew = !this.#rules.has(node);
-    const made = this.#rules.at(node, isWhole);
-    const compiledNode = yield* awaited(made);
+    const compilation = this.#rules.at(node, isWhole);
+    const compiledNode = yield* awaited(compilation);
     // Compiling was a piece by itself, or many have waited for it.
-    if (isNew || isLate(made)) yield undefined;
+    if (isNew || isLate(compilation)) yield undefined;
     if (compiledNode === undefined) {
       const detail = "rule compiler initialization error: unable to convert structural schema to CEL declarations";
       this.#stop(invalid(this.#path(), node.props.type ?? "", detail));
@@ -242,13 +242,13 @@ export class RuleRun implements RuleFindings {
       return true;
     }
     if (usesOldSelf && !isOptional && at.old === undefined) return true;
-    const found = this.#evaluate(rule.program, at, isOptional);
-    if (found === undefined) {
+    const result = this.#evaluate(rule.program, at, isOptional);
+    if (result === undefined) {
       const detail = "validation failed due to running out of cost budget, no further validation rules will be run";
       this.#stop(invalid(this.#path(), type, detail));
     }
-    if (!("error" in found)) return found.value === true;
-    this.#failed(found.error.message, found.isOverBudget, given, type);
+    if (!("error" in result)) return result.value === true;
+    this.#failed(result.error.message, result.isOverBudget, given, type);
     return true;
   }
 
@@ -256,17 +256,17 @@ export class RuleRun implements RuleFindings {
   #evaluate(program: Program, { self, old }: At, isOptional: boolean): Evaluation | undefined {
     if (this.#workLeft <= 0) return undefined;
     const oldSelf = isOptional ? new Optional(old === undefined ? undefined : readUntyped(old)) : old;
-    const found = program.evaluate(
+    const result = program.evaluate(
       { self, oldSelf },
       { costLimit: callCostMax, workLimit: Math.min(this.#workLeft, workMax) },
     );
-    const work = found.work + evaluationWork;
+    const work = result.work + evaluationWork;
     this.#workLeft -= work;
-    this.#sincePause += found.cost + work;
-    this.#rules.hasCost(program, found.cost + work);
-    if (found.cost > this.#costLeft) return undefined;
-    this.#costLeft -= found.cost;
-    return found;
+    this.#sincePause += result.cost + work;
+    this.#rules.hasCost(program, result.cost + work);
+    if (result.cost > this.#costLeft) return undefined;
+    this.#costLeft -= result.cost;
+    return result;
   }
 
   /** The rule has no value. Upstream: that is an error of unchanged parts too. */
@@ -288,28 +288,28 @@ export class RuleRun implements RuleFindings {
     const field = this.#path(given.fieldPath ?? "", at.node.props);
     const said =
       given.message === undefined || given.message === "" ? `failed rule: ${ruleText(given)}` : given.message.trim();
-    const made =
+    const detail =
       message === undefined || "problem" in message
         ? undefined
         : this.#message(message.program, given.messageExpression ?? "", at, given.optionalOldSelf === true);
-    this.#report(findingOf(given.reason, field, type, made ?? said), usesOldSelf);
+    this.#report(findingOf(given.reason, field, type, detail ?? said), usesOldSelf);
   }
 
   /** The text that an expression makes; `undefined` if it makes none that can be shown. */
   #message(program: Program, source: string, at: At, isOptional: boolean): string | undefined {
     const type = at.node.props.type ?? "";
-    const found = this.#evaluate(program, at, isOptional);
-    if (found === undefined) {
+    const result = this.#evaluate(program, at, isOptional);
+    if (result === undefined) {
       const detail =
         "messageExpression evaluation failed due to running out of cost budget, no further validation rules will be run";
       this.#stop(invalid(this.#path(), type, detail));
     }
-    if ("error" in found) {
-      if (!found.isOverBudget) return undefined;
+    if ("error" in result) {
+      if (!result.isOverBudget) return undefined;
       const detail = `no further validation rules will be run due to call cost exceeds limit for messageExpression: ${goQuote(source)}`;
       this.#stop(invalid(this.#path(), type, detail));
     }
-    const text = typeof found.value === "string" ? found.value.trim() : "";
+    const text = typeof result.value === "string" ? result.value.trim() : "";
     const isShown = text !== "" && !/[\n\r]/.test(text) && Buffer.byteLength(text) <= messageMax;
     return isShown ? text : undefined;
   }

@@ -31,8 +31,8 @@ class DeclaredObjectType implements ObjectType {
   }
 
   field(name: string): ObjectField | undefined {
-    const known = this.#fields.get(name);
-    if (known !== undefined) return known;
+    const cached = this.#fields.get(name);
+    if (cached !== undefined) return cached;
     const declared = this.#declaration.fields.get(name);
     return declared === undefined ? undefined : this.#remember(name, declared);
   }

@@ -5,7 +5,7 @@
 import { createHmac } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import type { ConfigMap, Secret } from "#api/core/v1.ts";
-import { found, type RestClient } from "#client/rest-client.ts";
+import { ignoreNotFound, type RestClient } from "#client/rest-client.ts";
 import { signingToken, tokenEnd, tokenSecrets, waitMaxMs } from "./token-secrets.ts";
 import type { Controller } from "../controller.ts";
 import { ignoreCodes } from "../ignore-codes.ts";
@@ -42,7 +42,7 @@ export const bootstrapSignerController =
         isPublished = true;
       }
       if (!areSecretsKnown) return;
-      const map = await found(client.get<ConfigMap>(path));
+      const map = await ignoreNotFound(client.get<ConfigMap>(path));
       const content = map?.data?.[contentKey];
       if (map?.data === undefined || content === undefined) return;
       const now = clock.now();
@@ -50,7 +50,7 @@ export const bootstrapSignerController =
       const unsigned = Object.entries(map.data).filter(([key]) => !key.startsWith(signaturePrefix));
       const data = { ...Object.fromEntries(unsigned), ...signatures };
       if (next < Infinity) queue.addAfter(mapName, Math.min(next - now, waitMaxMs));
-      if (!isDeepStrictEqual(data, map.data)) await found(client.update<ConfigMap>(path, { ...map, data }));
+      if (!isDeepStrictEqual(data, map.data)) await ignoreNotFound(client.update<ConfigMap>(path, { ...map, data }));
     }
 
     async function publish(): Promise<void> {

@@ -4,7 +4,7 @@
  */
 import type { SubjectAccessReview } from "#api/authorization/v1.ts";
 import type { CertificateSigningRequest } from "#api/certificates/v1.ts";
-import { found } from "#client/rest-client.ts";
+import { ignoreNotFound } from "#client/rest-client.ts";
 import {
   hasCertificate,
   isDecided,
@@ -48,7 +48,7 @@ async function approve(
     const conditions = [...(status.conditions ?? []), condition];
     const path = `${requestsPath(environment)}/${encodeURIComponent(request.metadata.name ?? "")}/approval`;
     const approved: CertificateSigningRequest = { ...request, status: { ...status, conditions } };
-    await found(environment.client.update(path, approved));
+    await ignoreNotFound(environment.client.update(path, approved));
     return undefined;
   }
   return "again";

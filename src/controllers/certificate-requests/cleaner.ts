@@ -5,7 +5,7 @@
  */
 import { X509Certificate } from "node:crypto";
 import type { CertificateSigningRequest } from "#api/certificates/v1.ts";
-import { found } from "#client/rest-client.ts";
+import { ignoreNotFound } from "#client/rest-client.ts";
 import { timeToMs } from "#meta/time.ts";
 import { hasCertificate, requestsPath, trueCondition } from "./waiting-requests.ts";
 import type { Controller, ControllerEnvironment } from "../controller.ts";
@@ -30,7 +30,7 @@ async function cleanUp(environment: ControllerEnvironment): Promise<void> {
     if (!isDone(request, clock.now())) continue;
     const { name = "", uid } = request.metadata;
     try {
-      await found(client.delete(`${path}/${encodeURIComponent(name)}`, { preconditions: { uid } }));
+      await ignoreNotFound(client.delete(`${path}/${encodeURIComponent(name)}`, { preconditions: { uid } }));
     } catch (err) {
       log.warn({ request: name, err }, "could not delete a request for a certificate; trying again later");
     }

@@ -3,7 +3,7 @@
  * controller and `certificates/authority`.
  */
 import type { CertificateSigningRequest } from "#api/certificates/v1.ts";
-import { found } from "#client/rest-client.ts";
+import { ignoreNotFound } from "#client/rest-client.ts";
 import { usageExtensions } from "#meta/key-usages.ts";
 import { timestampOf } from "#meta/time.ts";
 import { type Authority, issueCertificate } from "#std/certificate.ts";
@@ -103,7 +103,7 @@ async function sign(
     next = { ...status, conditions: [...(status.conditions ?? []), failed] };
   }
   const path = `${requestsPath(environment)}/${encodeURIComponent(request.metadata.name ?? "")}/status`;
-  await found(client.update<CertificateSigningRequest>(path, { ...request, status: next }));
+  await ignoreNotFound(client.update<CertificateSigningRequest>(path, { ...request, status: next }));
 }
 
 /** The check of each signer. It returns why the signer does not sign a request, in upstream's words. */

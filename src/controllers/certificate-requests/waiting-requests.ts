@@ -3,7 +3,7 @@
  * requests.
  */
 import type { CertificateSigningRequest, CertificateSigningRequestCondition } from "#api/certificates/v1.ts";
-import { found } from "#client/rest-client.ts";
+import { ignoreNotFound } from "#client/rest-client.ts";
 import type { RetryPauses } from "#client/work-queue.ts";
 import { type CertificateRequest, type ParsedRequest, parseCertificateRequest } from "#std/certificate-request.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
@@ -42,7 +42,9 @@ export function reconcileWaiting(environment: ControllerEnvironment, waiting: Wa
     pauses,
     keyOf: (request) => (isWaiting(request) ? request.metadata.name : undefined),
     async work(name) {
-      const request = await found(client.get<CertificateSigningRequest>(`${path}/${encodeURIComponent(name)}`));
+      const request = await ignoreNotFound(
+        client.get<CertificateSigningRequest>(`${path}/${encodeURIComponent(name)}`),
+      );
       return request !== undefined && isWaiting(request) ? waiting.reconcile(request) : undefined;
     },
   });

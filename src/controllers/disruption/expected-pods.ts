@@ -5,7 +5,7 @@
 import type { ScaleSpec } from "#api/autoscaling/v1.ts";
 import type { Pod } from "#api/core/v1.ts";
 import type { PodDisruptionBudget } from "#api/policy/v1.ts";
-import { found, type RestClient } from "#client/rest-client.ts";
+import { ignoreNotFound, type RestClient } from "#client/rest-client.ts";
 import { goQuote } from "#meta/field-error.ts";
 import { apiPathOf, type GroupVersionResource, qualifiedResource } from "#meta/group-version.ts";
 import type { ApiObject, OwnerReference } from "#meta/object-meta.ts";
@@ -93,7 +93,7 @@ export class ExpectedPods {
     reference: OwnerReference,
   ): Promise<{ readonly uid: string; readonly replicas: number } | undefined> {
     const path = `/apis/apps/v1/namespaces/${encodeURIComponent(namespace)}/replicasets/${encodeURIComponent(reference.name)}`;
-    const set = await found(this.#client.get<Scaled>(path));
+    const set = await ignoreNotFound(this.#client.get<Scaled>(path));
     if (set === undefined || set.metadata.uid !== reference.uid) return undefined;
     const owner = set.metadata.ownerReferences?.find(({ controller }) => controller === true);
     const deployment = owner?.kind === "Deployment" ? await this.#ofScale(namespace, owner) : undefined;

@@ -71,10 +71,10 @@ function withCondition(
 export function statusText(status: PodDisruptionBudgetStatus): string {
   const { observedGeneration = 0, disruptedPods = {}, disruptionsAllowed, currentHealthy } = status;
   const { desiredHealthy, expectedPods, conditions = [] } = status;
-  const told = conditions.find((one) => one.type === type);
+  const condition = conditions.find((one) => one.type === type);
   return JSON.stringify([
     [bigIntOf(observedGeneration).toString(), disruptionsAllowed, currentHealthy, desiredHealthy, expectedPods],
     Object.entries(disruptedPods).sort(([one], [other]) => (one < other ? -1 : 1)),
-    [told?.status, told?.reason, told?.message, bigIntOf(told?.observedGeneration ?? 0).toString()],
+    [condition?.status, condition?.reason, condition?.message, bigIntOf(condition?.observedGeneration ?? 0).toString()],
   ]);
 }

@@ -3,7 +3,7 @@
  * endpoints controller.
  */
 import type { EndpointAddress, Endpoints, Pod, Service } from "#api/core/v1.ts";
-import { found } from "#client/rest-client.ts";
+import { ignoreNotFound } from "#client/rest-client.ts";
 import type { IpFamily } from "#meta/ip-range.ts";
 import type { Controller, ControllerEnvironment } from "../controller.ts";
 import { electionAnnotation, overCapacityAnnotation, triggerTimeAnnotation } from "./annotations.ts";
@@ -84,21 +84,21 @@ class ServiceEndpoints {
     if (!selects(service)) return;
     const pods = this.#selections.podsOf(service);
     const triggerTime = this.#triggers.since(key, service, pods);
-    const present = await found(client.get<Endpoints>(path));
+    const present = await ignoreNotFound(client.get<Endpoints>(path));
     const wanted = this.#wanted(service, pods, present, triggerTime);
     if (wanted === undefined) return;
     if (present !== undefined) await client.update<Endpoints>(path, { ...present, ...wanted });
     else if (service.metadata.deletionTimestamp === undefined) {
-      const made = { ...wanted, metadata: { ...wanted.metadata, name } };
-      await whileNamespaceLives(client.create<Endpoints>(collection, made).then(() => undefined));
+      const endpoints = { ...wanted, metadata: { ...wanted.metadata, name } };
+      await whileNamespaceLives(client.create<Endpoints>(collection, endpoints).then(() => undefined));
     }
   }
 
   /** Deletes Endpoints whose service is gone. The service is read live, since the known state may be stale. */
   async #removeWithoutService(service: string, path: string): Promise<void> {
     const { client } = this.#environment;
-    if ((await found(client.get(service))) !== undefined) return;
-    const endpoints = await found(client.get(path));
+    if ((await ignoreNotFound(client.get(service))) !== undefined) return;
+    const endpoints = await ignoreNotFound(client.get(path));
     if (endpoints === undefined) return;
     const { uid } = endpoints.metadata;
     await ignoreCodes([404, 409], client.delete(path, { preconditions: { uid } }));

@@ -4,7 +4,7 @@
  */
 import type { EndpointAddress, Endpoints, EndpointSubset, Service } from "#api/core/v1.ts";
 import type { Endpoint, EndpointPort } from "#api/discovery/v1.ts";
-import { found } from "#client/rest-client.ts";
+import { ignoreNotFound } from "#client/rest-client.ts";
 import type { OwnerReference } from "#meta/object-meta.ts";
 import type { Controller, ControllerEnvironment } from "../controller.ts";
 import { electionAnnotation, overCapacityAnnotation, triggerTimeAnnotation } from "./annotations.ts";
@@ -63,8 +63,8 @@ async function mirror(environment: ControllerEnvironment, keeper: SliceKeeper, k
   const { client } = environment;
   const [namespace = "", name = ""] = key.split("/");
   const root = `/api/v1/namespaces/${encodeURIComponent(namespace)}`;
-  const service = await found(client.get<Service>(`${root}/services/${encodeURIComponent(name)}`));
-  const endpoints = await found(client.get<Endpoints>(`${root}/endpoints/${encodeURIComponent(name)}`));
+  const service = await ignoreNotFound(client.get<Service>(`${root}/services/${encodeURIComponent(name)}`));
+  const endpoints = await ignoreNotFound(client.get<Endpoints>(`${root}/endpoints/${encodeURIComponent(name)}`));
   const exist = service !== undefined && endpoints !== undefined;
   if (exist && isMirrored(service) && mayBeMirrored(environment, endpoints)) {
     await keeper.keep(sliceSetOf(environment, endpoints));

@@ -4,7 +4,7 @@
  */
 import type { EndpointSlice } from "#api/discovery/v1.ts";
 import type { Draft } from "#client/rest-client.ts";
-import { found } from "#client/rest-client.ts";
+import { ignoreNotFound } from "#client/rest-client.ts";
 import type { OwnerReference } from "#meta/object-meta.ts";
 import type { ControllerEnvironment } from "../controller.ts";
 import { inPages } from "../pages.ts";
@@ -94,7 +94,9 @@ export class SliceKeeper {
   }
 
   async #remove({ metadata: { namespace = "", name = "", uid } }: EndpointSlice): Promise<void> {
-    await found(this.#environment.client.delete(`${this.#collection(namespace)}/${name}`, { preconditions: { uid } }));
+    await ignoreNotFound(
+      this.#environment.client.delete(`${this.#collection(namespace)}/${name}`, { preconditions: { uid } }),
+    );
   }
 
   #collection(namespace: string): string {

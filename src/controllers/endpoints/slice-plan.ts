@@ -42,18 +42,18 @@ export function planSlices(
 ): SlicePlan {
   const byGroup = Map.groupBy(existing, ({ addressType, ports }) => groupKey(addressType, ports ?? []));
   const create: SliceContent[] = [];
-  const kept: Kept[] = [];
+  const keptSlices: Kept[] = [];
   const remove: EndpointSlice[] = [];
   for (const group of groups) {
     const key = groupKey(group.addressType, group.ports);
     const plan = planGroup(byGroup.get(key) ?? [], group, endpointsMax, isOutdated);
     byGroup.delete(key);
     create.push(...plan.create);
-    kept.push(...plan.kept);
+    keptSlices.push(...plan.kept);
     remove.push(...plan.remove);
   }
   for (const slices of byGroup.values()) remove.push(...slices);
-  const update = kept
+  const update = keptSlices
     .filter(({ isChanged }) => isChanged)
     .map(({ slice, ports, endpoints }) => ({
       slice,
@@ -71,7 +71,7 @@ function planGroup(
   const { addressType, ports } = group;
   /** Endpoints that have no slice yet. */
   const missing = new Map(group.endpoints.map((endpoint) => [identityOf(endpoint), endpoint]));
-  const kept: Kept[] = [];
+  const keptSlices: Kept[] = [];
   const remove: EndpointSlice[] = [];
   for (const slice of existing) {
     const plan = keep(slice, ports, missing, isOutdated(slice));
@@ -80,30 +80,30 @@ function planGroup(
       missing.set(identityOf(endpoint), endpoint);
       plan.isChanged = true;
     }
-    if (plan.endpoints.length > 0) kept.push(plan);
+    if (plan.endpoints.length > 0) keptSlices.push(plan);
     else remove.push(slice);
   }
   const rest = fill(
-    kept.filter(({ isChanged }) => isChanged),
+    keptSlices.filter(({ isChanged }) => isChanged),
     [...missing.values()],
     endpointsMax,
   );
   const create: SliceContent[] = [];
   while (rest.length > 0) {
-    const target = rest.length < endpointsMax ? fullestWithRoom(kept, rest.length, endpointsMax) : undefined;
+    const target = rest.length < endpointsMax ? fullestWithRoom(keptSlices, rest.length, endpointsMax) : undefined;
     if (target === undefined) create.push({ addressType, ports, endpoints: rest.splice(0, endpointsMax) });
     else {
       target.endpoints.push(...rest.splice(0));
       target.isChanged = true;
     }
   }
-  if (group.isPlaceholder && kept.length === 0 && create.length === 0) {
+  if (group.isPlaceholder && keptSlices.length === 0 && create.length === 0) {
     const [empty, ...others] = remove;
-    if (empty === undefined) return { create: [{ addressType, ports, endpoints: [] }], kept, remove };
+    if (empty === undefined) return { create: [{ addressType, ports, endpoints: [] }], kept: keptSlices, remove };
     const isChanged = (empty.endpoints ?? []).length > 0 || isOutdated(empty);
     return { create, kept: [{ slice: empty, ports, endpoints: [], isChanged }], remove: others };
   }
-  return { create, kept, remove };
+  return { create, kept: keptSlices, remove };
 }
 
 /** Returns the endpoints that stay in a slice, and removes them from `missing`. */

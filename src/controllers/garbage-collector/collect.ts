@@ -92,8 +92,9 @@ export class Collector {
 
   async #withoutOwners(of: ServedResource, live: ObjectMeta, uids: ReadonlySet<string>): Promise<void> {
     const { ownerReferences = [] } = live;
-    const kept = ownerReferences.filter(({ uid }) => !uids.has(uid));
-    if (kept.length < ownerReferences.length) await this.#options.objects.change(of, live, { ownerReferences: kept });
+    const remaining = ownerReferences.filter(({ uid }) => !uids.has(uid));
+    if (remaining.length < ownerReferences.length)
+      await this.#options.objects.change(of, live, { ownerReferences: remaining });
   }
 
   #resourceOf({ apiVersion, kind }: GraphNode): ServedResource | undefined {

@@ -242,26 +242,26 @@ export class OwnershipGraph {
       if (before.some(({ owner }, at) => isDoubtful(owner, references[at]!, node))) this.#listener.suspect(node);
       return;
     }
-    const known = new Map(before.map(({ owner }) => [owner.uid, owner]));
+    const ownersByUid = new Map(before.map(({ owner }) => [owner.uid, owner]));
     const after: Link[] = [];
     for (const { uid, blockOwnerDeletion: blocks = false, ...claim } of distinct(references)) {
       const owner =
-        known.get(uid) ?? this.#nodes.get(uid) ?? this.#insert(uid, { ...claim, namespace: node.namespace });
+        ownersByUid.get(uid) ?? this.#nodes.get(uid) ?? this.#insert(uid, { ...claim, namespace: node.namespace });
       after.push({ owner, blocks });
       if (holdsUp(node, owner, blocks)) owner.blockers++;
       if (isDoubtful(owner, claim, node)) this.#listener.suspect(node);
-      if (known.delete(uid)) continue;
+      if (ownersByUid.delete(uid)) continue;
       owner.add(node);
       if (owner.state !== "observed") this.#listener.unverified(owner);
       if (owner.deletesDependents) this.#listener.suspect(node);
     }
     node.owners = after;
     // The remaining known owners are owners no more.
-    for (const owner of known.values()) owner.drop(node);
+    for (const owner of ownersByUid.values()) owner.drop(node);
     for (const { owner, blocks } of before) {
       if (holdsUp(node, owner, blocks)) owner.blockers--;
       if (owner.deletesDependents && owner.blockers === 0) this.#listener.suspect(owner);
-      if (known.has(owner.uid)) this.#dropUnneeded(owner);
+      if (ownersByUid.has(owner.uid)) this.#dropUnneeded(owner);
     }
   }
 

@@ -1,6 +1,6 @@
 /** Live reads and writes of metadata. Every write names the version it is based on. */
 import type { RestClient } from "#client/rest-client.ts";
-import { found } from "#client/rest-client.ts";
+import { ignoreNotFound } from "#client/rest-client.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { ApiObject, ObjectMeta } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
@@ -56,7 +56,7 @@ export class LiveObjects {
     const { namespace = "", name = "", uid, resourceVersion } = live;
     const options = { apiVersion: "v1", kind: "DeleteOptions", propagationPolicy };
     const path = objectPath(of, namespace, name);
-    await found(this.#client.delete(path, { ...options, preconditions: { uid, resourceVersion } }));
+    await ignoreNotFound(this.#client.delete(path, { ...options, preconditions: { uid, resourceVersion } }));
   }
 
   /**
@@ -71,7 +71,7 @@ export class LiveObjects {
     const { namespace = "", name = "", uid, resourceVersion } = live;
     const fields = Object.entries(change).map(([field, values]) => [field, values.length === 0 ? null : values]);
     const patch = { metadata: { uid, resourceVersion, ...Object.fromEntries(fields) } };
-    const object = await found(
+    const object = await ignoreNotFound(
       this.#client.call<ApiObject>({
         method: "PATCH",
         path: objectPath(of, namespace, name),

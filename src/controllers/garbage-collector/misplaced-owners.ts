@@ -90,8 +90,8 @@ export class MisplacedOwners {
         path: selected + next,
         accept: this.#accept,
       });
-      const found = items?.find((object) => object.metadata.uid === uid);
-      if (found !== undefined) return found.metadata.namespace;
+      const match = items?.find((object) => object.metadata.uid === uid);
+      if (match !== undefined) return match.metadata.namespace;
       const token = metadata.continue ?? "";
       next = token === "" ? "" : `&continue=${encodeURIComponent(token)}`;
     } while (next !== "");

@@ -4,7 +4,7 @@
  * `legacy_serviceaccount_token_cleaner`.
  */
 import type { ConfigMap, Pod, Secret, ServiceAccount } from "#api/core/v1.ts";
-import { found } from "#client/rest-client.ts";
+import { ignoreNotFound } from "#client/rest-client.ts";
 import { timeToMs } from "#meta/time.ts";
 import { dayOf, dayToMs, legacyTokenLabels, trackingKey, trackingMaps, trackingName } from "./tracking-data.ts";
 import type { Controller, ControllerEnvironment } from "../controller.ts";
@@ -64,17 +64,17 @@ async function end(
   // The version protects a token that has just been used.
   if (dayToMs(invalidSince) === undefined) {
     const marks = { [label]: dayOf(clock.now()) };
-    await found(client.patch<Secret>(path, { metadata: { uid, resourceVersion, labels: marks } }));
+    await ignoreNotFound(client.patch<Secret>(path, { metadata: { uid, resourceVersion, labels: marks } }));
     log.info(fields, "a token that was not used for long is no longer taken");
   } else if (invalidSince < oldestDay) {
-    await found(client.delete(path, { preconditions: { uid, resourceVersion } }));
+    await ignoreNotFound(client.delete(path, { preconditions: { uid, resourceVersion } }));
     log.info(fields, "a token that was not taken for long was deleted");
   }
 }
 
 /** Returns the start of tracking in milliseconds; `undefined` when it is not recorded. */
 async function trackedSince({ client, domain }: ControllerEnvironment): Promise<number | undefined> {
-  const map = await found(client.get<ConfigMap>(`${trackingMaps(domain)}/${trackingName}`));
+  const map = await ignoreNotFound(client.get<ConfigMap>(`${trackingMaps(domain)}/${trackingName}`));
   return dayToMs(map?.data?.[trackingKey]);
 }
 
@@ -93,7 +93,7 @@ async function isAutomatic({ domain, reader }: ControllerEnvironment, { metadata
   const accountName = annotations[domain.rename("kubernetes.io/service-account.name")] ?? "";
   if (accountName === "" || accountName.includes("/")) return false;
   const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${encodeURIComponent(accountName)}`;
-  const account = await found(reader.get<ServiceAccount>(path));
+  const account = await ignoreNotFound(reader.get<ServiceAccount>(path));
   const uid = annotations[domain.rename("kubernetes.io/service-account.uid")] ?? "";
   if (account === undefined || (uid !== "" && uid !== account.metadata.uid)) return false;
   return account.secrets?.some((secret) => secret.name === name) === true;
@@ -104,7 +104,7 @@ function usedSecrets(
   { reader }: ControllerEnvironment,
   { secretsOf }: LegacyTokenCleanerOptions,
 ): (namespace: string) => Promise<ReadonlySet<string>> {
-  const known = new Map<string, Promise<ReadonlySet<string>>>();
+  const namesByNamespace = new Map<string, Promise<ReadonlySet<string>>>();
   const find = async (namespace: string): Promise<ReadonlySet<string>> => {
     const names = new Set<string>();
     for await (const pod of inPages<Pod>(reader, `/api/v1/namespaces/${namespace}/pods`)) {
@@ -113,10 +113,10 @@ function usedSecrets(
     return names;
   };
   return (namespace) => {
-    let names = known.get(namespace);
+    let names = namesByNamespace.get(namespace);
     if (names === undefined) {
       names = find(namespace);
-      known.set(namespace, names);
+      namesByNamespace.set(namespace, names);
     }
     return names;
   };

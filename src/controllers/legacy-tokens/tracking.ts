@@ -3,7 +3,7 @@
  * tracking starts again within half an hour. Source: upstream's `legacytokentracking`.
  */
 import type { ConfigMap } from "#api/core/v1.ts";
-import { found } from "#client/rest-client.ts";
+import { ignoreNotFound } from "#client/rest-client.ts";
 import { dayOf, dayToMs, trackingKey, trackingMaps, trackingName } from "./tracking-data.ts";
 import type { Controller, ControllerEnvironment } from "../controller.ts";
 import { ignoreCodes } from "../ignore-codes.ts";
@@ -20,13 +20,13 @@ export const legacyTokenTrackingController: Controller = (environment) => {
 async function keepDay({ client, clock, domain }: ControllerEnvironment): Promise<void> {
   const maps = trackingMaps(domain);
   const path = `${maps}/${trackingName}`;
-  const map = await found(client.get<ConfigMap>(path));
+  const map = await ignoreNotFound(client.get<ConfigMap>(path));
   const before = map?.data ?? {};
   if (map !== undefined && dayToMs(before[trackingKey]) !== undefined) return;
   const data = { ...before, [trackingKey]: dayOf(clock.now()) };
-  const made = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: trackingName }, data };
+  const configMap = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: trackingName }, data };
   const written =
-    map === undefined ? client.create<ConfigMap>(maps, made) : client.update<ConfigMap>(path, { ...map, data });
+    map === undefined ? client.create<ConfigMap>(maps, configMap) : client.update<ConfigMap>(path, { ...map, data });
   // Another server was first, or another client wrote or removed it just now.
   await ignoreCodes([404, 409], written);
 }

@@ -3,7 +3,7 @@
  * upstream's tokens controller.
  */
 import type { Secret, ServiceAccount } from "#api/core/v1.ts";
-import { found } from "#client/rest-client.ts";
+import { ignoreNotFound } from "#client/rest-client.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { Controller, ControllerEnvironment } from "../controller.ts";
 import { follow, workQueue } from "../reconcile.ts";
@@ -144,9 +144,9 @@ async function reconcile(
   const accountName = accountKey.slice(namespace.length + 1);
   const path = `/api/v1/namespaces/${namespace}/secrets/${name}`;
   const accountPath = `/api/v1/namespaces/${namespace}/serviceaccounts/${encodeURIComponent(accountName)}`;
-  const secret = await found(client.get<Secret>(path));
+  const secret = await ignoreNotFound(client.get<Secret>(path));
   // Users write the name of the account; a name with slashes is that of no account.
-  const account = accountName.includes("/") ? undefined : await found(client.get<ServiceAccount>(accountPath));
+  const account = accountName.includes("/") ? undefined : await ignoreNotFound(client.get<ServiceAccount>(accountPath));
   if (secret === undefined || secret.type !== names.type) {
     if (account !== undefined) await forget(environment, accountPath, account, name);
     return false;
@@ -170,13 +170,15 @@ async function reconcile(
   const isSame = wantedUid === uid && Object.entries(wanted).every(([field, value]) => data[field] === value);
   if (isSame) return true;
   const annotations = { ...metadata.annotations, [names.uid]: uid };
-  await found(client.update<Secret>(path, { ...secret, metadata: { ...metadata, annotations }, data: wanted }));
+  await ignoreNotFound(
+    client.update<Secret>(path, { ...secret, metadata: { ...metadata, annotations }, data: wanted }),
+  );
   return true;
 }
 
 async function removeSecret({ client }: ControllerEnvironment, path: string, { metadata }: Secret): Promise<void> {
   const { uid, resourceVersion } = metadata;
-  await found(client.delete(path, { preconditions: { uid, resourceVersion } }));
+  await ignoreNotFound(client.delete(path, { preconditions: { uid, resourceVersion } }));
 }
 
 /** Removes a deleted Secret from the account's list. */
@@ -190,5 +192,5 @@ async function forget(
   const rest = secrets.filter((reference) => reference.name !== name);
   if (rest.length === secrets.length) return;
   const { secrets: _secrets, ...others } = account;
-  await found(client.update<ServiceAccount>(path, rest.length === 0 ? others : { ...others, secrets: rest }));
+  await ignoreNotFound(client.update<ServiceAccount>(path, rest.length === 0 ? others : { ...others, secrets: rest }));
 }

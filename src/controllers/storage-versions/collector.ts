@@ -4,7 +4,7 @@
  */
 import type { StorageVersion } from "#api/apiserverinternal/v1alpha1.ts";
 import type { Lease } from "#api/coordination/v1.ts";
-import { found } from "#client/rest-client.ts";
+import { ignoreNotFound } from "#client/rest-client.ts";
 import { timestampOf } from "#meta/time.ts";
 import type { Controller, ControllerEnvironment } from "../controller.ts";
 import { ignoreCodes } from "../ignore-codes.ts";
@@ -75,12 +75,14 @@ async function collect(
 ): Promise<void> {
   const path = `${storageVersionPath(domain)}/${encodeURIComponent(name)}`;
   const leases = identityLeases(domain);
-  const version = await found(client.get<StorageVersion>(path));
+  const version = await ignoreNotFound(client.get<StorageVersion>(path));
   const entries = version?.status.storageVersions ?? [];
   if (version === undefined || entries.length === 0) return;
   const left: (typeof entries)[number][] = [];
   for (const entry of entries) {
-    const lease = await found(client.get<Lease>(`${leases.path}/${encodeURIComponent(entry.apiServerID ?? "")}`));
+    const lease = await ignoreNotFound(
+      client.get<Lease>(`${leases.path}/${encodeURIComponent(entry.apiServerID ?? "")}`),
+    );
     if (lease?.metadata.labels?.[leases.label] === labelValue) left.push(entry);
   }
   if (left.length === entries.length) return;

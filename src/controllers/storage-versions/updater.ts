@@ -6,7 +6,7 @@
 import type { Lease } from "#api/coordination/v1.ts";
 import type { ServerStorageVersion, StorageVersion, StorageVersionStatus } from "#api/apiserverinternal/v1alpha1.ts";
 import { pause } from "#client/reflector.ts";
-import { found } from "#client/rest-client.ts";
+import { ignoreNotFound } from "#client/rest-client.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { StatusError } from "#meta/status-error.ts";
 import { timestampOf } from "#meta/time.ts";
@@ -50,7 +50,7 @@ const attemptsMax = 5;
 /** Waits for the Lease of this server, without which its entries would be removed. */
 async function waitForLease({ client, clock, domain, signal }: ControllerEnvironment, serverId: string): Promise<void> {
   const path = `${identityLeases(domain).path}/${serverId}`;
-  while (!signal.aborted && (await found(client.get<Lease>(path))) === undefined)
+  while (!signal.aborted && (await ignoreNotFound(client.get<Lease>(path))) === undefined)
     await pause(clock, leasePollMs, signal);
 }
 
@@ -63,7 +63,7 @@ async function update(environment: ControllerEnvironment, serverId: string, reso
   for (let attempt = 1; ; attempt++) {
     try {
       const present =
-        (await found(client.get<StorageVersion>(`${path}/${name}`))) ??
+        (await ignoreNotFound(client.get<StorageVersion>(`${path}/${name}`))) ??
         (await client.create<StorageVersion>(path, { metadata: { name }, spec: {}, status: {} }));
       const before = present.status.storageVersions ?? [];
       const others = before.filter(({ apiServerID }) => apiServerID !== serverId);

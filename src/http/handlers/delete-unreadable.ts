@@ -39,8 +39,8 @@ export async function namingUnreadable<T>(scope: Scope, work: () => Promise<T>):
     return await work();
   } catch (error) {
     if (!parts.forcedDeletion || !(error instanceof StatusError) || error.status.code !== 500) throw error;
-    const found = store.findDamaged(namespace, namedMax);
-    throw found.length === 0 ? error : unreadableObjects(definition, found);
+    const damaged = store.findDamaged(namespace, namedMax);
+    throw damaged.length === 0 ? error : unreadableObjects(definition, damaged);
   }
 }
 

@@ -41,9 +41,9 @@ export async function watchCollection(scope: Scope, options: ListOptions): Promi
   if (sendInitialEvents === true) {
     if (revision > cache.revision) await store.reach(resourceVersion);
     const range = isSingle ? cache.range(prefix, { limit: 1 }) : await store.all(namespace);
-    const found = isSingle ? range.entries.filter(({ key }) => key === prefix) : range.entries;
-    if (filter !== undefined) conversions = await store.convertWithWebhook(found, scope.context);
-    initial = filter === undefined ? found : await filterEntries(found, filter, parts.clock);
+    const selectedEntries = isSingle ? range.entries.filter(({ key }) => key === prefix) : range.entries;
+    if (filter !== undefined) conversions = await store.convertWithWebhook(selectedEntries, scope.context);
+    initial = filter === undefined ? selectedEntries : await filterEntries(selectedEntries, filter, parts.clock);
     after = range.revision;
     if (marksEnd) initialEventsEnd = range.revision;
   } else if (revision === 0) {

@@ -20,21 +20,21 @@ export function checkSelectableFields(
       errors.push(required(at));
       continue;
     }
-    const found = readFieldPath(jsonPath, schema ?? {}, { brackets: false });
-    if (typeof found === "string" || found.schema === undefined) {
-      const problem = typeof found === "string" ? found : "does not refer to a valid field";
+    const target = readFieldPath(jsonPath, schema ?? {}, { brackets: false });
+    if (typeof target === "string" || target.schema === undefined) {
+      const problem = typeof target === "string" ? target : "does not refer to a valid field";
       errors.push(invalid(at, jsonPath, `is an invalid path: ${problem}`));
       continue;
     }
-    if (found.names[0] === "metadata") {
+    if (target.names[0] === "metadata") {
       errors.push(invalid(at, jsonPath, "must not point to fields in metadata"));
     }
-    if (!simpleTypes.includes(found.schema.type)) {
+    if (!simpleTypes.includes(target.schema.type)) {
       const detail =
         "must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed.";
       errors.push(invalid(at, jsonPath, detail));
     }
-    const name = found.names.join(".");
+    const name = target.names.join(".");
     if (seen.has(name)) errors.push(duplicate(at, jsonPath));
     seen.add(name);
   }

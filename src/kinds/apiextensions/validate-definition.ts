@@ -272,9 +272,9 @@ function warningProblems({ deprecated, deprecationWarning: text }: CustomResourc
   const problems: string[] = [];
   if (Buffer.byteLength(text) > warningLengthMax) problems.push(`must be <= ${warningLengthMax} characters long`);
   if (text === "") problems.push("must not be an empty string");
-  const found = /[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/u.exec(text);
-  if (found !== null) {
-    const at = Buffer.byteLength(text.slice(0, found.index));
+  const match = /[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/u.exec(text);
+  if (match !== null) {
+    const at = Buffer.byteLength(text.slice(0, match.index));
     problems.push(`must only contain printable UTF-8 characters; non-printable character found at index ${at}`);
   }
   return problems;
@@ -317,8 +317,8 @@ class SchemaRules {
 
 /** The expressions of a stored definition, collected when first asked for. */
 function storedExpressions(versions: readonly CustomResourceDefinitionVersion[]): StoredExpressions {
-  let known: { readonly rules: ReadonlySet<string>; readonly messages: ReadonlySet<string> } | undefined;
-  const collect = (): NonNullable<typeof known> => {
+  let knownTexts: { readonly rules: ReadonlySet<string>; readonly messages: ReadonlySet<string> } | undefined;
+  const collect = (): NonNullable<typeof knownTexts> => {
     const [rules, messages] = [new Set<string>(), new Set<string>()];
     for (const { schema } of versions) {
       if (schema?.openAPIV3Schema === undefined) continue;
@@ -333,8 +333,8 @@ function storedExpressions(versions: readonly CustomResourceDefinitionVersion[])
     return { rules, messages };
   };
   return {
-    isRule: (text) => (known ??= collect()).rules.has(text),
-    isMessage: (text) => (known ??= collect()).messages.has(text),
+    isRule: (text) => (knownTexts ??= collect()).rules.has(text),
+    isMessage: (text) => (knownTexts ??= collect()).messages.has(text),
   };
 }
 

@@ -136,8 +136,8 @@ function namedAsIn(schema: Schema, value: unknown): unknown {
   const names = new Map([...fields.keys()].map((name) => [name.toLowerCase(), name]));
   return Object.fromEntries(
     Object.entries(value).flatMap(([name, member]) => {
-      const known = names.get(name.toLowerCase());
-      return known === undefined ? [] : [[known, namedAsIn(fields.get(known)!.schema, member)]];
+      const knownName = names.get(name.toLowerCase());
+      return knownName === undefined ? [] : [[knownName, namedAsIn(fields.get(knownName)!.schema, member)]];
     }),
   );
 }

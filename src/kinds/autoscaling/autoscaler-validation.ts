@@ -94,9 +94,9 @@ function validateMetric(metric: MetricSpec, path: FieldPath, own: OwnPrefix): Fi
 
 function validateType(metric: MetricSpec, path: FieldPath): FieldError[] {
   const { type } = metric;
-  const given = Object.values(members).filter((name) => metric[name] !== undefined);
-  const others = given
-    .filter((name) => given.length > 1 && name !== (isSource(type) && members[type]))
+  const givenSources = Object.values(members).filter((name) => metric[name] !== undefined);
+  const others = givenSources
+    .filter((name) => givenSources.length > 1 && name !== (isSource(type) && members[type]))
     .map((name) => forbidden(path.child(name), "must populate the given metric source only"));
   return [...validateSourceType(metric, path), ...others];
 }

@@ -204,9 +204,9 @@ function withAnnotationsOf<T extends ApiObject>(object: T, from: T | undefined, 
   const { annotations = {} } = object.metadata;
   const wanted = from?.metadata.annotations ?? {};
   if (names.every((name) => annotations[name] === wanted[name])) return object;
-  const kept = Object.entries(annotations).filter(([name]) => !names.includes(name));
+  const remaining = Object.entries(annotations).filter(([name]) => !names.includes(name));
   const taken = Object.entries(wanted).filter(([name]) => names.includes(name));
-  const all = Object.fromEntries([...kept, ...taken]);
+  const all = Object.fromEntries([...remaining, ...taken]);
   return {
     ...object,
     metadata: withField(object.metadata, "annotations", Object.keys(all).length === 0 ? undefined : all),

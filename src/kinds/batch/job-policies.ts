@@ -88,11 +88,11 @@ function validateExitCodes(
   const at = path.child("values");
   if (codes.length === 0) return [...errors, invalid(at, codes, "at least one value is required")];
   if (codes.length > exitCodesMax) return [...errors, tooMany(at, codes.length, exitCodesMax)];
-  const known = new Set<number>();
+  const seenCodes = new Set<number>();
   for (const [i, code] of codes.entries()) {
     if (operator === "In" && code === 0) errors.push(invalid(at.index(i), code, "must not be 0 for the In operator"));
-    if (known.has(code)) errors.push(duplicate(at.index(i), code));
-    known.add(code);
+    if (seenCodes.has(code)) errors.push(duplicate(at.index(i), code));
+    seenCodes.add(code);
   }
   const isOrdered = codes.every((code, i) => i === 0 || codes[i - 1]! <= code);
   return isOrdered ? errors : [...errors, invalid(at, codes, "must be ordered")];
@@ -136,9 +136,10 @@ function validateSuccessRule(
   if (indexes !== undefined) {
     const at = path.child("succeededIndexes");
     if (indexes.length > indexesBytesMax) errors.push(tooLong(at, indexesBytesMax));
-    const found = countIndexes(indexes, completions);
-    if (typeof found === "string") errors.push(invalid(at, indexes, `error parsing succeededIndexes: ${found}`));
-    else total = found;
+    const indexCount = countIndexes(indexes, completions);
+    if (typeof indexCount === "string")
+      errors.push(invalid(at, indexes, `error parsing succeededIndexes: ${indexCount}`));
+    else total = indexCount;
   }
   if (count === undefined) return errors;
   const at = path.child("succeededCount");

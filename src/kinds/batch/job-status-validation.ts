@@ -60,13 +60,13 @@ export function validateJobStatus(job: Job, { status: old }: Job): FieldError[] 
 }
 
 function validateUncounted(pods: UncountedTerminatedPods): FieldError[] {
-  const known = new Set<string>();
+  const seenUids = new Set<string>();
   return (["succeeded", "failed"] as const).flatMap((name) =>
     (pods[name] ?? []).flatMap((uid, i) => {
       const path = uncountedPath.child(name).index(i);
       if (uid === "") return [invalid(path, uid, "must not be empty")];
-      if (known.has(uid)) return [duplicate(path, uid)];
-      known.add(uid);
+      if (seenUids.has(uid)) return [duplicate(path, uid)];
+      seenUids.add(uid);
       return [];
     }),
   );
@@ -139,8 +139,8 @@ function validateIndexes({ job, status, changed }: Change): FieldError[] {
   const [completedPath, failedPath] = [statusPath.child("completedIndexes"), statusPath.child("failedIndexes")];
   const errors: FieldError[] = [];
   const check = (text: string, path: FieldPath, name: string): void => {
-    const found = completions === undefined ? 0 : countIndexes(text, completions);
-    if (typeof found === "string") errors.push(invalid(path, text, `error parsing ${name}: ${found}`));
+    const count = completions === undefined ? 0 : countIndexes(text, completions);
+    if (typeof count === "string") errors.push(invalid(path, text, `error parsing ${name}: ${count}`));
   };
   if (changed("completedIndexes")) check(completed, completedPath, "completedIndexes");
   if (changed("failedIndexes") && failed !== undefined && backoffLimitPerIndex !== undefined) {

@@ -70,8 +70,8 @@ function validateSpec(spec: JobSpec, domain: ApiDomain): FieldError[] {
   if (spec.selector === undefined) {
     return [...errors, required(specPath.child("selector")), mismatch(spec.template.metadata.labels)];
   }
-  const found = validateLabelSelector(spec.selector, specPath.child("selector"));
-  return [...errors, ...(found.length > 0 ? found : validateMatch(spec.selector, spec.template))];
+  const selectorErrors = validateLabelSelector(spec.selector, specPath.child("selector"));
+  return [...errors, ...(selectorErrors.length > 0 ? selectorErrors : validateMatch(spec.selector, spec.template))];
 }
 
 /** Checks what jobs and templates of jobs share; findings are below `path`, that of the spec. */

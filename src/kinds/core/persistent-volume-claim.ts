@@ -201,9 +201,9 @@ function validateStatus(
     if (!resizeStates.includes(state)) errors.push(notSupported(allocatedStatesPath, new GoSyntax(key), resizeStates));
   }
   for (const [key, quantity] of Object.entries(status.allocatedResources ?? {})) {
-    const found = validateResourceKey(key, allocatedPath, reservedPrefix);
-    addAll(errors, found);
-    if (found.length === 0) checkAmount(quantity, allocatedPath.key(key), errors);
+    const keyErrors = validateResourceKey(key, allocatedPath, reservedPrefix);
+    addAll(errors, keyErrors);
+    if (keyErrors.length === 0) checkAmount(quantity, allocatedPath.key(key), errors);
   }
   return errors;
 }

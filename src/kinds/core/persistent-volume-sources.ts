@@ -61,9 +61,9 @@ interface NamedVolume {
 /** Checks that a volume has exactly one source, which is right. */
 export function checkVolumeSource(volume: NamedVolume, path: FieldPath, errors: Errors): void {
   const { spec } = volume;
-  const given = sourceNames.filter((source) => spec[source] !== undefined);
-  if (given.length === 0) errors.push(required(path, "must specify a volume type"));
-  for (const [i, source] of given.entries()) {
+  const givenSources = sourceNames.filter((source) => spec[source] !== undefined);
+  if (givenSources.length === 0) errors.push(required(path, "must specify a volume type"));
+  for (const [i, source] of givenSources.entries()) {
     // Upstream: a flex volume may be a second source.
     if (i === 0 || source === "flexVolume") checkOneSource(source, volume, path, errors);
     else errors.push(forbidden(path.child(pathNames[source] ?? source), "may not specify more than 1 volume type"));

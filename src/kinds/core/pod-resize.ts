@@ -11,10 +11,10 @@ import { qosClass } from "./pod-qos.ts";
 
 /** The pod with the resources and resize policies of the containers of `from`. */
 export function resizePod(pod: Pod, from: Pod): Pod {
-  const given = new Map((from.spec.containers ?? []).map((container) => [container.name, container]));
+  const givenByName = new Map((from.spec.containers ?? []).map((container) => [container.name, container]));
   const next = editField(pod, "spec", (spec) =>
     editItems(spec, "containers", (container) => {
-      const wanted = given.get(container.name);
+      const wanted = givenByName.get(container.name);
       if (wanted === undefined) return container;
       return withField(withField(container, "resources", wanted.resources), "resizePolicy", wanted.resizePolicy);
     }),

@@ -283,21 +283,21 @@ interface KnownPort {
 function portWarnings(containers: readonly { readonly container: Container; readonly at: FieldPath }[]): string[] {
   if (!mayWarn(containers)) return []; // nearly always
   const warnings: string[] = [];
-  const known = new Map<string, KnownPort[]>();
+  const portsByKey = new Map<string, KnownPort[]>();
   let index = 0;
   for (const { container, at: of } of containers) {
     for (const [i, port] of (container.ports ?? []).entries()) {
       const at = of.child("ports").index(i);
       if (port.hostIP && !port.hostPort) warnings.push(warningAt(at, `hostIP set without hostPort: ${goPort(port)}`));
-      for (const other of findClashing(port, known)) {
+      for (const other of findClashing(port, portsByKey)) {
         const problem = `${clashKind(port, other.port)} port definition with ${other.at.toString()}`;
         warnings.push(warningAt(at, problem));
       }
       if (warnings.length >= portWarningsMax) return warnings;
       for (const key of ["", `${port.hostPort ?? 0}`, hostKey(port)]) {
         const name = `${numberKey(port)} ${key}`;
-        const list = known.get(name);
-        if (list === undefined) known.set(name, [{ port, at, index }]);
+        const list = portsByKey.get(name);
+        if (list === undefined) portsByKey.set(name, [{ port, at, index }]);
         else list.push({ port, at, index });
       }
       index++;

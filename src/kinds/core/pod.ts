@@ -120,8 +120,15 @@ function withRoundedAmounts(status: PodStatus): PodStatus {
 
 /** The pod with the ephemeral containers of another; their subresource writes nothing else. */
 function withEphemeralContainers(pod: Pod, from: Pod): Pod {
-  const given = from.spec.ephemeralContainers ?? [];
-  return { ...pod, spec: withField(pod.spec, "ephemeralContainers", given.length === 0 ? undefined : given) };
+  const ephemeralContainers = from.spec.ephemeralContainers ?? [];
+  return {
+    ...pod,
+    spec: withField(
+      pod.spec,
+      "ephemeralContainers",
+      ephemeralContainers.length === 0 ? undefined : ephemeralContainers,
+    ),
+  };
 }
 
 /** Ephemeral containers are added for good. The line feeds are upstream's. */
@@ -129,10 +136,10 @@ function validateEphemeralContainers(
   { ephemeralContainers = [] }: PodSpec,
   { ephemeralContainers: old = [] }: PodSpec,
 ): FieldError[] {
-  const given = new Map(ephemeralContainers.map((container) => [container.name, container]));
+  const givenByName = new Map(ephemeralContainers.map((container) => [container.name, container]));
   const errors: FieldError[] = [];
   for (const container of old) {
-    const now = given.get(container.name);
+    const now = givenByName.get(container.name);
     if (now !== undefined && jsonEquals(now, container)) continue;
     const what = now === undefined ? "removed" : "changed";
     const detail = `existing ephemeral containers ${goQuote(container.name)} may not be ${what}\n`;

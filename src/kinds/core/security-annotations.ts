@@ -42,11 +42,11 @@ function annotationOf({ type, localhostProfile = "" }: Profile): string | undefi
 
 /** Returns the values of the annotations with a prefix, by container; `undefined` when there are none. */
 function annotationsByContainer(annotations: Annotations | undefined, prefix: string): Map<string, string> | undefined {
-  let found: Map<string, string> | undefined;
+  let changes: Map<string, string> | undefined;
   for (const [key, value] of Object.entries(annotations ?? {})) {
-    if (key.startsWith(prefix)) (found ??= new Map()).set(key.slice(prefix.length), value);
+    if (key.startsWith(prefix)) (changes ??= new Map()).set(key.slice(prefix.length), value);
   }
-  return found;
+  return changes;
 }
 
 /**

@@ -108,8 +108,8 @@ function completeFamilies(
   possible: readonly IpFamily[],
 ): ServiceSpec {
   const next = spec.ipFamilyPolicy === undefined ? withField(spec, "ipFamilyPolicy", policy) : spec;
-  const given = next.ipFamilies ?? [];
-  const families = given.length === 0 ? [first] : given;
+  const specFamilies = next.ipFamilies ?? [];
+  const families = specFamilies.length === 0 ? [first] : specFamilies;
   const other = possible.find((family) => family !== families[0]);
   if (families.length > 1 || other === undefined || policyOf(next) === singleStack) {
     return withField(next, "ipFamilies", families);

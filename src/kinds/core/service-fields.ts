@@ -118,8 +118,8 @@ function withoutOldFields(spec: ServiceSpec, old: ServiceSpec): ServiceSpec {
 
 /** Ports may come, go and change meanwhile: a node port that was there before was not asked for. */
 function hasNoNewNodePort(spec: ServiceSpec, old: ServiceSpec): boolean {
-  const known = new Set([0, ...nodePortsOf(old)]);
-  return nodePortsOf(spec).every((nodePort) => known.has(nodePort));
+  const knownPorts = new Set([0, ...nodePortsOf(old)]);
+  return nodePortsOf(spec).every((nodePort) => knownPorts.has(nodePort));
 }
 
 /** 0 for ports without one. */

@@ -133,11 +133,11 @@ function validateSchema(name: string, spec: FlowSchemaSpec): readonly FieldError
   if (precedence > precedenceMax) wrong(`must not be greater than ${precedenceMax}`);
   if (precedence === 1 && name !== "exempt") wrong("only the schema named 'exempt' may have matchingPrecedence 1");
   if (method !== undefined) {
-    const known = ["ByNamespace", "ByUser"];
+    const knownTypes = ["ByNamespace", "ByUser"];
     // Upstream: shows all of it.
     const shown = new GoSyntax(`flowcontrol.FlowDistinguisherMethod{Type:${goQuote(method.type)}}`);
-    if (!known.includes(method.type))
-      errors.push(notSupported(FieldPath.of("spec", "distinguisherMethod", "type"), shown, known));
+    if (!knownTypes.includes(method.type))
+      errors.push(notSupported(FieldPath.of("spec", "distinguisherMethod", "type"), shown, knownTypes));
   }
   const level = spec.priorityLevelConfiguration.name;
   const levelField = FieldPath.of("spec", "priorityLevelConfiguration", "name");

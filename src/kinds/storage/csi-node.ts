@@ -64,8 +64,8 @@ function checkTopologyKeys({ topologyKeys }: CSINodeDriver, path: FieldPath, err
 function validateChanges(drivers: readonly CSINodeDriver[], old: readonly CSINodeDriver[]): FieldError[] {
   const before = Map.groupBy(old, ({ name }) => name);
   return drivers.flatMap((driver) => {
-    const known = before.get(driver.name);
-    return known === undefined || known.some((stored) => jsonEquals(driver, stored))
+    const oldDriver = before.get(driver.name);
+    return oldDriver === undefined || oldDriver.some((stored) => jsonEquals(driver, stored))
       ? []
       : [invalid(FieldPath.of("CSINodeDriver"), driver, "field is immutable")];
   });

@@ -78,15 +78,15 @@ function checkTopology({ matchLabelExpressions }: TopologySelectorTerm, path: Fi
   const wanted = new Map<string, readonly string[]>();
   for (const [i, { key, values }] of (matchLabelExpressions ?? []).entries()) {
     const at = path.index(i);
-    const known = new Set<string>();
+    const seenValues = new Set<string>();
     if ((values ?? []).length === 0) errors.push(required(at.child("values")));
     for (const [j, value] of (values ?? []).entries()) {
-      if (known.has(value)) errors.push(duplicate(at.child("values").index(j), value));
-      known.add(value);
+      if (seenValues.has(value)) errors.push(duplicate(at.child("values").index(j), value));
+      seenValues.add(value);
     }
     checkName(key, qualifiedName, at.child("key"), errors);
     if (wanted.has(key)) errors.push(duplicate(at.child("key"), key));
-    wanted.set(key, [...known].sort());
+    wanted.set(key, [...seenValues].sort());
   }
   return JSON.stringify([...wanted].sort(([one], [other]) => (one < other ? -1 : 1)));
 }

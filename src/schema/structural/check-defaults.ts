@@ -83,8 +83,8 @@ class Walk {
       return;
     }
     const embedded = embeddedFindings(node, value, field, options);
-    const found = embedded.length > 0 ? embedded : valueFindings(node, value, field);
-    addAll(this.findings, found.length > 0 || !node.hasRules ? found : this.#rules(node, value, field, isWhole));
+    const findings = embedded.length > 0 ? embedded : valueFindings(node, value, field);
+    addAll(this.findings, findings.length > 0 || !node.hasRules ? findings : this.#rules(node, value, field, isWhole));
   }
 
   #rules(node: SchemaNode, value: unknown, field: FieldPath, isWhole: boolean): readonly FieldError[] {
@@ -96,12 +96,13 @@ class Walk {
     const object = around(value, context.steps);
     const options = { metadata: this.#checks.metadata, isWhole: true };
     const coercion = coerceFinding(context.root, object, FieldPath.root, options);
-    const found = coercion === undefined ? embeddedFindings(context.root, object, FieldPath.root, options) : [coercion];
-    if (found.length === 0) {
+    const findings =
+      coercion === undefined ? embeddedFindings(context.root, object, FieldPath.root, options) : [coercion];
+    if (findings.length === 0) {
       const wrong = valueFindings(node, value, field);
       addAll(this.findings, wrong.length > 0 || !node.hasRules ? wrong : this.#rules(node, value, field, false));
     } else {
-      const text = aggregate(found.map(printFieldError));
+      const text = aggregate(findings.map(printFieldError));
       this.findings.push(invalid(field, shown(value), `must result in valid metadata: ${text}`));
     }
   }

@@ -61,7 +61,7 @@ class Walk {
   }
 
   schema(props: JsonSchemaProps, path: FieldPath, outer: SchemaContext): void {
-    const found = this.findings.length;
+    const countBefore = this.findings.length;
     const context = { ...outer, isRoot: false };
     this.#single(props, path, context);
     this.#maps(props, path, outer, context);
@@ -88,7 +88,7 @@ class Walk {
     if (this.#checks.mapKeys !== false) addAll(this.findings, mapKeyFindings(props, path));
     const rules = props["x-kubernetes-validations"] ?? [];
     for (const [at, rule] of rules.entries()) this.#rule(rule, props, path.child("x-kubernetes-validations").index(at));
-    if (rules.length > 0 && this.findings.length === found) this.#right.add(props);
+    if (rules.length > 0 && this.findings.length === countBefore) this.#right.add(props);
   }
 
   #forbid(field: FieldPath, detail: string): void {

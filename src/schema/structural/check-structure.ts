@@ -280,8 +280,8 @@ function checkInnerHasStructure(
     checkInnerHasStructure(items, itemsOf(structure), path.child("items"), rulePath.child("items"), findings);
   }
   for (const name of namesOf(rules.properties)) {
-    const known = structure.properties !== undefined && Object.hasOwn(structure.properties, name);
-    const inner = known ? structure.properties[name] : undefined;
+    const isKnown = structure.properties !== undefined && Object.hasOwn(structure.properties, name);
+    const inner = isKnown ? structure.properties[name] : undefined;
     const [at, ruleAt] = [propertyPath(path, name), propertyPath(rulePath, name)];
     checkInnerHasStructure(rules.properties![name]!, inner, at, ruleAt, findings);
   }

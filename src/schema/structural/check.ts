@@ -132,8 +132,8 @@ const allowedAtRoot =
 
 /** The status is validated by its own part of the schema, so no other part may describe it. */
 function rootFindings(props: JsonSchemaProps, path: FieldPath): FieldError[] {
-  const given = givenKeywords(props);
-  const has = (keyword: string): boolean => given.includes(keyword);
+  const keywords = givenKeywords(props);
+  const has = (keyword: string): boolean => keywords.includes(keyword);
   if (!beforeType.some(has)) {
     if (has("type") && props.type !== "object") {
       const detail =

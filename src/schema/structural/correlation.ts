@@ -27,8 +27,8 @@ export class Correlation {
   }
 
   key(name: string): Correlation | undefined {
-    const known = this.#children?.get(name);
-    if (known !== undefined) return known;
+    const child = this.#children?.get(name);
+    if (child !== undefined) return child;
     const [value, old] = [this.#value, this.#old];
     if (kindOf(value) !== "object" || kindOf(old) !== "object") return undefined;
     if (!Object.hasOwn(value as Json, name) || !Object.hasOwn(old as Json, name)) return undefined;
@@ -39,8 +39,8 @@ export class Correlation {
   }
 
   index(at: number): Correlation | undefined {
-    const known = this.#children?.get(at);
-    if (known !== undefined) return known;
+    const child = this.#children?.get(at);
+    if (child !== undefined) return child;
     const { items, listType } = this.#node;
     if (items === undefined || listType !== "map" || !Array.isArray(this.#value) || !Array.isArray(this.#old)) {
       return undefined;

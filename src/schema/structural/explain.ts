@@ -73,8 +73,8 @@ class Result {
 
   list(field: FieldPath): FieldError[] {
     return [...(this.#findings?.values() ?? [])].map((finding) => {
-      const found = finding();
-      return { ...found, field: below(field, found.field) };
+      const result = finding();
+      return { ...result, field: below(field, result.field) };
     });
   }
 
@@ -271,9 +271,9 @@ class Explainer {
     if (logic.allOf.length > 0) {
       let valid = 0;
       for (const branch of logic.allOf) {
-        const found = this.check(branch, value, path, undefined);
-        if (found.isValid) valid++;
-        result.merge(found);
+        const branchFinding = this.check(branch, value, path, undefined);
+        if (branchFinding.isValid) valid++;
+        result.merge(branchFinding);
       }
       if (valid < logic.allOf.length) {
         const words = `${name} must validate all the schemas (allOf)${valid === 0 ? ". None validated" : ""}`;
@@ -290,12 +290,12 @@ class Explainer {
   #anyOf(branches: readonly SchemaNode[], value: unknown, path: FieldPath, result: Result): void {
     let best: Result | undefined;
     for (const branch of branches) {
-      const found = this.check(branch, value, path, undefined);
-      if (found.isValid) {
-        result.merge(found);
+      const branchFinding = this.check(branch, value, path, undefined);
+      if (branchFinding.isValid) {
+        result.merge(branchFinding);
         return;
       }
-      if (best === undefined || found.matches > best.matches) best = found;
+      if (best === undefined || branchFinding.matches > best.matches) best = branchFinding;
     }
     const words = `${goQuote(String(path))} must validate at least one schema (anyOf)`;
     result.add(words, () => composite(words));
@@ -307,11 +307,11 @@ class Explainer {
     let first: Result | undefined;
     let count = 0;
     for (const branch of branches) {
-      const found = this.check(branch, value, path, undefined);
-      if (found.isValid) {
+      const branchFinding = this.check(branch, value, path, undefined);
+      if (branchFinding.isValid) {
         count++;
-        first ??= found;
-      } else if (best === undefined || found.matches > best.matches) best = found;
+        first ??= branchFinding;
+      } else if (best === undefined || branchFinding.matches > best.matches) best = branchFinding;
     }
     if (count === 1) {
       result.merge(first!);

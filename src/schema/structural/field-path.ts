@@ -28,14 +28,14 @@ export function readFieldPath(
     if (token !== "." && token !== "[") return `expected [ or . but got: ${token}`;
     const isBracket = token === "[";
     if (isBracket && options.brackets === false) return "array notation is not allowed";
-    const given = tokens[++at];
-    if (given === undefined) return "unexpected end of JSON path";
-    let name: string | undefined = given;
+    const keyToken = tokens[++at];
+    if (keyToken === undefined) return "unexpected end of JSON path";
+    let name: string | undefined = keyToken;
     if (isBracket) {
-      if (given.length < 2 || !given.startsWith("'") || !given.endsWith("'")) {
-        return `expected single quoted string but got ${given}`;
+      if (keyToken.length < 2 || !keyToken.startsWith("'") || !keyToken.endsWith("'")) {
+        return `expected single quoted string but got ${keyToken}`;
       }
-      name = unquote(given.slice(1, -1));
+      name = unquote(keyToken.slice(1, -1));
       if (name === undefined) return "invalid string literal: invalid syntax";
     }
     const next: Step | undefined = step(schema, name);

@@ -164,8 +164,8 @@ const durationUnits: readonly (readonly [nanoseconds: bigint, names: readonly st
  * which are added up. `undefined`: it is none.
  */
 export function durationOf(text: string): bigint | undefined {
-  const found = parseDuration(text);
-  if (typeof found !== "string") return found;
+  const parsed = parseDuration(text);
+  if (typeof parsed !== "string") return parsed;
   let total: bigint | undefined;
   for (const [, count = "", word = ""] of text.matchAll(/([0-9]+)[\t\n\f\r ]*([A-Za-z\u00b5]+)/g)) {
     if (count.length > 19 || BigInt.asIntN(64, BigInt(count)) !== BigInt(count)) return undefined;

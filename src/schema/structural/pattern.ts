@@ -26,12 +26,12 @@ const readingSizeMax = 40_000;
 export const patternsSizeMax = 250_000;
 
 /** Patterns known to be valid, so that an unchanged schema is checked at no cost. */
-const known = new Set<string>();
+const knownPatterns = new Set<string>();
 const knownMax = 20_000;
 
 /** The error of a pattern, in Go's words; `undefined` for a valid one. */
 export function patternError(text: string): string | undefined {
-  if (known.has(text)) return undefined;
+  if (knownPatterns.has(text)) return undefined;
   const sizes = patternSizes(text);
   if ("excess" in sizes) return sizes.excess;
   try {
@@ -39,8 +39,8 @@ export function patternError(text: string): string | undefined {
   } catch (error) {
     return wording((error as Error).message, text);
   }
-  if (known.size >= knownMax) known.clear();
-  if (text.length < 1024) known.add(text);
+  if (knownPatterns.size >= knownMax) knownPatterns.clear();
+  if (text.length < 1024) knownPatterns.add(text);
   return undefined;
 }
 

@@ -81,9 +81,9 @@ export class LinearRegExp {
     };
     const match = dfa.match.bind(dfa);
     dfa.match = (input, at, anchor) => {
-      const found = match(input, at, anchor);
-      if (found === null) this.#count?.spend(((input.endPos() - at) * size) / plainSteps);
-      return found;
+      const end = match(input, at, anchor);
+      if (end === null) this.#count?.spend(((input.endPos() - at) * size) / plainSteps);
+      return end;
     };
   }
 }

@@ -51,12 +51,12 @@ export class ServedForms implements ObjectForms {
       this.#generation = table.generation;
     }
     const key = `${resource.group}/${resource.version}/${resource.resource}/${subresource}`;
-    let found = this.#equivalents.get(key);
-    if (found === undefined) {
-      found = equivalentsIn(table, resource, subresource);
-      this.#equivalents.set(key, found);
+    let matched = this.#equivalents.get(key);
+    if (matched === undefined) {
+      matched = equivalentsIn(table, resource, subresource);
+      this.#equivalents.set(key, matched);
     }
-    return found;
+    return matched;
   }
 
   convertTo(object: ApiObject, kind: GroupVersionKind): MaybePromise<ApiObject> {
@@ -70,11 +70,11 @@ export class ServedForms implements ObjectForms {
         `${object.apiVersion}, Kind=${object.kind} cannot be converted to ${apiVersion}, Kind=${kind.kind}`,
       );
     }
-    const given = object as Unstructured; // of any kind
+    const unstructured = object as Unstructured; // of any kind
     const remote = source.conversion?.webhook;
-    if (remote !== undefined) return remote.convert([given], apiVersion).then(([converted]) => converted!); // as many as were sent
-    if (servingRulesOf(target).renamesVersions) return { ...given, apiVersion };
-    const hub = source.conversion?.toHub(given) ?? given;
+    if (remote !== undefined) return remote.convert([unstructured], apiVersion).then(([converted]) => converted!); // as many as were sent
+    if (servingRulesOf(target).renamesVersions) return { ...unstructured, apiVersion };
+    const hub = source.conversion?.toHub(unstructured) ?? unstructured;
     const converted =
       target.conversion?.fromHub({ ...hub, apiVersion: apiVersionOf(target.storage), kind: target.storage.kind }) ??
       hub;

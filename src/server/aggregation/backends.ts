@@ -60,14 +60,14 @@ export class Backends {
     // Node's HTTP client is loaded only when there is a server to call.
     const { openForwarder } = await import("#client/forwarding.ts");
     const settings = JSON.stringify([serverName, ca, insecure, cert]);
-    let kept = this.#kept.get(api.name);
-    if (kept?.settings !== settings) {
-      kept?.forwarder.retire();
+    let backend = this.#kept.get(api.name);
+    if (backend?.settings !== settings) {
+      backend?.forwarder.retire();
       const forwarder = openForwarder({ clock: this.#options.clock, ca, insecure, serverName, cert, key });
-      kept = { settings, forwarder };
-      this.#kept.set(api.name, kept);
+      backend = { settings, forwarder };
+      this.#kept.set(api.name, backend);
     }
-    return { address, forwarder: kept.forwarder, serverName };
+    return { address, forwarder: backend.forwarder, serverName };
   }
 
   /** Forgets a removed API. Its running requests continue. */

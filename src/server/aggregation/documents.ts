@@ -91,7 +91,7 @@ export class AggregatedDocuments {
   }
 
   #fetch(name: string): void {
-    const known = this.#known.get(name) ?? {
+    const document = this.#known.get(name) ?? {
       resources: undefined,
       isCurrent: false,
       openApiV3: new Map(),
@@ -100,17 +100,17 @@ export class AggregatedDocuments {
       fetching: undefined,
       isWantedAgain: false,
     };
-    this.#known.set(name, known);
-    if (known.fetching !== undefined) {
-      known.isWantedAgain = true;
+    this.#known.set(name, document);
+    if (document.fetching !== undefined) {
+      document.isWantedAgain = true;
       return;
     }
-    known.fetching = this.#read(name, known).finally(() => {
-      known.fetching = undefined;
-      if (this.#stop.signal.aborted || this.#known.get(name) !== known) return;
+    document.fetching = this.#read(name, document).finally(() => {
+      document.fetching = undefined;
+      if (this.#stop.signal.aborted || this.#known.get(name) !== document) return;
       this.#publish();
-      if (!known.isWantedAgain) return;
-      known.isWantedAgain = false;
+      if (!document.isWantedAgain) return;
+      document.isWantedAgain = false;
       this.#fetch(name);
     });
   }
@@ -142,8 +142,9 @@ export class AggregatedDocuments {
     const names = [...new Set([own, "apidiscovery.k8s.io"])];
     const accept = names.flatMap((name) => ["v2", "v2beta1"].map((v) => `application/json;g=${name};v=${v}${form}`));
     const aggregated = await this.#ask(api, "/apis", discoverer, ["Accept", accept.join(",")]);
-    const found = aggregated.code === 200 ? resourcesOfAggregated(await jsonOf(aggregated), group, version) : undefined;
-    if (found !== undefined) return found;
+    const resources =
+      aggregated.code === 200 ? resourcesOfAggregated(await jsonOf(aggregated), group, version) : undefined;
+    if (resources !== undefined) return resources;
     const list = await this.#ask(api, `/apis/${group}/${version}`, discoverer, ["Accept", "application/json"]);
     if (list.code !== 200) throw new Error(`bad status ${list.code}`);
     return resourcesOfList(await jsonOf(list));
@@ -189,16 +190,16 @@ export class AggregatedDocuments {
 
   #publish(): void {
     const versions = [...this.#options.apis.all()].map((api) => {
-      const known = this.#known.get(api.name);
+      const document = this.#known.get(api.name);
       return {
         group: api.group,
         version: api.version,
         groupPriority: api.groupPriority,
         versionPriority: api.versionPriority,
-        resources: known?.resources ?? [],
-        freshness: known?.isCurrent === true ? "Current" : "Stale",
-        openApiV3: known?.openApiV3 ?? new Map(),
-        openApiV2: known?.openApiV2,
+        resources: document?.resources ?? [],
+        freshness: document?.isCurrent === true ? "Current" : "Stale",
+        openApiV3: document?.openApiV3 ?? new Map(),
+        openApiV2: document?.openApiV2,
       } as const;
     });
     if (isDeepStrictEqual(versions, this.#versions)) return;

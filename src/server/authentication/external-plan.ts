@@ -66,7 +66,7 @@ function issuerOfFlags(options: ExternalAuthenticationFlags, rules: ConfigRules)
   if (url === undefined || clientId === undefined) {
     throw new StartError("--oidc-issuer-url and --oidc-client-id must be set together when any --oidc-* flag is set");
   }
-  const given = options.oidcUsernamePrefix ?? (claim === "email" ? "" : `${url}#`);
+  const prefix = options.oidcUsernamePrefix ?? (claim === "email" ? "" : `${url}#`);
   const required = options.oidcRequiredClaim.map((pair) => {
     const at = pair.indexOf("=");
     return { claim: pair.slice(0, at), requiredValue: pair.slice(at + 1) };
@@ -78,7 +78,7 @@ function issuerOfFlags(options: ExternalAuthenticationFlags, rules: ConfigRules)
       ...(options.oidcCaFile === undefined ? {} : { certificateAuthority: readAuthorities(options.oidcCaFile) }),
     },
     claimMappings: {
-      username: { claim, prefix: given === "-" ? "" : given },
+      username: { claim, prefix: prefix === "-" ? "" : prefix },
       ...(groups === undefined ? {} : { groups: { claim: groups, prefix: options.oidcGroupsPrefix ?? "" } }),
     },
     claimValidationRules: required,

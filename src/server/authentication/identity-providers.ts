@@ -49,8 +49,8 @@ export function openIdentityProviders(
     if (JSON.stringify(config.anonymous) !== JSON.stringify(plan.anonymous)) {
       log.warn({ file }, "the field anonymous changed, which takes effect at the next start");
     }
-    const kept = new Map(current.map((issuer) => [issuer.identity, issuer]));
-    const next = config.issuers.map((issuer) => kept.get(issuer.identity) ?? open(issuer));
+    const byIdentity = new Map(current.map((issuer) => [issuer.identity, issuer]));
+    const next = config.issuers.map((issuer) => byIdentity.get(issuer.identity) ?? open(issuer));
     added = next.filter((issuer) => !current.includes(issuer));
     try {
       await allReady(added, clock);

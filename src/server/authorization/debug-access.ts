@@ -15,7 +15,7 @@ import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
 
 const debugAccessPath = "/debug/access";
 
-const known = new Set("user group uid verb apiGroup resource subresource namespace name path".split(" "));
+const knownFields = new Set("user group uid verb apiGroup resource subresource namespace name path".split(" "));
 
 /** Answers requests for its path; returns `undefined` for all other paths. */
 export function debugAccess(
@@ -49,7 +49,7 @@ export function debugAccess(
 
 function attributesOf({ query, user }: HandledRequest): Attributes {
   for (const name of query.keys()) {
-    if (!known.has(name)) throw badRequest(`unknown parameter ${JSON.stringify(name)}`);
+    if (!knownFields.has(name)) throw badRequest(`unknown parameter ${JSON.stringify(name)}`);
     if (name !== "group" && query.getAll(name).length > 1) throw badRequest(`${name} is given more than once`);
   }
   const text = (name: string): string => query.get(name) ?? "";

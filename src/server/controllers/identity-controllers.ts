@@ -39,8 +39,8 @@ function storedResources({ table, tables }: KindsPlan): StoredResource[] {
   return [...byStorage.values()].map((served) => {
     const { group, resource, version } = served[0]!.storage; // groups have members
     const encodingVersion = apiVersionOf({ group, version });
-    const known = tables.kinds.filter((kind) => kind.group === group && kind.resource === resource);
-    const decodable = [...known, ...served].map((one) => apiVersionOf(one));
+    const ownKinds = tables.kinds.filter((kind) => kind.group === group && kind.resource === resource);
+    const decodable = [...ownKinds, ...served].map((one) => apiVersionOf(one));
     const own = served.filter((one) => one.group === group).map((one) => apiVersionOf(one));
     return {
       group,

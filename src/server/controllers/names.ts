@@ -55,7 +55,7 @@ const names: Readonly<Record<string, string>> = {
   "volumeattributesclass-controller": "",
 };
 
-const known = new Map(
+const knownNames = new Map(
   Object.entries(names).flatMap(([name, older]) => (older === "" ? [name] : [name, older]).map((one) => [one, name])),
 );
 
@@ -63,4 +63,4 @@ const known = new Map(
 export const offByDefault: ReadonlySet<string> = new Set(["bootstrap-signer-controller", "token-cleaner-controller"]);
 
 /** Returns the current name of a controller; `undefined` for unknown names. */
-export const controllerName = (name: string): string | undefined => known.get(name);
+export const controllerName = (name: string): string | undefined => knownNames.get(name);

@@ -21,10 +21,10 @@ export function controlledQuotas(
     useOf: (resource, object) => quotas.useOf(resource, object),
     groupVersionPath({ group, resource }) {
       const { definitions } = table();
-      const found = definitions.find(
+      const definition = definitions.find(
         (one) => one.group === group && one.resource === resource && one.namespaced && one.stored,
       );
-      return found === undefined ? undefined : apiPathOf(found);
+      return definition === undefined ? undefined : apiPathOf(definition);
     },
     onServed,
   };

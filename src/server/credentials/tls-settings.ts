@@ -23,9 +23,9 @@ export function tlsSettings(options: Pick<CredentialFlags, "tlsMinVersion" | "tl
  * are unchanged.
  */
 function opensslName(name: string): string {
-  const known = new Set(getCiphers());
+  const knownCiphers = new Set(getCiphers());
   const direct = name.toLowerCase();
-  if (known.has(direct)) return name;
+  if (knownCiphers.has(direct)) return name;
   const old = name
     .replace(/^TLS_/, "")
     .replace("_WITH_", "_")
@@ -34,7 +34,7 @@ function opensslName(name: string): string {
     .replace(/AES(\d+)_CBC/, "AES$1")
     .replace(/(CHACHA20_POLY1305)(?:_SHA256)?$/, "$1")
     .replaceAll("_", "-");
-  if (!known.has(old.toLowerCase())) {
+  if (!knownCiphers.has(old.toLowerCase())) {
     throw new StartError(`invalid value ${JSON.stringify(name)} for --tls-cipher-suites: no such suite here`);
   }
   return old;

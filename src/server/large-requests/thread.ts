@@ -182,9 +182,9 @@ class CustomKinds {
 
   async of({ name, revision }: NonNullable<SentRequest["definition"]>): Promise<CustomKind> {
     const id = `${name} ${revision}`;
-    const known = this.#known.get(id);
-    const kind = known ?? (await this.#compile());
-    if (known !== undefined) this.#known.delete(id);
+    const cached = this.#known.get(id);
+    const kind = cached ?? (await this.#compile());
+    if (cached !== undefined) this.#known.delete(id);
     else if (this.#known.size >= kindsMax) this.#known.delete(this.#known.keys().next().value!); // there are some
     this.#known.set(id, kind);
     return kind;

@@ -19,11 +19,11 @@ interface ServiceAddressesOptions {
 }
 
 export function findServiceAddress({ options, lookups, random, url }: ServiceAddressesOptions): FindServiceAddress {
-  const given = givenAddresses(options);
+  const addresses = givenAddresses(options);
   const own = new URL(url);
   const ownAddress = { host: own.hostname.replace(/^\[|\]$/g, ""), port: Number(own.port || httpsPort) };
   return (namespace, name, port) => {
-    const fixed = given(namespace, name, port);
+    const fixed = addresses(namespace, name, port);
     if (fixed !== undefined) return fixed;
     if (namespace === "default" && name === "kubernetes" && port === httpsPort) return ownAddress;
     const service = lookups.get("services", namespace, name);
@@ -39,13 +39,13 @@ const httpsPort = 443;
 export function givenAddresses({
   serviceAddress,
 }: Pick<ServiceFlags, "serviceAddress">): (...service: Parameters<FindServiceAddress>) => ServiceAddress | undefined {
-  const given = new Map(
+  const byHost = new Map(
     serviceAddress.map((entry) => {
       const [, service, bracketed, host, port] = serviceMapping.exec(entry)!; // the flag has checked it
       return [service!, { host: bracketed ?? host!, port: Number(port) }] as const;
     }),
   );
-  return (namespace, name, port) => given.get(`${namespace}/${name}:${port}`) ?? given.get(`${namespace}/${name}`);
+  return (namespace, name, port) => byHost.get(`${namespace}/${name}:${port}`) ?? byHost.get(`${namespace}/${name}`);
 }
 
 function clusterAddress({ spec }: Service, name: string, port: number): ServiceAddress {
@@ -53,17 +53,17 @@ function clusterAddress({ spec }: Service, name: string, port: number): ServiceA
   if (type === "ExternalName") return { host: externalName, port };
   if (!routedTypes.has(type)) throw new Error(`unsupported service type ${goQuote(type)}`);
   if (clusterIP === "None") throw new Error('cannot route to service with ClusterIP "None"');
-  const found = requiredPort(spec.ports, name, port);
+  const servicePort = requiredPort(spec.ports, name, port);
   if (clusterIP === "") throw new Error(`service ${goQuote(name)} has no cluster address`);
-  return { host: clusterIP, port: found.port };
+  return { host: clusterIP, port: servicePort.port };
 }
 
 const routedTypes: ReadonlySet<string> = new Set(["ClusterIP", "NodePort", "LoadBalancer"]);
 
 function requiredPort(ports: readonly ServicePort[] = [], name: string, port: number): ServicePort {
-  const found = ports.find((candidate) => candidate.port === port);
-  if (found === undefined) throw new Error(`no service port ${port} found for service ${goQuote(name)}`);
-  return found;
+  const servicePort = ports.find((candidate) => candidate.port === port);
+  if (servicePort === undefined) throw new Error(`no service port ${port} found for service ${goQuote(name)}`);
+  return servicePort;
 }
 
 interface Wanted {
@@ -86,6 +86,6 @@ function endpointAddress(service: Service, endpoints: Endpoints | undefined, wan
 
 /** Returns the ready addresses of a subset, each with the port of the name. */
 function readyAddresses({ addresses = [], ports = [] }: EndpointSubset, portName: string): ServiceAddress[] {
-  const found = ports.find(({ name = "" }) => name === portName);
-  return found === undefined ? [] : addresses.map(({ ip }) => ({ host: ip, port: found.port }));
+  const endpointPort = ports.find(({ name = "" }) => name === portName);
+  return endpointPort === undefined ? [] : addresses.map(({ ip }) => ({ host: ip, port: endpointPort.port }));
 }

@@ -68,10 +68,10 @@ export function giveUpReserve(dataDir: string): void {
 
 /** The error message of writes that found no room. */
 export function fullMessage(dataDir: string): string {
-  return `no space left on the disk of data folder ${dataDir}${left(dataDir)}: only deletions are possible until there is more`;
+  return `no space left on the disk of data folder ${dataDir}${freeSpaceText(dataDir)}: only deletions are possible until there is more`;
 }
 
-function left(dataDir: string): string {
+function freeSpaceText(dataDir: string): string {
   try {
     const { bavail, blocks, bsize } = statfsSync(dataDir);
     const mebibytes = (count: number): number => Math.floor((count * bsize) / (1024 * 1024));

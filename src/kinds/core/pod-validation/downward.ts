@@ -30,7 +30,7 @@ export const fileFields = [
 ];
 
 const maps = ["metadata.annotations", "metadata.labels"];
-const known: ReadonlySet<string> = new Set([
+const knownPaths: ReadonlySet<string> = new Set([
   ...environmentFields,
   ...maps,
   "spec.restartPolicy",
@@ -74,7 +74,7 @@ export function checkFieldRef(
     return;
   }
   const field = fieldPath === "spec.host" ? "spec.nodeName" : fieldPath;
-  if (!known.has(field)) refuse(`field label not supported: ${fieldPath}`);
+  if (!knownPaths.has(field)) refuse(`field label not supported: ${fieldPath}`);
   else if (!fields.includes(field)) errors.push(notSupported(at, field, fields));
 }
 

@@ -100,14 +100,14 @@ function checkNodeTerm({ matchExpressions, matchFields }: NodeSelectorTerm, path
 
 function checkNodeLabels(requirement: NodeSelectorRequirement, path: FieldPath, errors: Errors): void {
   const { key, operator, values } = requirement;
-  const given = (values ?? []).length;
+  const count = (values ?? []).length;
   const at = path.child("values");
   if (operator === "In" || operator === "NotIn") {
-    if (given === 0) errors.push(required(at, "must be specified when `operator` is 'In' or 'NotIn'"));
+    if (count === 0) errors.push(required(at, "must be specified when `operator` is 'In' or 'NotIn'"));
   } else if (operator === "Exists" || operator === "DoesNotExist") {
-    if (given > 0) errors.push(forbidden(at, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"));
+    if (count > 0) errors.push(forbidden(at, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"));
   } else if (operator === "Gt" || operator === "Lt") {
-    if (given !== 1) errors.push(required(at, "must be specified single value when `operator` is 'Lt' or 'Gt'"));
+    if (count !== 1) errors.push(required(at, "must be specified single value when `operator` is 'Lt' or 'Gt'"));
   } else errors.push(invalid(path.child("operator"), operator, "not a valid selector operator"));
   checkName(key, qualifiedName, path.child("key"), errors);
 }

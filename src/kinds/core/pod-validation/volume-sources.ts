@@ -337,7 +337,7 @@ function checkProjected({ defaultMode, sources }: ProjectedVolumeSource, path: F
   for (const [i, source] of (sources ?? []).entries()) {
     const { secret, configMap, downwardAPI, serviceAccountToken: token, clusterTrustBundle: bundle } = source;
     const at = path.child("sources").index(i);
-    const given = [secret, configMap, downwardAPI, token, bundle].filter((each) => each !== undefined);
+    const givenSources = [secret, configMap, downwardAPI, token, bundle].filter((each) => each !== undefined);
     for (const [name, holder] of [["secret", secret] as const, ["configMap", configMap] as const]) {
       if (holder === undefined) continue;
       checkRequired(holder.name, at.child(name, "name"), errors);
@@ -354,7 +354,7 @@ function checkProjected({ defaultMode, sources }: ProjectedVolumeSource, path: F
       checkTrustBundle(bundle, at.child("clusterTrustBundle"), errors);
       take(bundle.path, bundle.path);
     }
-    if (given.length > 1) errors.push(forbidden(at, "may not specify more than 1 volume type per source"));
+    if (givenSources.length > 1) errors.push(forbidden(at, "may not specify more than 1 volume type per source"));
   }
 }
 

@@ -9,19 +9,19 @@ import { checkSource, hasLongInterface, iscsiInterfaceTooLong, sourceNames } fro
 
 /** `path` is that of the spec; `podName` that of a pod, whose ephemeral volumes get claims of their own. */
 export function checkVolumes({ volumes = [] }: PodSpec, podName: string, path: FieldPath, errors: Errors): Volumes {
-  const found = new Map<string, Volume>();
-  if (volumes.length === 0) return found;
+  const byName = new Map<string, Volume>();
+  if (volumes.length === 0) return byName;
   const at = path.child("volumes");
   for (const [i, volume] of volumes.entries()) {
     const before = errors.length;
     const { name } = volume;
     checkSources(volume, at.index(i), errors);
     checkRequiredName(name, dns1123Label, at.index(i).child("name"), errors);
-    if (found.has(name)) errors.push(duplicate(at.index(i).child("name"), name));
-    if (errors.length === before) found.set(name, volume);
+    if (byName.has(name)) errors.push(duplicate(at.index(i).child("name"), name));
+    if (errors.length === before) byName.set(name, volume);
   }
   if (podName !== "") checkOwnClaims(volumes, podName, at, errors);
-  return found;
+  return byName;
 }
 
 /** Pods name the images of their volumes; templates may leave that to others. */
