@@ -1,30 +1,33 @@
 /**
- * The interface of audit backends and their modes, which say how long a request waits for its event. Source: upstream's
- * audit backends.
+ * The interface of audit backends, and their modes, which decide how long a request waits for its event. Source:
+ * upstream's audit backends.
  */
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { EventRecord } from "./event.ts";
 
-/** A sink for audit events. */
+/** The destination of audit events. */
 export interface EventWriter {
-  /** Rejects when the events were not kept. */
+  /** Writes the events. Rejects when they were not written. */
   write(records: readonly EventRecord[]): Promise<void>;
   /** Writes pending events and closes. */
   close(): Promise<void>;
 }
 
-/** The receiver of a request's events. */
+/** A receiver of the events of requests. */
 export interface AuditBackend {
-  /** Takes an event synchronously. False: the request must not continue without it. Never rejects. */
+  /** Takes an event synchronously. False means that the request must not continue without it. Never rejects. */
   process(record: EventRecord): MaybePromise<boolean>;
-  /** Resolves when all that was taken is kept, or given up and reported. */
+  /** Resolves when all accepted events are written, or given up and reported. */
   close(): Promise<void>;
 }
 
-/** Hears of events that are lost: by which part of a backend, how many, and why. */
+/** Called for lost events: with the part of the backend that lost them, their number, and the reason. */
 export type EventsLost = (plugin: string, count: number, error: unknown) => void;
 
-/** Requests wait until their events are kept; where it is strict, they do not begin without. */
+/**
+ * Returns a backend in which requests wait until their events are written. If it is strict, requests do not begin
+ * without their event.
+ */
 export function blockingBackend(plugin: string, writer: EventWriter, strict: boolean, lost: EventsLost): AuditBackend {
   return {
     process: (record) =>
@@ -40,13 +43,16 @@ export function blockingBackend(plugin: string, writer: EventWriter, strict: boo
 }
 
 interface TruncateOptions {
-  /** Most bytes of an event. */
+  /** The maximum bytes of an event. */
   readonly eventBytesMax: number;
-  /** Annotation of events that lost their objects. */
+  /** The annotation of events whose objects were removed. */
   readonly annotation: string;
 }
 
-/** Events that are too large lose their objects; those that still are, are lost. */
+/**
+ * Returns a backend that removes the objects from events that are too large, and loses the events that are still too
+ * large.
+ */
 export function truncatingBackend(inner: AuditBackend, options: TruncateOptions, lost: EventsLost): AuditBackend {
   const { eventBytesMax, annotation } = options;
   return {
@@ -61,7 +67,7 @@ export function truncatingBackend(inner: AuditBackend, options: TruncateOptions,
   };
 }
 
-/** All of them; an event must be taken by each. */
+/** Returns a backend that passes each event to all backends, each of which must accept it. */
 export function unionOf(backends: readonly AuditBackend[]): AuditBackend {
   if (backends.length === 1) return backends[0]!;
   return {

@@ -8,7 +8,7 @@ import { type AuditEvent, EventRecord } from "./event.ts";
 const record = (auditId: string): EventRecord =>
   new EventRecord({ auditId, requestReceivedMs: 0, stageMs: 0, sourceIps: [] } as unknown as AuditEvent); // no other field matters
 
-/** A writer that finishes on command, or at once. */
+/** Returns a queue with a writer that finishes at once, or when the test says so. */
 function opened(options: Partial<BatchOptions> = {}, isSlow = false) {
   const clock = new FakeClock();
   const batches: string[][] = [];

@@ -1,6 +1,6 @@
 /**
  * The audit mode `batch`: requests put events into a bounded queue and do not wait. The queue is sent in batches at a
- * limited rate. Events that find it full are dropped and counted. Source: upstream's `plugin/buffered`.
+ * limited rate. Events that find the queue full are dropped and counted. Source: upstream's `plugin/buffered`.
  */
 import type { Clock } from "#std/clock.ts";
 import { Deque } from "#std/deque.ts";
@@ -10,17 +10,17 @@ import type { EventRecord } from "./event.ts";
 export interface BatchOptions {
   readonly plugin: string;
   readonly clock: Clock;
-  /** Most events that wait. */
+  /** The maximum number of waiting events. */
   readonly bufferSize: number;
-  /** Most events of a batch. */
+  /** The maximum number of events in a batch. */
   readonly maxSize: number;
-  /** A partial batch is sent when its first event has waited this long. */
+  /** The time in milliseconds after which a partial batch is sent, counted from its first event. */
   readonly maxWaitMs: number;
-  /** Batches a second, and how many may go at once after a pause. */
+  /** The maximum number of batches per second, and of batches at once after a pause. */
   readonly throttle?: { readonly qps: number; readonly burst: number };
-  /** Concurrent batches. */
+  /** The maximum number of concurrent batches. */
   readonly parallel: number;
-  /** Most bytes of a batch, where there is such a limit; a single event may be longer. */
+  /** The maximum bytes of a batch, if there is such a limit; a single event may be longer. */
   readonly maxBytes?: number;
   readonly lost: EventsLost;
 }
@@ -34,7 +34,7 @@ export class Batching implements AuditBackend {
   readonly #queue = new Deque<EventRecord>();
   #bytes = 0;
   #underWay = 0;
-  /** The first waiting event waited long enough. */
+  /** Whether the first waiting event has waited long enough. */
   #due = false;
   #cancelWait: (() => void) | undefined;
   #cancelThrottle: (() => void) | undefined;
@@ -100,14 +100,14 @@ export class Batching implements AuditBackend {
     });
   }
 
-  /** Takes a token; without one, schedules another attempt. */
+  /** Takes a token and returns true. Without a token, schedules another attempt and returns false. */
   #mayGo(): boolean {
     const { clock, throttle } = this.#options;
     if (throttle === undefined) return true;
     const now = clock.monotonic();
     this.#tokens = Math.min(throttle.burst, this.#tokens + ((now - this.#tokensAtMs) / 1000) * throttle.qps);
     this.#tokensAtMs = now;
-    // Rounding must not make a timer that fell due a little short of a token.
+    // The tolerance prevents that rounding leaves a due timer a little short of a token.
     if (this.#tokens >= 1 - 1e-6) {
       this.#tokens -= 1;
       return true;

@@ -6,12 +6,12 @@ import { FieldPath } from "#meta/field-path.ts";
 import { dns1123Subdomain } from "#meta/names.ts";
 import { levels, type PolicyDocument, type RuleDocument, stages } from "./policy.ts";
 
-/** Version of policies and events; in other domains it has the domain's name. */
+/** The version of policies and events; in other domains it has the domain's name. */
 export const auditVersion = "audit.k8s.io/v1";
 
 const texts = listOf(textValue);
 const policyFields = {
-  // The metadata has no meaning here.
+  // The metadata of a policy has no meaning.
   metadata: anyValue,
   omitStages: texts,
   omitManagedFields: booleanValue,
@@ -30,7 +30,7 @@ const policyFields = {
   ),
 };
 
-/** Reads a policy. Throws `ConfigError` with everything that is wrong. */
+/** Reads a policy. Throws `ConfigError` with all errors. */
 export function readAuditPolicy(text: string, domain: ApiDomain): PolicyDocument {
   const document = readDocument(text, {
     kind: "Policy",
@@ -44,7 +44,7 @@ export function readAuditPolicy(text: string, domain: ApiDomain): PolicyDocument
 const rulesPath = FieldPath.of("rules");
 const omitStagesPath = FieldPath.of("omitStages");
 
-/** Everything that is wrong with a policy, by path. */
+/** Returns all errors of a policy, with their paths. */
 export function policyErrors({ rules = [], omitStages = [] }: PolicyDocument): FieldError[] {
   const errors = stageErrors(omitStages, omitStagesPath);
   if (rules.length === 0) errors.push(required(rulesPath, "a policy needs at least one rule"));

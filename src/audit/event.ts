@@ -10,14 +10,14 @@ export interface AuditEvent {
   readonly stage: Stage;
   readonly requestUri: string;
   readonly verb: string;
-  /** `undefined` before authentication, or when it failed. */
+  /** The user; `undefined` before authentication, or when it failed. */
   readonly user: UserInfo | undefined;
   readonly impersonatedUser: UserInfo | undefined;
   readonly sourceIps: readonly string[];
   readonly userAgent: string;
   readonly objectRef: ObjectReference | undefined;
   readonly responseStatus: ResponseStatus | undefined;
-  /** JSON texts on one line. */
+  /** The objects as JSON on one line. */
   readonly requestObject: string | undefined;
   readonly responseObject: string | undefined;
   readonly requestReceivedMs: number;
@@ -25,7 +25,7 @@ export interface AuditEvent {
   readonly annotations: ReadonlyMap<string, string> | undefined;
 }
 
-/** Unknown fields are empty or left out. */
+/** A reference to the object; unknown fields are empty or absent. */
 interface ObjectReference {
   readonly resource: string;
   readonly namespace: string;
@@ -49,7 +49,7 @@ export class EventRecord {
     this.event = event;
   }
 
-  /** One line of JSON: an item of an `EventList`. */
+  /** The event as one line of JSON, in the form of an item of an `EventList`. */
   get text(): string {
     this.#text ??= encode(this.event);
     return this.#text;
@@ -60,12 +60,12 @@ export class EventRecord {
     return this.#bytes;
   }
 
-  /** The same with its kind, on its own. `apiVersion` is the domain's `audit.k8s.io/v1`. */
+  /** Returns the event with its kind, as one line of JSON. `apiVersion` is the domain's `audit.k8s.io/v1`. */
   line(apiVersion: string): string {
     return `{"kind":"Event","apiVersion":${JSON.stringify(apiVersion)},${this.text.slice(1)}\n`;
   }
 
-  /** The event without objects, and with the annotation of truncation. */
+  /** Returns the event without objects, and with the annotation of truncation. */
   truncated(annotation: string): EventRecord {
     const annotations = new Map(this.event.annotations).set(annotation, "true");
     return new EventRecord({ ...this.event, requestObject: undefined, responseObject: undefined, annotations });
@@ -128,10 +128,10 @@ function encodeStatus({ status, message, reason, details, code }: ResponseStatus
   return { metadata: {}, status, message: present(message), reason: present(reason), details, code };
 }
 
-/** `2026-01-31T12:00:00.123000Z`. */
+/** Returns a time as `2026-01-31T12:00:00.123000Z`. */
 const microTime = (ms: number): string => new Date(ms).toISOString().replace("Z", "000Z");
 
-/** The event as one line of the format `legacy`. Source: upstream's `audit.EventString`. */
+/** Returns the event as one line of the format `legacy`. Source: upstream's `audit.EventString`. */
 export function legacyLine(event: AuditEvent): string {
   const { user, impersonatedUser } = event;
   const groups = (of: UserInfo): string => of.groups.map(goQuote).join(",");

@@ -1,6 +1,6 @@
 /**
- * The audit log file, one event a line, rotated by size. Concurrent writers share one write; none blocks the process.
- * Names and limits of rotated files are those of `lumberjack`, which upstream uses.
+ * The audit log file, one event per line, rotated by size. Concurrent writers share one write, and no write blocks the
+ * process. Names and limits of rotated files are those of `lumberjack`, which upstream uses.
  */
 import { createReadStream, createWriteStream } from "node:fs";
 import { access, type FileHandle, open, readdir, rename, rm } from "node:fs/promises";
@@ -18,14 +18,14 @@ export interface AuditFileOptions {
   readonly file: string;
   readonly lineOf: LineOf;
   readonly clock: Clock;
-  /** A file does not grow beyond this; a single line may. */
+  /** The maximum bytes of a file; a single line may exceed it. */
   readonly bytesMax: number;
   /** The time for which rotated files are kept, and their maximum number; 0 for no limit. */
   readonly keepMs: number;
   readonly backupsMax: number;
-  /** Files put aside are compressed. */
+  /** Whether rotated files are compressed. */
   readonly compress: boolean;
-  /** A file put aside could not be compressed or removed. */
+  /** Called when a rotated file could not be compressed or removed. */
   failed(error: unknown): void;
 }
 
@@ -36,7 +36,7 @@ interface Waiting {
   reject(error: unknown): void;
 }
 
-/** Opens the file, and makes its folder. Rejects with the system's error. */
+/** Opens the file and creates its folder. Rejects with the system's error. */
 export async function openLogFile(options: AuditFileOptions): Promise<EventWriter> {
   makeFolder(dirname(options.file));
   return new LogFile(options, await openToAppend(options.file));
@@ -45,7 +45,7 @@ export async function openLogFile(options: AuditFileOptions): Promise<EventWrite
 interface Opened {
   readonly handle: FileHandle;
   readonly bytes: number;
-  /** The last line is not complete. */
+  /** Whether the last line is incomplete. */
   readonly isTorn: boolean;
 }
 
@@ -117,7 +117,9 @@ class LogFile implements EventWriter {
     }
   }
 
-  /** Takes the writes that wait and fit into the same file, at least one. */
+  /**
+   * Returns the first waiting write and those after it that fit into the same file, and removes them from the queue.
+   */
   #takeGroup(): Waiting[] {
     const { bytesMax } = this.#options;
     let bytes = this.#bytes >= bytesMax ? 0 : this.#bytes;
@@ -135,7 +137,7 @@ class LogFile implements EventWriter {
     const bytes = group.reduce((sum, one) => sum + one.bytes, 0);
     if (this.#bytes > 0 && this.#bytes + bytes > this.#options.bytesMax) await this.#rotate();
     this.#opened ??= await this.#reopen();
-    // A line that a failed write, or a process that was killed, left incomplete does not spoil the next.
+    // A line break separates the text from a line that a failed write or a killed process left incomplete.
     await this.#opened.handle.appendFile(this.#isTorn ? `\n${text}` : text);
     this.#isTorn = false;
     this.#bytes += bytes;
@@ -161,7 +163,7 @@ class LogFile implements EventWriter {
     this.#tidy();
   }
 
-  /** Removes what is too old or too much, compresses the rest; one pass at a time. */
+  /** Removes rotated files above the limits and compresses the others; one pass at a time. */
   #tidy(): void {
     this.#tidying = this.#tidying
       .then(() => tidy(this.#options))
@@ -169,7 +171,7 @@ class LogFile implements EventWriter {
   }
 }
 
-/** The name of a rotated file: `audit-2026-01-31T12-00-00.000.log` beside `audit.log`. */
+/** Returns the name of a rotated file: `audit-2026-01-31T12-00-00.000.log` beside `audit.log`. */
 function backupName(file: string, atMs: number): string {
   const { stem, ending } = parts(file);
   const at = new Date(atMs).toISOString().replaceAll(":", "-").replace("Z", "");
@@ -209,7 +211,7 @@ async function tidy(options: AuditFileOptions): Promise<void> {
   }
 }
 
-/** Compresses into a temporary name, so that an interrupted compression is repeated. */
+/** Compresses into a file with a temporary name, so that an interrupted compression is repeated. */
 async function compressFile(path: string): Promise<void> {
   const partial = `${path}.gz.tmp`;
   await pipeline(createReadStream(path), createGzip(), createWriteStream(partial, { mode: 0o600 }));
@@ -223,7 +225,7 @@ interface LineStream {
   on(event: "error", listener: () => void): unknown;
 }
 
-/** Writes lines to a stream that others use too, such as standard output. */
+/** Returns a writer of lines to a stream that others use too, such as standard output. */
 export function streamWriter(stream: LineStream, lineOf: LineOf): EventWriter {
   // The reader may have gone. Each write gets that error; nothing else has to end.
   stream.on("error", () => undefined);

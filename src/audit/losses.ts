@@ -1,15 +1,15 @@
-/** Lost audit events: counted, and logged at a limited rate. */
+/** Counts lost audit events, and logs them at a limited rate. */
 import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
 import type { Metrics } from "#std/metrics.ts";
 import type { EventsLost } from "./backend.ts";
 
-/** The pause between two log lines about losses. */
+/** The pause in milliseconds between two log lines about losses. */
 const tellEveryMs = 10_000;
 
 interface LossReporter {
   readonly lost: EventsLost;
-  /** Logs losses that were not logged yet. */
+  /** Logs the losses that were not logged yet. */
   reportRest(): void;
 }
 

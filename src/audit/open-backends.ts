@@ -24,13 +24,13 @@ export interface BackendSettings {
 }
 
 export interface LogSettings extends BackendSettings {
-  /** `-` for standard output. */
+  /** The path of the file; `-` for standard output. */
   readonly path: string;
   readonly format: "json" | "legacy";
   readonly bytesMax: number;
-  /** 0 for no limit. */
+  /** The time in milliseconds for which rotated files are kept; 0 for no limit. */
   readonly keepMs: number;
-  /** 0 for all. */
+  /** The maximum number of rotated files; 0 for no limit. */
   readonly backupsMax: number;
   readonly compress: boolean;
 }
@@ -41,24 +41,24 @@ interface AuditWebhookSettings extends BackendSettings {
 }
 
 interface BackendParts {
-  /** Left out: there is none. */
+  /** The settings of the log; `undefined` without a log. */
   readonly log: LogSettings | undefined;
   readonly webhook: AuditWebhookSettings | undefined;
   readonly domain: ApiDomain;
   readonly clock: Clock;
   readonly random: Random;
-  /** Ends calls of the webhook. */
+  /** Ends the calls of the webhook. */
   readonly signal: AbortSignal;
   readonly lost: EventsLost;
 }
 
-/** Annotation of events that lost their objects. */
+/** The annotation of events whose objects were removed. */
 export const truncatedAnnotation = "audit.k8s.io/truncated";
 
-/** Upstream: batches for a webhook do not wait for each other. */
+/** The maximum number of concurrent calls of the webhook: as upstream, batches do not wait for each other. */
 const webhookCallsMax = 16;
 
-/** Opens the backends; an empty list when none is configured. Rejects with `StartError`. */
+/** Opens the configured backends. Rejects with `StartError`. */
 export async function openBackends(parts: BackendParts): Promise<readonly AuditBackend[]> {
   const { log, webhook, domain, clock, random, signal } = parts;
   const apiVersion = domain.rename(auditVersion);

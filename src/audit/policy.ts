@@ -16,12 +16,12 @@ export type Stage = (typeof stages)[number];
 export type PolicyDocument = Partial<Omit<Policy, "rules" | "metadata">> & { readonly rules?: readonly RuleDocument[] };
 export type RuleDocument = Partial<PolicyRule>;
 
-/** A request, as rules see it. */
+/** A request, in the form that rules match. */
 export interface AuditedAction extends Omit<RequestAttributes, "version"> {
   readonly user: UserInfo;
 }
 
-/** It says what is recorded of a request. There is one object for each rule, which requests share. */
+/** The parts of a request to record. There is one object for each rule, which requests share. */
 export interface AuditDecision {
   readonly level: Level;
   readonly omitStages: ReadonlySet<Stage>;
@@ -33,9 +33,9 @@ export class AuditPolicy {
   readonly #rules: readonly { readonly rule: RuleDocument; readonly decision: AuditDecision }[];
   readonly #none: AuditDecision;
 
-  /** The document was checked. */
+  /** `document` must have been checked. */
   constructor({ rules = [], omitStages = [], omitManagedFields = false }: PolicyDocument) {
-    // Checked: every name is a level or stage.
+    // Safe: the checks ensure that every name is a level or stage.
     const decision = (level: string, own: readonly string[], omits: boolean): AuditDecision => ({
       level: level as Level,
       omitStages: new Set([...omitStages, ...own] as Stage[]),
@@ -48,7 +48,7 @@ export class AuditPolicy {
     }));
   }
 
-  /** The first fitting rule's; `None` when no rule fits. */
+  /** Returns the decision of the first matching rule; its level is `None` when no rule matches. */
   decide(action: AuditedAction): AuditDecision {
     for (const { rule, decision } of this.#rules) if (fits(rule, action)) return decision;
     return this.#none;

@@ -1,9 +1,9 @@
-/** The source addresses of a request, with those of proxies. Source: upstream's `net.SourceIPs`. */
+/** The source addresses of a request, including those of proxies. Source: upstream's `net.SourceIPs`. */
 import { parseIp, printIp } from "#meta/names.ts";
 
 /**
- * Addresses of the headers `X-Forwarded-For` and `X-Real-Ip`, which any client can forge, followed by the peer's own.
- * Invalid addresses are skipped.
+ * Returns the addresses in the headers `X-Forwarded-For` and `X-Real-Ip`, which any client can forge, followed by the
+ * address of the peer. Invalid addresses are skipped.
  */
 export function sourceIps(forwardedFor: string | undefined, realIp: string | undefined, peer: string): string[] {
   const ips: string[] = [];
@@ -18,7 +18,7 @@ export function sourceIps(forwardedFor: string | undefined, realIp: string | und
   return ips;
 }
 
-/** One text per address; of an IPv4 address in IPv6 form, that of IPv4. */
+/** Returns the canonical text of an address; for an IPv4 address in IPv6 form, that of IPv4. */
 function canonical(text: string): string | undefined {
   const bytes = parseIp(text);
   return bytes === undefined ? undefined : printIp(bytes).replace(/^::ffff:(?=\d+\.)/, "");

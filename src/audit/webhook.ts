@@ -12,15 +12,15 @@ import type { EventRecord } from "./event.ts";
 interface AuditWebhookOptions {
   readonly outgoing: Outgoing;
   readonly url: string;
-  /** Credentials. */
+  /** Headers with credentials. */
   readonly headers: Readonly<Record<string, string>>;
   /** The domain's `audit.k8s.io/v1`. */
   readonly apiVersion: string;
-  /** The pause before the second call; each further one is half as long again. */
+  /** The pause before the second call in milliseconds; each later pause is 1.5 times as long. */
   readonly initialBackoffMs: number;
   readonly clock: Clock;
   readonly random: Random;
-  /** Ends calls and waits; their events are lost. */
+  /** Ends calls and pauses; their events are lost. */
   readonly signal: AbortSignal;
 }
 

@@ -1,6 +1,6 @@
 /**
  * The provider `aescbc`: AES-CBC with PKCS #7 padding. A value is a random initialization vector of 16 bytes and the
- * ciphertext. Values are not authenticated: a damaged value may decrypt to something else.
+ * ciphertext. Values are not authenticated: a damaged value may decrypt to a different value.
  */
 import { createCipheriv, createDecipheriv } from "node:crypto";
 import type { Random } from "#std/random.ts";

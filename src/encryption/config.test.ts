@@ -13,7 +13,7 @@ const aescbc = (...keys: readonly object[]): object => ({ aescbc: { keys } });
 const kms = (settings: object = {}): object => ({
   kms: { apiVersion: "v2", name: "a", endpoint: "unix:///run/kms.sock", ...settings },
 });
-/** Rules: each a list of resources and its providers. */
+/** Returns rules, each from a list of resources and its providers. */
 const rules = (...list: readonly (readonly [readonly string[], ...object[]])[]): object => ({
   resources: list.map(([resources, ...providers]) => ({ resources, providers })),
 });

@@ -23,7 +23,7 @@ type KeyedKind = "aescbc" | "aesgcm" | "secretbox";
 
 export interface KmsSettings {
   readonly name: string;
-  /** Path of the plugin's socket; one that begins with `@` is abstract. */
+  /** The path of the plugin's socket; a path that begins with `@` is an abstract socket. */
   readonly socket: string;
   readonly timeoutMs: number;
 }
@@ -33,7 +33,7 @@ export type ProviderSettings =
   | { readonly type: KeyedKind; readonly keys: readonly Key[] }
   | { readonly type: "kms"; readonly kms: KmsSettings };
 
-/** Some resources, `secrets`, `*.apps`, `*.`, `*.*`, and their providers. There is at least one of each. */
+/** A list of resources (`secrets`, `*.apps`, `*.`, `*.*`) and their providers. Neither list is empty. */
 export interface EncryptionRule {
   readonly resources: readonly string[];
   readonly providers: readonly ProviderSettings[];
@@ -67,7 +67,7 @@ const kmsV1 =
 
 const resourcesPath = FieldPath.of("resources");
 
-/** Throws `ConfigError` with everything that is wrong. */
+/** Reads the configuration. Throws `ConfigError` with all errors. */
 export function readEncryptionConfig(text: string, domain: ApiDomain): readonly EncryptionRule[] {
   const { resources: rules = [] } = readDocument(text, {
     kind: "EncryptionConfiguration",
@@ -95,7 +95,7 @@ export function readEncryptionConfig(text: string, domain: ApiDomain): readonly 
   return read;
 }
 
-/** A wildcard before a resource would leave the resource's own rule without effect. */
+/** Throws for a wildcard before a resource that it covers, since the resource's own rule would have no effect. */
 function checkOrder(resources: readonly string[]): void {
   for (const [at, resource] of resources.entries()) {
     const by = resources.slice(0, at).find((earlier) => earlier.startsWith("*.") && covers(earlier, resource));
@@ -107,20 +107,20 @@ function checkOrder(resources: readonly string[]): void {
   }
 }
 
-/** Whether everything that `resource` stands for is among what `rule` does. */
+/** Whether `rule` covers all resources that `resource` covers. */
 function covers(rule: string, resource: string): boolean {
   if (rule === resource || rule === "*.*") return true;
   const isWildcard = rule === "*" || rule.startsWith("*.");
   return isWildcard && resource !== "*.*" && groupOf(resource) === groupOf(rule);
 }
 
-/** `apps` of `deployments.apps` and `*.apps`, empty for the core group. */
+/** Returns the group: `apps` for `deployments.apps` and `*.apps`, empty for the core group. */
 function groupOf(resource: string): string {
   const dot = resource.indexOf(".");
   return dot < 0 ? "" : resource.slice(dot + 1);
 }
 
-/** A list may name no resource twice, nor beside a wildcard that stands for it as well. */
+/** Returns the errors of a list that names a resource twice, or beside a wildcard that covers it. */
 function overlaps(resources: readonly string[], path: FieldPath): FieldError[] {
   const shown = goTexts(resources);
   if (new Set(resources).size !== resources.length) {
@@ -263,7 +263,7 @@ function socketOf(endpoint: string, path: FieldPath, errors: FieldError[]): stri
     const detail = `unsupported scheme ${JSON.stringify(scheme)} for KMS provider, only unix is supported`;
     errors.push(invalid(path, endpoint, detail));
   }
-  // `unix:///run/kms.sock`, and `unix:///@name` for an abstract one.
+  // The forms are `unix:///run/kms.sock`, and `unix:///@name` for an abstract socket.
   const socket = rest.replace(/^\/\//, "");
   return socket.startsWith("/@") ? socket.slice(1) : socket;
 }

@@ -1,6 +1,6 @@
 /**
- * A watch cache above an encrypted log keeps the storage contract; unreadable values are reported, and read once a key
- * is there.
+ * A watch cache above an encrypted log fulfils the storage contract; unreadable values are reported, and are read when
+ * their key is available.
  */
 import assert from "node:assert/strict";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
@@ -32,12 +32,12 @@ const cbc = (fill: number): ValueTransformer => aescbc([{ name: `k${fill}`, secr
 const everything = (...providers: readonly ValueTransformer[]): Transformers =>
   new Transformers([{ resources: ["*.*"], providers }]);
 
-/** A provider that has to ask others for the key. */
+/** A provider that calls another process for the key. */
 class Remote implements ValueTransformer {
   readonly #inner = gcm(9);
   readonly prefix = this.#inner.prefix;
   readonly origin = this.#inner.origin;
-  /** Its answers wait for this. */
+  /** The promise for which its answers wait. */
   answer: Promise<void> = Promise.resolve();
 
   encrypt(value: Buffer, context: Buffer): Buffer {
@@ -185,7 +185,7 @@ test("a value without its key is unreadable, and nothing else is; it is read whe
     await encrypted.use(everything(gcm(2), gcm(1)));
     assert.equal(cache.get(secret)?.value.toString(), "a@1");
     assert.deepEqual([cache.get(secret)?.unreadable, encrypted.unreadable], [undefined, 0]);
-    // A watch of the collection from before begins again.
+    // A watch of the collection that began earlier begins again.
     assert.deepEqual([recorder.ended, elsewhere.ended], ["slow", undefined]);
   });
 });
@@ -244,7 +244,7 @@ test("what expires before it could be decrypted comes and goes in order", async 
   let encrypted: EncryptedLog | undefined;
   const wrap: LocalStoreOptions["wrap"] = (log) => (encrypted = new EncryptedLog(log, everything(remote)));
   const opening = openSqliteStore({ clock, compactionIntervalMs: 0, dataDir, wrap });
-  // The log has deleted it, while its value is still waited for.
+  // The log has deleted the entry while its value is still being decrypted.
   await waitUntil(() => {
     clock.advance(1000);
     return encrypted?.revision === 3;

@@ -32,7 +32,7 @@ import { inClear } from "./stored-value.ts";
 import { TransformError } from "./transformer.ts";
 import type { Transformers } from "./transformers.ts";
 
-/** A write as the log below is given it. */
+/** A write in the form that the log below gets. */
 class EncryptedWrite implements LogWrite {
   readonly clear: LogWrite;
   readonly key: string;
@@ -55,24 +55,24 @@ class EncryptedWrite implements LogWrite {
   }
 }
 
-/** The form in which a current value is stored, other than in clear. Values that are stored alike share it. */
+/** The form in which an encrypted current value is stored. Values that are stored alike share the object. */
 interface StoredForm {
   readonly origin: string;
-  /** Bytes that it has more than the value in clear. */
+  /** The number of bytes that encryption added. */
   readonly extraBytes: number;
 }
 
-/** Values that a new configuration has no key for. */
+/** Values for which a new configuration has no key. */
 interface Unknown {
   readonly values: number;
-  /** One of their keys. */
+  /** The store key of one of these values. */
   readonly key: string | undefined;
 }
 
-/** Others have a turn after so many. */
+/** The number of values after which other work has a turn. */
 const valuesPerTurn = 256;
 
-/** Unreadable values have this one. */
+/** The origin of unreadable values. */
 const unreadableOrigin = "?";
 
 const nothing = { bytes: Buffer.alloc(0), revisionOffset: -1 };
@@ -80,13 +80,13 @@ const nothing = { bytes: Buffer.alloc(0), revisionOffset: -1 };
 export class EncryptedLog extends ForwardingLog {
   #transformers: Transformers;
   #follower: LogFollower | undefined;
-  /** Current values that are not in clear have their forms here. */
+  /** The stored forms of the current values that are encrypted, by key. */
   readonly #stored = new Map<string, StoredForm>();
   readonly #forms = new Map<string, StoredForm>();
   #extraBytes = 0;
-  /** Current values that cannot be read, as they are stored. */
+  /** The current values that cannot be read, as they are stored. */
   readonly #unreadable = new Map<string, LogEntry>();
-  /** Notifications of followers that wait for an earlier asynchronous step; `undefined`: none. */
+  /** The last of the notifications that wait for an earlier asynchronous step; `undefined` when none waits. */
   #tail: Promise<void> | undefined;
 
   constructor(log: LogStore, transformers: Transformers) {
@@ -99,12 +99,12 @@ export class EncryptedLog extends ForwardingLog {
     return this.#unreadable.size;
   }
 
-  /** The key of one of them. */
+  /** The key of one of the values that cannot be read. */
   get unreadableKey(): string | undefined {
     return this.#unreadable.keys().next().value;
   }
 
-  /** Resolves when everything was delivered, values that had to be waited for included. */
+  /** Resolves when everything was delivered, including values whose decryption took time. */
   override async follow(follower: LogFollower): Promise<void> {
     this.#follower = follower;
     const extraBytes = (): number => this.#extraBytes;
@@ -169,7 +169,7 @@ export class EncryptedLog extends ForwardingLog {
   }
 
   /**
-   * Takes these transformers from now on. Tries values that could not be read again, and returns those that have lost
+   * Uses these transformers from now on. Tries to read unreadable values again, and returns the values that have lost
    * their key.
    */
   async use(transformers: Transformers): Promise<Unknown> {
@@ -187,14 +187,14 @@ export class EncryptedLog extends ForwardingLog {
     return { values, key: first };
   }
 
-  /** Tries values that cannot be read again: a provider may answer now. */
+  /** Tries to read unreadable values again, since a provider may work now. */
   async retry(): Promise<void> {
     const found: LogEntry[] = [];
     let looked = 0;
     for (const entry of this.#unreadable.values()) {
       if (++looked % valuesPerTurn === 0) await yieldToEventLoop();
       const read = await this.#read(entry);
-      // It may have been replaced meanwhile.
+      // The entry may have been replaced meanwhile.
       if ("problem" in read || this.#unreadable.get(entry.key) !== entry) continue;
       this.#unreadable.delete(entry.key);
       this.#note(entry.key, read.stored);
@@ -210,7 +210,7 @@ export class EncryptedLog extends ForwardingLog {
       this.#follower?.load(read.stored === undefined ? entry : { ...entry, value: read.value });
       return;
     }
-    // The log owns the values that it gives, and may overwrite them.
+    // The log may overwrite the values that it passes on, so this one is copied.
     const kept = {
       ...entry,
       value: { bytes: Buffer.from(entry.value.bytes), revisionOffset: entry.value.revisionOffset },
@@ -239,7 +239,7 @@ export class EncryptedLog extends ForwardingLog {
     }
   }
 
-  /** Delivers an entry that is being read, in its place in the order. */
+  /** Delivers an entry that is being decrypted, without changing the order of entries. */
   #deliverRead(entry: LogEntry, reading: MaybePromise<Read>, show: (entry: LogEntry) => void): void {
     const done = (read: Read): void => {
       if ("problem" in read) {
@@ -271,7 +271,7 @@ export class EncryptedLog extends ForwardingLog {
     return attempt((one) => this.#decrypt(one), entry, problemOf);
   }
 
-  /** Throws or rejects with `TransformError`. */
+  /** Decrypts a value. Throws or rejects with `TransformError`. */
   #decrypt({ key, value }: ValueOfKey): MaybePromise<Read> {
     return andThen(inClear(this.#transformers, key, value), ({ value: clear, stored }) => ({
       value: clear,
@@ -297,7 +297,9 @@ export class EncryptedLog extends ForwardingLog {
     return value === undefined ? version : { ...of, ...(await this.#clear({ ...of, value })) };
   }
 
-  /** Notes how the current value of a key is stored; `undefined`: in clear, or not at all. */
+  /**
+   * Records the stored form of the current value of a key; `undefined` when it is not encrypted, or there is no value.
+   */
   #note(key: string, stored: StoredForm | undefined): void {
     const before = this.#stored.get(key);
     if (before === stored) return;

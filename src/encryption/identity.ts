@@ -1,4 +1,4 @@
-/** The provider `identity`: values as they are. */
+/** The provider `identity`, which stores values unencrypted. */
 import { type Decrypted, encryptedPrefix, startsWith, TransformError, type ValueTransformer } from "./transformer.ts";
 
 export const identity: ValueTransformer = {

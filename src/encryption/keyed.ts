@@ -6,27 +6,27 @@ import { type Decrypted, startsWith, TransformError, type ValueTransformer } fro
 /** A cipher with its key. */
 export interface Cipher {
   seal(clear: Buffer, context: Buffer): Buffer;
-  /** Throws `TransformError`. */
+  /** Decrypts a value. Throws `TransformError`. */
   open(sealed: Buffer, context: Buffer): Buffer;
 }
 
-/** A key as the configuration names it. */
+/** A key, as the configuration names it. */
 export interface Key {
   readonly name: string;
   readonly secret: Buffer;
 }
 
 interface KnownKey {
-  /** Values that were encrypted by it begin with this: `k8s:enc:aescbc:v1:key1:`. */
+  /** The prefix of values that this key encrypted: `k8s:enc:aescbc:v1:key1:`. */
   readonly prefix: Buffer;
   readonly origin: string;
   readonly cipher: Cipher;
 }
 
 interface KeyedOptions {
-  /** `k8s:enc:aescbc:v1:` */
+  /** The prefix of the provider: `k8s:enc:aescbc:v1:`. */
   readonly prefix: string;
-  /** Messages call it by this name. */
+  /** The name of the provider in messages. */
   readonly title: string;
   readonly keys: readonly Key[];
   readonly cipher: (secret: Buffer) => Cipher;
@@ -38,7 +38,7 @@ export class KeyedTransformer implements ValueTransformer {
   readonly #title: string;
   readonly #keys: readonly KnownKey[];
 
-  /** There is at least one key. */
+  /** `keys` must not be empty. */
   constructor({ prefix, title, keys, cipher }: KeyedOptions) {
     this.prefix = Buffer.from(prefix);
     this.#title = title;

@@ -1,4 +1,4 @@
-/** KMS providers: the key stays in another process, which encrypts and decrypts seeds for this one. */
+/** KMS providers: the key stays in another process, which encrypts and decrypts seeds for this process. */
 import type { Clock } from "#std/clock.ts";
 import type { Random } from "#std/random.ts";
 import type { KmsSettings } from "./config.ts";
@@ -16,7 +16,7 @@ interface KmsEnvironment {
   changed(name: string, problem: string | undefined): void;
 }
 
-/** The plugin has been asked once, and may have failed. */
+/** Resolves after the first status call of the plugin, which may have failed. */
 export async function openKmsProvider(settings: KmsSettings, environment: KmsEnvironment): Promise<KmsProvider> {
   const { clock, random } = environment;
   const { name } = settings;

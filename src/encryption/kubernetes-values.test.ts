@@ -1,4 +1,4 @@
-/** Values that kube-apiserver 1.32.1 wrote can be read. */
+/** Values that kube-apiserver 1.32.1 wrote can be decrypted. */
 import assert from "node:assert/strict";
 import { createDecipheriv, hash } from "node:crypto";
 import { test } from "node:test";
@@ -12,10 +12,10 @@ import { secretbox } from "./secretbox.ts";
 import type { ValueTransformer } from "./transformer.ts";
 
 const random = seededRandom(1);
-/** 32 bytes of 1 in all of them. */
+/** All keys are 32 bytes of 1. */
 const keys = [{ name: "key1", secret: Buffer.alloc(32, 1) }];
 
-/** Keys of etcd and values in base64. */
+/** Keys of etcd, and values in base64. */
 const written = {
   aescbc: {
     key: "/registry/secrets/n1/s",
@@ -71,7 +71,7 @@ test("values of aescbc, aesgcm and secretbox are read", async () => {
   }
 });
 
-/** The plugin that had encrypted the seed: AES-GCM with a key that its name gives. */
+/** The plugin that encrypted the seed: AES-GCM with a key derived from its name. */
 const plugin: KmsPlugin = {
   status: () => Promise.resolve({ version: "v2", healthz: "ok", keyId: "key-1" }),
   encrypt: (ciphertext) => Promise.resolve({ ciphertext, keyId: "key-1", annotations: {} }),

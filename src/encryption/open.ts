@@ -1,4 +1,4 @@
-/** Opens the providers of a configuration; each loads only what it needs. */
+/** Opens the providers of a configuration; the code of each kind of provider is loaded only when it is used. */
 import type { Clock } from "#std/clock.ts";
 import type { Random } from "#std/random.ts";
 import { aescbc } from "./aescbc.ts";
@@ -14,20 +14,20 @@ export interface ProviderEnvironment {
   readonly clock: Clock;
   readonly random: Random;
   readonly observe: TransformObserver;
-  /** Hears of a KMS provider by name. */
+  /** Returns the observer of the KMS provider with this name. */
   observeKms(name: string): KmsObserver;
-  /** A KMS provider became healthy, or unhealthy with this problem. */
+  /** Called when a KMS provider became healthy, or unhealthy with this problem. */
   changed(name: string, problem: string | undefined): void;
 }
 
 export interface OpenProviders {
   readonly transformers: Transformers;
-  /** The providers that ask another process, in the order of the configuration. */
+  /** The providers that call another process, in the order of the configuration. */
   readonly kms: readonly { readonly name: string; readonly problem: string | undefined }[];
   close(): void;
 }
 
-/** KMS plugins have been asked once, and may have failed. */
+/** Resolves after the first status call of each KMS plugin, which may have failed. */
 export async function openProviders(
   rules: readonly EncryptionRule[],
   environment: ProviderEnvironment,

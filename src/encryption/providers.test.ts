@@ -138,7 +138,7 @@ test("a list writes with its first provider and reads with all", () => {
   const list = new ProviderList(gcm, identity, cbc);
   assert.equal(list.origin, gcm.origin);
   assert.equal(open(list, list.encrypt(value, storageKey)).origin, gcm.origin);
-  // One for values in clear that stands before the one of an encrypted value is not in its way.
+  // An `identity` provider before the provider of an encrypted value does not prevent decryption.
   assert.equal(open(list, cbc.encrypt(value, storageKey)).origin, cbc.origin);
   assert.deepEqual(open(list, value), { value, origin: "" });
   assert.equal(refusal(new ProviderList(identity, gcm), cbc.encrypt(value, storageKey)), "no matching prefix found");

@@ -7,20 +7,26 @@ import type { Transformers } from "./transformers.ts";
 
 interface ClearValue {
   readonly value: Unversioned;
-  /** The provider that encrypted it, and how many bytes that added; `undefined` when it was stored in clear. */
+  /**
+   * The provider that encrypted the value, and the number of bytes that this added; `undefined` for a value that was
+   * not encrypted.
+   */
   readonly stored: { readonly origin: string; readonly extraBytes: number } | undefined;
 }
 
-/** Whether a stored value is an encrypted one. */
+/** Whether a stored value is encrypted. */
 export const isEncrypted = ({ bytes, revisionOffset }: Unversioned): boolean =>
   revisionOffset < 0 && startsWith(bytes, encryptedPrefix);
 
-/** Throws or rejects with `TransformError`. The memory of `value` is used again once this has returned. */
+/**
+ * Decrypts a value. Throws or rejects with `TransformError`. The memory of `value` is reused when this function has
+ * returned.
+ */
 export function inClear(transformers: Transformers, key: string, value: Unversioned): MaybePromise<ClearValue> {
   const transformer = transformers.of(key);
   const { bytes } = value;
   const isHidden = isEncrypted(value);
-  // The usual case of resources that are not encrypted.
+  // The usual case: resources that are not encrypted.
   if (!isHidden && transformer.origin === "") return { value, stored: undefined };
   const opened = ({ value: clear, origin }: Decrypted): ClearValue =>
     isHidden

@@ -7,27 +7,42 @@
 import { aggregate } from "#meta/field-error.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 
-/** A value in clear, and the provider that encrypted it. */
+/** A decrypted value, and the provider that encrypted it. */
 export interface Decrypted {
   readonly value: Buffer;
-  /** Names provider and key, and differs for another secret under the same name; empty for a value in clear. */
+  /**
+   * Identifies provider and key, and differs for another secret with the same name; empty for a value that was not
+   * encrypted.
+   */
   readonly origin: string;
 }
 
 export interface ValueTransformer {
-  /** The origin that a value would have if it were written now; all others are stale. `undefined`: not known yet. */
+  /**
+   * The origin that a value would have if it were written now; values of other origins are stale. `undefined` when it
+   * is not known yet.
+   */
   readonly origin: string | undefined;
-  /** Values of this provider begin with it; empty for values in clear. */
+  /** The prefix of values of this provider; empty for values that are not encrypted. */
   readonly prefix: Buffer;
-  /** `context` is authenticated, where the provider can, and the same when it is read. Throws `TransformError`. */
+  /**
+   * Encrypts a value. `context` is authenticated if the provider can do so, and must be the same for decryption. Throws
+   * `TransformError`.
+   */
   encrypt(value: Buffer, context: Buffer): Buffer;
-  /** Throws or rejects with `TransformError`. The memory of `value` is used again once this has returned. */
+  /**
+   * Decrypts a value. Throws or rejects with `TransformError`. The memory of `value` is reused when this function has
+   * returned.
+   */
   decrypt(value: Buffer, context: Buffer): MaybePromise<Decrypted>;
-  /** Whether it has the key of an origin. */
+  /** Whether the provider has the key of an origin. */
   knows(origin: string): boolean;
 }
 
-/** A value cannot be encrypted or decrypted. The message is for clients, and says nothing about values and keys. */
+/**
+ * The error of a value that cannot be encrypted or decrypted. Its message is for clients, and reveals nothing about
+ * values and keys.
+ */
 export class TransformError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -35,13 +50,13 @@ export class TransformError extends Error {
   }
 }
 
-/** All encrypted values begin with this, and no others. */
+/** The prefix of all encrypted values, which no other value has. */
 export const encryptedPrefix = Buffer.from("k8s:enc:");
 
 export const startsWith = (value: Buffer, prefix: Buffer): boolean =>
   value.length >= prefix.length && value.compare(prefix, 0, prefix.length, 0, prefix.length) === 0;
 
-/** Providers in order: the first one writes, and every one may read. */
+/** Providers in order: the first one encrypts, and every one may decrypt. */
 export class ProviderList implements ValueTransformer {
   readonly prefix: Buffer = encryptedPrefix;
   readonly #providers: readonly [ValueTransformer, ...ValueTransformer[]];
@@ -63,11 +78,11 @@ export class ProviderList implements ValueTransformer {
     for (const provider of this.#providers) {
       if (!startsWith(value, provider.prefix)) continue;
       try {
-        // A provider that asks a plugin is the only one with its prefix: there is no other to try.
+        // A provider that calls a plugin is the only one with its prefix, so there is no other to try.
         return provider.decrypt(value, context);
       } catch (error) {
         if (!(error instanceof TransformError)) throw error;
-        // The one for values in clear has nothing to do with encrypted ones.
+        // The error of `identity` about an encrypted value says nothing, so it is left out.
         if (provider.prefix.length > 0) problems.push(error.message);
       }
     }

@@ -1,16 +1,16 @@
-/** The transformers of a configuration, by the keys of the store. */
+/** The transformers of a configuration, by store key. */
 import type { EncryptionRule } from "./config.ts";
 import { identity } from "./identity.ts";
 import { ProviderList, type ValueTransformer } from "./transformer.ts";
 
-/** A rule whose providers are open. */
+/** A rule with its opened providers. */
 interface OpenRule extends Pick<EncryptionRule, "resources"> {
   readonly providers: readonly ValueTransformer[];
 }
 
 const registry = "/registry/";
 
-/** The rules for a resource. Those that name it add up; otherwise the first with a wildcard counts. */
+/** Returns the rules for a resource: all rules that name it, otherwise the first rule with a wildcard for it. */
 export function rulesFor<T extends Pick<EncryptionRule, "resources">>(
   rules: readonly T[],
   group: string,
@@ -25,14 +25,14 @@ export function rulesFor<T extends Pick<EncryptionRule, "resources">>(
 
 export class Transformers {
   readonly #rules: readonly OpenRule[];
-  /** The transformers by the part of keys that names group and resource. */
+  /** The transformers by that part of a key that names group and resource. */
   readonly #byResource = new Map<string, ValueTransformer>();
 
   constructor(rules: readonly OpenRule[]) {
     this.#rules = rules;
   }
 
-  /** The transformer of a key: that of the rules for its resource, of others `identity`. */
+  /** Returns the transformer of a key: by the rules for its resource, or `identity` without a rule. */
   of(key: string): ValueTransformer {
     const groupEnd = key.indexOf("/", registry.length);
     const end = key.indexOf("/", groupEnd + 1);
@@ -47,7 +47,7 @@ export class Transformers {
   }
 
   #find(group: string, resource: string): ValueTransformer {
-    // The server's own records are read before anything is decrypted.
+    // The server reads its own records before anything is decrypted.
     if (group === "binnacle") return identity;
     const rules = rulesFor(this.#rules, group === "core" ? "" : group, resource);
     const [first, ...others] = rules.flatMap(({ providers }) => providers);

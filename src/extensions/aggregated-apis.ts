@@ -1,17 +1,17 @@
 /**
- * The group versions of other servers, by the APIService objects that name a service. They take precedence over kinds
+ * The group versions of other servers: those of APIService objects that name a service. They take precedence over kinds
  * of this server, as upstream.
  */
 import type { APIService, APIServiceCondition } from "#api/apiregistration/v1.ts";
 
 /** A group version of another server. */
 export interface AggregatedApi {
-  /** The APIService has this name. */
+  /** The name of the APIService. */
   readonly name: string;
   readonly group: string;
   readonly version: string;
   readonly service: { readonly namespace: string; readonly name: string; readonly port: number };
-  /** Authorities of its certificate, PEM; the machine's when undefined. */
+  /** Authorities of the server's certificate, as PEM; `undefined` for the machine's authorities. */
   readonly ca: string | undefined;
   readonly insecure: boolean;
   /** Whether its last check passed. */
@@ -29,8 +29,8 @@ export class AggregatedApis {
   readonly #changed: (name: string) => void;
 
   /**
-   * `ownGroup` is the group of APIServices: no APIService can take it over, or it could not be deleted. `changed` is
-   * called at every change of an API of another server, and at its removal.
+   * `ownGroup` is the group of APIServices: no APIService can take it over, because it could not be deleted afterwards.
+   * `changed` is called for every change and removal of an API of another server.
    */
   constructor(ownGroup: string, changed: (name: string) => void) {
     this.#ownGroup = ownGroup;
@@ -60,7 +60,7 @@ export class AggregatedApis {
     for (const name of names) this.#changed(name);
   }
 
-  /** The object as it is now; `undefined` when it is gone. */
+  /** Sets the current object of a name; `undefined` when it was deleted. */
   set(name: string, object: APIService | undefined): void {
     const before = this.#byName.get(name);
     const isOwn = object?.spec.group === this.#ownGroup;
@@ -76,10 +76,10 @@ export class AggregatedApis {
   }
 }
 
-/** `undefined` for one that this server answers for. */
+/** Returns the API; `undefined` when this server answers for it. */
 function aggregatedApi(name: string, { spec, status }: APIService): AggregatedApi | undefined {
   const { service, group = "", version = "", caBundle = "", insecureSkipTLSVerify, ...priorities } = spec;
-  // The core group is always this server's own.
+  // The core group always belongs to this server.
   if (service === undefined || group === "") return undefined;
   return {
     name,
@@ -94,6 +94,6 @@ function aggregatedApi(name: string, { spec, status }: APIService): AggregatedAp
   };
 }
 
-/** The condition that says whether the API is available. */
+/** Returns the condition about the availability of the API. */
 const availableCondition = (conditions: readonly APIServiceCondition[] = []): APIServiceCondition | undefined =>
   conditions.find(({ type }) => type === "Available");

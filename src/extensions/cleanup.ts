@@ -22,12 +22,12 @@ import type { CustomKind } from "./custom-kind.ts";
 interface CleanupOptions extends Omit<StoreOptions, "definition"> {
   readonly domain: ApiDomain;
   readonly log: Log;
-  /** This store has the definitions. */
+  /** The store of definitions. */
   readonly definitions: Store;
-  /** Whether built-in objects have the same keys: those do not go with the definition. */
+  /** Whether built-in objects have the same keys: these are not deleted with the definition. */
   isOverlapping(group: string, resource: string): boolean;
   kindOf(name: string): CustomKind | undefined;
-  /** Writes the status of a definition; `finish` changes the rest of it. */
+  /** Writes the status of a definition; `finish` changes the other parts of it. */
   setStatus(
     name: string,
     change: (status: CustomResourceDefinitionStatus) => CustomResourceDefinitionStatus,
@@ -35,9 +35,9 @@ interface CleanupOptions extends Omit<StoreOptions, "definition"> {
   ): Promise<boolean>;
 }
 
-/** The interval of checks whether the objects are gone. */
+/** The interval in milliseconds of checks whether the objects are gone. */
 const lookMs = 100;
-/** The time after which the condition reports that the deletion is blocked. */
+/** The time in milliseconds after which the condition reports that the deletion is blocked. */
 const patienceMs = 60_000;
 const retryMs = 5_000;
 
@@ -80,7 +80,7 @@ export class Cleanup {
     }
   }
 
-  /** A collection of definitions may end at once: others have turns meanwhile. */
+  /** Pauses when due: many definitions may be deleted at once, and other work must have a turn. */
   #pauseIfDue(): MaybePromise<void> {
     return this.#yielder.isDue ? this.#yielder.pause() : undefined;
   }
@@ -133,7 +133,7 @@ export class Cleanup {
       const message = "could not confirm zero CustomResources remaining: timed out waiting for the condition";
       await this.#say(name, "True", "InstanceDeletionCheck", message);
     }
-    // Watchers are told of the last deletions before the definition goes, and their watches with it.
+    // Watchers get the last deletions before the definition and their watches end.
     await this.#yielder.pause();
   }
 
@@ -141,7 +141,7 @@ export class Cleanup {
     await this.#options.setStatus(name, this.#withTerminating({ type: "Terminating", status, reason, message }));
   }
 
-  /** The definition goes, unless others have finalizers on it. */
+  /** Removes the finalizer, so that the definition is deleted unless it has other finalizers. */
   async #finish(name: string, reason: string, message: string): Promise<void> {
     const finalizer = this.#options.domain.rename(cleanupFinalizer);
     const content: ConditionContent = { type: "Terminating", status: "False", reason, message };

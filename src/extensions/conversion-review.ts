@@ -16,12 +16,12 @@ import type { Random } from "#std/random.ts";
 import { mapCooperatively } from "#std/cooperative.ts";
 
 /**
- * Sends a review, in JSON, to the webhook; resolves with its decoded answer. Rejects with upstream's message, or with a
- * `StatusError`, which clients get unchanged.
+ * Sends a review, as JSON, to the webhook, and resolves with its decoded answer. Rejects with upstream's message, or
+ * with a `StatusError`, which clients get unchanged.
  */
 type AskReview = (webhook: WebhookConversion, review: Buffer, signal: AbortSignal | undefined) => Promise<unknown>;
 
-/** Objects of one custom resource in another version of it. Rejects with `StatusError` (500, or 429). */
+/** Converts objects of one custom resource to another version. Rejects with `StatusError` (500, or 429). */
 export type ConvertObjects = (
   webhook: WebhookConversion,
   objects: readonly Unstructured[],
@@ -29,7 +29,7 @@ export type ConvertObjects = (
   signal?: AbortSignal,
 ) => Promise<readonly Unstructured[]>;
 
-/** The versions of reviews there are, the preferred one first. */
+/** The supported versions of reviews, the preferred one first. */
 const reviewVersions = ["v1", "v1beta1"];
 
 export function conversionByReview(domain: ApiDomain, random: Random, ask: AskReview): ConvertObjects {
@@ -75,7 +75,7 @@ async function bodyOf({ request, ...review }: SentReview, objects: readonly Unst
   return Buffer.from(`${head},"request":${asked},"objects":[${texts.join()}]},"response":${response}}`);
 }
 
-/** Throws when the answer is no successful one to this review. */
+/** Returns the converted objects. Throws when the answer is not a successful one to this review. */
 function convertedObjects(answer: unknown, { apiVersion, request }: SentReview): readonly unknown[] {
   if (!isObject(answer)) throw new Error("couldn't get version/kind; the answer is no object");
   const { kind, apiVersion: given } = answer;
@@ -102,7 +102,7 @@ function convertedObjects(answer: unknown, { apiVersion, request }: SentReview):
 const text = (value: unknown): string => JSON.stringify(value ?? "");
 const shown = (value: unknown = ""): string => (typeof value === "string" ? value : JSON.stringify(value));
 
-/** The converted form of `original` with the metadata that a webhook may not change. */
+/** Returns the converted form of `original`, with the metadata that a webhook may not change. */
 function restoreMetadata(
   object: unknown,
   original: Unstructured,
@@ -144,7 +144,7 @@ const identity = [
 
 const metadataPath = FieldPath.of("metadata");
 
-/** Labels and annotations from a webhook; others stay as they were. */
+/** Copies labels and annotations of the webhook's object; all other metadata is unchanged. */
 function takeLabels(
   given: Readonly<Record<string, unknown>>,
   before: ObjectMeta,
@@ -176,7 +176,7 @@ function textsOf(
   return value as Readonly<Record<string, string>>; // checked above
 }
 
-/** `stable.example.com/v1, Kind=Port`, as messages name a type. */
+/** Returns `stable.example.com/v1, Kind=Port`, the form of types in messages. */
 function typeOf({ apiVersion = "", kind }: Unstructured): string {
   const gv = parseApiVersion(apiVersion);
   return `${gv === undefined ? apiVersion : apiVersionOf(gv)}, Kind=${kind}`;

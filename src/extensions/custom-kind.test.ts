@@ -141,7 +141,7 @@ test("a deprecated version warns with the best that is left [EVENT-05]", () => {
   assert.equal(served(kind, "v1").deprecation, undefined);
 });
 
-/** A definition with so many versions; `looked` counts how often their names are read. */
+/** Returns a definition with `count` versions; `looked` counts how often their names are read. */
 function manyVersions(count: number, schema: (index: number) => JsonSchemaProps) {
   const looked = { times: 0 };
   const versions = Array.from({ length: count }, (_, index) => ({

@@ -38,23 +38,23 @@ import { printerColumns } from "./printer-columns.ts";
 
 export interface CustomKindEnvironment {
   readonly domain: ApiDomain;
-  /** Every object's metadata has this schema. */
+  /** The schema of every object's metadata. */
   readonly metadata: Schema;
-  /** The maximum size of a stored object, and of defaults added by later schemas. */
+  /** The maximum bytes of a stored object, also with defaults that later schemas add. */
   readonly objectBytesMax: number;
   /** Calls conversion webhooks. */
   readonly convert: ConvertObjects;
 }
 
 const allVerbs = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
-/** The verbs that remain while the definition is being deleted. */
+/** The verbs that work while the definition is being deleted. */
 const lastVerbs = ["delete", "deletecollection", "get", "list", "watch"];
 const partVerbs = ["get", "patch", "update"];
 
-/** A definition may have thousands of versions; others have a turn after so many. */
+/** The number of versions after which other work has a turn: a definition may have thousands of versions. */
 const versionsPerTurn = 64;
 
-/** Reads the definition again from where it is stored. */
+/** Reads the definition again from the store. */
 type ReadDefinition = () => CustomResourceDefinition;
 
 /** The same definition as it was served before. */
@@ -64,9 +64,9 @@ export interface ServedBefore {
 }
 
 export class CustomKind {
-  /** Each version that is served has one, in the definition's order. */
+  /** The definitions of the served versions, in the order of the custom resource definition. */
   readonly definitions: readonly ResourceDefinition[];
-  /** The stored version, served or not. */
+  /** The definition of the stored version, served or not. */
   readonly stored: ResourceDefinition;
   readonly #versions: ReadonlyMap<string, CustomVersion>;
   readonly #served: AbortController;
@@ -102,7 +102,7 @@ export class CustomKind {
     const isSame = old !== undefined && servesTheSame(old.definition, definition);
     const versions = isSame ? old.kind.#versions : yield* versionsOf(specVersions, read, environment, old);
     const served = isSame ? old.kind.#served : new AbortController();
-    // Every watch of the kind listens.
+    // Every watch of the kind listens to this signal.
     setMaxListeners(0, served.signal);
     const byApiVersion = new Map<string, ResourceDefinition>();
     const shared = sharedParts(definition, storage, environment.domain, {
@@ -129,25 +129,25 @@ export class CustomKind {
     return new CustomKind(read, { all, isServed, stored, versions, served, conversions: newConversions });
   }
 
-  /** The owner of the schema of a version. */
+  /** Returns the owner of the schema of a version. */
   schemaOwner(version: string): CustomVersion | undefined {
     return this.#versions.get(version);
   }
 
-  /** Takes the place of the kind that this one was made from, which then ends unless it served the same. */
+  /** Replaces the kind from which this one was made, and ends it unless it served the same. */
   follow(old: CustomKind): void {
     for (const [name, version] of this.#versions) version.movedTo(() => schemaOf(this.#read(), name));
     if (old.#served !== this.#served) old.retire();
   }
 
-  /** Ends what lasts: this is served no longer, or in another way. */
+  /** Ends watches: the kind is no longer served, or is served differently. */
   retire(): void {
     for (const { epoch } of this.#conversions) epoch.retired = true;
     this.#served.abort();
   }
 }
 
-/** The parts of a kind; lists are in the definition's order. */
+/** The parts of a kind; lists are in the order of the definition. */
 interface Parts {
   readonly all: readonly ResourceDefinition[];
   readonly isServed: readonly boolean[];
@@ -164,7 +164,7 @@ interface VersionConversion {
   readonly epoch: SchemaEpoch;
 }
 
-/** Each version by its name. Equal schemas are one, also with those of `old`. */
+/** Returns the versions by name. Versions with equal schemas share one, also with `old`. */
 function* versionsOf(
   given: readonly CustomResourceDefinitionVersion[],
   read: ReadDefinition,
@@ -192,10 +192,10 @@ function* versionsOf(
   return versions;
 }
 
-/** The text has members in the order of their author, which OpenAPI shows. */
+/** Returns the schema as text, whose members keep the order of their author, since OpenAPI shows it. */
 const textOf = (schema: CustomResourceDefinitionVersion["schema"]): string => JSON.stringify(schema ?? null);
 
-/** Makes the conversion of each version. */
+/** Returns the conversion of each version. */
 function conversions(
   { metadata: { uid = "", resourceVersion = "" }, spec }: CustomResourceDefinition,
   storage: string,
@@ -212,7 +212,7 @@ function conversions(
     const served = apiVersionOf({ group, version });
     const conversion: Conversion = {
       ...(remote === undefined ? {} : { webhook: remote }),
-      // Upstream prunes what it stores by the stored version, and fills in nothing then.
+      // Objects to be stored are pruned by the stored version, without defaults, as upstream.
       toHub: (object) => (own === hub ? object : reshape(object, hub.structural)),
       fromHub(object) {
         const shaped = applyOwnSchema(object, known, objectBytesMax);
@@ -232,7 +232,7 @@ function remoteConversion(
   if (strategy !== "Webhook" || webhook === undefined) return undefined;
   return {
     async convert(objects, apiVersion, signal) {
-      // Upstream: what is stored is given defaults, what a webhook made of it is not.
+      // Stored objects get defaults, but results of a webhook do not, as upstream.
       const sent = await mapCooperatively(objects, (object) => applyOwnSchema(object, known, objectBytesMax));
       const converted = await convert(webhook, sent, apiVersion, signal);
       const { structural } = known.get(apiVersion)!; // one of the known
@@ -242,7 +242,7 @@ function remoteConversion(
   };
 }
 
-/** The parts that the versions of a definition have in common. */
+/** The parts that all versions of a definition share. */
 type SharedParts = ReturnType<typeof sharedParts>;
 
 function sharedParts(
@@ -312,7 +312,7 @@ function definitionOf(
     unconditionalUpdate: false,
     selectableFields: selectable,
     fieldAliases: {},
-    // Most are never asked for.
+    // Most columns are never used.
     get columns() {
       return (columns ??= printerColumns(additionalPrinterColumns, domain));
     },
@@ -332,14 +332,14 @@ function definitionOf(
 
 type KnownVersions = ReadonlyMap<string, CustomVersion>;
 
-/** A stored object as its own version's schema shows it now. */
+/** Returns a stored object as the current schema of its own version shows it. */
 function applyOwnSchema(object: Unstructured, known: KnownVersions, bytesMax: number): Unstructured {
   const from = known.get(object.apiVersion ?? "");
   if (from === undefined) throw unknownVersion(object);
   return reshape(object, from.structural, new ByteBudget(bytesMax, () => outgrown(object, bytesMax)));
 }
 
-/** The subresources that a version declares. */
+/** Returns the subresources that a version declares. */
 function partsOf({ subresources }: CustomResourceDefinitionVersion, gvk: GroupVersionKind): SubresourceDefinition[] {
   const parts: SubresourceDefinition[] = [];
   if (subresources?.status !== undefined) parts.push({ name: "status", ...gvk, verbs: partVerbs });
@@ -350,7 +350,7 @@ function partsOf({ subresources }: CustomResourceDefinitionVersion, gvk: GroupVe
   return parts;
 }
 
-/** The names a definition has: those it was given, or asks for while it never had any. */
+/** Returns the names of a definition: the accepted ones, or the requested ones while none were ever accepted. */
 function namesOf({ spec, status }: CustomResourceDefinition): CustomResourceDefinitionNames {
   const accepted = status?.acceptedNames;
   return accepted === undefined || accepted.plural === "" ? spec.names : accepted;
@@ -367,7 +367,7 @@ const schemaPart = (
 
 const schemaOf = (definition: CustomResourceDefinition, name: string) => schemaPart(definition, name)?.openAPIV3Schema;
 
-/** The version that upstream's warnings recommend: the first of those that are served and not deprecated. */
+/** Returns the version that upstream's warnings recommend: the first one that is served and not deprecated. */
 function recommendedVersion(versions: readonly CustomResourceDefinitionVersion[]): string | undefined {
   let first: string | undefined;
   for (const { name, served, deprecated } of versions) {
@@ -388,12 +388,12 @@ function deprecationOf(
   return { warning: deprecationWarning ?? warning, removedRelease: "" };
 }
 
-/** The error about a stored object that the present schema's defaults make too large to be shown. */
+/** Returns the error about a stored object that becomes too large by defaults of the current schema. */
 function outgrown({ metadata: { name = "" } }: Unstructured, bytesMax: number): Error {
   return unclassified(`defaults of the present schema make ${goQuote(name)} larger than ${bytesMax} bytes`);
 }
 
-/** A stored object of a version that its definition no longer has. Upstream's words. */
+/** Returns the error about a stored object whose version its definition no longer has, in upstream's words. */
 function unknownVersion(object: Unstructured): Error {
   const gv = parseApiVersion(object.apiVersion ?? "");
   const shown = gv === undefined ? (object.apiVersion ?? "") : apiVersionOf(gv);

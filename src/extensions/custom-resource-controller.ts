@@ -41,15 +41,15 @@ import { decideNames, type NamesDecision, sameNames, takenNames } from "./names.
 type ResourceId = Pick<ResourceDefinition, "group" | "resource">;
 
 interface CustomResourceControllerOptions {
-  /** It defines custom resource definitions; its strategy need not wait for this controller. */
+  /** The definition of custom resource definitions; its strategy need not wait for this controller. */
   readonly definition: ResourceDefinition;
-  /** Built-in kinds are always served. Custom ones of the same group version are not. */
+  /** Built-in kinds, which are always served. Custom kinds of the same group version are not served. */
   readonly builtIn: readonly ResourceDefinition[];
-  /** Resources that custom ones never replace: the built-in ones, whether they are served or not. */
+  /** Resources that custom ones never replace: the built-in resources, served or not. */
   readonly reserved: readonly ResourceId[];
-  /** Every object's metadata has this schema. */
+  /** The schema of every object's metadata. */
   readonly metadata: Schema;
-  /** Most bytes of a stored object. */
+  /** The maximum bytes of a stored object. */
   readonly objectBytesMax: number;
   /** Calls conversion webhooks. */
   readonly convert: ConvertObjects;
@@ -67,24 +67,24 @@ type Cache = StoreOptions["cache"] & StoreInformerOptions["cache"];
 type Entry = NonNullable<ReturnType<Cache["get"]>>;
 type StoreEvent = Parameters<InformerHandlers["handle"]>[0][number];
 
-/** The state of a definition. */
+/** The known state of a definition. */
 interface Known {
   readonly entry: Entry;
   readonly group: string;
   readonly accepted: CustomResourceDefinitionNames | undefined;
-  /** Absent while it is not served. */
+  /** The served kind; `undefined` while it is not served. */
   readonly kind: CustomKind | undefined;
-  /** Its entries in the table, without resources that the server defines itself. */
+  /** The entries in the table, without resources that the server defines itself. */
   readonly served: readonly ResourceDefinition[];
-  /** Whether its objects are to go, and then it. */
+  /** Whether the objects of the definition, and then the definition itself, are being deleted. */
   readonly isEnding: boolean;
-  /** Whether there may be something to decide about it. */
+  /** Whether a decision about the definition may be needed. */
   readonly isOpen: boolean;
 }
 
 const retryMs = 1000;
 
-/** Each step of the work on larger definitions is a piece of its own. */
+/** The bytes from which each step of the work on a definition is a separate piece. */
 const largeBytes = 64 * 1024;
 
 export class CustomResourceController {
@@ -93,12 +93,12 @@ export class CustomResourceController {
   readonly #cleanup: Cleanup;
   readonly #informer: StoreInformer;
   readonly #known = new Map<string, Known>();
-  /** The group versions and the resources that are the server's own. */
+  /** The group versions and the resources that belong to the server itself. */
   readonly #own: ReadonlySet<string>;
   #table: ResourceTable;
   /** Whether the known definitions differ from the table. */
   #isChanged = false;
-  /** Whether they differ in more than what the same versions are like. */
+  /** Whether the set of served versions has changed, rather than only their content. */
   #hasOtherVersions = false;
   #closed = false;
 
@@ -127,17 +127,17 @@ export class CustomResourceController {
     return this.#table;
   }
 
-  /** Serves what the store holds, and follows it from there. Resolves when all of it is in force. */
+  /** Serves the stored definitions and follows their changes. Resolves when all stored definitions are in force. */
   start(): Promise<void> {
     return this.#informer.start();
   }
 
-  /** Resolves when everything that was written to definitions up to `revision` is in force. */
+  /** Resolves when all writes of definitions up to `revision` are in force. */
   caughtUpTo(revision: number): MaybePromise<void> {
     return this.#informer.caughtUpTo(revision);
   }
 
-  /** Whether what is served is in step with the store. */
+  /** Whether the served resources are in step with the store. */
   get isSynced(): boolean {
     return this.#informer.synced;
   }
@@ -202,7 +202,7 @@ export class CustomResourceController {
     }
   }
 
-  /** Tells what becomes of an entry; changes nothing yet. */
+  /** Returns the new state for an entry, without changing anything yet. */
   *#build(entry: Entry, old: Known | undefined): Steps<Known> {
     const isLarge = entry.value.length > largeBytes;
     const definition = this.#read(entry);
@@ -249,7 +249,7 @@ export class CustomResourceController {
     const known = this.#known.get(name);
     if (known === undefined || known.entry.revision > entry.revision) return;
     this.#lose(name, known);
-    // Its names are free for others of its group.
+    // The names of this definition are free for other definitions of its group.
     for (const [other, { group }] of this.#known) if (group === known.group) changed.add(other);
   }
 
@@ -266,7 +266,7 @@ export class CustomResourceController {
     }
   }
 
-  /** Everybody sees the same list from now on. */
+  /** Publishes the new table, which everybody sees from now on. */
   #publish(): void {
     if (!this.#isChanged) return;
     this.#isChanged = false;
@@ -288,7 +288,7 @@ export class CustomResourceController {
     this.#publish();
   }
 
-  /** One definition after the other, since names that one gets others cannot have. */
+  /** Decides about one definition after the other, since each name can belong to one definition only. */
   async #decideGroup(waiting: Set<string>): Promise<void> {
     const yielder = new Yielder(this.#options.clock);
     for (const name of waiting) {
@@ -305,7 +305,7 @@ export class CustomResourceController {
     }
   }
 
-  /** Answers whether anything was written. */
+  /** Returns whether anything was written. */
   async #decideOne(name: string, known: Known): Promise<boolean> {
     if (known.isEnding) {
       this.#cleanup.begin(name);
@@ -326,7 +326,7 @@ export class CustomResourceController {
 
   /** Decodes the definition of an entry. It is not cached: definitions are large, and few are read twice. */
   #read(entry: Entry): CustomResourceDefinition {
-    // Valid, and of our own encoding.
+    // Safe: the entry is valid and was encoded by this server.
     return this.#options.objects.peek(entry) as unknown as CustomResourceDefinition;
   }
 
@@ -410,7 +410,7 @@ function withDecision(
   return decision === undefined ? status : { ...status, acceptedNames: decision.acceptedNames };
 }
 
-/** The server itself, writing. */
+/** The context of writes by the server itself. */
 const serverContext: RequestContext = {
   user: { name: "system:apiserver", groups: ["system:masters"] },
   userAgent: "",

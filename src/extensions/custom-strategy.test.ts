@@ -78,7 +78,7 @@ test("an update may keep what became invalid, a write of the status checks the s
   ]);
   assert.deepEqual(validateUpdate!({ ...bad, spec: { n: 0, a: "x" } }, bad, main), []);
   assert.deepEqual(updateStrategy(hooks, "status").validateUpdate!(bad, bad, status).map(printFieldError), [
-    // Upstream: the status is checked as a value of its own.
+    // The status is checked as a separate value, as upstream.
     "status.n: Invalid value: 0: n in body should be greater than or equal to 1",
   ]);
 });

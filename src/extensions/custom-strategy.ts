@@ -25,9 +25,9 @@ export interface CustomStrategyOptions {
   readonly version: CustomVersion;
   readonly hasStatus: boolean;
   readonly scale: CustomResourceSubresourceScale | undefined;
-  /** Names of fields for selectors: paths without the first dot. */
+  /** The names of fields for selectors: paths without the first dot. */
   readonly selectable: readonly string[];
-  /** Nothing new may be created. */
+  /** Whether the definition is being deleted, so that no object may be created. */
   readonly isTerminating: boolean;
 }
 
@@ -88,7 +88,7 @@ function statusStrategy({ version, scale }: CustomStrategyOptions): UpdateStrate
         ...checkListTypes(object, structural.node, old),
       ];
     },
-    // Upstream: a write of the status has to keep the rules of all parts.
+    // A write of the status must fulfil the rules of all parts of the object, as upstream.
     checkRules: (object, old, found, attributes) =>
       ruleFindings(version, object, { old, isStrict: true }, found, attributes),
     warningsOnUpdate,
@@ -98,7 +98,7 @@ function statusStrategy({ version, scale }: CustomStrategyOptions): UpdateStrate
 const warningsOnUpdate = (object: Unstructured, old: Unstructured): readonly string[] =>
   finalizerWarnings(object.metadata.finalizers, old.metadata.finalizers);
 
-/** After errors of these types, rules are not evaluated, since they may rely on the schema. */
+/** The types of errors after which rules are not evaluated, since rules may rely on the schema. */
 const blocking: ReadonlySet<FieldErrorType> = new Set([
   "FieldValueNotSupported",
   "FieldValueRequired",
@@ -107,7 +107,7 @@ const blocking: ReadonlySet<FieldErrorType> = new Set([
   "FieldValueTypeInvalid",
 ]);
 
-/** The errors of the schema's rules, given the others of the schema. */
+/** Returns the errors of the schema's rules. `others` are the other errors of the schema. */
 function ruleFindings(
   { rules }: CustomVersion,
   object: Unstructured,
@@ -129,7 +129,7 @@ function ruleFindings(
   });
 }
 
-/** The old object with the new status, and the record of who owns what. */
+/** Returns the old object with the new status and the new `managedFields`. */
 function onlyStatus(object: Unstructured, old: Unstructured): Unstructured {
   const { managedFields } = object.metadata;
   const { managedFields: _old, ...metadata } = old.metadata;
@@ -137,12 +137,15 @@ function onlyStatus(object: Unstructured, old: Unstructured): Unstructured {
   return withStatus(next, object["status"]);
 }
 
-/** Other than metadata, everything is content: without the subresource, status is a field like any other. */
+/** The fields that are not content: metadata only. Without the subresource, status is a field like any other. */
 const outside: ReadonlySet<string> = new Set(["metadata"]);
 
 const int32Max = 2 ** 31 - 1;
 
-/** Findings about the fields that the scale subresource shows. A write of the status leaves the wanted number alone. */
+/**
+ * Returns the errors of the fields that the scale subresource shows. A write of the status does not check the desired
+ * number.
+ */
 function checkScale(
   object: Unstructured,
   scale: CustomResourceSubresourceScale | undefined,
@@ -159,7 +162,7 @@ function checkScale(
   return errors;
 }
 
-/** Upstream: such a path is shown as the definition has it, with a dot before it. */
+/** Returns a path that is shown as the definition has it, with a dot before it, as upstream. */
 const asGiven = (path: string): FieldPath => FieldPath.of(path);
 
 function checkReplicas(object: Unstructured, replicasPath: string): FieldError[] {
@@ -172,7 +175,7 @@ function checkReplicas(object: Unstructured, replicasPath: string): FieldError[]
   return [];
 }
 
-/** Fields as selectors compare them: texts; empty where there is none. */
+/** Returns the fields as texts, which selectors compare; an absent field is empty. */
 function selectedFields(object: Unstructured, names: readonly string[]): Readonly<Record<string, string>> {
   const fields: Record<string, string> = {};
   for (const name of names) {

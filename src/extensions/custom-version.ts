@@ -1,5 +1,5 @@
 /**
- * The schema of one version of a custom kind, compiled on first use. Kept across changes of the definition while the
+ * The schema of one version of a custom kind, compiled on first use. It survives changes of the definition while the
  * schema stays the same.
  */
 import type { SchemaRules } from "#cel/schema-rules.ts";
@@ -13,20 +13,20 @@ import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
 const expressions = lazy(() => import("#cel/schema-rules.ts"));
 
 export class CustomVersion implements CustomType {
-  /** Every object's metadata has this schema. */
+  /** The schema of every object's metadata. */
   readonly metadata: Schema;
   readonly decoder: ObjectDecoder = customDecoder(this);
   #load: () => JsonSchemaProps | undefined;
   #structural: StructuralSchema | undefined;
   #rules: SchemaRules | undefined;
 
-  /** `load` reads the schema as its author wrote it; it is called rarely, and its result may be kept. */
+  /** `load` reads the schema as its author wrote it. It is called rarely, and its result may be kept. */
   constructor(metadata: Schema, load: () => JsonSchemaProps | undefined) {
     this.metadata = metadata;
     this.#load = load;
   }
 
-  /** The same schema can be had from elsewhere, and need not be kept where it was. */
+  /** Replaces the function that reads the schema, so that the previous source of the schema is no longer referenced. */
   movedTo(load: () => JsonSchemaProps | undefined): void {
     this.#load = load;
   }
@@ -39,13 +39,16 @@ export class CustomVersion implements CustomType {
     return (this.#structural ??= new StructuralSchema(this.#load() ?? { type: "object" }, this.metadata));
   }
 
-  /** `undefined`: the schema has no rules. The expression language is loaded for the first that has. */
+  /**
+   * The rules of the schema; `undefined` when it has none. The expression language is loaded for the first schema with
+   * rules.
+   */
   get rules(): MaybePromise<SchemaRules> | undefined {
     if (!this.structural.node.hasRules) return undefined;
     return this.#rules ?? andThen(expressions(), (loaded) => (this.#rules ??= new loaded.SchemaRules(this.structural)));
   }
 
-  /** The schema of whole objects: the author's, with the fields that every object has. */
+  /** The schema of whole objects: the author's schema with the fields that every object has. */
   get schema(): Schema {
     return this.structural.schema;
   }

@@ -15,7 +15,7 @@ const definition = (
   status: { conditions: null, acceptedNames: { plural: "", kind: "" }, storedVersions: null, ...status },
 });
 
-/** Type, status, reason and message of the conditions. */
+/** Returns type, status, reason and message of the conditions. */
 const check = (of: CustomResourceDefinition, others: readonly CustomResourceDefinitionNames[]): unknown =>
   decideNames(of, takenNames(others))?.conditions.map(({ type, status, reason, message }) =>
     [type, status, reason, message].join("|"),

@@ -7,11 +7,11 @@ import type { CustomResourceDefinition, CustomResourceDefinitionNames } from "#a
 import { jsonEquals } from "#apply/json-value.ts";
 import { aggregate, goQuote } from "#meta/field-error.ts";
 
-/** Names that the definitions of a group have. */
+/** The names that the definitions of a group have. */
 interface TakenNames {
-  /** Plural, singular and short names. */
+  /** The plural, singular and short names. */
   readonly resources: ReadonlySet<string>;
-  /** Kinds and kinds of lists. */
+  /** The kinds and the kinds of lists. */
   readonly kinds: ReadonlySet<string>;
 }
 
@@ -32,7 +32,8 @@ export interface NamesDecision {
 }
 
 /**
- * The accepted names of a definition and its conditions; `undefined` when it has all names. `taken` may hold its own.
+ * Returns the accepted names of a definition and its conditions; `undefined` when it has all its names. `taken` may
+ * include its own names.
  */
 export function decideNames(definition: CustomResourceDefinition, taken: TakenNames): NamesDecision | undefined {
   const wanted = definition.spec.names;
@@ -66,7 +67,7 @@ export function decideNames(definition: CustomResourceDefinition, taken: TakenNa
 
 const inUse = (name: string): string => `${goQuote(name)} is already in use`;
 
-/** Members in upstream's order, absent ones left out. */
+/** Returns the members in upstream's order, without absent ones. */
 function orderMembers(names: Readonly<Record<string, unknown>>): CustomResourceDefinitionNames {
   const out: Record<string, unknown> = {};
   for (const key of ["plural", "singular", "shortNames", "kind", "listKind", "categories"]) {

@@ -7,7 +7,7 @@ import type { Unstructured } from "#meta/object-meta.ts";
 import { parseJsonPath } from "#schema/jsonpath.ts";
 import { printerColumns } from "./printer-columns.ts";
 
-/** The spec as text, so that numbers arrive as a client sends them. */
+/** The spec as text, so that numbers have the form that a client sends. */
 const spec = `{"s": "text", "i": 7, "n": 1.25, "b": true, "nul": null, "l": ["x", "y", "z"], "o": {"y": 2, "x": "q"}, "big": 9007199254740992, "neg": -3, "small": 1e-05, "items": [{"name": "a", "v": 1, "f": 1.5, "ok": true, "sub": [1]}, {"name": "b", "v": 2, "f": 2.5, "ok": false, "sub": []}, {"name": "c", "v": 3, "f": 3.5}], "m": {"a.b": "dotted", "a": "plain", "a b": "space", " a": "lead", "": "none", "a\\\\b": "bs"}, "html": {"a": "<&>"}, "uni": "é😀", "deep": {"a": {"b": {"c": "deep"}}}, "empty": "", "emptyl": [], "emptyo": {}, "numkeys": {"9": 2, "10": 1, "b": 1, "a": {"z": 1, "y": 2}}, "exp": 12345678.5, "zero": 0, "half": 0.5, "tiny": 1e-07, "fl": -1.9, "été": "ok", "d1": "2020-01-02T03:04:05Z", "d2": "x", "d3": "", "d4": "null", "d5": "0001-01-01T00:00:00Z", "d6": "2090-01-01T00:00:00Z", "d7": "2020-01-02T03:04:05.123+02:00", "d8": 5, "d9": "2020-01-02"}`;
 const object = decodeJson(Buffer.from(`{"kind":"Widget","metadata":{"name":"w"},"spec":${spec}}`))
   .value as Unstructured;
@@ -16,11 +16,11 @@ const nowMs = Date.parse("2026-11-21T16:06:24Z");
 function cell(type: string, jsonPath: string): unknown {
   const column = printerColumns([{ name: "C", type, jsonPath }], kubernetesDomain)[1];
   assert.ok(column !== undefined, `${jsonPath} cannot be read`);
-  // The cell is compared as it is sent, with numbers that JavaScript cannot hold.
+  // The cell is compared in its sent form, since JavaScript cannot represent some numbers.
   return JSON.parse(JSON.stringify(column.cell(object, nowMs) ?? null));
 }
 
-/** Cells of columns of type string. */
+/** The expected cells of columns of type string. */
 const texts: readonly (readonly [path: string, text: string | null])[] = [
   [".spec.s", "text"],
   [".spec.i", "7"],

@@ -39,10 +39,10 @@ export function printerColumns(
   return read;
 }
 
-/** The default age column of kinds without columns. */
+/** Returns the default age column of kinds without columns. */
 function ageColumn(domain: ApiDomain): Column {
   const path = ".metadata.creationTimestamp";
-  // The path can be read: it is a constant.
+  // The path is valid, since it is a constant.
   return columnOf({ name: "Age", type: "date", description: fieldText(domain, "creationTimestamp"), jsonPath: path })!;
 }
 
@@ -67,7 +67,7 @@ function columnOf(column: CustomResourceColumnDefinition): Column | undefined {
   };
 }
 
-/** A value in a column that is no text; null when it is of another type. */
+/** Returns a value in a column that is not a text; null when the value has another type. */
 function cellOf(type: string, value: unknown, nowMs: number): unknown {
   switch (type) {
     case "integer":
@@ -99,7 +99,7 @@ function sinceText(time: string, nowMs: number): string {
   if (time === "" || time === "null") return "<unknown>";
   const instant = parseTime(time);
   if (typeof instant === "string") return "<invalid>";
-  // The first instant of year 1 stands for no time.
+  // The first instant of year 1 means that there is no time.
   if (instant.seconds === -62135596800 && instant.nanos === 0) return "<unknown>";
   return humanDuration(nowMs - (instant.seconds * 1000 + instant.nanos / 1e6));
 }

@@ -1,5 +1,5 @@
 /**
- * Reads the discovery documents of an aggregated API server defensively: an invalid entry is left out, and only texts
+ * Reads the discovery documents of an aggregated API server defensively: invalid entries are left out, and only texts
  * are copied into documents of this server. Source: upstream's discovery manager of `kube-aggregator`.
  */
 import { isObject } from "#std/is-object.ts";
@@ -10,7 +10,7 @@ interface RemoteKind {
   readonly kind: string;
 }
 
-/** Aggregated discovery shows a resource in this way. */
+/** A resource in the form of aggregated discovery. */
 export interface RemoteResource {
   readonly resource: string;
   readonly responseKind: RemoteKind;

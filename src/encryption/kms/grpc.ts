@@ -1,6 +1,6 @@
 /**
  * Calls to a KMS plugin: gRPC over a unix socket. The library is an optional peer, loaded for the first provider. Calls
- * end after the provider's timeout; answers are bounded.
+ * end after the provider's timeout, and answers have a maximum size.
  */
 import type { Client } from "@grpc/grpc-js";
 import type { Clock } from "#std/clock.ts";
@@ -16,7 +16,7 @@ import {
   readStatus,
 } from "./messages.ts";
 
-/** A plugin that answers. Calls reject with `KmsError`. */
+/** A KMS plugin. Its calls reject with `KmsError`. */
 export interface KmsPlugin {
   status(): Promise<KmsStatus>;
   encrypt(plaintext: Buffer, uid: string): Promise<KmsEncrypted>;
@@ -24,9 +24,9 @@ export interface KmsPlugin {
   close(): void;
 }
 
-/** A call that failed. */
+/** The error of a failed call. */
 export class KmsError extends Error {
-  /** Whether the plugin could not be asked at all; otherwise it said no. */
+  /** Whether the plugin could not be reached; otherwise it answered with an error. */
   readonly isUnreachable: boolean;
 
   constructor(message: string, isUnreachable: boolean) {
@@ -36,11 +36,11 @@ export class KmsError extends Error {
   }
 }
 
-/** Hears of every call: its method, the name of its result, and how long it took. */
+/** Called for every call, with its method, the name of its result, and its duration in milliseconds. */
 export type CallObserver = (method: string, code: string, ms: number) => void;
 
 const service = "/v2.KeyManagementService/";
-/** More than any valid answer has. */
+/** The maximum bytes of an answer: more than any valid answer has. */
 const answerBytesMax = 256 * 1024;
 const unreachableCodes = ["UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED"];
 
@@ -99,7 +99,7 @@ async function loadGrpc(): Promise<typeof import("@grpc/grpc-js")> {
   }
 }
 
-/** `DEADLINE_EXCEEDED` as Go prints it. */
+/** Returns a code (`DEADLINE_EXCEEDED`) as Go prints it. */
 const goName = (code: string): string =>
   code === "OK"
     ? code

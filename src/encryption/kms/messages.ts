@@ -14,17 +14,20 @@ export interface KmsStatus {
   readonly keyId: string;
 }
 
-/** Something that a plugin encrypted, with what it needs to decrypt it. */
+/** A value that a plugin encrypted, with the data that the plugin needs to decrypt it. */
 export interface KmsEncrypted {
   readonly ciphertext: Buffer;
   readonly keyId: string;
   readonly annotations: Annotations;
 }
 
-/** The use of the secret that the plugin keeps: it is the key of values, or the seed of a key for each value. */
+/**
+ * The use of the secret that the plugin encrypts: as the key of values, or as the seed from which the key of each value
+ * is derived.
+ */
 export const seedTypes = { key: 0, hkdfSeed: 1 } as const;
 
-/** A stored value of a KMS provider, behind the prefix. */
+/** A stored value of a KMS provider, after the prefix. */
 export interface EncryptedValue extends Omit<KmsEncrypted, "ciphertext"> {
   readonly data: Buffer;
   readonly encryptedSeed: Buffer;
@@ -79,7 +82,7 @@ export function readDecrypted(bytes: Buffer): Buffer {
   return plaintext;
 }
 
-/** Returns what follows the data in the stored form of all values of one seed. */
+/** Returns the bytes that follow the data in the stored form; all values of one seed share them. */
 export function valueTail({ keyId, encryptedSeed, annotations, seedType }: Omit<EncryptedValue, "data">): Buffer {
   const to = new ProtobufWriter();
   to.varint(5, seedType);
@@ -89,7 +92,7 @@ export function valueTail({ keyId, encryptedSeed, annotations, seedType }: Omit<
   return to.finish();
 }
 
-/** The head of the data, `length` bytes, in the stored form. */
+/** Returns the bytes that precede `length` bytes of data in the stored form. */
 export function dataHead(length: number): Buffer {
   const bytes = [0x0a];
   let rest = length;
@@ -98,7 +101,7 @@ export function dataHead(length: number): Buffer {
   return Buffer.from(bytes);
 }
 
-/** Throws `DecodeError`. The parts share the memory of `bytes`. */
+/** Reads a stored value, whose parts share the memory of `bytes`. Throws `DecodeError`. */
 export function readValue(bytes: Buffer): EncryptedValue {
   const empty: Buffer = Buffer.alloc(0);
   const value = { data: empty, keyId: "", encryptedSeed: empty, seedType: 0 };
@@ -114,7 +117,7 @@ export function readValue(bytes: Buffer): EncryptedValue {
   return { ...value, annotations };
 }
 
-/** The reader at each field; one value is taken, or skipped, before the next. */
+/** Yields the reader at each field; the caller reads or skips one value before the next. */
 function* fieldsOf(bytes: Buffer): Generator<ProtobufReader> {
   const from = new ProtobufReader(bytes, 0, bytes.length);
   while (from.next()) yield from;
@@ -131,7 +134,7 @@ function writeAnnotations(to: ProtobufWriter, number: number, annotations: Annot
   }
 }
 
-/** Makes an empty record, without the names that every object has. */
+/** Returns an empty record without a prototype. */
 const noAnnotations = (): Record<string, Buffer> => Object.create(null) as Record<string, Buffer>; // an empty record
 
 function readAnnotation(from: ProtobufReader, annotations: Record<string, Buffer>): void {

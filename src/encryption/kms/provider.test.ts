@@ -21,10 +21,10 @@ class FakePlugin implements KmsPlugin {
   version = "v2";
   failure: Error | undefined;
   encrypted: Partial<KmsEncrypted> = {};
-  /** All seeds are decrypted to this. */
+  /** The result of decrypting any seed. */
   plaintext: Buffer | undefined;
   readonly asked = { status: 0, encrypt: 0, decrypt: 0 };
-  /** Answers to `decrypt` wait for this. */
+  /** The promise for which answers to `decrypt` wait. */
   answer: Promise<void> = Promise.resolve();
   underWay = 0;
   mostUnderWay = 0;
@@ -68,7 +68,7 @@ async function started(plugin = new FakePlugin(), clock = new FakeClock()): Prom
   return { plugin, clock, provider, changes };
 }
 
-/** Lets time pass, and what falls due come to its end. */
+/** Advances the clock, and lets the due work finish. */
 async function pass(clock: FakeClock, ms: number): Promise<void> {
   for (let left = ms; left > 0; left -= 10_000) {
     clock.advance(Math.min(left, 10_000));

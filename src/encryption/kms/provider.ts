@@ -24,15 +24,15 @@ import {
 } from "./messages.ts";
 import { seedBytes, seedCipher } from "./seed.ts";
 
-/** Hears of calls, synchronously; no member may throw. Hashes are texts such as `sha256:…`. */
+/** Observes calls synchronously; no member may throw. Hashes are texts such as `sha256:…`. */
 export interface KeyObserver {
-  /** The status was good and named this key. */
+  /** Called when the status was good and named this key. */
   statusKey?(keyIdHash: string): void;
-  /** The status named an impossible key. */
+  /** Called when the status named an invalid key. */
   invalidKeyId?(problem: string): void;
-  /** A value was transformed by a seed of this key. */
+  /** Called when a value was transformed with a seed of this key. */
   used?(type: "to_storage" | "from_storage", keyIdHash: string): void;
-  /** Hears how many seeds are in memory. */
+  /** Called with the number of seeds in memory. */
   seeds?(count: number): void;
 }
 
@@ -42,7 +42,7 @@ interface KmsProviderOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly observe: KeyObserver;
-  /** The state of the plugin changed; `problem` is `undefined` when it is good. */
+  /** Called when the state of the plugin changed; `problem` is `undefined` when it is good. */
   changed(problem: string | undefined): void;
 }
 
@@ -53,21 +53,21 @@ interface Seed {
   readonly cipher: Cipher;
 }
 
-/** The seed that writes. */
+/** The seed with which new values are encrypted. */
 interface Writing extends Seed {
   readonly keyId: string;
-  /** It follows the data of each value. */
+  /** The bytes that follow the data of each value. */
   readonly tail: Buffer;
   untilMs: number;
 }
 
 const healthyPollMs = 60_000;
 const unhealthyPollMs = 10_000;
-/** The maximal age of a status for health checks. */
+/** The maximum age in milliseconds of a status for health checks. */
 const healthyAgeMs = 20_000;
 const unhealthyAgeMs = 3000;
 const seedMs = 3 * 60_000;
-/** Seeds in memory, and concurrent calls: far more than an ordinary store needs. */
+/** The maximum number of seeds in memory, and of concurrent calls: far more than an ordinary store needs. */
 const seedsMax = 1000;
 const askedMax = 64;
 const keyIdBytesMax = 1024;
@@ -81,7 +81,7 @@ export class KmsProvider implements ValueTransformer {
   readonly prefix: Buffer;
   readonly #options: KmsProviderOptions;
   #writing: Writing | undefined;
-  /** Seeds that were decrypted, by `seedId`. */
+  /** Decrypted seeds, by `seedId`. */
   readonly #seeds = new ExpiringCache<Seed>(seedsMax);
   readonly #asking = new Map<string, Promise<Seed>>();
   readonly #queue: (() => void)[] = [];
@@ -100,7 +100,7 @@ export class KmsProvider implements ValueTransformer {
     this.prefix = Buffer.from(`k8s:enc:kms:v2:${options.name}:`);
   }
 
-  /** Resolves when the plugin has been asked once, whatever it said. */
+  /** Resolves after the first status call, whatever its result. */
   start(): Promise<void> {
     return this.#poll();
   }
@@ -111,7 +111,10 @@ export class KmsProvider implements ValueTransformer {
     this.#options.plugin.close();
   }
 
-  /** Returns what is wrong; asks the plugin again, for the next call, unless that was recently. */
+  /**
+   * The problem of the plugin, if any. Calls the plugin again, unless a recent status exists; the result is for the
+   * next read.
+   */
   get problem(): string | undefined {
     const ageMs = this.#options.clock.monotonic() - this.#polledMs;
     if (ageMs > (this.#problem === undefined ? healthyAgeMs : unhealthyAgeMs)) void this.#poll();
@@ -148,7 +151,7 @@ export class KmsProvider implements ValueTransformer {
     const kept = this.#stored(Buffer.from(value.subarray(this.prefix.length)));
     return this.#ask(id, kept).then((found) => {
       const decrypted = this.#opened(kept, found, context);
-      // Now it is known that the plugin did not lie.
+      // This decryption shows that the plugin had the key that it named.
       this.#keep(id, found);
       return decrypted;
     });
@@ -186,7 +189,7 @@ export class KmsProvider implements ValueTransformer {
     return stored;
   }
 
-  /** Has a seed decrypted. Those who want the same seed wait for one answer. */
+  /** Has a seed decrypted by the plugin. Concurrent callers with the same seed share one call. */
   #ask(id: string, stored: EncryptedValue): Promise<Seed> {
     let asking = this.#asking.get(id);
     if (asking === undefined) {
@@ -219,7 +222,7 @@ export class KmsProvider implements ValueTransformer {
     this.#options.observe.seeds?.(this.#seeds.size);
   }
 
-  /** The plugin cannot be reached: requests do not wait for it until it has a good status again. */
+  /** Records that the plugin cannot be reached: requests fail at once until it has a good status again. */
   #fail(error: KmsError): void {
     this.#unreachable = error;
     this.#tell(error.message);
@@ -249,7 +252,7 @@ export class KmsProvider implements ValueTransformer {
     return this.#polling;
   }
 
-  /** Asks for the status, and has a seed encrypted if the key is another one. */
+  /** Reads the status, and has a new seed encrypted if the key has changed. */
   async #look(): Promise<void> {
     const { plugin, clock, observe } = this.#options;
     try {
@@ -264,7 +267,7 @@ export class KmsProvider implements ValueTransformer {
       if (this.#writing?.keyId === status.keyId) this.#writing.untilMs = untilMs;
       else this.#writing = await this.#newSeed(untilMs);
       this.#unreachable = undefined;
-      // Upstream: a plugin that is not well, but has a key, is used.
+      // A plugin that is unhealthy but has a key is used, as upstream.
       this.#tell(statusProblem(status));
     } catch (error) {
       if (error instanceof KmsError && error.isUnreachable) this.#unreachable = error;
@@ -287,7 +290,7 @@ export class KmsProvider implements ValueTransformer {
   }
 }
 
-/** Two values have the same seed when this is the same. */
+/** Returns an identifier that is equal for values with the same seed. */
 function seedId({ encryptedSeed, keyId, annotations, seedType }: Omit<EncryptedValue, "data">): string {
   const parts = [String(seedType), keyId, encryptedSeed.toString("base64")];
   for (const [name, value] of Object.entries(annotations)) parts.push(name, value.toString("base64"));
@@ -306,7 +309,7 @@ function cipherOf(seed: Buffer, seedType: number, random: Random): Cipher {
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-/** Versions of the protocol that are understood. */
+/** The accepted versions of the protocol. */
 const versions = ["v2beta1", "v2"];
 
 function statusProblem({ version, healthz }: KmsStatus): string | undefined {
@@ -330,10 +333,7 @@ function keyIdProblem(keyId: string): KeyIdProblem | undefined {
   return { code: "too_long", text: `keyID is ${bytes} bytes, which exceeds the max size of ${keyIdBytesMax}` };
 }
 
-/**
- * Returns what is wrong with something that a plugin encrypted; nothing that is stored may be larger or odder than
- * this.
- */
+/** Returns the problem of a value that a plugin encrypted, if any: stored data must not exceed these limits. */
 function problemOf({ ciphertext, keyId, annotations }: KmsEncrypted): string | undefined {
   const key = keyIdProblem(keyId);
   if (key !== undefined) return `failed to validate key id: ${key.text}`;

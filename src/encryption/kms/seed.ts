@@ -14,7 +14,7 @@ import { TransformError } from "../transformer.ts";
 export const seedBytes = 32;
 const infoBytes = 32;
 
-/** The first 32 bytes of the expansion. */
+/** Returns the first 32 bytes of the expansion. */
 const derivedKey = (seed: Buffer, info: Buffer): Buffer =>
   createHmac("sha256", seed)
     .update(info)
