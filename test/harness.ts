@@ -20,6 +20,18 @@ import { MovingClock } from "./moving-clock.ts";
 import { namespace, namespaces, type NamespacePaths, namespacePaths } from "./objects.ts";
 import type { Rename } from "./view.ts";
 
+/*
+ * Which starter a test takes:
+ *
+ *     suite           the usual case: the tests of a file share a server in each domain
+ *     withOwnServer   one test in each domain, with a server of its own, such as tests of options
+ *     usingServer     a server in one domain for a part of a test; closes it
+ *     usingObserved   the same, for tests that read the log or advance the time
+ *     openServer      several servers, restarts, an environment of its own; the caller closes it
+ *     observed        the same as openServer, for tests that read the log or advance the time
+ *     anyServer       tests with another client than `Api`, also against TEST_SERVER; the caller closes it
+ */
+
 export const domains = ["k8s.io", "platform.io"] as const;
 export type Domain = (typeof domains)[number];
 

@@ -46,18 +46,19 @@ export function keyElement(fields: readonly (readonly [string, unknown])[]): str
   return `${text}}`;
 }
 
+/** Whether a set, which is a root, has no members: inside a set, an empty node is a member. */
 export const isEmptySet = (set: FieldSet): boolean => !hasKeys(set);
 
 function hasKeys(node: FieldSet): boolean {
-  if (node === leafNode || wide.has(node)) return node !== leafNode;
+  if (node === leafNode || childrenOfWideNodes.has(node)) return node !== leafNode;
   for (const _ in node) return true;
   return false;
 }
 
 /**
- * Cached children of nodes with many children, since the engine visits all keys even to find out whether there is one.
+ * Cached children of nodes with many children, since V8's `for … in` collects all keys before the first one is seen.
  */
-const wide = new WeakMap<FieldSet, readonly string[]>();
+const childrenOfWideNodes = new WeakMap<FieldSet, readonly string[]>();
 const wideMin = 128;
 
 /** Whether a node below the root is a member itself. */
@@ -109,7 +110,7 @@ export function equalSets(a: FieldSet, b: FieldSet): boolean {
 
 /**
  * Makes a node from children in order; it keeps the lists, which must not be changed. `undefined` when the node would
- * be empty; the root of a set is `?? emptyFieldSet`.
+ * be empty; callers that make a root write `?? emptyFieldSet`.
  */
 export function makeNode(
   isMember: boolean,
@@ -120,7 +121,7 @@ export function makeNode(
   const node: Record<string, FieldSet> = {};
   if (isMember) node["."] = leafNode;
   for (let i = 0; i < elements.length; i++) node[elements[i]!] = nodes[i]!;
-  if (elements.length >= wideMin) wide.set(node, elements);
+  if (elements.length >= wideMin) childrenOfWideNodes.set(node, elements);
   return node;
 }
 
@@ -136,7 +137,7 @@ export function likeBefore(node: FieldSet, before: FieldSet | undefined): FieldS
   return count === 0 ? before : node;
 }
 
-/** Returns the paths that are in either set. */
+/** Returns the paths of `a` or `b`. */
 export const union = (a: FieldSet, b: FieldSet): FieldSet =>
   !hasKeys(b) ? a : !hasKeys(a) ? b : (uniteNodes(a, b, false) ?? emptyFieldSet);
 
@@ -234,7 +235,7 @@ function sortedOrder(elements: readonly string[]): Order | undefined {
   return indexes === undefined ? undefined : { sorted: indexes.map((at) => elements[at]!), indexes };
 }
 
-/** The orders of long lists that last, such as the elements of a list of items; `null` for lists that are in order. */
+/** Cached orders of long lists that are used again, such as the elements of a list; `null` for lists that are in order. */
 const orders = new WeakMap<readonly string[], Order | null>();
 
 function wideOrder(elements: readonly string[]): Order | undefined {
@@ -246,7 +247,7 @@ function wideOrder(elements: readonly string[]): Order | undefined {
   return order ?? undefined;
 }
 
-/** Returns the paths that are in both sets. */
+/** Returns the paths that are in both `a` and `b`. */
 export const intersection = (a: FieldSet, b: FieldSet): FieldSet => intersectNodes(a, b, false) ?? emptyFieldSet;
 
 function intersectNodes(a: FieldSet, b: FieldSet, isMember: boolean): FieldSet | undefined {
@@ -256,7 +257,7 @@ function intersectNodes(a: FieldSet, b: FieldSet, isMember: boolean): FieldSet |
   const left = childrenOf(a);
   const right = childrenOf(b);
   let last: Last | undefined;
-  // Either order gives the order of the result.
+  // Both lists are sorted, so the shorter one may lead.
   for (const element of left.length <= right.length ? left : right) {
     const theirs = b[element];
     const mine = a[element];
@@ -284,15 +285,15 @@ export const recursiveDifference = (a: FieldSet, b: FieldSet): FieldSet =>
 function subtractNodes(
   a: FieldSet,
   b: FieldSet,
-  wasMember: boolean,
-  isMember: boolean,
+  isMemberOfA: boolean,
+  staysMember: boolean,
   recursive: boolean,
 ): FieldSet | undefined {
   const children = childrenOf(a);
-  if (wasMember === isMember && !mayShare(a, b, children)) return a;
+  if (isMemberOfA === staysMember && !mayShare(a, b, children)) return a;
   const elements: string[] = [];
   const nodes: FieldSet[] = [];
-  let isSame = wasMember === isMember;
+  let isSame = isMemberOfA === staysMember;
   let last: Last | undefined;
   for (const element of children) {
     const mine = a[element]!;
@@ -315,7 +316,7 @@ function subtractNodes(
     elements.push(element);
     nodes.push(node);
   }
-  return isSame ? a : makeNode(isMember, elements, nodes);
+  return isSame ? a : makeNode(staysMember, elements, nodes);
 }
 
 /** Whether any child element of one node is one of the other; visits the smaller one. */
@@ -332,18 +333,18 @@ function mayShare(a: FieldSet, b: FieldSet, children: readonly string[]): boolea
 /** Returns the elements of a node's children, in order. */
 export function childrenOf(node: FieldSet): readonly string[] {
   if (node === leafNode) return noElements;
-  const listed = wide.get(node);
+  const listed = childrenOfWideNodes.get(node);
   if (listed !== undefined) return listed;
   const keys = Object.keys(node);
   if (keys.length > 0 && keys[0] === ".") keys.shift();
-  if (keys.length >= wideMin) wide.set(node, keys);
+  if (keys.length >= wideMin) childrenOfWideNodes.set(node, keys);
   return keys;
 }
 
 const noElements: readonly string[] = [];
 
 /** Sets that are known to be canonical: made here, or checked before. */
-const known = new WeakSet<object>();
+const canonicalSets = new WeakSet<object>();
 
 /** The maximum depth of a set; deeper ones are refused. */
 const depthMax = 500;
@@ -355,7 +356,7 @@ const depthMax = 500;
 export function parseFieldSet(value: unknown): FieldSet | undefined {
   if (value === undefined || value === null) return emptyFieldSet;
   if (!isObject(value)) return undefined;
-  if (known.has(value)) return value as FieldSet; // was found to be one
+  if (canonicalSets.has(value)) return value as FieldSet; // was found to be one
   let set: FieldSet | undefined;
   if (isCanonical(value, true, 0)) {
     set = value as FieldSet; // just found to be one
@@ -363,13 +364,13 @@ export function parseFieldSet(value: unknown): FieldSet | undefined {
     const root = readNode(value, 0);
     set = root === undefined ? undefined : (makeNode(false, ...root) ?? emptyFieldSet);
   }
-  if (set !== undefined && set !== emptyFieldSet) known.add(set);
+  if (set !== undefined && set !== emptyFieldSet) canonicalSets.add(set);
   return set;
 }
 
 /** Marks a set made by this folder as canonical, so that it is not checked again. */
 export function rememberSet(set: FieldSet): FieldSet {
-  known.add(set);
+  canonicalSets.add(set);
   return set;
 }
 
@@ -384,7 +385,7 @@ function isCanonical(node: JsonObject, isRoot: boolean, depth: number): boolean 
       if (isRoot || last !== undefined || keys.length === 1 || Object.keys(child).length > 0) return false;
       continue;
     }
-    if (key.charCodeAt(0) === 102 /* f */ ? key.charCodeAt(1) !== 58 : canonicalElement(key) !== key) return false;
+    if (key.charCodeAt(0) === letterF ? key.charCodeAt(1) !== colon : canonicalElement(key) !== key) return false;
     if (last !== undefined && compareElements(last, key) >= 0) return false;
     last = key;
     if (!isCanonical(child, false, depth + 1)) return false;
@@ -423,11 +424,11 @@ const plainKey =
 /** Returns the canonical form of a path element; empty for an unknown kind, `undefined` for an invalid element. */
 function canonicalElement(key: string): string | undefined {
   if (plainKey.test(key)) return key;
-  if (key.length < 2 || key.charCodeAt(1) !== 58 /* : */) return undefined;
+  if (key.length < 2 || key.charCodeAt(1) !== colon) return undefined;
   const kind = key[0];
   if (kind === "f") return key;
   const text = key.slice(2);
-  if (kind === "i") return /^[+-]?[0-9]{1,15}$/.test(text) ? `i:${Number(text) + 0}` : undefined;
+  if (kind === "i") return /^[+-]?[0-9]{1,15}$/.test(text) ? `i:${Number(text) + 0}` : undefined; // -0 becomes 0
   if (kind !== "k" && kind !== "v") return "";
   let value: unknown;
   try {
@@ -439,14 +440,24 @@ function canonicalElement(key: string): string | undefined {
   return isObject(value) ? keyElement(Object.entries(value)) : undefined;
 }
 
+const minus = 0x2d;
+const digit0 = 0x30;
+const digit9 = 0x39;
+const colon = 0x3a;
+const comma = 0x2c;
+const quote = 0x22;
+const closingBrace = 0x7d;
+const letterF = 0x66;
+const letterK = 0x6b;
+
 const kindRank: Readonly<Record<string, number>> = { f: 0, k: 1, v: 2, i: 3 };
 
-/** Compares elements in the order of FieldsV1: by kind, then names by bytes, keys by name and value, values by type. */
+/** Compares elements in the order of FieldsV1: by kind, then names in byte order of UTF-8, keys by name and value, values by type. */
 export function compareElements(a: string, b: string): number {
   if (a === b) return 0;
   const kind = a.charCodeAt(0);
   if (kind !== b.charCodeAt(0)) return (kindRank[a[0]!] ?? 4) - (kindRank[b[0]!] ?? 4);
-  if (kind === 102 /* f */) return compareCodePoints(a, b);
+  if (kind === letterF) return compareCodePoints(a, b);
   const order = compareWritten(a, b);
   return Number.isNaN(order) ? compareValues(contentOf(a), contentOf(b)) : order;
 }
@@ -475,22 +486,22 @@ function compareWritten(a: string, b: string): number {
   const y = b.charCodeAt(at);
   if (x === quote) return -1;
   if (y === quote) return 1;
+  // Surrogates sort after U+E000–U+FFFF, as in code point order.
   return x >= 0xd800 && y >= 0xd800 ? ((x + 0x2000) & 0xffff) - ((y + 0x2000) & 0xffff) : x - y;
 }
 
-const quote = 0x22;
-const isNumberPart = (code: number): boolean => code === 0x2d || (code >= 0x30 && code <= 0x39);
+const isNumberPart = (code: number): boolean => code === minus || (code >= digit0 && code <= digit9);
 
 /** Whether a value begins at `start`: right after the kind, or after the name of a key. */
 const isValueStart = (element: string, at: number): boolean =>
-  at === 2 ? element.charCodeAt(0) !== 107 /* k */ : element.charCodeAt(at - 1) === 0x3a && element[at - 2] === '"';
+  at === 2 ? element.charCodeAt(0) !== letterK : element.charCodeAt(at - 1) === colon && element[at - 2] === '"';
 
 /** Returns the whole number that begins at `start`; NaN when there is none, or it is not exact. */
 function numberAt(element: string, start: number): number {
   let end = start;
   while (isNumberPart(element.charCodeAt(end))) end++;
   const after = element.charCodeAt(end);
-  const ends = Number.isNaN(after) || after === 0x2c || after === 0x7d;
+  const ends = Number.isNaN(after) || after === comma || after === closingBrace;
   return ends && end > start && end - start < 16 ? Number(element.slice(start, end)) : Number.NaN;
 }
 
@@ -516,7 +527,7 @@ function orderOf(elements: readonly string[]): number[] | undefined {
       const a = elements[i]!;
       const b = elements[j]!;
       const kind = a.charCodeAt(0);
-      if (kind === 102 /* f */ || kind !== b.charCodeAt(0)) return compareElements(a, b);
+      if (kind === letterF || kind !== b.charCodeAt(0)) return compareElements(a, b);
       const order = compareWritten(a, b);
       return Number.isNaN(order) ? compareValues(content(i), content(j)) : order;
     });

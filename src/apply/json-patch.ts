@@ -169,7 +169,7 @@ class Run {
 
   #test(path: string, expected: unknown): void {
     const actual = path === "" ? this.root : (this.#read(path, words.test) ?? null);
-    if (!jsonEquals(actual, expected)) throw refuse(`testing value ${path} failed`);
+    if (!jsonEquals(actual, expected)) throw new PatchError("invalid", `testing value ${path} failed`, true);
   }
 
   /** Returns the value at a path; `undefined` for an absent member of an existing object. */

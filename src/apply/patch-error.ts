@@ -11,9 +11,12 @@ export type PatchErrorKind = "bad-request" | "invalid" | "too-large" | "internal
 
 export class PatchError extends Error {
   readonly kind: PatchErrorKind;
+  /** Whether the `test` of a JSON Patch found another value. */
+  readonly isFailedTest: boolean;
 
-  constructor(kind: PatchErrorKind, message: string) {
+  constructor(kind: PatchErrorKind, message: string, isFailedTest = false) {
     super(message);
+    this.isFailedTest = isFailedTest;
     this.name = "PatchError";
     this.kind = kind;
   }

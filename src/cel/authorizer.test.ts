@@ -6,7 +6,7 @@ import { AuthorizationChecks, type CheckAttributes, type CheckVerdict } from "./
 import type { Evaluation } from "./evaluate.ts";
 import { evaluate } from "./evaluate-for-tests.ts";
 import { authorizerType } from "./library/authorizer.ts";
-import { untilDone } from "./pending.ts";
+import { runUntilAnswered } from "./pending.ts";
 
 const user = { name: "ann", groups: ["system:authenticated"] };
 
@@ -20,7 +20,7 @@ const allowing =
 function run(source: string, authorize: Authorize): MaybePromise<Evaluation> {
   const checks = new AuthorizationChecks(authorize);
   const options = { types: { authorizer: authorizerType } };
-  return untilDone(() => evaluate(source, { authorizer: checks.authorizer(user) }, options));
+  return runUntilAnswered(() => evaluate(source, { authorizer: checks.authorizer(user) }, options));
 }
 
 function result(source: string, authorize: Authorize): unknown {

@@ -17,12 +17,12 @@ export class Pending extends Error {
   }
 }
 
-/** Returns what `evaluate` does; a promise where it had to wait. */
-export function untilDone<Result>(evaluate: () => Result): MaybePromise<Result> {
+/** Returns what `evaluate` does. Where it has to wait, returns a promise, and evaluates again when the answer is there. */
+export function runUntilAnswered<Result>(evaluate: () => Result): MaybePromise<Result> {
   try {
     return evaluate();
   } catch (error) {
     if (!(error instanceof Pending)) throw error;
-    return error.ready.then(() => untilDone(evaluate));
+    return error.ready.then(() => runUntilAnswered(evaluate));
   }
 }

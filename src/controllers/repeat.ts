@@ -29,10 +29,10 @@ export const untilStopped = ({ signal }: Pick<ControllerEnvironment, "signal">):
     else signal.addEventListener("abort", () => resolve(), { once: true });
   });
 
-const untilDoneMs = 1000;
+const retryPauseMs = 1000;
 
 /** Tries until `work`, called `what` in logs, has succeeded once. */
-export async function untilDone(
+export async function retryUntilDone(
   { clock, signal, log }: ControllerEnvironment,
   what: string,
   work: () => Promise<void>,
@@ -43,6 +43,6 @@ export async function untilDone(
     } catch (err) {
       if (!signal.aborted) log.warn({ err }, `could not ${what}; trying again`);
     }
-    await pause(clock, untilDoneMs, signal);
+    await pause(clock, retryPauseMs, signal);
   }
 }

@@ -4,13 +4,13 @@
  */
 import type { Service } from "#api/core/v1.ts";
 import type { Controller } from "./controller.ts";
-import { untilDone } from "./repeat.ts";
+import { retryUntilDone } from "./repeat.ts";
 
 /** Makes the controller. `isIncomplete` finds services without an address. */
 export const serviceRepairController =
   (isIncomplete: (service: Service) => boolean): Controller =>
   (environment) =>
-    untilDone(environment, "look for services without an address", async () => {
+    retryUntilDone(environment, "look for services without an address", async () => {
       const { client, signal, log } = environment;
       const { items } = await client.list<Service>("/api/v1/services");
       for (const service of items) {

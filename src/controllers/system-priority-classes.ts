@@ -2,7 +2,7 @@
 import type { PriorityClass } from "#api/scheduling/v1.ts";
 import type { Controller } from "./controller.ts";
 import { ignoreCodes } from "./ignore-codes.ts";
-import { untilDone } from "./repeat.ts";
+import { retryUntilDone } from "./repeat.ts";
 
 const classes = [
   ["system-node-critical", 2_000_001_000, "System pods that have to stay on the node where they run."],
@@ -10,7 +10,7 @@ const classes = [
 ] as const;
 
 export const systemPriorityClassesController: Controller = (environment) =>
-  untilDone(environment, "make the priority classes of the system", async () => {
+  retryUntilDone(environment, "make the priority classes of the system", async () => {
     const { client, domain } = environment;
     const apiVersion = domain.rename("scheduling.k8s.io/v1");
     for (const [name, value, description] of classes) {

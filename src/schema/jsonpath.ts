@@ -2,7 +2,7 @@
  * The JSONPath dialect of Kubernetes' Go client, used by printer columns: `.status.conditions[0].type`,
  * `.spec.ports[?(@.name=='web')].port`, `..image`. A path is parsed once and evaluated on many plain JSON values. A
  * missing key yields nothing; what cannot be evaluated (an index out of bounds, a filter on a value that is not a list)
- * fails the whole path. A look-up visits at most `visitsMax` values.
+ * fails the whole path. A lookup visits at most `visitsMax` values.
  *
  * Source of the dialect, with its corner cases: upstream's `client-go/util/jsonpath`. `range` and `end` are not
  * supported, since paths that begin with a dot cannot use them. Members of objects are visited in their own order;
@@ -19,7 +19,7 @@ interface JsonPath {
   find(value: unknown): readonly unknown[] | undefined;
 }
 
-/** Values one lookup may visit. */
+/** The maximum number of values that one lookup visits. */
 const visitsMax = 100_000;
 
 /** Reads a path; `undefined` when it is none. */
@@ -47,7 +47,7 @@ function readActions(text: string): readonly Action[] | string {
   }
 }
 
-type Node =
+type Step =
   | { readonly kind: "field"; readonly name: string }
   | { readonly kind: "wildcard" }
   | { readonly kind: "descend" }
@@ -64,20 +64,23 @@ function shownCharacter(char: string): string {
   return /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u.test(char) ? `U+${code} '${char}'` : `U+${code}`;
 }
 
-/** The content of one pair of braces: steps in order. */
-type Action = readonly Node[];
+/** The content of one pair of braces: steps in order. A path is put in braces, as upstream's templates have them. */
+type Action = readonly Step[];
 
 /** `undefined` when omitted. */
 type Bound = number | undefined;
 
+/**
+ * A path that cannot be read, whose message is upstream's, or cannot be evaluated: nobody sees the texts of the latter.
+ */
 class PathError extends Error {}
 
 /** Names of a path of fields only, the usual kind. */
 function fieldNames(action: Action): readonly string[] | undefined {
   const names: string[] = [];
-  for (const node of action) {
-    if (node.kind !== "field") return undefined;
-    names.push(node.name);
+  for (const step of action) {
+    if (step.kind !== "field") return undefined;
+    names.push(step.name);
   }
   return names;
 }
@@ -108,7 +111,7 @@ class Reader {
     this.#text = text;
   }
 
-  /** Actions, and texts between them that produce output. */
+  /** Reads the actions of the text; text outside of braces becomes a constant. */
   template(): Action[] {
     const actions: Action[] = [];
     while (this.#at < this.#text.length) {
@@ -139,51 +142,51 @@ class Reader {
   }
 
   #action(): Action {
-    const nodes: Node[] = [];
+    const steps: Step[] = [];
     for (;;) {
       if (this.#starts("}")) {
         this.#at++;
-        return nodes;
+        return steps;
       }
       if (this.#starts("[?(")) {
-        nodes.push(this.#filter());
+        steps.push(this.#filter());
         continue;
       }
       if (this.#starts("..")) {
-        if (nodes.at(-1)?.kind === "descend") throw new PathError("invalid multiple recursive descent");
+        if (steps.at(-1)?.kind === "descend") throw new PathError("invalid multiple recursive descent");
         this.#at += 2;
-        nodes.push({ kind: "descend" });
-        if (isWordStart(this.#peek())) nodes.push(this.#field());
+        steps.push({ kind: "descend" });
+        if (isWordStart(this.#peek())) steps.push(this.#field());
         continue;
       }
       const char = this.#take();
       if (char === " " || char === "@" || char === "$") continue;
-      if (char === "[") addAll(nodes, this.#brackets());
-      else if (char === ".") nodes.push(this.#field());
-      else if (char === '"' || char === "'") nodes.push({ kind: "constant", value: this.#quoted(char) });
-      else if (/^[+\-\p{Nd}]$/u.test(char)) nodes.push({ kind: "constant", value: this.#number(char) });
-      else if (isWordStart(char)) nodes.push(this.#word(char));
+      if (char === "[") addAll(steps, this.#brackets());
+      else if (char === ".") steps.push(this.#field());
+      else if (char === '"' || char === "'") steps.push({ kind: "constant", value: this.#quoted(char) });
+      else if (/^[+\-\p{Nd}]$/u.test(char)) steps.push({ kind: "constant", value: this.#number(char) });
+      else if (isWordStart(char)) steps.push(this.#word(char));
       else if (char === "") throw new PathError("unclosed action");
       else throw new PathError(`unrecognized character in action: ${shownCharacter(char)}`);
     }
   }
 
-  /** Up to the next character that ends a name; a backslash takes the meaning from the one after it. */
-  #field(): Node {
+  /** Reads a name; after a backslash, any character is part of the name. */
+  #field(): Step {
     const start = this.#at;
     while (!terminators.has(this.#peek())) if (this.#take() === "\\") this.#take();
     const name = this.#text.slice(start, this.#at);
     return name === "*" ? { kind: "wildcard" } : { kind: "field", name: name.replaceAll("\\", "") };
   }
 
-  #word(first: string): Node {
+  #word(first: string): Step {
     const start = this.#at - first.length;
     while (!terminators.has(this.#peek())) this.#take();
     const word = this.#text.slice(start, this.#at);
     return word === "true" || word === "false" ? { kind: "constant", value: word === "true" } : { kind: "unknown" };
   }
 
-  /** Whole numbers and others are different types to the dialect, even where their value is the same. */
+  /** Reads a number. 1 and 1.0 have different types here, and cannot be compared. */
   #number(first: string): bigint | RawNumber {
     const start = this.#at - first.length;
     while (/^[.\p{Nd}]$/u.test(this.#peek())) this.#take();
@@ -209,7 +212,7 @@ class Reader {
   }
 
   /** The content of brackets: an index, a slice, a quoted name, or several of these. */
-  #brackets(): readonly Node[] {
+  #brackets(): readonly Step[] {
     const start = this.#at;
     for (;;) {
       const char = this.#take();
@@ -227,7 +230,7 @@ class Reader {
   }
 
   /** `[?(left operator right)]`, or without an operator what must be there. */
-  #filter(): Node {
+  #filter(): Step {
     this.#at += 3;
     const start = this.#at;
     let quote = "";
@@ -251,7 +254,7 @@ class Reader {
 /** The first action of a text inside of another one. */
 const action = (text: string): Action => new Reader(`{${text}}`).template()[0] ?? [];
 
-function slice(text: string): Node {
+function slice(text: string): Step {
   const parts = /^(-?[0-9]*)(:-?[0-9]*)?(:-?[0-9]*)?$/.exec(text);
   if (parts === null) throw new PathError(`invalid array index ${text}`);
   const bound = (part: string): Bound => {
@@ -263,7 +266,8 @@ function slice(text: string): Node {
   };
   const [, first = "", second, third = ""] = parts;
   const from = bound(first);
-  // A single number is the slice of one that begins there. Upstream: so is nothing at all, at the beginning.
+  // A single number is the slice of one that begins there; [-1] ends at the end of the list, not at 0. Upstream: `[]` means
+  // `[0:1]`.
   if (second === undefined) return { kind: "slice", from, to: (from ?? 0) + 1 || Infinity, step: undefined };
   return { kind: "slice", from, to: bound(second.slice(1)), step: bound(third.slice(1)) };
 }
@@ -325,11 +329,11 @@ function evaluate(first: Action, others: readonly Action[], value: unknown): rea
 class Lookup {
   #visits = 0;
 
-  action(nodes: Action, values: readonly unknown[]): readonly unknown[] {
+  action(steps: Action, values: readonly unknown[]): readonly unknown[] {
     let results = values;
-    for (const node of nodes) {
+    for (const step of steps) {
       this.#visit(results.length + 1);
-      results = this.#step(node, results);
+      results = this.#follow(step, results);
     }
     return results;
   }
@@ -339,12 +343,12 @@ class Lookup {
     if (this.#visits > visitsMax) throw new PathError("too much to look at");
   }
 
-  #step(node: Node, values: readonly unknown[]): readonly unknown[] {
-    switch (node.kind) {
+  #follow(step: Step, values: readonly unknown[]): readonly unknown[] {
+    switch (step.kind) {
       case "field": {
         const results: unknown[] = [];
         for (const value of values) {
-          if (isJsonObject(value) && Object.hasOwn(value, node.name)) results.push(value[node.name]);
+          if (isJsonObject(value) && Object.hasOwn(value, step.name)) results.push(value[step.name]);
         }
         return results;
       }
@@ -359,19 +363,19 @@ class Lookup {
         const results: unknown[] = [];
         for (const value of values) {
           if (value === null) continue;
-          const part = cut(node, value);
-          // Upstream: a slice of nothing ends it for the values after it, too.
+          const part = cut(step, value);
+          // Upstream: an empty slice also ends the search in the remaining values.
           if (part.length === 0) return results;
           for (const item of part) results.push(item);
         }
         return results;
       }
       case "union":
-        return node.actions.flatMap((one) => this.action(one, values));
+        return step.actions.flatMap((one) => this.action(one, values));
       case "filter":
-        return values.flatMap((value) => this.#filtered(node, value));
+        return values.flatMap((value) => this.#filtered(step, value));
       case "constant":
-        return typeof node.value === "string" ? [node.value] : values.map(() => node.value);
+        return typeof step.value === "string" ? [step.value] : values.map(() => step.value);
       case "unknown":
         throw new PathError("an unknown word");
     }
@@ -399,24 +403,24 @@ class Lookup {
     for (const member of members) this.#descend(member, found);
   }
 
-  #filtered(node: Extract<Node, { kind: "filter" }>, value: unknown): readonly unknown[] {
+  #filtered(step: Extract<Step, { kind: "filter" }>, value: unknown): readonly unknown[] {
     if (!Array.isArray(value)) throw new PathError("no list");
     return value.filter((item: unknown) => {
-      if (node.operator === "exists") return this.#exists(node.left, item);
-      const left = single(this.action(node.left, [item]));
+      if (step.operator === "exists") return this.#exists(step.left, item);
+      const left = single(this.action(step.left, [item]));
       if (left === undefined) return false;
-      const right = single(this.action(node.right, [item]));
-      return right !== undefined && holds(left.value, node.operator, right.value);
+      const right = single(this.action(step.right, [item]));
+      return right !== undefined && holds(left.value, step.operator, right.value);
     });
   }
 
   /** Upstream: a path that cannot be evaluated exists if an earlier step found something. */
-  #exists(nodes: Action, item: unknown): boolean {
+  #exists(steps: Action, item: unknown): boolean {
     let results: readonly unknown[] = [item];
-    for (const node of nodes) {
+    for (const step of steps) {
       this.#visit(results.length + 1);
       try {
-        results = this.#step(node, results);
+        results = this.#follow(step, results);
       } catch (error) {
         if (error instanceof PathError && this.#visits <= visitsMax) return results.length > 0;
         throw error;
@@ -426,16 +430,16 @@ class Lookup {
   }
 }
 
-function cut(node: Extract<Node, { kind: "slice" }>, value: unknown): readonly unknown[] {
+function cut(bounds: Extract<Step, { kind: "slice" }>, value: unknown): readonly unknown[] {
   if (!Array.isArray(value)) throw new PathError("no list");
   const { length } = value;
-  let from = node.from ?? 0;
-  let to = node.to === undefined || node.to === Infinity ? length : node.to;
+  let from = bounds.from ?? 0;
+  let to = bounds.to === undefined || bounds.to === Infinity ? length : bounds.to;
   if (from < 0) from += length;
   if (to < 0) to += length;
   if (from === to) return [];
   if (from >= length || from < 0 || to > length || to < 0 || from > to) throw new PathError("out of bounds");
-  const step = node.step ?? 1;
+  const step = bounds.step ?? 1;
   if (step <= 0) throw new PathError("no step");
   const part = value.slice(from, to) as readonly unknown[];
   return step === 1 ? part : part.filter((_, at) => at % step === 0);

@@ -2,7 +2,7 @@
 import type { TypedProgram } from "#cel/admission.ts";
 import { type Activation, workMax as evaluationWorkMax } from "#cel/evaluate.ts";
 import { expectedAfter } from "#cel/expected-cost.ts";
-import { Pending, untilDone } from "#cel/pending.ts";
+import { Pending, runUntilAnswered } from "#cel/pending.ts";
 import type { Value } from "#cel/values.ts";
 import { andThen, isLate, type MaybePromise } from "#std/maybe-promise.ts";
 import { isTooDeep } from "#std/too-deep.ts";
@@ -177,7 +177,7 @@ export const limitsOf = ({
 
 /** Returns the result of `evaluate`. When an evaluation has to wait, it is thrown away and started again afterwards. */
 export function untilPaid<Result>(evaluate: () => Result, budget: CostBudget): MaybePromise<Result> {
-  return untilDone(() => {
+  return runUntilAnswered(() => {
     try {
       return evaluate();
     } catch (error) {

@@ -12,7 +12,9 @@ export interface CheckedPod {
   /** The init containers, the common and the ephemeral ones, in this order. */
   readonly containers: readonly AnyContainer[];
   readonly isWindows: boolean;
-  /** Whether its users are not those of the node, so that checks that concern users are left out. */
+  /**
+   * Whether it has a user namespace of its own (`hostUsers: false`), so that checks that concern users are left out.
+   */
   readonly hasOwnUsers: boolean;
 }
 

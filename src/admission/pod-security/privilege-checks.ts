@@ -1,12 +1,14 @@
 /** Checks of privileges of processes: privileged containers, escalation, capabilities. */
 import { type StandardCheck, containerCheck, printNames, quoteTexts, sortTexts } from "./check.ts";
 
+/** Refuses privileged containers. */
 export const privileged: StandardCheck = containerCheck(
   "privileged",
   (security) => security.privileged === true,
   "must not set securityContext.privileged=true",
 );
 
+/** Requires that containers forbid their processes to gain privileges. */
 export const privilegeEscalation: StandardCheck = containerCheck(
   "allowPrivilegeEscalation != false",
   (security) => security.allowPrivilegeEscalation !== false,
@@ -21,12 +23,14 @@ const defaultCapabilities: ReadonlySet<string> = new Set(
 
 const bindService: ReadonlySet<string> = new Set(["NET_BIND_SERVICE"]);
 
+/** Refuses capabilities that container runtimes do not give by default. */
 export const addedCapabilities: StandardCheck = (pod) => {
   const added = forbiddenAdditions(pod, defaultCapabilities);
   return added === undefined ? undefined : { reason: "non-default capabilities", detail: added };
 };
 
-export const keptCapabilities: StandardCheck = (pod) => {
+/** Requires that containers drop all capabilities; they may add `NET_BIND_SERVICE` only. */
+export const restrictedCapabilities: StandardCheck = (pod) => {
   const keeping = pod.containers
     .filter(({ securityContext }) => securityContext?.capabilities?.drop?.includes("ALL") !== true)
     .map(({ name }) => name);
@@ -40,7 +44,7 @@ export const keptCapabilities: StandardCheck = (pod) => {
   return details.length === 0 ? undefined : { reason: "unrestricted capabilities", detail: details.join("; ") };
 };
 
-/** Returns a text about the capabilities that containers add beyond `allowed`. */
+/** Says which capabilities containers add beyond `allowed`; `undefined` when none does. */
 function forbiddenAdditions(
   { containers }: Parameters<StandardCheck>[0],
   allowed: ReadonlySet<string>,

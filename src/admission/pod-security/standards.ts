@@ -10,7 +10,7 @@ import { type StandardCheck, type CheckedPod, exceptWindows, type Finding } from
 import { hostNamespaces, hostPorts, hostProcess } from "./host-checks.ts";
 import { procMount, safeSysctls, sysctls } from "./kernel-checks.ts";
 import type { Standard } from "./policy.ts";
-import { addedCapabilities, keptCapabilities, privileged, privilegeEscalation } from "./privilege-checks.ts";
+import { addedCapabilities, restrictedCapabilities, privileged, privilegeEscalation } from "./privilege-checks.ts";
 import { appArmor, seccompAnnotations, seccompRequired, seccompUnconfined, seLinux } from "./profile-checks.ts";
 import { runAsNonRoot, runAsUser } from "./user-checks.ts";
 import { hostPathVolumes, restrictedVolumes } from "./volume-checks.ts";
@@ -64,8 +64,8 @@ const entries = (annotations: PodAnnotations): readonly Entry[] => [
   inBoth(hostProcess, always),
   { check: privilegeEscalation, restricted: [8, 25] },
   { check: exceptWindows(privilegeEscalation), restricted: since(25) },
-  { check: keptCapabilities, restricted: [22, 25] },
-  { check: exceptWindows(keptCapabilities), restricted: since(25) },
+  { check: restrictedCapabilities, restricted: [22, 25] },
+  { check: exceptWindows(restrictedCapabilities), restricted: since(25) },
   { check: restrictedVolumes, restricted: always },
   { check: runAsNonRoot, restricted: always },
   { check: runAsUser, restricted: since(23) },

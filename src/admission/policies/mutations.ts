@@ -16,7 +16,7 @@ import { type CompiledCommon, compileCommon, compileOne } from "./compiled-polic
 export interface CompiledMutation {
   readonly expression: LazyExpression;
   readonly patchType: "ApplyConfiguration" | "JSONPatch";
-  /** An error of the expression that holds for any value it has. */
+  /** An error in the expression itself, found without evaluating it. */
   readonly problem?: string | undefined;
 }
 
@@ -29,13 +29,13 @@ export function compileMutatingPolicy(
   hasSelectors: boolean,
 ): CompiledMutatingPolicy {
   const { common, environment, budget } = compileCommon(spec, hasSelectors);
-  const ofMutations = mutationEnvironment(environment);
+  const mutationScope = mutationEnvironment(environment);
   const compile = ({ patchType, applyConfiguration: apply, jsonPatch }: Mutation): CompiledMutation =>
     patchType === "JSONPatch"
-      ? { patchType, expression: compileOne(jsonPatch?.expression ?? "", "jsonPatch", ofMutations, budget) }
+      ? { patchType, expression: compileOne(jsonPatch?.expression ?? "", "jsonPatch", mutationScope, budget) }
       : {
           patchType: "ApplyConfiguration",
-          expression: compileOne(apply?.expression ?? "", "applyConfiguration", ofMutations, budget),
+          expression: compileOne(apply?.expression ?? "", "applyConfiguration", mutationScope, budget),
           problem: misplacedPart(apply?.expression ?? ""),
         };
   return { ...common, mutations: (spec.mutations ?? []).map(compile) };
@@ -47,7 +47,7 @@ export class MutationProblem extends Error {}
 /** The longest value of an expression, in bytes of JSON: as long as a request. */
 const valueBytesMax = 3 * 1024 * 1024;
 
-const roomOfValue = (): ByteBudget =>
+const valueBudget = (): ByteBudget =>
   new ByteBudget(
     valueBytesMax,
     () => new MutationProblem(`the value of the expression has more than ${valueBytesMax} bytes in JSON`),
@@ -56,8 +56,8 @@ const roomOfValue = (): ByteBudget =>
 const members = new Set(["op", "path", "from", "value"]);
 
 /**
- * Reads the operations of a JSON Patch. Upstream: members of an operation that are left out are empty. A value that is
- * no operation stays as it is.
+ * Reads the operations of a JSON Patch. Upstream: `op` and `path` that are left out are empty texts. A value that is no
+ * operation stays as it is.
  */
 function operationsOf(patch: unknown, source: string): unknown {
   if (!Array.isArray(patch)) return patch;
@@ -76,7 +76,7 @@ function noTypeProblem({ apiVersion, kind }: ApiObject): MutationProblem {
 
 /**
  * Applies the value of a mutation's expression to an object. The result still has to be read by its schema; it is
- * `undefined` for a patch whose test does not hold. Without a schema, configurations cannot be applied. `work` counts
+ * `undefined` for a patch whose test does not hold. An ApplyConfiguration without a schema is refused. `work` counts
  * the steps from the value to JSON. Throws `MutationProblem`, and the errors of `work`.
  */
 export function applyMutation(
@@ -88,7 +88,7 @@ export function applyMutation(
 ): unknown {
   if (problem !== undefined) throw new MutationProblem(problem);
   try {
-    const change = jsonOf(value, { work, room: roomOfValue() });
+    const change = jsonOf(value, { work, room: valueBudget() });
     if (patchType === "JSONPatch") {
       return applyJsonPatch(withBigInts(object), operationsOf(change, expression.source));
     }
@@ -96,7 +96,7 @@ export function applyMutation(
     return applyConfiguration(schema, object, change as JsonObject); // the type of the expression says so
   } catch (error) {
     if (error instanceof PatchError) {
-      if (error.message.startsWith("testing value ")) return undefined;
+      if (error.isFailedTest) return undefined;
       throw new MutationProblem(`JSON Patch: ${error.message}`);
     }
     if (error instanceof ConfigurationProblem) throw new MutationProblem(error.message);

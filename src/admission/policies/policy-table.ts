@@ -28,7 +28,7 @@ export interface PolicyBinding<Object extends BindingObject> {
   readonly matcher: RequestMatcher | undefined;
 }
 
-/** A policy that is in force, which needs a binding. */
+/** A policy in force: one that has at least one binding. */
 export interface BoundPolicy<Object extends PolicyObject, B extends BindingObject, Compiled> {
   readonly name: string;
   readonly object: Object;
@@ -53,12 +53,11 @@ export class PolicyTable<Object extends PolicyObject, B extends BindingObject, C
   /** Policies that have bindings. */
   readonly #bound = new Map<string, BoundPolicy<Object, B, Compiled>>();
   /**
-   * The bound policies by operation and resource. A change of one policy is made here, so that its cost does not grow
-   * with the others.
+   * The bound policies by operation and resource. A change of one policy updates these lists in place, so that its cost
+   * does not grow with the number of others.
    */
   readonly #candidates = new Map<string, Candidates<BoundPolicy<Object, B, Compiled>>>();
 
-  /** `hasSelectors`: whether checks of the authorizer in expressions may have selectors. */
   constructor(hasSelectors: boolean) {
     this.#hasSelectors = hasSelectors;
   }

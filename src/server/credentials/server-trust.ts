@@ -26,25 +26,28 @@ export interface ServerTrust {
 export const hostOf = ({ bindAddress }: Pick<GeneralFlags, "bindAddress">): string =>
   bindAddress === "0.0.0.0" || bindAddress === "::" ? "127.0.0.1" : bindAddress;
 
-/** `ownCa` is the server's own authority, `known` are publicly trusted authorities. Throws `StartError`. */
+/**
+ * `ownCa` is the server's own authority, `publicAuthorities` are the authorities that machines trust by themselves. Throws
+ * `StartError`.
+ */
 export function serverTrust(
   options: CredentialFlags & Pick<GeneralFlags, "bindAddress">,
   ownCa: string,
-  known: () => Iterable<string> = publicAuthorities,
+  publicAuthorities: () => Iterable<string> = authoritiesOfMachine,
 ): ServerTrust {
   const { tlsCertFile, rootCaFile } = options;
   if (tlsCertFile === undefined) return { ca: ownCa, serverName: undefined };
   const chain = certificateBlocks(readGiven(tlsCertFile)).map((pem) => new X509Certificate(pem));
   const [leaf] = chain;
-  const ca = rootCaFile === undefined ? anchorOf(chain, known) : readAuthorities(rootCaFile);
-  return { ca, serverName: leaf === undefined ? undefined : otherName(leaf, hostOf(options)) };
+  const ca = rootCaFile === undefined ? anchorOf(chain, publicAuthorities) : readAuthorities(rootCaFile);
+  return { ca, serverName: leaf === undefined ? undefined : nameInsteadOfHost(leaf, hostOf(options)) };
 }
 
 /**
- * Returns the trust anchor of a chain: the root if the chain has it, otherwise the last certificate below the root,
- * which clients accept as an anchor when it is configured. `undefined` when a public authority signed that certificate.
+ * Returns the trust anchor of a chain: the root if the chain has it, else the topmost certificate of the file, which
+ * clients accept when it is given to them as a root. `undefined` when a public authority signed the topmost one.
  */
-function anchorOf(chain: readonly X509Certificate[], known: () => Iterable<string>): string | undefined {
+function anchorOf(chain: readonly X509Certificate[], publicAuthorities: () => Iterable<string>): string | undefined {
   let top = chain[0];
   if (top === undefined) return undefined;
   const others = new Set(chain.slice(1));
@@ -55,13 +58,13 @@ function anchorOf(chain: readonly X509Certificate[], known: () => Iterable<strin
     others.delete(above);
     top = above;
   }
-  return !isIssuedBy(top, top) && isAnyIssuer(known(), top) ? undefined : top.toString();
+  return !isIssuedBy(top, top) && isAnyIssuer(publicAuthorities(), top) ? undefined : top.toString();
 }
 
 const isIssuedBy = (certificate: X509Certificate, issuer: X509Certificate): boolean =>
   certificate.checkIssued(issuer) && certificate.verify(issuer.publicKey);
 
-const publicAuthorities = (): Iterable<string> =>
+const authoritiesOfMachine = (): Iterable<string> =>
   new Set([...getCACertificates("default"), ...getCACertificates("system")]);
 
 function isAnyIssuer(authorities: Iterable<string>, certificate: X509Certificate): boolean {
@@ -76,10 +79,10 @@ function isAnyIssuer(authorities: Iterable<string>, certificate: X509Certificate
 }
 
 /**
- * Returns a name of a certificate that does not have the name of the host. A star, which matches any label, becomes
- * `kubernetes`.
+ * Returns a name of a certificate that does not have the name of the host. In a wildcard name, `kubernetes` takes the
+ * place of the star: clients need a real name.
  */
-function otherName(leaf: X509Certificate, host: string): string | undefined {
+function nameInsteadOfHost(leaf: X509Certificate, host: string): string | undefined {
   const fits = isIP(host) === 0 ? leaf.checkHost(host) : leaf.checkIP(host);
   if (fits !== undefined) return undefined;
   const [name] = [...(leaf.subjectAltName ?? "").matchAll(/(?:^|, )DNS:([\w.*-]+)/g)].map(([, found]) => found!);
