@@ -21,7 +21,7 @@ import { namespace, namespaces, type NamespacePaths, namespacePaths } from "./ob
 import type { Rename } from "./view.ts";
 
 /*
- * Which starter a test takes:
+ * These are the starters, and the tests that take them:
  *
  *     suite           the usual case: the tests of a file share a server in each domain
  *     withOwnServer   one test in each domain, with a server of its own, such as tests of options
