@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { generateTypes } from "./generate-types.ts";
 import { generateFiles } from "./generate.ts";
 import { root } from "./steps.ts";
 
@@ -12,4 +13,21 @@ test("the committed types equal those that the tables give", () => {
   for (const [name, text] of files) {
     assert.ok(readFileSync(join(root, "src/api", name), "utf8") === text, `${name} differs; run npm run generate`);
   }
+});
+
+test("a package may have any name with dots, and an unknown type is an error", () => {
+  const harbor = "com.example.harbor.v1";
+  const typesOfSpec = (type: string) =>
+    generateTypes(
+      new Map([
+        [`${harbor}.Pier`, new Map([["spec", { type, isPointer: false, isOmitted: true }]])],
+        [`${harbor}.PierSpec`, new Map([["name", { type: "s", isPointer: false, isOmitted: true }]])],
+      ]),
+    ).get("harbor/v1.ts")!;
+  assert.match(typesOfSpec(`${harbor}.PierSpec`), /readonly spec: PierSpec;/);
+  assert.throws(
+    () => typesOfSpec(`${harbor}.Quay`),
+    /harbor\/v1: the tables have no type com\.example\.harbor\.v1\.Quay/,
+  );
+  assert.throws(() => typesOfSpec("x"), /harbor\/v1: there is no type "x"/);
 });

@@ -6,12 +6,13 @@ import { existsSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { restoreBackup } from "#storage/restore.ts";
 import { backupPath } from "#server/endpoints.ts";
-import { parseArguments, printHelp, text } from "#std/flags.ts";
+import { binnacleFlag, parseArguments, text } from "#std/flags.ts";
 import { StartError } from "#std/start-error.ts";
 import { asStartError } from "#server/store.ts";
+import { printUsage } from "./print.ts";
 import { withStore } from "./server-or-store.ts";
 
-const flags = { dataDir: text(["data-dir", "Binnacle"], "./.binnacle", "folder", "The server's data folder.") };
+const flags = { dataDir: text(binnacleFlag("data-dir"), "./.binnacle", "folder", "The server's data folder.") };
 
 /** Writes a consistent copy of the store. Rejects with `StartError`. */
 export async function backup(args: readonly string[]): Promise<void> {
@@ -49,7 +50,7 @@ interface Command {
 function readCommand(name: string, purpose: string, args: readonly string[]): Command | undefined {
   const { settings, help, rest } = parseArguments(flags, args);
   if (help) {
-    process.stdout.write(`${purpose}\n\nUsage: binnacle ${name} FILE [flags]\n\n${printHelp(flags, 100)}`);
+    printUsage(`${purpose}\n\nUsage: binnacle ${name} FILE [flags]\n\n`, flags);
     return undefined;
   }
   const [file, ...more] = rest;

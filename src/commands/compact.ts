@@ -2,7 +2,7 @@
 import { resolve } from "node:path";
 import { compactPath } from "#server/endpoints.ts";
 import { systemClock } from "#std/clock.ts";
-import { choice, duration, type Flag, integer, parseArguments, text, withShort } from "#std/flags.ts";
+import { binnacleFlag, choice, duration, type Flag, integer, parseArguments, text, withShort } from "#std/flags.ts";
 import { StartError } from "#std/start-error.ts";
 import { printUsage, valueText } from "./print.ts";
 import { withStore } from "./server-or-store.ts";
@@ -11,10 +11,10 @@ import { withStore } from "./server-or-store.ts";
 const withoutDefault = (flag: Flag<number>): Flag<number> => ({ ...flag, print: () => "" });
 
 const flags = {
-  dataDir: text(["data-dir", "Binnacle"], "./.binnacle", "folder", "The server's data folder."),
+  dataDir: text(binnacleFlag("data-dir"), "./.binnacle", "folder", "The server's data folder."),
   revision: withoutDefault(
     integer(
-      ["revision", "Binnacle"],
+      binnacleFlag("revision"),
       0,
       { min: 1, max: Number.MAX_SAFE_INTEGER },
       "Drops what was replaced or deleted up to this revision.",
@@ -22,12 +22,12 @@ const flags = {
   ),
   olderThan: withoutDefault(
     duration(
-      ["older-than", "Binnacle"],
+      binnacleFlag("older-than"),
       0,
       "Drops what was replaced or deleted longer ago; times are known where the server runs with --history.",
     ),
   ),
-  output: withShort(choice(["output", "Binnacle"], "text", ["text", "json"], "A sentence, or JSON."), "o"),
+  output: withShort(choice(binnacleFlag("output"), "text", ["text", "json"], "A sentence, or JSON."), "o"),
 };
 
 const help = `Drops superseded versions of objects, and gives the room back to the file system.

@@ -10,7 +10,7 @@ import { parseGoDuration } from "#std/go-duration.ts";
 import { systemRandom } from "#std/random.ts";
 import { reasonOf } from "#std/system-error.ts";
 import { issueClientCertificate } from "#server/credentials.ts";
-import { choice, list, optional, parseArguments, type Settings, withShort } from "#std/flags.ts";
+import { binnacleFlag, choice, list, optional, parseArguments, type Settings, withShort } from "#std/flags.ts";
 import { clientConfig, type ClientCredentials } from "#server/kubeconfig.ts";
 import { connectionFlags, findServer } from "#server/running-server.ts";
 import { StartError } from "#std/start-error.ts";
@@ -20,20 +20,20 @@ import type { WebhookConnection } from "#client/webhook-connection.ts";
 
 const flags = {
   ...connectionFlags,
-  user: optional(["user", "Binnacle"], "name", "For a person or program of this name, by a client certificate."),
-  group: list(["group", "Binnacle"], "name", "A group of that user. May be repeated."),
+  user: optional(binnacleFlag("user"), "name", "For a person or program of this name, by a client certificate."),
+  group: list(binnacleFlag("group"), "name", "A group of that user. May be repeated."),
   serviceaccount: optional(
-    ["serviceaccount", "Binnacle"],
+    binnacleFlag("serviceaccount"),
     "ns/name",
     "For a service account, by a token of the running server.",
   ),
   duration: optional(
-    ["duration", "Binnacle"],
+    binnacleFlag("duration"),
     "duration",
     "How long the credentials hold, such as 12h; default: a year for certificates, for tokens what the server gives.",
   ),
-  out: optional(["out", "Binnacle"], "file", "Write it into this new file, readable by you only, and not to stdout."),
-  output: withShort(choice(["output", "Binnacle"], "yaml", ["yaml", "json"], "Form of the kubeconfig."), "o"),
+  out: optional(binnacleFlag("out"), "file", "Write it into this new file, readable by you only, and not to stdout."),
+  output: withShort(choice(binnacleFlag("output"), "yaml", ["yaml", "json"], "Form of the kubeconfig."), "o"),
 };
 
 const help = `Makes a kubeconfig for a user or for a service account.

@@ -1,5 +1,15 @@
 /** `binnacle token create [ACCOUNT]`: requests a service account token from a running server. */
-import { choice, duration, list, optional, parseArguments, type Settings, text, withShort } from "#std/flags.ts";
+import {
+  binnacleFlag,
+  choice,
+  duration,
+  list,
+  optional,
+  parseArguments,
+  type Settings,
+  text,
+  withShort,
+} from "#std/flags.ts";
 import { connectionFlags, findServer, post } from "#server/running-server.ts";
 import { StartError } from "#std/start-error.ts";
 import { pathPart } from "./discovery.ts";
@@ -8,18 +18,18 @@ import type { WebhookConnection } from "#client/webhook-connection.ts";
 
 const flags = {
   ...connectionFlags,
-  namespace: withShort(text(["namespace", "Binnacle"], "default", "name", "Where the account is."), "n"),
-  duration: duration(["duration", "Binnacle"], 0, "How long the token holds, at least 10m; 0 leaves it to the server."),
-  audience: list(["audience", "Binnacle"], "name", "For whom the token is; default: this server. May be repeated."),
+  namespace: withShort(text(binnacleFlag("namespace"), "default", "name", "Where the account is."), "n"),
+  duration: duration(binnacleFlag("duration"), 0, "How long the token holds, at least 10m; 0 leaves it to the server."),
+  audience: list(binnacleFlag("audience"), "name", "For whom the token is; default: this server. May be repeated."),
   boundObjectKind: optional(
-    ["bound-object-kind", "Binnacle"],
+    binnacleFlag("bound-object-kind"),
     "kind",
     "Pod, Secret or Node: the token dies with that object.",
   ),
-  boundObjectName: optional(["bound-object-name", "Binnacle"], "name", "Name of that object."),
-  boundObjectUid: optional(["bound-object-uid", "Binnacle"], "uid", "Uid of that object; default: the present one's."),
+  boundObjectName: optional(binnacleFlag("bound-object-name"), "name", "Name of that object."),
+  boundObjectUid: optional(binnacleFlag("bound-object-uid"), "uid", "Uid of that object; default: the present one's."),
   output: withShort(
-    choice(["output", "Binnacle"], "text", ["text", "json"], "The token alone, or the whole answer."),
+    choice(binnacleFlag("output"), "text", ["text", "json"], "The token alone, or the whole answer."),
     "o",
   ),
 };

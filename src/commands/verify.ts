@@ -5,25 +5,25 @@ import { readGiven } from "#server/given-files.ts";
 import { asStartError } from "#server/store.ts";
 import { type EncryptionFile, type StoreReport, verifyStore } from "#server/verify-store.ts";
 import { systemClock } from "#std/clock.ts";
-import { choice, optional, parseArguments, text, withShort } from "#std/flags.ts";
+import { binnacleFlag, choice, optional, parseArguments, text, withShort } from "#std/flags.ts";
 import { StartError } from "#std/start-error.ts";
 import { StoreInUse } from "#storage/log-store.ts";
 import { printable, printUsage, tableText, valueText } from "./print.ts";
 
 const flags = {
   dataDir: text(
-    ["data-dir", "Binnacle"],
+    binnacleFlag("data-dir"),
     "./.binnacle",
     "folder",
     "The data folder to check; its server must be stopped.",
   ),
   encryptionProviderConfig: optional(
-    ["encryption-provider-config", "Binnacle"],
+    binnacleFlag("encryption-provider-config"),
     "file",
     "The server's file of that name: encrypted objects are decrypted and checked, too.",
   ),
   output: withShort(
-    choice(["output", "Binnacle"], "text", ["text", "json", "yaml"], "What people read, or programs."),
+    choice(binnacleFlag("output"), "text", ["text", "json", "yaml"], "What people read, or programs."),
     "o",
   ),
 };

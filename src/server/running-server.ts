@@ -10,20 +10,20 @@ import { systemClock } from "#std/clock.ts";
 import { ConfigError } from "#codec/config-document.ts";
 import { exactValue } from "#codec/strict.ts";
 import { reasonOf } from "#std/system-error.ts";
-import { optional, type Settings, text } from "#std/flags.ts";
+import { binnacleFlag, optional, type Settings, text } from "#std/flags.ts";
 import { StartError } from "#std/start-error.ts";
 import { readWebhookConnection, type WebhookConnection } from "#client/webhook-connection.ts";
 
 /** Flags of commands that call a server. */
 export const connectionFlags = {
   dataDir: text(
-    ["data-dir", "Binnacle"],
+    binnacleFlag("data-dir"),
     "./.binnacle",
     "folder",
     "The server's data folder; its admin.kubeconfig says where the server is and who asks.",
   ),
-  kubeconfig: optional(["kubeconfig", "Binnacle"], "file", "Ask by this kubeconfig instead of the data folder's."),
-  server: optional(["server", "Binnacle"], "url", "Ask at this address instead of the kubeconfig's."),
+  kubeconfig: optional(binnacleFlag("kubeconfig"), "file", "Ask by this kubeconfig instead of the data folder's."),
+  server: optional(binnacleFlag("server"), "url", "Ask at this address instead of the kubeconfig's."),
 };
 
 /** Reads the kubeconfig to which the flags lead. Throws `StartError`. */

@@ -1,5 +1,15 @@
 /** Flags of controllers, with kube-controller-manager's names, defaults and meaning. */
-import { boolean, duration, type Flag, integer, list, optional, type OptionsOf, text } from "#std/flags.ts";
+import {
+  binnacleFlag,
+  boolean,
+  duration,
+  type Flag,
+  integer,
+  list,
+  optional,
+  type OptionsOf,
+  text,
+} from "#std/flags.ts";
 import { controllerName } from "./names.ts";
 
 const controllers = (name: string) => [name, "Controllers"] as const;
@@ -29,7 +39,7 @@ const legacy = "certificates of the signer legacy-unknown";
 
 export const controllerFlags = {
   controllers: list(
-    ["controllers", "Binnacle"],
+    binnacleFlag("controllers"),
     "names",
     "Controllers to run: * for all that are on by default, name for one, -name for all but one, -* for none. Off by default: bootstrap-signer-controller, token-cleaner-controller.",
     (entry) =>

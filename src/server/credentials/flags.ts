@@ -1,12 +1,12 @@
 /** Flags of certificates: the serving certificate, TLS, and the authorities of clients and of the server. */
-import { choice, list, optional, type OptionsOf } from "#std/flags.ts";
+import { binnacleFlag, choice, list, optional, type OptionsOf } from "#std/flags.ts";
 import { StartError } from "#std/start-error.ts";
 
 const secure = (name: string) => [name, "Secure serving"] as const;
 
 export const credentialFlags = {
   tlsSan: list(
-    ["tls-san", "Binnacle"],
+    binnacleFlag("tls-san"),
     "names",
     "More host names and addresses for the serving certificate made at start.",
     (name) => (/^[A-Za-z0-9*_.:-]{1,253}$/.test(name) ? undefined : "must be a host name or an address"),

@@ -1,7 +1,7 @@
 /** Flags of services and of the service `default/kubernetes`. */
 import type { PortRange } from "#kinds/service-allocator.ts";
 import { ipFamily } from "#meta/ip-range.ts";
-import { boolean, choice, type Flag, list, optional, type OptionsOf } from "#std/flags.ts";
+import { binnacleFlag, boolean, choice, type Flag, list, optional, type OptionsOf } from "#std/flags.ts";
 import { isObject } from "#std/is-object.ts";
 
 const services = (name: string) => [name, "Services"] as const;
@@ -62,7 +62,7 @@ export const serviceFlags = {
     "Whether the endpoints of the service kubernetes are kept; none leaves them to others.",
   ),
   serviceAddress: list(
-    ["service-address", "Binnacle"],
+    binnacleFlag("service-address"),
     "namespace/name[:port]=host:port,...",
     "Where webhooks and aggregated API servers of a service are reached from here, instead of at its cluster address.",
     (entry) => (serviceMapping.test(entry) ? undefined : "must be namespace/name[:port]=host:port"),
