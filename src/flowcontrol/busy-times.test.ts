@@ -51,6 +51,6 @@ test("a level's seats, requests and demand are one figure while no request waits
   assert.deepEqual([running.below("0"), running.below("0.25"), running.below("1")], [10, 20, 40]);
   assert.deepEqual([waiting.below("0"), waiting.below("1"), waiting.sum()], [30, 40, 5]);
   assert.deepEqual([demand.below("0"), demand.below("1"), demand.below("2")], [10, 30, 40]);
-  // 10 ms of 0, 20 ms of 2 and 10 ms of 8.
+  // The value was 0 for 10 ms, 2 for 20 ms, and 8 for 10 ms.
   assert.deepEqual(times.demand.endPeriod(8), { average: 3, deviation: Math.sqrt(9), high: 8 });
 });

@@ -8,11 +8,11 @@
 import type { Histogram } from "#std/metrics.ts";
 import { Demand } from "./seat-limits.ts";
 
-/** Values below it have a cell of their own; greater ones are observed at once. */
+/** Values below this have a cell of their own; greater ones are observed at once. */
 const cellCount = 512;
 const nanoseconds = (ms: number): number => Math.round(ms * 1e6);
 
-/** One count and the time at each of its values. */
+/** A count, and the time for which it had each of its values. */
 export class TimedCount {
   readonly #histogram: Histogram;
   readonly #cells = new Float64Array(cellCount);
@@ -37,7 +37,7 @@ export class TimedCount {
     this.#value += by;
   }
 
-  /** Observes the time so far. From now on values are parts of `whole`. */
+  /** Observes the time so far. Later values are fractions of `whole`. */
   settle(now: number, whole = this.#whole): void {
     this.change(0, now);
     empty(this.#cells, (value, ms) => this.#histogram.observe(value / this.#whole, nanoseconds(ms)));
@@ -55,13 +55,13 @@ function empty(cells: Float64Array, take: (value: number, ms: number) => void): 
 }
 
 export interface LevelHistograms {
-  /** Seats in use, as a part of those the level may use. */
+  /** Seats in use, as a fraction of those that the level may use. */
   readonly seats: Histogram;
-  /** Requests that run, as a part of the same. */
+  /** Running requests, as a fraction of the seats that the level may use. */
   readonly running: Histogram;
-  /** Requests that wait, as a part of the slots of all queues. */
+  /** Waiting requests, as a fraction of the slots of all queues. */
   readonly waiting: Histogram;
-  /** Seats in use or waited for, as a part of those the level may use. */
+  /** Seats in use or waited for, as a fraction of those that the level may use. */
   readonly demand: Histogram;
 }
 
@@ -73,7 +73,7 @@ interface Load {
   readonly waitingSeats: number;
 }
 
-/** The same for all figures of one level, which change together and mostly are the same number. */
+/** The times of all figures of one level, which change together and mostly are the same number. */
 export class LevelTimes {
   readonly demand: Demand;
   readonly #histograms: LevelHistograms;
@@ -89,7 +89,7 @@ export class LevelTimes {
     this.demand = new Demand();
   }
 
-  /** Up to now things were like this. */
+  /** Records that the load was `load` until now. */
   pass(now: number, load: Load): void {
     const ms = now - this.#since;
     this.#since = now;
@@ -117,7 +117,7 @@ export class LevelTimes {
     empty(this.#cells, (seats, ms) => this.#observe(ms, { seats, running: seats, waiting: 0, waitingSeats: 0 }));
   }
 
-  /** Sets the wholes of the ratios: seats, and slots in queues. */
+  /** Sets the denominators of the fractions: seats, and slots in queues. */
   setWholes(now: number, load: Load, seats: number, slots: number): void {
     if (seats === this.#seatsWhole && slots === this.#slotsWhole) return;
     this.settle(now, load);

@@ -13,19 +13,19 @@ interface Known<Schema> {
   readonly candidates: readonly Candidate<Schema>[];
 }
 
-/** The size of the cache of users; when full it is cleared. */
+/** The maximum number of users in the cache, which is cleared when it is full. */
 const usersMax = 10_000;
 
 export class Classifier<Schema extends { readonly schema: CompiledSchema }> {
   readonly #schemas: readonly Schema[];
   readonly #users = new Map<string, Known<Schema>>();
 
-  /** `schemas` in the order in which they are tried. */
+  /** `schemas` are in the order in which they are tried. */
   constructor(schemas: readonly Schema[]) {
     this.#schemas = schemas;
   }
 
-  /** `undefined` when nothing matches. */
+  /** Returns the first schema that matches; `undefined` when none does. */
   classify({ user, info }: FlowRequest): Schema | undefined {
     for (const [schema, rules] of this.#candidates(user)) if (matches(rules, info)) return schema;
     return undefined;

@@ -14,7 +14,7 @@ const root = "/debug/api_priority_and_fairness/";
 
 type Column<T> = readonly [header: string, cell: (row: T) => unknown];
 
-/** The text of one of the paths; `undefined` for any other path. `details` adds what requests are about. */
+/** Returns the text of one of the paths; `undefined` for any other path. `details` adds the attributes of requests. */
 export function dump(control: FlowControl, path: string, details: boolean, clock: Clock): string | undefined {
   if (!path.startsWith(root)) return undefined;
   switch (path.slice(root.length)) {
@@ -46,7 +46,7 @@ interface ShownQueue extends QueueDump {
   readonly level: string;
 }
 
-/** Most queues shown of a level: a configuration may ask for millions. */
+/** The maximum number of queues of a level that are shown: a configuration may have millions. */
 const queuesMax = 10_000;
 
 /** Returns the queues of a level, also those that are not in use. */
@@ -76,7 +76,7 @@ const seatSeconds = (value: number): string => `${value.toFixed(8)}ss`;
 
 interface ShownRequest {
   readonly queued: QueuedRequest;
-  /** The position in its queue; -1 when it runs. */
+  /** The position in the queue; -1 for a running request. */
   readonly index: number;
 }
 
@@ -85,7 +85,7 @@ const requestsOf = (level: PriorityLevel): readonly ShownRequest[] => [
   ...level.running().map((queued) => ({ queued, index: -1 })),
 ];
 
-/** Upstream prints this for what has not happened. */
+/** Upstream's text for the time of an event that has not happened. */
 const never = "0001-01-01T00:00:00Z";
 
 function requestColumns(clock: Clock): readonly Column<ShownRequest>[] {
@@ -123,7 +123,7 @@ const detailColumns: readonly Column<ShownRequest>[] = [
   infoColumn("SubResource", ({ subresource }) => subresource),
 ];
 
-/** Cells end with a comma and are padded to the width of their column. */
+/** Returns a table whose cells end with a comma and are padded to the width of their column. */
 function table<T>(columns: readonly Column<T>[], rows: readonly T[]): string {
   const last = columns.length - 1;
   const cells = columns.map(([header, cell], index) => {

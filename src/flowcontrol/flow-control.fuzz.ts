@@ -22,7 +22,7 @@ const stepsEach = 400;
 const bootstrap = bootstrapFlowControl(kubernetesDomain);
 const levelNames = ["a", "b", "c"];
 const queueLengthMax = 5;
-/** Each lasts ten seconds and ends all that run. */
+/** The maximum number of final rounds. Each lasts ten seconds and ends all running requests. */
 const patientRounds = 60;
 
 const level = (name: string, random: Random): PriorityLevelConfiguration => {
@@ -170,14 +170,14 @@ class Day {
     return sum;
   }
 
-  /** Everybody goes home. */
+  /** Ends all requests. */
   finish(): void {
     for (let round = 0; this.#open.length > 0 && round <= patientRounds; round++) {
       for (const { queued } of this.#open) queued.end();
       this.#clock.advance(10_000);
       this.#open = this.#open.filter(({ queued }) => queued.state === "waiting" || queued.state === "executing");
       if (round < patientRounds) continue;
-      // A level without seats keeps who waits.
+      // A level without seats never lets its waiting requests run.
       for (const { queued } of this.#open)
         assert.equal(queued.level.limit, 0, "nobody waits for ever for seats there are");
       for (const { queued } of this.#open) queued.giveUp("time-out");

@@ -60,7 +60,7 @@ function setting(seats: number, ...more: (FlowSchema | PriorityLevelConfiguratio
   return { clock, control, watches, metrics };
 }
 
-/** A level that never lends and never borrows. */
+/** Returns a level that never lends and never borrows. */
 const level = (
   name: string,
   shares: number,
@@ -277,7 +277,7 @@ test("a flow that asks for a little is served between the many requests of anoth
     ended++;
     running.push(...heavy.filter((one) => one.queued.state === "executing" && !running.includes(one)));
   }
-  // Sixty were before it; a few queues of the heavy flow share with its one.
+  // Sixty requests were before it; a few queues of the heavy flow share with its queue.
   assert.ok(ended <= 8, `served after ${ended}`);
 });
 
@@ -306,7 +306,7 @@ test("lists take seats by the objects they go through, writes by the watches the
     ...Array.from({ length: 8 }, () => watches.began(target({ name: "" }), "/x")),
     watches.began(target(), "/x"),
     watches.began(target({ namespace: "other", name: "" }), "/x"),
-    // Watches of one node do not count.
+    // Watches of a single node do not count.
     watches.began(target({ namespace: "", name: "" }), "/x?watch=1&fieldSelector=spec.nodeName%3Dn1"),
   ];
   assert.deepEqual(work({ verb: "update" }), { initialSeats: 1, finalSeats: 3, lingerMs: 5 });

@@ -21,9 +21,9 @@ import { estimateWork, type WorkSources } from "./work-estimate.ts";
 interface FlowControlOptions {
   readonly clock: Clock;
   readonly metrics: FlowMetrics;
-  /** All seats of the server. */
+  /** The number of all seats of the server. */
   readonly seats: number;
-  /** These are in force where nothing is stored. */
+  /** The objects that are in force while none are stored. */
   readonly bootstrap: BootstrapFlowControl;
   readonly work: WorkSources;
 }
@@ -32,7 +32,7 @@ interface FlowControlOptions {
 interface Flow {
   readonly schema: CompiledSchema;
   readonly level: PriorityLevel;
-  /** Every answer gets these. */
+  /** Headers that are added to every answer. */
   readonly headers: Readonly<Record<string, string>>;
   readonly flows: Map<string, FlowIdentity>;
 }
@@ -48,7 +48,7 @@ interface Mandatory {
 }
 
 const borrowEveryMs = 10_000;
-/** Most flows of a schema whose queues are remembered. */
+/** The maximum number of flows of a schema whose queues are remembered. */
 const flowsMax = 4096;
 
 export class FlowControl {
@@ -115,7 +115,7 @@ export class FlowControl {
     this.#isStale = true;
   }
 
-  /** Takes a request in. Its queued runs, waits, or was refused. */
+  /** Takes a request, which then runs, waits, or is refused. */
   claim(request: FlowRequest): Claimed {
     this.#upToDate();
     const flow = this.#classifier.classify(request) ?? this.#catchAll!; // made together
@@ -131,7 +131,7 @@ export class FlowControl {
     return { flow, queued: level.enter(identity, request, work) };
   }
 
-  /** The levels are sorted by name. */
+  /** Returns the levels, sorted by name. */
   levels(): readonly PriorityLevel[] {
     this.#upToDate();
     return [...this.#levels.values()].sort((a, b) => (a.config.name < b.config.name ? -1 : 1));
@@ -190,7 +190,7 @@ export class FlowControl {
     }
     const flows: Flow[] = [];
     for (const schema of withMandatory(usable, this.#mandatory.schemas)) {
-      // Invariant: the mandatory levels are always there.
+      // Invariant: the mandatory levels always exist.
       const level = this.#levels.get(schema.level)!;
       flows.push({
         schema,
@@ -235,7 +235,7 @@ export class FlowControl {
       })),
     );
     for (const [index, level] of levels.entries()) {
-      // A level without seats: a tenth of all stands for a whole.
+      // The fractions of a level without seats refer to a tenth of all seats.
       level.setLimit(seats[index]!, seats[index]! || Math.max(1, Math.round(total / 10)));
       this.#show(level, targets[index]!);
     }
@@ -243,7 +243,7 @@ export class FlowControl {
     this.#settleKinds(levels);
   }
 
-  /** Requests that run are shown as a part of all seats, those that wait as a part of all slots in queues. */
+  /** Shows running requests as a fraction of all seats, and waiting ones as a fraction of all slots in queues. */
   #settleKinds(levels: readonly PriorityLevel[]): void {
     const now = this.#options.clock.monotonic();
     const seats = levels.reduce((all, { limits }) => all + limits.nominal, 0);
@@ -268,7 +268,7 @@ export class FlowControl {
     gauges.demandSmoothed.set(demand.smoothed);
   }
 
-  /** Updates metrics that change with every request, when metrics are read. */
+  /** Updates the metrics that change with every request. Called when metrics are read. */
   #showNow(): void {
     for (const level of this.levels()) {
       level.settle();
@@ -294,7 +294,7 @@ function set<T>(map: Map<string, T>, name: string, value: T | undefined): void {
   else map.set(name, value);
 }
 
-/** The stored objects, and mandatory ones that are not stored. */
+/** Returns the stored objects, and the mandatory ones that are not stored. */
 function withMandatory<T extends { readonly name: string }>(
   stored: ReadonlyMap<string, T>,
   mandatory: readonly T[],

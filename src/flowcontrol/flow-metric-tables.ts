@@ -4,7 +4,7 @@
  */
 
 export interface Row {
-  /** The name after the prefix `apiserver_flowcontrol_`. */
+  /** The name without the prefix `apiserver_flowcontrol_`. */
   readonly name: string;
   readonly help: string;
   readonly labels: readonly string[];
@@ -96,7 +96,7 @@ export const levelRows = {
   at: row("current_r", "R(time of last change)", level),
 };
 
-/** Levels with queues have these rows, as of the last request that was let in. */
+/** Gauges of levels with queues, as of the last dispatched request. */
 export const dispatchRows = {
   at: row("dispatch_r", "R(time of last dispatch)", level),
   latest: row("latest_s", "S(most recently dispatched request)", level),

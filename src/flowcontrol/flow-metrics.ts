@@ -12,7 +12,7 @@ import {
   type Row,
 } from "./flow-metric-tables.ts";
 
-/** The gauges of a schema. */
+/** The gauges of a schema, by row. */
 type Present = Record<keyof typeof presentRows, number>;
 
 /** Counters of one schema's requests in one level, looked up once. */
@@ -47,17 +47,17 @@ export interface QueueBounds {
   readonly discountedMax: number;
 }
 
-/** Requests of one kind, reads or writes, in all levels. */
+/** The times of requests of one kind, reads or writes, in all levels. */
 export interface KindTimes {
   readonly executing: TimedCount;
   readonly waiting: TimedCount;
 }
 
-/** Labels name levels and schemas; their metrics go with them. */
+/** The levels and schemas in labels; their metrics are dropped together with them. */
 interface NamedFlows {
   hasLevel(name: string): boolean;
   hasSchema(name: string): boolean;
-  /** Called when metrics were dropped: gauges of what is gone must not be kept. */
+  /** Called when metrics were dropped: the gauges of deleted levels and schemas must not be kept. */
   dropped(): void;
 }
 
@@ -94,7 +94,7 @@ export class FlowMetrics {
     for (const [figure, row] of Object.entries(presentRows)) this.#present(row, figure as keyof Present); // its keys
   }
 
-  /** Drops metrics of levels and schemas that are gone, from now on. */
+  /** Drops the metrics of deleted levels and schemas, from now on. */
   follow(flows: NamedFlows): void {
     this.#flows = flows;
   }
@@ -114,7 +114,7 @@ export class FlowMetrics {
     this.#flows?.dropped();
   }
 
-  /** Brings figures up to date before they are shown. */
+  /** Adds a callback that updates figures before they are shown. */
   beforePrint(callback: () => void): void {
     this.#metrics.beforePrint(callback);
   }
@@ -123,7 +123,7 @@ export class FlowMetrics {
     return families(levelRows, (_row, key) => this.#levelGauges[key].with(level));
   }
 
-  /** Shows how a level with queues lets requests in. */
+  /** Shows the figures of the last request that a level with queues dispatched. */
   showDispatch(level: string, figures: DispatchFigures): void {
     const { at, latest, next, discounted } = this.#dispatchGauges;
     at.with(level).set(figures.at);

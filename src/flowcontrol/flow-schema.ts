@@ -6,7 +6,7 @@ import type { FlowSchema, Subject } from "#api/flowcontrol/v1.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import type { RequestAttributes } from "#meta/request-attributes.ts";
 
-/** A flow schema made ready. */
+/** A flow schema compiled for matching. */
 export interface CompiledSchema {
   readonly name: string;
   readonly uid: string;
@@ -23,7 +23,7 @@ interface FlowRule {
   readonly nonResourceRules: readonly NonResourceRule[];
 }
 
-/** `undefined` for any. */
+/** A list of accepted values; `undefined` accepts any. */
 type Choice = readonly string[] | undefined;
 
 interface ResourceRule {
@@ -67,7 +67,7 @@ export function compileFlowSchema({ metadata, spec }: FlowSchema): CompiledSchem
   };
 }
 
-/** Rules of the schema that are for this user. */
+/** Returns the rules of the schema that apply to this user. */
 export function rulesFor(schema: CompiledSchema, user: UserInfo): readonly FlowRule[] {
   return schema.rules.filter(({ subjects }) => subjects.some((subject) => isMeant(subject, user)));
 }
@@ -115,7 +115,7 @@ function matchesResource(rule: ResourceRule, target: RequestAttributes): boolean
   return target.namespace === "" ? rule.clusterScope : has(rule.namespaces, target.namespace);
 }
 
-/** Upstream: a path also matches everything below it, with or without a star. */
+/** Whether the path matches. As upstream, a path also matches everything below it, with or without a star. */
 function matchesUrl(urls: readonly string[], path: string): boolean {
   for (const url of urls) {
     if (url === "*" || url === path) return true;

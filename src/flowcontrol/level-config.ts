@@ -7,13 +7,13 @@ export interface LevelConfig extends Shares {
   readonly name: string;
   readonly uid: string;
   readonly isExempt: boolean;
-  /** 0: requests that cannot run at once are refused. */
+  /** The number of queues; with 0, requests that cannot run at once are refused. */
   readonly queues: number;
   readonly handSize: number;
   readonly queueLengthMax: number;
 }
 
-/** `undefined` for one that contradicts itself: it is as if it did not exist. */
+/** Returns the compiled level; `undefined` for one that contradicts itself, which is treated as absent. */
 export function compileLevel({ metadata, spec }: PriorityLevelConfiguration): LevelConfig | undefined {
   const { type, exempt, limited } = spec;
   const { name = "", uid = "" } = metadata;

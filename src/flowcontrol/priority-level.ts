@@ -34,14 +34,14 @@ interface LevelOptions {
   readonly writes: KindTimes;
 }
 
-/** Idle queues are forgotten once there are more than this many. */
+/** The number of queues above which idle queues are forgotten. */
 const queuesKept = 1000;
 
 export class PriorityLevel {
   config: LevelConfig;
   readonly retryAfter = new RetryAfter();
   limits: SeatLimits = { nominal: 0, lower: 0, upper: 0 };
-  /** It is configured no more and ends with its last request. */
+  /** Whether the level is no longer configured and ends with its last request. */
   isQuiescing = false;
   dispatched = 0;
   rejected = 0;
@@ -51,9 +51,9 @@ export class PriorityLevel {
   readonly #reads: KindTimes;
   readonly #writes: KindTimes;
   readonly #times: LevelTimes;
-  /** The queues by index, made when they are first used. */
+  /** The queues by index, made at their first use. */
   readonly #queues = new Map<number, Queue>();
-  /** Queues with waiting requests, the one served last at the end. */
+  /** The queues with waiting requests; the most recently served one is last. */
   readonly #backlog = new Set<Queue>();
   readonly #executing = new LinkedList<QueuedRequest>();
   #dispatchedAt = Number.NaN;
@@ -62,15 +62,15 @@ export class PriorityLevel {
   #bounds: QueueBounds | undefined;
   readonly #load = { seats: 0, running: 0, waiting: 0, waitingSeats: 0 };
   #limit = 0;
-  /** Seats that requests with more than one of them hold, by flow. */
+  /** The seats of requests that hold more than one, by flow. */
   readonly #wideSeats = new Map<string, number>();
-  /** The other requests that are slow, by flow. */
+  /** The number of other slow requests, by flow. */
   readonly #slow = new Map<string, number>();
-  /** Queues with a request that waits or runs. */
+  /** The number of queues with a waiting or running request. */
   #active = 0;
-  /** Position in a hand of the queue that is tried first. */
+  /** The position in a hand of the queue that is tried first. */
   #turn = 0;
-  /** The virtual time, and when it was that late. */
+  /** The virtual time, and the clock time at which it had this value. */
   #at = 0;
   #atMs: number;
 
@@ -83,7 +83,7 @@ export class PriorityLevel {
     this.#times = new LevelTimes(histograms, this.#atMs);
   }
 
-  /** Running requests; work that they cause afterwards does not count. */
+  /** The number of running requests, without those whose seats only represent later work. */
   get executing(): number {
     return this.#load.running;
   }
@@ -100,7 +100,7 @@ export class PriorityLevel {
     return this.#times.demand;
   }
 
-  /** The virtual time. */
+  /** The current virtual time. */
   get at(): number {
     this.#advance(this.#clock.monotonic());
     return this.#at;
@@ -114,12 +114,12 @@ export class PriorityLevel {
     return { at: this.#dispatchedAt, latest, ...(this.#bounds ?? alone) };
   }
 
-  /** Seats it may use at present. */
+  /** The number of seats that the level may use at present. */
   get limit(): number {
     return this.#limit;
   }
 
-  /** `whole` is what use of seats is shown as a part of. */
+  /** Sets the number of seats. Metrics show used seats as a fraction of `whole`. */
   setLimit(seats: number, whole: number): void {
     const now = this.#clock.monotonic();
     this.#advance(now);
@@ -138,12 +138,12 @@ export class PriorityLevel {
     }
   }
 
-  /** Makes observations of the time that passed. */
+  /** Observes the time that has passed. */
   settle(): void {
     this.#times.settle(this.#clock.monotonic(), this.#load);
   }
 
-  /** Most seats one request is thought to need; 0 for no limit of the level's own. */
+  /** The maximum number of seats that a request is estimated to need; 0 when the level has no limit of its own. */
   get widthMax(): number {
     const { queues, handSize } = this.config;
     if (queues === 0) return 0;
@@ -151,7 +151,7 @@ export class PriorityLevel {
     return Math.max(1, Math.min(Math.ceil(nominal * 0.15), Math.floor(nominal / handSize)));
   }
 
-  /** Takes a request in: it runs, waits, or is refused. */
+  /** Takes a request, which then runs, waits, or is refused. */
   enter(flow: FlowIdentity, request: FlowRequest, work: WorkEstimate): QueuedRequest {
     const now = this.#clock.monotonic();
     const { verb } = request.info;
@@ -224,7 +224,7 @@ export class PriorityLevel {
     return this.#executing.members();
   }
 
-  /** Queues in use, by number. */
+  /** Returns the queues in use, by number. */
   queues(): readonly QueueDump[] {
     this.#advance(this.#clock.monotonic());
     return [...this.#queues.values()]
@@ -268,7 +268,7 @@ export class PriorityLevel {
     this.#dispatch(now);
   }
 
-  /** The queue of the hand with the least work waiting; of several, one after the other. */
+  /** Returns the queue of the hand with the least waiting work; equal ones take turns. */
   #choose(hand: readonly number[]): Queue {
     let best: Queue | undefined;
     let handIndex = this.#turn < hand.length ? this.#turn : 0;
@@ -287,7 +287,10 @@ export class PriorityLevel {
     return best!; // a hand has at least one
   }
 
-  /** A request wider than the limit may run alone; with no seats at all, none may. */
+  /**
+   * Whether a request fits into the free seats. A request wider than the limit may run alone; without any seats, none
+   * may run.
+   */
   #fits(width: number): boolean {
     const { seats } = this.#load;
     if (width > this.#limit) return this.#limit > 0 && seats === 0;
@@ -332,7 +335,7 @@ export class PriorityLevel {
     queue.nextAt += seatSeconds(queued.work, estimatedSeconds);
   }
 
-  /** Its seats are free again. */
+  /** Frees the seats of a request. */
   #leave(queued: QueuedRequest, now: number): void {
     const { width, queue } = queued;
     const load = this.#load;
@@ -353,7 +356,7 @@ export class PriorityLevel {
     this.#leave(queued, now);
   }
 
-  /** Lets in as many of those that wait as there is room for. */
+  /** Starts waiting requests while there are free seats for them. */
   #dispatch(now: number): void {
     const load = this.#load;
     while (load.waiting > 0 && load.seats < this.#limit) {
@@ -367,7 +370,7 @@ export class PriorityLevel {
       this.#noteDispatch(queue, this.#backlogBounds());
       this.#takeOut(queued, now);
       queued.work = limitSeats(queued.work, this.#limit);
-      // Ties go to the queue that has waited longest.
+      // The queue that has waited longest is served first among equal ones.
       if (this.#backlog.delete(queue)) this.#backlog.add(queue);
       this.#begin(queued, now);
       queue.bound();
@@ -398,7 +401,7 @@ export class PriorityLevel {
     return undefined;
   }
 
-  /** `bounds` when others wait. */
+  /** Records the figures of a dispatched request. `bounds` is present when other requests wait. */
   #noteDispatch(queue: Queue, bounds: QueueBounds | undefined): void {
     this.#dispatchedAt = this.#at;
     this.#latest = queue.nextAt;
@@ -447,7 +450,7 @@ export class PriorityLevel {
     this.retryAfter.refused(Math.floor(this.#clock.now() / 1000));
   }
 
-  /** An unused queue no longer shares in the service. */
+  /** Removes an unused queue from the service. */
   #retire(queue: Queue): void {
     if (!queue.isIdle) return;
     this.#active--;

@@ -1,4 +1,6 @@
-/** Requests in a priority level, from arrival until their seats are free again, and the queues they wait in. */
+/**
+ * Requests in a priority level, from their arrival until their seats are free again, and the queues in which they wait.
+ */
 import type { Node } from "#std/linked-list.ts";
 import type { KindTimes, Counters } from "./flow-metrics.ts";
 import type { FlowRequest, WorkEstimate } from "./flow-request.ts";
@@ -15,16 +17,16 @@ export interface FlowIdentity {
 
 export type Refusal = "queue-full" | "concurrency-limit" | "time-out" | "cancelled";
 
-/** The estimated duration of a request before it has run. */
+/** The estimated duration in seconds of a request that has not run yet. */
 export const estimatedSeconds = 0.003;
 
-/** The level of a request, as far as holders of a request need it. */
+/** The level of a request, as far as the code of a request needs it. */
 interface RequestLevel {
   readonly config: LevelConfig;
   readonly retryAfter: RetryAfter;
-  /** Seats it has now. */
+  /** The current number of seats of the level. */
   readonly limit: number;
-  /** Requests that are executing. */
+  /** The number of running requests. */
   readonly executing: number;
   readonly isIdle: boolean;
   end(request: QueuedRequest): void;
@@ -39,18 +41,18 @@ export class QueuedRequest {
   readonly request: FlowRequest;
   readonly isRead: boolean;
   readonly kind: KindTimes;
-  /** Narrower than estimated when its level has lent its seats. */
+  /** The work of the request; it has fewer seats than estimated when the level has lent its seats. */
   work: WorkEstimate;
   readonly arrivedMs: number;
   startedMs = 0;
   state: "waiting" | "executing" | "refused" | "ended" = "waiting";
   refusal: Refusal | undefined;
   queue: Queue | undefined;
-  /** The virtual time of arrival in its queue. */
+  /** The virtual time of the arrival in the queue. */
   arrivedAt = 0;
   seat: Node<QueuedRequest> | undefined;
   decided: (() => void) | undefined;
-  /** It takes longer than most; counted with the wide ones of its flow. */
+  /** Whether the request takes longer than most; then it counts like the wide requests of its flow. */
   isSlow = false;
 
   constructor(of: Pick<QueuedRequest, "level" | "flow" | "request" | "isRead" | "kind" | "work" | "arrivedMs">) {
@@ -73,12 +75,12 @@ export class QueuedRequest {
     this.level.end(this);
   }
 
-  /** It turned out to take longer than most. */
+  /** Records that the request takes longer than most. */
   slow(): void {
     this.level.slow(this);
   }
 
-  /** No longer waits. */
+  /** Ends the wait with a refusal. */
   giveUp(why: Refusal): void {
     this.level.giveUp(this, why);
   }
@@ -88,21 +90,21 @@ export class QueuedRequest {
 export const seatSeconds = (work: WorkEstimate, seconds: number): number =>
   work.initialSeats * seconds + (work.finalSeats * work.lingerMs) / 1000;
 
-/** The same work on no more seats than there are. */
+/** Returns the same work with at most `seatsMax` seats. */
 export function limitSeats(work: WorkEstimate, seatsMax: number): WorkEstimate {
   const { finalSeats, lingerMs } = work;
   if (finalSeats <= seatsMax) return work;
   return { ...work, finalSeats: seatsMax, lingerMs: (lingerMs * finalSeats) / seatsMax };
 }
 
-/** One of the queues of a priority level. Times are virtual: those of its fair service. */
+/** One of the queues of a priority level. All times are virtual times of its fair service. */
 export class Queue {
   readonly index: number;
   readonly waiting = new Set<QueuedRequest>();
   waitingWork = 0;
   executing = 0;
   seatsInUse = 0;
-  /** The virtual time at which its next request begins, not before that request's arrival. */
+  /** The virtual time at which the next request begins, but not before its arrival. */
   nextAt = 0;
 
   constructor(index: number) {

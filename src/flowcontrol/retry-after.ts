@@ -10,14 +10,14 @@ export class RetryAfter {
   #changedAt = 0;
   #now = 0;
   #count = 0;
-  /** Refusals of seconds past, oldest first; at most `secondsMax` and one. */
+  /** The numbers of refusals in past seconds, oldest first; at most `secondsMax` and one entries. */
   #history: { readonly second: number; readonly count: number }[] = [];
 
   get seconds(): number {
     return this.#seconds;
   }
 
-  /** One more refusal in this second. */
+  /** Counts a refusal in this second. */
   refused(second: number): void {
     if (second === this.#now) {
       this.#count++;

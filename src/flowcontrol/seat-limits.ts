@@ -6,24 +6,24 @@
 export interface Shares {
   readonly shares: number;
   readonly lendablePercent: number;
-  /** `undefined`: as much as others lend. */
+  /** The maximum that the level borrows, in percent; `undefined` for no limit. */
   readonly borrowingLimitPercent: number | undefined;
 }
 
 export interface SeatLimits {
   readonly nominal: number;
-  /** The seats left to a level that lends all it may. */
+  /** The number of seats of a level that has lent all that it may lend. */
   readonly lower: number;
   readonly upper: number;
 }
 
-/** `total` is what all shares together are worth. */
+/** Returns the limits of a level. `total` is the number of seats for all shares together. */
 export function seatLimits(level: Shares, sharesSum: number, total: number): SeatLimits {
   const nominal = sharesSum === 0 ? 0 : Math.ceil((total * level.shares) / sharesSum);
   const lendable = Math.round((nominal * level.lendablePercent) / 100);
   const { borrowingLimitPercent: percent } = level;
   const borrowing = percent === undefined ? total : Math.round((nominal * percent) / 100);
-  // The last seat is never lent: a level in want of it would have to wait for the next division.
+  // The last seat is never lent: a level that needs it would have to wait for the next division.
   const lower = Math.max(Math.min(1, nominal), nominal - lendable);
   return { nominal, lower, upper: nominal + borrowing };
 }
@@ -66,15 +66,18 @@ interface DemandFigures {
   readonly high: number;
 }
 
-/** Seats a level would use at a time: watched all the time, reported once a period. Times are in milliseconds. */
+/**
+ * The seats that a level would use at a time: recorded continuously, and reported once a period. Times are in
+ * milliseconds.
+ */
 export class Demand {
   #ms = 0;
   #sum = 0;
   #squares = 0;
-  /** Most seats of this period. */
+  /** The maximum number of seats in this period. */
   high = 0;
   figures: DemandFigures = { average: 0, deviation: 0, high: 0 };
-  /** Falls slowly after a time of high demand: to half in five minutes. */
+  /** The smoothed demand, which falls slowly after a time of high demand: to half in five minutes. */
   smoothed = 0;
 
   /** Records a number of seats for a duration. */
@@ -85,7 +88,7 @@ export class Demand {
     if (seats > this.high) this.high = seats;
   }
 
-  /** Ends a period and begins the next, with a demand of `present`. */
+  /** Ends a period and begins the next one, with `present` as its first value. */
   endPeriod(present: number): DemandFigures {
     const ms = this.#ms;
     const average = ms > 0 ? this.#sum / ms : present;
@@ -111,13 +114,13 @@ interface Borrower {
 }
 
 interface Division {
-  /** Seats each may use now, in the order given. */
+  /** The number of seats that each level may use now, in the given order. */
   readonly seats: readonly number[];
   readonly targets: readonly number[];
   readonly fairFraction: number;
 }
 
-/** Divides the seats by recent demand. Exempt levels take what they use before all others. */
+/** Divides the seats by recent demand. Exempt levels get the seats that they use before all other levels. */
 export function divideSeats(levels: readonly Borrower[]): Division {
   const ofExempt = ({ limits, high }: Borrower): number => Math.max(limits.lower, high);
   const wish = ({ limits, high }: Borrower): number => Math.max(limits.lower, Math.min(limits.nominal, high));
@@ -127,7 +130,7 @@ export function divideSeats(levels: readonly Borrower[]): Division {
   const lowerSum = limited.reduce((sum, { limits }) => sum + limits.lower, 0);
   const wishSum = limited.reduce((sum, level) => sum + wish(level), 0);
   const left = Math.max(all - taken, lowerSum);
-  // The share of their wishes above their lower limits that all levels can be given.
+  // The fraction of their wishes, above their lower limits, that all levels get.
   const share = wishSum <= left ? 1 : wishSum === lowerSum ? 0 : (left - lowerSum) / (wishSum - lowerSum);
   const claims = limited.map((level): Claim => {
     const { lower, upper } = level.limits;

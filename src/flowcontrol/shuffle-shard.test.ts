@@ -1,4 +1,4 @@
-/** Queues that flows may use. */
+/** Tests of the queues that each flow may use. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { dealHand } from "./shuffle-shard.ts";

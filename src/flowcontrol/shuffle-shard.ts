@@ -3,13 +3,13 @@
  * heavy flow does not block others. Source: upstream's `shufflesharding`; the hash need not be secret.
  */
 
-/** Indexes of `handSize` different queues out of `queues`. */
+/** Returns the indexes of `handSize` different queues out of `queues`. */
 export function dealHand(flow: string, queues: number, handSize: number): readonly number[] {
   const next = mixer(flow);
   const hand: number[] = [];
   const count = Math.min(handSize, queues);
   for (let left = queues; hand.length < count; left--) {
-    // The card-th of the queues that are not in the hand yet.
+    // An index among the queues that are not in the hand yet.
     let card = next() % left;
     for (const taken of [...hand].sort((a, b) => a - b)) if (card >= taken) card++;
     hand.push(card);
@@ -17,7 +17,7 @@ export function dealHand(flow: string, queues: number, handSize: number): readon
   return hand;
 }
 
-/** Numbers of 32 bits that follow from a text: FNV-1a for a beginning, then the steps of SplitMix32. */
+/** Returns a generator of 32-bit numbers that depend on a text: FNV-1a for the seed, then the steps of SplitMix32. */
 function mixer(text: string): () => number {
   let state = 0x811c9dc5;
   for (let i = 0; i < text.length; i++) state = Math.imul(state ^ text.charCodeAt(i), 0x01000193);

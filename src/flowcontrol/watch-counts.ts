@@ -38,7 +38,7 @@ interface Kind {
 export class WatchCounts {
   readonly #kinds = new Map<string, Kind>();
 
-  /** A watch began; the returned function is called when it ends, once. `url` has its selectors. */
+  /** Counts a watch until the returned function is called, once. `url` has its selectors. */
   began(target: RequestAttributes, url: string): () => void {
     if (selectsNode(target, url)) return () => undefined;
     const { namespace, name } = target;
@@ -46,7 +46,7 @@ export class WatchCounts {
     return () => this.#add(target, namespace, name, -1);
   }
 
-  /** Watches that see a write. */
+  /** Returns the number of watches that see a write. */
   seeing(target: RequestAttributes): number {
     const kind = this.#kinds.get(keyOf(target));
     if (kind === undefined) return 0;
@@ -76,7 +76,7 @@ export class WatchCounts {
 
 const keyOf = ({ group, resource }: RequestAttributes): string => (group === "" ? resource : `${group}/${resource}`);
 
-/** Each kubelet watches the pods of its node: no pod wakes them all. */
+/** Whether a watch selects the pods of one node, as kubelets do: a write of a pod does not reach all of these. */
 function selectsNode({ resource }: RequestAttributes, url: string): boolean {
   if (resource !== "pods" || !url.includes("spec.nodeName")) return false;
   const selector = new URLSearchParams(url.slice(url.indexOf("?") + 1)).get("fieldSelector") ?? "";

@@ -1,6 +1,6 @@
 /**
- * Estimates the seats of a request: of a list by the number of objects, of a write by the number of watches it reaches.
- * Source: upstream's `util/flowcontrol/request`.
+ * Estimates the seats of a request: for a list by the number of objects, for a write by the number of watches that it
+ * reaches. Source: upstream's `util/flowcontrol/request`.
  */
 import type { Histogram } from "#std/metrics.ts";
 import type { RequestAttributes } from "#meta/request-attributes.ts";
@@ -13,7 +13,7 @@ const watchesPerSeat = 10;
 const eventMs = 5;
 
 const oneSeat: WorkEstimate = { initialSeats: 1, finalSeats: 0, lingerMs: 0 };
-/** Works of plain lists, by seats. */
+/** The work of plain lists, by number of seats. */
 const wide: readonly WorkEstimate[] = Array.from({ length: seatsMax + 1 }, (_, seats) => ({
   ...oneSeat,
   initialSeats: seats,
@@ -25,7 +25,10 @@ export interface WorkSources {
   readonly watches: WatchCounts;
 }
 
-/** `widthMax` is the level's own limit; 0 for none. `watchers` gets the number of watches that a write reaches. */
+/**
+ * Returns the estimate. `widthMax` is the level's own limit, or 0. `watchers` is the metric of the number of watches
+ * that a write reaches.
+ */
 export function estimateWork(
   request: FlowRequest,
   sources: WorkSources,
@@ -53,7 +56,7 @@ const limitOf = (widthMax: number): number => (widthMax === 0 ? seatsMax : Math.
 function listSeats({ info, url }: FlowRequest, sources: WorkSources, most: number): number {
   const mark = url.indexOf("?");
   const query = mark === -1 ? undefined : new URLSearchParams(url.slice(mark + 1));
-  // A watch takes as much as a list only when it begins like one.
+  // A watch takes as many seats as a list only when it begins with all objects.
   if (info.verb === "watch" && query?.get("sendInitialEvents") !== "true") return 1;
   const stored = sources.objects(info);
   if (stored === undefined) return 1;
@@ -72,7 +75,7 @@ function writeWork(
   most: number,
   watchers: Histogram,
 ): WorkEstimate {
-  // Tokens are made and never stored.
+  // Tokens are created but never stored.
   if (target.subresource === "token") return oneSeat;
   const count = watches.seeing(target);
   watchers.observe(count);
