@@ -300,8 +300,8 @@ const checkClaim: Check = (node, attributes) => {
 
 function withoutReported({ metadata, status, ...rest }: PersistentVolumeClaim): unknown {
   const { resourceVersion: _version, managedFields: _managers, ...others } = metadata;
-  const left = Object.entries(status).filter(([name]) => !reported.has(name));
-  return { ...rest, metadata: others, status: Object.fromEntries(left) };
+  const remaining = Object.entries(status).filter(([name]) => !reported.has(name));
+  return { ...rest, metadata: others, status: Object.fromEntries(remaining) };
 }
 
 function checkToken(options: NodeRestrictionOptions): Check {

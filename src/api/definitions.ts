@@ -238,8 +238,8 @@ class Tables implements ApiTables {
 
   #typeNameOf(gvk: GroupVersionKind): string | undefined {
     const at = `${gvk.group}/${gvk.version}`;
-    const known = this.#kindTypes.get(`${at}/${gvk.kind}`);
-    if (known !== undefined) return known;
+    const typeName = this.#kindTypes.get(`${at}/${gvk.kind}`);
+    if (typeName !== undefined) return typeName;
     for (const folder of this.#versionFolders.get(at) ?? []) {
       if (Object.hasOwn(this.#package(folder), gvk.kind)) return `${folder}.${gvk.kind}`;
     }

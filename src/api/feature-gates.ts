@@ -17,11 +17,11 @@ export interface FeatureGates {
  * sets. Throws an `Error` with one line for unknown gates, bad values and locked gates.
  */
 export function parseFeatureGates(gates: readonly GateFacts[], texts: readonly string[]): FeatureGates {
-  const known = new Map(gates.map((gate) => [gate.name, gate]));
+  const gatesByName = new Map(gates.map((gate) => [gate.name, gate]));
   const set = readPairs(texts);
   const warnings: string[] = [];
   for (const [name, value] of set) {
-    const gate = known.get(name);
+    const gate = gatesByName.get(name);
     if (gate === undefined) throw refusal(`unrecognized feature gate: ${name}`);
     if (gate.locked && gate.default !== value) {
       throw refusal(`cannot set feature gate ${name} to ${value}, feature is locked to ${gate.default}`);

@@ -44,9 +44,9 @@ function checkedKey(key: string, versions: readonly GroupVersion[]): string {
   if (tokens.length !== 2 && tokens.length !== 3) throw refusal(`invalid key ${key}`);
   const [name = "", version = "", resource = ""] = tokens;
   const group = name === "api" ? "" : name;
-  const known = versions.filter((each) => each.group === group);
-  if (known.length === 0) throw refusal(`unknown api groups ${name}`);
-  if (!known.some((each) => each.version === version)) {
+  const ownVersions = versions.filter((each) => each.group === group);
+  if (ownVersions.length === 0) throw refusal(`unknown api groups ${name}`);
+  if (!ownVersions.some((each) => each.version === version)) {
     throw refusal(`group version ${name}/${version} that has not been registered`);
   }
   if (resource !== resource.toLowerCase()) {

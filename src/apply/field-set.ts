@@ -397,7 +397,7 @@ type Children = [elements: string[], nodes: FieldSet[]];
 
 function readNode(value: JsonObject, depth: number): Children | undefined {
   if (depth > depthMax) return undefined;
-  const found = new Map<string, FieldSet>();
+  const byElement = new Map<string, FieldSet>();
   for (const key of Object.keys(value)) {
     if (key === ".") continue;
     const element = canonicalElement(key);
@@ -409,12 +409,12 @@ function readNode(value: JsonObject, depth: number): Children | undefined {
     if (children === undefined) return undefined;
     const isMember = Object.hasOwn(inner, ".") || Object.keys(inner).length === 0;
     const node = makeNode(isMember, ...children);
-    if (node !== undefined) found.set(element, node);
+    if (node !== undefined) byElement.set(element, node);
   }
-  const elements = [...found.keys()];
+  const elements = [...byElement.keys()];
   const order = orderOf(elements);
   const sorted = order === undefined ? elements : order.map((at) => elements[at]!);
-  return [sorted, sorted.map((element) => found.get(element)!)];
+  return [sorted, sorted.map((element) => byElement.get(element)!)];
 }
 
 /** Matches most keys and values: one key with a plain string or integer, or such a value alone. */

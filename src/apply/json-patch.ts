@@ -329,8 +329,8 @@ function indexAt(path: string, key: string, list: readonly unknown[], said: Word
 function indexIn(key: string, length: number): number | string {
   if (!/^[+-]?[0-9]+$/.test(key)) return `strconv.Atoi: parsing ${JSON.stringify(key)}: invalid syntax`;
   if (key.length > 18) return `strconv.Atoi: parsing "${key}": value out of range`;
-  const given = Number(key);
-  const index = given < 0 ? given + length : given + 0;
-  if (index < 0 || index >= length) return `Unable to access invalid index: ${given}: invalid index referenced`;
+  const signedIndex = Number(key);
+  const index = signedIndex < 0 ? signedIndex + length : signedIndex + 0;
+  if (index < 0 || index >= length) return `Unable to access invalid index: ${signedIndex}: invalid index referenced`;
   return index;
 }

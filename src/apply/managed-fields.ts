@@ -106,16 +106,16 @@ function agentName(userAgent: string): string {
 export function updateManagedFields(update: FieldUpdate): readonly ManagedFieldsEntry[] | undefined {
   const { old, next, subresource } = update;
   const oldList = old?.metadata?.managedFields;
-  const given = subresource === "" ? next.metadata?.managedFields : undefined;
+  const sentFields = subresource === "" ? next.metadata?.managedFields : undefined;
   let list = oldList;
   let managers: FieldManager[] | undefined;
   let isReset = false;
-  if (given !== undefined && given !== null && given !== oldList && given.length > 0) {
-    isReset = given.length === 1 && isObject(given[0]) && Object.keys(given[0]).length === 0;
+  if (sentFields !== undefined && sentFields !== null && sentFields !== oldList && sentFields.length > 0) {
+    isReset = sentFields.length === 1 && isObject(sentFields[0]) && Object.keys(sentFields[0]).length === 0;
     if (isReset) list = undefined;
-    else if (!jsonEquals(given, oldList)) {
-      managers = readFieldManagers(given);
-      if (managers !== undefined) list = given;
+    else if (!jsonEquals(sentFields, oldList)) {
+      managers = readFieldManagers(sentFields);
+      if (managers !== undefined) list = sentFields;
     }
   }
   managers ??= list === undefined || list === null ? [] : (readFieldManagers(list) ?? []);
@@ -124,25 +124,25 @@ export function updateManagedFields(update: FieldUpdate): readonly ManagedFields
   const schema = update.schemaFor(update.apiVersion);
   if (schema === undefined) return list ?? undefined;
   const changes = changesWithout(update.resetFields, schema, old, next);
-  const kept = managers.length === 0 ? [] : takeChanged(update, schema, changes, knownManagers(update, managers));
+  const remaining = managers.length === 0 ? [] : takeChanged(update, schema, changes, knownManagers(update, managers));
   const gained = union(changes.modified, changes.added);
-  if (!isEmptySet(gained)) gain(update, kept, gained);
-  return writeFieldManagers(fold(kept), list);
+  if (!isEmptySet(gained)) gain(update, remaining, gained);
+  return writeFieldManagers(fold(remaining), list);
 }
 
 /** Returns the field managers whose versions are known, with their sets adapted to the present schemas. */
 export function knownManagers(versions: ObjectVersions, managers: readonly FieldManager[]): readonly FieldManager[] {
   const schemas = new Map<string, Schema | undefined>();
-  const found: FieldManager[] = [];
+  const changed: FieldManager[] = [];
   for (const fieldManager of managers) {
     const { apiVersion, set } = fieldManager;
     if (!schemas.has(apiVersion)) schemas.set(apiVersion, versions.schemaFor(apiVersion));
     const schema = schemas.get(apiVersion);
     if (schema === undefined) continue;
     const reconciled = reconcileFields(schema, set);
-    found.push(reconciled === set ? fieldManager : { ...fieldManager, set: reconciled, entry: undefined });
+    changed.push(reconciled === set ? fieldManager : { ...fieldManager, set: reconciled, entry: undefined });
   }
-  return found;
+  return changed;
 }
 
 /**
@@ -173,7 +173,7 @@ function takeChanged(
 ): FieldManager[] {
   const lost = lostBy(changes);
   const lostIn = new Map<string, FieldSet>();
-  const kept: FieldManager[] = [];
+  const remaining: FieldManager[] = [];
   for (const fieldManager of managers) {
     let gone: FieldSet | undefined = lost;
     if (fieldManager.apiVersion !== update.apiVersion) {
@@ -185,12 +185,12 @@ function takeChanged(
     }
     const set = difference(fieldManager.set, gone);
     if (set === fieldManager.set) {
-      if (!isEmptySet(set)) kept.push(fieldManager);
+      if (!isEmptySet(set)) remaining.push(fieldManager);
     } else if (!isEmptySet(set)) {
-      kept.push({ ...fieldManager, set, entry: undefined });
+      remaining.push({ ...fieldManager, set, entry: undefined });
     }
   }
-  return kept;
+  return remaining;
 }
 
 const lostBy = (changes: FieldChanges): FieldSet => union(union(changes.modified, changes.added), changes.removed);

@@ -25,7 +25,7 @@ export function removeFields(schema: Schema | undefined, value: unknown, set: Fi
 }
 
 function removeMembers(schema: Schema | undefined, object: JsonObject, set: FieldSet): JsonObject | null {
-  const kept: DraftObject = {};
+  const rest: DraftObject = {};
   let isChanged = false;
   let isEmpty = true;
   for (const name of Object.keys(object)) {
@@ -39,16 +39,16 @@ function removeMembers(schema: Schema | undefined, object: JsonObject, set: Fiel
       value = removeFields(memberSchema(schema, name), value, node);
       if (value !== object[name]) isChanged = true;
     }
-    setKey(kept, name, value);
+    setKey(rest, name, value);
     isEmpty = false;
   }
   if (isEmpty) return null;
-  return isChanged ? kept : object;
+  return isChanged ? rest : object;
 }
 
 function removeItems(schema: Schema, list: readonly unknown[], set: FieldSet): readonly unknown[] | null {
   const rule = listRuleOf(schema)!; // the shape says that it has one
-  const kept: unknown[] = [];
+  const restItems: unknown[] = [];
   const keptElements: (string | undefined)[] = [];
   let isChanged = false;
   const elements = elementsOf(rule, list);
@@ -62,12 +62,12 @@ function removeItems(schema: Schema, list: readonly unknown[], set: FieldSet): r
     }
     const rest = node === undefined ? item : removeFields(schema.items, item, node);
     if (rest !== item) isChanged = true;
-    kept.push(rest);
+    restItems.push(rest);
     // A key may be among the removed fields.
     keptElements.push(rest === item ? element : itemElement(rule, rest));
   }
-  if (kept.length === 0) return null;
+  if (restItems.length === 0) return null;
   if (!isChanged) return list;
-  rememberElements(rule, kept, sameElements(elements, keptElements) ? elements : keptElements);
-  return kept;
+  rememberElements(rule, restItems, sameElements(elements, keptElements) ? elements : keptElements);
+  return restItems;
 }

@@ -40,9 +40,9 @@ function reconcileNode(schema: Schema | undefined, node: FieldSet): FieldSet {
     const isField = element.startsWith("f:");
     if (isField === isList) return child;
     if (isField) {
-      const made = reconcileNode(memberSchema(schema, element.slice(2)), child);
-      if (made !== child) isSame = false;
-      return made;
+      const childSet = reconcileNode(memberSchema(schema, element.slice(2)), child);
+      if (childSet !== child) isSame = false;
+      return childSet;
     }
     if (child !== lastItem) {
       lastItem = child;
@@ -78,9 +78,9 @@ function withStructsNode(schema: Schema | undefined, node: FieldSet, isMember: b
     const name = element.startsWith("f:") ? element.slice(2) : undefined;
     const isField = name !== undefined && schema?.fields?.has(name) === true;
     const below = name === undefined ? undefined : memberSchema(schema, name);
-    const made = withStructsNode(below, child, isField || isMemberNode(child));
-    if (made !== child) isSame = false;
-    return made;
+    const childSet = withStructsNode(below, child, isField || isMemberNode(child));
+    if (childSet !== child) isSame = false;
+    return childSet;
   });
   return isSame ? node : (makeNode(isMember, elements, nodes) ?? node);
 }

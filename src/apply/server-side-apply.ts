@@ -222,8 +222,8 @@ class Merge {
       // The conversion set a field that has another value now, in place of one that was removed.
       const filledIn =
         apiVersion === last.apiVersion ? emptyFieldSet : compareTyped(whole.schema, whole.value, pruned.value).modified;
-      const kept = union(difference(pruned.fields, filledIn), withStructs(whole.schema, unionAll(sets)));
-      pruned = whole.without(difference(whole.fields, kept));
+      const keptFields = union(difference(pruned.fields, filledIn), withStructs(whole.schema, unionAll(sets)));
+      pruned = whole.without(difference(whole.fields, keptFields));
     }
     pruned = pruned.in(last.apiVersion, `failed add back dangling items: ${toLastVersion("pruned")}`);
     const result = start.without(intersection(difference(start.fields, pruned.fields), lastFields));

@@ -98,14 +98,14 @@ function retainKeys(draft: DraftObject, patch: JsonObject): DraftObject {
   const keys = patch[retainKeysDirective];
   const badFormat = (): PatchError => new PatchError("bad-request", "invalid patch format of retainKeys");
   if (!isArray(keys)) throw badFormat();
-  const kept = new Set(keys);
+  const retained = new Set(keys);
   for (const name of Object.keys(patch)) {
     if (name === retainKeysDirective || patch[name] === null) continue;
     if (name.startsWith(deletionPrefix) || name.startsWith(orderPrefix)) continue;
-    if (!kept.has(name)) throw badFormat();
+    if (!retained.has(name)) throw badFormat();
   }
   const rest: DraftObject = {};
-  for (const name of Object.keys(draft)) if (kept.has(name)) setKey(rest, name, draft[name]);
+  for (const name of Object.keys(draft)) if (retained.has(name)) setKey(rest, name, draft[name]);
   return rest;
 }
 
@@ -126,24 +126,24 @@ function orderList(
   }
   const name = directive.slice(orderPrefix.length + 1);
   const old = member(draft, name);
-  const given = member(patch, name);
+  const patchList = member(patch, name);
   if (old !== undefined && !isArray(old)) throw notAList(old);
-  if (given !== undefined && !isArray(given)) throw notAList(given);
+  if (patchList !== undefined && !isArray(patchList)) throw notAList(patchList);
   const field = lookupList(schema, name);
   const mergeKey = field.patchMergeKey ?? "";
-  if (given !== undefined) checkOrder(given, order, mergeKey);
+  if (patchList !== undefined) checkOrder(patchList, order, mergeKey);
   let list: readonly unknown[];
-  if (given === undefined) {
+  if (patchList === undefined) {
     if (old === undefined) return undefined;
     list = old;
   } else if (old === undefined) {
-    list = withoutPatchDirectives(given) as readonly unknown[]; // a list stays a list
+    list = withoutPatchDirectives(patchList) as readonly unknown[]; // a list stays a list
   } else {
-    list = strategyOf(field) === "merge" ? mergeList(old, given, field) : given;
+    list = strategyOf(field) === "merge" ? mergeList(old, patchList, field) : patchList;
   }
-  const kind = elementKind(old ?? [], given ?? []);
+  const kind = elementKind(old ?? [], patchList ?? []);
   const objectOrder =
-    given === undefined || old === undefined ? (old ?? []) : orderAfterDeletions(old, given, mergeKey);
+    patchList === undefined || old === undefined ? (old ?? []) : orderAfterDeletions(old, patchList, mergeKey);
   setKey(draft, name, arrange(list, order, objectOrder, mergeKey, kind === "map"));
   return name;
 }
@@ -160,9 +160,9 @@ function orderAfterDeletions(old: readonly unknown[], given: readonly unknown[],
   }
   if (gone.size === 0) return old;
   const rest = old.filter((item) => !gone.has(member(asMap(item), mergeKey)));
-  const known = new Set(rest.map((item) => member(asMap(item), mergeKey)));
+  const restKeys = new Set(rest.map((item) => member(asMap(item), mergeKey)));
   const added = given.filter(
-    (item) => isObject(item) && !Object.hasOwn(item, patchDirective) && !known.has(member(item, mergeKey)),
+    (item) => isObject(item) && !Object.hasOwn(item, patchDirective) && !restKeys.has(member(item, mergeKey)),
   );
   return [...rest, ...added].slice(0, old.length);
 }
@@ -221,13 +221,13 @@ function mergeList(old: readonly unknown[], patch: readonly unknown[], field: Sc
     const type = field.items?.type === "object" ? "struct" : (field.items?.type ?? "");
     throw contradiction(`cannot merge lists without merge key for ${type}`);
   }
-  const given: JsonObject[] = [];
+  const patchItems: JsonObject[] = [];
   let replaces = false;
   const gone = new Set<unknown>();
   for (const item of patch as readonly JsonObject[]) {
     // elementKind saw maps only
     if (!Object.hasOwn(item, patchDirective)) {
-      given.push(item);
+      patchItems.push(item);
       continue;
     }
     const directive = item[patchDirective];
@@ -236,9 +236,9 @@ function mergeList(old: readonly unknown[], patch: readonly unknown[], field: Sc
     else if (directive !== "delete") throw unknownPatchType(directive, item);
     else gone.add(keyOf(item, mergeKey));
   }
-  if (replaces) return given;
+  if (replaces) return patchItems;
   const rest = gone.size === 0 ? old : old.filter((one) => !gone.has(member(asMap(one), mergeKey)));
-  return arrange(mergeItems(rest, given, mergeKey, field.items), given, rest, mergeKey, true);
+  return arrange(mergeItems(rest, patchItems, mergeKey, field.items), patchItems, rest, mergeKey, true);
 }
 
 function mergeItems(

@@ -85,8 +85,8 @@ export function itemElement(rule: ListRule, item: unknown): string | undefined {
   const fields: [string, unknown][] = [];
   for (let i = 0; i < rule.keys.length; i++) {
     const key = rule.keys[i]!;
-    const given = member(item, key);
-    const value = given === undefined ? rule.defaults[i] : given;
+    const keyValue = member(item, key);
+    const value = keyValue === undefined ? rule.defaults[i] : keyValue;
     if (value === undefined) return undefined;
     fields.push([key, value]);
   }
@@ -102,8 +102,8 @@ export type Elements = readonly (string | undefined)[];
 /** Returns the element of each item of a list. */
 export function elementsOf(rule: ListRule, list: readonly unknown[]): Elements {
   if (list.length < longMin) return list.map((item) => itemElement(rule, item));
-  const known = longLists.get(list);
-  if (known?.rule === rule) return known.elements;
+  const cached = longLists.get(list);
+  if (cached?.rule === rule) return cached.elements;
   const elements = list.map((item) => itemElement(rule, item));
   longLists.set(list, { rule, elements });
   return elements;
@@ -117,12 +117,12 @@ export function rememberElements(rule: ListRule, list: readonly unknown[], eleme
 /** Whether an element occurs twice, or an item has none; cached for long lists. */
 export function hasRepeats(elements: Elements): boolean {
   if (elements.length < longMin) return isRepeating(elements);
-  let found = repeating.get(elements);
-  if (found === undefined) {
-    found = isRepeating(elements);
-    repeating.set(elements, found);
+  let repeated = repeating.get(elements);
+  if (repeated === undefined) {
+    repeated = isRepeating(elements);
+    repeating.set(elements, repeated);
   }
-  return found;
+  return repeated;
 }
 
 const repeating = new WeakMap<Elements, boolean>();

@@ -138,17 +138,17 @@ class Repeated {
 
 /** Returns items, or `Repeated` ones, by element. */
 function itemsByElement(elements: Elements, list: readonly unknown[]): Map<string, unknown> {
-  const found = new Map<string, unknown>();
+  const byElement = new Map<string, unknown>();
   for (let i = 0; i < list.length; i++) {
     const item = list[i];
     const element = elements[i];
     if (element === undefined) continue;
-    const same = found.get(element);
-    if (same === undefined) found.set(element, item);
+    const same = byElement.get(element);
+    if (same === undefined) byElement.set(element, item);
     else if (same instanceof Repeated) same.items.push(item);
-    else found.set(element, new Repeated(same, item));
+    else byElement.set(element, new Repeated(same, item));
   }
-  return found;
+  return byElement;
 }
 
 /** The children of a node, in any order. */

@@ -197,10 +197,10 @@ async function tidy(options: AuditFileOptions): Promise<void> {
   for (const name of await readdir(folder)) {
     const plain = name.endsWith(".gz") ? name.slice(0, -3) : name;
     if (!plain.startsWith(`${stem}-`) || !plain.endsWith(ending)) continue;
-    const found = /^(\d{4}-\d\d-\d\dT\d\d)-(\d\d)-(\d\d\.\d{3})$/.exec(
+    const match = /^(\d{4}-\d\d-\d\dT\d\d)-(\d\d)-(\d\d\.\d{3})$/.exec(
       plain.slice(stem.length + 1, plain.length - ending.length),
     );
-    if (found !== null) backups.push({ name, atMs: Date.parse(`${found[1]}:${found[2]}:${found[3]}Z`) });
+    if (match !== null) backups.push({ name, atMs: Date.parse(`${match[1]}:${match[2]}:${match[3]}Z`) });
   }
   backups.sort((a, b) => b.atMs - a.atMs);
   const eldestMs = keepMs > 0 ? clock.now() - keepMs : Number.NEGATIVE_INFINITY;

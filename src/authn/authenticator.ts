@@ -91,16 +91,16 @@ function withReason(reasons: readonly string[], answer: Authentication): readonl
 
 /** Adds the group `system:authenticated` to users of `inner`, except the anonymous user. */
 export function withAuthenticatedGroup(inner: Authenticator): Authenticator {
-  const known = new WeakMap<UserInfo, Authentication & { readonly outcome: "user" }>();
+  const answers = new WeakMap<UserInfo, Authentication & { readonly outcome: "user" }>();
   return {
     authenticate: (credentials) =>
       andThen(inner.authenticate(credentials), (answer) => {
         if (answer.outcome !== "user") return answer;
         // Authenticators that cache their users return the same object again.
-        let added = known.get(answer.user);
+        let added = answers.get(answer.user);
         if (added === undefined) {
           added = { outcome: "user", user: addAuthenticatedGroup(answer.user) };
-          known.set(answer.user, added);
+          answers.set(answer.user, added);
         }
         return answer.annotations === undefined ? added : { ...added, annotations: answer.annotations };
       }),

@@ -32,8 +32,8 @@ export function bootstrapTokens({ domain, clock, find }: BootstrapTokenOptions):
       if (object.type !== type) return noCredentials;
       const value = (key: string): string => dataText(object, key);
       const expected = Buffer.from(value("token-secret"));
-      const given = Buffer.from(secret);
-      if (expected.length !== given.length || !timingSafeEqual(expected, given)) return noCredentials;
+      const secretBytes = Buffer.from(secret);
+      if (expected.length !== secretBytes.length || !timingSafeEqual(expected, secretBytes)) return noCredentials;
       if (value("token-id") !== id || value("usage-bootstrap-authentication") !== "true") return noCredentials;
       if (hasExpired(value("expiration"), clock.now())) return noCredentials;
       const groups = groupsOf(value("auth-extra-groups"));

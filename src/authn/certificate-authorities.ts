@@ -55,8 +55,8 @@ export class CertificateAuthorities {
       if (here.length >= pathLengthMax) return undefined;
       for (const next of others) {
         if (!next.ca || here.some((seen) => seen.raw.equals(next.raw)) || !hasIssued(next, from)) continue;
-        const found = follow(next, here);
-        if (found !== undefined) return found;
+        const chain = follow(next, here);
+        if (chain !== undefined) return chain;
       }
       return undefined;
     };

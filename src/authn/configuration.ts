@@ -397,7 +397,7 @@ function checkUid(
 }
 
 function checkExtra(config: JwtConfig, path: FieldPath, { domain, expressions }: ConfigRules, errors: FieldError[]) {
-  const found: ClaimRules["extra"][number][] = [];
+  const rules: ClaimRules["extra"][number][] = [];
   const seen = new Set<string>();
   for (const [i, { key = "", valueExpression = "" }] of (config.claimMappings?.extra ?? []).entries()) {
     const at = path.index(i);
@@ -413,9 +413,9 @@ function checkExtra(config: JwtConfig, path: FieldPath, { domain, expressions }:
       valueExpression,
       errors,
     );
-    if (values !== undefined) found.push({ key, values });
+    if (values !== undefined) rules.push({ key, values });
   }
-  return found;
+  return rules;
 }
 
 function checkExtraKey(key: string, path: FieldPath, domain: ApiDomain, errors: FieldError[]): void {

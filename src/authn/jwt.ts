@@ -146,16 +146,16 @@ interface KeyTraits {
 const traits = new WeakMap<KeyObject, KeyTraits>();
 
 function traitsOf(key: KeyObject): KeyTraits {
-  let found = traits.get(key);
-  if (found === undefined) {
+  let keyTraits = traits.get(key);
+  if (keyTraits === undefined) {
     const { namedCurve: curve, modulusLength = 0 } = key.asymmetricKeyDetails ?? {};
     const names = [...algorithms].flatMap(([name, { keyType, curve: wanted }]) =>
       key.asymmetricKeyType === keyType && wanted === (keyType === "ec" ? curve : undefined) ? [name] : [],
     );
-    found = { algorithms: names, isQuick: curve === "prime256v1" || (modulusLength > 0 && modulusLength <= 4096) };
-    traits.set(key, found);
+    keyTraits = { algorithms: names, isQuick: curve === "prime256v1" || (modulusLength > 0 && modulusLength <= 4096) };
+    traits.set(key, keyTraits);
   }
-  return found;
+  return keyTraits;
 }
 
 /** Returns the algorithms that a key can be used with, the one for signing first; none for other kinds of keys. */

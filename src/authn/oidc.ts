@@ -54,9 +54,9 @@ export class OidcTokens implements TokenAuthenticator {
   authenticateToken(token: string): MaybePromise<Authentication> {
     if (this.#issuers.size === 0 || !token.includes(".")) return noCredentials;
     const digest = tokenDigest(token);
-    const known = this.#known.get(digest);
-    if (known !== undefined && known.generation === known.issuer.provider.generation) {
-      return this.#clock.now() < known.expiryMs ? known.answer : refused("token is expired");
+    const cached = this.#known.get(digest);
+    if (cached !== undefined && cached.generation === cached.issuer.provider.generation) {
+      return this.#clock.now() < cached.expiryMs ? cached.answer : refused("token is expired");
     }
     const jwt = parseJwt(token);
     const issuer = jwt === undefined ? undefined : this.#issuers.get(issuerOf(jwt));
@@ -109,8 +109,8 @@ function issuerOf({ claims }: Jwt): string {
 
 function problemOf({ audiences, algorithms }: TokenIssuer, { algorithm, claims }: Jwt, nowMs: number) {
   if (!algorithms.includes(algorithm)) return "token is signed with another algorithm than the allowed";
-  const given = audienceClaim(claims);
-  if (given === undefined || !given.some((audience) => audiences.includes(audience))) {
+  const tokenAudiences = audienceClaim(claims);
+  if (tokenAudiences === undefined || !tokenAudiences.some((audience) => audiences.includes(audience))) {
     return "token is meant for another audience";
   }
   const times = timeClaims(claims);

@@ -23,16 +23,16 @@ export interface SigningKey {
  * skipped. Throws an `Error` when there is none, or a key that is neither RSA nor ECDSA with a curve that tokens use.
  */
 export function readVerificationKeys(pem: string): VerificationKey[] {
-  const found: VerificationKey[] = [];
+  const keys: VerificationKey[] = [];
   for (const [block, label] of pem.matchAll(/-----BEGIN ([A-Z0-9 ]+)-----[^-]*-----END \1-----/g)) {
     const key = publicKeyOf(block, label ?? "");
     if (key === undefined) continue;
     if (signingAlgorithm(key) === undefined)
       throw new Error("data does not contain any valid RSA or ECDSA public keys");
-    found.push({ id: keyId(key), key });
+    keys.push({ id: keyId(key), key });
   }
-  if (found.length === 0) throw new Error("data does not contain any valid RSA or ECDSA public keys");
-  return found;
+  if (keys.length === 0) throw new Error("data does not contain any valid RSA or ECDSA public keys");
+  return keys;
 }
 
 /** Reads a private key. Throws an `Error` for a text that is no RSA or ECDSA private key in PEM form. */

@@ -188,8 +188,8 @@ export class ServiceAccountTokens implements TokenAuthenticator {
   authenticateToken(token: string, audiences?: readonly string[]): MaybePromise<Authentication> {
     if (!token.includes(".")) return noCredentials;
     const digest = tokenDigest(token);
-    const found = this.#verified.get(digest);
-    if (found !== undefined) return this.#use(found, token, audiences);
+    const verified = this.#verified.get(digest);
+    if (verified !== undefined) return this.#use(verified, token, audiences);
     return this.#bad.get(digest) ?? this.#firstUse(token, digest, audiences);
   }
 
@@ -447,8 +447,8 @@ function isGone({ metadata: { deletionTimestamp } }: ApiObject, now: number): bo
 
 function holdsToken({ data }: Secret, token: string): boolean {
   const copy = Buffer.from(data?.["token"] ?? "", "base64");
-  const given = Buffer.from(token);
-  return copy.length === given.length && timingSafeEqual(copy, given);
+  const tokenBytes = Buffer.from(token);
+  return copy.length === tokenBytes.length && timingSafeEqual(copy, tokenBytes);
 }
 
 /** Whether the account lists the Secret as its own, as it does for Secrets that were made for it. */

@@ -58,8 +58,8 @@ export class WebhookTokens implements TokenAuthenticator {
   authenticateToken(token: string, audiences = this.#options.audiences): MaybePromise<Authentication> {
     const key = hash("sha256", JSON.stringify([token, ...audiences]));
     const nowMs = this.#options.clock.monotonic();
-    const known = this.#good.get(key, nowMs) ?? this.#bad.get(key, nowMs) ?? this.#waiting.get(key);
-    if (known !== undefined) return known;
+    const cached = this.#good.get(key, nowMs) ?? this.#bad.get(key, nowMs) ?? this.#waiting.get(key);
+    if (cached !== undefined) return cached;
     if (this.#waiting.size >= waitingMax) {
       return Promise.reject(tooManyRequests("too many new tokens wait for the webhook, please try again later", 1));
     }
@@ -77,8 +77,8 @@ export class WebhookTokens implements TokenAuthenticator {
     const { clock, cacheTtlMs, failed } = this.#options;
     try {
       const answer = this.#read(await this.#review(token, audiences), audiences);
-      const kept = answer.outcome === "user" ? this.#good : this.#bad;
-      if (cacheTtlMs > 0) kept.set(key, answer, clock.monotonic() + cacheTtlMs);
+      const answers = answer.outcome === "user" ? this.#good : this.#bad;
+      if (cacheTtlMs > 0) answers.set(key, answer, clock.monotonic() + cacheTtlMs);
       return answer;
     } catch (error) {
       if (!this.#gone.signal.aborted) failed(error);

@@ -56,19 +56,19 @@ function readPolicy(line: string, domain: ApiDomain): Policy {
   const spec = value["spec"] ?? {};
   if (!isObject(spec)) throw new Error("spec: must be an object");
   const policy = fieldsOf(spec, "spec.");
-  const known = policy.user === "*" || policy.group === "*";
-  return known ? { ...policy, user: "", group: groupAuthenticated } : policy;
+  const matchesAll = policy.user === "*" || policy.group === "*";
+  return matchesAll ? { ...policy, user: "", group: groupAuthenticated } : policy;
 }
 
 /** Reads a policy without a version. Upstream: omitted fields of such a line match everything. */
 function readUnversioned(value: Readonly<Record<string, unknown>>): Policy {
   const policy = fieldsOf(value, "");
   const { user, group, namespace, resource } = policy;
-  const known = (user === "" && group === "") || user === "*" || group === "*";
+  const matchesAll = (user === "" && group === "") || user === "*" || group === "*";
   return {
     ...policy,
-    user: known ? "" : user,
-    group: known ? groupAuthenticated : group,
+    user: matchesAll ? "" : user,
+    group: matchesAll ? groupAuthenticated : group,
     apiGroup: "*",
     namespace: namespace === "" ? "*" : namespace,
     resource: resource === "" ? "*" : resource,

@@ -108,23 +108,23 @@ function checkAuthorizer(
   seen: { readonly types: Set<string>; readonly names: Set<string> },
   errors: FieldError[],
 ): AuthorizerEntry | undefined {
-  const known = types.find((candidate) => candidate === type);
-  if (known === undefined) {
+  const knownType = types.find((candidate) => candidate === type);
+  if (knownType === undefined) {
     errors.push(type === "" ? required(path.child("type")) : notSupported(path.child("type"), type, types));
     return undefined;
   }
-  if (known !== "Webhook" && seen.types.has(known)) {
+  if (knownType !== "Webhook" && seen.types.has(knownType)) {
     errors.push(duplicate(path.child("type"), type));
     return undefined;
   }
-  seen.types.add(known);
-  const name = given === "" && known !== "Webhook" ? known.toLowerCase() : given;
+  seen.types.add(knownType);
+  const name = given === "" && knownType !== "Webhook" ? knownType.toLowerCase() : given;
   checkName(name, path.child("name"), seen.names, errors);
-  if (known !== "Webhook") {
+  if (knownType !== "Webhook") {
     if (webhook !== undefined) {
       errors.push(invalid(path.child("webhook"), "non-null", "may only be specified when type=Webhook"));
     }
-    return { type: known, name };
+    return { type: knownType, name };
   }
   if (webhook === undefined) {
     errors.push(required(path.child("webhook"), "required when type=Webhook"));
@@ -132,7 +132,7 @@ function checkAuthorizer(
   }
   // Upstream names the settings of webhooks as if they were the authorizer's own.
   const settings = checkWebhook(webhook, path, rules, errors);
-  return settings === undefined ? undefined : { type: known, name, webhook: settings };
+  return settings === undefined ? undefined : { type: knownType, name, webhook: settings };
 }
 
 function checkName(name: string, path: FieldPath, seen: Set<string>, errors: FieldError[]): void {
@@ -213,9 +213,9 @@ function checkConnection(
   errors: FieldError[],
 ): WebhookConnection | undefined {
   const at = path.child("kubeConfigFile");
-  const known = oneOf(["InClusterConfig", "KubeConfigFile"], type, path.child("type"), errors);
-  if (known === undefined) return undefined;
-  if (known === "InClusterConfig") {
+  const sourceType = oneOf(["InClusterConfig", "KubeConfigFile"], type, path.child("type"), errors);
+  if (sourceType === undefined) return undefined;
+  if (sourceType === "InClusterConfig") {
     if (kubeConfigFile !== "") {
       errors.push(invalid(at, kubeConfigFile, "can only be set when type=KubeConfigFile"));
     }

@@ -44,9 +44,9 @@ export function podReferences({ metadata, spec, status }: Pod): PodReferences {
       add(configMaps, configMap?.name);
     }
   }
-  const made = new Map((status.resourceClaimStatuses ?? []).map((one) => [one.name, one.resourceClaimName]));
+  const claimNames = new Map((status.resourceClaimStatuses ?? []).map((one) => [one.name, one.resourceClaimName]));
   for (const { name, resourceClaimName } of spec.resourceClaims ?? []) {
-    add(resourceClaims, resourceClaimName ?? made.get(name));
+    add(resourceClaims, resourceClaimName ?? claimNames.get(name));
   }
   return { secrets, configMaps, claims, resourceClaims };
 }

@@ -99,12 +99,12 @@ export class RbacIndex {
 
   /** Returns the bindings that concern a user, each once: those of the cluster, then those of the namespace. */
   bindingsOf(user: UserInfo, namespace: string): ReadonlySet<IndexedBinding> {
-    const found = new Set<IndexedBinding>();
+    const bindings = new Set<IndexedBinding>();
     for (const scope of namespace === "" ? [""] : ["", namespace]) {
-      for (const binding of this.ofUser(user.name, scope) ?? []) found.add(binding);
-      for (const group of user.groups) for (const binding of this.ofGroup(group, scope) ?? []) found.add(binding);
+      for (const binding of this.ofUser(user.name, scope) ?? []) bindings.add(binding);
+      for (const group of user.groups) for (const binding of this.ofGroup(group, scope) ?? []) bindings.add(binding);
     }
-    return found;
+    return bindings;
   }
 
   /** Returns the rules of a binding's role; `undefined` when there is no such role. */

@@ -45,8 +45,8 @@ function inScope(
   looks: Looks,
 ): Verdict | undefined {
   const { user } = attributes;
-  const found = firstAllowing(index, index.ofUser(user.name, scope), attributes, resource, looks);
-  if (found !== undefined) return index.allowance(found, user);
+  const allowing = firstAllowing(index, index.ofUser(user.name, scope), attributes, resource, looks);
+  if (allowing !== undefined) return index.allowance(allowing, user);
   for (const group of user.groups) {
     if (looks.left < 0) return undefined;
     const binding = firstAllowing(index, index.ofGroup(group, scope), attributes, resource, looks);

@@ -60,8 +60,8 @@ function read<T>(
     }
   }
   const converted = (requirements ?? []).map(convert);
-  const found = converted.filter((one) => one !== undefined);
-  return { found, isWhole: found.length === converted.length };
+  const parsed = converted.filter((one) => one !== undefined);
+  return { found: parsed, isWhole: parsed.length === converted.length };
 }
 
 /** Parses a requirement of a field selector. Upstream: it has one value, equal or not. */

@@ -175,9 +175,9 @@ function compact(rules: readonly PolicyRule[]): PolicyRule[] {
     }
     const { apiGroups = [], resources = [], resourceNames = [] } = rule; // at most one of each
     const key = [...apiGroups, ...resources, ...resourceNames].join("\0");
-    const found = simple.get(key);
-    if (found === undefined) simple.set(key, { rule, verbs: new Set(rule.verbs) });
-    else for (const verb of rule.verbs ?? []) found.verbs.add(verb);
+    const entry = simple.get(key);
+    if (entry === undefined) simple.set(key, { rule, verbs: new Set(rule.verbs) });
+    else for (const verb of rule.verbs ?? []) entry.verbs.add(verb);
   }
   return [...other, ...[...simple.values()].map(({ rule, verbs }) => ({ ...rule, verbs: [...verbs] }))];
 }
@@ -199,8 +199,8 @@ export function ruleText(rule: PolicyRule): string {
     ["ResourceNames", resourceNames],
     ["Verbs", verbs],
   ] as const;
-  const given = parts.flatMap(([name, list]) => (list.length === 0 ? [] : [`${name}:${quotedList(list)}`]));
-  return `{${given.join(", ")}}`;
+  const texts = parts.flatMap(([name, list]) => (list.length === 0 ? [] : [`${name}:${quotedList(list)}`]));
+  return `{${texts.join(", ")}}`;
 }
 
 /** Prints a list of texts as Go does: `["a" "b"]`. */

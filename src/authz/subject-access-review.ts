@@ -45,8 +45,8 @@ export function accessReviews(
       subject: (spec: Spec, asking: UserInfo) => UserInfo,
     ): Action =>
     ({ context, object, namespace, admit }) => {
-      const given = object as Review; // by its schema
-      const asked = hasSelectors ? given : { ...given, spec: withoutSelectors(given.spec) };
+      const sentReview = object as Review; // by its schema
+      const asked = hasSelectors ? sentReview : { ...sentReview, spec: withoutSelectors(sentReview.spec) };
       const { spec } = asked;
       const errors = check(asked, namespace);
       // Upstream: the kind of these reviews is unknown at the place that refuses them.

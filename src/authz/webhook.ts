@@ -110,8 +110,8 @@ class SubjectAccessReviews {
       return this.#withoutAnswer("a match condition could not be evaluated");
     }
     const key = keyOf(spec);
-    const kept = this.#answered(key) ?? this.#waiting.get(key);
-    if (kept !== undefined) return kept;
+    const cached = this.#answered(key) ?? this.#waiting.get(key);
+    if (cached !== undefined) return cached;
     if (this.#waiting.size >= waitingMax) return this.#withoutAnswer("too many questions wait for it");
     const asked = this.#ask(key, spec).finally(() => this.#waiting.delete(key));
     this.#waiting.set(key, asked);

@@ -97,10 +97,10 @@ export class WebhookClients {
       throw new Error("unable to load root certificates: unable to parse bytes as PEM block");
     }
     const id = JSON.stringify([caBundle, serverName, cert]);
-    const kept = this.#kept.get(id);
+    const cached = this.#kept.get(id);
     this.#kept.delete(id);
     const outgoing =
-      kept ??
+      cached ??
       openOutgoing({
         clock: this.#options.clock,
         ...(ca === "" ? {} : { ca }),
@@ -211,8 +211,8 @@ function refusalText(code: number, value: unknown, text: string): string {
     return value["message"].slice(0, shownMax);
   }
   const said = text.trim().slice(0, shownMax);
-  const known = refusals.get(code);
-  if (known !== undefined) return known;
+  const refusal = refusals.get(code);
+  if (refusal !== undefined) return refusal;
   if ((code === 403 || code === 406 || code === 415) && said !== "") return said;
   return code >= 500
     ? `an error on the server (${goQuote(said)}) has prevented the request from succeeding`
@@ -229,17 +229,17 @@ export function credentialsFor(
   users: ReadonlyMap<string, WebhookCredentials>,
   target: string,
 ): WebhookCredentials | undefined {
-  const found = byName(users, target);
+  const user = byName(users, target);
   const usual = `:${httpsPort}`;
-  return found ?? (target.endsWith(usual) ? byName(users, target.slice(0, -usual.length)) : undefined);
+  return user ?? (target.endsWith(usual) ? byName(users, target.slice(0, -usual.length)) : undefined);
 }
 
 function byName(users: ReadonlyMap<string, WebhookCredentials>, name: string): WebhookCredentials | undefined {
   const labels = name.split(".");
   const stars = labels.slice(1).map((_label, index) => `*.${labels.slice(index + 1).join(".")}`);
   for (const wanted of [name, ...stars]) {
-    const found = users.get(wanted);
-    if (found !== undefined) return found;
+    const user = users.get(wanted);
+    if (user !== undefined) return user;
   }
   return undefined;
 }

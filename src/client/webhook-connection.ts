@@ -113,8 +113,8 @@ function connectionOf(text: string, folder: string): WebhookConnection {
   if (current === "") throw new ConfigError("current-context: must be set");
   const context = config.contexts?.find(({ name }) => name === current)?.context;
   if (context === undefined) throw new ConfigError(`contexts: there is none with the name ${JSON.stringify(current)}`);
-  const found = config.clusters?.find(({ name }) => name === context.cluster)?.cluster;
-  if (found === undefined) {
+  const cluster = config.clusters?.find(({ name }) => name === context.cluster)?.cluster;
+  if (cluster === undefined) {
     throw new ConfigError(`clusters: there is none with the name ${JSON.stringify(context.cluster ?? "")}`);
   }
   const who = context.user ?? "";
@@ -122,20 +122,20 @@ function connectionOf(text: string, folder: string): WebhookConnection {
   if (shown === undefined) throw new ConfigError(`users: there is none with the name ${JSON.stringify(who)}`);
   const ca = pemOf(
     folder,
-    found["certificate-authority-data"],
-    found["certificate-authority"],
+    cluster["certificate-authority-data"],
+    cluster["certificate-authority"],
     "certificate-authority",
   );
   const { cert, key } = certificateOf(shown, folder);
   checkPem(ca, cert, key);
-  const serverName = found["tls-server-name"];
-  const insecure = found["insecure-skip-tls-verify"] === true;
+  const serverName = cluster["tls-server-name"];
+  const insecure = cluster["insecure-skip-tls-verify"] === true;
   if (insecure && ca !== undefined) {
     throw new ConfigError("insecure-skip-tls-verify: must not be set together with a certificate authority");
   }
-  if ((found["proxy-url"] ?? "") !== "") throw new ConfigError("proxy-url: proxies are not supported");
+  if ((cluster["proxy-url"] ?? "") !== "") throw new ConfigError("proxy-url: proxies are not supported");
   return {
-    url: serverUrl(found.server ?? ""),
+    url: serverUrl(cluster.server ?? ""),
     headers: credentialsOf(shown, folder),
     trust: {
       ...(ca === undefined ? {} : { ca }),

@@ -58,7 +58,7 @@ export async function discover(client: ServerClient, versions: "all" | "preferre
     for (const version of [first, ...others]) wanted.push({ group: name, version });
   }
   const missing: string[] = [];
-  const found = await Promise.all(
+  const lists = await Promise.all(
     wanted.map(async ({ group, version }) => {
       const path = apiPathOf({ group, version });
       try {
@@ -71,7 +71,7 @@ export async function discover(client: ServerClient, versions: "all" | "preferre
       }
     }),
   );
-  return { resources: found.flat(), missing };
+  return { resources: lists.flat(), missing };
 }
 
 const servedResource = (

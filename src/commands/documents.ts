@@ -106,14 +106,14 @@ function* objectsOf(value: unknown, line: number): Generator<ReadDocument> {
     return;
   }
   // An empty field, as YAML has them.
-  const given = Object.fromEntries(Object.entries(metadata).filter(([, field]) => field !== null));
-  const wrong = wrongField(given);
+  const presentFields = Object.fromEntries(Object.entries(metadata).filter(([, field]) => field !== null));
+  const wrong = wrongField(presentFields);
   if (wrong !== undefined) {
-    yield { problem: `${kind} ${JSON.stringify(given["name"])} with a metadata.${wrong}`, line };
+    yield { problem: `${kind} ${JSON.stringify(presentFields["name"])} with a metadata.${wrong}`, line };
     return;
   }
   // The object was checked as far as this program reads it; the server checks the rest.
-  yield { object: { ...value, metadata: given } as unknown as Unstructured, line };
+  yield { object: { ...value, metadata: presentFields } as unknown as Unstructured, line };
 }
 
 /** The field of metadata that is not what it has to be, and why. */

@@ -81,7 +81,7 @@ async function* linesOf(file: string): AsyncGenerator<string> {
 
 function reportText({ created, replaced, applied, skipped, failed }: ImportReport, dryRun: boolean): string {
   const counts = { created, replaced, applied, skipped, failed };
-  const told = Object.entries(counts).flatMap(([what, count]) => (count === 0 ? [] : [`${count} ${what}`]));
-  const text = told.length === 0 ? "no objects" : told.join(", ");
+  const countTexts = Object.entries(counts).flatMap(([what, count]) => (count === 0 ? [] : [`${count} ${what}`]));
+  const text = countTexts.length === 0 ? "no objects" : countTexts.join(", ");
   return dryRun ? `${text} (dry run)` : text;
 }

@@ -201,9 +201,9 @@ export class Importer {
     const current = await this.#call<Unstructured>("GET", path);
     const { resourceVersion } = current.metadata;
     const metadata = { ...object.metadata, ...(resourceVersion === undefined ? {} : { resourceVersion }) };
-    const given = givenFields[group === "" ? resource : `${resource}.${group}`];
-    const kept = given === undefined ? object : withGiven(object, current, given);
-    await this.#call("PUT", `${path}?${query}`, { ...kept, metadata });
+    const serverFields = givenFields[group === "" ? resource : `${resource}.${group}`];
+    const sent = serverFields === undefined ? object : withGiven(object, current, serverFields);
+    await this.#call("PUT", `${path}?${query}`, { ...sent, metadata });
     this.#counts.replaced++;
   }
 
@@ -232,14 +232,14 @@ export class Importer {
     references: readonly OwnerReference[],
     namespace: string,
   ): Promise<{ readonly found: OwnerReference[]; readonly missing: OwnerReference[] }> {
-    const found: OwnerReference[] = [];
+    const owners: OwnerReference[] = [];
     const missing: OwnerReference[] = [];
     for (const reference of references) {
       const uid = await this.#uidOf(reference, namespace);
       if (uid === "") missing.push(reference);
-      else found.push({ ...reference, uid });
+      else owners.push({ ...reference, uid });
     }
-    return { found, missing };
+    return { found: owners, missing };
   }
 
   /** Empty for an owner that is not there. */
@@ -247,8 +247,8 @@ export class Importer {
     const resource = await this.#resourceOf(`${apiVersion} ${kind}`);
     if (resource === undefined) return "";
     const path = `${collectionPath(resource, namespace)}/${pathPart(name)}`;
-    const known = this.#owners.get(path);
-    if (known !== undefined) return known;
+    const cached = this.#owners.get(path);
+    if (cached !== undefined) return cached;
     try {
       const { uid = "" } = (await this.#call<Unstructured>("GET", path)).metadata;
       if (this.#owners.size >= ownersKept) this.#owners.clear();
@@ -275,13 +275,13 @@ export class Importer {
   }
 
   async #resourceOf(type: string): Promise<DiscoveredResource | undefined> {
-    const known = this.#kinds?.get(type);
-    if (known !== undefined || this.#unknown.has(type)) return known;
+    const cached = this.#kinds?.get(type);
+    if (cached !== undefined || this.#unknown.has(type)) return cached;
     const { resources } = await discover(this.#client, "all");
     this.#kinds = new Map(resources.map((one) => [`${apiVersionOf(one)} ${one.kind}`, one]));
-    const found = this.#kinds.get(type);
-    if (found === undefined) this.#unknown.add(type);
-    return found;
+    const resource = this.#kinds.get(type);
+    if (resource === undefined) this.#unknown.add(type);
+    return resource;
   }
 
   /** Waits for the definitions that were made. */

@@ -8,16 +8,16 @@ import { delimiter, join, resolve } from "node:path";
  */
 export function linkKubectl(folder: string, searchPath: string | undefined): string | undefined {
   const link = join(folder, "kubectl");
-  const kept = lstatSync(link, { throwIfNoEntry: false });
-  if (kept !== undefined && !kept.isSymbolicLink()) return undefined;
-  const found = (searchPath ?? "")
+  const existing = lstatSync(link, { throwIfNoEntry: false });
+  if (existing !== undefined && !existing.isSymbolicLink()) return undefined;
+  const program = (searchPath ?? "")
     .split(delimiter)
     .filter((entry) => entry !== "" && resolve(entry) !== folder)
     .map((entry) => resolve(entry, "kubectl"))
     .find(isProgram);
-  if (found !== undefined) {
+  if (program !== undefined) {
     rmSync(link, { force: true });
-    symlinkSync(found, link);
+    symlinkSync(program, link);
     return undefined;
   }
   if (isProgram(link)) return undefined;

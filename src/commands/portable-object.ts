@@ -108,12 +108,12 @@ export function portable(
   const { metadata, status, ...rest } = object;
   const name = shortName(resource);
   if (metadata.deletionTimestamp !== undefined || isMadeByServer(object, name)) return undefined;
-  const kept = {
+  const portableObject = {
     ...rest,
     metadata: withoutOrigin(metadata),
     ...(keepsStatus && status !== undefined ? { status } : {}),
   };
-  return specOf[name]?.(kept) ?? kept;
+  return specOf[name]?.(portableObject) ?? portableObject;
 }
 
 function isMadeByServer(object: Unstructured, name: string): boolean {
@@ -163,10 +163,13 @@ const specOf: Readonly<Record<string, (object: Unstructured) => Unstructured>> =
 /** Jobs select their pods by their own uid, which the server writes. */
 function withoutJobSelector(spec: Fields): Fields {
   const { template } = spec;
-  const kept = without(spec, "selector");
-  if (!isObject(template) || !isObject(template["metadata"])) return kept;
+  const portableSpec = without(spec, "selector");
+  if (!isObject(template) || !isObject(template["metadata"])) return portableSpec;
   const { labels } = template["metadata"];
-  if (!isObject(labels)) return kept;
+  if (!isObject(labels)) return portableSpec;
   const own = Object.keys(labels).filter((key) => /(?:^|\/)(?:controller-uid|job-name)$/.test(key));
-  return { ...kept, template: { ...template, metadata: { ...template["metadata"], labels: without(labels, ...own) } } };
+  return {
+    ...portableSpec,
+    template: { ...template, metadata: { ...template["metadata"], labels: without(labels, ...own) } },
+  };
 }

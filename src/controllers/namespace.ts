@@ -68,7 +68,7 @@ const isEmpty = ({ left, failures, undiscovered }: Findings): boolean =>
   left.size === 0 && failures.length === 0 && undiscovered.length === 0;
 
 async function empty(environment: ControllerEnvironment, namespace: string): Promise<Findings> {
-  const left = new Map<string, number>();
+  const remaining = new Map<string, number>();
   const held = new Map<string, number>();
   const failures: string[] = [];
   const { served, undiscovered } = await deletable(environment);
@@ -79,12 +79,12 @@ async function empty(environment: ControllerEnvironment, namespace: string): Pro
       if (before.items.length === 0) continue;
       await environment.client.delete(path, background);
       const after = await environment.client.list(path);
-      if (after.items.length > 0) count(after, resource, left, held);
+      if (after.items.length > 0) count(after, resource, remaining, held);
     } catch (error) {
       failures.push(error instanceof Error ? error.message : String(error));
     }
   }
-  return { left, held, failures, undiscovered };
+  return { left: remaining, held, failures, undiscovered };
 }
 
 function count(

@@ -78,22 +78,22 @@ export const resourceQuotaController =
       async work(key) {
         const startMs = environment.clock.monotonic();
         const outcome = await count(environment, options, key);
-        known.counted(key, environment.clock.monotonic() - startMs);
+        knownQuotas.counted(key, environment.clock.monotonic() - startMs);
         return outcome;
       },
       workersMax: 5,
       logKey: "quota",
       failure: "could not count what a namespace uses of a quota; trying again",
     });
-    const known: KnownQuotas = new KnownQuotas(environment, options, queue);
-    options.onOvercharged((namespace) => known.recount(namespace));
-    options.onServed(() => known.followServed());
-    void countAllAgain(environment, options.periodMs, known);
+    const knownQuotas: KnownQuotas = new KnownQuotas(environment, options, queue);
+    options.onOvercharged((namespace) => knownQuotas.recount(namespace));
+    options.onServed(() => knownQuotas.followServed());
+    void countAllAgain(environment, options.periodMs, knownQuotas);
     await follow<ResourceQuota>(environment, {
       what: "quotas",
       path: "/api/v1/resourcequotas",
-      replaced: (quotas) => known.replace(quotas),
-      changed: (type, quota) => known.change(quota, type !== "DELETED"),
+      replaced: (quotas) => knownQuotas.replace(quotas),
+      changed: (type, quota) => knownQuotas.change(quota, type !== "DELETED"),
     });
   };
 

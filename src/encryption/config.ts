@@ -167,13 +167,13 @@ function readProvider(
   kmsNames: Set<string>,
   errors: FieldError[],
 ): readonly ProviderSettings[] {
-  const given = Object.keys(provider);
-  if (given.length !== 1) {
+  const kinds = Object.keys(provider);
+  if (kinds.length !== 1) {
     const detail =
-      given.length === 0
+      kinds.length === 0
         ? "provider does not contain any of the expected providers: KMS, AESGCM, AESCBC, Secretbox, Identity"
         : "more than one provider specified in a single element, should split into different list elements";
-    errors.push(invalid(path, given.join(", "), detail));
+    errors.push(invalid(path, kinds.join(", "), detail));
     return [];
   }
   const { aesgcm, aescbc, secretbox, kms } = provider;

@@ -159,8 +159,8 @@ export class EncryptedLog extends ForwardingLog {
   }
 
   override async versions(key: string, before: Revision, limit: number): Promise<LogVersions> {
-    const kept = await this.log.versions(key, before, limit);
-    return { ...kept, versions: await Promise.all(kept.versions.map((version) => this.#clearVersion(version))) };
+    const stored = await this.log.versions(key, before, limit);
+    return { ...stored, versions: await Promise.all(stored.versions.map((version) => this.#clearVersion(version))) };
   }
 
   override async close(): Promise<void> {
@@ -189,7 +189,7 @@ export class EncryptedLog extends ForwardingLog {
 
   /** Tries to read unreadable values again, since a provider may work now. */
   async retry(): Promise<void> {
-    const found: LogEntry[] = [];
+    const entries: LogEntry[] = [];
     let looked = 0;
     for (const entry of this.#unreadable.values()) {
       if (++looked % valuesPerTurn === 0) await yieldToEventLoop();
@@ -198,9 +198,9 @@ export class EncryptedLog extends ForwardingLog {
       if ("problem" in read || this.#unreadable.get(entry.key) !== entry) continue;
       this.#unreadable.delete(entry.key);
       this.#note(entry.key, read.stored);
-      found.push({ ...entry, value: read.value });
+      entries.push({ ...entry, value: read.value });
     }
-    if (found.length > 0) this.#deliver(() => this.#follower?.recovered(found));
+    if (entries.length > 0) this.#deliver(() => this.#follower?.recovered(entries));
   }
 
   #load(entry: LogEntry): void {

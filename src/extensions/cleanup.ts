@@ -148,8 +148,8 @@ export class Cleanup {
     await this.#pauseIfDue();
     await this.#options.setStatus(name, this.#withTerminating(content), (object) => {
       const { finalizers = [], ...metadata } = object.metadata;
-      const left = finalizers.filter((other) => other !== finalizer);
-      return { ...object, metadata: left.length === 0 ? metadata : { ...metadata, finalizers: left } };
+      const remaining = finalizers.filter((other) => other !== finalizer);
+      return { ...object, metadata: remaining.length === 0 ? metadata : { ...metadata, finalizers: remaining } };
     });
   }
 

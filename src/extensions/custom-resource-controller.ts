@@ -246,11 +246,11 @@ export class CustomResourceController {
   }
 
   #forget(name: string, entry: Entry, changed: Set<string>): void {
-    const known = this.#known.get(name);
-    if (known === undefined || known.entry.revision > entry.revision) return;
-    this.#lose(name, known);
+    const current = this.#known.get(name);
+    if (current === undefined || current.entry.revision > entry.revision) return;
+    this.#lose(name, current);
     // The names of this definition are free for other definitions of its group.
-    for (const [other, { group }] of this.#known) if (group === known.group) changed.add(other);
+    for (const [other, { group }] of this.#known) if (group === current.group) changed.add(other);
   }
 
   #lose(name: string, { kind, served }: Known): void {
@@ -294,11 +294,11 @@ export class CustomResourceController {
     for (const name of waiting) {
       if (yielder.isDue) await yielder.pause();
       waiting.delete(name);
-      const known = this.#known.get(name);
-      if (known?.isOpen !== true || this.#closed) continue;
+      const current = this.#known.get(name);
+      if (current?.isOpen !== true || this.#closed) continue;
       try {
-        if (!(await this.#decideOne(name, known))) continue;
-        for (const [other, { group }] of this.#known) if (group === known.group && other !== name) waiting.add(other);
+        if (!(await this.#decideOne(name, current))) continue;
+        for (const [other, { group }] of this.#known) if (group === current.group && other !== name) waiting.add(other);
       } catch (error) {
         if (!this.#closed) this.#retry(name, error);
       }
@@ -331,7 +331,7 @@ export class CustomResourceController {
   }
 
   *#acceptedIn(group: string): Iterable<CustomResourceDefinitionNames> {
-    for (const known of this.#known.values()) if (known.group === group && known.accepted) yield known.accepted;
+    for (const current of this.#known.values()) if (current.group === group && current.accepted) yield current.accepted;
   }
 
   #approval({ spec, metadata }: CustomResourceDefinition): readonly ConditionContent[] {

@@ -32,10 +32,10 @@ export class Classifier<Schema extends { readonly schema: CompiledSchema }> {
   }
 
   #candidates(user: UserInfo): readonly Candidate<Schema>[] {
-    const known = this.#users.get(user.name);
-    if (known !== undefined && sameGroups(known.groups, user.groups)) {
-      known.groups = user.groups;
-      return known.candidates;
+    const cached = this.#users.get(user.name);
+    if (cached !== undefined && sameGroups(cached.groups, user.groups)) {
+      cached.groups = user.groups;
+      return cached.candidates;
     }
     const candidates = this.#schemas.flatMap((schema): Candidate<Schema>[] => {
       const rules = rulesFor(schema.schema, user);

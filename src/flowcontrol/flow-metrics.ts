@@ -166,8 +166,8 @@ export class FlowMetrics {
 
   tally(level: string, schema: string): Counters {
     const key = `${level}/${schema}`;
-    const known = this.#tallies.get(key);
-    if (known !== undefined) return known;
+    const existing = this.#tallies.get(key);
+    if (existing !== undefined) return existing;
     const { rejected, dispatched, noRoom } = this.#counters;
     const { seats, watchers, ran, waited, queueLength } = this.#histograms;
     const tally: Counters = {

@@ -24,8 +24,8 @@ export class RetryAfter {
       return;
     }
     this.#history.push({ second: this.#now, count: this.#count });
-    const kept = Math.min(2 * this.#seconds, secondsMax);
-    this.#history = this.#history.filter((past) => second - past.second <= kept);
+    const windowSeconds = Math.min(2 * this.#seconds, secondsMax);
+    this.#history = this.#history.filter((past) => second - past.second <= windowSeconds);
     this.#now = second;
     this.#count = 1;
     this.#adjust(second);

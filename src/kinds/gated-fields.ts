@@ -27,13 +27,16 @@ function hasAmounts(value: unknown): boolean {
 function withoutImages(spec: PodSpec): PodSpec {
   const { volumes = [] } = spec;
   const gone = new Set(volumes.filter(({ image }) => image !== undefined).map(({ name }) => name));
-  const left = volumes.filter(({ image }) => image === undefined);
-  return editContainers(withField(spec, "volumes", left.length === 0 ? undefined : left), (container) => {
-    const { volumeMounts: mounts = [] } = container;
-    const remaining = mounts.filter(({ name }) => !gone.has(name));
-    if (remaining.length === mounts.length) return container;
-    return withField(container, "volumeMounts", remaining.length === 0 ? undefined : remaining);
-  });
+  const otherVolumes = volumes.filter(({ image }) => image === undefined);
+  return editContainers(
+    withField(spec, "volumes", otherVolumes.length === 0 ? undefined : otherVolumes),
+    (container) => {
+      const { volumeMounts: mounts = [] } = container;
+      const remaining = mounts.filter(({ name }) => !gone.has(name));
+      if (remaining.length === mounts.length) return container;
+      return withField(container, "volumeMounts", remaining.length === 0 ? undefined : remaining);
+    },
+  );
 }
 
 /** A hook that only sleeps goes, and with it what has no other. */
@@ -41,16 +44,16 @@ function withoutSleep(spec: PodSpec): PodSpec {
   return editContainers(spec, (container) => {
     const { lifecycle } = container;
     if (lifecycle?.preStop?.sleep === undefined && lifecycle?.postStart?.sleep === undefined) return container;
-    const left = awake(awake(lifecycle, "preStop"), "postStart");
-    return withField(container, "lifecycle", Object.keys(left).length === 0 ? undefined : left);
+    const hooks = awake(awake(lifecycle, "preStop"), "postStart");
+    return withField(container, "lifecycle", Object.keys(hooks).length === 0 ? undefined : hooks);
   });
 }
 
 function awake(lifecycle: Lifecycle, name: "preStop" | "postStart"): Lifecycle {
   const { [name]: hook } = lifecycle;
   if (hook?.sleep === undefined) return lifecycle;
-  const left = withField(hook, "sleep", undefined);
-  return withField(lifecycle, name, Object.keys(left).length === 0 ? undefined : left);
+  const handler = withField(hook, "sleep", undefined);
+  return withField(lifecycle, name, Object.keys(handler).length === 0 ? undefined : handler);
 }
 
 function editContainers(spec: PodSpec, edit: <C extends Container | EphemeralContainer>(container: C) => C): PodSpec {

@@ -37,10 +37,10 @@ export function apiDomain(name: string): ApiDomain {
 
 /** Returns a function that calls `make` once for each domain, for names that are needed while requests are served. */
 export function perDomain<T>(make: (domain: ApiDomain) => T): (domain: ApiDomain) => T {
-  const made = new WeakMap<ApiDomain, T>();
+  const byDomain = new WeakMap<ApiDomain, T>();
   return (domain) => {
-    let result = made.get(domain);
-    if (result === undefined) made.set(domain, (result = make(domain)));
+    let result = byDomain.get(domain);
+    if (result === undefined) byDomain.set(domain, (result = make(domain)));
     return result;
   };
 }

@@ -40,8 +40,8 @@ export function usageExtensions(usages: readonly string[]): {
   readonly extendedUsages: readonly string[];
 } {
   const inOrder = <T>(values: readonly T[]): readonly T[] => [...new Set(values)];
-  const known = new Set(keyUsages);
-  const names = usages.filter((name) => known.has(name));
+  const knownUsages = new Set(keyUsages);
+  const names = usages.filter((name) => knownUsages.has(name));
   return {
     usageBits: inOrder(names.flatMap((name) => bits[name] ?? [])).toSorted((a, b) => a - b),
     extendedUsages: inOrder(names.flatMap((name) => extended[name] ?? [])).toSorted(),

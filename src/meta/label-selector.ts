@@ -52,11 +52,11 @@ export function validateSelectorValues(
   { operator, values }: LabelSelectorRequirement,
   path: FieldPath,
 ): readonly FieldError[] {
-  const given = (values ?? []).length;
-  if ((operator === "In" || operator === "NotIn") && given === 0) {
+  const count = (values ?? []).length;
+  if ((operator === "In" || operator === "NotIn") && count === 0) {
     return [required(path.child("values"), "must be specified when `operator` is 'In' or 'NotIn'")];
   }
-  if ((operator === "Exists" || operator === "DoesNotExist") && given > 0) {
+  if ((operator === "Exists" || operator === "DoesNotExist") && count > 0) {
     const detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
     return [forbidden(path.child("values"), detail)];
   }

@@ -67,8 +67,8 @@ export function withStatus(object: Unstructured, status: unknown): Unstructured 
 export function withoutAnnotations(metadata: ObjectMeta, dropped: (name: string) => boolean): ObjectMeta {
   const { annotations, ...rest } = metadata;
   if (annotations === undefined || !Object.keys(annotations).some(dropped)) return metadata;
-  const kept = Object.entries(annotations).filter(([name]) => !dropped(name));
-  return kept.length === 0 ? rest : { ...metadata, annotations: Object.fromEntries(kept) };
+  const entries = Object.entries(annotations).filter(([name]) => !dropped(name));
+  return entries.length === 0 ? rest : { ...metadata, annotations: Object.fromEntries(entries) };
 }
 
 /** Returns metadata without the fields that a server gives to a new object. */

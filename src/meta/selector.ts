@@ -221,8 +221,8 @@ function compileRequirement(requirement: LabelRequirement): Check {
     default: {
       const bound = parseInt64(value);
       return (labels) => {
-        const found: unknown = labels?.[key];
-        const number = typeof found === "string" ? parseInt64(found) : undefined;
+        const label: unknown = labels?.[key];
+        const number = typeof label === "string" ? parseInt64(label) : undefined;
         if (number === undefined || bound === undefined) return false;
         return operator === "gt" ? number > bound : number < bound;
       };

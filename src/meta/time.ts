@@ -71,9 +71,9 @@ export function parseTime(text: string, form: TimeForm = "seconds"): Instant | s
 }
 
 function take(reader: { rest: string }, pattern: RegExp): string | undefined {
-  const found = pattern.exec(reader.rest)?.[0];
-  if (found !== undefined) reader.rest = reader.rest.slice(found.length);
-  return found;
+  const digits = pattern.exec(reader.rest)?.[0];
+  if (digits !== undefined) reader.rest = reader.rest.slice(digits.length);
+  return digits;
 }
 
 /** The length of the result of `toISOString` for years of four digits. */

@@ -180,15 +180,15 @@ export class Discovery {
 
   #kept(document: string, negotiated: Negotiated, make: () => DiscoveryDocument): Encoded {
     const { encoding } = negotiated;
-    let known = this.#encoded.get(encoding);
-    if (known === undefined) {
-      known = new Map();
-      this.#encoded.set(encoding, known);
+    let byDocument = this.#encoded.get(encoding);
+    if (byDocument === undefined) {
+      byDocument = new Map();
+      this.#encoded.set(encoding, byDocument);
     }
-    let encoded = known.get(document);
+    let encoded = byDocument.get(document);
     if (encoded === undefined) {
       encoded = encode(make(), encoding);
-      known.set(document, encoded);
+      byDocument.set(document, encoded);
     }
     return encoded;
   }

@@ -71,7 +71,7 @@ type DryRun = { readonly ok: true; readonly value: boolean } | { readonly ok: fa
 
 /** Whether `dryRun` asks for a trial; without a value it is a real request (DRY-01). */
 export function dryRunOf(values: readonly string[]): DryRun {
-  const given = values.filter((value) => value !== "");
-  if (given.every((value) => value === "All")) return { ok: true, value: given.length > 0 };
+  const dryRuns = values.filter((value) => value !== "");
+  if (dryRuns.every((value) => value === "All")) return { ok: true, value: dryRuns.length > 0 };
   return { ok: false, error: notSupported(FieldPath.of("dryRun"), goTexts(values), ["All"]) };
 }

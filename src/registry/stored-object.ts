@@ -442,8 +442,11 @@ export class StoredObjects {
     const foreign = (
       await mapCooperatively(entries, (entry) => (this.#isForeign(entry, layout) ? [entry] : []))
     ).flat();
-    const known = await mapCooperatively(foreign, (entry) => this.decode(entry).converted?.get(webhook)?.deref() ?? []);
-    const converted = anew ? [] : known.flat();
+    const cached = await mapCooperatively(
+      foreign,
+      (entry) => this.decode(entry).converted?.get(webhook)?.deref() ?? [],
+    );
+    const converted = anew ? [] : cached.flat();
     if (converted.length === foreign.length) return converted;
     return this.#convert(webhook, foreign, layout.servedApiVersion, caller);
   }

@@ -68,12 +68,12 @@ const itemsPerTurn = 64;
 
 /** Returns the result of `map` for each item; other work has a turn from time to time. */
 export async function mapCooperatively<T, R>(items: readonly T[], map: (item: T, index: number) => R): Promise<R[]> {
-  const made: R[] = [];
+  const results: R[] = [];
   for (const [index, item] of items.entries()) {
     if (index > 0 && index % itemsPerTurn === 0) await yieldToEventLoop();
-    made.push(map(item, index));
+    results.push(map(item, index));
   }
-  return made;
+  return results;
 }
 
 /** Tells long work when it should pause. */

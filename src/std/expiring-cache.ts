@@ -24,12 +24,12 @@ export class ExpiringCache<T> {
 
   /** Returns the value if it is still valid at `nowMs`, which is required when values have an expiry. */
   get(key: string, nowMs = 0): T | undefined {
-    let kept = this.#young.get(key);
-    if (kept === undefined) {
-      kept = this.#old.get(key);
-      if (kept !== undefined && nowMs < kept.untilMs) this.set(key, kept.value, kept.untilMs);
+    let cached = this.#young.get(key);
+    if (cached === undefined) {
+      cached = this.#old.get(key);
+      if (cached !== undefined && nowMs < cached.untilMs) this.set(key, cached.value, cached.untilMs);
     }
-    return kept !== undefined && nowMs < kept.untilMs ? kept.value : undefined;
+    return cached !== undefined && nowMs < cached.untilMs ? cached.value : undefined;
   }
 
   set(key: string, value: T, untilMs = Number.POSITIVE_INFINITY): void {

@@ -284,14 +284,14 @@ export function parseArguments<Table extends FlagTable>(table: Table, args: read
     const option = findFlag(table, name);
     if (option === undefined) throw new StartError(`unknown flag ${arg.split("=")[0]}${suggestion(table, name)}`);
     const [key, flag] = option;
-    let given = value;
-    if (given === undefined && flag.hint === "") given = "true";
-    if (given === undefined) {
+    let text = value;
+    if (text === undefined && flag.hint === "") text = "true";
+    if (text === undefined) {
       i += 1;
-      given = args[i];
+      text = args[i];
     }
-    if (given === undefined) throw new StartError(`flag --${flag.name} needs a value`);
-    settings[key] = readFlag(flag, given, settings[key]);
+    if (text === undefined) throw new StartError(`flag --${flag.name} needs a value`);
+    settings[key] = readFlag(flag, text, settings[key]);
   }
   return { settings: settings as Settings<Table>, help, rest }; // every value came from its flag's check
 }

@@ -10,16 +10,16 @@ import { dirname } from "node:path";
  * still empty. Throws the system's error.
  */
 export function makeFolder(path: string): () => void {
-  const made: string[] = [];
+  const created: string[] = [];
   const undo = (): void => {
     try {
-      for (const folder of made.toReversed()) rmdirSync(folder);
+      for (const folder of created.toReversed()) rmdirSync(folder);
     } catch {
       // The folder is no longer empty.
     }
   };
   try {
-    make(path, made);
+    make(path, created);
     return undo;
   } catch (error) {
     undo();

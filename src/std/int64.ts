@@ -19,7 +19,7 @@ export const bigIntOf = (value: Int64): bigint => BigInt(isRawNumber(value) ? va
 
 /** Returns `value` modulo 64 bits: a sum that is too large wraps around, as in Go. */
 export function int64Of(value: bigint): Int64 {
-  const kept = BigInt.asIntN(64, value);
-  const number = Number(kept);
-  return Number.isSafeInteger(number) ? number : rawNumber(String(kept));
+  const wrapped = BigInt.asIntN(64, value);
+  const number = Number(wrapped);
+  return Number.isSafeInteger(number) ? number : rawNumber(String(wrapped));
 }

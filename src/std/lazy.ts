@@ -6,12 +6,12 @@ import type { MaybePromise } from "./maybe-promise.ts";
  * again.
  */
 export function lazy<Module extends object>(load: () => Promise<Module>): () => MaybePromise<Module> {
-  let known: MaybePromise<Module> | undefined;
+  let loaded: MaybePromise<Module> | undefined;
   return () =>
-    (known ??= load().then(
-      (module) => (known = module),
+    (loaded ??= load().then(
+      (module) => (loaded = module),
       (error: unknown) => {
-        known = undefined;
+        loaded = undefined;
         throw error;
       },
     ));

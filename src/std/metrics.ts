@@ -116,8 +116,8 @@ class Children<Child> implements Family<Child> {
   with(...values: readonly string[]): Child {
     if (values.length !== this.labels.length) throw new Error(`wanted ${this.labels.length} label values`);
     const key = values.join("\u0000");
-    const found = this.all.get(key);
-    if (found !== undefined) return found.child;
+    const series = this.all.get(key);
+    if (series !== undefined) return series.child;
     if (!isOther(values) && !this.#hasRoom()) return this.with(...values.map(() => "other"));
     const child = this.#make();
     this.all.set(key, { values, child });

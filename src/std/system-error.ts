@@ -3,7 +3,7 @@
 /** Returns a short reason for a failed system call. */
 export function reasonOf(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException;
-  const known: Readonly<Record<string, string>> = {
+  const texts: Readonly<Record<string, string>> = {
     ENOENT: "no such file",
     EACCES: "permission denied",
     EISDIR: "it is a folder",
@@ -11,5 +11,5 @@ export function reasonOf(error: unknown): string {
     EROFS: "the file system is read-only",
     ENOSPC: "no space left",
   };
-  return known[code ?? ""] ?? message ?? String(error);
+  return texts[code ?? ""] ?? message ?? String(error);
 }

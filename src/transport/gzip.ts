@@ -62,18 +62,18 @@ export class Gzip {
   }
 
   #find(chunk: Chunk): MaybePromise<Compressed> {
-    const known = this.#kept.find(chunk);
-    if (known !== undefined) return known.ready ?? known.chunk;
-    const made: Kept = { chunk: compressChunk(chunk.bytes()), ready: undefined };
-    this.#kept.keep(chunk, made);
-    made.chunk.then(
+    const cached = this.#kept.find(chunk);
+    if (cached !== undefined) return cached.ready ?? cached.chunk;
+    const entry: Kept = { chunk: compressChunk(chunk.bytes()), ready: undefined };
+    this.#kept.keep(chunk, entry);
+    entry.chunk.then(
       (compressed) => {
-        made.ready = compressed;
+        entry.ready = compressed;
         this.#kept.count(chunk, compressed.bytes.length);
       },
       () => this.#kept.forget(chunk),
     );
-    return made.chunk;
+    return entry.chunk;
   }
 }
 
@@ -108,9 +108,9 @@ const generator = 0xedb88320;
 const shifts: readonly number[] = squares(1 << 23, 53);
 
 function squares(first: number, count: number): readonly number[] {
-  const made = [first];
-  while (made.length < count) made.push(multiply(made.at(-1)!, made.at(-1)!)); // never empty
-  return made;
+  const powers = [first];
+  while (powers.length < count) powers.push(multiply(powers.at(-1)!, powers.at(-1)!)); // never empty
+  return powers;
 }
 
 /** Returns the product of two polynomials modulo the generator. */

@@ -66,8 +66,8 @@ export function textFrames(lines: Buffer): Buffer {
   if (frames === undefined) {
     const parts: Buffer[] = [];
     for (let at = 0; at < lines.length; ) {
-      const found = lines.indexOf(newline, at);
-      const end = found === -1 ? lines.length : found + 1;
+      const lineEnd = lines.indexOf(newline, at);
+      const end = lineEnd === -1 ? lines.length : lineEnd + 1;
       parts.push(frameHead(opText, end - at), lines.subarray(at, end));
       at = end;
     }

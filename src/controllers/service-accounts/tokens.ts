@@ -38,18 +38,18 @@ export const serviceAccountTokensController =
   (options: ServiceAccountTokensOptions): Controller =>
   async (environment) => {
     const names = namesIn(environment.domain);
-    const known = new SecretsByAccount();
+    const byAccount = new SecretsByAccount();
     /** Existing Secrets; other known Secrets still have to be removed from their accounts. */
     const present = new Set<string>();
     const queue = workQueue(environment, {
       name: "serviceaccount_tokens_secret",
       workersMax: 4,
       work: async (key) => {
-        const account = known.accountOf(key);
+        const account = byAccount.accountOf(key);
         if (account === undefined) return;
         const isThere = await reconcile(environment, options, names, key, account);
         // A Secret that was created again meanwhile stays known.
-        if (!isThere && !present.has(key)) known.forget(key);
+        if (!isThere && !present.has(key)) byAccount.forget(key);
       },
       logKey: "secret",
       failure: "could not fill the Secret of a token; trying again",
@@ -59,7 +59,7 @@ export const serviceAccountTokensController =
       const account = annotations?.[names.account] ?? "";
       if (account === "") return;
       const key = `${namespace}/${name}`;
-      known.set(key, `${namespace}/${account}`);
+      byAccount.set(key, `${namespace}/${account}`);
       present.add(key);
       queue.add(key);
     };
@@ -69,7 +69,7 @@ export const serviceAccountTokensController =
       fieldSelector: `type=${names.type}`,
       replaced(list) {
         // This finds Secrets that were deleted while nothing was watched.
-        for (const secret of known.secrets()) queue.add(secret);
+        for (const secret of byAccount.secrets()) queue.add(secret);
         present.clear();
         list.forEach(seen);
       },
@@ -85,11 +85,11 @@ export const serviceAccountTokensController =
       what: "Secrets of tokens",
       path: "/api/v1/serviceaccounts",
       replaced() {
-        for (const secret of known.secrets()) queue.add(secret);
+        for (const secret of byAccount.secrets()) queue.add(secret);
       },
       changed(type, { metadata: { namespace, name } }) {
         if (type === "MODIFIED") return;
-        for (const secret of known.secretsOf(`${namespace}/${name}`)) queue.add(secret);
+        for (const secret of byAccount.secretsOf(`${namespace}/${name}`)) queue.add(secret);
       },
     });
     await Promise.all([secrets, accounts]);

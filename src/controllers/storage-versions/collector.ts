@@ -78,21 +78,21 @@ async function collect(
   const version = await ignoreNotFound(client.get<StorageVersion>(path));
   const entries = version?.status.storageVersions ?? [];
   if (version === undefined || entries.length === 0) return;
-  const left: (typeof entries)[number][] = [];
+  const remaining: (typeof entries)[number][] = [];
   for (const entry of entries) {
     const lease = await ignoreNotFound(
       client.get<Lease>(`${leases.path}/${encodeURIComponent(entry.apiServerID ?? "")}`),
     );
-    if (lease?.metadata.labels?.[leases.label] === labelValue) left.push(entry);
+    if (lease?.metadata.labels?.[leases.label] === labelValue) remaining.push(entry);
   }
-  if (left.length === entries.length) return;
+  if (remaining.length === entries.length) return;
   const { uid = "", resourceVersion = "" } = version.metadata;
   const written =
-    left.length === 0
+    remaining.length === 0
       ? client.delete(path, { preconditions: { uid, resourceVersion } })
       : client.update<StorageVersion>(`${path}/status`, {
           ...version,
-          status: statusWith(version.status, left, timestampOf(clock.now())),
+          status: statusWith(version.status, remaining, timestampOf(clock.now())),
         });
   // Another writer was first; the watch will report it.
   await ignoreCodes([404, 409], written);

@@ -148,9 +148,9 @@ export class KmsProvider implements ValueTransformer {
     const id = seedId(stored);
     const seed = this.#seeds.get(id);
     if (seed !== undefined) return this.#opened(stored, seed, context);
-    const kept = this.#stored(Buffer.from(value.subarray(this.prefix.length)));
-    return this.#ask(id, kept).then((found) => {
-      const decrypted = this.#opened(kept, found, context);
+    const envelope = this.#stored(Buffer.from(value.subarray(this.prefix.length)));
+    return this.#ask(id, envelope).then((found) => {
+      const decrypted = this.#opened(envelope, found, context);
       // This decryption shows that the plugin had the key that it named.
       this.#keep(id, found);
       return decrypted;

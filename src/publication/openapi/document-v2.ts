@@ -140,13 +140,13 @@ class SharedParameters {
     const schema = parameter["schema"] as MutableJson | undefined; // a reference, see `#describe`
     if (schema !== undefined && !this.#bodies.has(String(schema["$ref"]))) return parameter;
     const text = JSON.stringify(parameter);
-    let found = this.#shared.get(text);
-    if (found === undefined) {
+    let entry = this.#shared.get(text);
+    if (entry === undefined) {
       const hash = createHash("sha256").update(text).digest("base64url").slice(0, 8);
-      found = { key: `${String(parameter["name"])}-${hash}`, parameter };
-      this.#shared.set(text, found);
+      entry = { key: `${String(parameter["name"])}-${hash}`, parameter };
+      this.#shared.set(text, entry);
     }
-    return { $ref: `#/parameters/${found.key}` };
+    return { $ref: `#/parameters/${entry.key}` };
   }
 
   finish(): MutableJson {

@@ -102,8 +102,8 @@ export async function* inParts(
 }
 
 const tableOf = (document: MutableJson, table: string): MutableJson => {
-  const found = document[table];
-  return isObject(found) ? found : {};
+  const members = document[table];
+  return isObject(members) ? members : {};
 };
 
 /** The name, or with a number after it where that is something else. */

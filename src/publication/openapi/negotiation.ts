@@ -9,11 +9,11 @@ import { parseAccept } from "#http/negotiation.ts";
 export function acceptedType(accept: string | undefined, offered: readonly string[]): string | undefined {
   if (accept === undefined || accept.trim() === "") return offered[0];
   for (const { type, subtype } of parseAccept(accept)) {
-    const found = offered.find((name) => {
+    const offer = offered.find((name) => {
       const [mainType, ownSubtype] = name.split("/");
       return (type === "*" || type === mainType) && (subtype === "*" || subtype === ownSubtype);
     });
-    if (found !== undefined) return found;
+    if (offer !== undefined) return offer;
   }
   return undefined;
 }

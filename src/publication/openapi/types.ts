@@ -102,14 +102,17 @@ export class TypeCollection {
 
   #struct(schema: Schema): MutableJson {
     const definition: MutableJson = { type: "object" };
-    const told = schema.name === undefined ? undefined : this.#descriptions.get(schema.name)?.fields;
+    const fieldDescriptions = schema.name === undefined ? undefined : this.#descriptions.get(schema.name)?.fields;
     const { fields, mapType, unions } = schema;
     const names = [...(fields?.keys() ?? [])].sort();
     const required = [...(fields ?? [])].filter(([, field]) => field.required === true).map(([name]) => name);
     if (required.length > 0) definition["required"] = required;
     if (names.length > 0) {
       definition["properties"] = Object.fromEntries(
-        names.map((name) => [name, this.#property(told?.get(name) ?? descriptions[name], fields!.get(name)!)]),
+        names.map((name) => [
+          name,
+          this.#property(fieldDescriptions?.get(name) ?? descriptions[name], fields!.get(name)!),
+        ]),
       );
     }
     if (mapType !== undefined) definition["x-kubernetes-map-type"] = mapType;

@@ -123,8 +123,8 @@ export class OpenApiV3 {
   }
 
   #known(name: string, source: Source): Document | undefined {
-    const known = this.#documents.get(name);
-    return known !== undefined && isSame(known.definitions, source.definitions) ? known : undefined;
+    const cached = this.#documents.get(name);
+    return cached !== undefined && isSame(cached.definitions, source.definitions) ? cached : undefined;
   }
 
   /** The cached document, or a new one when its definitions changed. */

@@ -143,8 +143,8 @@ export class ObjectLists {
       const range = await read(key, 1);
       const conversions = await this.#reader.convertWithWebhook(range.entries, caller);
       const entry = range.entries[0];
-      const found = entry !== undefined && entry.key === key && (filter === undefined || filter(entry));
-      const entries = found ? [entry] : [];
+      const isMatch = entry !== undefined && entry.key === key && (filter === undefined || filter(entry));
+      const entries = isMatch ? [entry] : [];
       return { entries, revision: range.revision, continue: "", remainingItemCount: undefined, conversions };
     }
     let from = prefix + start;

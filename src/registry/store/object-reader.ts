@@ -55,13 +55,13 @@ export class ObjectReader {
 
   /** Finds objects of a namespace, or of all, that cannot be read, at most `max`. */
   findDamaged(namespace: string, max: number): readonly { readonly key: string; readonly problem: string }[] {
-    const found: { readonly key: string; readonly problem: string }[] = [];
+    const damaged: { readonly key: string; readonly problem: string }[] = [];
     for (const entry of this.peekEntries(namespace)) {
       const damage = this.#objects.findDamage(this.definition, entry);
-      if (damage !== undefined) found.push(damage);
-      if (found.length === max) break;
+      if (damage !== undefined) damaged.push(damage);
+      if (damaged.length === max) break;
     }
-    return found;
+    return damaged;
   }
 
   /** Returns the present entry, without waiting. */

@@ -53,7 +53,7 @@ const checkIntervalMs = 3_600_000;
 export async function readServingCredentials(sources: CredentialSources): Promise<ServingCredentials> {
   const { options, folder, isUsed, clock, random } = sources;
   const { bindAddress, externalHostname, tlsCertFile, tlsPrivateKeyFile, tlsSan } = options;
-  const given =
+  const givenPair =
     tlsCertFile === undefined || tlsPrivateKeyFile === undefined
       ? undefined
       : readGivenPair(tlsCertFile, tlsPrivateKeyFile);
@@ -68,7 +68,7 @@ export async function readServingCredentials(sources: CredentialSources): Promis
     random,
   });
   const trust = serverTrust(options, credentials.ca.certificate);
-  return { credentials, serving: given ?? credentials.serving, trust, ...readBundles(options, credentials) };
+  return { credentials, serving: givenPair ?? credentials.serving, trust, ...readBundles(options, credentials) };
 }
 
 /** Returns the authorities in the files together with the server's own. Throws `StartError`. */

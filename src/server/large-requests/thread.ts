@@ -134,13 +134,13 @@ const withHostAllocation =
     const { group, resource, strategy } = definition;
     if (!named.includes(`${group}/${resource}`)) return definition;
     const allocate: Strategy["allocate"] = async (object, old, { subresource, dryRun }) => {
-      const given = await callHost("allocate", {
+      const allocation = await callHost("allocate", {
         object: jsonOf(object),
         old: old && jsonOf(old),
         subresource,
         dryRun,
       });
-      return { object: parseObject(bufferOf(given).toString()), release() {} };
+      return { object: parseObject(bufferOf(allocation).toString()), release() {} };
     };
     return override(definition, { strategy: { ...strategy, allocate } });
   };

@@ -284,9 +284,9 @@ function readNames(attributes: BaseBlock | undefined): Names {
   if (new Set(wanted.map(([identifier]) => identifier)).size !== wanted.length) {
     throw new Refusal("certificate request contains duplicate requested extensions");
   }
-  const found = wanted.find(([identifier]) => identifier === subjectAltName);
-  if (found === undefined) return names;
-  for (const name of partsOf(readDer(found[1]), Sequence)) {
+  const extension = wanted.find(([identifier]) => identifier === subjectAltName);
+  if (extension === undefined) return names;
+  for (const name of partsOf(readDer(extension[1]), Sequence)) {
     // Other forms are ignored, as upstream.
     if (!(name instanceof Primitive) || name.idBlock.tagClass !== contextClass) continue;
     const content = Buffer.from(name.valueBlock.valueHexView);

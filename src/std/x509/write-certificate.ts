@@ -128,8 +128,11 @@ function readIssuer({ certificate }: Authority): { readonly name: Buffer; readon
   const name = write(subject);
   // Other programs compare the name byte by byte.
   if (!certificate.raw.includes(name)) throw new Error("the authority has a name in an unusual encoding");
-  const found = extensions?.find(({ extnID }) => extnID === "2.5.29.14");
-  return { name, keyId: found && Buffer.from(AsnParser.parse(found.extnValue.buffer, OctetString).buffer) };
+  const keyIdentifier = extensions?.find(({ extnID }) => extnID === "2.5.29.14");
+  return {
+    name,
+    keyId: keyIdentifier && Buffer.from(AsnParser.parse(keyIdentifier.extnValue.buffer, OctetString).buffer),
+  };
 }
 
 interface Body {
@@ -182,9 +185,9 @@ function signatureAlgorithm(key: KeyObject): readonly [AlgorithmIdentifier, dige
     secp384r1: ["1.2.840.10045.4.3.3", "sha384"],
     secp521r1: ["1.2.840.10045.4.3.4", "sha512"],
   };
-  const found = digests[details?.namedCurve ?? ""];
-  if (type !== "ec" || found === undefined) throw new Error("a key that signs no certificates");
-  return [new AlgorithmIdentifier({ algorithm: found[0] }), found[1]];
+  const digest = digests[details?.namedCurve ?? ""];
+  if (type !== "ec" || digest === undefined) throw new Error("a key that signs no certificates");
+  return [new AlgorithmIdentifier({ algorithm: digest[0] }), digest[1]];
 }
 
 /** Returns a positive number of 127 bits, which is never zero. */

@@ -137,8 +137,8 @@ export class LogFile {
 
   /** Checks that the pages of the file fit together, and throws when they do not. */
   check(): void {
-    const found = this.#database.prepare("PRAGMA quick_check(1)").get()?.["quick_check"];
-    if (found !== "ok") throw this.#damaged(String(found));
+    const verdict = this.#database.prepare("PRAGMA quick_check(1)").get()?.["quick_check"];
+    if (verdict !== "ok") throw this.#damaged(String(verdict));
   }
 
   /** Runs `work` in one transaction that is durable when this returns. An error rolls it back and is rethrown. */
@@ -326,12 +326,12 @@ export class LogFile {
    */
   abandon(): void {
     if (!this.#database.isOpen) return;
-    const kept = setAsidePath(this.#path);
-    renameSync(this.#path, kept);
+    const asidePath = setAsidePath(this.#path);
+    renameSync(this.#path, asidePath);
     try {
       this.#database.close();
     } finally {
-      renameSync(kept, this.#path);
+      renameSync(asidePath, this.#path);
     }
     // Opening the file made an empty one.
     if (!this.#hadWal) rmSync(`${this.#path}-wal`, { force: true });
@@ -376,12 +376,13 @@ export class LogFile {
     const database = this.#database;
     const shown = copyOf ?? path;
     database.exec("PRAGMA locking_mode = EXCLUSIVE");
-    const found = this.#pragma("application_id");
+    const applicationIdFound = this.#pragma("application_id");
     // A process killed while it made the file leaves a database without tables.
-    const isNew = found === 0 && database.prepare("SELECT 1 FROM sqlite_schema").get() === undefined;
+    const isNew = applicationIdFound === 0 && database.prepare("SELECT 1 FROM sqlite_schema").get() === undefined;
     if (isNew && isExpected) throw this.#damaged("its tables are gone");
     if (isNew && copyOf !== undefined) throw new StorageFailure(`${copyOf} is empty, and no backup`);
-    if (!isNew && found !== applicationId) throw new StorageFailure(`${shown} is not a store of this program`);
+    if (!isNew && applicationIdFound !== applicationId)
+      throw new StorageFailure(`${shown} is not a store of this program`);
     const version = this.#pragma("user_version");
     if (!isNew && version !== layout) {
       throw new StorageFailure(

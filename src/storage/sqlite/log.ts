@@ -229,9 +229,9 @@ export class SqliteLog implements LogStore {
       reached = upTo;
     }
     const { versions, remaining } = this.#log.rangeBefore(rollback, prefix, options);
-    const found = await this.entriesAt(versions.map(({ revision }) => revision));
+    const logEntries = await this.entriesAt(versions.map(({ revision }) => revision));
     if (at < this.#compacted) return { compacted: this.#compacted };
-    const entries = found.map((entry, i) => {
+    const entries = logEntries.map((entry, i) => {
       if (entry === undefined) throw new StorageFailure(`revision ${versions[i]!.revision} is missing from the log`);
       return entry;
     });
@@ -309,9 +309,9 @@ export class SqliteLog implements LogStore {
   /** Reads the rows of these revisions; `undefined` for a row that is gone. */
   async entriesAt(revisions: readonly Revision[]): Promise<readonly (LogEntry | undefined)[]> {
     const { rows } = await this.#worker.request({ kind: "rows", revisions });
-    const found = new Map<Revision, LogEntry>();
-    for (const row of readRows(rows)) found.set(row.revision, entryOf(row));
-    return revisions.map((revision) => found.get(revision));
+    const entries = new Map<Revision, LogEntry>();
+    for (const row of readRows(rows)) entries.set(row.revision, entryOf(row));
+    return revisions.map((revision) => entries.get(revision));
   }
 
   /** Returns number and sum (`digestSum`) of the revisions of entries that were current at a revision. */

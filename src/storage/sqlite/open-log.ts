@@ -86,8 +86,8 @@ export function openLogFiles(options: OpenLogOptions): OpenLogFiles {
     file.check();
     const survey = surveyLog(file, typeof head === "object" ? head.revision : 0);
     if (survey.gap !== undefined) throw damagedFile(path, undefined, `revision ${survey.gap} is missing`);
-    const found = loss === undefined ? lossWithin(path, head, survey, walSize) : undefined;
-    if (found !== undefined) accept(found);
+    const lossFound = loss === undefined ? lossWithin(path, head, survey, walSize) : undefined;
+    if (lossFound !== undefined) accept(lossFound);
     return goOn({ dataDir, boot, file, head, survey, loss });
   } catch (error) {
     file.abandon();

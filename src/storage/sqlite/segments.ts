@@ -172,8 +172,8 @@ export class Segments {
       );
       select.setReturnArrays(asArrays);
       const last = Math.min(upTo, this.#lastOf(i));
-      const found = select.all(Math.max(after + 1, start), last, limit - rows.length) as unknown[];
-      rows = rows.length === 0 ? found : rows.concat(found);
+      const rowsOfTable = select.all(Math.max(after + 1, start), last, limit - rows.length) as unknown[];
+      rows = rows.length === 0 ? rowsOfTable : rows.concat(rowsOfTable);
     }
     return rows;
   }

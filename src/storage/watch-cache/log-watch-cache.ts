@@ -340,10 +340,10 @@ export class LogWatchCache implements WatchCache, VersionReader, LogFollower {
     // The log finds a version fastest by its revision.
     const newest = head === undefined ? this.#visible : head.revision;
     const from = before === undefined || (head !== undefined && before > newest) ? newest + 1 : before;
-    const found = this.#log.hasHistory
+    const history = this.#log.hasHistory
       ? await this.#log.versions(key, from, limit)
       : versionsInMemory(head, from, limit, this.#compacted);
-    const { versions, ...rest } = found;
+    const { versions, ...rest } = history;
     return {
       ...rest,
       versions: versions.map(({ value, ...version }) => ({

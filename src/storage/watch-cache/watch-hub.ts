@@ -402,8 +402,8 @@ export class WatchHub {
       channel.pages.clear();
       channel.pagesAt = channel.published;
     }
-    const known = channel.pages.get(position);
-    if (known !== undefined) return known;
+    const cached = channel.pages.get(position);
+    if (cached !== undefined) return cached;
     const { events: log } = channel.log;
     const events: StoreEvent[] = [];
     let index = indexAfter(channel.log, position);
@@ -497,8 +497,8 @@ export class WatchHub {
     if (exact) home = this.#keys;
     else if (bucket === prefix) home = this.#resources;
     else if (bucket !== undefined && prefix.indexOf("/", bucket.length) === prefix.length - 1) home = this.#namespaces;
-    const known = home instanceof Set ? [...home].find((channel) => channel.prefix === prefix) : home.get(prefix);
-    if (known !== undefined) return known;
+    const existing = home instanceof Set ? [...home].find((channel) => channel.prefix === prefix) : home.get(prefix);
+    if (existing !== undefined) return existing;
     const channel: Channel = {
       id: prefix,
       prefix,

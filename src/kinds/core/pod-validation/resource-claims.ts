@@ -51,7 +51,7 @@ export function checkTakenClaims(
 ): void {
   /** Requests of each claim that were taken; undefined when the claim was taken as a whole. */
   const taken = new Map<string, Set<string> | undefined>();
-  let known: string | undefined;
+  let listText: string | undefined;
   for (const [i, { name, request = "" }] of claims.entries()) {
     const at = path.index(i);
     if (name === "") {
@@ -65,7 +65,7 @@ export function checkTakenClaims(
     else if (requests?.has(request) === true) errors.push(duplicate(at, `${name}/${request}`));
     taken.set(name, isWhole || request === "" ? undefined : (requests ?? new Set()).add(request));
     if (names.has(name)) continue;
-    known ??= names.size === 0 ? " which is empty" : `: ${[...names].sort().join(", ")}`;
-    errors.push(notFound(at, name, `must be one of the names in pod.spec.resourceClaims${known}`));
+    listText ??= names.size === 0 ? " which is empty" : `: ${[...names].sort().join(", ")}`;
+    errors.push(notFound(at, name, `must be one of the names in pod.spec.resourceClaims${listText}`));
   }
 }
