@@ -158,11 +158,12 @@ void test("settings in code are checked as flags are, with an error that names t
   }
 });
 
-void test("settings that are undefined keep their default, and empty texts of optional ones count as missing", () => {
-  const settings: object = { securePort: undefined, tlsCertFile: "", tlsPrivateKeyFile: undefined };
+void test("settings that are undefined keep their default, and empty texts count as missing", () => {
+  const settings: object = { securePort: undefined, tlsCertFile: "", tlsPrivateKeyFile: undefined, tlsSan: ["", "a"] };
   const options = resolveOptions({ securePort: 1 }, settings);
   assert.strictEqual(options.securePort, 1);
   assert.strictEqual(options.tlsCertFile, undefined);
+  assert.deepStrictEqual(options.tlsSan, ["a"]);
 });
 
 void test("later layers win, the rest keeps its default", () => {

@@ -26,7 +26,7 @@ export const flagGroups = [
 
 type FlagGroup = (typeof flagGroups)[number];
 
-/** Makes the error of a value: `why` it is refused, and the wrong `part` where that is not the whole value. */
+/** Makes the error for a value: `why` it is refused, and the wrong `part` if that is not the whole value. */
 type Refuse = (why: string, part?: unknown) => StartError;
 
 export interface Flag<T> {
@@ -39,7 +39,10 @@ export interface Flag<T> {
   readonly hint: string;
   readonly help: string;
   readonly default: T;
-  /** The value that a text stands for, not checked yet; `before` is what earlier texts gave (lists add up). Throws what `refuse` makes. */
+  /**
+   * Reads a text, and leaves the check to `check`. `before` is the value of earlier texts (lists add up). Throws what
+   * `refuse` makes.
+   */
   parse(text: string, refuse: Refuse, before: T | undefined): unknown;
   /** Returns a value, from a text or from code, if it is one that the flag takes. Throws what `refuse` makes. */
   check(value: unknown, refuse: Refuse): T;
@@ -56,6 +59,11 @@ export type FlagTable = Readonly<Record<string, Flag<unknown>>>;
 
 /** The options a table describes. */
 export type OptionsOf<Table> = { readonly [Name in keyof Table]: Table[Name] extends Flag<infer T> ? T : never };
+
+/** Says what is wrong with a text; `undefined` when it is a value of the flag. */
+type MistakeOf = (text: string) => string | undefined;
+
+const noMistake: MistakeOf = () => undefined;
 
 type Base = readonly [name: string, group: FlagGroup];
 
@@ -85,36 +93,31 @@ export function text(
   initial: string,
   hint: string,
   help: string,
-  mistakeOf: (value: string) => string | undefined = () => undefined,
+  mistakeOf: MistakeOf = noMistake,
 ): Flag<string> {
   return flag(base, { hint, help, default: initial, print: (value) => value }, (value, refuse) => {
-    const checked = checkText(value, refuse);
-    if (checked === "") throw refuse("must not be empty");
-    return refuseMistake(checked, mistakeOf, refuse);
+    if (value === "") throw refuse("must not be empty");
+    return checkText(value, mistakeOf, refuse);
   });
 }
 
-function checkText(value: unknown, refuse: Refuse): string {
-  if (typeof value !== "string") throw refuse("must be a text");
-  return value;
-}
-
-function refuseMistake(value: string, mistakeOf: (value: string) => string | undefined, refuse: Refuse): string {
+function checkText(value: unknown, mistakeOf: MistakeOf, refuse: Refuse): string {
+  if (typeof value !== "string") throw refuse("must be a text", value);
   const mistake = mistakeOf(value);
   if (mistake !== undefined) throw refuse(mistake, value);
   return value;
 }
 
-/** A text that may be missing; an empty value counts as missing. `mistakeOf` returns what is wrong with a text, if anything. */
+/** A text that may be missing; an empty value counts as missing. */
 export function optional(
   base: Base,
   hint: string,
   help: string,
-  mistakeOf: (value: string) => string | undefined = () => undefined,
+  mistakeOf: MistakeOf = noMistake,
 ): Flag<string | undefined> {
   const shown = { hint, help, default: undefined, print: (value: string | undefined) => value ?? "" };
   return flag(base, shown, (value, refuse) =>
-    value === "" || value === undefined ? undefined : refuseMistake(checkText(value, refuse), mistakeOf, refuse),
+    value === "" || value === undefined ? undefined : checkText(value, mistakeOf, refuse),
   );
 }
 
@@ -215,25 +218,19 @@ export function choice<T extends string>(base: Base, initial: NoInfer<T>, values
   });
 }
 
-/** Comma-separated values; repetitions add up. `mistakeOf` returns what is wrong with a value, if anything. */
+/** Comma-separated values, without the empty ones; repetitions add up. */
 export function list(
   base: Base,
   hint: string,
   help: string,
-  mistakeOf: (value: string) => string | undefined = () => undefined,
+  mistakeOf: MistakeOf = noMistake,
 ): Flag<readonly string[]> {
   const listed = flag<readonly string[]>(
     base,
     { hint, help, default: [], print: (value) => value.join(",") },
     (value, refuse) => {
       if (!Array.isArray(value)) throw refuse("must be a list of texts");
-      return value.map((entry) =>
-        refuseMistake(
-          checkText(entry, (why) => refuse(why, entry)),
-          mistakeOf,
-          refuse,
-        ),
-      );
+      return value.filter((entry) => entry !== "").map((entry) => checkText(entry, mistakeOf, refuse));
     },
     (value, _, before = []) => [...before, ...value.split(",").flatMap((part) => part.trim() || [])],
   );
