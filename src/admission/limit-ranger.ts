@@ -128,9 +128,10 @@ function* podProblems(object: ApiObject, items: readonly LimitRangeItem[]): Gene
 }
 
 function* problems(item: LimitRangeItem, asked: Asked): Generator<string> {
-  for (const [name, least] of sorted(item.min)) yield* tooLittle(item.type, name, least, asked);
-  for (const [name, most] of sorted(item.max)) yield* tooMuch(item.type, name, most, asked);
-  for (const [name, most] of sorted(item.maxLimitRequestRatio)) yield* tooFarApart(item.type, name, most, asked);
+  for (const [name, least] of sortQuantities(item.min)) yield* tooLittle(item.type, name, least, asked);
+  for (const [name, most] of sortQuantities(item.max)) yield* tooMuch(item.type, name, most, asked);
+  for (const [name, most] of sortQuantities(item.maxLimitRequestRatio))
+    yield* tooFarApart(item.type, name, most, asked);
 }
 
 function* claimProblems(object: ApiObject, items: readonly LimitRangeItem[]): Generator<string> {
@@ -138,10 +139,10 @@ function* claimProblems(object: ApiObject, items: readonly LimitRangeItem[]): Ge
   const requests = quantitiesOf(spec.resources.requests);
   for (const item of items) {
     if (item.type !== "PersistentVolumeClaim") continue;
-    for (const [name, least] of sorted(item.min)) {
+    for (const [name, least] of sortQuantities(item.min)) {
       yield* tooLittle(item.type, name, least, { requests, limits: new Map() });
     }
-    for (const [name, most] of sorted(item.max)) {
+    for (const [name, most] of sortQuantities(item.max)) {
       const request = requests.get(name);
       const start = `maximum ${name} usage per ${item.type} is ${formatQuantity(most)}`;
       if (request === undefined) yield `${start}.  No request is specified`;
@@ -150,7 +151,9 @@ function* claimProblems(object: ApiObject, items: readonly LimitRangeItem[]): Ge
   }
 }
 
-const sorted = (texts: Readonly<Record<string, string>> | undefined): readonly (readonly [string, Quantity])[] =>
+const sortQuantities = (
+  texts: Readonly<Record<string, string>> | undefined,
+): readonly (readonly [string, Quantity])[] =>
   [...quantitiesOf(texts)].sort(([one], [other]) => (one < other ? -1 : 1));
 
 function* tooLittle(type: string, name: string, least: Quantity, { requests, limits }: Asked): Generator<string> {

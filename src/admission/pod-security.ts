@@ -179,7 +179,7 @@ class PodSecurity {
 
   #exempt(attributes: AdmissionAttributes, resource: ObservedRequest["resource"], by: string): void {
     attributes.context.annotate(this.#annotations.exempt, by);
-    this.#options.observer.exempted(observed(attributes, resource));
+    this.#options.observer.exempted(observedRequest(attributes, resource));
   }
 
   #decide(
@@ -194,7 +194,7 @@ class PodSecurity {
       return undefined;
     }
     const pod = toCheckedPod(metadata, spec, relaxesUserNamespaces);
-    return runCooperatively(this.#evaluate({ attributes, request: observed(attributes, resource), read, pod }));
+    return runCooperatively(this.#evaluate({ attributes, request: observedRequest(attributes, resource), read, pod }));
   }
 
   *#evaluate({ attributes, request, read, pod }: Decision): Steps<void> {
@@ -253,7 +253,7 @@ function shownVersion({ level, version, minor }: Standard): string {
   return minor > newestMinor && minor !== Number.POSITIVE_INFINITY ? "future" : version;
 }
 
-const observed = (
+const observedRequest = (
   { operation, subresource }: AdmissionAttributes,
   resource: ObservedRequest["resource"],
 ): ObservedRequest => ({ operation: operation === "CREATE" ? "create" : "update", resource, subresource });

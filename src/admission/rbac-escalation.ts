@@ -81,7 +81,7 @@ class Guard {
   }
 
   #confirmReferenced(attributes: AdmissionAttributes, ref: RoleRef): void {
-    const rules = this.#index.referenced(ref, attributes.namespace);
+    const rules = this.#index.rulesOfRole(ref, attributes.namespace);
     if (rules !== undefined) return this.#confirmHeld(attributes, rules);
     if (!roleResources.has(ref.kind)) throw unclassified(this.#index.missing(ref));
     // Upstream: the message names the resource of the request.

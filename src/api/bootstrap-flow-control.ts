@@ -38,7 +38,7 @@ type Named<Spec> = readonly [name: string, spec: Spec];
 type Level = Named<PriorityLevelConfiguration["spec"]>;
 type Schema = Named<FlowSchema["spec"]>;
 
-const queued = (
+const queuedLevel = (
   name: string,
   nominalConcurrencyShares: number,
   lendablePercent: number,
@@ -64,12 +64,12 @@ const levels: readonly Level[] = [
       limited: { nominalConcurrencyShares: 5, limitResponse: { type: "Reject" }, lendablePercent: 0 },
     },
   ],
-  queued("system", 30, 33, [64, 6]),
-  queued("node-high", 40, 25, [64, 6]),
-  queued("leader-election", 10, 0, [16, 4]),
-  queued("workload-high", 40, 50, [128, 6]),
-  queued("workload-low", 100, 90, [128, 6]),
-  queued("global-default", 20, 50, [128, 6]),
+  queuedLevel("system", 30, 33, [64, 6]),
+  queuedLevel("node-high", 40, 25, [64, 6]),
+  queuedLevel("leader-election", 10, 0, [16, 4]),
+  queuedLevel("workload-high", 40, 50, [128, 6]),
+  queuedLevel("workload-low", 100, 90, [128, 6]),
+  queuedLevel("global-default", 20, 50, [128, 6]),
 ];
 
 const groups = (...names: readonly string[]) => names.map((name) => ({ kind: "Group", group: { name } }));

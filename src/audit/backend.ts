@@ -58,7 +58,7 @@ export function truncatingBackend(inner: AuditBackend, options: TruncateOptions,
   return {
     process(record) {
       if (record.bytes <= eventBytesMax) return inner.process(record);
-      const shorter = record.truncated(annotation);
+      const shorter = record.truncate(annotation);
       if (shorter.bytes <= eventBytesMax) return inner.process(shorter);
       lost("truncate", 1, new Error(`an event is longer than ${eventBytesMax} bytes without its objects`));
       return true;

@@ -48,7 +48,7 @@ test("the short form is a line of its own whatever clients call themselves", () 
 });
 
 test("an event that loses its objects says so", () => {
-  const shorter = JSON.parse(new EventRecord(event).truncated("audit.k8s.io/truncated").text);
+  const shorter = JSON.parse(new EventRecord(event).truncate("audit.k8s.io/truncated").text);
   assert.equal(shorter.requestObject, undefined);
   assert.equal(shorter.annotations["audit.k8s.io/truncated"], "true");
   assert.equal(shorter.annotations.z, "1");

@@ -66,7 +66,7 @@ export class EventRecord {
   }
 
   /** Returns the event without objects, and with the annotation of truncation. */
-  truncated(annotation: string): EventRecord {
+  truncate(annotation: string): EventRecord {
     const annotations = new Map(this.event.annotations).set(annotation, "true");
     return new EventRecord({ ...this.event, requestObject: undefined, responseObject: undefined, annotations });
   }

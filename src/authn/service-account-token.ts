@@ -199,17 +199,17 @@ export class ServiceAccountTokens implements TokenAuthenticator {
       const isGood = this.#verifier.verify(jwt, candidates[at]!.key, serviceAccountAlgorithms);
       if (isLate(isGood)) {
         return isGood.then((late) =>
-          late ? this.#vouched(jwt, digest) : this.#verify(jwt, candidates, digest, at + 1),
+          late ? this.#readVerified(jwt, digest) : this.#verify(jwt, candidates, digest, at + 1),
         );
       }
-      if (isGood) return this.#vouched(jwt, digest);
+      if (isGood) return this.#readVerified(jwt, digest);
     }
     this.#bad.set(digest, refused(badSignature));
     return { refused: badSignature };
   }
 
   /** Reads the claims of a token with a valid signature. */
-  #vouched(jwt: Jwt, digest: string): Finding {
+  #readVerified(jwt: Jwt, digest: string): Finding {
     const finding = readClaims(jwt, this.#names, this.#options.audiences);
     if (!isRefused(finding)) this.#verified.set(digest, finding);
     return finding;
@@ -374,10 +374,10 @@ function forAudiences(
   const meant = audiences.length === 0 ? own : audiences;
   const shared = meant.filter((audience) => wanted.includes(audience));
   if (shared.length > 0) return { outcome: "user", user, audiences: shared };
-  return refused(`token audiences ${quoted(meant)} is invalid for the target audiences ${quoted(wanted)}`);
+  return refused(`token audiences ${quoteList(meant)} is invalid for the target audiences ${quoteList(wanted)}`);
 }
 
-const quoted = (texts: readonly string[]): string => `[${texts.map(goQuote).join(" ")}]`;
+const quoteList = (texts: readonly string[]): string => `[${texts.map(goQuote).join(" ")}]`;
 
 type Refs = Pick<Verified, "namespace" | "account" | "pod" | "secret" | "node" | "warnAfter">;
 

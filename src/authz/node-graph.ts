@@ -67,7 +67,8 @@ export class NodeGraph {
     const key = objectKey("pods", namespace, name);
     const before = this.#pods.get(key);
     const node = pod?.spec.nodeName ?? "";
-    const after = pod === undefined || node === "" ? undefined : { node, uses: [key, ...this.#named(namespace, pod)] };
+    const after =
+      pod === undefined || node === "" ? undefined : { node, uses: [key, ...this.#namesUsedBy(namespace, pod)] };
     for (const used of after?.uses ?? []) this.#count(used, node, 1);
     for (const used of before?.uses ?? []) this.#count(used, before!.node, -1);
     if (after === undefined) this.#pods.delete(key);
@@ -127,7 +128,7 @@ export class NodeGraph {
   }
 
   /** Returns the objects that a pod names. A mirror pod, which a node made itself, gives the node no rights. */
-  #named(namespace: string, pod: Pod): readonly string[] {
+  #namesUsedBy(namespace: string, pod: Pod): readonly string[] {
     if (pod.metadata.annotations?.[this.#mirror] !== undefined) return [];
     const account = pod.spec.serviceAccountName ?? "";
     const { secrets, configMaps, claims, resourceClaims } = podReferences(pod);

@@ -21,7 +21,7 @@ interface NodeOptions {
   readonly selectors: boolean;
 }
 
-const undecided = (reason: string): Verdict => ({ ...noOpinion, reason });
+const noOpinionBecause = (reason: string): Verdict => ({ ...noOpinion, reason });
 
 type Decide = (node: string, attributes: Attributes) => Verdict;
 
@@ -29,10 +29,10 @@ export function node({ domain, graph, rules, selectors }: NodeOptions): Required
   const related =
     (resource: Related): Decide =>
     (name, attributes) => {
-      if (attributes.name === "") return undecided("No Object name found");
+      if (attributes.name === "") return noOpinionBecause("No Object name found");
       return graph.relates(name, resource, attributes.namespace, attributes.name)
         ? allowed
-        : undecided(`no relationship found between node '${name}' and this object`);
+        : noOpinionBecause(`no relationship found between node '${name}' and this object`);
     };
   const leases = domain.rename("kube-node-lease");
   const byResource = new Map<string, Decide>(
@@ -54,7 +54,7 @@ export function node({ domain, graph, rules, selectors }: NodeOptions): Required
     const { user, group, resource } = attributes;
     const name = nodeNameOf(user);
     if (name === undefined) return noOpinion;
-    if (name === "") return undecided(`unknown node for user ${goQuote(user.name)}`);
+    if (name === "") return noOpinionBecause(`unknown node for user ${goQuote(user.name)}`);
     const decide = attributes.isResourceRequest
       ? byResource.get(group === "" ? resource : `${resource}.${group}`)
       : undefined;
@@ -84,14 +84,14 @@ const statusOr =
     if (attributes.subresource !== "status") return otherwise(name, attributes);
     return ["update", "patch"].includes(attributes.verb)
       ? decide(name, attributes)
-      : undecided("can only get/update/patch this type");
+      : noOpinionBecause("can only get/update/patch this type");
   };
 
 const getOne =
   (decide: Decide): Decide =>
   (name, attributes) => {
-    if (attributes.verb !== "get") return undecided("can only get individual resources of this type");
-    if (attributes.subresource !== "") return undecided("cannot get subresource");
+    if (attributes.verb !== "get") return noOpinionBecause("can only get individual resources of this type");
+    if (attributes.subresource !== "") return noOpinionBecause("cannot get subresource");
     return decide(name, attributes);
   };
 
@@ -99,9 +99,9 @@ const getOne =
 const readNamespaced =
   (decide: Decide): Decide =>
   (name, attributes) => {
-    if (!readVerbs.includes(attributes.verb)) return undecided("can only read resources of this type");
-    if (attributes.subresource !== "") return undecided("cannot read subresource");
-    if (attributes.namespace === "") return undecided("can only read namespaced object of this type");
+    if (!readVerbs.includes(attributes.verb)) return noOpinionBecause("can only read resources of this type");
+    if (attributes.subresource !== "") return noOpinionBecause("cannot read subresource");
+    if (attributes.namespace === "") return noOpinionBecause("can only read namespaced object of this type");
     return decide(name, attributes);
   };
 
@@ -111,9 +111,10 @@ const createToken =
   (decide: Decide): Decide =>
   (name, attributes) => {
     if (attributes.verb !== "create" || attributes.name === "") {
-      return undecided("can only create tokens for individual service accounts");
+      return noOpinionBecause("can only create tokens for individual service accounts");
     }
-    if (attributes.subresource !== "token") return undecided("can only create token subresource of serviceaccount");
+    if (attributes.subresource !== "token")
+      return noOpinionBecause("can only create token subresource of serviceaccount");
     return decide(name, attributes);
   };
 
@@ -124,40 +125,40 @@ const ownLease =
   (namespace: string): Decide =>
   (name, attributes) => {
     if (!ownVerbs.includes(attributes.verb)) {
-      return undecided("can only get, create, update, patch, or delete a node lease");
+      return noOpinionBecause("can only get, create, update, patch, or delete a node lease");
     }
     if (attributes.namespace !== namespace) {
-      return undecided(`can only access leases in the ${goQuote(namespace)} system namespace`);
+      return noOpinionBecause(`can only access leases in the ${goQuote(namespace)} system namespace`);
     }
     return attributes.verb === "create" || attributes.name === name
       ? allowed
-      : undecided("can only access node lease with the same name as the requesting node");
+      : noOpinionBecause("can only access node lease with the same name as the requesting node");
   };
 
 const ownCsiNode: Decide = (name, attributes) => {
   if (!ownVerbs.includes(attributes.verb)) {
-    return undecided("can only get, create, update, patch, or delete a CSINode");
+    return noOpinionBecause("can only get, create, update, patch, or delete a CSINode");
   }
-  if (attributes.subresource !== "") return undecided("cannot authorize CSINode subresources");
+  if (attributes.subresource !== "") return noOpinionBecause("cannot authorize CSINode subresources");
   return attributes.verb === "create" || attributes.name === name
     ? allowed
-    : undecided("can only access CSINode with the same name as the requesting node");
+    : noOpinionBecause("can only access CSINode with the same name as the requesting node");
 };
 
 const slices =
   (decide: Decide, selectors: boolean): Decide =>
   (name, attributes) => {
-    if (attributes.subresource !== "") return undecided("cannot authorize ResourceSlice subresources");
+    if (attributes.subresource !== "") return noOpinionBecause("cannot authorize ResourceSlice subresources");
     if (attributes.verb === "create") return allowed;
     if (ownVerbs.includes(attributes.verb)) return decide(name, attributes);
     if (!["list", "watch", "deletecollection"].includes(attributes.verb)) {
-      return undecided(
+      return noOpinionBecause(
         "only the following verbs are allowed for a ResourceSlice: get, watch, list, create, update, patch, delete, deletecollection",
       );
     }
     return !selectors || selects(attributes, "spec.nodeName", name)
       ? allowed
-      : undecided("can only list/watch/deletecollection resourceslices with nodeName field selector");
+      : noOpinionBecause("can only list/watch/deletecollection resourceslices with nodeName field selector");
   };
 
 const selects = ({ fieldSelector = [] }: Attributes, field: string, value: string): boolean =>
@@ -167,7 +168,7 @@ const ownNode: Decide = (name, attributes) => {
   const { verb, subresource } = attributes;
   if (subresource === "" && readVerbs.includes(verb)) {
     if (attributes.name === name) return allowed;
-    return undecided(
+    return noOpinionBecause(
       attributes.name === ""
         ? `node '${name}' cannot read all nodes, only its own Node object`
         : `node '${name}' cannot read '${attributes.name}', only its own Node object`,
@@ -188,7 +189,7 @@ const ownPods =
       if (verb === "list" || verb === "watch") {
         if (selects(attributes, "spec.nodeName", name)) return allowed;
         if (attributes.name !== "") return decide(name, attributes);
-        return undecided("can only list/watch pods with spec.nodeName field selector");
+        return noOpinionBecause("can only list/watch pods with spec.nodeName field selector");
       }
     }
     // NodeRestriction ensures that the pod is on this node.

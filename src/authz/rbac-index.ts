@@ -113,7 +113,7 @@ export class RbacIndex {
   }
 
   /** Returns the rules that a reference gives in a namespace; `undefined` when there is no such role. */
-  referenced(ref: RoleReference, namespace: string): readonly PolicyRule[] | undefined {
+  rulesOfRole(ref: RoleReference, namespace: string): readonly PolicyRule[] | undefined {
     const key = referenceKey(ref, namespace);
     return key === undefined ? undefined : this.#roles.get(key)?.map(({ rule }) => rule);
   }

@@ -110,7 +110,7 @@ class SubjectAccessReviews {
       return this.#withoutAnswer("a match condition could not be evaluated");
     }
     const key = keyOf(spec);
-    const cached = this.#answered(key) ?? this.#waiting.get(key);
+    const cached = this.#cachedVerdict(key) ?? this.#waiting.get(key);
     if (cached !== undefined) return cached;
     if (this.#waiting.size >= waitingMax) return this.#withoutAnswer("too many questions wait for it");
     const asked = this.#ask(key, spec).finally(() => this.#waiting.delete(key));
@@ -122,7 +122,7 @@ class SubjectAccessReviews {
     const { conditions, name, selectors } = this.#options;
     const spec = specOf(attributes, selectors);
     if (conditions.length > 0 && evaluateConditions(conditions, spec) === "not") return `Webhook ${name}: is not asked`;
-    const { decision, reason } = this.#answered(keyOf(spec)) ?? { decision: undefined, reason: "" };
+    const { decision, reason } = this.#cachedVerdict(keyOf(spec)) ?? { decision: undefined, reason: "" };
     const said = decision === undefined ? "decides by itself" : answers[decision];
     return `Webhook ${name}: ${said}${reason === "" ? "" : `: ${reason}`}`;
   }
@@ -152,7 +152,7 @@ class SubjectAccessReviews {
     }
   }
 
-  #answered(key: string): Verdict | undefined {
+  #cachedVerdict(key: string): Verdict | undefined {
     const nowMs = this.#options.clock.monotonic();
     return this.#allowed.get(key, nowMs) ?? this.#others.get(key, nowMs);
   }
@@ -197,11 +197,11 @@ function specOf(attributes: Attributes, selectors: boolean): SubjectAccessReview
   return {
     ...(attributes.isResourceRequest
       ? { resourceAttributes: resourceOf(attributes, selectors) }
-      : { nonResourceAttributes: filled({ path, verb }) }),
-    ...filled({ user: name }),
+      : { nonResourceAttributes: withoutEmpty({ path, verb }) }),
+    ...withoutEmpty({ user: name }),
     ...(groups.length === 0 ? {} : { groups }),
     ...(Object.keys(extra).length === 0 ? {} : { extra }),
-    ...filled({ uid }),
+    ...withoutEmpty({ uid }),
   };
 }
 
@@ -210,13 +210,15 @@ function resourceOf(attributes: Attributes, selectors: boolean): ResourceAttribu
   const fields = selectors ? (attributes.fieldSelector ?? []).map(fieldRequirement) : [];
   const labels = selectors ? (attributes.labelSelector ?? []).flatMap(labelRequirement) : [];
   return {
-    ...filled({ namespace, verb, group, version, resource, subresource, name }),
+    ...withoutEmpty({ namespace, verb, group, version, resource, subresource, name }),
     ...(fields.length === 0 ? {} : { fieldSelector: { requirements: fields } }),
     ...(labels.length === 0 ? {} : { labelSelector: { requirements: labels } }),
   };
 }
 
-const filled = <Name extends string>(texts: Readonly<Record<Name, string>>): Readonly<Partial<Record<Name, string>>> =>
+const withoutEmpty = <Name extends string>(
+  texts: Readonly<Record<Name, string>>,
+): Readonly<Partial<Record<Name, string>>> =>
   Object.fromEntries(Object.entries(texts).filter(([, text]) => text !== "")) as Partial<Record<Name, string>>; // some of them
 
 const fieldRequirement = ({ field, operator, value }: FieldRequirement): FieldSelectorRequirement => ({

@@ -125,7 +125,7 @@ async function send(sending: Sending): Promise<OutgoingAnswer> {
   if (url.protocol !== "https:" && url.protocol !== "http:") {
     throw new TypeError(`${url.protocol}// is no protocol for a call`);
   }
-  if (call.signal?.aborted === true) throw aborted();
+  if (call.signal?.aborted === true) throw abortedError();
   // The peer may close a kept connection just when it is used again, so such a failure does not concern the call.
   return (await attempt(sending, true)) ?? (await attempt(sending, false))!; // the second gives up nothing
 }
@@ -157,7 +157,7 @@ function attempt(
     const cancel = clock.after(Math.max(0, deadlineMs - clock.monotonic()), () => {
       fail(new OutgoingError("TIMEOUT", `no answer from ${url.host} within ${Math.ceil(timeoutMs)}ms`));
     });
-    const abort = (): void => fail(aborted());
+    const abort = (): void => fail(abortedError());
     signal?.addEventListener("abort", abort, { once: true });
     request.on("error", (error: NodeJS.ErrnoException) => {
       if (isSettled) return;
@@ -175,7 +175,7 @@ function attempt(
   });
 }
 
-const aborted = (): OutgoingError => new OutgoingError("ABORTED", "the call was given up");
+const abortedError = (): OutgoingError => new OutgoingError("ABORTED", "the call was given up");
 
 function readBody(response: IncomingMessage, maxBytes: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {

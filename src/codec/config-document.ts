@@ -52,7 +52,7 @@ export function readDocument<F extends Forms>(
     const isFormer = found === former?.kind && version === former?.apiVersion && former !== undefined;
     if (!isFormer && (found !== kind || typeof version !== "string" || !apiVersions.includes(version))) {
       const declared =
-        found === undefined && version === undefined ? "" : `, not ${printed(found)} in ${printed(version)}`;
+        found === undefined && version === undefined ? "" : `, not ${printGiven(found)} in ${printGiven(version)}`;
       throw new ConfigError(`must be of kind ${kind} in ${apiVersions.join(" or ")}${declared}`);
     }
     const schema = struct({ apiVersion: textValue, kind: textValue, ...fields });
@@ -87,7 +87,7 @@ function asConfigError(error: unknown): unknown {
   return new ConfigError(path === undefined ? message : `${String(path)}: ${message}`, { cause: error });
 }
 
-const printed = (value: unknown): string => (typeof value === "string" ? JSON.stringify(value) : "nothing");
+const printGiven = (value: unknown): string => (typeof value === "string" ? JSON.stringify(value) : "nothing");
 
 /** Throws `ConfigError` with all findings, if there are any. */
 export function refuseWith(errors: readonly FieldError[]): void {

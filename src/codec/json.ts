@@ -147,10 +147,10 @@ export const indentedLevelsMax = 64;
  */
 export function encodePrettyJson(value: unknown): Buffer {
   const compact = escapeHtml(JSON.stringify(value));
-  return Buffer.from(nestingDepth(compact) <= indentedLevelsMax ? indented(value) : indentedText(compact));
+  return Buffer.from(nestingDepth(compact) <= indentedLevelsMax ? indentJson(value) : indentedText(compact));
 }
 
-const indented = (value: unknown): string => escapeHtml(JSON.stringify(value, undefined, 2));
+const indentJson = (value: unknown): string => escapeHtml(JSON.stringify(value, undefined, 2));
 
 /** Returns the depth to which objects and lists are nested in JSON text. */
 function nestingDepth(json: string): number {

@@ -7,7 +7,7 @@ export const fixed64Type = 1;
 export const bytesType = 2;
 export const fixed32Type = 5;
 
-const truncated = (): DecodeError => new DecodeError("unexpected EOF");
+const unexpectedEof = (): DecodeError => new DecodeError("unexpected EOF");
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /** Reads the fields of one message in their order. After `next`, exactly one of the other methods takes the value. */
@@ -104,14 +104,14 @@ export class ProtobufReader {
 
   #length(): number {
     const length = Number(this.#varint());
-    if (length > this.#end - this.#at) throw truncated();
+    if (length > this.#end - this.#at) throw unexpectedEof();
     return length;
   }
 
   /** The offset of the next bytes, after a check that there are enough. */
   #take(length: number): number {
     const from = this.#at;
-    if (length > this.#end - from) throw truncated();
+    if (length > this.#end - from) throw unexpectedEof();
     this.#at = from + length;
     return from;
   }
@@ -120,14 +120,14 @@ export class ProtobufReader {
   #varint(): number | bigint {
     let value = 0;
     for (let shift = 0; shift < 28; shift += 7) {
-      if (this.#at >= this.#end) throw truncated();
+      if (this.#at >= this.#end) throw unexpectedEof();
       const byte = this.#bytes[this.#at++]!;
       value |= (byte & 0x7f) << shift;
       if (byte < 0x80) return value;
     }
     let large = BigInt(value);
     for (let shift = 28n; shift < 70n; shift += 7n) {
-      if (this.#at >= this.#end) throw truncated();
+      if (this.#at >= this.#end) throw unexpectedEof();
       const byte = this.#bytes[this.#at++]!;
       large |= BigInt(byte & 0x7f) << shift;
       if (byte < 0x80) return BigInt.asUintN(64, large);

@@ -110,19 +110,19 @@ class Builder {
         return this.#alias(event.anchorStart, event.anchorEnd);
       case EVENT_ID.SCALAR:
         this.#count(1, false);
-        return this.#anchored(event, () => this.#scalar(event));
+        return this.#rememberAnchor(event, () => this.#scalar(event));
       case EVENT_ID.SEQUENCE:
         this.#count(1, false);
-        return this.#anchored(event, () => this.#sequence());
+        return this.#rememberAnchor(event, () => this.#sequence());
       case EVENT_ID.MAPPING:
         this.#count(1, false);
-        return this.#anchored(event, () => this.#mapping());
+        return this.#rememberAnchor(event, () => this.#mapping());
       default:
         throw new DecodeError("yaml: unexpected end of node");
     }
   }
 
-  #anchored(event: { readonly anchorStart: number; readonly anchorEnd: number }, make: () => Node): Node {
+  #rememberAnchor(event: { readonly anchorStart: number; readonly anchorEnd: number }, make: () => Node): Node {
     if (event.anchorStart < 0) return make();
     const name = this.#source.slice(event.anchorStart, event.anchorEnd);
     this.#anchors.set(name, undefined);

@@ -24,7 +24,7 @@ export function envtest(args: readonly string[], program: string): void {
   mkdirSync(assets, { recursive: true });
   for (const name of ["kube-apiserver", "etcd"]) {
     const file = join(assets, name);
-    const command = [process.execPath, ...process.execArgv, program].map(quoted).join(" ");
+    const command = [process.execPath, ...process.execArgv, program].map(quoteForShell).join(" ");
     writeFileSync(file, `#!/bin/sh\nexec ${command} ${name} "$@"\n`);
     chmodSync(file, 0o755);
   }
@@ -36,7 +36,7 @@ export function envtest(args: readonly string[], program: string): void {
 const envtestUsage = "Usage: binnacle envtest FOLDER, then KUBEBUILDER_ASSETS=FOLDER go test ./...";
 
 /** A quoted shell word. */
-const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;
+const quoteForShell = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;
 
 /**
  * The settings of a kube-apiserver without flags: Kubernetes' names and etcd's pauses; it forgets everything at the

@@ -83,7 +83,7 @@ export class Importer {
     const type = `${apiVersion} ${kind}`;
     if (type !== this.#lastKind) {
       await Promise.all(this.#running);
-      await this.#established();
+      await this.#waitEstablished();
       this.#lastKind = type;
     }
     const what = `${kind} ${[object.metadata.namespace, object.metadata.name].filter((part) => part !== undefined).join("/")}`;
@@ -114,7 +114,7 @@ export class Importer {
   async finish(): Promise<ImportReport> {
     await Promise.all(this.#running);
     this.#check();
-    await this.#established();
+    await this.#waitEstablished();
     for (const orphan of this.#orphans) await this.#adopt(orphan);
     return { ...this.#counts, failures: this.#failures };
   }
@@ -285,7 +285,7 @@ export class Importer {
   }
 
   /** Waits for the definitions that were made. */
-  async #established(): Promise<void> {
+  async #waitEstablished(): Promise<void> {
     const waiting = this.#definitions;
     this.#definitions = [];
     if (waiting.length === 0) return;

@@ -18,7 +18,7 @@ const says = (schema: FlowSchema, { type, status, reason, message }: FlowSchemaC
   ) === true;
 
 /** Makes the condition of a schema whose priority level has this name. */
-const dangling = (level: string, isThere: boolean, nowMs: number): FlowSchemaCondition => ({
+const danglingCondition = (level: string, isThere: boolean, nowMs: number): FlowSchemaCondition => ({
   type: "Dangling",
   status: isThere ? "False" : "True",
   lastTransitionTime: timestampOf(nowMs),
@@ -41,7 +41,7 @@ export const flowSchemaStatusController = async (environment: Omit<ControllerEnv
     const schema = schemas.get(name);
     if (schema === undefined || levels === undefined) return;
     const level = schema.spec.priorityLevelConfiguration.name;
-    const condition = dangling(level, levels.has(level), clock.now());
+    const condition = danglingCondition(level, levels.has(level), clock.now());
     if (says(schema, condition)) return;
     const applied = { apiVersion, kind: "FlowSchema", metadata: { name }, status: { conditions: [condition] } };
     await ignoreNotFound(client.apply<FlowSchema>(`${path}/${encodeURIComponent(name)}/status`, manager, applied));

@@ -93,13 +93,13 @@ function count(
   left: Map<string, number>,
   held: Map<string, number>,
 ): void {
-  left.set(qualified(resource), list.items.length);
+  left.set(qualifiedName(resource), list.items.length);
   for (const item of list.items) {
     for (const text of item.metadata.finalizers ?? []) held.set(text, (held.get(text) ?? 0) + 1);
   }
 }
 
-const qualified = (of: GroupVersionResource): string => `${of.resource}.${of.group}`;
+const qualifiedName = (of: GroupVersionResource): string => `${of.resource}.${of.group}`;
 
 interface Deletable {
   readonly served: readonly GroupVersionResource[];

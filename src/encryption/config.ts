@@ -178,13 +178,13 @@ function readProvider(
   }
   const { aesgcm, aescbc, secretbox, kms } = provider;
   if (kms !== undefined) return [{ type: "kms", kms: readKms(kms, path.child("kms"), kmsNames, errors) }];
-  if (aesgcm !== undefined) return [keyed("aesgcm", aesgcm.keys, path, aesKeyBytes, errors)];
-  if (aescbc !== undefined) return [keyed("aescbc", aescbc.keys, path, aesKeyBytes, errors)];
-  if (secretbox !== undefined) return [keyed("secretbox", secretbox.keys, path, secretboxKeyBytes, errors)];
+  if (aesgcm !== undefined) return [keyedProvider("aesgcm", aesgcm.keys, path, aesKeyBytes, errors)];
+  if (aescbc !== undefined) return [keyedProvider("aescbc", aescbc.keys, path, aesKeyBytes, errors)];
+  if (secretbox !== undefined) return [keyedProvider("secretbox", secretbox.keys, path, secretboxKeyBytes, errors)];
   return [{ type: "identity" }];
 }
 
-function keyed(
+function keyedProvider(
   type: KeyedKind,
   keys: readonly Decoded<typeof keyFields>[] = [],
   path: FieldPath,

@@ -137,7 +137,7 @@ export class Discovery {
     checkMethod(request);
     negotiation.checkProducible(request, false);
     const aggregated = negotiation.chooseTransformation(request, this.#allowsAggregated);
-    if (aggregated !== undefined) return this.#aggregated(request, aggregated, core === undefined ? [] : [core]);
+    if (aggregated !== undefined) return this.#replyAggregated(request, aggregated, core === undefined ? [] : [core]);
     const negotiated = negotiation.answer(request, noTransform);
     const { headers } = request;
     const address = this.#options.serverAddress?.() ?? headers["host"] ?? headers[":authority"] ?? "";
@@ -147,7 +147,7 @@ export class Discovery {
   #list(request: DiscoveryRequest, groups: readonly ServedGroup[]): Reply {
     checkMethod(request);
     const aggregated = negotiation.chooseTransformation(request, this.#allowsAggregated);
-    if (aggregated !== undefined) return this.#aggregated(request, aggregated, groups);
+    if (aggregated !== undefined) return this.#replyAggregated(request, aggregated, groups);
     const negotiated = negotiation.answer(request, noTransform);
     return encodedReply(this.#kept("/apis", negotiated, () => apiGroupList(groups)));
   }
@@ -165,7 +165,7 @@ export class Discovery {
     return encodedReply(this.#kept(segments(request.path).join("/"), negotiated, make));
   }
 
-  #aggregated(request: DiscoveryRequest, negotiated: Negotiated, groups: readonly ServedGroup[]): Reply {
+  #replyAggregated(request: DiscoveryRequest, negotiated: Negotiated, groups: readonly ServedGroup[]): Reply {
     const { group, version, encoding } = negotiated;
     const apiVersion = `${group}/${version}`;
     const path = segments(request.path).join("/");

@@ -106,11 +106,11 @@ export function goJson(value: unknown): string {
     case "number":
       return JSON.stringify(Number(numberOf(value)));
     default:
-      return JSON.stringify(value).replace(/[<>&\u2028\u2029]/g, escaped);
+      return JSON.stringify(value).replace(/[<>&\u2028\u2029]/g, escapeChar);
   }
 }
 
-const escaped = (char: string): string => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`;
+const escapeChar = (char: string): string => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`;
 
 /** A value in a message: quoted texts, bare scalars, Go's syntax for lists and objects. */
 export function showValue(value: unknown): string {

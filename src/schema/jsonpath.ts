@@ -163,7 +163,7 @@ class Reader {
       if (char === " " || char === "@" || char === "$") continue;
       if (char === "[") addAll(steps, this.#brackets());
       else if (char === ".") steps.push(this.#field());
-      else if (char === '"' || char === "'") steps.push({ kind: "constant", value: this.#quoted(char) });
+      else if (char === '"' || char === "'") steps.push({ kind: "constant", value: this.#readQuoted(char) });
       else if (/^[+\-\p{Nd}]$/u.test(char)) steps.push({ kind: "constant", value: this.#number(char) });
       else if (isWordStart(char)) steps.push(this.#word(char));
       else if (char === "") throw new PathError("unclosed action");
@@ -201,7 +201,7 @@ class Reader {
     return rawNumber(/[.e]/.test(number) ? number : `${number}.0`);
   }
 
-  #quoted(quote: string): string {
+  #readQuoted(quote: string): string {
     const start = this.#at;
     for (;;) {
       const char = this.#take();
@@ -373,7 +373,7 @@ class Lookup {
       case "union":
         return step.actions.flatMap((one) => this.action(one, values));
       case "filter":
-        return values.flatMap((value) => this.#filtered(step, value));
+        return values.flatMap((value) => this.#applyFilter(step, value));
       case "constant":
         return typeof step.value === "string" ? [step.value] : values.map(() => step.value);
       case "unknown":
@@ -403,7 +403,7 @@ class Lookup {
     for (const member of members) this.#descend(member, found);
   }
 
-  #filtered(step: Extract<Step, { kind: "filter" }>, value: unknown): readonly unknown[] {
+  #applyFilter(step: Extract<Step, { kind: "filter" }>, value: unknown): readonly unknown[] {
     if (!Array.isArray(value)) throw new PathError("no list");
     return value.filter((item: unknown) => {
       if (step.operator === "exists") return this.#exists(step.left, item);

@@ -120,11 +120,11 @@ class Finder {
     const kind = kindOf(raw);
     switch (schema.special) {
       case "time":
-        return this.#parsed(raw, parseTime, location);
+        return this.#checkParsed(raw, parseTime, location);
       case "microTime":
-        return this.#parsed(raw, (text) => parseTime(text, "micro"), location);
+        return this.#checkParsed(raw, (text) => parseTime(text, "micro"), location);
       case "duration":
-        return this.#parsed(raw, parseDuration, location);
+        return this.#checkParsed(raw, parseDuration, location);
       case "quantity": {
         const text = typeof raw === "string" ? raw : kind === "number" ? literalOf(raw) : "x";
         const error = quantityError(text);
@@ -142,7 +142,7 @@ class Finder {
   }
 
   /** A text in a form of its own; `parse` answers with the error of a wrong one. */
-  #parsed(raw: unknown, parse: (text: string) => unknown, location: Location): void {
+  #checkParsed(raw: unknown, parse: (text: string) => unknown, location: Location): void {
     if (typeof raw !== "string") {
       this.fatal = typeError(kindOf(raw), "string", location);
       return;

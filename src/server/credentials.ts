@@ -195,7 +195,7 @@ class Maker {
   }
 
   async authority(name: string, commonName: string): Promise<KeyPair> {
-    const old = this.#stored(name);
+    const old = this.#storedPair(name);
     if (old !== undefined && isFresh(old, this.#wanted.clock)) return old;
     const subject: Subject = { commonName, usage: "authority" };
     return this.#keep(name, await this.#issue(subject, authorityDays, { commonName }, this.#loneKey(name)));
@@ -204,7 +204,7 @@ class Maker {
   async leaf(name: string, authority: KeyPair, leaf: Leaf): Promise<KeyPair> {
     const { fits, subject, authorityName: commonName = authorityName } = leaf;
     const authorityKey = createPrivateKey(authority.key);
-    const old = this.#stored(name);
+    const old = this.#storedPair(name);
     if (old !== undefined && isFresh(old, this.#wanted.clock) && isIssuedBy(old, authorityKey) && fits(old)) return old;
     return this.#keep(name, await this.#issue(subject, leafDays, { commonName, key: authorityKey }));
   }
@@ -237,7 +237,7 @@ class Maker {
     return content?.trim() === "" ? undefined : content;
   }
 
-  #stored(name: string): KeyPair | undefined {
+  #storedPair(name: string): KeyPair | undefined {
     const certificate = this.#read(`pki/${name}.crt`);
     const key = this.#read(`pki/${name}.key`);
     return certificate === undefined || key === undefined ? undefined : checkPair(`pki/${name}`, { certificate, key });

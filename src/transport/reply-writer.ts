@@ -236,7 +236,7 @@ export class Exchange {
     for (const piece of piecesOf(joined)) {
       if (writer.gone) return false;
       if (writer.write(piece)) await nextTurn();
-      else if (!(await this.#drained())) return false;
+      else if (!(await this.#untilDrained())) return false;
     }
     return !writer.gone;
   }
@@ -251,7 +251,7 @@ export class Exchange {
     for await (const piece of pieces) {
       if (writer.gone) return false;
       if (writer.write(piece)) await nextTurn();
-      else if (!(await this.#drained())) return false;
+      else if (!(await this.#untilDrained())) return false;
     }
     return !writer.gone;
   }
@@ -259,7 +259,7 @@ export class Exchange {
   /**
    * Waits until the peer has caught up. Returns false when the peer closed the connection or read nothing for too long.
    */
-  #drained(): Promise<boolean> {
+  #untilDrained(): Promise<boolean> {
     const { channel } = this.#writer;
     return new Promise((resolve) => {
       const settle = (caughtUp: boolean): void => {

@@ -97,7 +97,7 @@ export class Checker {
     this.#findings.add(node, () => `expected type '${showType(expected)}' but found '${showType(found)}'`);
   }
 
-  #undeclared(node: Expression, name: string): CelType {
+  #reportUndeclared(node: Expression, name: string): CelType {
     this.#findings.add(node, () => `undeclared reference to '${name}' (in container '')`);
     return errorType;
   }
@@ -164,7 +164,7 @@ export class Checker {
 
   #identifier(node: Identifier): CelType {
     const declaration = this.#findName(node.name);
-    if (declaration === undefined) return this.#undeclared(node, node.name);
+    if (declaration === undefined) return this.#reportUndeclared(node, node.name);
     this.#references.set(node.id, declaration);
     return declaration.type;
   }
@@ -176,7 +176,7 @@ export class Checker {
   }
 
   /** `a.b.c` of a node that is only names, if the environment has names that begin so. */
-  #qualified(node: Expression, last: string): string | undefined {
+  #qualifiedName(node: Expression, last: string): string | undefined {
     let name = last;
     let at = node;
     while (at.kind === "select" && !at.isTest) at = at.operand;
@@ -191,7 +191,7 @@ export class Checker {
 
   #select(node: Select): CelType {
     if (!node.isTest) {
-      const name = this.#qualified(node.operand, node.field);
+      const name = this.#qualifiedName(node.operand, node.field);
       const declaration = name === undefined ? undefined : this.#findName(name);
       if (declaration !== undefined) {
         this.#references.set(node.id, declaration);
@@ -253,13 +253,13 @@ export class Checker {
     const args = node.args.map((arg) => this.#check(arg));
     const { target } = node;
     if (target !== undefined) {
-      const qualified = this.#qualified(target, node.name);
+      const qualified = this.#qualifiedName(target, node.name);
       const namespaced = qualified === undefined ? undefined : this.#environment.functions.get(qualified);
       if (namespaced !== undefined) return this.#resolveCall(node, namespaced, args, false);
       args.unshift(this.#check(target));
     }
     const declared = this.#environment.functions.get(node.name);
-    if (declared === undefined) return this.#undeclared(node, node.name);
+    if (declared === undefined) return this.#reportUndeclared(node, node.name);
     if (node.name === operators.and || node.name === operators.or) return this.#logic(node, declared, args);
     return this.#resolveCall(node, declared, args, target !== undefined);
   }
@@ -297,7 +297,7 @@ export class Checker {
     const optional = new Set(node.optional);
     let element: CelType | undefined;
     node.elements.forEach((item, at) => {
-      element = this.#joined(element, this.#entryType(item, optional.has(at)));
+      element = this.#unify(element, this.#entryType(item, optional.has(at)));
     });
     return listOf(element ?? this.#inference.variable());
   }
@@ -306,8 +306,8 @@ export class Checker {
     let key: CelType | undefined;
     let value: CelType | undefined;
     for (const entry of node.entries) {
-      key = this.#joined(key, this.#check(entry.key));
-      value = this.#joined(value, this.#entryType(entry.value, entry.isOptional));
+      key = this.#unify(key, this.#check(entry.key));
+      value = this.#unify(value, this.#entryType(entry.value, entry.isOptional));
     }
     return mapOf(key ?? this.#inference.variable(), value ?? this.#inference.variable());
   }
@@ -322,14 +322,14 @@ export class Checker {
   }
 
   /** The type of elements of both types. */
-  #joined(before: CelType | undefined, type: CelType): CelType {
+  #unify(before: CelType | undefined, type: CelType): CelType {
     if (before === undefined) return type;
     return this.#inference.fits(before, type) ? this.#inference.moreGeneral(before, type) : dyn;
   }
 
   #object(node: ObjectLiteral): CelType {
     const declaration = this.#findName(node.name);
-    if (declaration === undefined) return this.#undeclared(node, node.name);
+    if (declaration === undefined) return this.#reportUndeclared(node, node.name);
     this.#references.set(node.id, declaration);
     const type = this.#constructedType(node, declaration.type);
     for (const field of node.fields) {

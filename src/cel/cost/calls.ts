@@ -47,7 +47,7 @@ const joined: Rule = (args) => {
   return { cost: traversal(size), size: upTo(size) };
 };
 
-const matching = (args: readonly Argument[]): number =>
+const matchCost = (args: readonly Argument[]): number =>
   times(traversal(1 + max(args, 0)), Math.ceil(max(args, 1) * 0.25));
 
 const replaced: Rule = (args) => {
@@ -85,9 +85,9 @@ const rules: ReadonlyMap<string, Rule> = new Map<string, Rule>([
   ["startsWith", (args) => ({ cost: traversal(max(args, 1)) })],
   ["endsWith", (args) => ({ cost: traversal(max(args, 1)) })],
   ["contains", (args) => ({ cost: times(traversal(max(args, 0)), traversal(max(args, 1))) })],
-  ["matches", (args) => ({ cost: matching(args) })],
-  ["find", (args) => ({ cost: matching(args), size: upTo(max(args, 0)) })],
-  ["findAll", (args) => ({ cost: matching(args), size: upTo(max(args, 0)) })],
+  ["matches", (args) => ({ cost: matchCost(args) })],
+  ["find", (args) => ({ cost: matchCost(args), size: upTo(max(args, 0)) })],
+  ["findAll", (args) => ({ cost: matchCost(args), size: upTo(max(args, 0)) })],
   ["format", once],
   ["strings.quote", (args) => ({ cost: traversal(max(args, 0)), size: upTo(max(args, 0) * 2 + 2) })],
   ["lowerAscii", sameSize],

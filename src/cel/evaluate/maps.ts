@@ -9,12 +9,12 @@ import { CelError } from "../values.ts";
 type Json = { readonly [key: string]: Value };
 
 /** Keys of JSON that objects have without being asked. */
-const inherited = (key: string): boolean => key in Object.prototype;
+const isInherited = (key: string): boolean => key in Object.prototype;
 
 /** The value of an own field. */
 function ownField(object: Json, key: string): Value | undefined {
   const value = object[key];
-  if (value === undefined || (inherited(key) && !Object.hasOwn(object, key))) return undefined;
+  if (value === undefined || (isInherited(key) && !Object.hasOwn(object, key))) return undefined;
   return value;
 }
 

@@ -94,7 +94,7 @@ function secondsOf({ nanoseconds }: Duration): number {
 }
 
 /** The date and time of a moment as a clock in some zone shows it, counted as if that were UTC. */
-const shifted = (timestamp: Timestamp, offsetSeconds: number): Date =>
+const shiftToOffset = (timestamp: Timestamp, offsetSeconds: number): Date =>
   new Date(Number(floor(timestamp.nanoseconds, 1_000_000n)) + offsetSeconds * 1000);
 
 const formatOf = remember(
@@ -137,11 +137,11 @@ export function dateIn(timestamp: Timestamp, zone: string): Date | CelError {
   const fixed = /^([+-]?)(\d{1,9}):(\d{1,9})$/.exec(zone);
   if (fixed !== null) {
     const minutes = Number(fixed[2]) * 60 + Number(fixed[3]);
-    const date = shifted(timestamp, minutes * (fixed[1] === "-" ? -60 : 60));
+    const date = shiftToOffset(timestamp, minutes * (fixed[1] === "-" ? -60 : 60));
     return Number.isNaN(date.getTime()) ? timestampOverflow() : date;
   }
   const offset = offsetIn(zone, timestamp);
-  return offset === undefined ? new CelError(`unknown time zone ${zone}`) : shifted(timestamp, offset);
+  return offset === undefined ? new CelError(`unknown time zone ${zone}`) : shiftToOffset(timestamp, offset);
 }
 
 /** The fields of a date by the names of their functions. */

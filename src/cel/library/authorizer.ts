@@ -42,14 +42,14 @@ export interface CheckedResource {
   readonly name: string;
 }
 
-const named = (name: string): OpaqueType => opaque(`kubernetes.authorization.${name}`);
+const opaqueNamed = (name: string): OpaqueType => opaque(`kubernetes.authorization.${name}`);
 /** The variable `authorizer` has this type. */
-export const authorizerType = named("Authorizer");
-const pathCheckType = named("PathCheck");
-const groupCheckType = named("GroupCheck");
+export const authorizerType = opaqueNamed("Authorizer");
+const pathCheckType = opaqueNamed("PathCheck");
+const groupCheckType = opaqueNamed("GroupCheck");
 /** The variable `authorizer.requestResource` has this type. */
-export const resourceCheckType = named("ResourceCheck");
-const decisionType = named("Decision");
+export const resourceCheckType = opaqueNamed("ResourceCheck");
+const decisionType = opaqueNamed("Decision");
 
 type Ask = (attributes: CheckAttributes) => CheckVerdict;
 
@@ -189,19 +189,19 @@ const onDecision =
   ([decision]) =>
     decision instanceof DecisionValue ? read(decision.verdict) : undefined;
 
-const fixed = (cost: number): CallCost => ({
+const fixedCost = (cost: number): CallCost => ({
   actual: () => cost,
   estimate: () => ({ cost: { min: cost, max: cost } }),
 });
 
 /** Asking an authorizer, even a remote one. */
-const checkCost = fixed(350_000);
+const checkCost = fixedCost(350_000);
 
 /** A traversal, and a requirement of every two characters, each with its parts. */
-const selecting = (size: number): number => 10 + Math.ceil(size / 2) * 50 + traversal(size);
+const selectCost = (size: number): number => 10 + Math.ceil(size / 2) * 50 + traversal(size);
 const selectorCost: CallCost = {
-  actual: ([, text]) => selecting(sizeOf(text!)),
-  estimate: ([, text]) => ({ cost: { min: selecting(text!.min), max: selecting(text!.max) } }),
+  actual: ([, text]) => selectCost(sizeOf(text!)),
+  estimate: ([, text]) => ({ cost: { min: selectCost(text!.min), max: selectCost(text!.max) } }),
 };
 
 const step = (name: string, ...overload: Parameters<typeof member>): FunctionDeclaration => ({

@@ -45,7 +45,7 @@ export const plain = (
   isMember: false,
 });
 
-const scaled = ({ min, max }: SizeRange, factor: number): SizeRange => ({
+const scaleRange = ({ min, max }: SizeRange, factor: number): SizeRange => ({
   min: Math.ceil(min * factor),
   max: Math.ceil(max * factor),
 });
@@ -53,7 +53,7 @@ const scaled = ({ min, max }: SizeRange, factor: number): SizeRange => ({
 /** The cost of `times` traversals of the first argument, whose characters cost a tenth each. */
 export const traversalCost = (times = 1): CallCost => ({
   actual: ([first]) => traversal(sizeOf(first!) * times),
-  estimate: ([first]) => ({ cost: scaled(first!, 0.1 * times) }),
+  estimate: ([first]) => ({ cost: scaleRange(first!, 0.1 * times) }),
 });
 
 /**

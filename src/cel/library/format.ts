@@ -24,9 +24,9 @@ interface Clause {
   readonly end: number;
 }
 
-const unparsed = (why: string): CelError => new CelError(`could not parse formatting clause: ${why}`);
+const unparsedError = (why: string): CelError => new CelError(`could not parse formatting clause: ${why}`);
 const misfit = (why: string, given: string): string => `error during formatting: ${why}, was given ${given}`;
-const failed = (why: string, value: Value): CelError => new CelError(misfit(why, kindOf(value)));
+const misfitError = (why: string, value: Value): CelError => new CelError(misfit(why, kindOf(value)));
 
 /** Go prints no number of more decimals. */
 const precisionMax = 1_000_000;
@@ -49,17 +49,18 @@ function parseClause(text: string, start: number): Clause | CelError {
   if (text[at] === ".") {
     const digits = /^[0-9]*/.exec(text.slice(at + 1, at + 200))![0];
     at += 1 + digits.length;
-    if (at >= text.length) return unparsed("error while parsing precision: could not find end of precision specifier");
+    if (at >= text.length)
+      return unparsedError("error while parsing precision: could not find end of precision specifier");
     const number = Number(digits);
     const wrong = digits === "" ? "invalid syntax" : number >= 2 ** 63 ? "value out of range" : undefined;
     if (wrong !== undefined) {
       const parsing = `strconv.Atoi: parsing ${JSON.stringify(digits)}: ${wrong}`;
-      return unparsed(`error while parsing precision: error while converting precision to integer: ${parsing}`);
+      return unparsedError(`error while parsing precision: error while converting precision to integer: ${parsing}`);
     }
     precision = number;
   }
   const verb = String.fromCodePoint(text.codePointAt(at)!);
-  if (!verbs.has(verb)) return unparsed(`unrecognized formatting clause ${quoteString(verb)}`);
+  if (!verbs.has(verb)) return unparsedError(`unrecognized formatting clause ${quoteString(verb)}`);
   return { verb, precision, end: at + 1 };
 }
 
@@ -141,7 +142,7 @@ const integerOf = (value: Value): number | bigint | undefined =>
 function decimal(value: Value): Printed {
   const integer = integerOf(value);
   if (integer !== undefined) return String(integer);
-  return failed(clauses.decimal, value);
+  return misfitError(clauses.decimal, value);
 }
 
 /** Printing a double counts as so much. */
@@ -151,7 +152,7 @@ const special = (value: number): string | undefined =>
   Number.isNaN(value) ? "NaN" : Number.isFinite(value) ? undefined : value < 0 ? "-∞" : "∞";
 
 function fixedPoint(value: Value, precision: number | undefined, context: EvaluationContext): Printed {
-  if (!(value instanceof Double)) return failed(clauses.fixedPoint, value);
+  if (!(value instanceof Double)) return misfitError(clauses.fixedPoint, value);
   const decimals = precision ?? 6;
   if (decimals > precisionMax) return "%!(NOVERB)";
   context.work(numberWork + decimals);
@@ -165,7 +166,7 @@ const raised = "⁰¹²³⁴⁵⁶⁷⁸⁹";
 
 function scientific(value: Value, _precision: number | undefined, context: EvaluationContext): Printed {
   context.work(2 * numberWork);
-  if (!(value instanceof Double)) return failed(clauses.scientific, value);
+  if (!(value instanceof Double)) return misfitError(clauses.scientific, value);
   const text = special(value.value);
   if (text !== undefined) return text;
   const { mantissa, exponent } = scientificParts(value.value);
@@ -178,12 +179,12 @@ function binary(value: Value): Printed {
   if (typeof value === "boolean") return value ? "1" : "0";
   const integer = integerOf(value);
   if (integer !== undefined) return integer.toString(2);
-  return failed(clauses.binary, value);
+  return misfitError(clauses.binary, value);
 }
 
 function octal(value: Value): Printed {
   const integer = integerOf(value);
-  return integer === undefined ? failed(clauses.octal, value) : integer.toString(8);
+  return integer === undefined ? misfitError(clauses.octal, value) : integer.toString(8);
 }
 
 function hexadecimal(value: Value): Printed {
@@ -191,7 +192,7 @@ function hexadecimal(value: Value): Printed {
   if (integer !== undefined) return integer.toString(16);
   if (typeof value === "string") return Buffer.from(value).toString("hex");
   if (value instanceof Uint8Array) return Buffer.from(value).toString("hex");
-  return failed(clauses.hexadecimal, value);
+  return misfitError(clauses.hexadecimal, value);
 }
 
 function upperHexadecimal(value: Value): Printed {
@@ -231,7 +232,7 @@ function printNested(value: Value, context: EvaluationContext): Printed {
   if (value instanceof Duration) return `duration("${durationText(value)}")`;
   if (value instanceof TypeValue) return value.name;
   if (isList(value)) return listText(value, context);
-  return isMap(value) ? mapText([...mapEntries(value)], context) : failed(clauses.text, value);
+  return isMap(value) ? mapText([...mapEntries(value)], context) : misfitError(clauses.text, value);
 }
 
 const elementWork = 8;

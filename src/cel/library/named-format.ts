@@ -78,12 +78,12 @@ const byName: ReadonlyMap<string, NamedFormat> = new Map(formats.map((one) => [o
 const patternSizeMax = 128;
 const nameSizeMax = 64;
 
-const searching = (size: number): number => traversal(size) * Math.ceil(patternSizeMax * 0.25);
+const searchCost = (size: number): number => traversal(size) * Math.ceil(patternSizeMax * 0.25);
 
 const cost: CallCost = {
   actual: ([one, text]) => matchCost(sizeOf(text!), one instanceof NamedFormat ? one.patternSize : 0),
   estimate: ([, text]) => ({
-    cost: { min: searching(text!.min), max: searching(text!.max) },
+    cost: { min: searchCost(text!.min), max: searchCost(text!.max) },
   }),
 };
 

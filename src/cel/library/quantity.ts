@@ -119,11 +119,11 @@ function add(a: QuantityValue, b: QuantityValue): QuantityValue | CelError {
   }
   const exponent = Math.min(a.exponent, b.exponent);
   if (Math.max(a.exponent, b.exponent) - exponent > 2 * exponentMax) return new CelError("quantity out of range");
-  const sum = widened(a, exponent) + widened(b, exponent);
+  const sum = widenTo(a, exponent) + widenTo(b, exponent);
   return new QuantityValue(sum, exponent, false);
 }
 
-const widened = ({ unscaled, exponent }: QuantityValue, to: number): bigint => unscaled * 10n ** BigInt(exponent - to);
+const widenTo = ({ unscaled, exponent }: QuantityValue, to: number): bigint => unscaled * 10n ** BigInt(exponent - to);
 
 /** The smallest number of 64 bits is its own opposite. */
 function negate({ unscaled, exponent, isSmall }: QuantityValue): QuantityValue {

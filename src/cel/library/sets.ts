@@ -32,7 +32,7 @@ const pairs = (factor: number): CallCost => ({
 
 const lists = [listOf(parameter("T")), listOf(parameter("T"))];
 
-const declared = (name: string, call: NonNullable<Overload["call"]>, factor: number) => ({
+const declareSetFunction = (name: string, call: NonNullable<Overload["call"]>, factor: number) => ({
   name: `sets.${name}`,
   overloads: [plain(`list_sets_${name}_list`, lists, bool, call, pairs(factor))],
 });
@@ -40,13 +40,13 @@ const declared = (name: string, call: NonNullable<Overload["call"]>, factor: num
 export const setsLibrary: Library = {
   name: "cel.lib.ext.sets",
   functions: [
-    declared("contains", onLists(contains), 1),
-    declared(
+    declareSetFunction("contains", onLists(contains), 1),
+    declareSetFunction(
       "equivalent",
       onLists((list, other, context) => contains(list, other, context) && contains(other, list, context)),
       2,
     ),
-    declared(
+    declareSetFunction(
       "intersects",
       onLists((list, other, context) => list.some((one) => has(other, one, context))),
       1,

@@ -159,7 +159,7 @@ export class Grammar {
     try {
       input.sync(expectations.operand);
       if (input.kind === kinds.not) expression = this.#nots();
-      else if (input.kind === kinds.minus) expression = this.#negated();
+      else if (input.kind === kinds.minus) expression = this.#negation();
       else if ((memberStart & (1 << input.kind)) !== 0) expression = this.#member();
       else input.noAlternative(0);
     } catch (error) {
@@ -183,7 +183,7 @@ export class Grammar {
   }
 
   /** Minus signs, of which the one of a number at the very beginning is part of it. */
-  #negated(): Expression {
+  #negation(): Expression {
     const input = this.#input;
     const next = input.ahead(1);
     if (next === kinds.int || next === kinds.double) return this.#member();
@@ -270,12 +270,12 @@ export class Grammar {
       input.leave();
     }
     this.#height = target === undefined ? height : height + 1;
-    this.#partial = this.#expanded(offset, name, target, args);
+    this.#partial = this.#expandMacro(offset, name, target, args);
     input.match(kinds.closeParenthesis, end);
     return this.#partial;
   }
 
-  #expanded(offset: number, name: string, target: Expression | undefined, args: readonly Expression[]): Expression {
+  #expandMacro(offset: number, name: string, target: Expression | undefined, args: readonly Expression[]): Expression {
     const expansion = expandMacro(this.#nodes, { offset, name, target, args }, this.#options.hasTwoVariables);
     if (expansion === undefined) return this.#nodes.call(offset, name, args, target);
     if ("expression" in expansion) return expansion.expression;

@@ -47,42 +47,42 @@ export class Nodes {
   copy(expression: Expression): Expression | undefined {
     if (this.#repetition.left < 0) return undefined;
     const before = this.#id;
-    const copied = this.#copied(expression);
+    const copied = this.#copy(expression);
     this.#repetition.left -= this.#id - before;
     return copied;
   }
 
-  #copied(of: Expression): Expression {
+  #copy(of: Expression): Expression {
     const id = this.id();
-    const all = (from: readonly Expression[]): Expression[] => from.map((one) => this.#copied(one));
+    const all = (from: readonly Expression[]): Expression[] => from.map((one) => this.#copy(one));
     switch (of.kind) {
       case "constant":
       case "identifier":
         return { ...of, id };
       case "select":
-        return { ...of, id, operand: this.#copied(of.operand) };
+        return { ...of, id, operand: this.#copy(of.operand) };
       case "call":
-        return { ...of, id, target: of.target && this.#copied(of.target), args: all(of.args) };
+        return { ...of, id, target: of.target && this.#copy(of.target), args: all(of.args) };
       case "list":
         return { ...of, id, elements: all(of.elements) };
       case "map":
-        return { ...of, id, entries: of.entries.map((entry) => this.#entry(entry, this.#copied(entry.key))) };
+        return { ...of, id, entries: of.entries.map((entry) => this.#entry(entry, this.#copy(entry.key))) };
       case "object":
         return { ...of, id, fields: of.fields.map((field) => this.#entry(field, field.key)) };
       case "comprehension":
         return {
           ...of,
           id,
-          range: this.#copied(of.range),
-          initial: this.#copied(of.initial),
-          condition: this.#copied(of.condition),
-          step: this.#copied(of.step),
-          result: this.#copied(of.result),
+          range: this.#copy(of.range),
+          initial: this.#copy(of.initial),
+          condition: this.#copy(of.condition),
+          step: this.#copy(of.step),
+          result: this.#copy(of.result),
         };
     }
   }
 
   #entry<Key>(of: EntryNode<Key>, key: Key): EntryNode<Key> {
-    return { ...of, id: this.id(), key, value: this.#copied(of.value) };
+    return { ...of, id: this.id(), key, value: this.#copy(of.value) };
   }
 }

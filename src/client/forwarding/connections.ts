@@ -85,7 +85,7 @@ export class Connections {
   async #alone(address: ServiceAddress, call: Forwarded, deadline: ResponseDeadline): Promise<Sending> {
     const socket = await this.#dial(address);
     if (socket.alpnProtocol !== "h2") return this.#onNew(socket, address, call, deadline);
-    const own = this.#shared(socket, address);
+    const own = this.#share(socket, address);
     try {
       deadline.check();
       return own.send(call);
@@ -104,13 +104,13 @@ export class Connections {
     try {
       const socket = await this.#dial(address);
       this.#isHttp1 = socket.alpnProtocol !== "h2";
-      return this.#isHttp1 ? socket : this.#shared(socket, address);
+      return this.#isHttp1 ? socket : this.#share(socket, address);
     } finally {
       this.#opening.delete(hostPort(address));
     }
   }
 
-  #shared(socket: TLSSocket, address: ServiceAddress): Http2 {
+  #share(socket: TLSSocket, address: ServiceAddress): Http2 {
     const shared = new Http2(socket, address, this.#options.clock, () => this.#http2.delete(shared));
     this.#http2.add(shared);
     return shared;

@@ -18,14 +18,14 @@ export function strategyOf(candidates: readonly LeaseCandidate[]): string | unde
 export function best(candidates: readonly LeaseCandidate[]): LeaseCandidate | undefined {
   return candidates.toSorted(
     (one, other) =>
-      compare(emulated(one), emulated(other)) ||
+      compare(emulationVersionOf(one), emulationVersionOf(other)) ||
       compare(one.spec.binaryVersion, other.spec.binaryVersion) ||
       texts(one.metadata.creationTimestamp ?? "", other.metadata.creationTimestamp ?? "") ||
       texts(one.metadata.name ?? "", other.metadata.name ?? ""),
   )[0];
 }
 
-const emulated = ({ spec }: LeaseCandidate): string => spec.emulationVersion ?? spec.binaryVersion;
+const emulationVersionOf = ({ spec }: LeaseCandidate): string => spec.emulationVersion ?? spec.binaryVersion;
 
 const texts = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);
 

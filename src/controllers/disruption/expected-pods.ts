@@ -48,7 +48,7 @@ export class ExpectedPods {
   async of({ spec }: PodDisruptionBudget, pods: readonly Pod[]): Promise<ExpectedCounts> {
     const { minAvailable, maxUnavailable } = spec;
     if (maxUnavailable !== undefined) {
-      const { count, unmanaged } = await this.#expected(pods);
+      const { count, unmanaged } = await this.#countExpected(pods);
       const desiredHealthy = Math.max(0, count - numberOf(maxUnavailable, count));
       return { expectedPods: count, desiredHealthy, unmanaged };
     }
@@ -56,11 +56,11 @@ export class ExpectedPods {
     if (typeof minAvailable === "number") {
       return { expectedPods: pods.length, desiredHealthy: minAvailable, unmanaged: [] };
     }
-    const { count, unmanaged } = await this.#expected(pods);
+    const { count, unmanaged } = await this.#countExpected(pods);
     return { expectedPods: count, desiredHealthy: numberOf(minAvailable, count), unmanaged };
   }
 
-  async #expected(pods: readonly Pod[]): Promise<Expected> {
+  async #countExpected(pods: readonly Pod[]): Promise<Expected> {
     /** The number of pods of each controller, by its uid. */
     const scales = new Map<string, number>();
     const asked = new Set<string>();

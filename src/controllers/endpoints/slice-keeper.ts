@@ -83,7 +83,7 @@ export class SliceKeeper {
     }
     for (const { slice, content } of plan.update) {
       const path = `${collection}/${slice.metadata.name}`;
-      this.#note(await client.update<EndpointSlice>(path, this.#renewed(slice, set, labels, content)));
+      this.#note(await client.update<EndpointSlice>(path, this.#renew(slice, set, labels, content)));
     }
     for (const slice of plan.remove) await this.#remove(slice);
   }
@@ -144,7 +144,7 @@ export class SliceKeeper {
     };
   }
 
-  #renewed(slice: EndpointSlice, set: SliceSet, labels: SliceSet["labels"], content: SliceContent): EndpointSlice {
+  #renew(slice: EndpointSlice, set: SliceSet, labels: SliceSet["labels"], content: SliceContent): EndpointSlice {
     const annotations = this.#annotationsOf(set, slice.metadata.annotations ?? {});
     const metadata = { ...slice.metadata, labels, annotations, ownerReferences: [set.owner] };
     return { apiVersion: this.#apiVersion, kind: "EndpointSlice", metadata, ...content };

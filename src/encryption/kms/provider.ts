@@ -144,20 +144,20 @@ export class KmsProvider implements ValueTransformer {
   }
 
   decrypt(value: Buffer, context: Buffer): MaybePromise<Decrypted> {
-    const stored = this.#stored(value.subarray(this.prefix.length));
+    const stored = this.#decode(value.subarray(this.prefix.length));
     const id = seedId(stored);
     const seed = this.#seeds.get(id);
-    if (seed !== undefined) return this.#opened(stored, seed, context);
-    const envelope = this.#stored(Buffer.from(value.subarray(this.prefix.length)));
+    if (seed !== undefined) return this.#open(stored, seed, context);
+    const envelope = this.#decode(Buffer.from(value.subarray(this.prefix.length)));
     return this.#ask(id, envelope).then((found) => {
-      const decrypted = this.#opened(envelope, found, context);
+      const decrypted = this.#open(envelope, found, context);
       // This decryption shows that the plugin had the key that it named.
       this.#keep(id, found);
       return decrypted;
     });
   }
 
-  #opened({ data }: EncryptedValue, seed: Seed, context: Buffer): Decrypted {
+  #open({ data }: EncryptedValue, seed: Seed, context: Buffer): Decrypted {
     const value = seed.cipher.open(data, context);
     this.#options.observe.used?.("from_storage", seed.keyIdHash);
     return { value, origin: seed.origin };
@@ -173,7 +173,7 @@ export class KmsProvider implements ValueTransformer {
     return { cipher, keyIdHash: idHash, origin: `${this.prefix.toString()}${seedType}:${idHash}` };
   }
 
-  #stored(bytes: Buffer): EncryptedValue {
+  #decode(bytes: Buffer): EncryptedValue {
     let stored: EncryptedValue;
     try {
       stored = readValue(bytes);

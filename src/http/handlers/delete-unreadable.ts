@@ -25,7 +25,7 @@ export async function deleteUnreadable(scope: Scope, admit: (last: Unstructured)
     throw forbidden(definition, name, `not permitted to do ${JSON.stringify(verb)}, reason: ${reason}`);
   }
   const readable = (): StatusError =>
-    refused(definition, name, "is exclusively used to delete corrupt object(s), try again by removing this option");
+    refusalOf(definition, name, "is exclusively used to delete corrupt object(s), try again by removing this option");
   await store.removeUnreadable(namespace, name, readable, admit, context);
 }
 
@@ -47,9 +47,9 @@ export async function namingUnreadable<T>(scope: Scope, work: () => Promise<T>):
 /** The refusal for collections, whose objects are never deleted without reading them. */
 export function collectionRefusal({ parts }: Scope): StatusError {
   const kind = { group: metaGroup(parts.domain), resource: "DeleteOptions" };
-  return refused(kind, "", "is not allowed with DELETECOLLECTION, try again after removing the option");
+  return refusalOf(kind, "", "is not allowed with DELETECOLLECTION, try again after removing the option");
 }
 
 /** Refuses the option. Upstream: the invalid object is named by its resource, or is the options. */
-const refused = ({ group, resource }: ResourceName, name: string, why: string): StatusError =>
+const refusalOf = ({ group, resource }: ResourceName, name: string, why: string): StatusError =>
   invalidObject({ group, kind: resource }, name, [invalid(option, true, why)]);

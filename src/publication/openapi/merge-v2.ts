@@ -33,7 +33,7 @@ export async function addRemoteV2(
     const document: unknown = JSON.parse(bytes.toString());
     if (!isObject(document)) return;
     await pause();
-    added = await renamed(own, document, `/apis/${group}/${version}`, pause);
+    added = await collectRenamed(own, document, `/apis/${group}/${version}`, pause);
   } catch {
     // No JSON, or nested too deeply.
     return;
@@ -46,7 +46,7 @@ export async function addRemoteV2(
 const tablesWithNames = ["definitions", "parameters"] as const;
 
 /** Parts of the document, with references that hold beside `own`. */
-async function renamed(
+async function collectRenamed(
   own: PartsV2,
   document: MutableJson,
   prefix: string,

@@ -72,13 +72,13 @@ export class TypeCollection {
     // Invariant: references come from the same tables.
     if (schema === undefined) return { type: "object" };
     const text = this.#descriptions.get(name)?.text ?? "";
-    const definition: MutableJson = { ...(text === "" ? {} : { description: text }), ...this.#named(schema) };
+    const definition: MutableJson = { ...(text === "" ? {} : { description: text }), ...this.#namedType(schema) };
     const kinds = this.#tables.type(name)?.kinds ?? [];
     if (kinds.length > 0) definition["x-kubernetes-group-version-kind"] = kinds.map(kindMark);
     return definition;
   }
 
-  #named(schema: Schema): MutableJson {
+  #namedType(schema: Schema): MutableJson {
     switch (schema.special) {
       case undefined:
         return this.#struct(schema);

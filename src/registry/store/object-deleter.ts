@@ -70,7 +70,7 @@ export class ObjectDeleter {
         await request.admit?.(old);
         const end = this.#endOf(old, request.gracePeriodSeconds);
         if (end === undefined) return { unwritten: { object: old, entry, removed: false } };
-        const next = this.#marked(old, end, request);
+        const next = this.#mark(old, end, request);
         if (next === undefined) return this.#remove(entry, this.#lastState(old, end), request);
         if (next === old) return { unwritten: { object: old, entry, removed: false } };
         if (request.dryRun) return { unwritten: { object: next, entry: undefined, removed: false } };
@@ -196,7 +196,7 @@ export class ObjectDeleter {
   /**
    * Returns the object with its deletion mark: the same object when it has one already, `undefined` to remove it now.
    */
-  #marked(old: Unstructured, end: End, request: DeleteRequest): Unstructured | undefined {
+  #mark(old: Unstructured, end: End, request: DeleteRequest): Unstructured | undefined {
     const definition = this.#definition;
     const { strategy } = definition;
     const meta = old.metadata;

@@ -113,7 +113,7 @@ export class WorkerHost implements Omit<PendingJob, "user" | "finish"> {
         return this.#convert(parameters);
       case "sent":
         if (parameters === undefined) request.audit?.sentPatch(this.#body);
-        else request.audit?.sent(parsed(parameters));
+        else request.audit?.sent(parseBytes(parameters));
         return undefined;
     }
   }
@@ -156,7 +156,7 @@ export class WorkerHost implements Omit<PendingJob, "user" | "finish"> {
     const { allocate } = definition.strategy;
     if (allocate === undefined) throw new Error(`${definition.resource} are given nothing`);
     this.#reservation?.release();
-    this.#reservation = await allocate(parsed(object), old && parsed(old), { context, subresource, dryRun });
+    this.#reservation = await allocate(parseBytes(object), old && parseBytes(old), { context, subresource, dryRun });
     return Buffer.from(JSON.stringify(this.#reservation.object));
   }
 
@@ -187,16 +187,16 @@ export class WorkerHost implements Omit<PendingJob, "user" | "finish"> {
       ...attributes,
       context,
       get object() {
-        return (decoded ??= object && parsed(object));
+        return (decoded ??= object && parseBytes(object));
       },
       get oldObject() {
-        return (decodedOld ??= oldObject && parsed(oldObject));
+        return (decodedOld ??= oldObject && parseBytes(oldObject));
       },
     };
   }
 }
 
-const parsed = (json: Uint8Array): Unstructured => parseObject(bufferOf(json).toString());
+const parseBytes = (json: Uint8Array): Unstructured => parseObject(bufferOf(json).toString());
 
 /** Headers that handlers read. */
 const sentHeaders = ["accept", "content-type", "user-agent"];

@@ -150,14 +150,14 @@ function signBody(content: Body, key: KeyObject, random: Random): string {
   const [algorithm, digest] = signatureAlgorithm(key);
   const body = new Sequence({
     value: [
-      tagged(0, new Integer({ value: version3 })),
+      taggedBlock(0, new Integer({ value: version3 })),
       new Integer({ valueHex: serialNumber(random) }),
       AsnSerializer.toASN(algorithm),
       asItIs(issuer),
       AsnSerializer.toASN(new Validity({ notBefore: new Date(notBeforeMs), notAfter: new Date(notAfterMs) })),
       asItIs(subject),
       asItIs(publicKey),
-      tagged(3, AsnSerializer.toASN(new Extensions([...extensions]))),
+      taggedBlock(3, AsnSerializer.toASN(new Extensions([...extensions]))),
     ],
   });
   const signature = new BitString({ valueHex: sign(digest, Buffer.from(body.toBER()), key) });
@@ -170,7 +170,7 @@ const asItIs = (der: Buffer): BaseBlock => fromBER(der, { parseEmbedded: false }
 /** The number of version 3, since versions are counted from zero. */
 const version3 = 2;
 
-const tagged = (tagNumber: number, value: BaseBlock): Constructed =>
+const taggedBlock = (tagNumber: number, value: BaseBlock): Constructed =>
   new Constructed({ idBlock: { tagClass: 3, tagNumber }, value: [value] });
 
 /** Returns the identifier and the digest with which a key signs. Throws for keys that cannot sign. */
