@@ -206,18 +206,18 @@ export class Quotas {
 
   /** Charges a batch. Each quota is written once. */
   async #settle(namespace: string, batch: readonly Waiting[]): Promise<void> {
-    let left = batch;
+    let remaining = batch;
     /** The quotas that were deleted meanwhile, by uid; they charge no write. */
     const gone = new Set<string>();
-    for (let tries = 1; left.length > 0; tries++) {
-      const payers = this.#check(namespace, left, gone);
+    for (let tries = 1; remaining.length > 0; tries++) {
+      const payers = this.#check(namespace, remaining, gone);
       const again = new Set<Waiting>();
       const writes = [...payers].map(([state, own]) => this.#write(state, own, { again, gone }));
       await Promise.all(writes);
-      for (const waiting of left) if (!again.has(waiting)) end(waiting);
-      left = [...again].filter(({ isOver }) => !isOver);
+      for (const waiting of remaining) if (!again.has(waiting)) end(waiting);
+      remaining = [...again].filter(({ isOver }) => !isOver);
       if (tries < triesMax) continue;
-      for (const waiting of left) end(waiting, conflict(resourceQuotas, "", changedMeanwhile));
+      for (const waiting of remaining) end(waiting, conflict(resourceQuotas, "", changedMeanwhile));
       return;
     }
   }

@@ -82,7 +82,7 @@ export function fold(managers: FieldManager[]): FieldManager[] {
   let count = updaters.length;
   if (count <= updateManagersMax) return managers;
   updaters.sort((a, b) => compareCodePoints(a.time, b.time) || compareCodePoints(a.id, b.id));
-  const left = new Map(managers.map((fieldManager) => [fieldManager.id, fieldManager]));
+  const unmatched = new Map(managers.map((fieldManager) => [fieldManager.id, fieldManager]));
   const first = new Map<string, string>();
   for (const fieldManager of updaters) {
     if (count <= updateManagersMax) break;
@@ -95,17 +95,17 @@ export function fold(managers: FieldManager[]): FieldManager[] {
     const id = identify(foldedManager, false, apiVersion, "");
     let set = fieldManager.set;
     for (const other of [id, oldest]) {
-      const merged = left.get(other);
+      const merged = unmatched.get(other);
       if (merged === undefined) continue;
       set = union(set, merged.set);
-      left.delete(other);
+      unmatched.delete(other);
     }
-    left.delete(fieldManager.id);
-    left.set(id, { ...fieldManager, id, manager: foldedManager, subresource: "", set, entry: undefined });
+    unmatched.delete(fieldManager.id);
+    unmatched.set(id, { ...fieldManager, id, manager: foldedManager, subresource: "", set, entry: undefined });
     first.set(apiVersion, id);
     count--;
   }
-  return [...left.values()];
+  return [...unmatched.values()];
 }
 
 /**

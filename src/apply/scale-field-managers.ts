@@ -33,12 +33,12 @@ export function parentManagedFields(
   replicasPath: ReplicasPath,
   apiVersion: string,
 ): Entries | undefined {
-  const left = new Map(managersOf(scale).map((fieldManager) => [fieldManager.id, fieldManager]));
+  const unmatched = new Map(managersOf(scale).map((fieldManager) => [fieldManager.id, fieldManager]));
   const managers: FieldManager[] = [];
   for (const fieldManager of managersOf(parent)) {
     const path = replicasPath(fieldManager.apiVersion);
     if (path === undefined) continue;
-    if (path === null || !hasPath(fieldManager.set, path) || left.delete(fieldManager.id)) {
+    if (path === null || !hasPath(fieldManager.set, path) || unmatched.delete(fieldManager.id)) {
       managers.push(fieldManager);
       continue;
     }
@@ -48,7 +48,7 @@ export function parentManagedFields(
   const path = replicasPath(apiVersion);
   if (path === null || path === undefined) return writeFieldManagers(managers, parent);
   const replicas = fieldSetOf([path]);
-  for (const fieldManager of left.values()) {
+  for (const fieldManager of unmatched.values()) {
     // Upstream: entries that come from a scale have no time.
     if (hasPath(fieldManager.set, pathInScale))
       managers.push({ ...moveFieldManager(fieldManager, apiVersion, replicas), time: "" });

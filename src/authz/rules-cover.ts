@@ -30,12 +30,12 @@ type Coverage =
 export function covers(held: readonly PolicyRule[], wanted: readonly PolicyRule[]): Coverage {
   const index = new HeldRules(held);
   const missing: PolicyRule[] = [];
-  let left = rightsMax;
+  let rightsLeft = rightsMax;
   for (const rule of wanted) {
     if (index.comparisons > comparisonsMax) return tooDear;
     if (index.coversWhole(rule)) continue;
-    left -= countRights(rule);
-    if (left < 0) return tooMany;
+    rightsLeft -= countRights(rule);
+    if (rightsLeft < 0) return tooMany;
     for (const right of rightsOf(rule)) {
       if (!index.coversRight(right)) missing.push(right);
       if (missing.length > missingMax) return { covered: false, missing: describe(compact(missing), "at least ") };

@@ -49,7 +49,7 @@ export function accessReviews(
       const asked = hasSelectors ? sentReview : { ...sentReview, spec: withoutSelectors(sentReview.spec) };
       const { spec } = asked;
       const errors = check(asked, namespace);
-      // Upstream: the kind of these reviews is unknown at the place that refuses them.
+      // Upstream: the kind of these reviews is unknown to the code that refuses them.
       if (errors.length > 0) throw invalidObject({ group: group, kind: "" }, "", errors);
       return andThen(admit(asked), () =>
         andThen(decide(authorizer, subject(spec, context.user), spec), (status): Review => ({ ...asked, status })),

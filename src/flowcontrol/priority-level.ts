@@ -273,7 +273,7 @@ export class PriorityLevel {
     let best: Queue | undefined;
     let handIndex = this.#turn < hand.length ? this.#turn : 0;
     this.#turn = handIndex + 1;
-    for (let left = hand.length; left > 0; left--) {
+    for (let remaining = hand.length; remaining > 0; remaining--) {
       const index = hand[handIndex]!;
       if (++handIndex === hand.length) handIndex = 0;
       let queue = this.#queues.get(index);

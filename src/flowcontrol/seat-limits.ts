@@ -129,15 +129,15 @@ export function divideSeats(levels: readonly Borrower[]): Division {
   const taken = levels.reduce((sum, level) => sum + (level.isExempt ? ofExempt(level) : 0), 0);
   const lowerSum = limited.reduce((sum, { limits }) => sum + limits.lower, 0);
   const wishSum = limited.reduce((sum, level) => sum + wish(level), 0);
-  const left = Math.max(all - taken, lowerSum);
+  const seatsLeft = Math.max(all - taken, lowerSum);
   // The fraction of their wishes, above their lower limits, that all levels get.
-  const share = wishSum <= left ? 1 : wishSum === lowerSum ? 0 : (left - lowerSum) / (wishSum - lowerSum);
+  const share = wishSum <= seatsLeft ? 1 : wishSum === lowerSum ? 0 : (seatsLeft - lowerSum) / (wishSum - lowerSum);
   const claims = limited.map((level): Claim => {
     const { lower, upper } = level.limits;
     const least = lower + (wish(level) - lower) * share;
     return { lower: least, upper: Math.max(upper, least), target: Math.max(least, level.smoothed) };
   });
-  const { seats, fairFraction } = allocate(left, claims);
+  const { seats, fairFraction } = allocate(seatsLeft, claims);
   let next = 0;
   const targets: number[] = [];
   const result = levels.map((level) => {

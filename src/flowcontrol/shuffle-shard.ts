@@ -8,9 +8,9 @@ export function dealHand(flow: string, queues: number, handSize: number): readon
   const next = mixer(flow);
   const hand: number[] = [];
   const count = Math.min(handSize, queues);
-  for (let left = queues; hand.length < count; left--) {
+  for (let remaining = queues; hand.length < count; remaining--) {
     // An index among the queues that are not in the hand yet.
-    let card = next() % left;
+    let card = next() % remaining;
     for (const taken of [...hand].sort((a, b) => a - b)) if (card >= taken) card++;
     hand.push(card);
   }

@@ -1,6 +1,6 @@
 /**
  * The filters of every request, in order. Filters before `authenticate` do not know the user, filters before
- * `authorize` must reveal nothing about stored objects, and no name that could leave its place in the store reaches
+ * `authorize` must reveal nothing about stored objects, and no name that could leave its prefix in the store reaches
  * `route`. Source: the order of upstream's `DefaultBuildHandlerChain`.
  */
 import type { Authenticator } from "#authn/authenticator.ts";

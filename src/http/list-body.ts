@@ -83,14 +83,14 @@ function joinEntries(head: Buffer, tail: Buffer, entries: readonly Entry[], skip
       let piece = Buffer.allocUnsafe(Math.min(length, pieceLength));
       head.copy(piece);
       let at = head.length;
-      let left = length;
+      let bytesLeft = length;
       for (let i = 0; i < entries.length; i++) {
         const { value } = entries[i]!;
         const need = value.length - skip - 1 + extra + 1;
         if (at + need > piece.length) {
-          left -= at;
+          bytesLeft -= at;
           yield piece.subarray(0, at);
-          piece = Buffer.allocUnsafe(Math.max(need, Math.min(left, pieceLength)));
+          piece = Buffer.allocUnsafe(Math.max(need, Math.min(bytesLeft, pieceLength)));
           at = 0;
         }
         if (i > 0) piece[at++] = comma;

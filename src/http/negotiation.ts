@@ -45,7 +45,7 @@ export interface Negotiator {
    */
   answer(request: NegotiatedRequest, allows: Allows, list?: boolean): Negotiated;
   /**
-   * Chooses like `answer`, but only among the allowed transformations, at any place in `Accept`; `undefined` when there
+   * Chooses like `answer`, but only among the allowed transformations, at any position in `Accept`; `undefined` when there
    * is none.
    */
   chooseTransformation(request: NegotiatedRequest, allows: Allows): Negotiated | undefined;

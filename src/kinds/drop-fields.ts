@@ -64,8 +64,8 @@ export function dropFields(
     for (const { at, steps, fields } of rows) {
       const part = valueAt(next, at);
       if (!hasAny(part, fields)) continue;
-      const left = applySteps(part, valueAt(old, at), steps);
-      if (left !== part) next = change(next, at, 0, () => left) as Unstructured; // the part is inside of it
+      const remaining = applySteps(part, valueAt(old, at), steps);
+      if (remaining !== part) next = change(next, at, 0, () => remaining) as Unstructured; // the part is inside of it
     }
     return next;
   };

@@ -99,23 +99,23 @@ const membersPerTurn = 20_000;
 
 /** Whether a value is longer as JSON than so many bytes; it is taken for shorter where characters take several bytes. */
 export function* isLongerThan(value: unknown, bytes: number): Steps<boolean> {
-  let left = bytes;
+  let bytesLeft = bytes;
   let members = 0;
   const waiting: unknown[] = [value];
   while (waiting.length > 0) {
     const next = waiting.pop();
-    left -= lengthOf(next);
-    if (left < 0) return true;
+    bytesLeft -= lengthOf(next);
+    if (bytesLeft < 0) return true;
     if (typeof next !== "object" || next === null || isRawNumber(next)) continue;
     const names = Array.isArray(next) ? undefined : Object.keys(next);
-    for (const name of names ?? []) left -= name.length + 3;
+    for (const name of names ?? []) bytesLeft -= name.length + 3;
     const inner: readonly unknown[] = Array.isArray(next) ? next : Object.values(next);
     for (const item of inner) {
       waiting.push(item);
       if (++members % membersPerTurn === 0) yield undefined;
     }
   }
-  return left < 0;
+  return bytesLeft < 0;
 }
 
 /** Returns the length of a value by itself, with the comma after it. */

@@ -101,8 +101,8 @@ export class Acceptor {
   #leave(socket: Socket, address: string): void {
     this.#sockets.delete(socket);
     this.#unauthenticated.delete(socket);
-    const left = this.#perAddress.get(address)! - 1; // it was counted
-    if (left > 0) this.#perAddress.set(address, left);
+    const remaining = this.#perAddress.get(address)! - 1; // it was counted
+    if (remaining > 0) this.#perAddress.set(address, remaining);
     else this.#perAddress.delete(address);
     this.#options.closed();
   }

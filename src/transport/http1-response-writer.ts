@@ -156,10 +156,10 @@ export class Http1ResponseWriter implements ResponseWriter {
   /** Discards as much of a long body as of a short one. If more arrives, the stream and the connection end. */
   #readRest(): void {
     const { reader, request } = this.#exchange;
-    let left = shortBody;
+    let bytesLeft = shortBody;
     request.on("data", (piece: Buffer) => {
-      left -= piece.length;
-      if (left < 0) this.end();
+      bytesLeft -= piece.length;
+      if (bytesLeft < 0) this.end();
     });
     reader.release();
   }

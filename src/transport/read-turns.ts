@@ -383,7 +383,7 @@ export class ReadTurns {
     this.#bytes = 0;
     for (const reader of this.#metered) this.#look(reader);
     this.#metered = [];
-    for (let left = turnBytesMax; left > 0; ) {
+    for (let bytesLeft = turnBytesMax; bytesLeft > 0; ) {
       const reader = this.#waiting.first;
       if (reader?.waitingNode === undefined) break;
       this.#waiting.remove(reader.waitingNode);
@@ -392,7 +392,7 @@ export class ReadTurns {
       const isMetered = reader.frames?.isMetered === true;
       if (isMetered) this.#metered.push(reader);
       // The connection may bring as many bytes as it did before it stopped.
-      left -= isMetered ? connectionBytesMax : Math.min(connectionBytesMax, Math.max(requestBytes, reader.bytes));
+      bytesLeft -= isMetered ? connectionBytesMax : Math.min(connectionBytesMax, Math.max(requestBytes, reader.bytes));
     }
     if (this.#waiting.size > 0 || this.#metered.length > 0) this.#await();
   }

@@ -132,11 +132,11 @@ export class CostBudget {
    * function throws `OutOfBudget`.
    */
   counter(): (work: number) => void {
-    let left = evaluationWorkMax;
+    let workLeft = evaluationWorkMax;
     return (work) => {
-      left -= work;
+      workLeft -= work;
       this.spend(0, work);
-      if (left < 0) throw new OutOfBudget();
+      if (workLeft < 0) throw new OutOfBudget();
     };
   }
 

@@ -206,10 +206,10 @@ export class OwnershipGraph {
   /** Has all nodes of a type verified that were not seen in this round. Yields now and then. */
   *unseen(type: NodeType, round: number): Generator<undefined, void> {
     if (type.nodes === 0) return;
-    let left = nodesPerTurn;
+    let nodesLeft = nodesPerTurn;
     for (const node of this.#nodes.values()) {
-      if (--left === 0) {
-        left = nodesPerTurn;
+      if (--nodesLeft === 0) {
+        nodesLeft = nodesPerTurn;
         yield undefined;
       }
       if (node.type === type && node.round !== round) this.#lose(node);
@@ -218,10 +218,10 @@ export class OwnershipGraph {
 
   /** Handles that the type is no longer watched. Yields now and then. */
   *unwatched(type: NodeType): Generator<undefined, void> {
-    let left = nodesPerTurn;
+    let nodesLeft = nodesPerTurn;
     for (const node of this.#nodes.values()) {
-      if (--left === 0) {
-        left = nodesPerTurn;
+      if (--nodesLeft === 0) {
+        nodesLeft = nodesPerTurn;
         yield undefined;
       }
       if (node.type !== type) continue;

@@ -440,14 +440,14 @@ function checkStoredVersions({ spec, status }: CustomResourceDefinition): FieldE
   }
   const errors: FieldError[] = [];
   const shown = goTexts(stored);
-  const left = new Map(stored.map((name, index) => [name, index]));
+  const unmatched = new Map(stored.map((name, index) => [name, index]));
   for (const { name, storage } of spec.versions ?? []) {
-    const isStored = left.delete(name); // upstream: a second version of the name is not
+    const isStored = unmatched.delete(name); // upstream: a second version of the name is not
     if (storage && !isStored) {
       errors.push(invalid(storedPath, shown, `must have the storage version ${name}`));
     }
   }
-  for (const [name, index] of left) {
+  for (const [name, index] of unmatched) {
     errors.push(invalid(storedPath.index(index), name, "must appear in spec.versions"));
   }
   return errors;

@@ -125,8 +125,8 @@ function validateFinished({ job, status, isFinished, turned, changed }: Change):
   if ((ended || changed("startTime")) && startTime === undefined && !neverStarts) {
     errors.push(required(startPath, "startTime is required for finished job"));
   }
-  const left = (pods?.succeeded ?? []).length + (pods?.failed ?? []).length;
-  if (pods !== undefined && left > 0 && (ended || changed("uncountedTerminatedPods"))) {
+  const uncounted = (pods?.succeeded ?? []).length + (pods?.failed ?? []).length;
+  if (pods !== undefined && uncounted > 0 && (ended || changed("uncountedTerminatedPods"))) {
     const detail = "uncountedTerminatedPods needs to be empty for finished job";
     errors.push(invalid(uncountedPath, pods, detail));
   }

@@ -1,5 +1,5 @@
 /**
- * A version 3 document in protobuf, converted from JSON. The format has no place for defaults that are objects. Source
+ * A version 3 document in protobuf, converted from JSON. The format has no field for defaults that are objects. Source
  * of field numbers: `OpenAPIv3.proto` of `google/gnostic-models`.
  */
 import {

@@ -95,9 +95,9 @@ class Publication {
       return isObject(property) && property["nullable"] === true;
     };
     const isAnyNull = isObject(additionalProperties) && additionalProperties["nullable"] === true;
-    const left = isAnyNull ? [] : required.filter((name) => !mayBeNull(name));
-    if (left.length === 0) delete out["required"];
-    else out["required"] = left;
+    const stillRequired = isAnyNull ? [] : required.filter((name) => !mayBeNull(name));
+    if (stillRequired.length === 0) delete out["required"];
+    else out["required"] = stillRequired;
   }
 
   #embed(out: MutableJson): void {

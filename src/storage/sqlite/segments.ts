@@ -183,17 +183,17 @@ export class Segments {
    * oldest row that was searched, 0 when there are no more.
    */
   youngestOf(key: string, after: Revision, before: Revision, limit: number): { found: Revision; reached: Revision } {
-    let left = limit;
+    let rowsLeft = limit;
     for (let i = this.#indexOf(before - 1); i >= 0 && this.#lastOf(i) > after; i--) {
       const { table, start } = this.#list[i]!;
       const select = this.#statement(
         `SELECT max(CASE WHEN key = ? THEN revision ELSE 0 END) AS found, min(revision) AS reached, count(*) AS rows FROM
            (SELECT revision, key FROM ${table} WHERE revision > ? AND revision < ? ORDER BY revision DESC LIMIT ?)`,
       );
-      const row = select.get(key, Math.max(after, start - 1), Math.min(before, this.#lastOf(i) + 1), left);
+      const row = select.get(key, Math.max(after, start - 1), Math.min(before, this.#lastOf(i) + 1), rowsLeft);
       const found = Number(row?.["found"] ?? 0);
-      left -= Number(row?.["rows"] ?? 0);
-      if (found > 0 || left === 0) return { found, reached: Number(row?.["reached"] ?? 0) };
+      rowsLeft -= Number(row?.["rows"] ?? 0);
+      if (found > 0 || rowsLeft === 0) return { found, reached: Number(row?.["reached"] ?? 0) };
     }
     return { found: 0, reached: 0 };
   }
