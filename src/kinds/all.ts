@@ -1,4 +1,6 @@
-/** Every built-in kind with behaviour of its own, one line a kind. Other kinds are generic. */
+/**
+ * Every built-in kind with behaviour of its own, one line for each kind. The other kinds have the generic behaviour.
+ */
 import {
   mutatingBindings,
   mutatingPolicies,
@@ -58,7 +60,10 @@ import { storageClasses } from "./storage/storage-class.ts";
 import { volumeAttachments } from "./storage/volume-attachment.ts";
 import { volumeAttributesClasses } from "./storage/volume-attributes-class.ts";
 
-/** Groups are Kubernetes' names; one with a version is for kinds that differ by version. */
+/**
+ * The kinds by group and kind. Groups have Kubernetes' names; a group with a version is for kinds that differ by
+ * version.
+ */
 export const builtInKinds: readonly KindRow[] = [
   row("", "ComponentStatus", componentStatuses),
   row("", "ConfigMap", configMaps),

@@ -25,7 +25,9 @@ import {
 
 type Behaviours = ReadonlyMap<string, MakeBehaviour>;
 
-/** Definitions of the kinds accepted by `serves`, in the order of the tables (group, version, resource). */
+/**
+ * Returns the definitions of the kinds that `serves` accepts, in the order of the tables (group, version, resource).
+ */
 export function builtInDefinitions(
   tables: ApiTables,
   environment: KindEnvironment,
@@ -100,7 +102,7 @@ function definitionOf(
   };
 }
 
-/** The paths of the numbers of a workload, which are the same for all kinds. */
+/** Returns the scale of a workload. The paths of its numbers are the same for all kinds. */
 function scaleOf({ scaleSelector = selectorText, missingScale }: KindBehaviour): ScaleDefinition {
   return {
     specReplicasPath: ".spec.replicas",
@@ -111,14 +113,14 @@ function scaleOf({ scaleSelector = selectorText, missingScale }: KindBehaviour):
 }
 
 function selectorText(object: ApiObject): string {
-  // Kinds with `scale` and another selector say how it is shown.
+  // Kinds with `scale` and another selector have `scaleSelector`.
   const { selector } = (object as Deployment | ReplicaSet | StatefulSet).spec;
   return selector === null ? "" : (compileLabelSelector(selector)?.text ?? "");
 }
 
 /**
- * The type as which a kind is stored. Its version is the preferred one of all versions, served or not, so that it does
- * not depend on what is switched on today.
+ * Returns the type as which a kind is stored. Its version is the preferred one of all versions, served or not, so that
+ * the type does not depend on the versions that are enabled today.
  */
 function storageOf(facts: KindFacts, tables: ApiTables): ResourceDefinition["storage"] {
   const { kind, resource } = facts;
@@ -132,7 +134,7 @@ function storageOf(facts: KindFacts, tables: ApiTables): ResourceDefinition["sto
 
 const release = "1.32";
 
-/** The warning of a version that is deprecated in this release. */
+/** Returns the warning of a version that is deprecated in this release; `undefined` for other versions. */
 function deprecationOf(facts: KindFacts, since?: string): ResourceDefinition["deprecation"] {
   const { deprecated = since, removed, replacement } = facts.lifecycle;
   if (deprecated === undefined || isLater(deprecated, release)) return undefined;

@@ -19,11 +19,11 @@ const column =
     cell,
   });
 
-/** A column of texts; cells may be numbers where upstream's are. */
+/** Makes a column of texts. Its cells may be numbers where upstream's are numbers. */
 export const text = column("string", 0);
 export const integer = column("integer", 0);
 export const flag = column("boolean", 0);
-/** Shown only in wide output. */
+/** Makes a column that is shown in wide output only. */
 export const wideText = column("string", 1);
 
 export const nameColumn: Column<ApiObject> = {
@@ -31,7 +31,7 @@ export const nameColumn: Column<ApiObject> = {
   format: "name",
 };
 
-/** The name of a class, marked when it is the default. */
+/** Makes the column of the name of a class, with a mark at the default class. */
 export function classNameColumn<T extends ApiObject>(isDefault: (object: T) => boolean): Column<T> {
   const cell = (object: T): string => `${object.metadata.name ?? ""}${isDefault(object) ? " (default)" : ""}`;
   return { ...nameColumn, cell };
@@ -49,7 +49,9 @@ export const createdColumn: Column<ApiObject> = column("date", 0)(
   (object: ApiObject) => object.metadata.creationTimestamp ?? null,
 );
 
-/** The columns of a form of objects that is shown as another one, `toOther` of which it is given. */
+/**
+ * Returns the columns for a form of objects that are shown as another form: `toOther` converts an object to this form.
+ */
 export const columnsOf = <T extends ApiObject, Other extends ApiObject>(
   columns: readonly Column<Other>[],
   toOther: (object: T) => Other,
@@ -59,20 +61,20 @@ export const columnsOf = <T extends ApiObject, Other extends ApiObject>(
 export const orNone = (value: unknown): unknown =>
   value === undefined || value === null || value === "" ? "<none>" : value;
 
-/** `k=v` pairs in order of the keys. */
+/** Returns the `k=v` pairs of labels in the order of the keys. */
 export function labelsText(labels: Readonly<Record<string, string>> = {}): string {
   const pairs = Object.entries(labels).map(([key, value]) => `${key}=${value}`);
   return pairs.length === 0 ? "<none>" : pairs.sort().join(",");
 }
 
-/** At most `max` texts, and how many more there are. */
+/** Returns at most `max` of the texts, and how many more there are; `none` if there are no texts. */
 export function firstOf(texts: readonly string[], max: number, none: string): string {
   if (texts.length === 0) return none;
   const more = texts.length - max;
   return texts.slice(0, max).join(",") + (more > 0 ? ` + ${more} more...` : "");
 }
 
-/** Columns of names and images of the containers that pods made from a template have. */
+/** Makes the columns of the names and images of the containers that pods made from a template have. */
 export function containerColumns<T extends ApiObject>(
   templateOf: (object: T) => PodTemplateSpec | undefined,
 ): readonly Column<T>[] {
@@ -84,7 +86,7 @@ export function containerColumns<T extends ApiObject>(
   ];
 }
 
-/** Access modes in short, in upstream's order. */
+/** Returns access modes in their short form, in upstream's order. */
 export const accessModesText = (modes: readonly string[] = []): string =>
   shortModes
     .filter(([mode]) => modes.includes(mode))

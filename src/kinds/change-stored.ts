@@ -3,7 +3,10 @@ import type { ApiObject, Unstructured } from "#meta/object-meta.ts";
 import type { WriteAttributes } from "#registry/resource-definition.ts";
 import type { Store } from "#registry/store.ts";
 
-/** Answers with the object as it was stored; throws `notFound` when there is none. T is the type of the store's objects. */
+/**
+ * Changes a stored object and returns it as it was stored. Throws `notFound` when there is none. `T` is the type of the
+ * objects of the store.
+ */
 export async function changeStored<T extends ApiObject>(
   store: Store,
   namespace: string,
@@ -12,7 +15,7 @@ export async function changeStored<T extends ApiObject>(
   change: (object: T) => T,
 ): Promise<T> {
   const { object } = await store.update(namespace, name, attributes, {
-    // There is an object, or the store throws; its schema makes every object of the kind a T.
+    // The store has found an object, or has thrown; the schema makes every object of the kind a T.
     transform: (current) => change(current as unknown as T) as unknown as Unstructured,
     allowCreate: false,
     uidIsPrecondition: false,

@@ -6,20 +6,20 @@ import { type Int64, nearestNumber } from "#std/int64.ts";
 
 export type Errors = FieldError[];
 
-/** A warning about a field. */
+/** Returns a warning about a field. */
 export const warningAt = (path: FieldPath, text: string): string => `${path.toString()}: ${text}`;
 
-/** Adds what the name check says about a text. */
+/** Checks a text as a name: adds every message of `check`. */
 export function checkName(text: string, check: NameCheck, path: FieldPath, errors: Errors): void {
   for (const message of check(text)) errors.push(invalid(path, text, message));
 }
 
-/** Does the same as `checkName`; an empty or absent text is fine. */
+/** Checks a name as `checkName` does; an empty or absent text is valid. */
 export function checkOptionalName(text: string | undefined, check: NameCheck, path: FieldPath, errors: Errors): void {
   if (text) checkName(text, check, path, errors);
 }
 
-/** Does the same as `checkName`; the text is required. */
+/** Checks a name as `checkName` does; the text is required. */
 export function checkRequiredName(text: string | undefined, check: NameCheck, path: FieldPath, errors: Errors): void {
   if (!text) errors.push(required(path));
   else checkName(text, check, path, errors);
@@ -29,12 +29,12 @@ export function checkRequired(text: string | undefined, path: FieldPath, errors:
   if (!text) errors.push(required(path));
 }
 
-/** The name of an object in a reference to it. */
+/** Checks that a reference, if there is one, has the name of an object. */
 export function checkReference(holder: { readonly name?: string } | undefined, path: FieldPath, errors: Errors): void {
   if (holder !== undefined) checkRequired(holder.name, path.child("name"), errors);
 }
 
-/** A kind or name in a reference by group, kind and name; `what` is how it is called. */
+/** Checks a kind or a name in a reference by group, kind and name. Messages call the value `what`. */
 export function checkSegment(text: string, what: string, path: FieldPath, errors: Errors): void {
   if (text === "") errors.push(required(path, `${what} is required`));
   else checkName(text, pathSegment, path, errors);
@@ -44,7 +44,7 @@ export function checkOneOf(value: string, values: readonly string[], path: Field
   if (!values.includes(value)) errors.push(notSupported(path, value, values));
 }
 
-/** Does the same as `checkOneOf`; an absent value is fine. */
+/** Checks a value as `checkOneOf` does; an absent value is valid. */
 export function checkOptionalOneOf(
   value: string | undefined,
   values: readonly string[],
@@ -54,7 +54,7 @@ export function checkOptionalOneOf(
   if (value !== undefined) checkOneOf(value, values, path, errors);
 }
 
-/** Does the same as `checkOneOf`; an empty or absent value is a missing one. */
+/** Checks a value as `checkOneOf` does; an empty or absent value is missing. */
 export function checkRequiredOneOf(
   value: string | undefined,
   values: readonly string[],
@@ -72,7 +72,7 @@ export function checkRange(value: Int64 | undefined, low: number, high: number, 
   errors.push(invalid(path, value, rangeMessage(low, high)));
 }
 
-/** Ids of users and groups. */
+/** Checks the id of a user or group. */
 export const checkId = (value: Int64 | undefined, path: FieldPath, errors: Errors): void =>
   checkRange(value, 0, 2 ** 31 - 1, path, errors);
 
@@ -81,7 +81,7 @@ export function checkNotNegative(value: Int64 | undefined, path: FieldPath, erro
   errors.push(invalid(path, value, "must be greater than or equal to 0"));
 }
 
-/** Permissions of a file. */
+/** Checks the permissions of a file. */
 export function checkMode(mode: number | undefined, path: FieldPath, errors: Errors): void {
   if (mode === undefined || (mode >= 0 && mode <= 0o777)) return;
   errors.push(invalid(path, mode, "must be a number between 0 and 0777 (octal), both inclusive"));
@@ -94,13 +94,13 @@ export function checkNoBackstep(text: string, path: FieldPath, errors: Errors): 
   if (hasBackstep(text)) errors.push(invalid(path, text, "must not contain '..'"));
 }
 
-/** A path that stays below where it starts. */
+/** Checks a path that must stay below the folder in which it starts. */
 export function checkDescending(text: string, path: FieldPath, errors: Errors): void {
   if (text.startsWith("/")) errors.push(invalid(path, text, "must be a relative path"));
   checkNoBackstep(text, path, errors);
 }
 
-/** A path inside of a volume that the kubelet fills: names that start with two dots are its own. */
+/** Checks a path inside a volume that the kubelet fills: the kubelet itself uses names that start with two dots. */
 export function checkVolumePath(text: string, path: FieldPath, errors: Errors): void {
   if (text === "") {
     errors.push(required(path));

@@ -1,4 +1,7 @@
-/** Conditions in the form that all newer kinds share. Source: upstream's `ValidateConditions` of `apis/meta/v1`. */
+/**
+ * The validation of conditions in the form that all newer kinds share. Source: upstream's `ValidateConditions` of
+ * `apis/meta/v1`.
+ */
 import type { Condition } from "#api/meta/v1.ts";
 import { duplicate, type FieldError, invalid, notSupported, required, tooLong } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
@@ -24,7 +27,7 @@ const reasonPattern = new RegExp(`^${reasonForm}$`);
 
 const conditionReason: NameCheck = (text) => (reasonPattern.test(text) ? [] : [reasonMessage]);
 
-/** Findings below `path`, that of the list. Each type is there once. */
+/** Returns findings about a list of conditions at `path`. Each type may occur once. */
 export function validateConditions(conditions: readonly Condition[], path: FieldPath): FieldError[] {
   const types = new Set<string>();
   return conditions.flatMap((condition, index) => {
@@ -41,7 +44,7 @@ function validateCondition(condition: Condition, path: FieldPath): FieldError[] 
   const errors = qualifiedName(type).map((text) => invalid(path.child("type"), type, text));
   if (!statuses.includes(status)) errors.push(notSupported(path.child("status"), status, statuses));
   if (nearestNumber(observedGeneration) < 0) {
-    // Upstream: in other words than for other numbers.
+    // Upstream: the message differs from the one of other negative numbers.
     errors.push(invalid(path.child("observedGeneration"), observedGeneration, "must be greater than or equal to zero"));
   }
   if (lastTransitionTime === null) errors.push(required(path.child("lastTransitionTime"), "must be set"));

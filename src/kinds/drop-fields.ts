@@ -1,41 +1,53 @@
 /**
- * Leaves out of what clients write the fields whose feature gates are off, unless the stored object uses them already. Runs on
- * every write of a kind that has such fields, so an object without them costs a few property reads and no copy.
+ * Drops the fields whose feature gates are off from written objects, unless the stored object uses the fields already.
+ * This runs on every write of a kind that has such fields, so an object without them costs a few property reads and no
+ * copy.
  */
 import type { Unstructured } from "#meta/object-meta.ts";
 import { withField } from "./edit.ts";
 
-/** Creates, updates of the object (and of subresources that change its spec), and updates of its status. */
+/**
+ * The kind of a write. `update` includes subresources that change the spec; `status` is an update of the status alone.
+ */
 export type Write = "create" | "update" | "status";
 
-/** Fields that come and go together. Paths have dots; `*` stands for every member of a list. `T` is the part that has them. */
+/**
+ * Fields that are dropped together. Paths have dots; `*` stands for every member of a list. `T` is the part of the
+ * object that has the fields.
+ */
 export interface GatedFields<T = unknown> {
-  /** The fields exist while one of these gates is on. An empty list: they are fields of earlier releases. */
+  /**
+   * The fields exist while one of these gates is on. An empty list means fields of earlier releases, which are never
+   * written.
+   */
   readonly gates: readonly string[];
   readonly paths: readonly string[];
   /**
-   * The paths by which a stored object shows that it uses the fields; by default `paths`. With an empty list, no use
-   * counts.
+   * The paths by which a stored object shows that it uses the fields; by default `paths`. An empty list means that no
+   * stored object does.
    */
   readonly usedAt?: readonly string[];
-  /** Whether a value counts as use; by default every value does. */
+  /** Whether a value counts as use; by default every value counts. */
   readonly isUse?: (value: unknown) => boolean;
-  /** Returns what becomes of a value that stays. */
+  /** Returns the value that replaces a dropped one; `undefined` removes the field. By default the field is removed. */
   becomes?(value: unknown): unknown;
-  /** Returns the part without the fields, where more goes than they. */
+  /** Returns the part without the fields, if more than the fields has to be removed. */
   without?(part: T): T;
-  /** Writes that drop them: by default creates and updates. */
+  /** The writes that drop the fields: by default creates and updates. */
   readonly on?: readonly Write[];
 }
 
-/** Gated fields of a part of an object. */
+/** The gated fields of a part of an object. */
 export interface GatedPart {
   /** The path of the part. */
   readonly at: string;
   readonly fields: readonly GatedFields[];
 }
 
-/** The object without what may not be there; the same object when nothing goes. A create has no old one. */
+/**
+ * Returns the object without fields that it may not have; the same object when nothing is dropped. `old` is `undefined`
+ * for a create.
+ */
 export type DropFields = (object: Unstructured, old: Unstructured | undefined) => Unstructured;
 
 type Path = readonly string[];
@@ -46,7 +58,10 @@ interface Step {
   readonly usedAt: readonly Path[];
 }
 
-/** Returns what a write drops while some gates are off; `undefined` for nothing. */
+/**
+ * Returns the function that drops fields from a write while some gates are off; `undefined` if there is nothing to
+ * drop.
+ */
 export function dropFields(
   parts: readonly GatedPart[],
   write: Write,
@@ -65,7 +80,7 @@ export function dropFields(
       const part = valueAt(next, at);
       if (!hasAny(part, fields)) continue;
       const remaining = applySteps(part, valueAt(old, at), steps);
-      if (remaining !== part) next = change(next, at, 0, () => remaining) as Unstructured; // the part is inside of it
+      if (remaining !== part) next = change(next, at, 0, () => remaining) as Unstructured; // an object stays an object
     }
     return next;
   };
@@ -92,7 +107,7 @@ function applySteps(part: unknown, old: unknown, steps: readonly Step[]): unknow
   return next;
 }
 
-/** Whether something is at a path, from its member `from` on, that counts. */
+/** Whether a value for which `counts` is true exists at a path, from its member `from` on. */
 function isThere(value: unknown, path: Path, from: number, counts: (value: unknown) => boolean = () => true): boolean {
   if (value === undefined || value === null) return false;
   const name = path[from];
@@ -102,10 +117,10 @@ function isThere(value: unknown, path: Path, from: number, counts: (value: unkno
   return false;
 }
 
-/** Paths with what they share written once: nearly all objects have none of them, and are looked through once. */
+/** Paths as a tree, so that common beginnings are walked once: nearly all objects have none of the fields. */
 interface Branch {
   readonly isEnd: boolean;
-  /** Every member of a list continues here. */
+  /** The branch for every member of a list. */
   readonly each: Branch | undefined;
   readonly members: readonly (readonly [name: string, branch: Branch])[];
 }
@@ -134,7 +149,7 @@ function hasAny(value: unknown, { isEnd, each, members }: Branch): boolean {
   return false;
 }
 
-/** An object; paths lead through nothing else, since schemas made the objects. */
+/** An object. Paths lead through objects and lists only, since schemas decoded the objects. */
 type Fields = Readonly<Record<string, unknown>>;
 
 function valueAt(value: unknown, path: Path): unknown {
@@ -143,7 +158,10 @@ function valueAt(value: unknown, path: Path): unknown {
   return inner;
 }
 
-/** The value with another one at a path, or none where `to` gives `undefined`; itself where nothing changes. */
+/**
+ * Returns the value with the part at a path replaced by the result of `to`, or removed if it is `undefined`; the same
+ * value when nothing changes.
+ */
 function change(value: unknown, path: Path, from: number, to: (value: unknown) => unknown): unknown {
   if (value === undefined || value === null) return value;
   const name = path[from];

@@ -1,20 +1,20 @@
 /**
  * Copy-on-write edits of typed objects for hooks. Every function returns its argument when nothing changes. Absent and
- * null are equal, as to Go's decoder.
+ * null are equal, as they are for Go's decoder.
  */
 import { setKey } from "#schema/json-values.ts";
 
 const isAbsent = (value: unknown): boolean => value === undefined || value === null;
 
-/** Absent, or the zero value of its type. */
+/** Whether a value is absent or the zero value of its type. */
 export const isZero = (value: unknown): boolean => isAbsent(value) || value === "" || value === 0 || value === false;
 
-/** A struct, or any JSON object. */
+/** An object of any type with named fields. */
 type Fields = object;
-/** Members of a list, which may be absent or null. */
+/** The type of the members of a list, which may be absent or null. */
 type ItemOf<L> = NonNullable<L> extends readonly (infer Item)[] ? Item : never;
 
-/** The object with one field changed; without it when `value` is undefined. */
+/** Returns the object with one field changed, or removed when `value` is `undefined`. */
 export function withField<T extends Fields, K extends keyof T>(object: T, name: K, value: T[K] | undefined): T {
   if (object[name] === value) return object;
   if (value !== undefined) return { ...object, [name]: value };
@@ -22,7 +22,7 @@ export function withField<T extends Fields, K extends keyof T>(object: T, name: 
   return rest as unknown as T; // the same object with an optional field left out
 }
 
-/** Fills members that are absent; names may be anything a client sent. */
+/** Fills absent fields with defaults. Names may be any text that a client sent. */
 export function fillAbsent<T extends Fields>(object: T, defaults: Partial<T>): T {
   let next: T | undefined;
   for (const name of Object.keys(defaults) as (keyof T & string)[]) {
@@ -33,7 +33,7 @@ export function fillAbsent<T extends Fields>(object: T, defaults: Partial<T>): T
   return next ?? object;
 }
 
-/** Fills fields that are absent or hold a zero value. */
+/** Fills fields that are absent or have a zero value. */
 export function fillZero<T extends Fields>(object: T, defaults: Partial<T>): T {
   let next: T | undefined;
   for (const name of Object.keys(defaults) as (keyof T & string)[]) {
@@ -42,7 +42,7 @@ export function fillZero<T extends Fields>(object: T, defaults: Partial<T>): T {
   return next ?? object;
 }
 
-/** Replaces a field that holds an object by what `change` makes of it. Leaves an absent one alone. */
+/** Replaces the object in a field by the result of `change`. Does nothing when the field is absent. */
 export function editField<T extends Fields, K extends keyof T>(
   object: T,
   name: K,
@@ -52,7 +52,7 @@ export function editField<T extends Fields, K extends keyof T>(
   return value === undefined || value === null ? object : withField(object, name, change(value));
 }
 
-/** Replaces the members of a field that holds a list of objects. */
+/** Replaces each member of a list of objects in a field by the result of `change`. */
 export function editItems<T extends Fields, K extends keyof T>(
   object: T,
   name: K,

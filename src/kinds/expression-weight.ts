@@ -8,10 +8,10 @@ import { compiledSize } from "#schema/structural.ts";
 const bytesPerCharacter = 64;
 const bytesPerInstruction = 16;
 
-/** Expressions that are not only checked but evaluated weigh so much, however short they are. */
+/** The weight of expressions that are evaluated during the check, however short they are. */
 export const evaluationWeight = Number.POSITIVE_INFINITY;
 
-/** The weight of all expressions of an object; absent ones have none. Instructions of regular expressions are characters. */
+/** Returns the weight of all expressions of an object, by their length in characters; absent expressions have none. */
 export function expressionWeight(expressions: Iterable<string | undefined>): number {
   let length = 0;
   for (const expression of expressions) {
@@ -20,7 +20,9 @@ export function expressionWeight(expressions: Iterable<string | undefined>): num
   return length * bytesPerCharacter;
 }
 
-/** The weight of the patterns of a schema, which are compiled to be checked. */
+/**
+ * Returns the weight of the patterns of a schema, which the check compiles: one instruction counts as one character.
+ */
 export function patternsWeight(patterns: Iterable<string>): number {
   let size = 0;
   for (const pattern of patterns) size += compiledSize(pattern);

@@ -1,5 +1,5 @@
 /**
- * Fields of built-in kinds that exist only while a feature gate is on: the table that `drop-fields.ts` works by. A field of a
+ * The table of fields of built-in kinds that exist only while a feature gate is on, for `drop-fields.ts`. A field of a
  * later release is a row here. Source: the answers of kube-apiserver, with gates on, off, and off after they were on.
  */
 import type { JobSpec, PodFailurePolicy } from "#api/batch/v1.ts";
@@ -17,13 +17,13 @@ const inStatuses = (path: string): string[] => statusLists.map((list) => `status
 const isFilled = (list: unknown): boolean => (list as readonly unknown[]).length > 0;
 const isTrue = (value: unknown): boolean => value === true;
 
-/** Resources of nothing are as good as none. */
+/** Whether resource requirements name some resource: empty requirements do not count as use. */
 function hasAmounts(value: unknown): boolean {
   const { requests = {}, limits = {}, claims = [] } = value as ResourceRequirements; // what the field holds
   return Object.keys(requests).length > 0 || Object.keys(limits).length > 0 || claims.length > 0;
 }
 
-/** Volumes that are images go as a whole, and where they are mounted. */
+/** Removes volumes that are images, and their mounts in containers. */
 function withoutImages(spec: PodSpec): PodSpec {
   const { volumes = [] } = spec;
   const gone = new Set(volumes.filter(({ image }) => image !== undefined).map(({ name }) => name));
@@ -39,7 +39,7 @@ function withoutImages(spec: PodSpec): PodSpec {
   );
 }
 
-/** A hook that only sleeps goes, and with it what has no other. */
+/** Removes the sleep actions of lifecycle hooks, and hooks and lifecycles that are empty then. */
 function withoutSleep(spec: PodSpec): PodSpec {
   return editContainers(spec, (container) => {
     const { lifecycle } = container;
@@ -101,7 +101,7 @@ const ofPodSpecs: readonly GatedFields<PodSpec>[] = [
   },
 ];
 
-/** Writes of the status keep them all; the next update of the pod does not. */
+/** The gated fields in the status of pods. Writes of the status keep them; the next update of the pod drops them. */
 const ofPodStatuses: readonly GatedFields[] = [
   {
     gates: ["InPlacePodVerticalScaling"],
@@ -131,7 +131,7 @@ const ofPodStatuses: readonly GatedFields[] = [
 
 const template = (at: string): GatedPart => ({ at: `${at}.spec`, fields: ofPodSpecs });
 
-/** Upstream: when the last rule goes, `rules` is null. */
+/** Removes the rules of the action `FailIndex`. Upstream: `rules` is null when the last rule is removed. */
 function withoutIndexFailures(policy: PodFailurePolicy): PodFailurePolicy {
   const rules = (policy.rules ?? []).filter(({ action }) => action !== "FailIndex");
   return { ...policy, rules: rules.length === 0 ? null : rules };
@@ -166,7 +166,10 @@ const ofClaims: readonly GatedFields[] = [
   }),
 ];
 
-/** Fields that agents write into the status stay, whatever they hold; fields that nodes are made with do not. */
+/**
+ * The gated fields of nodes. Creates and updates drop them. Writes of the status, which agents do, keep all of them
+ * except the last one.
+ */
 const ofNodes: readonly GatedFields[] = [
   {
     gates: ["RecursiveReadOnlyMounts", "UserNamespacesSupport"],
@@ -196,7 +199,7 @@ const ofDeviceClaims: readonly GatedFields[] = [
 
 const part = (at: string, ...fields: readonly GatedFields[]): GatedPart => ({ at, fields });
 
-/** The table is by group and kind, in Kubernetes' names. */
+/** The gated parts by group and kind, in Kubernetes' names. */
 const table: Readonly<Record<string, readonly GatedPart[]>> = {
   "/Node": [part("", ...ofNodes)],
   "/PersistentVolume": [part("spec", { gates: ["VolumeAttributesClass"], paths: ["volumeAttributesClassName"] })],
@@ -237,5 +240,5 @@ const table: Readonly<Record<string, readonly GatedPart[]>> = {
   "storage.k8s.io/CSIDriver": [part("spec", { gates: ["SELinuxMountReadWriteOncePod"], paths: ["seLinuxMount"] })],
 };
 
-/** The parts of a kind that have gated fields. `group` is Kubernetes' name. */
+/** Returns the parts of a kind that have gated fields. `group` has Kubernetes' name. */
 export const gatedParts = (group: string, kind: string): readonly GatedPart[] => table[`${group}/${kind}`] ?? [];

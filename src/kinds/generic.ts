@@ -1,6 +1,6 @@
 /**
- * The strategy common to all built-in kinds: writes of the status, and generation. A kind's own hooks run after these.
- * Source: the strategies in upstream's `pkg/registry`, nearly all of which agree.
+ * The strategy that all built-in kinds share: writes of the status, and generations. A kind's own hooks run after the
+ * generic ones. Source: the strategies in upstream's `pkg/registry`, nearly all of which agree.
  */
 import { fieldSetOf } from "#apply/field-set.ts";
 import { jsonEquals, sameMembers } from "#apply/json-value.ts";
@@ -21,57 +21,58 @@ import type { DropFields, Write } from "./drop-fields.ts";
 /** Settings passed to kinds when their hooks are created. */
 export interface KindEnvironment {
   readonly domain: ApiDomain;
-  /** Whether a feature gate is on. */
+  /** Returns whether a feature gate is on. */
   gate(name: string): boolean;
-  /** Seconds an event is kept; 0 for no expiry. */
+  /** The lifetime of events in seconds; 0 for no expiry. */
   readonly eventTtlSeconds: number;
-  /** Milliseconds since the epoch. */
+  /** Returns the milliseconds since the epoch. */
   now(): number;
-  /** The value of a JSON text as bodies are decoded, with exact numbers. Throws `DecodeError`. */
+  /** Returns the value of a JSON text as bodies are decoded, with exact numbers. Throws `DecodeError`. */
   decodeJson(text: string): unknown;
 }
 
 /**
- * The schema of a kind, or of another type of its group, in one of its versions, by default the one that hooks are made for;
- * built when first asked for.
+ * Returns the schema of a kind, or of the type `type` of its group, in the version `version`; by default the version
+ * for which the hooks are made. The schema is built at the first call.
  */
 export type SchemaOfVersion = (version?: string, type?: string) => Schema;
 
 /**
- * The behaviour of a kind beyond the tables and the generic strategy; one file per kind. `Hub` is its stored version.
+ * The behaviour of a kind beyond the tables and the generic strategy; there is one file for each kind. `Hub` is its
+ * stored version.
  */
 export interface KindBehaviour<T extends ApiObject = Unstructured, Hub extends ApiObject = T> {
-  /** Hooks of the kind; each runs after the generic one. */
+  /** The hooks of the kind; each runs after the generic hook. */
   readonly strategy?: Strategy<T>;
-  /** Columns of tables; left out: name and creation time. */
+  /** The columns of tables; by default the name and the creation time. */
   readonly columns?: readonly Column<T>[];
-  /** The conversion to the stored version; left out: the versions differ in name only. */
+  /** The conversion to the stored version; by default the versions differ in name only. */
   readonly conversion?: Conversion<T, Hub>;
-  /** Metadata whose change counts as one of the desired state. */
+  /** The members of metadata whose change increases the generation, as a change of the spec does. */
   readonly generationMetadata?: readonly ("annotations" | "labels")[];
-  /** Metadata that writing the status leaves as it was. */
+  /** The members of metadata that a write of the status does not change. */
   readonly statusKeeps?: readonly (keyof ObjectMeta)[];
-  /** Writes of the status do not own metadata. */
+  /** Whether writes of the status do not own metadata. */
   readonly statusResetsMetadata?: boolean;
-  /** Objects may be made with a status. */
+  /** Whether objects may be created with a status. */
   readonly statusOnCreate?: boolean;
-  /** Annotations that hold fields of the object: rows of tables and metadata alone do not show them. */
+  /** Annotations that hold fields of the object: tables and metadata-only answers do not show them. */
   readonly fieldAnnotations?: readonly string[];
-  /** Finalizers may have any name. */
+  /** Whether finalizers may have any name. */
   readonly anyFinalizers?: boolean;
-  /** DELETE answers with the object that went, where others answer with a Status. */
+  /** Whether DELETE answers with the deleted object; other kinds answer with a Status. */
   readonly returnsDeleted?: boolean;
-  /** The behaviour of 1.32 where the tables differ. */
+  /** The rule, and two permissions below, of release 1.32 where the tables differ. */
   readonly nameRule?: string;
   readonly createOnUpdate?: boolean;
   readonly unconditionalUpdate?: boolean;
   readonly generation?: boolean;
   readonly selectableFields?: readonly string[];
-  /** Errors about unknown fields of selectors name the kind. */
+  /** Whether errors about unknown fields of selectors name the kind. */
   readonly namesKindOfFields?: boolean;
-  /** Release of deprecation, where the tables do not have it. */
+  /** The release in which the kind became deprecated, if the tables do not have it. */
   readonly deprecated?: string;
-  /** The selector that `scale` shows; left out: the label selector in `spec.selector`. */
+  /** Returns the selector that `scale` shows; by default the label selector in `spec.selector`. */
   readonly scaleSelector?: (object: T) => string;
   /** The resource named in the 404 for the scale of a missing object; by default the object's. */
   readonly missingScale?: ResourceName;
@@ -83,7 +84,7 @@ export type MakeBehaviour<T extends ApiObject = Unstructured, Hub extends ApiObj
   schemaOf: SchemaOfVersion,
 ) => KindBehaviour<T, Hub>;
 
-/** A kind by `group` or `group/version`, and the function that makes its behaviour. */
+/** A kind and the function that makes its behaviour. `group` is a group or `group/version`. */
 export type KindRow = readonly [group: string, kind: string, make: MakeBehaviour];
 
 export function row<T extends ApiObject, Hub extends ApiObject>(
@@ -97,19 +98,19 @@ export function row<T extends ApiObject, Hub extends ApiObject>(
 interface GenericOptions {
   readonly hasStatus: boolean;
   readonly generation: boolean;
-  /** The status of a new object; `undefined` for no field at all. Computed at the first write. */
+  /** Returns the status of a new object; `undefined` if it has no status. Called at the first write. */
   zeroStatus(): unknown;
-  /** Writes drop these fields because their gates are off. */
+  /** The functions that drop fields whose gates are off, for each kind of write. */
   readonly drops?: Readonly<Partial<Record<Write, DropFields | undefined>>>;
 }
 
-/** A subresource that shows the whole object does this, beside the kind's own hooks, which have the last word. */
+/** The generic rules of a subresource that shows the whole object. The kind's own hooks run after them. */
 interface SubresourceRules {
-  /** Its writes drop fields as this one does, because gates are off; left out: they drop nothing. */
+  /** The kind of write that drops the same gated fields; by default nothing is dropped. */
   readonly drops?: Write;
-  /** The new object as far as such a write may change it; left out: as it is. */
+  /** Returns the new object with only the changes that such a write may make; by default all changes. */
   prepare?(object: Unstructured, old: Unstructured, behaviour: KindBehaviour): Unstructured;
-  /** Fields that such a write does not own; left out: it owns all that it changes. */
+  /** Returns the fields that such a write does not own; by default it owns every field that it changes. */
   resets?(behaviour: KindBehaviour, mainResets: UpdateStrategy): UpdateStrategy;
 }
 
@@ -130,14 +131,14 @@ const subresourceRules: Readonly<Record<string, SubresourceRules>> = {
   binding: {},
   ephemeralcontainers: { drops: "update" },
   eviction: {},
-  // Upstream: a resize owns no fields.
+  // Upstream: a resize does not own any fields.
   resize: {
     drops: "update",
     resets: () => ({ resetFields: fieldSetOf([["f:metadata"], ["f:spec"], ["f:status"]]) }),
   },
 };
 
-/** The hooks of a kind: the generic rules, then its own. */
+/** Returns the hooks of a kind: the generic rules run before its own hooks. */
 export function genericStrategy(options: GenericOptions, behaviour: KindBehaviour = {}): Strategy {
   const own = behaviour.strategy ?? {};
   const keepsStatus = options.hasStatus;
@@ -178,7 +179,7 @@ export function genericStrategy(options: GenericOptions, behaviour: KindBehaviou
   };
 }
 
-/** The hooks of a subresource: the generic rules, then its own. */
+/** Returns the hooks of a subresource: the generic rules run before its own hooks. */
 function subresourceStrategy(
   rules: SubresourceRules,
   own: UpdateStrategy = {},
@@ -203,10 +204,10 @@ function subresourceStrategy(
   };
 }
 
-/** Clients write these members of metadata; they are for `statusKeeps`. */
+/** The members of metadata that clients write; for `statusKeeps`. */
 export const writtenMetadata = ["labels", "annotations", "finalizers", "ownerReferences"] as const;
 
-/** The old object with the new status and the new metadata, but for what the kind keeps. */
+/** Returns the old object with the new status and the new metadata, except the members of metadata in `keeps`. */
 function onlyStatus(object: Unstructured, old: Unstructured, keeps: readonly (keyof ObjectMeta)[]): Unstructured {
   let { metadata } = object;
   for (const key of keeps) {
@@ -223,5 +224,5 @@ function withGeneration(object: Unstructured, generation: Int64 | undefined): Un
   return { ...object, metadata: generation === undefined ? rest : { ...rest, generation } };
 }
 
-/** Members whose changes do not count. */
+/** The top-level members whose changes do not increase the generation. */
 const outside: ReadonlySet<string> = new Set(["apiVersion", "kind", "metadata", "status"]);

@@ -1,9 +1,12 @@
-/** Immutable fields. */
+/** The validation of immutable fields. */
 import { jsonEquals } from "#apply/json-value.ts";
 import { type FieldError, forbidden, invalid } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 
-/** Findings for those of `names` that differ; absent and null are the same. `path` is that of the object. */
+/**
+ * Returns findings about those fields of `names` that differ; absent and null are equal. `path` is the path of the
+ * object.
+ */
 export function validateImmutable<T extends object>(
   object: T,
   old: T,
@@ -15,7 +18,7 @@ export function validateImmutable<T extends object>(
   );
 }
 
-/** The same, in the words that storage classes use. */
+/** Does the same as `validateImmutable`, with the message that storage classes use. */
 export function forbidUpdates<T extends object>(object: T, old: T, names: readonly (keyof T & string)[]): FieldError[] {
   return changedFields(object, old, names).map((name) =>
     forbidden(FieldPath.of(name), `updates to ${name} are forbidden.`),

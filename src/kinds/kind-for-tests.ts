@@ -1,4 +1,4 @@
-/** Definitions of kinds, and writes as the store makes them, for tests of this folder. */
+/** Definitions of kinds for the tests of this folder, with writes as the store does them. */
 import { type ApiTables, loadDefinitions } from "#api/definitions.ts";
 import { type ApiDomain, apiDomain, kubernetesDomain } from "#meta/api-domain.ts";
 import { testContext } from "#meta/context-for-tests.ts";
@@ -12,25 +12,25 @@ import { builtInDefinitions } from "./built-in.ts";
 
 interface KindUnderTest {
   readonly definition: ResourceDefinition;
-  /** Decodes a body by its type, with the fields that are always present. */
+  /** Decodes a body by its type. The result has the fields that are always present. */
   decode(object: Unstructured): Unstructured;
-  /** A body, decoded, with its defaults. */
+  /** Decodes a body and fills in the defaults. */
   defaults(object: Unstructured): Unstructured;
-  /** The object as a create would store it, without names, times and uid of the server. */
+  /** Returns the object as a create would store it, without the names, times and uid that the server generates. */
   create(object: Unstructured): Unstructured;
-  /** The object as an update would store it. */
+  /** Returns the object as an update would store it. */
   update(object: Unstructured, old: Unstructured, subresource?: string): Unstructured;
-  /** Loads what checks of rules need, with any object; findings are complete from then on. */
+  /** Loads the modules that check rules, with any object; findings are complete afterwards. */
   loadRules(object: Unstructured): Promise<void>;
-  /** Printed findings of a create. */
+  /** Returns the printed findings about a create. */
   refuseCreate(object: Unstructured): string[];
-  /** Printed findings of an update. */
+  /** Returns the printed findings about an update. */
   refuseUpdate(object: Unstructured, old: Unstructured, subresource?: string): string[];
-  /** Warnings of a create. */
+  /** Returns the warnings about a create. */
   warnCreate(object: Unstructured): readonly string[];
-  /** Warnings of an update. */
+  /** Returns the warnings about an update. */
   warnUpdate(object: Unstructured, old: Unstructured, subresource?: string): readonly string[];
-  /** Cells of the object's row, by the names of the columns. */
+  /** Returns the cells of the object's row by the names of the columns. */
   row(object: Unstructured, nowMs?: number): Record<string, unknown>;
 }
 
@@ -45,7 +45,10 @@ export function parseJson(text: string): unknown {
 
 const tables = new WeakMap<ApiDomain, ApiTables>();
 
-/** Groups are Kubernetes' names. `gates` are those that are on, by default those of the release. */
+/**
+ * Makes a kind for tests. Groups have Kubernetes' names. `gates` are the gates that are on; by default the default ones
+ * of the release.
+ */
 export function kindUnderTest(
   of: { readonly group: string; readonly version: string; readonly kind: string },
   options: { readonly gates?: readonly string[]; readonly domain?: string } = {},
@@ -71,8 +74,7 @@ export function kindUnderTest(
 
 export function definitionUnderTest(definition: ResourceDefinition): KindUnderTest {
   const { strategy } = definition;
-  // The object is decoded by its type, and without members that tests leave undefined: hooks are never given anything
-  // else.
+  // The object is decoded by its type, and without members that are undefined, since hooks never get other objects.
   const decoded = (object: Unstructured): Unstructured => {
     const body: unknown = JSON.parse(JSON.stringify(object));
     const findings = { keys: 0, unknown: false, keepsEmptyLists: true };
@@ -129,12 +131,12 @@ function printFindings(found: readonly FieldError[], late: MaybePromise<readonly
   return [...found, ...late].map(printFieldError);
 }
 
-/** Attributes of a write, for hooks. */
+/** Returns the attributes of a write for hooks. */
 export function writing(subresource = "", dryRun = false): WriteAttributes {
   return { context: testContext(), subresource, dryRun };
 }
 
-/** Stored objects are shared: a hook that writes into one throws. */
+/** Freezes a value, since stored objects are shared: a hook that changes one throws. */
 function freeze<T>(value: T): T {
   if (typeof value === "object" && value !== null && !Object.isFrozen(value)) {
     Object.freeze(value);

@@ -1,6 +1,6 @@
 /**
- * Random valid objects of every built-in kind through all hooks, columns and conversions: nothing throws, no argument
- * is changed, and defaulting is idempotent.
+ * Fuzzes all hooks, columns and conversions with random valid objects of every built-in kind: nothing throws, no
+ * argument is changed, and defaulting is idempotent.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -54,7 +54,7 @@ function special(random: Random, schema: Schema): unknown {
   }
 }
 
-/** A value that the schema allows; deep parts are left out now and then so that objects stay small. */
+/** Returns a value that the schema allows. Deep parts are sometimes left out so that objects stay small. */
 function valueOf(random: Random, schema: Schema, depth: number): unknown {
   if (schema.special !== undefined) return special(random, schema);
   switch (schema.type) {
@@ -158,5 +158,5 @@ function exercise(random: Random, definition: ResourceDefinition): void {
   assert.deepEqual(conversion.toHub(back), hub, `${definition.kind}: converting back and forth`);
 }
 
-/** An object that did not change breaks no rule about changes. */
+/** Whether a finding is about a change. An unchanged object must not have such findings. */
 const isImmutable = (error: { readonly message: string }): boolean => /immutable/.test(error.message);

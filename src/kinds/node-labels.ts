@@ -1,4 +1,4 @@
-/** Labels of nodes that have other names now, and warnings about them. Source: the answers of kube-apiserver. */
+/** Deprecated labels of nodes, and warnings about them. Source: the answers of kube-apiserver. */
 import type { NodeSelector, NodeSelectorRequirement } from "#api/core/v1.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { goQuote } from "#meta/field-error.ts";
@@ -7,9 +7,9 @@ import type { LabelSelectorRequirement } from "#meta/label-selector.ts";
 import { warningAt } from "./checks.ts";
 
 export interface NodeLabels {
-  /** The new name of a beta label; `undefined` for other labels. */
+  /** Returns the new name of a beta label; `undefined` for other labels. */
   renamed(label: string): string | undefined;
-  /** Returns what is said about a label that has a new name. */
+  /** Returns the text of a warning about a deprecated label; `undefined` for other labels. */
   advice(label: string): string | undefined;
 }
 
@@ -31,7 +31,7 @@ export function nodeLabels({ rename }: ApiDomain): NodeLabels {
   return { renamed: (label) => names.get(label), advice: (label) => advices.get(label) };
 }
 
-/** Warns of labels in a field that has some; `pathOf` is the path of one. */
+/** Returns warnings about the labels in a field; `pathOf` returns the path of a label. */
 export function labelWarnings(
   given: Iterable<string>,
   pathOf: (label: string) => FieldPath,
@@ -45,13 +45,13 @@ export function labelWarnings(
   return warnings;
 }
 
-/** Warns of a field that holds the name of a label. */
+/** Returns warnings about a field that holds the name of a label. */
 export function keyWarnings(label: string, path: FieldPath, labels: NodeLabels): string[] {
   const advice = labels.advice(label);
   return advice === undefined ? [] : [warningAt(path, `${label} is ${advice}`)];
 }
 
-/** Warns of a list of requirements, each of which names a label. */
+/** Returns warnings about a list of requirements, each of which names a label. */
 export const requirementWarnings = (
   requirements: readonly (NodeSelectorRequirement | LabelSelectorRequirement)[] | null | undefined,
   path: FieldPath,

@@ -7,19 +7,19 @@ import { type Int64, nearestNumber } from "#std/int64.ts";
 export const validateNotNegative = (value: Int64, path: FieldPath): FieldError[] =>
   nearestNumber(value) < 0 ? [invalid(path, value, "must be greater than or equal to 0")] : [];
 
-/** A number that is not negative, or a percentage of any size. */
+/** Validates a number that must not be negative, or a percentage of any size. */
 export function validateNumberOrPercent(value: number | string, path: FieldPath): FieldError[] {
   if (typeof value === "number") return validateNotNegative(value, path);
   return percent(value).map((message) => invalid(path, value, message));
 }
 
-/** Numbers and texts that are no percentages pass. */
+/** Validates that a percentage is at most 100%. Numbers and texts that are not percentages are valid here. */
 export function validateAtMost100Percent(value: number | string, path: FieldPath): FieldError[] {
   if (typeof value === "number" || percent(value).length > 0 || Number(value.slice(0, -1)) <= 100) return [];
   return [invalid(path, value, "must not be greater than 100%")];
 }
 
-/** The number, or that of a percentage; texts that are neither are 0. */
+/** Returns the number itself, or the number of a percentage; 0 for other texts. */
 export function numberOf(value: number | string): number {
   if (typeof value === "number") return value;
   const digits = percent(value).length === 0 ? value.slice(0, -1) : value;

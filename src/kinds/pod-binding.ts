@@ -13,7 +13,7 @@ import { withPodCondition } from "./pod-condition.ts";
 
 interface PodBindingOptions {
   pods(): Store;
-  /** The time, as objects say it. */
+  /** Returns the present time in the format of object fields. */
   now(): string;
 }
 
@@ -41,7 +41,7 @@ function checkTarget({ kind = "", name = "" }: ObjectReference): void {
       : [notSupported(FieldPath.of("target", "kind"), kind, ["Node", "<empty>"])]),
     ...(name === "" ? [required(FieldPath.of("target", "name"))] : []),
   ].map(printFieldError);
-  // Upstream: the findings as they are, without a reason.
+  // Upstream: the message is the list of findings, without a reason.
   if (errors.length > 0) throw unclassified(aggregate(errors));
 }
 

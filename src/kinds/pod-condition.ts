@@ -1,7 +1,10 @@
-/** Conditions of pods that the server itself sets. Source: `UpdatePodCondition` in upstream's `pkg/api/pod`. */
+/** Conditions of pods that the server itself writes. Source: `UpdatePodCondition` in upstream's `pkg/api/pod`. */
 import type { Pod, PodCondition } from "#api/core/v1.ts";
 
-/** The pod with the condition instead of another of its type; the time of the change stays while the status does. */
+/**
+ * Returns the pod with the condition in place of the one of its type. The transition time changes only with the status
+ * of the condition.
+ */
 export function withPodCondition(
   pod: Pod,
   condition: Omit<PodCondition, "lastProbeTime" | "lastTransitionTime">,

@@ -26,15 +26,15 @@ import { withPodCondition } from "./pod-condition.ts";
 interface PodEvictionOptions {
   readonly domain: ApiDomain;
   pods(): Store;
-  /** `undefined` when budgets are not served. */
+  /** Returns the store of disruption budgets; `undefined` when budgets are not served. */
   budgets(): Store | undefined;
-  /** The time, as objects say it. */
+  /** Returns the present time in the format of object fields. */
   now(): string;
 }
 
-/** Retries after concurrent writes of the pod. */
+/** The maximum number of attempts after concurrent writes of the pod. */
 const attemptsMax = 20;
-/** Evicted pods that the controller of a budget has not counted yet. */
+/** The maximum number of evicted pods that the controller of a budget has not counted yet. */
 const unconfirmedMax = 2000;
 const condition = {
   type: "DisruptionTarget",
@@ -50,7 +50,7 @@ export function podEviction(options: PodEvictionOptions): Action {
     const eviction = object as unknown as Eviction; // by its schema
     checkDryRun(eviction, dryRun);
     await request.admit(object);
-    // Upstream: the options are checked by the deletion, for which there must be a pod.
+    // Upstream: the deletion checks the options, so a missing pod is reported before them.
     await options.pods().get(request.namespace, request.name, "");
     const deletion = deletionOf(eviction, dryRun, options.domain);
     await new PodEviction(options, request, deletion).run();
@@ -59,12 +59,12 @@ export function podEviction(options: PodEvictionOptions): Action {
   return Object.assign(action, { accepted: [{ group: "policy", version: "v1beta1", kind: "Eviction" }] });
 }
 
-/** The options in the body, which may ask for a trial as the query may. */
+/** Returns the delete options in the body, which are a dry run if the query asks for one. */
 function deletionOf({ deleteOptions = {} }: Eviction, dryRun: boolean, domain: ApiDomain): CheckedDeleteOptions {
   return checkDeleteOptions(dryRun ? { ...deleteOptions, dryRun: ["All"] } : deleteOptions, domain);
 }
 
-/** Throws where query and body ask for different trials. */
+/** Throws if the query and the body disagree about a dry run. */
 function checkDryRun({ deleteOptions }: Eviction, dryRun: boolean): void {
   const requestedDryRun = deleteOptions?.dryRun ?? [];
   if (dryRun && requestedDryRun.length > 0 && (requestedDryRun.length > 1 || requestedDryRun[0] !== "All")) {
@@ -72,7 +72,7 @@ function checkDryRun({ deleteOptions }: Eviction, dryRun: boolean): void {
   }
 }
 
-/** A pod that has ended, has not started or is being deleted; its eviction causes no disruption. */
+/** Whether a pod has ended, has not started or is being deleted: the eviction of such a pod is no disruption. */
 const isIdle = ({ metadata, status }: Pod): boolean =>
   metadata.deletionTimestamp !== undefined || ["Succeeded", "Failed", "Pending"].includes(status.phase ?? "");
 
@@ -84,7 +84,7 @@ const isConflict = (error: unknown): boolean => error instanceof StatusError && 
 const stillProcessed = (budget: string): StatusError =>
   disruptionRefused(`The disruption budget ${budget} is still being processed by the server.`, 10);
 
-/** One eviction. */
+/** The eviction of one pod. */
 class PodEviction {
   readonly #options: PodEvictionOptions;
   readonly #request: ActionRequest;
@@ -103,7 +103,7 @@ class PodEviction {
       try {
         return await this.#remove(pod.metadata.resourceVersion);
       } catch (error) {
-        // It may have begun meanwhile.
+        // The pod may have started meanwhile, so the next attempt reads it again.
         if (!isConflict(error) || this.#insists || attempt === attemptsMax) throw error;
       }
     }
@@ -122,7 +122,7 @@ class PodEviction {
       return this.#remove(undefined);
     }
     try {
-      // It must not have become ready: then it would count.
+      // Only this version of the pod is deleted: a pod that became ready meanwhile would count.
       return await this.#remove(pod.metadata.resourceVersion);
     } catch (error) {
       if (isConflict(error) && !this.#insists) throw stillProcessed(budget.metadata.name ?? "");
@@ -130,7 +130,7 @@ class PodEviction {
     }
   }
 
-  /** Whether the client requires a version of the pod. */
+  /** Whether the client requires a certain version of the pod, or its uid. */
   get #insists(): boolean {
     return (
       (this.#deletion.preconditions?.resourceVersion ?? "") !== "" || this.#deletion.preconditions?.uid !== undefined
@@ -139,7 +139,7 @@ class PodEviction {
 
   async #pod(): Promise<Pod> {
     const pods = this.#options.pods();
-    return pods.object(await pods.get(this.#request.namespace, this.#request.name, "")) as unknown as Pod; // by their schema
+    return pods.object(await pods.get(this.#request.namespace, this.#request.name, "")) as unknown as Pod; // by its schema
   }
 
   async #budgetsOf({ metadata: { labels = {} } }: Pod): Promise<readonly PodDisruptionBudget[]> {
@@ -148,20 +148,22 @@ class PodEviction {
     const all = { limit: 0, continue: "", resourceVersion: "", resourceVersionMatch: "", filter: undefined };
     const { entries } = await budgets.list({ ...all, namespace: this.#request.namespace });
     return entries
-      .map((entry) => budgets.object(entry) as unknown as PodDisruptionBudget) // by their schema
+      .map((entry) => budgets.object(entry) as unknown as PodDisruptionBudget) // by its schema
       .filter(({ spec: { selector } }) => selector !== undefined && compileLabelSelector(selector)?.matches(labels));
   }
 
-  /** Takes one disruption from the budget; throws when it has none left. */
+  /** Takes one disruption from the budget. Throws when the budget allows none. */
   async #spend({ metadata: { name = "" } }: PodDisruptionBudget): Promise<void> {
-    const budgets = this.#options.budgets()!; // one of them is to be changed
+    const budgets = this.#options.budgets()!; // a budget exists, so budgets are served
     const attributes = { context: this.#request.context, subresource: "status", dryRun: this.#deletion.dryRun };
     await changeStored<PodDisruptionBudget>(budgets, this.#request.namespace, name, attributes, (budget) =>
       spent(budget, this.#request.name, this.#options.now()),
     );
   }
 
-  /** Sets the pod's disruption condition, then deletes it. `version`: only that version of the pod. */
+  /**
+   * Sets the pod's disruption condition, then deletes the pod. With `version`, only this version of the pod is deleted.
+   */
   async #remove(version: string | undefined): Promise<void> {
     const { context, namespace, name } = this.#request;
     const pods = this.#options.pods();
@@ -202,12 +204,12 @@ function checkPreconditions({ metadata }: Pod, uid: string | undefined, version:
   }
 }
 
-/** Whether pods that are not ready may go without counting. */
+/** Whether the budget allows the eviction of unready pods without counting it. */
 function mayGoUnready({ spec, status: { desiredHealthy, currentHealthy } }: PodDisruptionBudget): boolean {
   return spec.unhealthyPodEvictionPolicy === "AlwaysAllow" || (desiredHealthy > 0 && currentHealthy >= desiredHealthy);
 }
 
-/** The budget with one disruption less, and the pod as the one that takes it. */
+/** Returns the budget with one disruption less, and with the pod in its list of disrupted pods. */
 function spent(budget: PodDisruptionBudget, pod: string, now: string): PodDisruptionBudget {
   const { name = "", generation = 0 } = budget.metadata;
   const { status } = budget;

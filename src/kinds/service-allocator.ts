@@ -1,7 +1,7 @@
 /**
- * Allocates cluster addresses and node ports. Reservations are derived from stored services; a pending write also reserves
- * its values until it is stored or has failed. There are no allocation objects, so nothing can get out of step, and
- * repair is needed only for services without an address. Source: `Allocators` in upstream's
+ * Allocates cluster addresses and node ports. Reservations are derived from stored services; a pending write also
+ * reserves its values until it is stored or has failed. There are no allocation objects that could become inconsistent,
+ * so only services without an address need repair. Source: `Allocators` in upstream's
  * `pkg/registry/core/service/storage`.
  */
 import type { Service, ServicePort, ServiceSpec } from "#api/core/v1.ts";
@@ -31,7 +31,7 @@ export interface PortRange {
 }
 
 interface ServiceAllocatorOptions {
-  /** One or two, of different families; services are of the first unless they ask for more. */
+  /** One or two ranges of different families. Services use the first one unless they request the other. */
   readonly clusterIps: readonly IpRange[];
   readonly nodePorts: PortRange;
   readonly random: Random;
@@ -40,21 +40,21 @@ interface ServiceAllocatorOptions {
 /** A range of addresses or ports, whose members are numbers in its pool. */
 interface Range {
   readonly pool: NumberPool;
-  /** Number in the pool; `undefined` outside. */
+  /** Returns the number of a member in the pool; `undefined` outside the range. */
   indexOf(member: string | number): number | undefined;
 }
 
 interface AddressRange extends Range {
   readonly family: IpFamily;
-  /** The range in messages. */
+  /** The text of the range in messages. */
   readonly text: string;
   addressAt(index: number): string;
 }
 
-/** Numbers that are reserved, each in its pool. */
+/** Reserved numbers, each with its pool. */
 type Reservations = readonly (readonly [pool: NumberPool, number: number])[];
 
-/** Assigns the node port of a port; `index` is its position. */
+/** Returns the node port of a port; `index` is the position of the port. */
 type GiveNodePort = (port: ServicePort, index: number) => number;
 
 const portsPath = FieldPath.of("spec", "ports");
@@ -69,7 +69,7 @@ export class ServiceAllocator {
   readonly #ports: Range;
   readonly #nodePorts: PortRange;
   readonly #random: Random;
-  /** Values of stored services, by namespace and name. */
+  /** The reservations of stored services, by namespace and name. */
   readonly #stored = new Map<string, Reservations>();
 
   constructor({ clusterIps, nodePorts, random }: ServiceAllocatorOptions) {
@@ -86,13 +86,13 @@ export class ServiceAllocator {
     this.#random = random;
   }
 
-  /** Forgets all stored services; pending writes keep their values. */
+  /** Forgets all stored services. The values of pending writes stay reserved. */
   clear(): void {
     for (const reservations of this.#stored.values()) releaseAll(reservations);
     this.#stored.clear();
   }
 
-  /** Updates a stored service; `undefined` when it is deleted. */
+  /** Updates the reservations of a stored service; `service` is `undefined` when it is deleted. */
   set(namespace: string, name: string, service: Service | undefined): void {
     const key = `${namespace}/${name}`;
     const before = this.#stored.get(key) ?? [];
@@ -104,8 +104,8 @@ export class ServiceAllocator {
   }
 
   /**
-   * The `allocate` hook of services. Throws `invalid` for values that are taken or out of range, and `internalError`
-   * when none is free. Upstream: a dry run may name an address that is taken, and ports out of range.
+   * The `allocate` hook of services. Throws `invalid` for values that are reserved or out of range, and `internalError`
+   * when no value is free. Upstream: a dry run may name a reserved address and ports out of range.
    */
   allocate(object: Service, old: Service | undefined, attributes: WriteAttributes): Allocated<Service> {
     if (attributes.subresource !== "") return { object, release: () => undefined };
@@ -122,7 +122,7 @@ export class ServiceAllocator {
     }
   }
 
-  /** Whether a service lacks what it should have been given. */
+  /** Whether a service needs a cluster address or families and has none. */
   isIncomplete({ spec }: Service): boolean {
     return needsClusterIp(spec) && (!spec.clusterIP || (spec.ipFamilies ?? []).length === 0);
   }
@@ -154,7 +154,7 @@ export class ServiceAllocator {
     if (!needsClusterIp(spec) || isHeadless(spec)) return spec;
     const { clusterIPs: given = [], ipFamilies = [] } = spec;
     const before = old !== undefined && needsClusterIp(old) ? (old.clusterIPs ?? []) : [];
-    if (before[0] !== undefined && before[0] !== given[0]) return spec; // Validation refuses to change the first one.
+    if (before[0] !== undefined && before[0] !== given[0]) return spec; // validation refuses this change
     const addresses = ipFamilies.map((family, i) => {
       const ip = given[i];
       if (ip !== undefined && before.includes(ip)) return ip;
@@ -187,7 +187,10 @@ export class ServiceAllocator {
     return next.every((port, i) => port === ports[i]) ? spec : withField(spec, "ports", next);
   }
 
-  /** Ports with the same number and different protocols share a node port unless they ask for several. */
+  /**
+   * Returns a function that gives node ports to a new service. Ports with the same number and different protocols share
+   * a node port unless the service requests several.
+   */
   #newNodePorts(ports: readonly ServicePort[], pending: PendingReservations): GiveNodePort {
     const asked = new Map<number, number>();
     for (const { port, nodePort = 0 } of ports) if (nodePort !== 0 && !asked.has(port)) asked.set(port, nodePort);
@@ -202,7 +205,10 @@ export class ServiceAllocator {
     };
   }
 
-  /** A service may keep its node ports, at any of its ports. Validation refuses one that comes twice. */
+  /**
+   * Returns a function that gives node ports to an existing service, which may use its old node ports at any of its
+   * ports. Validation refuses duplicate ones.
+   */
   #keepNodePorts(before: readonly number[], pending: PendingReservations): GiveNodePort {
     const own = new Set(before);
     return ({ nodePort = 0 }, i) => {
@@ -212,7 +218,7 @@ export class ServiceAllocator {
     };
   }
 
-  /** Reserves the wanted port, or any for 0. */
+  /** Reserves the wanted port, or any port if `wanted` is 0. */
   #nodePort(wanted: number, index: number, pending: PendingReservations): number {
     if (wanted === 0) return this.#anyPort(pending, "failed to allocate a nodePort");
     const problem = this.#reservePort(pending, wanted);
@@ -231,7 +237,7 @@ export class ServiceAllocator {
         this.#anyPort(pending, "failed to allocate a HealthCheck NodePort"),
       );
     }
-    // Validation refuses what is no port at all.
+    // Validation refuses numbers that are not ports.
     if (wanted < 1 || wanted > portMax) return spec;
     const problem = this.#reservePort(pending, wanted);
     if (problem === undefined) return spec;
@@ -242,7 +248,7 @@ export class ServiceAllocator {
     return this.#nodePorts.first + pending.reserveAny(this.#ports, failure);
   }
 
-  /** Reserves a requested port. Returns why it cannot be had. */
+  /** Reserves a requested port. Returns the reason if this is impossible. */
   #reservePort(pending: PendingReservations, port: number): string | undefined {
     const problem = pending.tryReserve(this.#ports, port);
     if (problem === undefined || (problem === "outside" && pending.dryRun)) return undefined;
@@ -253,7 +259,7 @@ export class ServiceAllocator {
   }
 }
 
-/** The values that one write has reserved, until it releases all of them. */
+/** The values that one write has reserved. All of them are released together. */
 class PendingReservations {
   readonly #name: string;
   readonly #random: Random;
@@ -275,7 +281,7 @@ class PendingReservations {
     return undefined;
   }
 
-  /** Throws when none is free, with `failure` as the beginning of the message. */
+  /** Reserves a free value. Throws when there is none, with `failure` as the beginning of the message. */
   reserveAny({ pool }: Range, failure: string): number {
     const index = pool.reserveAny(this.#random);
     if (index === undefined) throw internalError(`${failure}: range is full`);
@@ -297,7 +303,7 @@ function releaseAll(reservations: Reservations): void {
   for (const [pool, number] of reservations) pool.release(number);
 }
 
-/** Excludes the network address and, for IPv4, the broadcast address. */
+/** Returns the pool of a range without its network address and, for IPv4, without its broadcast address. */
 function addressRange(range: IpRange): AddressRange {
   const size = Math.max(Number(range.size) - (range.family === "IPv4" ? 2 : 1), 0);
   return {
@@ -312,7 +318,7 @@ function addressRange(range: IpRange): AddressRange {
   };
 }
 
-/** The number of the first ports that are given out only on request, while there are others. */
+/** Returns how many of the first ports are assigned automatically only when no other port is free. */
 const portsOnRequest = (size: number): number => (size < 16 ? 0 : clamp(Math.floor(size / 32), 16, 128));
 
 const clamp = (value: number, least: number, most: number): number => Math.min(Math.max(value, least), most);

@@ -7,7 +7,7 @@ import { type FieldError, goQuote, goTexts, invalid, required } from "#meta/fiel
 import type { FieldPath } from "#meta/field-path.ts";
 import { dns1035Label, dns1123Subdomain, portNumber } from "#meta/names.ts";
 
-/** Versions of reviews in which this server can ask. */
+/** The review versions that this server can send. */
 export const acceptedReviewVersions: readonly string[] = ["v1", "v1beta1"];
 
 const form = "; desired format: https://host[/path]";
@@ -44,7 +44,7 @@ function partsOf(text: string): UrlParts {
   return { scheme, user, host, query, fragment };
 }
 
-/** Returns what Go's parser says about a text that is no URL. */
+/** Returns the message of Go's parser about a text that is not a URL. */
 function urlProblem(text: string): string | undefined {
   // oxlint-disable-next-line no-control-regex
   if (/[\u0000-\u001f\u007f]/.test(text)) return "net/url: invalid control character in URL";
@@ -59,7 +59,7 @@ function urlProblem(text: string): string | undefined {
 export function checkWebhookService(service: ServiceReference, at: FieldPath): FieldError[] {
   const { name, namespace, path = "", port = 443 } = service;
   const errors: FieldError[] = [];
-  // Upstream: takes each for the other.
+  // Upstream: each message is at the field of the other.
   if (namespace === "") errors.push(required(at.child("name"), "service name is required"));
   if (name === "") errors.push(required(at.child("namespace"), "service namespace is required"));
   const problems = portNumber(port);
@@ -76,7 +76,10 @@ export function checkWebhookService(service: ServiceReference, at: FieldPath): F
   return errors;
 }
 
-/** `missing` is said where there are none; `mustKnow`: one of them has to be a version that this server knows. */
+/**
+ * Checks the review versions of a webhook. `missing` is the message for an empty list. With `mustKnow`, one of the
+ * versions has to be known to this server.
+ */
 export function checkReviewVersions(
   versions: readonly string[],
   at: FieldPath,

@@ -16,13 +16,15 @@ export interface ConditionCheck {
   readonly hasParams: boolean;
   /** Whether checks of the authorizer may have selectors (feature gate `AuthorizeWithSelectors`). */
   readonly hasSelectors: boolean;
-  /** Expressions that the object had before: they may use what new ones may not yet. */
+  /**
+   * The expressions that the object had before. They may use language features that new expressions may not use yet.
+   */
   readonly stored?: ReadonlySet<string>;
-  /** All expressions of the object share it. */
+  /** The budget that all expressions of the object share. */
   readonly budget: ExpressionBudget;
 }
 
-/** Findings about match conditions: their names, their number and their expressions. */
+/** Returns findings about match conditions: their names, their number and their expressions. */
 export function checkConditions(
   conditions: readonly MatchCondition[],
   path: FieldPath,
@@ -50,7 +52,7 @@ export function checkConditions(
 const checkName = (name: string, path: FieldPath): readonly FieldError[] =>
   name === "" ? [required(path)] : qualifiedName(name).map((message) => invalid(path, name, message));
 
-/** The type of an expression, or what is wrong with it. */
+/** Returns the type of an expression, or findings about it. */
 export function checkExpression(
   source: string,
   purpose: ExpressionPurpose,

@@ -14,7 +14,7 @@ import { editField, editItems, fillAbsent } from "../edit.ts";
 import { expressionWeight } from "../expression-weight.ts";
 import { type KindBehaviour, type KindEnvironment, writtenMetadata } from "../generic.ts";
 
-/** The validation of policies needs the expression language, which is loaded for the first policy. */
+/** The modules that validate policies. They need the expression language, which is loaded for the first policy. */
 const ofValidating = lazy(() => import("./validate-policy.ts"));
 const ofMutating = lazy(() => import("./validate-mutating-policy.ts"));
 
@@ -94,7 +94,10 @@ export function validatingBindings(): KindBehaviour<ValidatingAdmissionPolicyBin
   };
 }
 
-/** Other than validating ones, they say what a missing settings object means. */
+/**
+ * Returns the behaviour of bindings of mutating policies. Unlike validating ones, they have a default for
+ * `parameterNotFoundAction`.
+ */
 export function mutatingBindings(): KindBehaviour<MutatingAdmissionPolicyBinding> {
   const behaviour = policyBindings((spec) =>
     editField(spec, "paramRef", (ref) => fillAbsent(ref, { parameterNotFoundAction: "Deny" })),
@@ -110,7 +113,7 @@ export function mutatingBindings(): KindBehaviour<MutatingAdmissionPolicyBinding
 
 type BindingSpec = MutatingAdmissionPolicyBinding["spec"];
 
-/** The kinds differ in the defaults of `more`, and in a field that is not used here. */
+/** Returns the behaviour that bindings of both kinds of policies share. `more` adds defaults of one kind. */
 function policyBindings(more: (spec: BindingSpec) => BindingSpec): KindBehaviour<MutatingAdmissionPolicyBinding> {
   return {
     columns: [

@@ -1,4 +1,4 @@
-/** Validates the rules of webhooks and policies: operations, groups, versions, resources, scope. */
+/** The validation of the rules of webhooks and policies: operations, groups, versions, resources and scope. */
 import type { MatchResources, NamedRuleWithOperations } from "#api/admissionregistration/v1.ts";
 import { duplicate, type FieldError, goTexts, invalid, notSupported, required } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
@@ -10,7 +10,7 @@ import { checkName } from "../checks.ts";
 const operationNames = ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
 const scopes = ["*", "Cluster", "Namespaced"];
 
-/** Findings about what a policy or binding applies to. Defaults are filled in. */
+/** Returns findings about the match resources of a policy or binding, whose defaults are filled in. */
 export function validateMatchResources(match: MatchResources, path: FieldPath): FieldError[] {
   const { matchPolicy, namespaceSelector, objectSelector, resourceRules = [], excludeResourceRules = [] } = match;
   const errors: FieldError[] = [];
@@ -40,7 +40,7 @@ function validateNamedRule(rule: NamedRuleWithOperations, path: FieldPath): Fiel
   return [...errors, ...validateRule(rule, path)];
 }
 
-/** Findings about a rule of a webhook, or of a policy without its names. */
+/** Returns findings about a rule of a webhook, or about a rule of a policy without its resource names. */
 export function validateRule(rule: Omit<NamedRuleWithOperations, "resourceNames">, path: FieldPath): FieldError[] {
   const { operations = [], apiGroups = [], apiVersions = [], resources = [], scope } = rule;
   const errors: FieldError[] = [];
@@ -75,7 +75,7 @@ function validateNames(names: readonly string[], path: FieldPath, what: string):
 function validateResources(resources: readonly string[], path: FieldPath): FieldError[] {
   if (resources.length === 0) return [required(path)];
   const errors: FieldError[] = [];
-  /** `pods` of `pods/*`, and `status` of those of all resources. */
+  /** The resources that have a rule for all subresources (`pods` of `pods/*`), and below the subresources of all. */
   const wholes = new Set<string>();
   const parts = new Set<string>();
   for (const [at, text] of resources.entries()) {
@@ -96,7 +96,7 @@ function validateResources(resources: readonly string[], path: FieldPath): Field
   if (resources.length > 1 && resources.includes("*/*")) {
     errors.push(invalid(path, shown, "if '*/*' is present, must not specify other resources"));
   }
-  // Upstream: looks only at the last one without a subresource.
+  // Upstream: only the last resource without a subresource is compared.
   if (resources.includes("*") && resources.findLast((text) => !text.includes("/")) !== "*") {
     const detail = "if '*' is present, must not specify other resources without subresources";
     errors.push(invalid(path, shown, detail));

@@ -1,4 +1,4 @@
-/** Validates mutating admission policies; what they share with validating ones is in `validate-policy.ts`. */
+/** Validates mutating admission policies. The rules that validating policies share are in `validate-policy.ts`. */
 import type {
   MatchResources,
   MutatingAdmissionPolicy,
@@ -15,7 +15,7 @@ const specPath = FieldPath.of("spec");
 
 const operationNames = ["*", "CONNECT", "CREATE", "UPDATE"];
 
-/** Findings about a new policy, or an update of `old`. */
+/** Returns findings about a new policy, or about an update of `old`. */
 export function validateMutatingPolicy(
   { spec }: MutatingAdmissionPolicy,
   old: MutatingAdmissionPolicy | undefined,
@@ -42,7 +42,7 @@ export const validateMutatingBinding = ({ spec }: MutatingAdmissionPolicyBinding
   ...validateOperations(spec.matchResources, specPath.child("matchResources")),
 ];
 
-/** Refuses deletions, since a deleted object cannot be changed, and operations that there are not. */
+/** Returns findings about unknown operations, and about deletions, since a deleted object cannot be changed. */
 function validateOperations(match: MatchResources | undefined, path: FieldPath): readonly FieldError[] {
   const field = path.child("resourceRules", "operations");
   return (match?.resourceRules ?? [])

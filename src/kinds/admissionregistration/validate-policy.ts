@@ -1,4 +1,7 @@
-/** Validates admission policies and their bindings; expressions are compiled. Findings are upstream's, in its order. */
+/**
+ * Validates admission policies and their bindings, and compiles their expressions. Findings are upstream's, in its
+ * order.
+ */
 import type {
   AuditAnnotation,
   ParamKind,
@@ -33,7 +36,7 @@ export interface PolicyCheck {
 
 const specPath = FieldPath.of("spec");
 
-/** Findings about a new policy, or an update of `old`. */
+/** Returns findings about a new policy, or about an update of `old`. */
 export function validatePolicy(
   policy: ValidatingAdmissionPolicy,
   old: ValidatingAdmissionPolicy | undefined,
@@ -61,7 +64,7 @@ type CommonSpec = Pick<
   "failurePolicy" | "paramKind" | "matchConstraints" | "matchConditions" | "variables"
 >;
 
-/** Checks what policies of all kinds have, but for their expressions. */
+/** Returns findings about the fields that policies of all kinds share, without the expressions. */
 export function validateCommon({ failurePolicy, paramKind, matchConstraints }: CommonSpec): FieldError[] {
   const errors: FieldError[] = [];
   if (failurePolicy !== "Fail" && failurePolicy !== "Ignore") {
@@ -96,7 +99,7 @@ function validateParamKind({ apiVersion = "", kind = "" }: ParamKind, path: Fiel
   return errors;
 }
 
-/** The expressions of one policy, each in the environment that it is compiled in. */
+/** The expressions of one policy. Each is compiled in its environment. */
 export class Expressions {
   readonly #spec: CommonSpec;
   readonly #stored: ReadonlySet<string> | undefined;
@@ -105,7 +108,7 @@ export class Expressions {
   readonly #environments = new Map<string, Environment>();
   readonly #budget = new ExpressionBudget("a policy");
 
-  /** `stored`: expressions that the policy had before. */
+  /** `stored` are the expressions that the policy had before. */
   constructor(spec: CommonSpec, stored: ReadonlySet<string> | undefined, check: PolicyCheck) {
     this.#spec = spec;
     this.#stored = stored;
@@ -122,7 +125,9 @@ export class Expressions {
     });
   }
 
-  /** Takes note of the variables, too. */
+  /**
+   * Returns findings about the variables, and remembers their types for the expressions that are checked afterwards.
+   */
   variables(): readonly FieldError[] {
     return (this.#spec.variables ?? []).flatMap((variable, at) =>
       this.#variable(variable, specPath.child("variables").index(at)),
@@ -150,7 +155,7 @@ export class Expressions {
     if (purpose !== "applyConfiguration" && purpose !== "jsonPatch") {
       return checkExpression(source, purpose, environment, this.#budget, path);
     }
-    // Upstream: mutations see `variables` even where there are none.
+    // Upstream: mutations see `variables` even if the policy has no variables.
     const ofMutations = withVariables(mutationEnvironment(environment), this.#types);
     return checkExpression(source, purpose, ofMutations, this.#budget, path);
   }
@@ -238,7 +243,7 @@ function validateAuditAnnotations(
 
 const statusPath = FieldPath.of("status");
 
-/** Findings about what controllers write into the status. */
+/** Returns findings about the status that controllers write. */
 export function validatePolicyStatus({ status }: ValidatingAdmissionPolicy): FieldError[] {
   const { typeChecking, conditions = [] } = status;
   const warnings = typeChecking?.expressionWarnings ?? [];
@@ -279,7 +284,7 @@ export function validateBinding({ spec }: ValidatingAdmissionPolicyBinding): Fie
   return errors;
 }
 
-/** Checks what bindings of policies of all kinds have. */
+/** Returns findings about the fields that bindings of policies of all kinds share. */
 export function validateBindingCommon(
   spec: Omit<ValidatingAdmissionPolicyBinding["spec"], "validationActions">,
 ): FieldError[] {

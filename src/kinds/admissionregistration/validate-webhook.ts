@@ -27,16 +27,18 @@ import { validateRule } from "./rules.ts";
 type Webhook = MutatingWebhook | ValidatingWebhook;
 type Configuration = MutatingWebhookConfiguration | ValidatingWebhookConfiguration;
 
-/** Checks of every webhook of a configuration. */
+/** The checks that every webhook of a configuration has to pass. */
 interface Demands {
   readonly hasUniqueNames: boolean;
   readonly hasNoSideEffects: boolean;
   readonly knowsVersion: boolean;
-  /** `undefined`: conditions are as they were. */
+  /** The check of match conditions; `undefined` if an update does not change them. */
   readonly conditions: Omit<ConditionCheck, "hasParams" | "budget"> | undefined;
 }
 
-/** `old` is the stored configuration; `undefined` for a new one. */
+/**
+ * Returns findings about the webhooks of a configuration. `old` is the stored configuration; `undefined` for a create.
+ */
 export function validateWebhooks(
   { webhooks = [] }: Configuration,
   old: Configuration | undefined,
@@ -121,7 +123,7 @@ function validateWebhook(webhook: Webhook, at: FieldPath, demands: Demands): Fie
 const checkOneOf = (value: string | undefined, values: readonly string[], at: FieldPath): readonly FieldError[] =>
   value === undefined || values.includes(value) ? [] : [notSupported(at, value, values)];
 
-/** A domain of at least three names. */
+/** Returns findings about the name of a webhook, a domain of at least three labels. */
 function checkName(name: string, at: FieldPath): readonly FieldError[] {
   if (name === "") return [required(at)];
   const problems = dns1123Subdomain(name);

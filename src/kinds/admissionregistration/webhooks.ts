@@ -11,7 +11,9 @@ import { editItems, editField, fillAbsent } from "../edit.ts";
 import { expressionWeight } from "../expression-weight.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 
-/** It needs the expression language, which is loaded for the first configuration. */
+/**
+ * The module that validates webhooks. It needs the expression language, which is loaded for the first configuration.
+ */
 const validation = lazy(() => import("./validate-webhook.ts"));
 
 export function mutatingWebhooks(environment: KindEnvironment): KindBehaviour<MutatingWebhookConfiguration> {
@@ -22,7 +24,7 @@ export function validatingWebhooks(environment: KindEnvironment): KindBehaviour<
   return webhooks(environment, defaultHook);
 }
 
-/** Validating webhooks have the fields of mutating ones but one. */
+/** Returns the behaviour of both kinds. Validating webhooks have the fields of mutating ones except one. */
 function webhooks(
   { gate }: KindEnvironment,
   defaults: (hook: MutatingWebhook) => MutatingWebhook,

@@ -21,7 +21,9 @@ import { editField, fillAbsent, fillZero, withField } from "../edit.ts";
 import { evaluationWeight, expressionWeight, patternsWeight } from "../expression-weight.ts";
 import type { KindBehaviour, KindEnvironment, SchemaOfVersion } from "../generic.ts";
 
-/** It needs the expression language, which is loaded for the first definition. */
+/**
+ * The module that validates definitions. It needs the expression language, which is loaded for the first definition.
+ */
 const validation = lazy(() => import("./validate-definition.ts"));
 
 export function customResourceDefinitions(
@@ -46,14 +48,17 @@ export function customResourceDefinitions(
       subresources: {
         status: { checkRules: (object) => andThen(validation(), (loaded) => loaded.validateDefinitionStatus(object)) },
       },
-      // The first delete request only marks; from then on the finalizers say what is left to do.
+      // The first delete request only marks the definition. Afterwards its finalizers decide when it is removed.
       pendingFinalizers: ({ metadata }) => (metadata.deletionTimestamp === undefined ? [finalizer] : []),
       terminate: (object, old) => terminating(object, old, finalizer),
     },
   };
 }
 
-/** Rules and patterns are looked for at any depth. Rules of parts with a default are evaluated on it when a definition is written. */
+/**
+ * Returns the weight of the rules and patterns at any depth of the schemas. A write of the definition also evaluates
+ * the rules of parts that have a default.
+ */
 function weightOfSchemas({ versions }: CustomResourceDefinitionSpec): number {
   const texts: string[] = [];
   const patterns = new Set<string>();
@@ -78,7 +83,7 @@ function weightOfSchemas({ versions }: CustomResourceDefinitionSpec): number {
   return expressionWeight(texts) + patternsWeight(patterns);
 }
 
-/** Name and creation, with the texts that clients of 1.32 are shown. */
+/** Makes the columns of name and creation time, with the descriptions that clients of 1.32 see. */
 function tableColumns(domain: ApiDomain): readonly Column<CustomResourceDefinition>[] {
   const name = { ...nameColumn, description: fieldText(domain, "name") };
   return [name, { ...createdColumn, description: fieldText(domain, "creationTimestamp") }];
@@ -108,7 +113,10 @@ function withoutEmptyWebhook(conversion: CustomResourceConversion): CustomResour
   return (webhook.conversionReviewVersions ?? []).length > 0 ? conversion : withField(conversion, "webhook", undefined);
 }
 
-/** The object with its storage version in `storedVersions`; with `ifNone` only when that is empty. */
+/**
+ * Returns the object with its storage version in `storedVersions`. With `ifNone`, the version is added to an empty list
+ * only.
+ */
 function withStorageVersion(object: CustomResourceDefinition, ifNone: boolean): CustomResourceDefinition {
   const { spec, status } = object;
   const stored = status.storedVersions ?? [];

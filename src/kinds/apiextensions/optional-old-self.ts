@@ -1,13 +1,13 @@
-/** `optionalOldSelf` of the rules of a schema: found, and left out, at any depth. */
+/** Finds and removes `optionalOldSelf` in the rules of a schema, at any depth. */
 
 const rulesName = "x-kubernetes-validations";
 
-/** Whether a rule of the schema has it. */
+/** Whether a rule of the schema has `optionalOldSelf`. */
 export function hasOptionalOldSelf(schema: unknown): boolean {
   return withoutOptionalOldSelf(schema) !== schema;
 }
 
-/** The schema with rules that do not have it; itself if none has. */
+/** Returns the schema without `optionalOldSelf` in its rules; the same schema if no rule has it. */
 export function withoutOptionalOldSelf(schema: unknown): unknown {
   return typeof schema === "object" && schema !== null ? editRules(schema, (name) => name === rulesName) : schema;
 }
@@ -20,7 +20,7 @@ function editRules(part: object, isRules: (name: string) => boolean): unknown {
     const isSame = Array.isArray(changed) && changed.every((item, at) => item === (inner as unknown[])[at]);
     if (changed === inner || isSame) continue;
     next ??= Array.isArray(part) ? [...(part as unknown[])] : { ...part };
-    (next as Record<string, unknown>)[name] = changed; // a list has numbers as names
+    (next as Record<string, unknown>)[name] = changed; // the names of a list are its indexes
   }
   return next ?? part;
 }

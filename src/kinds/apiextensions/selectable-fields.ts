@@ -1,4 +1,4 @@
-/** Validates the selectable fields of custom resources. Source of the wording: upstream's `cel.ValidFieldPath`. */
+/** Validates the selectable fields of custom resources. Source of the messages: upstream's `cel.ValidFieldPath`. */
 import type { SelectableField } from "#api/apiextensions/v1.ts";
 import { duplicate, type FieldError, invalid, required, tooMany } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";

@@ -18,7 +18,10 @@ const strategyPath = path.child("strategy");
 const clientPath = path.child("webhookClientConfig");
 const reviewVersionsPath = path.child("conversionReviewVersions");
 
-/** `old` is what is stored: versions of review it never had are not asked for. */
+/**
+ * Returns findings about conversion settings. `old` are the stored settings: if they named no known review version, an
+ * update need not name one.
+ */
 export function checkConversion(
   conversion: CustomResourceConversion,
   old: CustomResourceConversion | undefined,
@@ -60,7 +63,8 @@ function checkClient(
     errors.push(required(clientPath, "exactly one of url or service is required"));
   } else if (url !== undefined) addAll(errors, checkWebhookUrl(url, clientPath.child("url")));
   else if (service !== undefined) addAll(errors, checkWebhookService(service, clientPath.child("service")));
-  // Authorities that are none were accepted once; they may stay, and a definition may start with one.
+  // Older releases accepted invalid CA bundles. Stored ones may stay, and a definition that is not established may have
+  // one.
   const before = old?.webhook?.clientConfig?.caBundle ?? "";
   const mayBeBroken = !isEstablished || (before !== "" && !hasCertificates(before));
   if (caBundle !== "" && !mayBeBroken && !hasCertificates(caBundle)) {

@@ -1,5 +1,5 @@
 /**
- * Validates custom resource definitions; `schema/structural.ts` validates schemas. Paths are those of upstream's
+ * Validates custom resource definitions; `schema/structural.ts` validates schemas. Paths are the ones of upstream's
  * internal form, which clients have always seen: settings that all versions share are reported once, directly below
  * `spec`. Source of the rules and their order: upstream's `pkg/apis/apiextensions/validation`.
  */
@@ -32,10 +32,10 @@ import { addAll } from "#std/add-all.ts";
 import { checkConversion } from "./validate-conversion.ts";
 import { checkSelectableFields } from "./selectable-fields.ts";
 
-/** The settings of validation. */
+/** The settings of the validation. */
 export interface DefinitionRules {
   readonly domain: ApiDomain;
-  /** Returns the schema of every object's metadata: defaults of and in embedded objects must give some. */
+  /** Returns the schema of the metadata of all objects, for defaults of embedded objects and in them. */
   metadata(): Schema | undefined;
 }
 
@@ -49,7 +49,7 @@ const storedPath = FieldPath.of("status", "storedVersions");
 const someHasStatus = (versions: readonly CustomResourceDefinitionVersion[]): boolean =>
   versions.some(({ subresources }) => subresources?.status !== undefined);
 
-/** Findings about a new definition, metadata left out. */
+/** Returns findings about a new definition, without those about its metadata. */
 export function validateDefinition(object: CustomResourceDefinition, rules: DefinitionRules): FieldError[] {
   return [
     ...checkName(object),
@@ -61,7 +61,7 @@ export function validateDefinition(object: CustomResourceDefinition, rules: Defi
   ];
 }
 
-/** Findings about a changed definition. */
+/** Returns findings about a changed definition. */
 export function validateDefinitionUpdate(
   object: CustomResourceDefinition,
   old: CustomResourceDefinition,
@@ -88,7 +88,7 @@ export function validateDefinitionUpdate(
   ];
 }
 
-/** Findings about a change of the status alone. */
+/** Returns findings about an update of the status. */
 export function validateDefinitionStatus(object: CustomResourceDefinition): FieldError[] {
   return checkNames(object.status.acceptedNames, acceptedPath);
 }
@@ -105,7 +105,7 @@ function checkName({ metadata, spec }: CustomResourceDefinition): FieldError[] {
   return errors;
 }
 
-/** Settings that upstream's internal form holds once where all versions have them alike. */
+/** The settings that upstream's internal form has once if they are equal in all versions. */
 type PerVersion = "schema" | "subresources" | "additionalPrinterColumns" | "selectableFields";
 
 function sharedBy(versions: readonly CustomResourceDefinitionVersion[]): Record<PerVersion, boolean> {
@@ -119,7 +119,7 @@ function sharedBy(versions: readonly CustomResourceDefinitionVersion[]): Record<
   };
 }
 
-/** Upstream's equality: an empty list is as good as none. */
+/** Whether two settings are equal. Upstream: an empty list is equal to an absent one. */
 function alike(one: unknown, other: unknown): boolean {
   const plain = (value: unknown): unknown => (Array.isArray(value) && value.length === 0 ? undefined : value);
   return jsonEquals(plain(one), plain(other));
@@ -165,7 +165,7 @@ function checkGroup(group: string): FieldError[] {
     : [invalid(specPath.child("group"), group, "should be a domain with at least one dot")];
 }
 
-/** Stored definitions without schemas may stay so. */
+/** Returns findings about versions without a schema. Definitions that are stored without schemas may stay so. */
 function checkSchemasGiven(
   spec: CustomResourceDefinitionSpec,
   old: CustomResourceDefinitionSpec | undefined,
@@ -231,7 +231,7 @@ function checkShared(
   return [...errors, invalid(selectablePath, "", detail)];
 }
 
-/** A finding about the list of versions, which is shown by their names. Upstream prints Go structs with addresses. */
+/** Returns a finding about the list of versions, shown by their names. Upstream prints Go structs with addresses. */
 const wrongVersions = (versions: readonly CustomResourceDefinitionVersion[] | null, detail: string): FieldError =>
   invalid(versionsPath, versions?.map(({ name }) => name) ?? [], detail);
 
@@ -280,7 +280,7 @@ function warningProblems({ deprecated, deprecationWarning: text }: CustomResourc
   return problems;
 }
 
-/** The rules for schemas; on an update they depend on the old definition. */
+/** The checks of schemas. On an update they depend on the old definition. */
 class SchemaRules {
   /** The checks of every schema. */
   readonly always: CheckOptions;
@@ -294,15 +294,15 @@ class SchemaRules {
     this.always = schema === undefined ? { rules } : { metadata: schema, rules };
   }
 
-  /** The same without what need not be asked for, since what is stored lacks it. */
+  /** The same checks without those that some stored schema does not pass. */
   get ratcheted(): CheckOptions {
     const stored = this.#versions.flatMap(({ schema }) => schema?.openAPIV3Schema ?? []);
     return (this.#ratcheted ??= stored.length === 0 ? this.always : { ...this.always, ...ratchetedChecks(stored) });
   }
 
   /**
-   * Whether a schema is stored like this, and so has been found right; `name` is the version's, if it is one's own. Empty
-   * members are not stored, so that those that are given are new.
+   * Whether this schema is stored already, and so is valid. `name` is the version of the schema; `undefined` if all
+   * versions share it. A schema with empty members is new, since empty members are not stored.
    */
   has(props: JsonSchemaProps, statusSubresource: boolean, name: string | undefined): boolean {
     const isStored = this.#versions.some(
@@ -315,7 +315,7 @@ class SchemaRules {
   }
 }
 
-/** The expressions of a stored definition, collected when first asked for. */
+/** Returns the expressions of a stored definition. They are collected at the first question. */
 function storedExpressions(versions: readonly CustomResourceDefinitionVersion[]): StoredExpressions {
   let knownTexts: { readonly rules: ReadonlySet<string>; readonly messages: ReadonlySet<string> } | undefined;
   const collect = (): NonNullable<typeof knownTexts> => {
@@ -349,7 +349,7 @@ function checkSchema(
   if (props === undefined || schemas.has(props, statusSubresource, name)) return [];
   const at = path.child("openAPIV3Schema");
   const findings = checkStructural(props, at, { ...schemas.always, statusSubresource });
-  // The stored definition has to be looked at only where something may be forgiven.
+  // The stored definition decides only whether findings are ignored, so it is read only if there are some.
   return findings.length === 0 || schemas.ratcheted === schemas.always
     ? findings
     : checkStructural(props, at, { ...schemas.ratcheted, statusSubresource });
@@ -442,7 +442,7 @@ function checkStoredVersions({ spec, status }: CustomResourceDefinition): FieldE
   const shown = goTexts(stored);
   const unmatched = new Map(stored.map((name, index) => [name, index]));
   for (const { name, storage } of spec.versions ?? []) {
-    const isStored = unmatched.delete(name); // upstream: a second version of the name is not
+    const isStored = unmatched.delete(name); // upstream: a second version with the same name does not count
     if (storage && !isStored) {
       errors.push(invalid(storedPath, shown, `must have the storage version ${name}`));
     }

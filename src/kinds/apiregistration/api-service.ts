@@ -76,7 +76,7 @@ function validateStatus({ status: { conditions = [] } }: APIService): FieldError
   return errors;
 }
 
-/** The service that answers, and how it is trusted. */
+/** Returns findings about the service that answers the requests, and about the trust in its certificate. */
 function validateServer({
   service,
   caBundle = "",
@@ -109,7 +109,7 @@ function validateServer({
   return errors;
 }
 
-/** Group versions of this server are available from the start. */
+/** Returns the object with the condition `Available`: the group versions of this server are available immediately. */
 function available(object: APIService): APIService {
   const condition = {
     type: "Available",

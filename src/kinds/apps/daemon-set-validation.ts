@@ -48,7 +48,10 @@ function validateStrategy(strategy: DaemonSetUpdateStrategy): FieldError[] {
   return [notSupported(strategyPath, strategy, strategies)];
 }
 
-/** Pods are either missing or too many while they are replaced, and one of the two has to be allowed. */
+/**
+ * Returns findings about a rolling update. While pods are replaced, some are missing or there are too many, so one of
+ * the two numbers must not be zero.
+ */
 function validateRollingUpdate({ maxUnavailable = 0, maxSurge = 0 }: RollingUpdateDaemonSet): FieldError[] {
   const [unavailablePath, surgePath] = [rollingPath.child("maxUnavailable"), rollingPath.child("maxSurge")];
   const errors = [

@@ -54,7 +54,7 @@ export function daemonSets({ domain }: KindEnvironment): KindBehaviour<DaemonSet
       },
       validate: (object) => validateDaemonSet(object, domain),
       validateUpdate: (object, old) => [...validateDaemonSet(object, domain), ...validateSelectorUpdate(object, old)],
-      // Upstream: warns by the counter of changes of the template.
+      // Upstream: warnings depend on the counter of template changes.
       ...templateWarnings<DaemonSet>(({ spec }) => spec.template, { domain, generationOf: countOf }),
       subresources: {
         status: {
@@ -74,14 +74,17 @@ function defaultSpec(spec: DaemonSetSpec): DaemonSetSpec {
 function defaultStrategy(strategy: DaemonSetUpdateStrategy): DaemonSetUpdateStrategy {
   const next = fillZero(strategy, { type: "RollingUpdate" });
   if (next.type !== "RollingUpdate") {
-    // Upstream: numbers that are not needed are there all the same.
+    // Upstream: the numbers have defaults even though they are not used.
     return editField(next, "rollingUpdate", (rolling) => fillAbsent(rolling, { maxUnavailable: 0, maxSurge: 0 }));
   }
   const { rollingUpdate = {} } = next;
   return withField(next, "rollingUpdate", fillAbsent(rollingUpdate, { maxUnavailable: 1, maxSurge: 0 }));
 }
 
-/** Upstream: an annotation counts the changes of the template, where old versions had a field. */
+/**
+ * Returns the object with the number of its template changes. Upstream: an annotation holds this number, which was a
+ * field in old versions.
+ */
 function withCount(object: DaemonSet, counter: string, count: bigint): DaemonSet {
   const { annotations } = object.metadata;
   if (annotations?.[counter] === String(count)) return object;

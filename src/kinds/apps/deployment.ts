@@ -11,7 +11,7 @@ import { validateSelectorUpdate } from "./workload-validation.ts";
 
 export function deployments({ domain }: KindEnvironment): KindBehaviour<Deployment> {
   return {
-    // Upstream names the scale.
+    // Upstream: the error about a missing object names the scale.
     missingScale: { group: "apps", resource: "deployments/scale" },
     generationMetadata: ["annotations"],
     statusKeeps: ["labels"],

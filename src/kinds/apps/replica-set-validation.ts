@@ -17,7 +17,7 @@ import {
 } from "./workload-validation.ts";
 
 const specPath = FieldPath.of("spec");
-// Upstream: the error about an empty selector says that it is that of a deployment.
+// Upstream: the message about an empty selector mentions a deployment.
 const words = { called: "deployment", unreadable: "invalid label selector" };
 
 export function validateReplicaSet({ spec }: ReplicaSet, domain: ApiDomain): FieldError[] {
@@ -39,7 +39,7 @@ export function validateReplicationController({ spec }: ReplicationController, d
   return [...errors, ...validateRunningTemplate(template, "ReplicationController", domain)];
 }
 
-/** Checks the status of both kinds: they count replicas in the same fields. */
+/** Returns findings about the status of both kinds, which count replicas in the same fields. */
 export function validateReplicaSetStatus(object: {
   readonly status: ReplicaSetStatus | ReplicationControllerStatus;
 }): FieldError[] {

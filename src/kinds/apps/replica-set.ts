@@ -11,7 +11,7 @@ import { validateSelectorUpdate } from "./workload-validation.ts";
 
 export function replicaSets({ domain }: KindEnvironment): KindBehaviour<ReplicaSet> {
   return {
-    // Upstream names the scale.
+    // Upstream: the error about a missing object names the scale.
     missingScale: { group: "apps", resource: "replicasets/scale" },
     columns: [
       nameColumn,

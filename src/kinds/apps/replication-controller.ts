@@ -1,4 +1,4 @@
-/** ReplicationController: keeps a number of pods running. It is in the core group, and the older form of ReplicaSet. */
+/** ReplicationController: keeps a number of pods running. It is the older form of ReplicaSet, in the core group. */
 import type { ReplicationController } from "#api/core/v1.ts";
 import type { ApiObject, ObjectMeta } from "#meta/object-meta.ts";
 import { compileLabels } from "#meta/selector.ts";
@@ -16,7 +16,7 @@ export function replicationControllers({ domain }: KindEnvironment): KindBehavio
   });
   return {
     scaleSelector: labelsAsSelector,
-    // Upstream names the scale, in the group its author thought it was in.
+    // Upstream: the error about a missing object names the scale, in the group autoscaling.
     missingScale: { group: "autoscaling", resource: "replicationcontrollers/scale" },
     columns: [
       nameColumn,
@@ -32,7 +32,7 @@ export function replicationControllers({ domain }: KindEnvironment): KindBehavio
       validate: (object) => validateReplicationController(object, domain),
       validateUpdate: (object) => validateReplicationController(object, domain),
       warningsOnCreate,
-      // Upstream: warns of the template before the update.
+      // Upstream: warnings are about the template before the update.
       warningsOnUpdate: (object, old) => warningsOnUpdate(old, object),
       subresources: { status: { validateUpdate: validateReplicaSetStatus } },
       fields: ({ status }) => ({ "status.replicas": String(status.replicas) }),
@@ -40,7 +40,7 @@ export function replicationControllers({ domain }: KindEnvironment): KindBehavio
   };
 }
 
-/** Upstream: the oldest workload selects by labels alone. */
+/** Returns the selector as text. Upstream: the oldest workload has labels as its selector. */
 function labelsAsSelector({ spec: { selector = {} } }: ReplicationController): string {
   return compileLabels(Object.entries(selector).map(([key, value]) => ({ key, operator: "=", values: [value] }))).text;
 }
@@ -55,7 +55,7 @@ function defaults(object: ReplicationController): ReplicationController {
   return withTemplateLabels(next, labels);
 }
 
-/** An object without labels gets those of its template. */
+/** Returns the object with the labels of its template, if it has no labels of its own. */
 export function withTemplateLabels<T extends ApiObject>(object: T, labels: ObjectMeta["labels"]): T {
   if (labels === undefined || Object.keys(object.metadata.labels ?? {}).length > 0) return object;
   return { ...object, metadata: { ...object.metadata, labels } };

@@ -90,9 +90,12 @@ const changeable: readonly (keyof StatefulSetSpec)[] = [
   "minReadySeconds",
 ];
 
-/** Most of the spec names or makes what exists by now. */
+/**
+ * Returns findings about an update. Most fields of the spec are immutable, since existing pods and claims depend on
+ * them.
+ */
 export function validateStatefulSetUpdate({ spec }: StatefulSet, { spec: old }: StatefulSet): FieldError[] {
-  const names = Object.keys({ ...old, ...spec }) as (keyof StatefulSetSpec)[]; // those that are there
+  const names = Object.keys({ ...old, ...spec }) as (keyof StatefulSetSpec)[]; // the names of existing fields
   if (names.every((name) => changeable.includes(name) || jsonEquals(spec[name] ?? null, old[name] ?? null))) return [];
   const shown = changeable.map((name) => `'${name}'`);
   const list = `${shown.slice(0, -1).join(", ")} and ${shown.at(-1)}`;

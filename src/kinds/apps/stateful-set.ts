@@ -47,7 +47,10 @@ function defaultSpec(spec: StatefulSetSpec, hasMaxUnavailable: boolean): Statefu
   return editItems(next, "volumeClaimTemplates", defaultClaim);
 }
 
-/** A rolling update that was asked for by name keeps its details absent; one that was not gets them. */
+/**
+ * Fills the defaults of the update strategy. A strategy that names the type RollingUpdate gets no `rollingUpdate`, a
+ * strategy without a type does.
+ */
 function defaultStrategy(strategy: StatefulSetUpdateStrategy, hasMaxUnavailable: boolean): StatefulSetUpdateStrategy {
   const { type = "" } = strategy;
   if (type !== "" && type !== "RollingUpdate") return strategy;
@@ -58,7 +61,7 @@ function defaultStrategy(strategy: StatefulSetUpdateStrategy, hasMaxUnavailable:
 }
 
 function defaultClaim(claim: PersistentVolumeClaim): PersistentVolumeClaim {
-  // The type is set whatever the body says.
+  // The type is set even if the body has another one.
   const named = { ...claim, apiVersion: "v1", kind: "PersistentVolumeClaim" };
   const next = editField(named, "spec", (spec) => fillAbsent(spec, { volumeMode: "Filesystem" }));
   return editField(next, "status", (status) => fillAbsent(status, { phase: "Pending" }));

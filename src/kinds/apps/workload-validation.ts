@@ -19,7 +19,7 @@ const selectorPath = specPath.child("selector");
 const templatePath = specPath.child("template");
 const statusPath = FieldPath.of("status");
 
-/** Findings for those of `names` that are there and negative. `path` is that of the object. */
+/** Returns findings about negative numbers in the fields `names`. `path` is the path of the object. */
 export function validateCounts<T extends object>(
   object: T,
   names: readonly (keyof T & string)[],
@@ -32,8 +32,9 @@ export function validateCounts<T extends object>(
 }
 
 /**
- * The selector of a deployment, replica set or stateful set, and its template, by `checkTemplate`. `called` is how
- * messages name the kind; `unreadable` is what they say of a selector with findings, which hides those of the template.
+ * Returns findings about the selector and the template of a deployment, replica set or stateful set. `checkTemplate`
+ * checks the template. Messages call the kind `called`; `unreadable` is the message about a selector with findings,
+ * after which the template is not checked.
  */
 export function validateSelected(
   { selector, template }: Workload["spec"],
@@ -59,8 +60,8 @@ export const invalidSelector = (
 ): FieldError => invalid(path, selector && new GoSyntax(printLabelSelector(selector)), detail);
 
 /**
- * Whether a selector without findings matches the labels of the template. An absent one selects nothing, the pods of
- * the template included.
+ * Returns a finding unless the selector, which has no findings, matches the labels of the template. An absent selector
+ * matches nothing.
  */
 export function validateMatch(
   selector: LabelSelector | null,
@@ -71,18 +72,20 @@ export function validateMatch(
   return compiled?.matches(labels) === true ? [] : [mismatch(labels, path)];
 }
 
-/** The finding about labels that the selector of their workload does not match. */
+/** Returns the finding about template labels that the selector of the workload does not match. */
 export function mismatch(labels: PodTemplateSpec["metadata"]["labels"], path: FieldPath = templatePath): FieldError {
   const shown = new GoSyntax(printLabels(labels));
   return invalid(path.child("metadata", "labels"), shown, "`selector` does not match template `labels`");
 }
 
-/** The template of pods that run until they are deleted. `kind` is how messages name the workload. */
+/** Returns findings about the template of pods that run until they are deleted. Messages call the workload `kind`. */
 export function validateRunningTemplate(template: PodTemplateSpec, kind: string, domain: ApiDomain): FieldError[] {
   return [...validatePodTemplateSpec(template, templatePath, domain), ...validateRunning(template, kind)];
 }
 
-/** Pods of the template are restarted whenever they end, and have no deadline. */
+/**
+ * Returns findings about settings that end pods: pods of the template must always be restarted and have no deadline.
+ */
 export function validateRunning({ spec }: PodTemplateSpec, kind: string): FieldError[] {
   const { restartPolicy = "", activeDeadlineSeconds } = spec;
   const path = templatePath.child("spec");
@@ -94,19 +97,22 @@ export function validateRunning({ spec }: PodTemplateSpec, kind: string): FieldE
   return errors;
 }
 
-/** The selector of a workload never changes. */
+/** Returns a finding if the selector of a workload changes. */
 export function validateSelectorUpdate({ spec: { selector } }: Workload, old: Workload): FieldError[] {
   return jsonEquals(selector, old.spec.selector) ? [] : [invalidSelector(selector, "field is immutable")];
 }
 
-/** Fields that count replicas, below `status`. */
+/** The fields of a status that count replicas. */
 interface Replicas {
   readonly replicas?: number;
   readonly readyReplicas?: number;
   readonly availableReplicas?: number;
 }
 
-/** `parts` are fields that count some of the replicas; `ready` is how messages name the ready ones. */
+/**
+ * Returns findings about counts of replicas. `parts` are fields that count some of the replicas; messages call the
+ * number of ready ones `ready`.
+ */
 export function validateReplicas<T extends Replicas>(
   status: T,
   parts: readonly (keyof T & string)[],
@@ -124,7 +130,7 @@ export function validateReplicas<T extends Replicas>(
   return errors;
 }
 
-/** Collisions of names are only counted up, and their count stays once it is there. */
+/** Returns a finding if the number of name collisions decreases. */
 export function validateCollisions(
   { collisionCount }: { readonly collisionCount?: Int64 },
   old: { readonly collisionCount?: Int64 },

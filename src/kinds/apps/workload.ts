@@ -6,7 +6,7 @@ import type { ApiObject } from "#meta/object-meta.ts";
 import type { Column } from "#registry/resource-definition.ts";
 import { containerColumns, wideText } from "../cells.ts";
 
-/** Common fields of the specs. */
+/** The fields that the workloads share. */
 export interface Workload extends ApiObject {
   readonly spec: {
     readonly selector: LabelSelector | null;
@@ -14,7 +14,7 @@ export interface Workload extends ApiObject {
   };
 }
 
-/** Containers, images and selector, shown when wide. */
+/** The columns of containers, images and selector, which wide output shows. */
 export const templateColumns: readonly Column<Workload>[] = [
   ...containerColumns<Workload>(({ spec }) => spec.template),
   wideText("Selector", "Labels of the pods.", ({ spec }) => formatLabelSelector(spec.selector)),

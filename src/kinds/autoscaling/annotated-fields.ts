@@ -1,6 +1,6 @@
 /**
- * Fields of autoscalers that version v1 keeps in annotations: metrics and their present values in forms of v1, conditions,
- * and the behaviour under the names that Go gives its fields. Source: annotations that kube-apiserver 1.32 writes.
+ * Fields of autoscalers that version v1 keeps in annotations: metrics and their present values in the forms of v1,
+ * conditions, and the behaviour with the names of Go's fields. Source: annotations that kube-apiserver 1.32 writes.
  */
 import type {
   MetricSpec as OldMetric,
@@ -34,7 +34,7 @@ interface AnnotatedFields {
 
 type FieldName = keyof AnnotatedFields;
 
-/** The suffix of each annotation's name, and the field it holds. */
+/** The suffix of the name of each annotation, and the field that the annotation holds. */
 const suffixes: readonly (readonly [suffix: string, field: FieldName])[] = [
   ["metrics", "metrics"],
   ["behavior", "behavior"],
@@ -44,28 +44,34 @@ const suffixes: readonly (readonly [suffix: string, field: FieldName])[] = [
 
 /** Decodes the texts of the annotations. */
 export interface AnnotationDecoder {
-  /** The value of a JSON text. Throws `DecodeError`. */
+  /** Returns the value of a JSON text. Throws `DecodeError`. */
   json(text: string): unknown;
   schemas(): AnnotatedSchemas;
 }
 
-/** The types of the values. */
+/** The schemas of the values. */
 export interface AnnotatedSchemas {
   /** The schemas of `v1.MetricSpec` and `v1.MetricStatus`. */
   readonly metric: Schema;
   readonly metricStatus: Schema;
-  /** The schemas of v2. */
+  /** The schemas of the fields that annotations hold in their v2 form, and of conditions. */
   readonly behavior: Schema;
   readonly condition: Schema;
 }
 
-/** The names of the annotations, `prefix` before each; `status`: those of the status, or of the spec alone. */
+/**
+ * Returns the names of the annotations, which begin with `prefix`: those that hold fields of the status, or those that
+ * hold fields of the spec.
+ */
 export const annotationNames = (prefix: string, status: boolean): readonly string[] =>
   suffixes
     .filter(([, field]) => status === (field === "currentMetrics" || field === "conditions"))
     .map(([suffix]) => prefix + suffix);
 
-/** Metadata without the annotations, and their content. Any client may write them; what cannot be read is dropped. */
+/**
+ * Returns the metadata without the annotations, and the fields that they hold. Any client may write them; invalid ones
+ * are dropped.
+ */
 export function takeAnnotations(
   metadata: ObjectMeta,
   prefix: string,
@@ -90,7 +96,7 @@ export function takeAnnotations(
   return { rest: others.size === 0 ? meta : { ...meta, annotations: Object.fromEntries(others) }, fields };
 }
 
-/** Metadata with annotations for those fields that hold something. */
+/** Returns the metadata with an annotation for each field that is not empty. */
 export function putAnnotations(metadata: ObjectMeta, prefix: string, fields: AnnotatedFields): ObjectMeta {
   const { metrics = [], behavior, currentMetrics = [], conditions = [] } = fields;
   const values: Readonly<Record<FieldName, unknown>> = {
@@ -123,8 +129,8 @@ const readers: Readonly<Record<FieldName, (value: unknown, schemas: AnnotatedSch
 };
 
 /**
- * The value with names as the type has them, which Go reads in letters of any size. It is walked as deep as the type goes: the
- * rest is left to the decoder.
+ * Returns the value with field names spelled as in the schema, since Go's decoder ignores case. Only the parts that the
+ * schema describes are renamed; the decoder checks the rest.
  */
 function namedAsIn(schema: Schema, value: unknown): unknown {
   const { items, fields } = schema;
@@ -161,9 +167,9 @@ const metricIdentifier = (name: string, selector: LabelSelector | undefined): Me
   ...(selector === undefined ? {} : { selector }),
 });
 
-/** The fields that are there, in their order. */
+/** Returns the fields without those that are undefined, in their order. */
 function present<T extends object>(fields: { readonly [K in keyof T]: T[K] | undefined }): T {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T; // without what is undefined
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T; // the defined ones
 }
 
 const average = (averageValue: string | undefined, averageUtilization: number | undefined): MetricTarget =>

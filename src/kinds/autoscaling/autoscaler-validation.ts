@@ -32,7 +32,10 @@ const metricsPath = specPath.child("metrics");
 const maxPath = specPath.child("maxReplicas");
 const zero = parseQuantity("0")!;
 
-/** `canBeZero`: nothing may be left to run while a metric of something else is watched. */
+/**
+ * Returns findings about an autoscaler. With `canBeZero`, the number of pods may go down to zero if an object or
+ * external metric exists.
+ */
 export function validateAutoscaler(
   { spec }: HorizontalPodAutoscaler,
   canBeZero: boolean,
@@ -77,7 +80,7 @@ function validateReference({ kind, name }: CrossVersionObjectReference, path: Fi
 const validateSegment = (text: string, path: FieldPath, detail = ""): FieldError[] =>
   text === "" ? [required(path, detail)] : pathSegment(text).map((message) => invalid(path, text, message));
 
-/** The member that holds the source of each type, in the order of findings about those that should not be there. */
+/** The member that holds the source of each type, in the order of the findings about superfluous sources. */
 const members = {
   ContainerResource: "containerResource",
   Object: "object",
@@ -113,7 +116,7 @@ function validateSourceType(metric: MetricSpec, path: FieldPath): FieldError[] {
   return [required(path.child(member), "must populate information for the given metric source")];
 }
 
-/** Looks at one of several sources, whichever the type names. */
+/** Returns findings about the first source that exists, even if the type names another one. */
 function validateFirstSource(metric: MetricSpec, path: FieldPath, own: OwnPrefix): FieldError[] {
   const { object, external, pods, resource, containerResource } = metric;
   if (object !== undefined) {
@@ -158,7 +161,10 @@ function validateFirstSource(metric: MetricSpec, path: FieldPath, own: OwnPrefix
     : validateContainerSource(containerResource, path.child("containerResource"), own);
 }
 
-/** Checks a name as for containers; the findings about a qualified name, which come first, show it as a text. */
+/**
+ * Returns findings about a resource name, as for containers. Findings about the form of the name come first, and show
+ * it as a text.
+ */
 function validateContainerResource(name: string, path: FieldPath, own: OwnPrefix): FieldError[] {
   const unqualified = qualifiedName(name).map((message) => invalid(path, name, message));
   return [...unqualified, ...validateContainerResourceName(name, path, own).slice(unqualified.length)];
@@ -211,7 +217,7 @@ function validateExternalTarget({ value, averageValue }: MetricTarget, path: Fie
   return [required(path.child("averageValue"), "must set either a target value for metric or a per-pod target")];
 }
 
-/** The target of a resource's use. */
+/** Returns findings about the target of the usage of a resource. */
 function validateUse({ averageUtilization, averageValue }: MetricTarget, path: FieldPath): FieldError[] {
   if (averageUtilization !== undefined && averageValue !== undefined) {
     return [forbidden(path.child("averageValue"), "may not set both a target raw value and a target utilization")];

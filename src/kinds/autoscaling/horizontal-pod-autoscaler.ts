@@ -1,6 +1,6 @@
 /**
- * HorizontalPodAutoscaler: scales a workload by metrics. Version v1 has one target for CPU use; annotations hold
- * everything else (`annotated-fields.ts`), so that a read and a write in v1 lose little.
+ * HorizontalPodAutoscaler: scales a workload by metrics. Version v1 has a single target, the CPU usage; annotations
+ * hold everything else (`annotated-fields.ts`), so that a read and a write in v1 lose little.
  */
 import type { HorizontalPodAutoscaler as HorizontalPodAutoscalerV1 } from "#api/autoscaling/v1.ts";
 import type {
@@ -43,7 +43,7 @@ export function horizontalPodAutoscalers({ domain, gate }: KindEnvironment): Kin
 
 const annotationPrefix = ({ rename }: ApiDomain): string => rename("autoscaling.alpha.kubernetes.io/");
 
-/** Checks, which know the stored version alone. */
+/** Makes the checks, which see objects in the stored version only. */
 function rules<T extends ApiObject>(
   domain: ApiDomain,
   canBeZero: boolean,
@@ -52,7 +52,7 @@ function rules<T extends ApiObject>(
   const own = ownPrefix(domain);
   return {
     validate: (object) => validateAutoscaler(toHub(object), canBeZero, own),
-    // One that has zero replicas may keep them when the gate is off again.
+    // An autoscaler with zero replicas may keep them when the gate is off again.
     validateUpdate: (object, old) =>
       validateAutoscaler(toHub(object), canBeZero || toHub(old).spec.minReplicas === 0, own),
     subresources: { status: { validateUpdate: (object) => validateAutoscalerStatus(toHub(object)) } },
@@ -72,7 +72,7 @@ export function horizontalPodAutoscalersV1(
   });
   const decoder = { json: decodeJson, schemas };
   const conversion = v1Conversion(prefix, decoder, defaultSpec);
-  // Upstream: a behaviour in an annotation has no defaults before it is stored.
+  // Upstream: a behaviour in an annotation gets its defaults only when it is stored.
   const received = v1Conversion(prefix, decoder, defaultMetrics);
   const ofSpec = annotationNames(prefix, false);
   const ofStatus = annotationNames(prefix, true);
@@ -82,10 +82,11 @@ export function horizontalPodAutoscalersV1(
     columns: columnsOf(columns, conversion.toHub),
     fieldAnnotations: [...ofSpec, ...ofStatus],
     strategy: {
-      // Defaults of v2 are seen in v1, too, and annotations hold what v2 has of them.
+      // Clients of v1 see the defaults of v2, and annotations hold those for which v1 has no field.
       defaults: (object) => ({ ...object, ...received.fromHub(received.toHub(object)) }),
       ...own,
-      // An annotation that holds the status is written with it alone, one that holds the spec without it.
+      // Only writes of the status change annotations that hold the status; only the other writes change those of the
+      // spec.
       prepareForCreate: (object) => withAnnotationsOf(object, undefined, ofStatus),
       prepareForUpdate: (object, old) => withAnnotationsOf(object, old, ofStatus),
       subresources: {
@@ -140,7 +141,10 @@ const cpuStatus = (averageUtilization: number): MetricStatus => ({
   resource: { name: "cpu", current: { averageUtilization } },
 });
 
-/** Names of annotations of v1 begin with `prefix`; `defaults` are those of what is converted to v2. */
+/**
+ * Makes the conversion of v1. Names of annotations begin with `prefix`; `defaults` fills in a spec that was converted
+ * to v2.
+ */
 function v1Conversion(
   prefix: string,
   decoder: AnnotationDecoder,
@@ -151,7 +155,7 @@ function v1Conversion(
       const { rest, fields } = takeAnnotations(metadata, prefix, decoder);
       const { targetCPUUtilizationPercentage: target, ...limits } = spec;
       const { currentCPUUtilizationPercentage: current, currentReplicas, ...counts } = status;
-      // The annotation has all of them, more exactly.
+      // The annotation holds all current metrics, in more detail.
       const currentMetrics = fields.currentMetrics ?? (current === undefined ? [] : [cpuStatus(current)]);
       return {
         metadata: rest,
@@ -199,7 +203,7 @@ function v1Conversion(
   };
 }
 
-/** The object with those annotations, by their names, that the other one has. */
+/** Returns the object with the annotations `names` replaced by those of the object `from`. */
 function withAnnotationsOf<T extends ApiObject>(object: T, from: T | undefined, names: readonly string[]): T {
   const { annotations = {} } = object.metadata;
   const wanted = from?.metadata.annotations ?? {};
@@ -230,7 +234,7 @@ function metricsText({ spec: { metrics = [] }, status: { currentMetrics } }: Hor
   return shown.join(", ") + (more > 0 ? ` + ${more} more...` : "");
 }
 
-/** Names of the fields that hold the metrics of a type. */
+/** The field that holds the metric source of each type. */
 const sources = new Map<string, "external" | "object" | "pods" | "resource" | "containerResource">([
   ["External", "external"],
   ["Object", "object"],

@@ -9,7 +9,7 @@ import { validateJobSpec } from "./job-validation.ts";
 import { isTimeZone } from "./time-zone.ts";
 
 const policies = ["Allow", "Forbid", "Replace"];
-/** Messages about schedules repeat no more than this of them. */
+/** The maximum number of characters of a schedule in a message. */
 const detailLengthMax = 4096;
 
 const specPath = FieldPath.of("spec");
@@ -17,7 +17,7 @@ const schedulePath = specPath.child("schedule");
 const zonePath = specPath.child("timeZone");
 const jobPath = specPath.child("jobTemplate", "spec");
 
-/** `old` is the stored one of an update. */
+/** Returns findings about a cron job. `old` is the stored job of an update. */
 export function validateCronJob({ spec }: CronJob, domain: ApiDomain, old?: CronJob): FieldError[] {
   const { concurrencyPolicy = "" } = spec;
   const policyPath = specPath.child("concurrencyPolicy");
@@ -25,7 +25,7 @@ export function validateCronJob({ spec }: CronJob, domain: ApiDomain, old?: Cron
     ...validateSchedule(spec, old?.spec),
     ...validateCounts(spec, ["startingDeadlineSeconds"], specPath),
     ...(old !== undefined && old.spec.timeZone === spec.timeZone ? [] : validateZone(spec)),
-    // An absent policy has its default.
+    // An absent policy has got its default.
     ...(policies.includes(concurrencyPolicy) ? [] : [notSupported(policyPath, concurrencyPolicy, policies)]),
     ...validateJobTemplate(spec.jobTemplate, domain),
     ...validateCounts(spec, ["successfulJobsHistoryLimit", "failedJobsHistoryLimit"], specPath),
@@ -61,7 +61,7 @@ function validateZone({ timeZone }: CronJobSpec): FieldError[] {
   return errors;
 }
 
-/** Selectors of the jobs are generated when these are made. */
+/** Returns findings about the template of jobs. The selector of a job is generated when the job is created. */
 function validateJobTemplate({ spec }: JobTemplateSpec, domain: ApiDomain): FieldError[] {
   const errors = validateJobSpec(spec, jobPath, domain);
   if (spec.selector !== undefined) {

@@ -1,6 +1,6 @@
 /**
- * Schedules as cron writes them: five fields, or a descriptor such as `@hourly` or `@every 90m`, after an optional
- * `TZ=` or `CRON_TZ=`. Source: the syntax of `robfig/cron`, which upstream reads schedules with.
+ * The syntax of schedules in cron jobs: five fields, or a descriptor such as `@hourly` or `@every 90m`, after an
+ * optional `TZ=` or `CRON_TZ=`. Source: the syntax of `robfig/cron`, which upstream uses.
  */
 import { goQuote } from "#meta/field-error.ts";
 import { parseDuration } from "#std/go-duration.ts";
@@ -9,14 +9,14 @@ import { isTimeZone } from "./time-zone.ts";
 interface Bounds {
   readonly min: number;
   readonly max: number;
-  /** Names in lower case, from the lowest value on. */
+  /** The names of the values in lower case, beginning with the name of the lowest value. */
   readonly names?: readonly string[];
 }
 
 const months = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 const weekdays = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
 
-/** Minute, hour, day of the month, month, day of the week. */
+/** The bounds of minute, hour, day of the month, month and day of the week. */
 const fieldBounds: readonly Bounds[] = [
   { min: 0, max: 59 },
   { min: 0, max: 23 },
@@ -28,10 +28,10 @@ const fieldBounds: readonly Bounds[] = [
 const descriptors = new Set(["@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"]);
 const every = "@every ";
 
-/** White space between fields, as Go knows it. */
+/** White space between fields, as Go defines it. */
 const spaces = /[\t-\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/;
 
-/** Returns what is wrong with a schedule; undefined when it can be read. */
+/** Returns the error in a schedule; `undefined` for a valid one. */
 export function cronScheduleError(text: string): string | undefined {
   let schedule = text;
   const zone = /^(?:CRON_)?TZ=/.exec(text);
@@ -64,7 +64,7 @@ function descriptorError(text: string): string | undefined {
   return typeof duration === "string" ? `failed to parse duration ${text}: ${duration}` : undefined;
 }
 
-/** Upstream: what follows a star is not read, unless it is a step. */
+/** Returns the error in a range. Upstream: text between a star and its step is ignored. */
 function rangeError(text: string, { min, max, names }: Bounds): string | undefined {
   const [range = "", step, ...steps] = text.split("/");
   const [first = "", last, ...others] = range.split("-");
@@ -91,7 +91,7 @@ function readValue(text: string, min: number, names: readonly string[] | undefin
   return index >= 0 ? min + index : readInteger(text);
 }
 
-/** A number, or what is wrong with it. */
+/** Returns the number, or the error. */
 function readInteger(text: string): number | string {
   const failed = (why: string): string =>
     `failed to parse int from ${text}: strconv.Atoi: parsing ${goQuote(text)}: ${why}`;

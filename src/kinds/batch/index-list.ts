@@ -1,9 +1,9 @@
-/** Lists of indexes of an indexed job, `1,3-5`: in ascending order, below the number of completions. */
+/** Lists of indexes of an indexed job, such as `1,3-5`, in ascending order and below the number of completions. */
 import { goQuote } from "#meta/field-error.ts";
 
 type Range = readonly [first: number, last: number];
 
-/** Returns how many indexes a list names, or what is wrong with it. An empty one names none. */
+/** Returns how many indexes a list names, or the error in it. An empty list names none. */
 export function countIndexes(text: string, completions: number): number | string {
   if (text === "") return 0;
   let count = 0;
@@ -19,7 +19,7 @@ export function countIndexes(text: string, completions: number): number | string
   return count;
 }
 
-/** The first index that both lists name, where they are in order. Ranges that are wrong in themselves do not count. */
+/** Returns the first index that both lists name, if both are in order. Invalid ranges are ignored. */
 export function commonIndex(text: string, other: string, completions: number): number | undefined {
   const ranges = rightRanges(other, completions);
   let at = 0;
@@ -37,7 +37,7 @@ const rightRanges = (text: string, completions: number): readonly Range[] =>
     .map((fragment) => readRange(fragment, completions))
     .filter((range) => typeof range !== "string");
 
-/** Reads an index or a range of them, or says what is wrong with it. */
+/** Returns an index or a range of indexes, or the error in the text. */
 function readRange(fragment: string, completions: number): Range | string {
   const limits = fragment.split("-");
   if (limits.length > 2) {
@@ -56,7 +56,7 @@ function readRange(fragment: string, completions: number): Range | string {
 const disorder = (previous: number, current: number): string =>
   `non-increasing order, previous: ${previous}, current: ${current}`;
 
-/** Reads a number as Go does: a sign is allowed; NaN for what is no integer of 64 bits. */
+/** Returns the number in a text, which may have a sign as in Go; NaN if the text is not an integer of 64 bits. */
 function readInteger(text: string): number {
   if (!/^[-+]?\d+$/.test(text)) return Number.NaN;
   const value = Number(text);

@@ -35,7 +35,7 @@ const actions = ["Count", "FailIndex", "FailJob", "Ignore"];
 const operators = ["In", "NotIn"];
 const statuses = ["False", "True", "Unknown"];
 
-/** `path` is that of the job's spec. */
+/** Returns findings about the pod failure policy. `path` is the path of the job's spec. */
 export function validatePodFailurePolicy(spec: JobSpec, policy: PodFailurePolicy, path: FieldPath): FieldError[] {
   const rules = policy.rules ?? [];
   const rulesPath = path.child("podFailurePolicy", "rules");
@@ -108,7 +108,7 @@ function validatePatterns(patterns: readonly PodFailurePolicyOnPodConditionsPatt
   return errors;
 }
 
-/** `path` is that of the job's spec. */
+/** Returns findings about the success policy. `path` is the path of the job's spec. */
 export function validateSuccessPolicy(spec: JobSpec, policy: SuccessPolicy, path: FieldPath): FieldError[] {
   const at = path.child("successPolicy");
   const rulesPath = at.child("rules");

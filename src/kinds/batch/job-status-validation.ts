@@ -21,17 +21,17 @@ type ConditionType = "Complete" | "Failed" | "FailureTarget" | "SuccessCriteriaM
 const hasCondition = ({ conditions = [] }: JobStatus, wanted: ConditionType): boolean =>
   conditions.some(({ type, status }) => type === wanted && status === "True");
 
-/** A write makes this of a job. */
+/** A write of the status of a job. */
 interface Change {
   readonly job: Job;
   readonly status: JobStatus;
   readonly old: JobStatus;
-  /** Complete or failed. */
+  /** Whether the job is complete or has failed. */
   readonly isFinished: boolean;
   is(type: ConditionType): boolean;
-  /** Whether one of the conditions is gone or new. */
+  /** Whether one of the conditions was added or removed. */
   turned(...types: readonly ConditionType[]): boolean;
-  /** Whether one of the fields is another one. */
+  /** Whether one of the fields has changed. */
   changed(...names: readonly (keyof JobStatus)[]): boolean;
 }
 
@@ -72,7 +72,7 @@ function validateUncounted(pods: UncountedTerminatedPods): FieldError[] {
   );
 }
 
-/** Conditions that exclude or need each other. */
+/** Return findings about conditions that exclude or need each other. */
 const conflict = (a: ConditionType, b: ConditionType, shown = b.toString()): FieldError =>
   invalidPart(conditionsPath, `cannot set ${a}=True and ${shown}=true conditions`);
 const missingCondition = (a: ConditionType, b: ConditionType): FieldError =>
@@ -182,7 +182,7 @@ function validateSuccessCriteria({ is, turned }: Change): FieldError[] {
     .map((type) => conflict("SuccessCriteriaMet", type));
 }
 
-/** Checks what never goes back. */
+/** Returns findings about changes that a status must not go through, such as a counter that decreases. */
 function validateTransition({ job, status, old, is, changed }: Change): FieldError[] {
   const errors: FieldError[] = [];
   const isLost = (type: ConditionType): boolean => hasCondition(old, type) && !is(type);
@@ -190,7 +190,7 @@ function validateTransition({ job, status, old, is, changed }: Change): FieldErr
     if (isLost(type)) errors.push(invalidPart(conditionsPath, `cannot disable the terminal ${type}=True condition`));
   }
   const { completions, parallelism, completionMode } = job.spec;
-  // An indexed job that may grow and shrink as a whole may lose successes.
+  // An indexed job that may change its completions together with its parallelism may lose successes.
   const isElastic = completionMode === "Indexed" && completions === parallelism;
   for (const name of isElastic ? (["failed"] as const) : (["failed", "succeeded"] as const)) {
     const count = status[name] ?? 0;

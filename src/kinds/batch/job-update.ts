@@ -13,7 +13,7 @@ import { validateImmutable } from "../immutable.ts";
 
 const specPath = FieldPath.of("spec");
 
-/** Findings about a job against the stored one. */
+/** Returns findings about a job compared with the stored one. */
 export function validateJobUpdate({ spec }: Job, old: Job): FieldError[] {
   const before = old.spec.template;
   const [template, kept] = isWaiting(old)
@@ -39,21 +39,23 @@ export function validateJobUpdate({ spec }: Job, old: Job): FieldError[] {
   ];
 }
 
-/** An indexed job may grow and shrink as a whole. */
+/**
+ * Returns findings about changed completions. An indexed job may change its completions together with its parallelism.
+ */
 function validateCompletions(spec: JobSpec, old: JobSpec): FieldError[] {
   if (spec.completionMode !== "Indexed") return validateImmutable(spec, old, ["completions"], specPath);
   const { completions, parallelism = 0 } = spec;
-  if (completions === undefined) return []; // a finding of its own
+  if (completions === undefined) return []; // another check reports it
   if (completions === (old.completions ?? 0) || completions === parallelism) return [];
   return [
     invalid(FieldPath.of("spec", "completions"), completions, "can only be modified in tandem with spec.parallelism"),
   ];
 }
 
-/** Whether a job was suspended before it began. */
+/** Whether a job is suspended and has not started. */
 const isWaiting = ({ spec, status }: Job): boolean => spec.suspend === true && status.startTime === undefined;
 
-/** The template with the scheduling fields of `from`, which may change while the job is suspended. */
+/** Returns the template with the scheduling fields of `from`. These fields may change while the job is suspended. */
 function withDirectives(template: PodTemplateSpec, from: PodTemplateSpec): PodTemplateSpec {
   return {
     ...template,
@@ -65,7 +67,7 @@ function withDirectives(template: PodTemplateSpec, from: PodTemplateSpec): PodTe
   };
 }
 
-/** An affinity without content is none. */
+/** Returns the spec with this node affinity. An affinity without content is removed. */
 function withNodeAffinity(spec: PodSpec, nodeAffinity: NodeAffinity | undefined): PodSpec {
   const affinity = withField(spec.affinity ?? {}, "nodeAffinity", nodeAffinity);
   return withField(spec, "affinity", Object.keys(affinity).length === 0 ? undefined : affinity);

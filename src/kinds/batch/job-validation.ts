@@ -17,20 +17,20 @@ const replacementPolicies = ["Failed", "TerminatingOrFailed"];
 const restartPolicies = ["OnFailure", "Never"];
 const managedByBytesMax = 63;
 const parallelismMax = 100_000;
-/** The number of completions above which limits of single indexes are lower. */
+/** The number of completions above which the limits for single indexes are lower. */
 const completionsMany = 100_000;
 const limitOfMany = 10_000;
 const indexed = "requires indexed completion mode";
 
 const specPath = FieldPath.of("spec");
 
-/** Labels that a server gives to the pods of a job, by its domain. */
+/** The labels that a server gives to the pods of a job, by its domain. */
 export const jobLabels = perDomain(({ rename }) => ({
   uid: rename("batch.kubernetes.io/controller-uid"),
   name: rename("batch.kubernetes.io/job-name"),
 }));
 
-/** `old` is the stored job of an update. */
+/** Returns findings about a job. `old` is the stored job of an update. */
 export function validateJob(job: Job, domain: ApiDomain, old?: Job): FieldError[] {
   const errors = [...validateOwnPods(job, domain, old), ...validateSpec(job.spec, domain)];
   if (old !== undefined || job.spec.completionMode !== "Indexed") return errors;
@@ -42,7 +42,7 @@ export function validateJob(job: Job, domain: ApiDomain, old?: Job): FieldError[
   return [...errors, invalid(FieldPath.of("metadata", "name"), job.metadata.name, detail)];
 }
 
-/** A job whose selector was generated has pods that no other job selects. */
+/** Returns findings about a generated selector: it must select the pods of this job only. */
 function validateOwnPods({ metadata, spec }: Job, domain: ApiDomain, old: Job | undefined): FieldError[] {
   if (spec.manualSelector === true || spec.selector === undefined) return [];
   const { uid = "", name = "" } = metadata;
@@ -52,7 +52,7 @@ function validateOwnPods({ metadata, spec }: Job, domain: ApiDomain, old: Job | 
   const before = old?.spec.template.metadata.labels;
   const expected = { "controller-uid": uid, "job-name": name, [own.uid]: uid, [own.name]: name };
   const errors = Object.entries(expected).flatMap(([key, value]) => {
-    // Jobs of earlier releases have only the short labels.
+    // Jobs of earlier releases have the short labels only.
     if (old !== undefined && before?.[key] === undefined) return [];
     const detail = `must be '${value}'`;
     const at = path.child("labels").key(key);
@@ -64,7 +64,7 @@ function validateOwnPods({ metadata, spec }: Job, domain: ApiDomain, old: Job | 
   return [...errors, invalidSelector(spec.selector, "`selector` not auto-generated")];
 }
 
-/** The spec of a job, its selector included. */
+/** Returns findings about the spec of a job, including its selector. */
 function validateSpec(spec: JobSpec, domain: ApiDomain): FieldError[] {
   const errors = validateJobSpec(spec, specPath, domain);
   if (spec.selector === undefined) {
@@ -74,7 +74,7 @@ function validateSpec(spec: JobSpec, domain: ApiDomain): FieldError[] {
   return [...errors, ...(selectorErrors.length > 0 ? selectorErrors : validateMatch(spec.selector, spec.template))];
 }
 
-/** Checks what jobs and templates of jobs share; findings are below `path`, that of the spec. */
+/** Returns findings about the fields that jobs and templates of jobs share. `path` is the path of the spec. */
 export function validateJobSpec(spec: JobSpec, path: FieldPath, domain: ApiDomain): FieldError[] {
   const { podFailurePolicy, successPolicy } = spec;
   return [

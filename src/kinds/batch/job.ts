@@ -32,7 +32,7 @@ export function jobs({ domain, gate }: KindEnvironment): KindBehaviour<Job> {
       canonicalize(object) {
         const next = editField(object, "spec", (spec) => selectOwnPods(spec, object.metadata, { uidLabel, nameLabel }));
         if (next === object) return object;
-        // A job that was given no labels, not one that was given the same, has the map of its template.
+        // A job without labels got those of its template as the same map. Labels that the client gave are another map.
         const { labels } = object.metadata;
         return labels !== undefined && labels === templateLabels(object)
           ? { ...next, metadata: withField(next.metadata, "labels", templateLabels(next)) }
@@ -72,7 +72,10 @@ function defaultSpec(spec: JobSpec, hasReplacement: boolean): JobSpec {
   return editField(next, "template", defaultPodTemplate);
 }
 
-/** Runs on creates only, when name and uid are known. The short labels are those of earlier releases. */
+/**
+ * Returns the spec with a generated selector and pod labels. This happens on creates only, when name and uid are known.
+ * The short labels are those of earlier releases.
+ */
 function selectOwnPods(
   spec: JobSpec,
   { uid = "", name = "" }: ObjectMeta,

@@ -1,10 +1,10 @@
-/** Names of time zones: those of the runtime's IANA database. */
+/** Names of time zones, from the IANA database of the runtime. */
 
-/** Names of the runtime that are not the database's. */
+/** Names that the runtime knows but the database does not have. */
 const foreign =
   /^(?:A[CES]T|A[GR]T|B[ES]T|C[ANS]T|CTT|E[AC]T|I[ES]T|JST|MIT|N[ES]T|P[LNRS]T|SST|VST|SystemV\/.*|US\/Pacific-New|Canada\/East-Saskatchewan)$/;
 
-/** Whether the database has a zone or a link of this name, in this case. */
+/** Whether the database has a zone or a link with this name, in the same case. */
 export function isTimeZone(name: string): boolean {
   if (name === "Factory") return true;
   // Every part begins with a capital letter; this leaves out offsets such as `+01:00`.

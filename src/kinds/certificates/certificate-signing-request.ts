@@ -48,7 +48,7 @@ export function certificateSigningRequests({ domain, now }: KindEnvironment): Ki
       prepareForCreate: (object, { context }) => withField(object, "spec", setRequester(object.spec, context.user)),
       prepareForUpdate: withSpecOf,
       validateUpdate: (object, old) => validateUpdate(object, old, decisions),
-      // The parser of requests is loaded for the first one. Requests never change.
+      // The parser of requests is loaded for the first create. The request of an object never changes.
       checkRules: (object, old) => (old === undefined ? validateNew(object, legacySigner) : []),
       subresources: {
         status: {
@@ -66,7 +66,7 @@ export function certificateSigningRequests({ domain, now }: KindEnvironment): Ki
   };
 }
 
-/** Keeps the spec, which never changes. */
+/** Returns the object with the old spec, since the spec never changes. */
 const withSpecOf = (object: CertificateSigningRequest, old: CertificateSigningRequest): CertificateSigningRequest =>
   withField(object, "spec", old.spec);
 
@@ -78,7 +78,7 @@ function conditionText({ status: { conditions = [], certificate = "" } }: Certif
   return parts.join(",");
 }
 
-/** Sets the requester; values from the client are ignored. */
+/** Returns the spec with the requester; values from the client are ignored. */
 function setRequester(
   spec: CertificateSigningRequestSpec,
   { name, uid, groups, extra }: UserInfo,
@@ -97,13 +97,13 @@ type Conditions = readonly CertificateSigningRequestCondition[];
 
 const conditionsOf = ({ status: { conditions = [] } }: CertificateSigningRequest): Conditions => conditions;
 
-/** Restores approval conditions: only `approval` may change them, not `status`. */
+/** Returns the object with its old approval conditions: only `approval` may change them, not `status`. */
 function withOldDecision(object: CertificateSigningRequest, old: CertificateSigningRequest): CertificateSigningRequest {
   let conditions = conditionsOf(object);
   for (const type of decisions) {
     const before = conditionsOf(old).filter((condition) => condition.type === type);
     const count = conditions.filter((condition) => condition.type === type).length;
-    // Added or removed ones are left for validation to refuse.
+    // Validation refuses added and removed conditions.
     if (count !== before.length) continue;
     let next = 0;
     conditions = conditions.map((condition) => (condition.type === type ? before[next++]! : condition));
@@ -116,7 +116,7 @@ function withConditions(object: CertificateSigningRequest, conditions: Condition
   return { ...object, status: { ...object.status, conditions } };
 }
 
-/** Fills the times that conditions lack. */
+/** Returns the object with times in conditions that have none. */
 function withTimes(
   object: CertificateSigningRequest,
   old: CertificateSigningRequest,
@@ -154,7 +154,7 @@ function validateNew(object: CertificateSigningRequest, legacySigner: string): M
   ]);
 }
 
-/** `parsed` is the request of the spec. */
+/** Returns findings about the spec of a new object. `parsed` is its parsed request. */
 function validateSpec(
   { request, usages = [], signerName, expirationSeconds: seconds }: CertificateSigningRequestSpec,
   parsed: ParsedRequest,
@@ -182,7 +182,7 @@ function validateSpec(
   return errors;
 }
 
-/** Values that were already in `old` are not reported. */
+/** Returns findings about the status, without those about values that `old` already had. */
 function validateStatus(object: CertificateSigningRequest, old: CertificateSigningRequest | undefined): FieldError[] {
   const errors = validateApprovals(conditionsOf(object), old === undefined ? [] : conditionsOf(old));
   const { certificate = "" } = object.status;
@@ -194,7 +194,7 @@ function validateStatus(object: CertificateSigningRequest, old: CertificateSigni
     : [...errors, invalid(FieldPath.of("status", "certificate"), "<certificate data>", problem)];
 }
 
-/** Types of conditions that are either there, and true, or not there. */
+/** The types of conditions whose status can only be True. */
 const lastingTypes = ["Approved", "Denied", "Failed"];
 
 function validateApprovals(conditions: Conditions, old: Conditions): FieldError[] {
@@ -237,10 +237,10 @@ function certificateProblem(base64: string): string | undefined {
   return blocks === 0 ? "must contain at least one CERTIFICATE PEM block" : undefined;
 }
 
-/** Conditions that approvers add. */
+/** The types of conditions that approvers add. */
 const decisions: readonly string[] = ["Approved", "Denied"];
 
-/** Findings of an update. Conditions of the types in `fixed` may not be added. */
+/** Returns findings about an update. Conditions of the types `fixed` may not be added. */
 function validateUpdate(
   object: CertificateSigningRequest,
   old: CertificateSigningRequest,

@@ -1,4 +1,4 @@
-/** ClusterTrustBundle: trusted certificates, of one signer or of none. */
+/** ClusterTrustBundle: trusted certificates, with or without a signer. */
 import { X509Certificate } from "node:crypto";
 import type { ClusterTrustBundle } from "#api/certificates/v1alpha1.ts";
 import { type FieldError, invalid, required } from "#meta/field-error.ts";

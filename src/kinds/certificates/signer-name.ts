@@ -5,7 +5,7 @@ import { dns1123Label, dns1123Subdomain, type NameCheck } from "#meta/names.ts";
 import { addAll } from "#std/add-all.ts";
 
 const domainMax = 253;
-/** A namespace, a dot and a name fit behind the slash. */
+/** The maximum length of a signer name: the path may be a namespace, a dot and a name. */
 const nameMax = domainMax + 1 + (253 + 63 + 1);
 
 export function validateSignerName(field: FieldPath, name: string): FieldError[] {
@@ -25,7 +25,7 @@ export function validateSignerName(field: FieldPath, name: string): FieldError[]
   return errors;
 }
 
-/** The error of the first invalid label between dots. */
+/** Returns the findings about the first invalid part between dots. */
 function firstBadPart(field: FieldPath, segment: string, check: NameCheck): FieldError[] {
   for (const part of segment.split(".")) {
     const messages = check(part);

@@ -34,9 +34,9 @@ function validate({ spec }: Lease): FieldError[] {
   return errors;
 }
 
-/** A strategy that the server knows, or a foreign one with a prefix. */
+/** Returns findings about a strategy. A strategy without a prefix must be one that the server knows. */
 function validateStrategy(strategy: string): FieldError[] {
-  const path = FieldPath.of("spec", "strategy", "strategy"); // as upstream names it
+  const path = FieldPath.of("spec", "strategy", "strategy"); // upstream's path
   if (strategy.includes("/")) return qualifiedName(strategy).map((message) => invalid(path, strategy, message));
   return strategies.includes(strategy) ? [] : [notSupported(path, strategy, strategies)];
 }

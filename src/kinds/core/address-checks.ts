@@ -7,7 +7,7 @@ import type { FieldPath } from "#meta/field-path.ts";
 import { plainBytes } from "#meta/ip-range.ts";
 import { dns1123Subdomain, parseIp, printIp } from "#meta/names.ts";
 
-/** An address that others can reach: none of those that mean a machine itself or its neighbours. */
+/** Returns findings about an address that other machines cannot reach, such as a loopback or link-local one. */
 export function validateReachable(ip: string, field: FieldPath): FieldError[] {
   const bytes = plainBytes(ip);
   if (bytes === undefined) return [invalid(field, ip, "must be a valid IP address")];
@@ -28,7 +28,7 @@ export function validateReachable(ip: string, field: FieldPath): FieldError[] {
   ];
 }
 
-/** The name under which a load balancer is reached. */
+/** Returns findings about the host name of a load balancer. */
 export function validateBalancerHost(hostname: string, field: FieldPath): FieldError[] {
   const errors = dns1123Subdomain(hostname).map((message) => invalid(field, hostname, message));
   if (parseIp(hostname) !== undefined) errors.push(invalid(field, hostname, "must be a DNS name, not an IP address"));
@@ -38,7 +38,7 @@ export function validateBalancerHost(hostname: string, field: FieldPath): FieldE
 const mayCause = "which may cause controller apply-loops";
 const willBeWrong = "was accepted, but will be invalid in a future Kubernetes release";
 
-/** Warnings about an address that is accepted. */
+/** Returns warnings about an address that is accepted. */
 export function aboutIp(field: string, ip: string): string[] {
   const reason = strictly(ip);
   if (reason !== undefined) return [`${field}: IP address ${willBeWrong}: ${reason}`];
@@ -49,7 +49,7 @@ export function aboutIp(field: string, ip: string): string[] {
   ];
 }
 
-/** Warnings about a range that is accepted. */
+/** Returns warnings about a range that is accepted. */
 export function aboutRange(field: string, range: string): string[] {
   const slash = range.lastIndexOf("/");
   const ip = range.slice(0, slash);
@@ -66,7 +66,7 @@ export function aboutRange(field: string, range: string): string[] {
   ];
 }
 
-/** The error of Go's stricter parser about an address that is accepted; `undefined` for none. */
+/** Returns the error of Go's stricter parser for an address that is accepted; `undefined` if there is none. */
 function strictly(ip: string): string | undefined {
   const parse = `ParseAddr(${goQuote(ip)})`;
   const odd = ip.includes(".") ? ip.search(/[^\da-fA-F.:]/) : -1;
@@ -75,7 +75,7 @@ function strictly(ip: string): string | undefined {
   return /(?:^|[.:])0\d+(?=\.|$)/.test(ip) ? `${parse}: IPv4 field has octet with leading zero` : undefined;
 }
 
-/** Returns why a text is no address. */
+/** Returns the reason why a text is not an address. */
 function problemOf(ip: string): string {
   if (!ip.includes(".") || ip.includes(":")) return "unable to parse IP";
   const gap = ip.startsWith(".") ? 0 : ip.search(/\.(?=\.|$)/);
@@ -88,7 +88,7 @@ function problemOf(ip: string): string {
   return parts.length < 4 ? "IPv4 address too short" : "IPv4 address too long";
 }
 
-/** Returns how an IPv6 address should be written; `undefined` when it is, and for IPv4 ones. */
+/** Returns the canonical form of an IPv6 address; `undefined` if it has this form, and for IPv4 addresses. */
 function canonicalV6(ip: string): string | undefined {
   if (plainBytes(ip)?.length !== 16) return undefined;
   const canonical = printIp(parseIp(ip)!); // it is an address

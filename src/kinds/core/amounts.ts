@@ -1,4 +1,4 @@
-/** Amounts of resources, which are kept in thousandths, rounded up. Source: the answers of kube-apiserver. */
+/** Amounts of resources. They are stored in thousandths, rounded up. Source: the answers of kube-apiserver. */
 import { invalid } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
 import { formatQuantity, integerQuantity, parseQuantity } from "#meta/quantity.ts";
@@ -17,7 +17,10 @@ export function roundAmounts(amounts: Amounts): Amounts {
   );
 }
 
-/** An amount is not negative. Upstream: shows it in whole units, parts of one as one, and lets huge ones pass. */
+/**
+ * Checks that an amount is not negative. Upstream: the message shows whole units, rounded away from zero, and huge
+ * amounts are not reported.
+ */
 export function checkAmount(text: string, path: FieldPath, errors: Errors): void {
   const quantity = parseQuantity(text);
   if (quantity === undefined || quantity.unscaled >= 0n) return;

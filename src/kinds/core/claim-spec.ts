@@ -21,12 +21,12 @@ import type { KindEnvironment } from "../generic.ts";
 const accessModes = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
 export const volumeModes = ["Block", "Filesystem"];
 
-/** The gates decide which fields of claims exist. */
+/** The feature gates that decide which fields of claims exist. */
 export interface ClaimGates {
   readonly anyDataSource: boolean;
   readonly attributesClass: boolean;
   readonly recoverExpansion: boolean;
-  /** Group of volume snapshots. */
+  /** The API group of volume snapshots. */
   readonly snapshotGroup: string;
 }
 
@@ -40,8 +40,8 @@ export function claimGates(environment: KindEnvironment): ClaimGates {
 }
 
 /**
- * The spec without data sources that mean nothing, unless it has them already or a reference beside them, and with both
- * sources in step.
+ * Returns the spec with equal data sources in both fields. An unknown data source is dropped, unless the stored spec
+ * has a data source or the new one has a reference.
  */
 export function prepareClaimSpec(
   spec: PersistentVolumeClaimSpec,
@@ -53,7 +53,7 @@ export function prepareClaimSpec(
   return gates.anyDataSource ? alignSources(next) : next;
 }
 
-/** `dataSource` takes claims and snapshots; anything else is dropped without a word, as it was before there were more. */
+/** Drops a data source that is not a claim or snapshot. There is no error, since older releases knew no others. */
 function dropUnknownSource(spec: PersistentVolumeClaimSpec, gates: ClaimGates): PersistentVolumeClaimSpec {
   if (spec.dataSource === undefined) return spec;
   const { apiGroup, kind } = spec.dataSource;
@@ -82,7 +82,10 @@ const localReference = ({ apiGroup, kind, name }: TypedObjectReference): TypedLo
 
 const specPath = FieldPath.of("spec");
 
-/** Findings about the spec of a claim that may have been another one, or of a template of claims at `path`. */
+/**
+ * Returns findings about the spec of a claim, or of a template of claims at `path`. `old` is the stored spec of an
+ * update.
+ */
 export function validateClaimSpec(
   spec: PersistentVolumeClaimSpec,
   gates: ClaimGates,
@@ -97,7 +100,7 @@ export function validateClaimSpec(
   if (volumeMode !== undefined && !volumeModes.includes(volumeMode)) {
     errors.push(notSupported(path.child("volumeMode"), volumeMode, volumeModes));
   }
-  // Upstream: claims that have a group may have any.
+  // Upstream: a claim that has a group in its data source may have any group.
   const takesAnyGroup = [old?.dataSource, old?.dataSourceRef].some((source) => (source?.apiGroup ?? null) !== null);
   addAll(errors, validateSources(spec, takesAnyGroup, path));
   if (gates.attributesClass) {
@@ -114,7 +117,7 @@ function validateAccessModes({ accessModes: modes = [] }: PersistentVolumeClaimS
   return errors;
 }
 
-/** Known modes, and one of them only by itself. */
+/** Checks that access modes are known, and that ReadWriteOncePod is the only mode. */
 export function checkAccessModes(modes: readonly string[], path: FieldPath, errors: Errors): void {
   for (const mode of modes) checkOneOf(mode, accessModes, path, errors);
   const isOther = (mode: string): boolean => mode !== "ReadWriteOncePod" && accessModes.includes(mode);
@@ -122,7 +125,10 @@ export function checkAccessModes(modes: readonly string[], path: FieldPath, erro
   errors.push(forbidden(path, "may not use ReadWriteOncePod with other access modes"));
 }
 
-/** The specification: requests cannot exceed limits. Upstream documents this and does not check it. */
+/**
+ * Returns findings about the requested size. The specification says that requests cannot exceed limits; upstream
+ * documents this and does not check it.
+ */
 function validateSize({ requests = {}, limits = {} }: VolumeResourceRequirements, at: FieldPath): FieldError[] {
   const errors: FieldError[] = [];
   const storage = requests["storage"];
@@ -139,7 +145,7 @@ function validateSize({ requests = {}, limits = {} }: VolumeResourceRequirements
   return errors;
 }
 
-/** Order of two quantities; the decoder has made sure that they are some. */
+/** Compares two quantities. The decoder has refused other texts. */
 export function compareQuantityTexts(a: string, b: string): number {
   const left = parseQuantity(a);
   const right = parseQuantity(b);
@@ -157,7 +163,7 @@ function validateSources(
   if (dataSource !== undefined) addAll(errors, validateSource(dataSource, takesAnyGroup, sourcePath));
   if (dataSourceRef === undefined) return errors;
   addAll(errors, validateSource(dataSourceRef, takesAnyGroup, refPath));
-  // Upstream: the path of the source is the value that is shown.
+  // Upstream: the message shows the path of the source as the value.
   const wrongSource = (detail: string): FieldError => invalid(path, String(sourcePath), detail);
   if (dataSourceRef.namespace) {
     checkName(dataSourceRef.namespace, dns1123Label, refPath.child("namespace"), errors);

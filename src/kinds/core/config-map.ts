@@ -43,7 +43,7 @@ function validate({ data = {}, binaryData = {} }: ConfigMap): FieldError[] {
     checkName(key, configKey, binaryPath.key(key), errors);
     bytes += base64Bytes(value);
   }
-  // Upstream: the path of the whole object prints like this.
+  // Upstream: this is the printed path of the whole object.
   if (bytes > dataBytesMax) errors.push(tooLong(FieldPath.of("[]"), dataBytesMax));
   return errors;
 }

@@ -1,6 +1,7 @@
 /**
- * Event of the core group: a report about an object, which expires. Events of events.k8s.io are the same objects in
- * another form (`../events/event.ts`) with stricter rules. Source: upstream's `pkg/apis/core/validation/events.go`.
+ * Event of the core group: a report about an object, which expires. Events of events.k8s.io are the same stored objects
+ * in another form (`../events/event.ts`) and have stricter rules. Source: upstream's
+ * `pkg/apis/core/validation/events.go`.
  */
 import type { Event } from "#api/core/v1.ts";
 import { jsonEquals } from "#apply/json-value.ts";
@@ -47,14 +48,17 @@ function fields(event: Event): Readonly<Record<string, string>> {
   };
 }
 
-/** Upstream: a body that says the first moment of the first year gives a time, although it is stored as none. */
+/**
+ * Whether a time is given. Upstream: the zero time in a body counts as given, although the event is stored without a
+ * time.
+ */
 const isGiven = <T extends object>(object: T, name: keyof T & string): boolean =>
   object[name] !== null || emptyMembers(object).includes(name);
 
 const shortTextMax = 128;
 const noteMax = 1024;
 
-/** Rules of both event APIs, with field names of the core group. */
+/** Returns findings about an event of either API, with the field names of the core group. */
 export function validateReport(
   object: Event,
   reporterField: FieldPath,
@@ -88,7 +92,7 @@ export function validateReport(
   return errors;
 }
 
-/** Rules of events.k8s.io only, with field names of the core group. */
+/** Returns findings by the rules of events.k8s.io only, with the field names of the core group. */
 export function validateNewEvent(object: Event): FieldError[] {
   const errors = validateSeries(object);
   const { type = "", count = 0, source } = object;
@@ -103,7 +107,7 @@ export function validateNewEvent(object: Event): FieldError[] {
   return errors;
 }
 
-/** Fields that never change, with their names in findings. */
+/** Immutable fields, with their names in findings. */
 const immutable: readonly (readonly [keyof Event, field: string])[] = [
   ["involvedObject", "involvedObject"],
   ["reason", "reason"],
@@ -120,7 +124,10 @@ const immutable: readonly (readonly [keyof Event, field: string])[] = [
   ["reportingInstance", "reportingInstance"],
 ];
 
-/** Only the series of an event of the newer group may change. Both are in the core form. */
+/**
+ * Returns findings about changed fields of an event of events.k8s.io: only its series may change. Both events are in
+ * the core form.
+ */
 export function validateNewEventUpdate(object: Event, old: Event): FieldError[] {
   const errors = jsonEquals(object.series, old.series) ? [] : validateSeries(object);
   for (const [name, field] of immutable) {

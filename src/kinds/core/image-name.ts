@@ -1,4 +1,4 @@
-/** Names of container images: Docker's grammar of references, as far as it decides when an image is pulled. */
+/** The names of container images: Docker's grammar of references, as far as the default pull policy depends on it. */
 
 const part = "[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*";
 const digest = "sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128}";
@@ -7,10 +7,13 @@ const reference = new RegExp(
 );
 const identifier = /^[a-f0-9]{64}$/;
 const pathMax = 255;
-/** A path, the longest tag and the longest digest. */
+/** The maximum length of a path with the longest tag and the longest digest. */
 const referenceMax = pathMax + 129 + 136;
 
-/** `Always` for images that may change under their name: tag `latest`, or neither tag nor digest. */
+/**
+ * Returns the default pull policy of an image: `Always` if its content may change under the same name, which is so for
+ * the tag `latest`, and for names with neither tag nor digest.
+ */
 export function pullPolicy(image: string): "Always" | "IfNotPresent" {
   if (identifier.test(image)) return "IfNotPresent";
   const local = withoutDomain(image);
@@ -20,7 +23,7 @@ export function pullPolicy(image: string): "Always" | "IfNotPresent" {
   return tag === "latest" || (tag === undefined && digest === undefined) ? "Always" : "IfNotPresent";
 }
 
-/** The reference without the domain of its registry, which may have any length. */
+/** Returns the reference without the domain of its registry. The domain may have any length. */
 function withoutDomain(image: string): string {
   const slash = image.indexOf("/");
   const first = image.slice(0, Math.max(slash, 0));
@@ -32,7 +35,7 @@ function withoutDomain(image: string): string {
 
 const defaultDomains = ["docker.io", "index.docker.io"];
 
-/** Whether it is a host with or without a port; read once, however long it is. */
+/** Whether a text is a host with or without a port. Long texts are read once only. */
 function isDomain(text: string): boolean {
   const { host, address } =
     /^(?:(?<host>[^:[\]]+)|(?<address>\[[a-fA-F0-9:]+\]))(?::[0-9]+)?$/.exec(text)?.groups ?? {};

@@ -1,10 +1,10 @@
-/** Warnings about where a pod may run, by labels of nodes that have other names now. Source: the answers of kube-apiserver. */
+/** Warnings about deprecated node labels in the scheduling rules of a pod. Source: the answers of kube-apiserver. */
 import type { PodSpec } from "#api/core/v1.ts";
 import type { FieldPath } from "#meta/field-path.ts";
 import { addAll } from "#std/add-all.ts";
 import { labelWarnings, type NodeLabels, nodeSelectorWarnings, requirementWarnings } from "../node-labels.ts";
 
-/** `path` is that of the spec. */
+/** Returns warnings about a pod spec at `path`. */
 export function nodeLabelWarnings(spec: PodSpec, path: FieldPath, labels: NodeLabels): string[] {
   const pathOf = (label: string): FieldPath => path.child("nodeSelector").key(label);
   const warnings = labelWarnings(Object.keys(spec.nodeSelector ?? {}), pathOf, labels);

@@ -1,4 +1,4 @@
-/** LimitRange: limits and defaults for resources of pods and claims in a namespace. Admission enforces it. */
+/** LimitRange: limits and defaults for resources of pods and claims in a namespace. Admission enforces them. */
 import type { LimitRange, LimitRangeItem } from "#api/core/v1.ts";
 import { duplicate, type FieldError, forbidden, invalid, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
@@ -29,7 +29,10 @@ export function limitRanges({ domain }: KindEnvironment): KindBehaviour<LimitRan
 
 const amounts = ["max", "min", "default", "defaultRequest", "maxLimitRequestRatio"] as const;
 
-/** Limits default to the maximum, requests to the limits and then to the minimum. Containers only. */
+/**
+ * Rounds the amounts. Default limits of containers default to the maximum, default requests to the default limits and
+ * then to the minimum.
+ */
 function defaultItem(given: LimitRangeItem): LimitRangeItem {
   const item = amounts.reduce((next, name) => editField(next, name, roundAmounts), given);
   if (item.type !== "Container") return item;
@@ -90,7 +93,10 @@ function validateItem(item: LimitRangeItem, path: FieldPath, own: OwnPrefix): Fi
   return errors;
 }
 
-/** Minimum, default request, default limit and maximum of a resource must be in this order. */
+/**
+ * Returns findings about the bounds of a resource: minimum, default request, default limit and maximum must be in
+ * ascending order.
+ */
 function validateBounds(item: LimitRangeItem, name: string, path: FieldPath, own: OwnPrefix): FieldError[] {
   const isPod = item.type === "Pod";
   const of = (list: Readonly<Record<string, string>> | undefined): Amount | undefined => {
@@ -128,7 +134,7 @@ function validateBounds(item: LimitRangeItem, name: string, path: FieldPath, own
 }
 
 interface Amount {
-  /** The text as it is stored. */
+  /** The text as stored. */
   readonly text: string;
   readonly quantity: Quantity;
 }
@@ -138,7 +144,7 @@ type Bound = readonly [name: string, value: Amount | undefined];
 const compare = (a: Amount, b: Amount): number => compareQuantities(a.quantity, b.quantity);
 
 const one: Quantity = { unscaled: 1n, exponent: 0, format: "decimalSI" };
-/** Larger numbers are not multiplied by a thousand. */
+/** The bound below which numbers can be multiplied by a thousand in 64 bits. */
 const milliMax = (1n << 63n) / 1000n - 1n;
 
 function* ratioProblems(ratio: Amount, min: Amount | undefined, max: Amount | undefined): Generator<string> {

@@ -1,6 +1,6 @@
 /**
- * Namespace: phase, finalizers of its content, and the label with its name. A controller empties it; admission refuses
- * content in a missing or ending one.
+ * Namespace: its phase, the finalizers of its content, and the label with its name. A controller empties a deleted
+ * namespace; admission refuses new content in it, and content in a missing one.
  */
 import type { Namespace } from "#api/core/v1.ts";
 import { type FieldError, invalid } from "#meta/field-error.ts";
@@ -37,7 +37,7 @@ export function namespaces(environment: KindEnvironment): KindBehaviour<Namespac
         const complete = finalizers.includes(finalizer) ? finalizers : [...finalizers, finalizer];
         return { ...object, spec: { ...object.spec, finalizers: complete }, status: { phase: "Active" } };
       },
-      // Only the finalize subresource writes the finalizers.
+      // Only the subresource `finalize` changes the finalizers.
       prepareForUpdate: (object, old) => withField(object, "spec", old.spec),
       validate: (object) => validateFinalizers(object, () => finalizersPath),
       subresources: {
@@ -58,7 +58,7 @@ const withPhase = (object: Namespace, phase: string): Namespace => ({ ...object,
 
 const finalizersPath = FieldPath.of("spec", "finalizers");
 
-/** Upstream: the path has an index on `/finalize` and none on create. */
+/** Returns findings about finalizers. Upstream: their path has an index for `/finalize`, and none for creates. */
 function validateFinalizers({ spec }: Namespace, pathOf: (index: number) => FieldPath): FieldError[] {
   const errors: FieldError[] = [];
   for (const [index, name] of (spec.finalizers ?? []).entries()) {

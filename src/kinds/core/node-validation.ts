@@ -10,10 +10,10 @@ import { checkName, checkRequiredOneOf, type Errors } from "../checks.ts";
 import { type OwnPrefix, validateResourceQuantity } from "./resource-names.ts";
 
 const effects = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
-/** One of each family. */
+/** The maximum number of ranges, one for each IP family. */
 const rangesMax = 2;
 
-// Upstream: as if they were metadata.
+// Upstream: the path begins with metadata.
 const taintsPath = FieldPath.of("metadata", "taints");
 const specPath = FieldPath.of("spec");
 const rangesPath = specPath.child("podCIDRs");
@@ -27,7 +27,7 @@ export function validateNode({ spec, status }: Node, own: OwnPrefix): FieldError
   return errors;
 }
 
-/** Checks updates of a node and of its status. */
+/** Returns findings about an update of a node or of its status. */
 export function validateNodeUpdate(node: Node, old: Node, own: OwnPrefix): FieldError[] {
   const { spec, status } = node;
   const errors: Errors = [];
@@ -42,7 +42,7 @@ export function validateNodeUpdate(node: Node, old: Node, own: OwnPrefix): Field
   return errors;
 }
 
-/** Checks that a provider ID and ranges, once they are set, stay. */
+/** Checks that the provider ID and the ranges do not change once they are set. */
 function checkGivenOnce({ podCIDRs, providerID }: NodeSpec, old: NodeSpec, errors: Errors): void {
   const stays = (field: string): string => `node updates may not change ${field} except from "" to valid`;
   if ((old.podCIDRs ?? []).length > 0 && !jsonEquals(podCIDRs, old.podCIDRs)) {
@@ -84,7 +84,7 @@ function checkAddresses({ addresses = [] }: NodeStatus, errors: Errors): void {
   }
 }
 
-/** Ranges of the addresses of pods. */
+/** Checks the address ranges of the pods of a node. */
 function checkRanges(ranges: readonly string[], errors: Errors): void {
   const parsed = ranges.map(parseIpRange);
   for (const [i, range] of ranges.entries()) {

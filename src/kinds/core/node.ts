@@ -56,7 +56,7 @@ export function nodes(environment: KindEnvironment): KindBehaviour<Node> {
       warningsOnUpdate: warnings,
       fields: ({ spec }) => ({ "spec.unschedulable": String(spec.unschedulable === true) }),
     },
-    // Agents make nodes with their first status.
+    // Agents create nodes with a status.
     statusOnCreate: true,
   };
 }
@@ -64,7 +64,10 @@ export function nodes(environment: KindEnvironment): KindBehaviour<Node> {
 const withRoundedAmounts = (status: NodeStatus): NodeStatus =>
   editField(editField(status, "capacity", roundAmounts), "allocatable", roundAmounts);
 
-/** The single field counts where the fields differ: older agents write no other. Source: upstream's conversion of node specs. */
+/**
+ * Returns the spec with equal ranges in both fields. If they differ, the single field wins, since older agents write no
+ * other. Source: upstream's conversion of node specs.
+ */
 function withAgreeingRanges(spec: NodeSpec): NodeSpec {
   const { podCIDR, podCIDRs = [] } = spec;
   if (!podCIDR) return withField(spec, "podCIDR", podCIDRs[0] ?? podCIDR);

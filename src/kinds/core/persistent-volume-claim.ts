@@ -1,7 +1,7 @@
 /**
  * PersistentVolumeClaim: a request for storage. Drivers bind, resize and modify volumes; admission adds the protection
  * finalizer and default classes. Source: upstream's `pkg/registry/core/persistentvolumeclaim` and
- * `ValidatePersistentVolumeClaim*`; the specification wins where it says more.
+ * `ValidatePersistentVolumeClaim*`; if the specification requires more, it decides.
  */
 import type {
   PersistentVolumeClaim,
@@ -30,7 +30,7 @@ import {
 } from "./claim-spec.ts";
 import { ownPrefix } from "./resource-names.ts";
 
-/** States of resizes, by the specification's names; upstream's `…Infeasible` of 1.32 mean the same failures. */
+/** The states of a resize, with the specification's names; upstream's `…Infeasible` of 1.32 mean the same failures. */
 const resizeStates = [
   "ControllerResizeInProgress",
   "ControllerResizeInfeasible",
@@ -82,7 +82,7 @@ const specPath = FieldPath.of("spec");
 const statusPath = FieldPath.of("status");
 const storagePath = specPath.child("resources", "requests", "storage");
 const allocatedPath = statusPath.child("allocatedResources");
-/** Upstream: the field has another name in messages. */
+/** Upstream: messages have another name for the field. */
 const allocatedStatesPath = statusPath.child("allocatedResourceStatus");
 const annotationsPath = FieldPath.of("metadata", "annotations");
 
@@ -106,7 +106,7 @@ function validateSpecUpdate(
   const after = object.spec;
   const annotation = object.metadata.annotations?.[classAnnotation] ?? "";
   const oldAnnotation = old.metadata.annotations?.[classAnnotation] ?? "";
-  // The class may move from the old annotation to the field, and be set where there was none.
+  // The class may move from the old annotation to the field, and a claim without a class may get one.
   const hadNoClass = before.storageClassName === undefined;
   const movesToField = oldAnnotation !== "" && hadNoClass && after.storageClassName === oldAnnotation;
   const isFirstClass = oldAnnotation === "" && hadNoClass && after.storageClassName !== undefined;
@@ -125,7 +125,8 @@ function validateSpecUpdate(
       withStorage(after.resources, before.resources.requests?.["storage"]),
     );
   }
-  // The specification: mutable after creation; upstream asks for a bound claim. Its own rules follow below.
+  // The specification: the class is mutable after creation. Upstream requires a bound claim. The other rules of the
+  // class are in `validateAttributesClass`.
   if (after.volumeAttributesClassName !== undefined) {
     comparable = withField(comparable, "volumeAttributesClassName", before.volumeAttributesClassName);
   }
@@ -145,7 +146,7 @@ function validateSpecUpdate(
   return errors;
 }
 
-/** The resources with another request for storage, if there is one in both. */
+/** Returns the resources with another request for storage, if both have one. */
 function withStorage(resources: VolumeResourceRequirements, storage: string | undefined): VolumeResourceRequirements {
   const { requests } = resources;
   return requests === undefined || storage === undefined
@@ -189,7 +190,7 @@ function validateStatus(
   }
   for (const [index, condition] of (status.conditions ?? []).entries()) {
     for (const name of ["type", "status"] as const) {
-      // The specification: both are required. Upstream takes conditions without.
+      // The specification: both fields are required. Upstream accepts conditions without them.
       if (condition[name] === "") errors.push(required(statusPath.child("conditions").index(index).child(name)));
     }
   }
@@ -197,7 +198,7 @@ function validateStatus(
   if (!gates.recoverExpansion) return errors;
   for (const [key, state] of Object.entries(status.allocatedResourceStatuses ?? {})) {
     addAll(errors, validateResourceKey(key, allocatedStatesPath, reservedPrefix));
-    // Upstream: shows the key.
+    // Upstream: the message shows the key.
     if (!resizeStates.includes(state)) errors.push(notSupported(allocatedStatesPath, new GoSyntax(key), resizeStates));
   }
   for (const [key, quantity] of Object.entries(status.allocatedResources ?? {})) {
@@ -208,7 +209,10 @@ function validateStatus(
   return errors;
 }
 
-/** Names without a prefix, and with the platform's, are reserved; `storage` is the only one that means something. */
+/**
+ * Returns findings about a resource name. Names without a prefix and names with the platform's prefix are reserved, and
+ * only `storage` has a meaning.
+ */
 function validateResourceKey(key: string, path: FieldPath, reservedPrefix: string): FieldError[] {
   const messages = qualifiedName(key);
   if (messages.length > 0) return messages.map((message) => invalid(path, key, message));

@@ -1,4 +1,6 @@
-/** Validates the sources of persistent volumes. Most are as those of pods; others refer to secrets of any namespace. */
+/**
+ * Validates the sources of persistent volumes. Most are the same as in pods; others refer to secrets of any namespace.
+ */
 import type {
   CSIPersistentVolumeSource,
   PersistentVolumeSource,
@@ -21,7 +23,7 @@ import { pathNames } from "./pod-validation/volumes.ts";
 
 type SourceName = keyof PersistentVolumeSource;
 
-/** The order is upstream's, in which the first source of a volume counts. */
+/** The names of the sources in upstream's order: the first source of a volume counts. */
 const sourceNames: readonly SourceName[] = [
   "hostPath",
   "gcePersistentDisk",
@@ -47,24 +49,24 @@ const sourceNames: readonly SourceName[] = [
   "csi",
 ];
 
-/** The source of a volume alone. */
+/** Returns only the source of a volume. */
 export const sourceOf = (spec: PersistentVolumeSpec): PersistentVolumeSource =>
   Object.fromEntries(sourceNames.filter((name) => spec[name] !== undefined).map((name) => [name, spec[name]]));
 
-/** The spec of a volume; `name` is that of its object, and local volumes need the affinity. */
+/** The spec of a volume with the name of its object. Local volumes need the node affinity. */
 interface NamedVolume {
   readonly spec: PersistentVolumeSpec;
   readonly name: string;
   readonly affinity: VolumeNodeAffinity | undefined;
 }
 
-/** Checks that a volume has exactly one source, which is right. */
+/** Checks that a volume has exactly one source, and that this source is valid. */
 export function checkVolumeSource(volume: NamedVolume, path: FieldPath, errors: Errors): void {
   const { spec } = volume;
   const givenSources = sourceNames.filter((source) => spec[source] !== undefined);
   if (givenSources.length === 0) errors.push(required(path, "must specify a volume type"));
   for (const [i, source] of givenSources.entries()) {
-    // Upstream: a flex volume may be a second source.
+    // Upstream: a flex volume is allowed as a second source.
     if (i === 0 || source === "flexVolume") checkOneSource(source, volume, path, errors);
     else errors.push(forbidden(path.child(pathNames[source] ?? source), "may not specify more than 1 volume type"));
   }
@@ -101,7 +103,7 @@ function checkLocalPath(path: string, at: FieldPath, errors: Errors): void {
   checkNoBackstep(path, at, errors);
 }
 
-/** Checks the namespaces in sources, which those of pods do not have. */
+/** Checks the namespaces in sources. Sources of pods have no namespaces. */
 function checkNamespaces(spec: PersistentVolumeSpec, source: SourceName, path: FieldPath, errors: Errors): void {
   const { glusterfs, azureFile } = spec;
   if (source === "glusterfs" && glusterfs?.endpointsNamespace !== undefined) {
@@ -117,7 +119,7 @@ function checkNamespaces(spec: PersistentVolumeSpec, source: SourceName, path: F
   if (secret !== undefined) checkRequired(secret.namespace, path.child("secretRef", "namespace"), errors);
 }
 
-/** Upstream: that of the stage on the node is not checked. */
+/** The secrets of CSI volumes that are checked. Upstream: `nodeStageSecretRef` is not checked. */
 const checkedSecrets = [
   "controllerPublishSecretRef",
   "controllerExpandSecretRef",

@@ -1,4 +1,4 @@
-/** Validates persistent volumes, and the specs of volumes that attachments hold themselves. Source: the answers of kube-apiserver. */
+/** Validates persistent volumes, and the inline volume specs of attachments. Source: the answers of kube-apiserver. */
 import type {
   NodeSelectorTerm,
   PersistentVolume,
@@ -21,7 +21,7 @@ import { checkAccessModes, volumeModes } from "./claim-spec.ts";
 import { checkVolumeSource, sourceOf } from "./persistent-volume-sources.ts";
 import { checkNodeSelector } from "./pod-validation/scheduling.ts";
 
-/** The rules depend on these. */
+/** The settings on which the rules depend. */
 interface VolumeRules {
   readonly hasAttributesClasses: boolean;
   readonly mountOptionsAnnotation: string;
@@ -57,7 +57,7 @@ export function validateVolumeUpdate(volume: PersistentVolume, old: PersistentVo
   return errors;
 }
 
-/** The old source, with the one reference that may be added to it. */
+/** Returns the old source with the one reference that an update may add. */
 function replaceableSource(spec: PersistentVolumeSpec, old: PersistentVolumeSpec): PersistentVolumeSource {
   const added = spec.csi?.controllerExpandSecretRef;
   const source = sourceOf(old);
@@ -66,7 +66,7 @@ function replaceableSource(spec: PersistentVolumeSpec, old: PersistentVolumeSpec
   return { ...source, csi: { ...source.csi, controllerExpandSecretRef: added } };
 }
 
-/** The node affinity is immutable; its labels may get their newer names. */
+/** Checks that the node affinity does not change, except for newer names of its labels. */
 function checkAffinityUpdate(
   affinity: VolumeNodeAffinity | undefined,
   old: VolumeNodeAffinity | undefined,
@@ -87,7 +87,7 @@ function checkAffinityUpdate(
   errors.push(invalid(FieldPath.of("nodeAffinity"), affinity, detail));
 }
 
-/** The term with the labels that the other one calls by their newer names. */
+/** Returns the term with those labels renamed for which `other` has the newer name. */
 function withNewNames(
   term: NodeSelectorTerm,
   other: NodeSelectorTerm | undefined,
@@ -95,7 +95,7 @@ function withNewNames(
 ): NodeSelectorTerm {
   return editField(term, "matchExpressions", (expressions) =>
     expressions.map((expression, i) => {
-      // Upstream: the empty name stands for labels that have no newer one; it is refused as a name.
+      // Upstream: labels without a newer name can become empty; the check of label names refuses an empty one.
       const name = labels.renamed(expression.key) ?? "";
       return other?.matchExpressions?.[i]?.key === name ? withField(expression, "key", name) : expression;
     }),
@@ -116,7 +116,7 @@ function checkClassUpdate(
   if (name === undefined) errors.push(forbidden(classPath, "update from non-nil value to nil is forbidden"));
 }
 
-/** Sources that take the annotation with options. */
+/** The sources that may have the annotation with mount options. */
 const mountable: readonly (keyof PersistentVolumeSource)[] = [
   "gcePersistentDisk",
   "awsElasticBlockStore",
@@ -140,12 +140,12 @@ function checkMountOptions({ metadata, spec }: PersistentVolume, rules: VolumeRu
   errors.push(forbidden(path, "may not specify mount options for this volume type"));
 }
 
-/** The spec is that of a persistent volume, or inline in an attachment, which may have fewer fields. */
+/** The owner of the spec: a persistent volume, or an attachment, whose inline spec may have fewer fields. */
 type VolumeOwner = "volume" | "attachment";
 
 const reclaimPolicies = ["Delete", "Recycle", "Retain"];
 
-/** Checks the whole spec; `name` is that of the object. */
+/** Checks the whole spec; `name` is the name of the object. */
 export function checkVolumeSpec(
   spec: PersistentVolumeSpec,
   name: string,
@@ -175,7 +175,10 @@ export function checkVolumeSpec(
   }
 }
 
-/** Whether a path leads to `/`, by what it says; in one pass, as `posix.normalize` takes the square of a long one. */
+/**
+ * Whether a path leads to `/`, without looking at files. It takes one pass, since the time of `posix.normalize` is
+ * quadratic.
+ */
 function isRoot(path: string): boolean {
   if (!path.startsWith("/")) return false;
   let depth = 0;
@@ -213,7 +216,7 @@ function checkReclaimPolicy(policy: string, isInline: boolean, path: FieldPath, 
   else if (policy !== "Retain") errors.push(forbidden(path, "may only be Retain in the context of inline volumes"));
 }
 
-/** The capacity is a size and nothing else. */
+/** Checks that the capacity has a positive storage size and nothing else. */
 function checkCapacity(capacity: PersistentVolumeSpec["capacity"] = {}, path: FieldPath, errors: Errors): void {
   const names = Object.keys(capacity);
   if (names.length === 0) errors.push(required(path));
@@ -233,7 +236,7 @@ function checkVolumeAffinity(affinity: VolumeNodeAffinity | undefined, path: Fie
   else checkNodeSelector(affinity.required, at, errors);
 }
 
-/** A class needs a driver that knows it. */
+/** Checks the volume attributes class, which needs a CSI driver. */
 function checkAttributesClass(spec: PersistentVolumeSpec, path: FieldPath, errors: Errors): void {
   const { volumeAttributesClassName: name, csi } = spec;
   if (name === undefined) return;

@@ -1,4 +1,4 @@
-/** Clients are warned of these things in persistent volumes. Source: the answers of kube-apiserver. */
+/** Warnings about persistent volumes. Source: the answers of kube-apiserver. */
 import type { PersistentVolume } from "#api/core/v1.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { FieldPath } from "#meta/field-path.ts";
@@ -11,7 +11,7 @@ const selectorPath = FieldPath.of("spec", "nodeAffinity", "required");
 
 const annotationsPath = FieldPath.of("metadata", "annotations");
 
-/** A warning about an annotation that a field has taken the place of. */
+/** Returns a warning about an annotation that a field has replaced. */
 export const replacedAnnotation = (
   { annotations = {} }: ObjectMeta,
   name: string,
@@ -22,13 +22,13 @@ export const replacedAnnotation = (
     ? [warningAt(annotationsPath.key(name), `deprecated since ${since}; use "${field}" attribute instead`)]
     : [];
 
-/** Sources that are warned of. */
+/** The deprecated sources. */
 const outdated = ["cephfs", "photonPersistentDisk", "scaleIO", "storageos", "glusterfs", "rbd"] as const;
 
 const recycling =
   "spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. Instead, the recommended approach is to use dynamic provisioning.";
 
-/** Warnings about a volume. */
+/** Returns the function that returns the warnings about a volume. */
 export function volumeWarnings(domain: ApiDomain): (volume: PersistentVolume) => string[] {
   const labels = nodeLabels(domain);
   const ofClass = domain.rename("volume.beta.kubernetes.io/storage-class");

@@ -52,7 +52,10 @@ export function persistentVolumes(environment: KindEnvironment): KindBehaviour<P
   };
 }
 
-/** The time when the phase changed last: that of the client if it is another one than before, else that of the server. */
+/**
+ * Returns the status with the time of the last change of the phase: the client's time if it sets a new one, else the
+ * server's.
+ */
 function withTransitionTime(
   status: PersistentVolumeStatus,
   old: PersistentVolumeStatus,

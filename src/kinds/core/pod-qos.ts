@@ -1,9 +1,9 @@
-/** The quality-of-service class of a pod, from its requests and limits, or from those of its containers. */
+/** The quality-of-service class of a pod, from the requests and limits of the pod or of its containers. */
 import type { PodSpec, ResourceRequirements } from "#api/core/v1.ts";
 import { parseQuantity } from "#meta/quantity.ts";
 import { compareQuantityTexts } from "./claim-spec.ts";
 
-/** Source: upstream's `ComputePodQOS`. */
+/** Returns the quality-of-service class. Source: upstream's `ComputePodQOS`. */
 export function qosClass(spec: PodSpec): "BestEffort" | "Burstable" | "Guaranteed" {
   let isAnything = false;
   let isGuaranteed = true;
@@ -19,7 +19,7 @@ export function qosClass(spec: PodSpec): "BestEffort" | "Burstable" | "Guarantee
   return !isAnything ? "BestEffort" : isGuaranteed ? "Guaranteed" : "Burstable";
 }
 
-/** Amounts of the pod as a whole count instead of those of its containers. */
+/** Returns the resources that decide: those of the pod as a whole if it has some, else those of its containers. */
 function countedResources({ resources, initContainers, containers }: PodSpec): readonly ResourceRequirements[] {
   const isWhole = Object.keys({ ...resources?.requests, ...resources?.limits }).length > 0;
   if (resources !== undefined && isWhole) return [resources];

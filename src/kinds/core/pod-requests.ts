@@ -1,6 +1,6 @@
 /**
- * Adds up what the containers of a pod request together. Init containers run one after the other, so the largest
- * counts; restartable ones are added.
+ * The sum of the requests of a pod's containers. Init containers run one after the other, so the largest request
+ * counts; the requests of restartable ones are added.
  */
 import type { PodSpec } from "#api/core/v1.ts";
 import { addQuantities, compareQuantities, parseQuantity, type Quantity } from "#meta/quantity.ts";
@@ -8,7 +8,7 @@ import { addQuantities, compareQuantities, parseQuantity, type Quantity } from "
 type Sums = Map<string, Quantity>;
 type Amounts = Readonly<Record<string, string>> | undefined;
 
-/** Quantities by resource name. */
+/** Returns the requested quantities by resource name. */
 export function containerRequests({ containers, initContainers }: PodSpec): ReadonlyMap<string, Quantity> {
   const sums: Sums = new Map();
   const lasting: Sums = new Map();
@@ -19,7 +19,8 @@ export function containerRequests({ containers, initContainers }: PodSpec): Read
       add(sums, resources.requests);
       add(lasting, resources.requests);
     } else {
-      // No more of any other resource is needed at that time than in the end, which has all that lasts.
+      // Other resources need no comparison: the pod needs as much of them at the end, when all restartable containers
+      // run.
       raise(peak, addedTo(lasting, resources.requests));
     }
   }
@@ -31,7 +32,7 @@ function add(sums: Sums, amounts: Amounts): void {
   for (const [name, quantity] of addedTo(sums, amounts)) sums.set(name, quantity);
 }
 
-/** The amounts, each with what there is already of the same resource. */
+/** Returns the amounts, each added to the present amount of the same resource. */
 function addedTo(present: Sums, amounts: Amounts): Sums {
   const sums: Sums = new Map();
   for (const [name, text] of Object.entries(amounts ?? {})) {

@@ -9,7 +9,7 @@ import { FieldPath } from "#meta/field-path.ts";
 import { editField, editItems, withField } from "../edit.ts";
 import { qosClass } from "./pod-qos.ts";
 
-/** The pod with the resources and resize policies of the containers of `from`. */
+/** Returns the pod with the resources and resize policies of the containers of `from`. */
 export function resizePod(pod: Pod, from: Pod): Pod {
   const givenByName = new Map((from.spec.containers ?? []).map((container) => [container.name, container]));
   const next = editField(pod, "spec", (spec) =>
@@ -29,7 +29,7 @@ const resourcesOf = ({ spec }: Pod): readonly ResourceRequirements[] =>
 const mutable = ["cpu", "memory"];
 const containersPath = FieldPath.of("spec", "containers");
 
-/** Findings about the resources of a pod against the present ones; both have the same containers. */
+/** Returns findings about the new resources of a pod. Both objects have the same containers. */
 export function validateResize(next: Pod, old: Pod): FieldError[] {
   const errors: FieldError[] = [];
   const before = qosClass(old.spec);
@@ -48,7 +48,7 @@ export function validateResize(next: Pod, old: Pod): FieldError[] {
         errors.push(forbidden(path, `resource ${part} cannot be removed`));
       }
     }
-    // Upstream: claims are not taken from the request, nor are those that the container has.
+    // Upstream: claims of the request are ignored, but those of the stored container are compared.
     const { claims: _claims, ...amounts } = resources;
     onlyMutable &&= jsonEquals(fixedPart(amounts), fixedPart(present));
   }

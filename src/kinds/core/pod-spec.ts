@@ -22,7 +22,7 @@ import { containerRequests } from "./pod-requests.ts";
 
 const fileModes = { defaultMode: 0o644 };
 
-/** Defaults of a pod spec, its containers and volumes. */
+/** Fills in the defaults of a pod spec, its containers and volumes. */
 export function defaultPodSpec(spec: PodSpec): PodSpec {
   let next = fillZero(spec, { dnsPolicy: "ClusterFirst", restartPolicy: "Always", schedulerName: "default-scheduler" });
   next = fillAbsent(next, { securityContext: {}, terminationGracePeriodSeconds: 30 });
@@ -37,19 +37,19 @@ export function defaultPodSpec(spec: PodSpec): PodSpec {
 export const defaultPodTemplate = (template: PodTemplateSpec): PodTemplateSpec =>
   editField(editField(template, "spec", defaultPodSpec), "metadata", withoutOldAnnotations);
 
-/** The pattern fits the names of any domain. */
+/** The name of an old annotation, in any domain. */
 const oldAnnotation = /^pod\.(?:alpha|beta)\.[^/]+\/init-container(?:s|-statuses)$/;
 
-/** Metadata of a pod or template without annotations in which init containers were once kept. */
+/** Returns the metadata of a pod or template without the annotations that once held init containers. */
 export const withoutOldAnnotations = (metadata: ObjectMeta): ObjectMeta =>
   withoutAnnotations(metadata, (name) => oldAnnotation.test(name));
 
-/** The containers that the kubelet starts by itself. */
+/** Edits the containers that the kubelet starts by itself. */
 function editContainers(spec: PodSpec, change: (container: Container) => Container): PodSpec {
   return editItems(editItems(spec, "containers", change), "initContainers", change);
 }
 
-/** The field's old name shows the same. */
+/** Copies the name of the service account to the deprecated field, or from it. */
 function mirrorAccount(spec: PodSpec): PodSpec {
   const name = spec.serviceAccountName || spec.serviceAccount;
   if (!name) return spec;
@@ -104,7 +104,7 @@ type SourceName =
   | "ephemeral"
   | "image";
 
-/** Sources with defaults; those of persistent volumes have the same. */
+/** The sources with defaults. Persistent volumes have the same types of these sources. */
 type VolumeSources = { readonly [K in SourceName]: NonNullable<Volume[K]> };
 
 const sourceDefaults: { readonly [K in SourceName]: (source: VolumeSources[K]) => VolumeSources[K] } = {
@@ -132,9 +132,9 @@ const sourceDefaults: { readonly [K in SourceName]: (source: VolumeSources[K]) =
   image: (source) => fillZero(source, { pullPolicy: pullPolicy(source.reference ?? "") }),
 };
 
-const sourceNames = Object.keys(sourceDefaults) as readonly SourceName[]; // all it has
+const sourceNames = Object.keys(sourceDefaults) as readonly SourceName[]; // the keys of this object
 
-/** Defaults of all volume sources, also in the specs of persistent volumes. */
+/** Fills in the defaults of all volume sources. The spec of a persistent volume also has such sources. */
 export function defaultVolumeSources<T extends Partial<VolumeSources>>(holder: T): T {
   let next: Partial<VolumeSources> = holder;
   for (const name of sourceNames) next = withSourceDefaults(next, name);
@@ -151,13 +151,13 @@ function defaultVolume(volume: Volume): Volume {
   return isBare ? withField(volume, "emptyDir", {}) : defaultVolumeSources(volume);
 }
 
-/** The gates decide which defaults of pods there are; those of a gate that is off are not. */
+/** The defaults of pods that depend on feature gates; `true` if the gate is on. */
 export interface PodDefaults {
   readonly resizePolicy: boolean;
   readonly podResources: boolean;
 }
 
-/** Defaults of pods only, not of templates: requests default to limits. */
+/** Fills in the defaults that pods have and templates do not: for example, requests default to limits. */
 export function defaultPod(spec: PodSpec, has: PodDefaults): PodSpec {
   const { hostNetwork } = spec;
   let next = editContainers(defaultPodSpec(fillAbsent(spec, { enableServiceLinks: true })), (container) => {
@@ -167,7 +167,7 @@ export function defaultPod(spec: PodSpec, has: PodDefaults): PodSpec {
       (resources) =>
         Object.keys(resources.limits ?? {}).length === 0
           ? resources
-          : withField(resources, "requests", fillAbsent(resources.requests ?? {}, resources.limits!)), // just looked at
+          : withField(resources, "requests", fillAbsent(resources.requests ?? {}, resources.limits!)), // there are limits
     );
     return hostNetwork === true ? withHostPorts(requested) : requested;
   });
@@ -177,7 +177,10 @@ export function defaultPod(spec: PodSpec, has: PodDefaults): PodSpec {
 
 const ofWholePods = ["cpu", "memory"] as const;
 
-/** A pod with limits requests what its containers do, or its limits. */
+/**
+ * Returns the spec with default requests of the pod, if it has limits: the sum of its containers' requests, else its
+ * limits.
+ */
 function withPodRequests(spec: PodSpec): PodSpec {
   const { limits = {}, requests = {} } = spec.resources ?? {};
   if (Object.keys(limits).length === 0) return spec;

@@ -8,10 +8,10 @@ import { checkId, checkName, checkOneOf, type Errors } from "../checks.ts";
 
 const statusPath = FieldPath.of("status");
 const claimsPath = statusPath.child("resourceClaimStatuses");
-/** Upstream's messages name the conditions so. */
+/** The path of conditions in upstream's messages. */
 const conditionsPath = FieldPath.of("metadata", "conditions");
 
-/** Findings about a new status. */
+/** Returns findings about a new status. */
 export function validatePodStatus({ spec, status }: Pod, { status: old }: Pod): FieldError[] {
   const errors: FieldError[] = [];
   checkConditions(status, errors);
@@ -48,7 +48,7 @@ function checkConditions({ conditions = [] }: PodStatus, errors: Errors): void {
   }
 }
 
-/** Upstream: the user is left out of paths. */
+/** Checks the users of containers. Upstream: the path omits the field `user`. */
 function checkUsers(
   statuses: readonly ContainerStatus[] = [],
   isWindows: boolean,
@@ -70,7 +70,7 @@ function checkUsers(
   }
 }
 
-/** The health of what containers were given: of resources they request, by name, and of claims. */
+/** Checks the health of the resources that a container requests, by name, and of its claims. */
 function checkAllocated(
   statuses: readonly ContainerStatus[] = [],
   containers: readonly Container[] | null | undefined,

@@ -23,7 +23,7 @@ const termsPath = specPath.child(
   "nodeSelectorTerms",
 );
 
-/** Findings about a pod's spec against the stored one. */
+/** Returns findings about a pod's spec compared with the stored one. */
 export function validatePodSpecUpdate(spec: PodSpec, old: PodSpec): FieldError[] {
   for (const list of ["containers", "initContainers"] as const) {
     if ((spec[list] ?? []).length !== (old[list] ?? []).length) {
@@ -32,7 +32,7 @@ export function validatePodSpecUpdate(spec: PodSpec, old: PodSpec): FieldError[]
   }
   const isGated = (old.schedulingGates ?? []).length > 0;
   const deadline = validateDeadline(spec, old);
-  // Upstream: nothing else is looked at.
+  // Upstream: nothing else is checked after this finding.
   if (deadline.length > 0 && spec.activeDeadlineSeconds !== undefined) return deadline;
   return [
     ...deadline,
@@ -91,7 +91,10 @@ function validateNodeSelector({ nodeSelector = {} }: PodSpec, { nodeSelector: be
   return [invalid(specPath.child("nodeSelector"), nodeSelector, detail)];
 }
 
-/** The terms of the required node affinity: they may get more requirements, there may not be more of them. */
+/**
+ * Returns findings about the terms of the required node affinity. Terms may get more requirements, but no term may be
+ * added.
+ */
 function validateNodeAffinity(spec: PodSpec, old: PodSpec): FieldError[] {
   const now = termsOf(spec);
   const before = termsOf(old);
@@ -109,7 +112,10 @@ function validateNodeAffinity(spec: PodSpec, old: PodSpec): FieldError[] {
 const termsOf = ({ affinity }: PodSpec): readonly NodeSelectorTerm[] =>
   affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? [];
 
-/** A term without requirements selects nothing, so any requirement would widen it. */
+/**
+ * Whether a term selects no more nodes than before. A term without requirements selects nothing, so a new requirement
+ * would widen it.
+ */
 function isNarrower(term: NodeSelectorTerm, old: NodeSelectorTerm): boolean {
   if (isEmpty(old)) return isEmpty(term);
   return startsWith(term.matchExpressions, old.matchExpressions) && startsWith(term.matchFields, old.matchFields);
@@ -131,7 +137,7 @@ const allowed = [
   "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)",
 ].join(",");
 
-/** All fields not checked above must be unchanged. */
+/** Returns a finding if a field changes that the checks above do not allow. */
 function validateRest(spec: PodSpec, old: PodSpec, isGated: boolean): FieldError[] {
   const now = fixedPart(isGated ? withNodeAffinity(spec, old) : spec, isGated);
   const before = fixedPart(old, isGated);
@@ -147,8 +153,8 @@ function validateRest(spec: PodSpec, old: PodSpec, isGated: boolean): FieldError
 }
 
 /**
- * The spec with an affinity where the old one has one, and without where it has none, if node affinity is all that there
- * is: that may come and go. An affinity without content is one.
+ * Returns the spec with an affinity exactly if the old spec has one, as far as only the node affinity was added or
+ * removed. An affinity without content counts as one.
  */
 function withNodeAffinity(spec: PodSpec, { affinity: old }: PodSpec): PodSpec {
   const { affinity } = spec;
@@ -157,7 +163,7 @@ function withNodeAffinity(spec: PodSpec, { affinity: old }: PodSpec): PodSpec {
   return withField(spec, "affinity", undefined);
 }
 
-/** A spec without what may change. */
+/** Returns the spec without the fields that may change. */
 function fixedPart(spec: PodSpec, isGated: boolean): Readonly<Record<string, unknown>> {
   const { activeDeadlineSeconds: _deadline, tolerations: _tolerations, schedulingGates: _gates, ...rest } = spec;
   const imageless = (list: PodSpec["containers"] = []) =>

@@ -33,7 +33,7 @@ const dnsPolicies = ["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None
 const preemptionPolicies = ["PreemptLowerPriority", "Never"];
 const deadlineMax = 2 ** 31 - 1;
 
-/** Findings about a template of pods at `path`, defaults already in it. */
+/** Returns findings about a template of pods at `path`, whose defaults are filled in. */
 export function validatePodTemplateSpec(template: PodTemplateSpec, path: FieldPath, domain: ApiDomain): FieldError[] {
   const { metadata, spec } = template;
   const specPath = path.child("spec");
@@ -53,7 +53,7 @@ export function validatePodTemplateSpec(template: PodTemplateSpec, path: FieldPa
 const podSpecPath = FieldPath.of("spec");
 const annotationsPath = FieldPath.of("metadata", "annotations");
 
-/** Findings about the metadata and spec of a pod, defaults already in them. */
+/** Returns findings about the metadata and spec of a pod, whose defaults are filled in. */
 export function validatePod(pod: Pod, domain: ApiDomain): FieldError[] {
   const { metadata, spec } = pod;
   const errors = validatePodAnnotations(pod, domain);
@@ -64,7 +64,10 @@ export function validatePod(pod: Pod, domain: ApiDomain): FieldError[] {
   return errors;
 }
 
-/** There are tokens of an account only. New pods have one; an update may leave it out. */
+/**
+ * Checks that a pod with projected service account tokens has an account. New pods always have one; an update may omit
+ * it.
+ */
 function checkTokenSources({ serviceAccountName, volumes = [] }: PodSpec, path: FieldPath, errors: Errors): void {
   if (serviceAccountName) return;
   for (const [i, { projected }] of volumes.entries()) {
@@ -76,7 +79,7 @@ function checkTokenSources({ serviceAccountName, volumes = [] }: PodSpec, path: 
   }
 }
 
-/** Findings about what is refused only when a pod is made. */
+/** Returns findings about settings that are refused on create only. */
 export function validateNewPod({ metadata, spec }: Pod, domain: ApiDomain): FieldError[] {
   const errors: FieldError[] = [];
   checkAgreement(metadata.annotations, spec, podSpecPath, podAnnotations(domain), errors);
@@ -90,7 +93,7 @@ export function validateNewPod({ metadata, spec }: Pod, domain: ApiDomain): Fiel
   return errors;
 }
 
-/** Findings about annotations of a pod that may not be changed. */
+/** Returns findings about changes of immutable annotations. */
 export function validateAnnotationsUpdate(pod: Pod, old: Pod, domain: ApiDomain): FieldError[] {
   const [now = {}, before = {}] = [pod.metadata.annotations, old.metadata.annotations];
   const names = podAnnotations(domain);
@@ -103,7 +106,7 @@ export function validateAnnotationsUpdate(pod: Pod, old: Pod, domain: ApiDomain)
   return errors;
 }
 
-/** Findings about annotations of a pod that have a meaning. */
+/** Returns findings about the annotations of a pod that have a meaning. */
 export const validatePodAnnotations = (pod: Pod, domain: ApiDomain): FieldError[] =>
   validateKnownAnnotations(pod, annotationsPath, domain);
 

@@ -1,4 +1,7 @@
-/** Warnings about pods and templates: settings that are allowed but hardly intended. Source: the answers of kube-apiserver. */
+/**
+ * Warnings about pods and templates: settings that are allowed but probably mistakes. Source: the answers of
+ * kube-apiserver.
+ */
 import type { Container, ContainerPort, PodSpec, PodTemplateSpec, ResourceRequirements, Volume } from "#api/core/v1.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { goQuote } from "#meta/field-error.ts";
@@ -18,21 +21,24 @@ const templatePath = FieldPath.of("spec", "template");
 
 interface TemplateWarningOptions<T> {
   readonly domain: ApiDomain;
-  /** Path of the template; by default `spec.template`. */
+  /** The path of the template; by default `spec.template`. */
   readonly path?: FieldPath;
-  /** Names of pods begin with the name of the object. */
+  /** Whether names of pods begin with the name of the object. */
   readonly namesPods?: boolean;
-  /** An update is warned of when what this returns has changed. By default it is the generation of the object. */
+  /**
+   * Returns a value that changes with the template. An update that does not change the value has no warnings. By
+   * default it is the generation of the object.
+   */
   readonly generationOf?: (object: T) => unknown;
 }
 
-/** Hooks of a strategy. */
+/** The hooks of a strategy. */
 interface TemplateWarnings<T> {
   warningsOnCreate(object: T): string[];
   warningsOnUpdate(object: T, old: T): string[];
 }
 
-/** Warnings of a kind with a template. */
+/** Makes the warning hooks of a kind with a template. */
 export function templateWarnings<T extends ApiObject>(
   templateOf: (object: T) => PodTemplateSpec | undefined,
   {
@@ -57,7 +63,7 @@ export function templateWarnings<T extends ApiObject>(
   };
 }
 
-/** A warning about a name that is no DNS label; `use` is what it becomes. */
+/** Returns a warning about a name that is not a DNS label; `use` tells its use. */
 export function nameWarnings({ metadata: { name = "" } }: ApiObject, use: string): string[] {
   const problems = dns1123Label(name);
   if (problems.length === 0) return [];
@@ -65,14 +71,20 @@ export function nameWarnings({ metadata: { name = "" } }: ApiObject, use: string
   return [`metadata.name: ${text}: [${problems.join(" ")}]`];
 }
 
-/** Warnings about a pod or template, defaults already in it; the paths are those of its spec and its annotations. */
+/**
+ * Returns warnings about a pod or template with its defaults. `path` is the path of its spec, `annotationsPath` that of
+ * its annotations.
+ */
 type PodWarnings = (
   pod: Pick<PodTemplateSpec, "metadata" | "spec">,
   path: FieldPath,
   annotationsPath: FieldPath,
 ) => string[];
 
-/** `hasAppArmor`: annotations of AppArmor are among what is warned of; pods are warned of them when they are made. */
+/**
+ * Makes the function that returns warnings. With `hasAppArmor`, it warns of AppArmor annotations; pods have these
+ * warnings when they are created.
+ */
 export function podWarnings(domain: ApiDomain, { hasAppArmor = true } = {}): PodWarnings {
   const labels = nodeLabels(domain);
   const names = podAnnotations(domain);
@@ -90,7 +102,7 @@ export function podWarnings(domain: ApiDomain, { hasAppArmor = true } = {}): Pod
   };
 }
 
-/** Annotations that mean nothing any more, with what is said of them. */
+/** Annotations without a meaning now, and the text of the warning about each. */
 const endedAnnotations = ({ rename }: ApiDomain): readonly (readonly [name: string, text: string])[] => {
   const sysctls = 'non-functional in v1.11+; use the "sysctls" field instead';
   return [
@@ -111,7 +123,9 @@ function spreadWarnings({ topologySpreadConstraints = [] }: PodSpec, path: Field
   });
 }
 
-/** `security`: those about annotations, which come before those about containers. */
+/**
+ * Returns warnings about a spec. `security` are the warnings about annotations, which precede those about containers.
+ */
 function specWarnings(spec: PodSpec, path: FieldPath, security: readonly string[]): string[] {
   const containers = [
     ...(spec.initContainers ?? []).map((container, i) => ({ container, at: path.child("initContainers").index(i) })),
@@ -162,7 +176,7 @@ function selectorWarnings({ affinity }: PodSpec, path: FieldPath): string[] {
   return warnings;
 }
 
-/** Kinds of volumes that are on their way out. */
+/** Deprecated sources of volumes, and the text of the warning about each. */
 const outdated: Partial<Record<keyof Volume, string>> = {
   photonPersistentDisk: "deprecated in v1.11, non-functional in v1.16+",
   gitRepo: "deprecated in v1.11",
@@ -175,16 +189,16 @@ const outdated: Partial<Record<keyof Volume, string>> = {
   rbd: "deprecated in v1.28, non-functional in v1.31+",
 };
 
-const outdatedNames = Object.keys(outdated) as readonly (keyof Volume)[]; // its own keys
+const outdatedNames = Object.keys(outdated) as readonly (keyof Volume)[]; // the keys of this object
 
-/** Warnings about those of the sources of a volume that have these names. */
+/** Returns warnings about those sources of a volume that have one of these names. */
 export function outdatedWarnings<Name extends keyof Volume>(
   volume: { readonly [N in Name]?: unknown },
   names: readonly Name[],
   path: FieldPath,
 ): string[] {
   const old = names.filter((name) => volume[name] !== undefined);
-  // Upstream: one has another name.
+  // Upstream: messages have another name for this source.
   return old.map((name) => warningAt(path.child(name === "storageos" ? "storageOS" : name), outdated[name] ?? ""));
 }
 
@@ -198,7 +212,7 @@ function volumeWarnings(volumes: readonly Volume[]): string[] {
   });
 }
 
-/** Items that have the same as one before. */
+/** Returns a warning for each item whose text equals that of an earlier item. */
 function repeatWarnings<T>(items: readonly T[], of: (item: T) => string, path: FieldPath, field: string): string[] {
   const seen = new Set<string>();
   return items.flatMap((item, i) => {
@@ -221,7 +235,7 @@ function containerWarnings({ env = [], resources }: Container, path: FieldPath):
   const hidden = env.flatMap(({ name, value = "" }, i) => {
     const hides = seen.has(name);
     seen.add(name);
-    // A value that adds to the one before does not hide it.
+    // A value that contains the earlier one does not hide it.
     const reference = `$(${name})`;
     if (!hides || (value !== reference && value.includes(reference))) return [];
     const text = `hides previous definition of ${goQuote(name)}, which may be dropped when using apply`;
@@ -237,7 +251,7 @@ const fractionWarnings = (resources: ResourceRequirements, path: FieldPath): str
   ...fractionalByteWarnings(resources.requests, path.child("requests")),
 ];
 
-/** Warnings about amounts of resources with these names that are not whole. */
+/** Returns warnings about the amounts of the resources `names` that are not whole numbers. */
 export function fractionalByteWarnings(
   amounts: Readonly<Record<string, string>> = {},
   path: FieldPath,
@@ -254,32 +268,34 @@ export function fractionalByteWarnings(
   });
 }
 
-/** A decimal point, the suffix of a small unit, or an exponent that may be negative. */
+/** A decimal point, the suffix of a small unit, or the sign of an exponent. */
 const mayHaveFraction = /[.num-]/;
-/** Amounts whose thousandths may take more than 64 bits. */
+/** Matches amounts whose thousandths may need more than 64 bits. */
 const large = /\d{16}$|\d{10}(?:[kM]|e[36])$|\d{7}[KMG]i$|\d[TPE]i$/;
 
 const hasFraction = ({ unscaled, exponent }: Quantity): boolean =>
   exponent < 0 && unscaled % 10n ** BigInt(-exponent) !== 0n; // at most nine decimals
 
 /**
- * Upstream: counts thousandths in 64 bits, of which only the lowest are left. Larger units end in no number at all, without
- * a warning.
+ * Whether an amount in thousandths overflows to a fraction. Upstream: thousandths are computed in 64 bits, and only the
+ * lowest bits remain. Larger units overflow to zero, without a warning.
  */
 const isWrapped = ({ unscaled, exponent }: Quantity): boolean =>
   exponent >= 0 && exponent <= 6 && BigInt.asIntN(64, unscaled * 10n ** BigInt(exponent) * 1000n) % 1000n !== 0n;
 
-/** More than clients are shown of warnings, so that a pod of equal ports does not give one for each pair. */
+/**
+ * The maximum number of warnings. Clients see fewer of them, and a pod with equal ports would have one for each pair.
+ */
 const portWarningsMax = 100;
 
 interface KnownPort {
   readonly port: ContainerPort;
   readonly at: FieldPath;
-  /** Its position among all ports. */
+  /** The position of the port among all ports. */
   readonly index: number;
 }
 
-/** Warnings about ports that several containers have. */
+/** Returns warnings about ports that several containers have. */
 function portWarnings(containers: readonly { readonly container: Container; readonly at: FieldPath }[]): string[] {
   if (!mayWarn(containers)) return []; // nearly always
   const warnings: string[] = [];
@@ -306,7 +322,7 @@ function portWarnings(containers: readonly { readonly container: Container; read
   return warnings;
 }
 
-/** Whether a port has an address, or the number of another. */
+/** Whether a port has a host address, or the same number as an earlier one. */
 function mayWarn(containers: readonly { readonly container: Container }[]): boolean {
   const numbers = new Set<number>();
   for (const { container } of containers) {
@@ -321,7 +337,10 @@ function mayWarn(containers: readonly { readonly container: Container }[]): bool
 const numberKey = ({ containerPort, protocol = "" }: ContainerPort): string => `${containerPort}/${protocol}`;
 const hostKey = ({ hostIP = "", hostPort = 0 }: ContainerPort, ip = hostIP): string => `${hostPort} on ${ip}`;
 
-/** Finds the first earlier ports that this one clashes with, without a look at others, of which there may be many. */
+/**
+ * Returns the first earlier ports that conflict with this one. Only ports with an equal key are read, since there may
+ * be many.
+ */
 function findClashing(port: ContainerPort, known: ReadonlyMap<string, readonly KnownPort[]>): KnownPort[] {
   const { hostPort = 0, hostIP = "" } = port;
   const keys = hostPort === 0 ? [""] : hostIP === "" ? ["0", `${hostPort}`] : ["0", hostKey(port), hostKey(port, "")];
@@ -331,7 +350,7 @@ function findClashing(port: ContainerPort, known: ReadonlyMap<string, readonly K
     .slice(0, portWarningsMax);
 }
 
-/** Says how two ports with one number clash. */
+/** Returns how two ports with the same number conflict. */
 function clashKind(one: ContainerPort, other: ContainerPort): string {
   const [port = 0, otherPort = 0] = [one.hostPort, other.hostPort];
   if (port === otherPort && (one.hostIP ?? "") === (other.hostIP ?? "")) return "duplicate";

@@ -79,7 +79,7 @@ export function pods(environment: KindEnvironment): KindBehaviour<Pod> {
               : [...validatePod(object, domain), ...validateResize(object, old)],
         },
         status: {
-          // Fields that a client leaves out stay.
+          // The class stays if the client omits it.
           prepareForUpdate: (object, old) =>
             editField(object, "status", (status) =>
               isZero(status.qosClass) ? withField(status, "qosClass", old.status.qosClass) : status,
@@ -97,7 +97,10 @@ export function pods(environment: KindEnvironment): KindBehaviour<Pod> {
   };
 }
 
-/** The single field counts where the fields differ: older agents write no other. Source: upstream's conversion of pod status. */
+/**
+ * Returns the status with equal addresses in both fields. If they differ, the single field wins, since older agents
+ * write no other. Source: upstream's conversion of pod status.
+ */
 function withAgreeingAddresses(status: PodStatus): PodStatus {
   const { podIP, podIPs = [] } = status;
   const first = podIPs[0]?.ip;
@@ -107,7 +110,7 @@ function withAgreeingAddresses(status: PodStatus): PodStatus {
 
 const statusLists = ["initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"] as const;
 
-/** The status with amounts as they are kept. */
+/** Returns the status with rounded amounts. */
 function withRoundedAmounts(status: PodStatus): PodStatus {
   return statusLists.reduce(
     (next, list) =>
@@ -118,7 +121,7 @@ function withRoundedAmounts(status: PodStatus): PodStatus {
   );
 }
 
-/** The pod with the ephemeral containers of another; their subresource writes nothing else. */
+/** Returns the pod with the ephemeral containers of another object, since their subresource changes nothing else. */
 function withEphemeralContainers(pod: Pod, from: Pod): Pod {
   const ephemeralContainers = from.spec.ephemeralContainers ?? [];
   return {
@@ -131,7 +134,7 @@ function withEphemeralContainers(pod: Pod, from: Pod): Pod {
   };
 }
 
-/** Ephemeral containers are added for good. The line feeds are upstream's. */
+/** Returns findings about changed or removed ephemeral containers. Upstream: the message ends with a line feed. */
 function validateEphemeralContainers(
   { ephemeralContainers = [] }: PodSpec,
   { ephemeralContainers: old = [] }: PodSpec,
@@ -148,13 +151,16 @@ function validateEphemeralContainers(
   return errors;
 }
 
-/** A negative period is as good as none. */
+/** Returns the spec with a valid grace period: a negative period becomes one second. */
 const withGraceSeconds = (spec: PodSpec): PodSpec =>
   nearestNumber(spec.terminationGracePeriodSeconds ?? 0) < 0
     ? withField(spec, "terminationGracePeriodSeconds", 1)
     : spec;
 
-/** The pod with its defaults, where annotations without meaning are dropped and what the status says agrees. */
+/**
+ * Returns the pod with its defaults, without annotations that have no meaning any more, and with consistent addresses
+ * in its status.
+ */
 function setDefaults(object: Pod, has: PodDefaults): Pod {
   const next = editField(
     editField(object, "spec", (spec) => defaultPod(spec, has)),
@@ -164,7 +170,10 @@ function setDefaults(object: Pod, has: PodDefaults): Pod {
   return editField(next, "status", (status) => withRoundedAmounts(withAgreeingAddresses(status)));
 }
 
-/** Field order is that of the wire. Upstream: a class of service that a new pod says it has is believed. */
+/**
+ * Returns the status of a new pod, with fields in the order of the wire. Upstream: the QoS class of the body is
+ * trusted.
+ */
 function firstStatus({ spec, status }: Pod, now: string): PodStatus {
   const isGated = (spec.schedulingGates ?? []).length > 0;
   const condition: PodCondition = {
@@ -182,7 +191,7 @@ function firstStatus({ spec, status }: Pod, now: string): PodStatus {
   };
 }
 
-/** The grace period; 0 for a pod that is unscheduled or finished. */
+/** Returns the grace period in seconds; 0 for a pod that is unscheduled or finished. */
 function graceSeconds({ spec, status: { phase } }: Pod, requested: Int64 | undefined): Int64 {
   if (!spec.nodeName || phase === "Failed" || phase === "Succeeded") return 0;
   const grace = requested ?? spec.terminationGracePeriodSeconds ?? 30;
@@ -206,7 +215,7 @@ interface Summary {
   readonly total: number;
   readonly reason: string;
   readonly restarts: number;
-  /** The time at which a counted container last ended; empty when none did. */
+  /** The time at which a counted container last ended; empty if none has. */
   readonly lastRestart: string;
 }
 
@@ -221,7 +230,7 @@ class Counter {
   }
 }
 
-/** Source: upstream's `printPod`. */
+/** Returns the values for the columns. Source: upstream's `printPod`. */
 function summaryOf({ metadata, spec, status }: Pod): Summary {
   const { initContainers = [] } = spec;
   const sidecars = new Set(initContainers.filter((one) => one.restartPolicy === "Always").map(({ name }) => name));

@@ -1,4 +1,4 @@
-/** Names of resources of machines, of quotas and of devices, and their quantities. Source: the answers of kube-apiserver. */
+/** Names of resources of nodes, quotas and devices, and their quantities. Source: the answers of kube-apiserver. */
 import { perDomain } from "#meta/api-domain.ts";
 import { type FieldError, GoSyntax, invalid } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
@@ -23,16 +23,16 @@ const knownNames: ReadonlySet<string> = new Set([...quotaNames, "storage"]);
 
 const isHugePages = (name: string): boolean => name.startsWith("hugepages-") || name.startsWith("requests.hugepages-");
 
-/** Names without a prefix that quotas may have. */
+/** Whether quotas may have a name without a prefix. */
 export const isQuotaName = (name: string): boolean => quotaNames.has(name) || isHugePages(name);
 
-/** `kubernetes.io/` in the server's domain. */
+/** The prefix `kubernetes.io/` in the server's domain. */
 export type OwnPrefix = string;
 
-/** The prefix of the names that Kubernetes itself gives. */
+/** Returns the prefix of the names that Kubernetes itself gives. */
 export const ownPrefix = perDomain(({ rename }): OwnPrefix => rename("kubernetes.io/"));
 
-/** Whether machines know a resource by themselves; the names of others have a prefix. */
+/** Whether a resource is native; names of other resources have a foreign prefix. */
 export const isNative = (name: string, own: OwnPrefix): boolean => !name.includes("/") || name.includes(own);
 
 const isExtended = (name: string, own: OwnPrefix): boolean =>
@@ -60,12 +60,15 @@ export function validateContainerResourceName(name: string, path: FieldPath, own
   return [...errors, invalid(path, new GoSyntax(name), "doesn't follow extended resource name standard")];
 }
 
-/** A quantity of the resource: not negative, and whole where things are counted. Hot path: nearly all have no minus. */
+/**
+ * Returns findings about the quantity of a resource. It must not be negative, and must be whole for countable
+ * resources. Hot path: nearly all quantities have no minus.
+ */
 export function validateResourceQuantity(name: string, text: string, path: FieldPath, own: OwnPrefix): FieldError[] {
   const isCounted = numbers.includes(name) || isExtended(name, own);
   if (!isCounted && !text.includes("-")) return [];
   const quantity = parseQuantity(text);
-  if (quantity === undefined) return []; // the schema has refused it
+  if (quantity === undefined) return []; // the schema has refused the text
   const errors: FieldError[] = [];
   if (quantity.unscaled < 0n) {
     errors.push(invalid(path, text, "must be greater than or equal to 0"));

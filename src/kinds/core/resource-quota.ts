@@ -1,4 +1,4 @@
-/** ResourceQuota: limits on the objects of a namespace. Admission enforces it. */
+/** ResourceQuota: limits on the objects of a namespace. Admission enforces them. */
 import type { ResourceQuota, ResourceQuotaSpec, ScopedResourceSelectorRequirement } from "#api/core/v1.ts";
 import { type FieldError, goTexts, invalid, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
@@ -59,7 +59,7 @@ const statusPath = FieldPath.of("status");
 const scopesPath = specPath.child("scopes");
 const expressionsPath = specPath.child("scopeSelector", "matchExpressions");
 
-/** Scopes that an object is in or not, whatever the values. */
+/** The scopes that do not depend on values. */
 const plainScopes = ["BestEffort", "CrossNamespacePodAffinity", "NotBestEffort", "NotTerminating", "Terminating"];
 const allScopes = [...plainScopes, "PriorityClass"];
 const opposites = [
@@ -98,10 +98,16 @@ function validateScopes(spec: ResourceQuotaSpec): FieldError[] {
   return errors;
 }
 
-/** Findings about one scope, or about all, after which no more are made: there may be one for each scope and each limit. */
+/**
+ * The maximum number of findings about one scope, and the number of all findings after which no more are added: there
+ * may be one for each scope and each limit.
+ */
 const misfitsMax = 1000;
 
-/** Findings by scope, one for each limit that is not about pods, or that a pod without requests has no part in. */
+/**
+ * Returns findings for each scope, one for each limit that does not fit the scope: it is not about pods, or, for
+ * BestEffort, not the number of pods.
+ */
 function misfitsOf({ hard = {} }: ResourceQuotaSpec, shown: unknown, path: FieldPath): Misfits {
   const limits = Object.keys(hard).filter(isQuotaName);
   const finding = invalid(path, shown, "unsupported scope applied to resource");
@@ -162,7 +168,7 @@ function validateExpression({ scopeName, operator, values = [] }: ScopedResource
 const onlyExists =
   "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity";
 const needsValues = "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector";
-// Upstream: `Exist`.
+// Upstream: the message says `Exist`.
 const hasNoValues = "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector";
 
 function validateSameScopes({ scopes = [] }: ResourceQuotaSpec, { scopes: old = [] }: ResourceQuotaSpec): FieldError[] {

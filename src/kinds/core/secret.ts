@@ -74,7 +74,7 @@ type Data = Readonly<Record<string, string>>;
 
 const dataPath = FieldPath.of("data");
 
-/** `stringData` is for writing only: its texts become data. */
+/** Fills in defaults. `stringData` is write-only: its texts are moved to `data`. */
 function defaults(object: Secret): Secret {
   const typed = fillZero(object, { type: "Opaque" });
   if (typed.stringData === undefined) return typed;
@@ -103,7 +103,7 @@ function requireJson(data: Data, key: string): FieldError[] {
   return problem === undefined ? [] : [invalid(field, "<secret contents redacted>", problem)];
 }
 
-/** Returns why a text is not a JSON object, without showing its content; `undefined` when it is one. */
+/** Returns the reason why a text is not a JSON object, without its content; `undefined` for an object. */
 function jsonProblem(text: string): string | undefined {
   if (text.trim() === "") return "unexpected end of JSON input";
   try {

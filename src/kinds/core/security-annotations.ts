@@ -1,6 +1,6 @@
 /**
- * Annotations of pods that say how containers are confined, from before there were fields for it. AppArmor's still counts:
- * in a new pod, field and annotation say the same. Source: the answers of kube-apiserver.
+ * Annotations of pods that confined containers before there were fields for this. Those of AppArmor still count: in a
+ * new pod, fields and annotations are made equal. Source: the answers of kube-apiserver.
  */
 import type {
   AppArmorProfile,
@@ -16,16 +16,16 @@ import type { PodAnnotations } from "#meta/pod-annotations.ts";
 import { checkDescending, type Errors } from "../checks.ts";
 import { editItems, withField } from "../edit.ts";
 
-/** A pod, or a template of pods. */
+/** A pod or a template of pods. */
 type Confined = Pick<PodTemplateSpec, "metadata" | "spec">;
 type Annotations = Readonly<Record<string, string>>;
 type Profile = AppArmorProfile | SeccompProfile;
 
 const localhost = "localhost/";
-/** Bytes of the name of a profile at most. */
+/** The maximum length of a profile name in bytes. */
 const profileMax = 4095;
 
-/** The profile that an annotation names; its type is empty for one that names none. */
+/** Returns the profile that an annotation names; its type is empty for invalid texts. */
 function profileOf(text: string): Profile {
   if (text === "unconfined") return { type: "Unconfined" };
   if (text === "runtime/default") return { type: "RuntimeDefault" };
@@ -40,7 +40,7 @@ function annotationOf({ type, localhostProfile = "" }: Profile): string | undefi
   return type === "Unconfined" ? "unconfined" : type === "RuntimeDefault" ? "runtime/default" : undefined;
 }
 
-/** Returns the values of the annotations with a prefix, by container; `undefined` when there are none. */
+/** Returns the values of the annotations with a prefix, by container; `undefined` if there are none. */
 function annotationsByContainer(annotations: Annotations | undefined, prefix: string): Map<string, string> | undefined {
   let changes: Map<string, string> | undefined;
   for (const [key, value] of Object.entries(annotations ?? {})) {
@@ -50,8 +50,8 @@ function annotationsByContainer(annotations: Annotations | undefined, prefix: st
 }
 
 /**
- * A new pod whose AppArmor annotations and fields say the same, as far as one of them says anything. `warn` gets the
- * key of each annotation that replaced a field.
+ * Returns a new pod whose AppArmor annotations and fields are consistent. `warn` gets the key of each annotation that
+ * is used in place of a field.
  */
 export function withAppArmor<T extends Confined>(
   pod: T,
@@ -84,7 +84,7 @@ export function withAppArmor<T extends Confined>(
   return { ...pod, metadata: { ...metadata, annotations }, spec: next };
 }
 
-/** Upstream: what a field could not have stays an annotation. */
+/** Whether a profile fits in a field. Upstream: other profiles stay in the annotation only. */
 const isUsable = ({ localhostProfile = "" }: Profile): boolean =>
   localhostProfile.trim() === localhostProfile && Buffer.byteLength(localhostProfile) <= profileMax;
 
@@ -93,7 +93,7 @@ const byName = ([a]: readonly [string, string], [b]: readonly [string, string]):
 const isSame = (a: Profile, b: Profile): boolean =>
   a.type === b.type && (a.localhostProfile ?? "") === (b.localhostProfile ?? "");
 
-/** Checks what the annotations say; `path` is that of the annotations. */
+/** Checks the values of the annotations; `path` is their path. */
 export function checkSecurityAnnotations(
   annotations: Annotations,
   spec: PodSpec,
@@ -126,13 +126,13 @@ function checkSeccomp(text: string, path: FieldPath, errors: Errors): void {
 
 type AnyContainer = Container | EphemeralContainer;
 
-/** All containers, with the field that has them. */
+/** Returns all containers, each with the name of its field and its index. */
 const containersOf = (spec: PodSpec) =>
   (["initContainers", "containers", "ephemeralContainers"] as const).flatMap((field) =>
     (spec[field] ?? []).map((container: AnyContainer, i) => [field, container, i] as const),
   );
 
-/** Checks that annotations and fields do not say different things; `path` is that of the spec. */
+/** Checks that annotations and fields do not contradict each other; `path` is the path of the spec. */
 export function checkAgreement(
   annotations: Annotations | undefined,
   spec: PodSpec,
@@ -174,7 +174,7 @@ function compare(
   }
 }
 
-/** AppArmor's annotations stay as they are; `path` is that of the annotations. */
+/** Returns findings about changed AppArmor annotations, which are immutable; `path` is the path of the annotations. */
 export function validateAppArmorUpdate(
   annotations: Annotations = {},
   old: Annotations = {},
@@ -193,11 +193,11 @@ export function validateAppArmorUpdate(
 export const appArmorWarning = (key: string, path: FieldPath): string =>
   `${String(path.key(key))}: deprecated since v1.30; use the "appArmorProfile" field instead`;
 
-/** Whether an annotation is one that confines containers. */
+/** Whether an annotation confines containers. */
 const isConfining = (key: string, { seccompOfPod, seccompPrefix, appArmorPrefix }: PodAnnotations): boolean =>
   key === seccompOfPod || key.startsWith(seccompPrefix) || key.startsWith(appArmorPrefix);
 
-/** Warnings about annotations that no field replaces; `path` is that of the annotations. */
+/** Returns warnings about annotations for which no field is set; `path` is the path of the annotations. */
 export function securityAnnotationWarnings(
   { metadata: { annotations }, spec }: Confined,
   path: FieldPath,

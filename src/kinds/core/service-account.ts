@@ -24,7 +24,7 @@ export function serviceAccounts({ domain }: KindEnvironment): KindBehaviour<Serv
   };
 }
 
-/** Keeps only the names of secrets, since all are in the account's namespace. */
+/** Returns the account with only the names of its secrets, since all are in its namespace. */
 function withNamesOnly(object: ServiceAccount): ServiceAccount {
   return editItems(object, "secrets", (secret) => {
     if (Object.keys(secret).every((field) => field === "name")) return secret;

@@ -1,5 +1,5 @@
 /**
- * Validates a service's cluster addresses and IP families, alone and against their old values. Source:
+ * Validates the cluster addresses and IP families of a service, and their changes. Source:
  * `ValidateServiceClusterIPsRelatedFields` and the upgrade rules in upstream's `pkg/apis/core/validation`.
  */
 import type { ServiceSpec } from "#api/core/v1.ts";
@@ -25,7 +25,7 @@ const ips = FieldPath.of("spec", "clusterIPs");
 const familiesPath = FieldPath.of("spec", "ipFamilies");
 const policyPath = FieldPath.of("spec", "ipFamilyPolicy");
 
-/** Findings about the addresses and families that a service names. */
+/** Returns findings about the addresses and families of a service. */
 export function validateAddresses(spec: ServiceSpec): FieldError[] {
   if (spec.type === "ExternalName") return [];
   const { clusterIPs: addresses = [] } = spec;
@@ -38,7 +38,7 @@ export function validateAddresses(spec: ServiceSpec): FieldError[] {
   });
   addAll(errors, wrong);
   if (addresses.length > 2) errors.push(invalid(ips, goTexts(addresses), "may only hold up to 2 values"));
-  // One wrong address would skew what is said of several.
+  // The rules for several addresses need valid ones.
   if (wrong.length > 0) return errors;
   if (addresses.length > 1 && new Set(addresses.map(ipFamily)).size < 2) {
     errors.push(invalid(ips, goTexts(addresses), "may specify no more than one IP for each IP family"));
@@ -71,7 +71,7 @@ function validateFamilies(spec: ServiceSpec): FieldError[] {
   return errors;
 }
 
-/** Each address is of the family with its index. */
+/** Returns findings about addresses whose family differs from the one with the same index. */
 function validateMatch({ ipFamilies: named = [] }: ServiceSpec, addresses: readonly string[]): FieldError[] {
   return addresses.flatMap((address, i) =>
     i >= named.length || ipFamily(address) === named[i]
@@ -93,7 +93,10 @@ function validateSingle({ clusterIPs = [], ipFamilies = [] }: ServiceSpec): Fiel
   ];
 }
 
-/** The first address and family cannot change; a second one may be added and, by the policy, removed. */
+/**
+ * Returns findings about changed addresses and families. The first ones cannot change; second ones may be added and,
+ * with a suitable policy, removed.
+ */
 export function validateAddressesUpdate(spec: ServiceSpec, old: ServiceSpec): FieldError[] {
   if (spec.type === "ExternalName" || old.type === "ExternalName") return [];
   const errors = validateReleases(spec, spec.clusterIPs, old.clusterIPs, ips, "clusterIP");
@@ -101,7 +104,7 @@ export function validateAddressesUpdate(spec: ServiceSpec, old: ServiceSpec): Fi
   return [...errors, ...validateReleases(spec, spec.ipFamilies, old.ipFamilies, familiesPath, "ipFamily")];
 }
 
-/** Findings about one of the lists; `what` is how a member of it is called. */
+/** Returns findings about one of the lists; messages call its members `what`. */
 function validateReleases(
   spec: ServiceSpec,
   after: readonly string[] = [],
@@ -111,7 +114,7 @@ function validateReleases(
 ): FieldError[] {
   if (before.length === 0) return [];
   if (after.length === 0) {
-    // A type that does not exist is the only finding: the addresses went with the one that did.
+    // A service of an unknown type lost its addresses with its old type, so the type is its only finding.
     return needsClusterIp(spec) ? [invalid(path.index(0), goTexts(after), `primary ${what} can not be unset`)] : [];
   }
   const errors = after.flatMap((value, i) =>

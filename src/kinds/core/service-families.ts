@@ -1,5 +1,5 @@
 /**
- * The IP families of a service: requested ones, defaults, and what the cluster cannot provide. Source:
+ * The IP families of a service: requested families, defaults, and families that the cluster does not have. Source:
  * `initIPFamilyFields` in upstream's `pkg/registry/core/service/storage`.
  */
 import type { ServiceSpec } from "#api/core/v1.ts";
@@ -19,11 +19,13 @@ const addressesPath = FieldPath.of("spec", "clusterIPs");
 
 interface ResolvedFamilies {
   readonly spec: ServiceSpec;
-  /** The service is refused for these alone, if there are some. */
+  /** If there are errors, the service is refused with only these. */
   readonly errors: readonly FieldError[];
 }
 
-/** Resolves what a service says about families. `configured` are those of the cluster's ranges, the default one first. */
+/**
+ * Resolves the IP families of a service. `configured` are the families of the cluster's ranges, the default one first.
+ */
 export function resolveFamilies(
   spec: ServiceSpec,
   old: ServiceSpec | undefined,
@@ -37,7 +39,7 @@ export function resolveFamilies(
   next = withFamiliesOfAddresses(next, configured, errors);
   if (errors.length > 0) return { spec: next, errors };
   if (isHeadless(next) && Object.keys(next.selector ?? {}).length === 0) {
-    // Endpoints without a selector are written by users and may be of any family.
+    // Endpoints of a service without a selector are written by users and may have any family.
     return { spec: completeFamilies(next, requireDualStack, configured[0]!, both), errors };
   }
   if (policyOf(next) === requireDualStack && configured.length < 2) {
@@ -53,7 +55,10 @@ export function resolveFamilies(
 
 const isOneOf = (families: readonly IpFamily[], text: string): boolean => families.some((family) => family === text);
 
-/** A change of the cluster's ranges alone changes no service that prefers two families. */
+/**
+ * Whether an update leaves the families as they are. A service that prefers two families does not change because the
+ * cluster's ranges have changed.
+ */
 const keepsPreference = (spec: ServiceSpec, old: ServiceSpec | undefined): boolean =>
   old !== undefined &&
   policyOf(spec) === preferDualStack &&
@@ -62,7 +67,7 @@ const keepsPreference = (spec: ServiceSpec, old: ServiceSpec | undefined): boole
   jsonEquals(spec.clusterIPs, old.clusterIPs) &&
   jsonEquals(spec.ipFamilies, old.ipFamilies);
 
-/** Drops the second family and address if an update asks for one only. */
+/** Drops the second family and address if an update requests only one. */
 function dropSecondFamily(spec: ServiceSpec, old: ServiceSpec, errors: FieldError[]): ServiceSpec {
   let next = spec;
   const policy = policyOf(spec);
@@ -100,7 +105,9 @@ function withFamiliesOfAddresses(
   return families.length === ipFamilies.length ? spec : withField(spec, "ipFamilies", families);
 }
 
-/** Adds a policy, a family, and by the policy a second one of those `possible`. */
+/**
+ * Adds the policy and the first family if they are missing, and a second family of `possible` if the policy allows one.
+ */
 function completeFamilies(
   spec: ServiceSpec,
   policy: string,

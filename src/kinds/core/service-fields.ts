@@ -1,13 +1,13 @@
 /**
- * Fields of a service that depend on each other: which ones its type needs, which ones an update may omit, and which
- * ones a change of type removes. Source: the strategy and storage of services in upstream's
+ * Fields of a service that depend on each other: the fields that a type needs, the fields that an update may omit, and
+ * the fields that a change of the type removes. Source: the strategy and storage of services in upstream's
  * `pkg/registry/core/service`.
  */
 import type { Service, ServiceSpec } from "#api/core/v1.ts";
 import { jsonEquals } from "#apply/json-value.ts";
 import { editField, editItems, withField } from "../edit.ts";
 
-/** The address of a service that has none. */
+/** The cluster address of a service without one. */
 export const headless = "None";
 export const singleStack = "SingleStack";
 export const preferDualStack = "PreferDualStack";
@@ -15,13 +15,16 @@ export const requireDualStack = "RequireDualStack";
 
 export const isHeadless = ({ clusterIPs = [] }: ServiceSpec): boolean => clusterIPs[0] === headless;
 
-/** The policy; a service without one has one family. */
+/** Returns the IP family policy; a service without a policy has one family. */
 export const policyOf = ({ ipFamilyPolicy }: ServiceSpec): string => ipFamilyPolicy || singleStack;
 
 export const needsClusterIp = ({ type }: ServiceSpec): boolean =>
   type === "ClusterIP" || type === "NodePort" || type === "LoadBalancer";
 
-/** A type that is unknown is refused with what the service had. */
+/**
+ * Whether a service may have a cluster address. A service of an unknown type may, so that it is refused with its
+ * present fields.
+ */
 const mayHaveClusterIp = ({ type }: ServiceSpec): boolean => type !== "ExternalName";
 
 export const needsNodePorts = ({ type, allocateLoadBalancerNodePorts = true }: ServiceSpec): boolean =>
@@ -32,13 +35,16 @@ export const mayHaveNodePorts = ({ type }: ServiceSpec): boolean => type === "No
 export const needsHealthCheckPort = ({ type, externalTrafficPolicy }: ServiceSpec): boolean =>
   type === "LoadBalancer" && externalTrafficPolicy === "Local";
 
-/** Whether it is reached from outside the cluster. */
+/** Whether a service can be reached from outside the cluster. */
 export const isExternal = (spec: ServiceSpec): boolean =>
   mayHaveNodePorts(spec) || (spec.type === "ClusterIP" && (spec.externalIPs ?? []).length > 0);
 
 const isBalancer = ({ type }: ServiceSpec): boolean => type === "LoadBalancer";
 
-/** Keeps allocated values that an update omits, and makes `clusterIP` and `clusterIPs` agree. */
+/**
+ * Returns the spec with the allocated values that an update omits, and with equal addresses in `clusterIP` and
+ * `clusterIPs`.
+ */
 export function keepAllocated(spec: ServiceSpec, old: ServiceSpec | undefined): ServiceSpec {
   if (old === undefined) return withFirstAddress(spec);
   let next = spec;
@@ -64,7 +70,10 @@ function keepAddresses(spec: ServiceSpec, old: ServiceSpec): ServiceSpec {
   return next.ipFamilyPolicy ? next : withField(next, "ipFamilyPolicy", old.ipFamilyPolicy);
 }
 
-/** Matches ports by name, whatever else was changed. A node port that the service still names is that of another port. */
+/**
+ * Returns the spec with the old node ports. Ports are matched by name only. An old node port that the new spec names
+ * belongs to the port that names it.
+ */
 function keepNodePorts(spec: ServiceSpec, old: ServiceSpec): ServiceSpec {
   const named = new Set(nodePortsOf(spec));
   const free = new Map(
@@ -83,15 +92,15 @@ function withAgreeingAddresses(spec: ServiceSpec, old: ServiceSpec): ServiceSpec
 }
 
 /**
- * The service without a policy that its type has no use for. Upstream: all types once had it by default, and clients that
- * read it then still send it.
+ * Returns the service without the internal traffic policy if its type has no use for one. Upstream: all types once had
+ * it by default, and clients that read it then still send it.
  */
 export const withoutUnused = (object: Service): Service =>
   object.spec.type === "ExternalName"
     ? editField(object, "spec", (spec) => withField(spec, "internalTrafficPolicy", undefined))
     : object;
 
-/** The service without what only its old type had a use for, as far as the update did not change it. */
+/** Returns the service without unchanged fields that only its old type needs. */
 export function withoutOldType(object: Service, old: Service): Service {
   const next = editField(object, "spec", (spec) => withoutOldFields(spec, old.spec));
   if (!isBalancer(old.spec) || isBalancer(object.spec)) return next;
@@ -116,12 +125,15 @@ function withoutOldFields(spec: ServiceSpec, old: ServiceSpec): ServiceSpec {
   return next;
 }
 
-/** Ports may come, go and change meanwhile: a node port that was there before was not asked for. */
+/**
+ * Whether every node port was there before. Ports may be added, removed and changed in the same update; an old node
+ * port is not a request.
+ */
 function hasNoNewNodePort(spec: ServiceSpec, old: ServiceSpec): boolean {
   const knownPorts = new Set([0, ...nodePortsOf(old)]);
   return nodePortsOf(spec).every((nodePort) => knownPorts.has(nodePort));
 }
 
-/** 0 for ports without one. */
+/** Returns the node ports of a service; 0 for ports that have none. */
 export const nodePortsOf = ({ ports = [] }: ServiceSpec): readonly number[] =>
   ports.map(({ nodePort = 0 }) => nodePort);

@@ -1,6 +1,6 @@
 /**
- * Validates services and their status, and warns about unwise settings. Source: `ValidateService` and what it calls in
- * upstream's `pkg/apis/core/validation`.
+ * Validates services and their status, and warns of unusual settings. Source: `ValidateService` and the functions that
+ * it calls in upstream's `pkg/apis/core/validation`.
  */
 import type { Service, ServiceSpec } from "#api/core/v1.ts";
 import { jsonEquals } from "#apply/json-value.ts";
@@ -186,7 +186,7 @@ function validateSourceRanges({ metadata, spec }: Service, domain: ApiDomain): F
     cidr(value.trim()).map((message) => invalid(field, value.trim(), message));
   const { loadBalancerSourceRanges: ranges = [] } = spec;
   if (ranges.length > 0) {
-    // Upstream: with a capital letter.
+    // Upstream: the path has a capital letter.
     const path = specPath.child("LoadBalancerSourceRanges");
     return [
       ...(isWrong ? [forbidden(path, onlyBalancers)] : []),
@@ -250,7 +250,7 @@ function validateTraffic(spec: ServiceSpec): FieldError[] {
   return errors;
 }
 
-/** Findings about a new status; `object` has the service's own spec. */
+/** Returns findings about a new status; `object` has the service's own spec. */
 export function validateServiceStatus(object: Service, old: Service): FieldError[] {
   const { ingress = [] } = object.status.loadBalancer;
   if (object.spec.type !== "LoadBalancer") {
@@ -279,7 +279,7 @@ const serviceAnnotations = perDomain(({ rename }) => ({
   topologyMode: rename("service.kubernetes.io/topology-mode"),
 }));
 
-/** Creates and updates get these warnings. */
+/** Returns the warnings about a created or updated service. */
 export function serviceWarnings({ metadata, spec }: Service, domain: ApiDomain): string[] {
   const { clusterIPs = [], externalIPs = [], loadBalancerSourceRanges = [] } = spec;
   const { topologyHints: annotation, topologyMode: instead } = serviceAnnotations(domain);

@@ -28,7 +28,7 @@ export function services({ domain }: KindEnvironment): KindBehaviour<Service> {
     ],
     strategy: {
       defaults: (object) => defaultIngress(editField(object, "spec", defaultSpec)),
-      // Whoever sends what is dropped here owns it nevertheless.
+      // A client that sends a dropped field owns it nevertheless.
       prepareForCreate: withoutUnused,
       prepareForUpdate: (object, old) => withoutUnused(withoutOldType(object, old)),
       validate: (object) => validateService(object, domain),
@@ -83,7 +83,7 @@ function externalText({ spec, status }: Service): string {
   }
 }
 
-/** Addresses of a load balancer (of services and ingresses), cut to a column's width. */
+/** Returns the addresses of the load balancer of a service or ingress, cut to the width of a column. */
 export function balancerText({
   ingress = [],
 }: {

@@ -1,4 +1,7 @@
-/** Whether a certificate and a private key belong together, in the words of Go's TLS library: a warning about secrets. */
+/**
+ * Checks that a certificate and a private key belong together, for a warning about secrets. The messages are those of
+ * Go's TLS library.
+ */
 import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
 import { type PemBlock, pemBlocks } from "#std/pem.ts";
 
@@ -6,8 +9,7 @@ const certificateLabel = "CERTIFICATE";
 const isKeyLabel = (label: string): boolean => label.endsWith("PRIVATE KEY");
 
 /**
- * Returns why nobody can serve with the two PEM texts; `undefined` when they fit. Of several certificates the first
- * counts.
+ * Returns the reason why a server cannot use the two PEM texts; `undefined` if they fit. The first certificate counts.
  */
 export function keyPairProblem(certificates: string, keys: string): string | undefined {
   const { found: certificate, skipped } = firstOf(certificates, (label) => label === certificateLabel);
@@ -18,7 +20,7 @@ export function keyPairProblem(certificates: string, keys: string): string | und
   if (read === undefined) return "x509: malformed certificate";
   const key = keyOf(keyBlock);
   if (key === undefined) return "tls: failed to parse private key";
-  // A key of an algorithm or curve that OpenSSL cannot read.
+  // OpenSSL may not know the algorithm or curve of the key.
   const publicKey = attempt(() => read.publicKey);
   if (publicKey === undefined) return "tls: unknown public key algorithm";
   if (publicKey.asymmetricKeyType !== key.asymmetricKeyType) {
@@ -29,7 +31,7 @@ export function keyPairProblem(certificates: string, keys: string): string | und
 
 interface Search {
   readonly found: PemBlock | undefined;
-  /** Labels of the blocks before it. */
+  /** The labels of the blocks before the found one. */
   readonly skipped: readonly string[];
 }
 
@@ -42,9 +44,9 @@ function firstOf(text: string, isWanted: (label: string) => boolean): Search {
   return { found: undefined, skipped };
 }
 
-/** Labels that a warning names at most. */
+/** The maximum number of labels in a warning. */
 const labelsMax = 20;
-/** Characters of each at most. */
+/** The maximum number of characters of a label. */
 const labelMax = 100;
 const cut = (label: string): string => (label.length > labelMax ? `${label.slice(0, labelMax)}...` : label);
 const list = (labels: readonly string[]): string => `[${labels.slice(0, labelsMax).map(cut).join(" ")}]`;
@@ -65,7 +67,7 @@ function noKey(labels: readonly string[]): string {
   return `tls: failed to find PEM block with type ending in "PRIVATE KEY" in key input after skipping PEM blocks of the following types: ${list(labels)}`;
 }
 
-/** The formats that Go tries, whatever the label says. */
+/** The formats of keys that Go tries, whatever the label is. */
 const keyTypes = ["pkcs1", "pkcs8", "sec1"] as const;
 
 function keyOf({ bytes }: PemBlock): KeyObject | undefined {

@@ -1,4 +1,7 @@
-/** Warnings about files of a volume of which one lies where another is, or below it. Source: the answers of kube-apiserver. */
+/**
+ * Warnings about files of a volume with the same path, or with a path below another file. Source: the answers of
+ * kube-apiserver.
+ */
 import type { Volume, VolumeProjection } from "#api/core/v1.ts";
 import { goQuote } from "#meta/field-error.ts";
 import { addAll } from "#std/add-all.ts";
@@ -6,18 +9,21 @@ import { addAll } from "#std/add-all.ts";
 /** A file of a volume. */
 interface File {
   readonly path: string;
-  /** The path in quotes, and its source within a projected volume: ` (Secret "s")`. */
+  /** The quoted path, with the source in a projected volume: ` (Secret "s")`. */
   readonly shown: string;
 }
 
-/** Warnings about a pod at most. */
+/** The maximum number of warnings about a pod. */
 export const overlapWarningsMax = 100;
-/** Steps of a path that are looked at. */
+/** The maximum number of steps of a path that are compared. */
 const stepsMax = 64;
-/** Characters of a path that is looked at, the most of a file system: longer keys of a map are slow to compare. */
+/**
+ * The maximum number of characters of a compared path, which is the limit of file systems: longer keys of a map are
+ * slow to compare.
+ */
 const lengthMax = 4096;
 
-/** Returns at most `max` warnings. */
+/** Returns warnings about overlapping paths, at most `max`. */
 export function overlapWarnings(volume: Volume, max: number): string[] {
   const [what, all] = filesOf(volume);
   const files = all.filter(({ path }) => path.length <= lengthMax);
@@ -44,11 +50,11 @@ export function overlapWarnings(volume: Volume, max: number): string[] {
 function add(map: Map<string, number[]>, key: string, at: number): void {
   const list = map.get(key);
   if (list === undefined) map.set(key, [at]);
-  // There are warnings about the first ones of many equal paths only.
+  // If many paths are equal, warnings name the first ones only.
   else if (list.length < overlapWarningsMax) list.push(at);
 }
 
-/** The folders that a path leads through. */
+/** Returns the folders above a path. */
 function* foldersOf(path: string): Generator<string> {
   let at = path.indexOf("/");
   for (let step = 0; at >= 0 && step < stepsMax; step++) {
@@ -58,12 +64,12 @@ function* foldersOf(path: string): Generator<string> {
 }
 
 function fileAt(given: string, source = ""): File {
-  // Begins with the first of its slashes, or a long run in the middle would take the square of its length.
+  // The match begins at the first slash of a run: otherwise, the time would be quadratic in the length of a long run.
   const path = given.replace(/(?<!\/)\/+$/, "");
   return { path, shown: goQuote(path) + source };
 }
 
-/** Returns what a volume is called in warnings, and the files that it names. */
+/** Returns the name of a volume in warnings, and the files that it lists. */
 function filesOf({ configMap, secret, downwardAPI, projected }: Volume): readonly [what: string, readonly File[]] {
   if (configMap !== undefined) {
     return [`ConfigMap ${goQuote(configMap.name ?? "")}`, (configMap.items ?? []).map(({ path }) => fileAt(path))];
@@ -75,7 +81,10 @@ function filesOf({ configMap, secret, downwardAPI, projected }: Volume): readonl
   return ["Projected", projectedFiles(projected?.sources ?? [])];
 }
 
-/** Upstream: a source without a list of items has, once more, the files of the source before it. */
+/**
+ * Returns the files of all sources. Upstream: a source without a list of items has the files of the source before it
+ * once more.
+ */
 function projectedFiles(sources: readonly VolumeProjection[]): File[] {
   const all: File[] = [];
   let last: readonly File[] = [];
@@ -88,7 +97,7 @@ function projectedFiles(sources: readonly VolumeProjection[]): File[] {
   return all;
 }
 
-/** `undefined` without a list of items. */
+/** Returns the files of a source; `undefined` if it has no list of items. */
 function sourceFiles(source: VolumeProjection): File[] | undefined {
   const { configMap, secret, downwardAPI, serviceAccountToken: token, clusterTrustBundle: bundle } = source;
   if (configMap !== undefined) return namedFiles(configMap.items, `ConfigMap ${goQuote(configMap.name ?? "")}`);

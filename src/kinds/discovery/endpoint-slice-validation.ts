@@ -57,7 +57,7 @@ function checkAddress(address: string, type: string, path: FieldPath, errors: Er
   addAll(errors, validateReachable(address, path));
 }
 
-/** A name with a dot at its end is one, too. */
+/** Checks a domain name, which may end with a dot. */
 function checkDomainName(text: string, path: FieldPath, errors: Errors): void {
   if (text === "") {
     errors.push(required(path));

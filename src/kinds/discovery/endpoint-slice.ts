@@ -32,11 +32,11 @@ export function endpointSlices(): KindBehaviour<EndpointSlice> {
   };
 }
 
-/** The field of v1beta1 cannot be written in v1. */
+/** Returns the object without the field of v1beta1, which cannot be written in v1. */
 const withoutTopology = (object: EndpointSlice): EndpointSlice =>
   editItems(object, "endpoints", (endpoint) => withField(endpoint, "deprecatedTopology", undefined));
 
-/** Upstream: no blank before the plus. */
+/** Returns the ports as text. Upstream: there is no blank before the plus. */
 function portsText(object: EndpointSlice): string {
   const ports = (object.ports ?? []).map(({ port, name }) => (port === undefined ? name || "*" : String(port)));
   if (ports.length === 0) return "<unset>";

@@ -1,4 +1,4 @@
-/** Event of events.k8s.io: the newer form of the core group's events, with the same stored objects. */
+/** Event of events.k8s.io: the newer form of events. The stored objects are those of the core group. */
 import type { Event as CoreEvent, EventSeries as CoreEventSeries } from "#api/core/v1.ts";
 import type { Event, EventSeries } from "#api/events/v1.ts";
 import type { FieldError } from "#meta/field-error.ts";
@@ -47,12 +47,12 @@ function fields(event: Event): Readonly<Record<string, string>> {
   };
 }
 
-/** Fields that are left out when empty. */
+/** Returns the object without empty fields. */
 function present<T extends object>(values: T): { readonly [K in keyof T]?: Exclude<T[K], undefined> } {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => !isZero(value))) as typeof values; // some of its fields
 }
 
-/** Each form has the fields that its schema always shows, in its order. */
+/** The conversion to the core form. The fields that a form always shows, and their order, are those of its schema. */
 const conversion: Conversion<Event, CoreEvent> = {
   toHub: (event) =>
     withNotes(event, {
@@ -95,7 +95,7 @@ const coreNames: Readonly<Record<string, string>> = {
   deprecatedLastTimestamp: "lastTimestamp",
 };
 
-/** The core form, with the times that are noted at the newer one. */
+/** Returns the event in the core form, with the notes about empty times of the newer form. */
 function withNotes<T extends object>(from: object, core: T): T {
   const names = emptyMembers(from);
   if (names.length > 0)

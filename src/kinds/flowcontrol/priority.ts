@@ -11,7 +11,7 @@ import { editField, fillAbsent, fillZero } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import { type Check, flowControlChecks } from "./validation.ts";
 
-/** Hooks of both kinds. The status is written by itself: metadata is not part of it. */
+/** Makes the hooks of both kinds. Writes of the status do not change metadata. */
 const hooks = <T extends FlowSchema | PriorityLevelConfiguration>(
   validate: Check<T>,
   validateStatus: Check<T>,

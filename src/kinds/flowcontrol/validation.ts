@@ -43,7 +43,7 @@ interface FlowControlChecks {
 
 export function flowControlChecks(domain: ApiDomain): FlowControlChecks {
   const forbidden = domain.rename(keptZeroAnnotation);
-  // The specs are made when the first object is written, which is after the start.
+  // The specs are made at the first write, so that they do not delay the start.
   let fixed: FixedSpecs | undefined;
   const mandatory = (): FixedSpecs => (fixed ??= fixedSpecs(domain));
   return {
@@ -68,7 +68,7 @@ export function flowControlChecks(domain: ApiDomain): FlowControlChecks {
   };
 }
 
-/** Required specs of mandatory objects, by name. */
+/** The required specs of mandatory objects, by name. */
 interface FixedSpecs {
   readonly schemas: ReadonlyMap<string, object>;
   readonly levels: ReadonlyMap<string, object>;
@@ -90,7 +90,7 @@ function validateFixed(name: string, spec: object, wanted: object | undefined): 
   return [invalid(FieldPath.of("spec"), spec, `spec of '${name}' must equal the fixed value`)];
 }
 
-/** The shares of the exempt level may be changed. */
+/** Returns findings about the exempt level: only its shares may change. */
 function validateExempt(spec: PriorityLevelConfigurationSpec, wanted: object | undefined): readonly FieldError[] {
   if (wanted === undefined || jsonEquals({ ...spec, exempt: null }, { ...wanted, exempt: null })) return [];
   return [
@@ -98,7 +98,7 @@ function validateExempt(spec: PriorityLevelConfigurationSpec, wanted: object | u
   ];
 }
 
-/** Upstream: distinguished zero shares from absent ones in a beta version. */
+/** Upstream: this annotation distinguished zero shares from absent ones in a beta version. */
 const keptZeroAnnotation = "flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares";
 
 function validateAnnotations({ metadata }: PriorityLevelConfiguration, annotation: string): readonly FieldError[] {
@@ -134,7 +134,7 @@ function validateSchema(name: string, spec: FlowSchemaSpec): readonly FieldError
   if (precedence === 1 && name !== "exempt") wrong("only the schema named 'exempt' may have matchingPrecedence 1");
   if (method !== undefined) {
     const knownTypes = ["ByNamespace", "ByUser"];
-    // Upstream: shows all of it.
+    // Upstream: the message shows the whole method.
     const shown = new GoSyntax(`flowcontrol.FlowDistinguisherMethod{Type:${goQuote(method.type)}}`);
     if (!knownTypes.includes(method.type))
       errors.push(notSupported(FieldPath.of("spec", "distinguisherMethod", "type"), shown, knownTypes));
@@ -168,7 +168,7 @@ function validateRule(rule: PolicyRulesWithSubjects, path: FieldPath): readonly 
   return errors;
 }
 
-/** Members of a subject and their kinds, in upstream's order of checks. */
+/** The members of a subject and their kinds, in upstream's order of checks. */
 const members = [
   ["serviceAccount", "ServiceAccount"],
   ["user", "User"],
@@ -207,7 +207,7 @@ function validateAccount({ name, namespace }: ServiceAccountSubject, path: Field
 
 const verbs = ["create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch"];
 
-/** A list must not be empty, and a star must be its only member. */
+/** Checks that a list is not empty, and that a star is its only member. */
 function validateList(
   list: readonly string[],
   path: FieldPath,
@@ -340,7 +340,7 @@ function validateResponse({ type, queuing }: LimitResponse, path: FieldPath): Fi
 }
 
 const queuesMax = 10_000_000;
-/** Returns how many bits of a hash tell hands apart. */
+/** The maximum number of bits of a hash that distinguish the hands. */
 const entropyMax = 60;
 
 function validateQueuing({ queueLengthLimit, queues, handSize }: QueuingConfiguration, path: FieldPath): FieldError[] {

@@ -1,4 +1,4 @@
-/** StorageVersion and StorageVersionMigration: the versions that objects are stored in, and their migration. */
+/** StorageVersion and StorageVersionMigration: the versions in which objects are stored, and their migration. */
 import type { ServerStorageVersion, StorageVersion, StorageVersionCondition } from "#api/apiserverinternal/v1alpha1.ts";
 import type { StorageVersionMigration } from "#api/storagemigration/v1alpha1.ts";
 import { duplicate, type FieldError, goTexts, invalid, required } from "#meta/field-error.ts";
@@ -64,7 +64,7 @@ function validateEntry(entry: ServerStorageVersion, path: FieldPath): FieldError
       : [
           invalid(
             versions,
-            goTexts(decodableVersions), // Upstream: as Go shows it.
+            goTexts(decodableVersions), // upstream: the list as Go prints it
             `decodableVersions must include encodingVersion ${encodingVersion}`,
           ),
         ]),
@@ -94,7 +94,7 @@ const apiVersionForm = formMessage(
   "abc-123",
 );
 
-/** Returns what is wrong with the text of an `apiVersion`. */
+/** Returns the errors in the text of an `apiVersion`. */
 function apiVersionProblems(version: string): string[] {
   const parts = version.split("/");
   if (parts.length > 2)

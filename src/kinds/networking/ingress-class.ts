@@ -1,4 +1,4 @@
-/** IngressClass: the controller of ingresses. */
+/** IngressClass: the controller of a class of ingresses. */
 import type { IngressClass, IngressClassParametersReference } from "#api/networking/v1.ts";
 import { type FieldError, forbidden, required, tooLong } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";

@@ -25,14 +25,14 @@ import { validateBalancerHost } from "../core/address-checks.ts";
 import { checkTypedReference } from "./typed-reference.ts";
 
 const pathTypes = ["Exact", "ImplementationSpecific", "Prefix"];
-/** A path that is compared by its segments must not contain these, or end with those below. */
+/** Texts that a path of type Exact or Prefix must not contain, and texts that such a path must not end with. */
 const notInside = ["//", "/./", "/../", "%2f", "%2F"];
 const notAtEnd = ["/..", "/."];
 
 const specPath = FieldPath.of("spec");
 const addressesPath = FieldPath.of("status", "loadBalancer", "ingress");
 
-/** The annotation that named the class before the field did. */
+/** The annotation that held the name of the class before there was a field. */
 const classAnnotation = perDomain(({ rename }) => rename("kubernetes.io/ingress.class"));
 
 export function validateIngress({ spec }: Ingress): FieldError[] {
@@ -51,7 +51,7 @@ export function validateIngress({ spec }: Ingress): FieldError[] {
   return errors;
 }
 
-/** Both ways to name the class must agree when an ingress is made. */
+/** Returns findings about a new ingress. The annotation and the field must name the same class. */
 export function validateIngressCreate(object: Ingress, domain: ApiDomain): FieldError[] {
   const errors = validateIngress(object);
   const name = classAnnotation(domain);
@@ -78,7 +78,7 @@ function checkRule({ host = "", http }: IngressRule, path: FieldPath, errors: Er
 }
 
 function checkPath({ path: text = "", pathType, backend }: HTTPIngressPath, path: FieldPath, errors: Errors): void {
-  // Upstream: looks no further without one.
+  // Upstream: nothing else is checked without a path type.
   if (pathType === undefined || pathType === null) {
     errors.push(required(path.child("pathType"), "pathType must be specified"));
     return;
@@ -107,7 +107,7 @@ function checkBackend({ service, resource }: IngressBackend, path: FieldPath, er
   else errors.push(invalid(path, "", "resource or service backend is required"));
 }
 
-/** `path` is that of the backend. */
+/** Checks the service of a backend; `path` is the path of the backend. */
 function checkService({ name, port }: IngressServiceBackend, path: FieldPath, errors: Errors): void {
   checkRequiredName(name, dns1035Label, path.child("service", "name"), errors);
   const { name: named = "", number = 0 } = port;
@@ -133,7 +133,7 @@ export function validateIngressStatus({ status }: Ingress): FieldError[] {
   return errors;
 }
 
-/** Creates get these warnings. */
+/** Returns the warnings about a created ingress. */
 export function ingressWarnings({ metadata, spec }: Ingress, domain: ApiDomain): string[] {
   const name = classAnnotation(domain);
   if (metadata.annotations?.[name] === undefined || spec.ingressClassName !== undefined) return [];

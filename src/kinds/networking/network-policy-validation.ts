@@ -50,7 +50,7 @@ function checkPort({ port, endPort, protocol = "" }: NetworkPolicyPort, path: Fi
   }
   checkRange(port, 1, portMax, path.child("port"), errors);
   if (endPort === undefined) return;
-  // Upstream: shows the port, not the end.
+  // Upstream: the message shows the first port, not the last one.
   if (endPort < port) wrong(port, "must be greater than or equal to `port`");
   if (endPort < 1 || endPort > portMax) wrong(endPort, rangeMessage(1, portMax));
 }

@@ -1,4 +1,4 @@
-/** NetworkPolicy: allowed traffic of pods. */
+/** NetworkPolicy: the allowed traffic of pods. */
 import type { NetworkPolicy, NetworkPolicyPort, NetworkPolicySpec } from "#api/networking/v1.ts";
 import { formatLabelSelector } from "#meta/label-selector.ts";
 import { ageColumn, nameColumn, text } from "../cells.ts";

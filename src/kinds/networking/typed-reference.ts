@@ -7,7 +7,7 @@ import { checkName, checkSegment, type Errors } from "../checks.ts";
 
 type Reference = TypedLocalObjectReference | IngressClassParametersReference;
 
-/** Adds errors to `errors`. */
+/** Checks a reference, and adds findings to `errors`. */
 export function checkTypedReference({ apiGroup, kind, name }: Reference, path: FieldPath, errors: Errors): void {
   if (apiGroup !== undefined && apiGroup !== null)
     checkName(apiGroup, dns1123Subdomain, path.child("apiGroup"), errors);

@@ -44,12 +44,12 @@ function validate({ handler, overhead, scheduling }: RuntimeClass, own: string):
 
 function checkScheduling({ nodeSelector, tolerations = [] }: Scheduling, errors: Errors): void {
   validateLabels(nodeSelector, schedulingPath.child("nodeSelector"), errors);
-  // The name of the field is in the path twice here, and once where one is repeated, as in 1.32.
+  // Upstream: the path has the field name twice for invalid tolerations, and once for duplicate ones.
   const path = schedulingPath.child("tolerations");
   const seen = new Set<string>();
   for (const [i, toleration] of tolerations.entries()) {
     checkToleration(toleration, path.child("tolerations").index(i), errors);
-    const { key = "", operator = "", value = "", effect = "" } = toleration; // seconds make no difference
+    const { key = "", operator = "", value = "", effect = "" } = toleration; // seconds are ignored
     const id = JSON.stringify([key, operator, value, effect]);
     if (seen.has(id)) errors.push(duplicate(path.index(i), toleration));
     seen.add(id);

@@ -1,5 +1,5 @@
 /**
- * PodDisruptionBudget: how many pods of a set may be disrupted at a time. Everything in the spec may change. Evictions
+ * PodDisruptionBudget: how many pods of a set may be disrupted at a time. Every field of the spec may change. Evictions
  * (`../pod-eviction.ts`) write the status. Source: upstream's `apis/policy/validation`.
  */
 import type { PodDisruptionBudget, PodDisruptionBudgetSpec } from "#api/policy/v1.ts";
@@ -37,7 +37,10 @@ const specPath = FieldPath.of("spec");
 const selectorPath = specPath.child("selector");
 const statusPath = FieldPath.of("status");
 
-/** `allowInvalidValues`: of the selector, for budgets that had an invalid one before. */
+/**
+ * Returns findings about the spec. `allowInvalidValues` accepts invalid label values in the selector, if the stored
+ * budget has some.
+ */
 function validateSpec(spec: PodDisruptionBudgetSpec, allowInvalidValues: boolean): FieldError[] {
   const { minAvailable, maxUnavailable, selector, unhealthyPodEvictionPolicy: policy } = spec;
   const errors: FieldError[] = [];
@@ -60,7 +63,10 @@ function validateSpec(spec: PodDisruptionBudgetSpec, allowInvalidValues: boolean
 const hasInvalidSelector = ({ selector }: PodDisruptionBudgetSpec): boolean =>
   selector !== undefined && validateLabelSelector(selector, selectorPath).length > 0;
 
-/** Upstream: neither the names of disrupted pods nor the observed generation are checked. */
+/**
+ * Returns findings about the status. Upstream: neither the names of disrupted pods nor the observed generation are
+ * checked.
+ */
 function validateStatus({ status }: PodDisruptionBudget): FieldError[] {
   const counters = ["disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"] as const;
   return [

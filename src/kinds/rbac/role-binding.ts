@@ -20,7 +20,7 @@ export function clusterRoleBindings(environment: KindEnvironment): KindBehaviour
 
 const subjectsPath = FieldPath.of("subjects");
 
-/** Both kinds have the same fields. */
+/** Returns the behaviour of both kinds, which have the same fields. */
 function bindings(
   { domain }: KindEnvironment,
   roleKinds: readonly string[],

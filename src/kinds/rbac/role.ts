@@ -60,7 +60,7 @@ function validateAggregation(rule: AggregationRule | undefined): FieldError[] {
   return selectors.flatMap((selector, index) => {
     const path = selectorsPath.index(index);
     const errors = validateLabelSelector(selector, path);
-    // Upstream: there is then no selector to be shown.
+    // Upstream: the message shows null in place of the selector.
     return errors.length === 0 ? errors : [...errors, invalid(path, null, "invalid label selector.")];
   });
 }

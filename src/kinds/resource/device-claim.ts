@@ -26,7 +26,7 @@ const parameterBytesMax = 10 * 1024;
 const driverBytesMax = 63;
 const modes = ["All", "ExactCount"];
 
-/** Defaults of requests: exactly one device. */
+/** Fills in the defaults of requests: exactly one device. */
 export function defaultClaimSpec(spec: ResourceClaimSpec): ResourceClaimSpec {
   return editField(spec, "devices", (devices) =>
     editItems(devices, "requests", (request) => {
@@ -116,7 +116,7 @@ function validateRequestNames(
   return errors;
 }
 
-/** `domain/identifier`. */
+/** Returns findings about the name of an attribute, in the form `domain/identifier`. */
 function validateAttribute(name: string, field: FieldPath): FieldError[] {
   if (name === "") return [required(field)];
   const slash = name.indexOf("/");

@@ -1,4 +1,4 @@
-/** DeviceClass, ResourceClaim and ResourceSlice: classes of devices, requests for them, and devices on offer. */
+/** DeviceClass, ResourceClaim and ResourceSlice: classes of devices, requests for devices, and available devices. */
 import type { ResourceSlice as ResourceSliceV1Alpha3 } from "#api/resource/v1alpha3.ts";
 import type { BasicDevice, Device, DeviceClass, ResourceClaim, ResourceSlice } from "#api/resource/v1beta1.ts";
 import { jsonEquals } from "#apply/json-value.ts";
@@ -42,13 +42,16 @@ function stateText({ metadata, status: { allocation, reservedFor = [] } }: Resou
 
 export const resourceSlices = (): KindBehaviour<ResourceSlice> => slices();
 
-/** The older version has capacities as quantities, the stored one as objects that hold one. */
+/**
+ * Returns the behaviour of the older version, which has capacities as quantities; the stored version has an object for
+ * each.
+ */
 export const resourceSlicesV1Alpha3 = (): KindBehaviour<ResourceSliceV1Alpha3, ResourceSlice> => ({
   ...slices<ResourceSliceV1Alpha3>(),
   conversion: sliceConversion,
 });
 
-/** The parts that both versions share. */
+/** Returns the behaviour that both versions share. */
 function slices<T extends ResourceSlice | ResourceSliceV1Alpha3>(): Pick<KindBehaviour<T>, "columns" | "strategy"> {
   return {
     columns: [

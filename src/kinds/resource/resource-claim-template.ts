@@ -27,7 +27,7 @@ export function resourceClaimTemplates(): KindBehaviour<ResourceClaimTemplate> {
 const metadataPath = FieldPath.of("spec", "metadata");
 const claimPath = FieldPath.of("spec", "spec");
 
-/** The specification: the claim's spec is required. Upstream takes an empty one. */
+/** Returns findings about a template. The specification requires the claim's spec; upstream accepts an empty one. */
 function validate({ spec: { metadata, spec } }: ResourceClaimTemplate): FieldError[] {
   return [
     ...validateTemplateMeta(metadata),

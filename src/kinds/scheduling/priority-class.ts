@@ -28,7 +28,7 @@ export function priorityClasses(): KindBehaviour<PriorityClass> {
     ],
     strategy: {
       defaults: (object) => fillAbsent(object, { preemptionPolicy: "PreemptLowerPriority" }),
-      // Upstream: stays at 1.
+      // Upstream: the generation is always 1.
       prepareForCreate: (object) => ({ ...object, metadata: { ...object.metadata, generation: 1 } }),
       validate,
       validateUpdate: (object, old) => [
@@ -41,7 +41,7 @@ export function priorityClasses(): KindBehaviour<PriorityClass> {
 
 const policies = ["PreemptLowerPriority", "Never"];
 
-/** Checks a new class. Only the system's own classes may have the highest priorities. */
+/** Returns findings about a new class. Only the system's own classes may have the highest priorities. */
 function validate({ metadata: { name = "" }, value, globalDefault, preemptionPolicy }: PriorityClass): FieldError[] {
   const errors: FieldError[] = [];
   if (name.startsWith("system-")) {

@@ -1,10 +1,10 @@
-/** Storage classes and volume attributes classes share these rules. */
+/** The rules that storage classes and volume attributes classes share. */
 import { invalid, tooLong } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
 import { qualifiedName } from "#meta/names.ts";
 import { checkName, checkRequired, type Errors } from "../checks.ts";
 
-/** The name of the program behind a class. Upstream: shows it in lower case. */
+/** Checks the name of the program behind a class. Upstream: the message shows it in lower case. */
 export function checkProvisioner(name: string, path: FieldPath, errors: Errors): void {
   checkRequired(name, path, errors);
   if (name === "") return;

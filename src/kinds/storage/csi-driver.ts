@@ -1,4 +1,4 @@
-/** CSIDriver: what a storage driver can do, and what it needs. */
+/** CSIDriver: the capabilities and requirements of a storage driver. */
 import type { CSIDriver, CSIDriverSpec, TokenRequest } from "#api/storage/v1.ts";
 import { jsonEquals } from "#apply/json-value.ts";
 import { duplicate, type FieldError, goTexts, invalid } from "#meta/field-error.ts";
@@ -47,7 +47,7 @@ export function csiDrivers({ gate }: KindEnvironment): KindBehaviour<CSIDriver> 
     ],
     strategy: {
       defaults: (object) => editField(object, "spec", (spec) => defaultDriver(spec, hasSeLinuxMount)),
-      // Upstream: counts changes, and begins with the first of them.
+      // Upstream: a new object has no generation, and each change of the spec increases it.
       prepareForUpdate: (object, old) => (jsonEquals(object.spec, old.spec) ? object : withNextGeneration(object)),
       validate: ({ spec }) => validateDriver(spec),
       validateUpdate: ({ spec }, old) => [...validateDriver(spec), ...validateDriverUpdate(spec, old.spec)],
@@ -86,7 +86,7 @@ function validateDriver({ fsGroupPolicy, tokenRequests, volumeLifecycleModes }: 
   return errors;
 }
 
-/** A token for each audience, of at least ten minutes. */
+/** Checks the requested tokens: one for each audience, valid for at least ten minutes. */
 function checkTokenRequests(requests: readonly TokenRequest[] = [], path: FieldPath, errors: Errors): void {
   const audiences = new Set<string>();
   for (const [i, { audience, expirationSeconds: seconds }] of requests.entries()) {
@@ -110,7 +110,7 @@ function checkTokenRequests(requests: readonly TokenRequest[] = [], path: FieldP
 
 function validateDriverUpdate(spec: CSIDriverSpec, old: CSIDriverSpec): FieldError[] {
   const errors: FieldError[] = [];
-  // Upstream: the field has another name in messages.
+  // Upstream: messages have another name for the field.
   if (spec.attachRequired !== old.attachRequired) {
     errors.push(invalid(specPath.child("attachedRequired"), spec.attachRequired, "field is immutable"));
   }

@@ -49,7 +49,7 @@ function validateDrivers(drivers: readonly CSINodeDriver[]): FieldError[] {
   return errors;
 }
 
-/** `path` is that of the driver: upstream does not say which of its keys it means. */
+/** Checks topology keys. `path` is the path of the driver, since upstream does not name the wrong key. */
 function checkTopologyKeys({ topologyKeys }: CSINodeDriver, path: FieldPath, errors: Errors): void {
   const keys = new Set<string>();
   for (const key of topologyKeys ?? []) {
@@ -60,7 +60,7 @@ function checkTopologyKeys({ topologyKeys }: CSINodeDriver, path: FieldPath, err
   }
 }
 
-/** A driver that stays is as it was. */
+/** Returns findings about changed drivers: a driver that stays in the list is immutable. */
 function validateChanges(drivers: readonly CSINodeDriver[], old: readonly CSINodeDriver[]): FieldError[] {
   const before = Map.groupBy(old, ({ name }) => name);
   return drivers.flatMap((driver) => {

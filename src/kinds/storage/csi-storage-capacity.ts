@@ -1,4 +1,4 @@
-/** CSIStorageCapacity: free space of a storage class in a part of the cluster. */
+/** CSIStorageCapacity: the free space of a storage class in a part of the cluster. */
 import type { CSIStorageCapacity } from "#api/storage/v1.ts";
 import { jsonEquals } from "#apply/json-value.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
@@ -26,7 +26,7 @@ export function csiStorageCapacities({ domain }: KindEnvironment): KindBehaviour
 
 const topologyPath = FieldPath.of("nodeTopology");
 
-/** Upstream: `maximumVolumeSize` may be negative. */
+/** Returns findings. Upstream: `maximumVolumeSize` may be negative. */
 function validate({ storageClassName, capacity, nodeTopology }: CSIStorageCapacity): FieldError[] {
   const errors = nodeTopology === undefined ? [] : validateLabelSelector(nodeTopology, topologyPath);
   checkName(storageClassName, dns1123Subdomain, FieldPath.of("storageClassName"), errors);

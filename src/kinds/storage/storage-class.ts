@@ -1,4 +1,4 @@
-/** StorageClass: how volumes are provisioned. */
+/** StorageClass: the way in which volumes are provisioned. */
 import type { TopologySelectorTerm } from "#api/core/v1.ts";
 import type { StorageClass } from "#api/storage/v1.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
@@ -62,7 +62,7 @@ function validate({ provisioner, parameters = {}, reclaimPolicy, ...others }: St
   return errors;
 }
 
-/** No term is empty, and no two mean the same. */
+/** Checks that no topology term is empty, and that no two are equivalent. */
 function checkTopologies(terms: readonly TopologySelectorTerm[], errors: Errors): void {
   const meanings = new Set([JSON.stringify([])]);
   for (const [i, term] of terms.entries()) {
@@ -73,7 +73,7 @@ function checkTopologies(terms: readonly TopologySelectorTerm[], errors: Errors)
   }
 }
 
-/** Returns a text that is the same for terms that mean the same. */
+/** Checks a topology term. Returns a text that is equal for equivalent terms. */
 function checkTopology({ matchLabelExpressions }: TopologySelectorTerm, path: FieldPath, errors: Errors): string {
   const wanted = new Map<string, readonly string[]>();
   for (const [i, { key, values }] of (matchLabelExpressions ?? []).entries()) {

@@ -58,7 +58,7 @@ function validateSpec({ attacher, source, nodeName }: VolumeAttachmentSpec): Fie
   return errors;
 }
 
-/** The name of a volume, or an inline spec. */
+/** Checks that a source has either the name of a volume or an inline spec. */
 function checkSource({ persistentVolumeName: name, inlineVolumeSpec: inline }: VolumeAttachmentSource, errors: Errors) {
   const one = "must specify exactly one of inlineVolumeSpec and persistentVolumeName";
   if (name === undefined && inline === undefined) errors.push(required(sourcePath, one));
@@ -70,7 +70,7 @@ function checkSource({ persistentVolumeName: name, inlineVolumeSpec: inline }: V
   }
 }
 
-/** Rules that came after v1beta1: updates do not check them, so that old objects can change. */
+/** Returns findings by rules that are newer than v1beta1. Updates do not check them, so that old objects can change. */
 function validateNames({ attacher, source }: VolumeAttachmentSpec): FieldError[] {
   const errors: FieldError[] = [];
   checkDriverName(attacher, specPath.child("attacher"), errors);
@@ -95,6 +95,6 @@ function validateStatus({ attachmentMetadata = {}, attachError, detachError }: V
 }
 
 function checkError({ message = "" }: VolumeError = { time: null }, path: FieldPath, errors: Errors): void {
-  // Upstream: the text names another limit.
+  // Upstream: the message names another limit.
   if (Buffer.byteLength(message) > messageBytesMax) errors.push(tooLong(path.child("message"), metadataBytesMax));
 }
