@@ -1,6 +1,6 @@
 /**
- * Decodes applied configurations. They are YAML; the JSON decoder reads those that are JSON, which most are. Source of
- * the wording: upstream's `applyPatcher`.
+ * Decodes the configurations of server-side apply. They are YAML; most of them are also JSON, which the faster JSON
+ * decoder reads. Source of the wording: upstream's `applyPatcher`.
  */
 import { badRequest } from "#meta/status-error.ts";
 import { DecodeError } from "#schema/decode-error.ts";
@@ -53,7 +53,10 @@ function readText(bytes: Uint8Array, wantsDuplicates: boolean): { value: unknown
   }
 }
 
-/** `undefined` for text that is not JSON or has duplicate keys, whose lines the YAML decoder knows. */
+/**
+ * Returns the value; `undefined` for text that is not JSON, and for text with duplicate keys if `wantsDuplicates`: only
+ * the YAML decoder knows the lines of these keys.
+ */
 function readJson(bytes: Uint8Array, wantsDuplicates: boolean): { readonly value: unknown } | undefined {
   try {
     const { value, keys, hasRawNumbers } = decodeJson(bytes);

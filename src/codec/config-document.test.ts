@@ -1,4 +1,4 @@
-/** Mistakes in configuration files are named by their paths. */
+/** Tests that errors about configuration files name the path of the mistake. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {

@@ -18,22 +18,22 @@ export interface Form<T> extends Schema {
 
 type Forms = Readonly<Record<string, Form<unknown>>>;
 
-/** Fields that are read by forms have these types. */
+/** The value that forms decode: every field may be absent. */
 export type Decoded<F> = { readonly [Name in keyof F]?: F[Name] extends Form<infer T> ? T : never };
 
 interface DocumentKind<F extends Forms> {
   readonly kind: string;
-  /** These versions are read, with the domain's names; the first is for messages. */
+  /** The API versions that are accepted, with the domain's names. The first one is shown in messages. */
   readonly apiVersions: readonly string[];
-  /** The same document had this name before. */
+  /** The kind and version that the same document had in earlier releases. */
   readonly former?: { readonly kind: string; readonly apiVersion: string };
-  /** All versions have these fields; they are made with `struct`. `apiVersion` and `kind` are added. */
+  /** The fields of all versions, beside `apiVersion` and `kind`, which are added. */
   readonly fields: F;
-  /** Ignores unknown fields and duplicate keys. */
+  /** Whether unknown fields and duplicate keys are ignored. */
   readonly lenient?: boolean;
 }
 
-/** A configuration that cannot be used; the message names what is wrong by its path. */
+/** The error of a configuration that cannot be used. The message names the mistake by its path. */
 export class ConfigError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -41,7 +41,7 @@ export class ConfigError extends Error {
   }
 }
 
-/** The decoded document: absent lists and texts are absent. Throws `ConfigError`. */
+/** Decodes a document. Lists and texts that it does not have are absent in the result. Throws `ConfigError`. */
 export function readDocument<F extends Forms>(
   text: string,
   { kind, apiVersions, former, fields, lenient }: DocumentKind<F>,
@@ -71,7 +71,7 @@ export function readDocument<F extends Forms>(
   }
 }
 
-/** A document without version and kind; what is unknown is passed over. Throws `ConfigError`. */
+/** Decodes a document without version and kind, and ignores unknown fields. Throws `ConfigError`. */
 export function readSettings<F extends Forms>(text: string, fields: F): Decoded<F> {
   try {
     const { value } = decodeYaml(Buffer.from(text));
@@ -98,17 +98,17 @@ export const textValue: Form<string> = { type: "string" };
 export const booleanValue: Form<boolean> = { type: "boolean" };
 export const integerValue: Form<number> = { type: "integer", format: "int64" };
 
-/** Durations are as Go writes them: `1m30s`. */
+/** A duration as Go writes it: `1m30s`. */
 export const durationValue: Form<string> = { type: "string", special: "duration" };
 export const anyValue: Form<unknown> = { type: "any" };
 export const listOf = <T>(items: Form<T>): Form<readonly T[]> => ({ type: "array", items });
 
-/** Every field may be missing, and then is absent, not empty. */
+/** Returns the form of an object. A field that is missing in the document is absent in the object, not empty. */
 export function struct<F extends Forms>(fields: F): Form<Decoded<F>> {
   const entries = Object.entries(fields).map(([name, schema]): [string, Field] => [
     name,
     { schema, ptr: true, omitempty: true },
   ]);
-  // The name stands before the path in errors about types.
+  // Error messages about types begin with this name, before the path.
   return { type: "object", name: "configuration", fields: new Map(entries) };
 }

@@ -1,4 +1,4 @@
-/** Bodies of custom resources: pruning, warnings, and invalid objects. */
+/** Tests bodies of custom resources: pruning, warnings, and invalid objects. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { StatusError } from "#meta/status-error.ts";

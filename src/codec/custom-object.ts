@@ -1,7 +1,7 @@
 /**
- * Decodes bodies of custom resources: `object.ts` for plain JSON values and the schema of a definition. Unknown members
- * are pruned, nulls dropped, defaults applied; metadata is decoded as its built-in type. Source of the rules and the
- * wording: upstream's `unstructuredSchemaCoercer` and its decoders.
+ * Decodes bodies of custom resources, as `object.ts` does for built-in kinds, into plain JSON values by the schema of a
+ * definition. Unknown members are pruned, nulls dropped, defaults applied; metadata is decoded as its built-in type.
+ * Source of the rules and the wording: upstream's `unstructuredSchemaCoercer` and its decoders.
  */
 import { apiVersionOf, type GroupVersionKind, parseApiVersion } from "#meta/group-version.ts";
 import { type FieldError, invalid } from "#meta/field-error.ts";
@@ -29,9 +29,9 @@ import { sortedJson, strictFindings, unknownFields } from "./strict.ts";
 
 /** The settings for decoding objects of a custom kind. */
 export interface CustomType {
-  /** Compiled when first asked for. */
+  /** The schema of the definition, compiled when it is first used. */
   readonly structural: StructuralSchema;
-  /** This is the schema of `metadata`, here and in embedded objects. */
+  /** The schema of `metadata`, of the object itself and of embedded objects. */
   readonly metadata: Schema;
 }
 
@@ -45,11 +45,11 @@ interface CustomBody {
   readonly type: CustomType;
   readonly gvk: GroupVersionKind;
   readonly fieldValidation: FieldValidation;
-  /** The budget of defaults. */
+  /** The byte budget of defaults. */
   readonly room: ByteBudget;
 }
 
-/** Decodes a body. Throws the `StatusError` to answer when it cannot be the object asked for. */
+/** Decodes a body. Throws the `StatusError` to answer if the body is not an object of the expected kind. */
 export function decodeCustom(body: CustomBody): DecodedObject {
   const { gvk, fieldValidation } = body;
   let value: unknown;
@@ -101,7 +101,7 @@ function checkType(
   if (said.kind !== gvk.kind) throw wrongType(mustBe("kind", said.kind, gvk.kind), value, gvk.group, said.kind);
 }
 
-/** `value` is the object of which `kind` and `group` are said. */
+/** Returns the error of an object of another type. `group` and `kind` are those that the message names. */
 function wrongType(finding: FieldError, value: Json, group: string, kind: string): Error {
   const name = (value["metadata"] as Json | null | undefined)?.["name"];
   return invalidObject({ group, kind }, typeof name === "string" ? name : "", [finding]);
@@ -111,18 +111,18 @@ const mustBe = (field: "apiVersion" | "kind", given: string, wanted: string): Fi
   invalid(FieldPath.of(field), given, `must be ${wanted}`);
 
 interface PatchedCustom {
-  /** The patched value; integers beyond 2^53 are `bigint`. */
+  /** The patched value; whole numbers beyond 2^53 are `bigint`. */
   readonly value: unknown;
   readonly type: CustomType;
   readonly gvk: GroupVersionKind;
   readonly fieldValidation: FieldValidation;
-  /** Problems of the patch itself. */
+  /** The unknown and duplicate fields of the patch itself, in the words for clients. */
   readonly problems: readonly string[];
-  /** The budget of defaults. */
+  /** The byte budget of defaults. */
   readonly room: ByteBudget;
 }
 
-/** The object a patch made. Throws `invalid` when it does not fit its type. */
+/** Returns the object for a patched value. Throws `invalid` if the value does not fit its type. */
 export function decodePatchedCustom(patched: PatchedCustom): PatchedObject {
   const { gvk, fieldValidation } = patched;
   const value = withRawNumbers(patched.value);
@@ -146,18 +146,18 @@ export function decodePatchedCustom(patched: PatchedCustom): PatchedObject {
   }
 }
 
-/** A value that an apply merged. */
+/** The value that a merge of an apply produced. */
 interface MergedCustom {
   readonly value: Json;
   readonly type: CustomType;
   readonly gvk: GroupVersionKind;
-  /** The budget of defaults. */
+  /** The byte budget of defaults. */
   readonly room: ByteBudget;
 }
 
 /**
- * The object that an apply made. Nulls stay: unlike a body that is read, a merged object is validated with what it holds.
- * Throws `DecodeError` when it does not fit its type.
+ * Returns the object for a merged value. Nulls stay: unlike a request body, a merged object is validated with its
+ * nulls. Throws `DecodeError` if the value does not fit its type.
  */
 export function decodeMergedCustom({ value, type, gvk, room }: MergedCustom): Unstructured {
   const metadata = readMetadata(value["metadata"] ?? {}, type.metadata, undefined, metadataPath);
@@ -172,7 +172,7 @@ interface Shaped {
   readonly unknown: readonly string[];
 }
 
-/** A value of the right type as an object of its kind. `track` tells whether dropped members are reported. */
+/** Returns a value of the right type as an object of its kind. `track`: whether dropped members are reported. */
 function shape(value: Json, { type, gvk, room }: Pick<CustomBody, "type" | "gvk" | "room">, track: boolean): Shaped {
   const { structural } = type;
   const unknown: string[] = [];
@@ -191,7 +191,10 @@ function withShape(value: unknown, gvk: GroupVersionKind, metadata: ObjectMeta):
   return { kind: gvk.kind, apiVersion: apiVersionOf(gvk), metadata, ...rest };
 }
 
-/** Metadata as its type has it. Throws `DecodeError` for what cannot be metadata. */
+/**
+ * Returns metadata, decoded by its type. Adds the texts of unknown fields to `unknown`. Throws `DecodeError` for a
+ * value that cannot be metadata.
+ */
 function readMetadata(value: unknown, schema: Schema, unknown: string[] | undefined, path: FieldPath): ObjectMeta {
   if (value === undefined) return {};
   const findings: Findings = { keys: 0, unknown: false };
@@ -203,7 +206,7 @@ function readMetadata(value: unknown, schema: Schema, unknown: string[] | undefi
   return withoutNullTimes(metadata);
 }
 
-/** Custom objects have no time of creation or deletion where others have a null, which is the zero time. */
+/** Returns metadata without times that are null. Null is the zero time of built-in kinds; custom objects omit it. */
 function withoutNullTimes(metadata: ObjectMeta): ObjectMeta {
   const { creationTimestamp, deletionTimestamp, ...rest } = metadata;
   if (creationTimestamp !== null && deletionTimestamp !== null) return metadata;
@@ -214,7 +217,7 @@ function withoutNullTimes(metadata: ObjectMeta): ObjectMeta {
   };
 }
 
-/** Decodes the metadata of embedded objects by its type; the same value when nothing changes. */
+/** Decodes the metadata of embedded objects by its type. Returns the same value if nothing changes. */
 function coerceEmbedded(
   value: unknown,
   node: SchemaNode | undefined,
@@ -260,8 +263,8 @@ function embeddedMetadata(value: unknown, schema: Schema, unknown: string[] | un
 }
 
 /**
- * Adapts a stored object, which an earlier schema may have written: prunes unknown members and applies defaults as far
- * as `defaults` has room (left out: none). Returns the same object when nothing changes.
+ * Adapts a stored object that an earlier schema may have written: prunes unknown members and applies defaults within
+ * the budget `defaults` (left out: no defaults). Returns the same object if nothing changes.
  */
 export function reshape(object: Unstructured, structural: StructuralSchema, defaults?: ByteBudget): Unstructured {
   const pruned = prune(object, structural.node, { isResourceRoot: true, track: false }).value;

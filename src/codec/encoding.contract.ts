@@ -1,4 +1,7 @@
-/** The contract of every encoding. Each one's test calls `encodingContract`, with how what it writes is read. */
+/**
+ * The contract of every encoding. The test of each encoding calls `encodingContract` with functions that read its
+ * output.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Schema } from "#schema/schema.ts";
@@ -10,15 +13,15 @@ import { jsonEncoding } from "./json-encoding.ts";
 interface EncodingSubject {
   readonly name: string;
   readonly encoding: Encoding;
-  /** Reads a list; left out: it is a value with the items among its members. */
+  /** Reads a list. Left out: a list is a value with the items among its members. */
   listOf?(bytes: Buffer, itemsKey: string): ReadList;
-  /** Reads frames that follow each other; left out: they are lines of JSON. */
+  /** Reads frames that follow each other. Left out: frames are lines of JSON. */
   framesOf?(bytes: Buffer): unknown[];
 }
 
 interface ReadList {
   readonly members: unknown;
-  /** `undefined` where the format shows no difference between an empty list and `null`. */
+  /** The items; `undefined` if the format does not distinguish an empty list from `null`. */
   readonly items: readonly unknown[] | null | undefined;
 }
 
@@ -31,7 +34,7 @@ const object = {
   spec: { count: 3, isOn: true, list: [1, "1", [], {}], ratio: 0.5, texts: ["yes", "1e3", "0x1", "- a: b", "null"] },
 };
 
-/** The same in plain JSON: numbers of decoders may keep their text. */
+/** Returns the value in plain JSON, since numbers of decoders may have kept their text. */
 const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
 
 const bytesOf = async (body: LongBody): Promise<Buffer> =>

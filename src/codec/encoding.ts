@@ -11,22 +11,25 @@ import type { Schema } from "#schema/schema.ts";
 
 /** An encoding in which request bodies can be read. */
 export interface BodyEncoding {
-  /** `application/json`: how `Accept` and `Content-Type` name it. */
+  /** The name of the encoding in `Accept` and `Content-Type`, such as `application/json`. */
   readonly mediaType: string;
   /**
-   * `Content-Type` of a watch in this encoding; empty when it has none. `Accept` names it `<mediaType>;stream=watch`,
-   * which need not be the same: JSON's is `application/json`.
+   * The `Content-Type` of a watch in this encoding; empty if the encoding has no watches. `Accept` names a watch
+   * `<mediaType>;stream=watch`, which may differ from this type: that of JSON is `application/json`.
    */
   readonly stream: string;
-  /** Whether it cannot encode custom resources, whose fields have any type. */
+  /** Whether it can encode built-in kinds only: the fields of custom resources have any type. */
   readonly typedOnly: boolean;
-  /** Whether Tables can be had in it. */
+  /** Whether it can encode Tables. */
   readonly tables: boolean;
-  /** The feature gate that must be on; left out: there is none. `server/` reads it. */
+  /** The feature gate that must be on; left out: there is no gate. `server/` reads it. */
   readonly gate?: string;
-  /** Whether bodies are text, which errors show, and frames are lines of it, which WebSockets send as such. */
+  /**
+   * Whether it is a text format: error messages show its bodies, its frames are lines, and WebSockets send them as
+   * text.
+   */
   readonly isText: boolean;
-  /** The work that a byte causes, as a multiple of the work of a byte of ordinary JSON. */
+  /** The work for one byte, as a multiple of the work for one byte of ordinary JSON. */
   readonly weight: number;
   /**
    * Estimates the number of objects in a body, rather too high than too low. Takes about as long as reading the bytes
@@ -35,44 +38,55 @@ export interface BodyEncoding {
   objects(bytes: Uint8Array): number;
   /** Decodes one value. `schema` is the expected type, for formats without types. Throws `DecodeError`. */
   decode(bytes: Uint8Array, schema: Schema): DecodedValue;
-  /** The error of a value that is no object, or whose `field` is no text; left out: as of JSON. */
+  /**
+   * Returns the error text for a value that is not an object, or whose `field` is not text. Left out: the text is that
+   * of JSON.
+   */
   mistyped?(found: unknown, field?: string): string;
 }
 
-/** An encoding that answers can have. A `Status` is an object like any other. */
+/** An encoding in which answers can be written. A `Status` is an object like any other. */
 export interface Encoding extends BodyEncoding {
-  /** The same with line breaks, for people; left out where there is no such form. */
+  /** The same encoding with line breaks, for people; left out if the format has no such form. */
   readonly indented?: Encoding;
   /**
-   * Whether `object` sends the `json` of an object unchanged. Then a GET costs the same for any object: it is not
-   * decoded, and its size is not checked.
+   * Whether `object` sends the `json` of an object unchanged. If so, a GET costs the same for any object: the object is
+   * not decoded, and its size is not checked.
    */
   readonly sendsStored: boolean;
-  /** Whether its frames are those of JSON, byte by byte. Encodings that say so share the frames of an event. */
+  /**
+   * Whether its watch frames are those of JSON, byte by byte. Encodings with JSON frames share the frames of an event.
+   */
   readonly hasJsonFrames: boolean;
-  /** A whole answer. */
+  /** Encodes a whole answer. */
   object(object: Encodable): Buffer;
-  /** Encodes a list item by item. An error in its first items rejects; a later one ends the body early. */
+  /**
+   * Encodes a list item by item. After an error in the first items the promise rejects; after a later error the body
+   * ends early.
+   */
   list(list: EncodableList, options: ListEncodingOptions): MaybePromise<LongBody>;
   /**
-   * An item as it stands in a list, without its schema: what a thread makes for `list`, where that gives
-   * `options.large` the items that are too large for the event loop; left out by formats that give it none.
+   * Encodes a plain value as an item in a list, without its schema. A thread calls this method for the large items that
+   * `list` hands to `options.large`. Left out by formats that hand over no items.
    */
   item?(value: unknown): Buffer;
-  /** One event of a watch; `type` is `ADDED`, `ERROR`, …. */
+  /** Encodes one event of a watch; `type` is `ADDED`, `ERROR`, …. */
   frame(type: string, object: Encodable): Buffer;
 }
 
-/** Whether answers can be written in it. */
+/** Whether answers can be written in this encoding. */
 export const isWritten = (encoding: BodyEncoding): encoding is Encoding => "object" in encoding;
 
 /** An object to write. */
 export interface Encodable {
-  /** Its JSON with a line feed, if that exists already. */
+  /** The JSON of the object with a line feed, if it exists already. */
   readonly json: Buffer | undefined;
-  /** Shared and read-only. A stored object is decoded on first use. */
+  /** The object itself, shared and read-only. A stored object is decoded on first use. */
   readonly value: object;
-  /** Its type, for formats that need one; of objects of built-in kinds, and not of other views of them. */
+  /**
+   * The type of the object, for formats that need it; only for objects of built-in kinds, not for Tables or partial
+   * metadata.
+   */
   readonly schema?: Schema | undefined;
 }
 
@@ -86,22 +100,22 @@ export interface EncodableList {
   readonly emptyIsNull: boolean;
   /** The number of items. */
   readonly count: number;
-  /** An item, from 0 on. */
+  /** Returns the item with this index. */
   item(at: number): unknown;
-  /** The type of the items, as of single objects. */
+  /** The type of the items, under the same conditions as for `Encodable`. */
   readonly schema?: Schema | undefined;
-  /** The same as JSON text, where that is cheaper to make by itself. */
+  /** Returns the item as JSON text, if that is cheaper than encoding the value. */
   readonly itemJson?: ((at: number) => string) | undefined;
-  /** The approximate number of bytes of JSON that the item is made of. */
+  /** Returns the approximate number of bytes of JSON from which the item is made. */
   weight(at: number): number;
-  /** The whole list in JSON, if it can be joined from existing bytes. */
+  /** Returns the whole list in JSON, if it can be joined from existing bytes. */
   readonly json?: (() => MaybePromise<BytePieces>) | undefined;
 }
 
 /** Options for encoding a long list. */
 export interface ListEncodingOptions {
   readonly clock: Clock;
-  /** Encodes large items beside the event loop: the minimum weight, and the encoder. */
+  /** Encodes large items outside of the event loop. */
   readonly large?: LargeItems | undefined;
 }
 
@@ -111,19 +125,19 @@ interface LargeItems {
   encode(encoding: Encoding, value: unknown): Promise<Buffer>;
 }
 
-/** A body as a value. */
+/** A decoded body. */
 export interface DecodedValue {
   /** Plain JSON. Numbers that JavaScript would change are raw ones (`std/raw-number.ts`), as are floats that are whole. */
   readonly value: unknown;
   /**
-   * Keys in the text. More of them than in `value` are double ones, which are then looked for in `text`. `undefined` when
-   * `duplicates` has them, or the format cannot have any.
+   * The number of keys in the text. If it is greater than the number of keys in `value`, some are duplicates, and
+   * callers search for them in `text`. `undefined` if `duplicates` lists them, or if the format cannot have any.
    */
   readonly keys: number | undefined;
-  /** The body as JSON text, to search for unknown and double fields; made on demand. */
+  /** Returns the body as JSON text, in which unknown and duplicate fields are searched; made on demand. */
   text(): string;
-  /** Double keys that the decoder found, in the words for clients: those of YAML, by line. */
+  /** The duplicate keys that the decoder found, in the words for clients. YAML reports them by line. */
   readonly duplicates: readonly string[];
-  /** Whether there may be raw numbers in `value`. */
+  /** Whether `value` may contain raw numbers. */
   readonly hasRawNumbers: boolean;
 }

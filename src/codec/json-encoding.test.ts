@@ -1,4 +1,4 @@
-/** JSON as an encoding, plain and indented. */
+/** Tests JSON as an encoding, plain and indented. */
 import { encodingContract } from "./encoding.contract.ts";
 import { jsonEncoding } from "./json-encoding.ts";
 

@@ -11,7 +11,7 @@ import { unreadablePrefix } from "./unreadable.ts";
 
 const mediaType = "application/json";
 
-/** Common to every form of JSON. */
+/** The members that plain and indented JSON share. */
 const common = {
   mediaType,
   stream: mediaType,
@@ -46,7 +46,7 @@ const starts: ReadonlyMap<string, Buffer> = new Map(
   ["ADDED", "MODIFIED", "DELETED"].map((type) => [type, Buffer.from(`{"type":"${type}","object":`)]),
 );
 
-/** JSON as people read it. Watches are not indented. */
+/** Indented JSON, for people. Watches are not indented. */
 const indented: Encoding = {
   ...common,
   sendsStored: false,
@@ -65,7 +65,6 @@ const indented: Encoding = {
   },
 };
 
-/** Plain JSON. */
 export const jsonEncoding: Encoding = {
   ...common,
   indented,

@@ -1,4 +1,7 @@
-/** Long JSON texts, whole and damaged: decoded in pieces they have the value, or are refused, as in one piece. */
+/**
+ * Tests long JSON texts, whole and damaged: decoding in pieces returns the same value, or refuses the same texts, as
+ * decoding in one piece.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { DecodeError } from "#schema/decode-error.ts";
@@ -12,7 +15,7 @@ const runs = Number(process.env["FUZZ_RUNS"] ?? 150);
 
 const decode = (bytes: Buffer): unknown => decodeJson(bytes).value;
 
-/** Nested lists and objects of about so many bytes, with space between. */
+/** Returns nested lists and objects of about `bytes` bytes, with space between tokens. */
 function longJson(random: Random, bytes: number): string {
   const pick = (from: readonly string[]): string => from[Math.floor(random.next() * from.length)]!;
   const space = (): string => (random.next() < 0.1 ? pick([" ", "\n", "\t \r"]) : "");
@@ -55,7 +58,7 @@ test(`damaged long texts are refused when they are in one piece (seed ${seed})`,
   const random = seededRandom(seed);
   for (let run = 0; run < runs; run++) {
     const text = longJson(random, 66_000 + random.next() * 100_000);
-    // Most places are where long parts meet: at the brackets.
+    // Most damages are at brackets and commas, where long parts meet.
     const brackets = [...text.matchAll(/[[\]{},]/g)].map(({ index }) => index);
     const at = brackets[Math.floor(random.next() ** 3 * brackets.length)]! + (random.next() < 0.5 ? 1 : 0);
     const cut = random.next() < 0.5 ? 1 : 0;

@@ -1,4 +1,4 @@
-/** Long JSON texts: decoded in pieces with the same result, and refused when invalid. */
+/** Tests long JSON texts: they are decoded in pieces with the same result, and refused when invalid. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { DecodeError } from "#schema/decode-error.ts";

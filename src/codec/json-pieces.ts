@@ -1,15 +1,15 @@
 /**
- * Decodes long JSON texts, such as answers of webhooks, without holding the event loop. A first pass finds the long objects
- * and lists; a second pass decodes their members, short ones in groups. Both pause after each piece.
+ * Decodes long JSON texts, such as answers of webhooks, without blocking the event loop. A first pass finds the long
+ * objects and lists; a second pass decodes their members, and groups short ones. Both passes pause after each piece.
  */
 import { DecodeError } from "#schema/decode-error.ts";
 import { plainNumbers, setKey } from "#schema/json-values.ts";
 import type { Steps } from "#std/cooperative.ts";
 import { decodeJson, depthMax } from "./json.ts";
 
-/** Bytes decoded without a pause. The worst case (empty objects) takes a few milliseconds. */
+/** The number of bytes that are decoded without a pause. The worst case (empty objects) takes a few milliseconds. */
 const pieceBytes = 64 * 1024;
-/** Bytes scanned without a pause in the first pass. */
+/** The number of bytes that the first pass scans without a pause. */
 const surveyBytes = 256 * 1024;
 
 const quote = 0x22;
@@ -22,23 +22,23 @@ const isSpace = (byte: number | undefined): boolean => byte === 0x20 || byte ===
 
 const invalid = (): DecodeError => new DecodeError("invalid JSON");
 
-/** Decodes a short text: all of it, or a complete object or list within a long one. */
+/** Decodes a short text: a whole body, or a complete object or list within a long one. */
 type DecodeShort = (text: Buffer) => unknown;
 
-/** Numbers become plain numbers, except 64-bit integers, which stay exact. */
+/** Decodes a text to plain numbers, except 64-bit integers, which stay exact. */
 export function decodePlain(text: Buffer): unknown {
   const { value, hasRawNumbers } = decodeJson(text);
   return hasRawNumbers ? plainNumbers(value) : value;
 }
 
-/** Returns the decoded value. Throws `DecodeError`, and whatever `decode` throws. */
+/** Decodes a text in steps. Throws `DecodeError`, and the errors of `decode`. */
 export function* decodeInPieces(bytes: Buffer, decode: DecodeShort): Steps<unknown> {
   if (bytes.length <= pieceBytes) return decode(bytes);
   const long = yield* longParts(bytes);
   let start = 0;
   while (isSpace(bytes[start])) start++;
   const end = long.get(start);
-  // A single string or number.
+  // The text is a single string or number.
   if (end === undefined) return decode(bytes);
   if (!isBlank(bytes, end + 1, bytes.length)) throw invalid();
   const whole = new LongPart(bytes, start, end, decode);
@@ -52,7 +52,7 @@ export function* decodeInPieces(bytes: Buffer, decode: DecodeShort): Steps<unkno
   return whole.value;
 }
 
-/** Start and end of each long object and list. */
+/** Returns the end of each long object and list by its start. */
 function* longParts(bytes: Buffer): Steps<ReadonlyMap<number, number>> {
   const long = new Map<number, number>();
   const open: number[] = [];
@@ -76,7 +76,7 @@ function* longParts(bytes: Buffer): Steps<ReadonlyMap<number, number>> {
   return long;
 }
 
-/** Position of the quote that ends the string which begins at `at`. */
+/** Returns the position of the quote that ends the string which begins at `at`. */
 function stringEnd(bytes: Buffer, at: number): number {
   for (let end = bytes.indexOf(quote, at + 1); end >= 0; end = bytes.indexOf(quote, end + 1)) {
     let before = end - 1;
@@ -97,7 +97,10 @@ const [openList, closeList, openObject, closeObject] = ["[", "]", "{", "}"].map(
   Buffer,
   Buffer,
 ]; // four of them
-/** This takes the place of a long value; no text before it makes a value of it. */
+/**
+ * Replaces a long value, so that its key can be decoded alone. Text between the key and this replacement is a syntax
+ * error.
+ */
 const keyOnly = Buffer.from("null}");
 
 /** A long list or object whose members are being decoded. */
@@ -106,12 +109,12 @@ class LongPart {
   readonly #bytes: Buffer;
   readonly #end: number;
   readonly #decode: DecodeShort;
-  /** The next value to decode begins here. */
+  /** The offset at which the next value to decode begins. */
   #from: number;
   #at: number;
   /** Whether the member before `#from` is long, and was decoded by itself. */
   #isAfterLong = false;
-  /** Whether there was a member, or a comma that asks for one. */
+  /** Whether a member or a comma came before `#from`, so that another member must follow. */
   #isBegun = false;
 
   constructor(bytes: Buffer, start: number, end: number, decode: DecodeShort) {
@@ -125,7 +128,7 @@ class LongPart {
     this.#at = start + 1;
   }
 
-  /** Decodes some members. Returns a long one, to be decoded first; `undefined` at the end. */
+  /** Decodes some members. Returns a long member, which must be decoded first; `undefined` at the end. */
   next(long: ReadonlyMap<number, number>): LongPart | "pause" | undefined {
     const bytes = this.#bytes;
     let depth = 0;
@@ -149,7 +152,10 @@ class LongPart {
     return undefined;
   }
 
-  /** The long member at the current offset, which ends at `end`. */
+  /**
+   * Adds the long member at the current offset, which ends at `end`, to the value, and returns it. Its own members are
+   * decoded later.
+   */
   #long(end: number): LongPart {
     const inner = new LongPart(this.#bytes, this.#at, end, this.#decode);
     const { value } = this;
@@ -170,7 +176,7 @@ class LongPart {
     return inner;
   }
 
-  /** Decodes the members before the one at the current offset. Returns where that begins. */
+  /** Decodes the members before the member at the current offset. Returns the offset at which this member begins. */
   #beforeMember(): number {
     if (this.#isAfterLong) throw invalid();
     const last = this.#lastComma();
@@ -179,7 +185,7 @@ class LongPart {
     return last + 1;
   }
 
-  /** The comma before the current offset. */
+  /** Returns the offset of the last comma before the current offset. */
   #lastComma(): number | undefined {
     let found: number | undefined;
     let depth = 0;
@@ -204,7 +210,8 @@ class LongPart {
     const text = this.#bytes.subarray(this.#from, to);
     const { value } = this;
     if (Array.isArray(value)) {
-      // Theirs is a list: it was in brackets. There are too many to be arguments.
+      // The decoded value is a list, since the text was put in brackets. It may have too many items to be arguments of
+      // `push`.
       for (const item of this.#decode(Buffer.concat([openList, text, closeList])) as unknown[]) value.push(item);
       return;
     }

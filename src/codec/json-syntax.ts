@@ -1,16 +1,16 @@
 /**
- * JSON syntax errors in the words of Go's decoder: the first invalid character and its context. Slow, and only for
- * refused bodies.
+ * Finds JSON syntax errors in the words of Go's decoder: the first invalid character and its context. The scanner is
+ * slow, and runs only for refused bodies.
  */
 
-/** The first error of `bytes`; the text of an unexpected end when there is none before it. */
+/** Returns the text of the first error in `bytes`; if all bytes are valid, the text of an unexpected end. */
 export function syntaxError(bytes: Uint8Array, depthMax: number): string {
   const scanner = new Scanner(depthMax);
   for (const byte of bytes) {
     const problem = scanner.step(byte);
     if (problem !== undefined) return `invalid character ${quoteByte(byte)} ${problem}`;
   }
-  // Upstream: the end is read as a space first, which ends numbers and breaks words.
+  // Upstream reads the end as a space, which completes numbers and breaks words.
   const problem = scanner.step(0x20);
   return problem === undefined || scanner.inString
     ? "unexpected end of JSON input"
@@ -45,9 +45,9 @@ const isDigit = (byte: number): boolean => byte >= 0x30 && byte <= 0x39;
 class Scanner {
   readonly #depthMax: number;
   #state: State = "value";
-  /** Open containers: true for objects. */
+  /** The open containers: true for an object, false for a list. */
   readonly #open: boolean[] = [];
-  /** The string being read is a key. */
+  /** Whether the string that is being read is a key. */
   #isKey = false;
   #hexDigits = 0;
   #word = "";
@@ -61,7 +61,7 @@ class Scanner {
     return this.#state === "string";
   }
 
-  /** The error of the byte, or `undefined`. */
+  /** Reads one byte. Returns its error, or `undefined` if the byte is valid. */
   step(byte: number): string | undefined {
     switch (this.#state) {
       case "value":
@@ -207,7 +207,7 @@ class Scanner {
     }
   }
 
-  /** A byte after a number is part of the next token. */
+  /** Completes a number, and reads the byte after it as part of the next token. */
   #after(byte: number): string | undefined {
     this.#done();
     return this.step(byte);
@@ -230,14 +230,14 @@ class Scanner {
     this.#done();
   }
 
-  /** A value is complete. */
+  /** Completes a value: the state is now that after a value of its container. */
   #done(): void {
     const inObject = this.#open.at(-1);
     this.#state = inObject === undefined ? "end" : inObject ? "afterPair" : "afterItem";
   }
 }
 
-/** A byte as Go quotes it: read as a Latin-1 character. */
+/** Returns a byte, read as a Latin-1 character, as Go quotes it. */
 function quoteByte(byte: number): string {
   if (byte === 0x27) return "'\\''";
   if (byte === 0x22) return "'\"'";

@@ -1,4 +1,7 @@
-/** Random and damaged JSON: the same value as `JSON.parse`, the same refusals, nothing but `DecodeError`. */
+/**
+ * Tests random and damaged JSON: values are those of `JSON.parse`, the same texts are refused, and every error is a
+ * `DecodeError`.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { DecodeError } from "#schema/decode-error.ts";
@@ -71,7 +74,7 @@ test(`random JSON texts have the value JSON.parse gives them (seed ${seed})`, ()
   }
 });
 
-/** The same with plain JavaScript numbers. */
+/** Returns the value with plain JavaScript numbers. */
 const numbers = (value: unknown): unknown => JSON.parse(JSON.stringify(plainNumbers(value)));
 
 test(`damaged JSON is refused exactly when JSON.parse refuses it (seed ${seed})`, () => {

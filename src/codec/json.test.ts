@@ -1,4 +1,6 @@
-/** JSON bytes to values: limits, exact numbers, repaired Unicode, and error texts recorded from the reference server. */
+/**
+ * Tests decoding of JSON: limits, exact numbers, repaired Unicode, and error texts recorded from the reference server.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { DecodeError } from "#schema/decode-error.ts";

@@ -1,7 +1,7 @@
 /**
- * JSON bytes to values and back, with the limits, leniency and error messages of Go's decoder. `JSON.parse` does the
- * work; one pass over the bytes before it finds what it cannot report: nesting, the number of keys (to detect
- * duplicates), and numbers that a JavaScript number would change.
+ * Decodes and encodes JSON with the limits, leniency and error messages of Go's decoder. `JSON.parse` does the work;
+ * one pass over the bytes before it finds the properties that `JSON.parse` cannot report: nesting, the number of keys
+ * (to detect duplicates), and numbers that a JavaScript number would change.
  *
  * Hot path; figures in docs/performance.md.
  */
@@ -12,9 +12,12 @@ import { syntaxError } from "./json-syntax.ts";
 import { exactValue } from "./strict.ts";
 
 interface DecodedJson {
-  /** Numbers that JavaScript would change are `JSON.rawJSON` objects. Of double keys the last one is in it. */
+  /**
+   * The value. Numbers that JavaScript would change are `JSON.rawJSON` objects. The last of several members with the
+   * same key wins.
+   */
   readonly value: unknown;
-  /** Keys of all objects in the text; more than the value has means double keys. */
+  /** The number of keys of all objects in the text. If the value has fewer, some keys are duplicates. */
   readonly keys: number;
   /** Whether the value may hold numbers as `JSON.rawJSON` objects. */
   readonly hasRawNumbers: boolean;
@@ -22,7 +25,7 @@ interface DecodedJson {
   readonly text: string;
 }
 
-/** Nesting that Go's decoder accepts. */
+/** The maximum nesting that Go's decoder accepts. */
 export const depthMax = 10_000;
 
 /** Decodes one JSON text. Throws `DecodeError` with Go's words. */
@@ -45,13 +48,13 @@ interface Survey {
   keys: number;
   depth: number;
   ascii: boolean;
-  /** Whether there may be numbers that do not survive. */
+  /** Whether there may be numbers that a JavaScript number would change. */
   numbers: boolean;
-  /** Whether there are escapes of surrogates, which may be single. */
+  /** Whether there are escapes of surrogates, which may be unpaired. */
   surrogates: boolean;
 }
 
-/** One pass over a text; the result does not matter if it is not JSON. */
+/** Surveys a text in one pass. The result has no meaning if the text is not JSON. */
 function survey(bytes: Uint8Array): Survey {
   const seen: Survey = { keys: 0, depth: 0, ascii: true, numbers: false, surrogates: false };
   const length = bytes.length;
@@ -109,10 +112,10 @@ function survey(bytes: Uint8Array): Survey {
 const surrogateEscapes =
   /\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[dD][89a-fA-F][0-9a-fA-F]{2}|\\[^]/g;
 
-/** Single surrogates become the replacement character, as in Go. */
+/** Replaces an unpaired surrogate with the replacement character, as Go does; other matches stay. */
 const repairSurrogate = (found: string): string => (found.length === 6 ? "\\ufffd" : found);
 
-/** Every byte that is no part of valid UTF-8 becomes one replacement character, as in Go. */
+/** Replaces every byte that is not part of valid UTF-8 with one replacement character, as Go does. */
 function repairUtf8(bytes: Uint8Array): Uint8Array {
   const out = Buffer.allocUnsafe(bytes.length * 3);
   let end = 0;
@@ -128,7 +131,7 @@ function repairUtf8(bytes: Uint8Array): Uint8Array {
   return out.subarray(0, end);
 }
 
-/** Length of the valid UTF-8 sequence at `at`; 0 when there is none. */
+/** Returns the length of the valid UTF-8 sequence at `at`; 0 if there is none. */
 function sequenceLength(bytes: Uint8Array, at: number): number {
   const first = bytes[at]!;
   if (first < 0x80) return 1;
@@ -138,12 +141,14 @@ function sequenceLength(bytes: Uint8Array, at: number): number {
   return isUtf8(bytes.subarray(at, at + length)) ? length : 0;
 }
 
-/** Indented levels; deeper values are on one line, so that spaces cannot outgrow the value. */
+/**
+ * The number of levels that are indented. Deeper values are on one line, so that the spaces cannot outgrow the value.
+ */
 export const indentedLevelsMax = 64;
 
 /**
- * Indented JSON as Go writes it, two spaces a level, down to `indentedLevelsMax`. No line feed at the end. Ends in the
- * runtime's `RangeError` (`isTooDeep`) where the value is nested deeper than the stack.
+ * Returns indented JSON as Go writes it, two spaces a level, down to `indentedLevelsMax`, without a line feed at the
+ * end. Throws the runtime's `RangeError` (`isTooDeep`) if the value is nested deeper than the stack.
  */
 export function encodePrettyJson(value: unknown): Buffer {
   const compact = escapeHtml(JSON.stringify(value));
@@ -165,14 +170,14 @@ function nestingDepth(json: string): number {
   return deepest;
 }
 
-/** Position of the quote that ends the string which begins at `at`. */
+/** Returns the position of the quote that ends the string which begins at `at`. */
 function stringEnd(json: string, at: number): number {
   let end = at + 1;
   while (json.charCodeAt(end) !== 0x22) end += json.charCodeAt(end) === 0x5c ? 2 : 1;
   return end;
 }
 
-/** Compact JSON with line feeds and spaces put in. */
+/** Returns compact JSON with line feeds and spaces inserted. */
 function indentedText(json: string): string {
   const parts: string[] = [];
   let depth = 0;
@@ -203,7 +208,7 @@ function indentedText(json: string): string {
   return parts.join("");
 }
 
-/** Returns the maximum number of objects in a text: that of its opening braces. */
+/** Returns the maximum number of objects in a text, which is the number of its opening braces. */
 export function bracesIn(bytes: Uint8Array): number {
   let count = 0;
   for (let at = 0; at < bytes.length; at++) if (bytes[at] === brace) count++;

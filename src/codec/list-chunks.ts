@@ -7,24 +7,27 @@ import type { Clock } from "#std/clock.ts";
 import { Yielder } from "#std/cooperative.ts";
 import { isLate, type MaybePromise } from "#std/maybe-promise.ts";
 
-/** A piece of a list: text, or bytes of a format that is no text. */
+/** A part of a list: text, or bytes of a binary format. */
 type ListPart = string | Buffer;
 
-/** A list as text or bytes. */
+/** The parts of an encoded list. */
 interface ListParts {
   readonly head: ListPart;
   readonly tail: ListPart;
-  /** The whole of a list without items. */
+  /** The whole list if it has no items. */
   readonly empty: ListPart;
   readonly separator: string;
   item(at: number): MaybePromise<ListPart>;
 }
 
 const chunkLength = 32 * 1024;
-/** Items between two reads of the clock. */
+/** The number of items between two reads of the clock. */
 const itemsPerLook = 4;
 
-/** The list in pieces of about 32 KiB. The first is made before this resolves, so that its errors can be reported. */
+/**
+ * Encodes a list in chunks of about 32 KiB. The first chunk is made before the promise resolves, so that its errors can
+ * be reported.
+ */
 export async function listChunks(count: number, clock: Clock, parts: ListParts): Promise<LongBody> {
   const chunks = new ListChunks(count, clock, parts);
   await chunks.begin();
@@ -69,7 +72,7 @@ class ListChunks implements Chunks {
     let length = head.length;
     for (let at = 0; at < this.#count; at++) {
       const next = this.#parts.item(at);
-      // Most items are there, and a list has thousands: none of them costs a microtask.
+      // Most items are not promises, and a list has thousands: an `await` for each would cost a microtask each.
       const item = isLate(next) ? await next : next;
       if (at > 0 && separator !== "") parts.push(separator);
       parts.push(item);

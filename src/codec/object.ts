@@ -1,6 +1,6 @@
 /**
- * Decodes request bodies to API objects in one call: encoding, kind and version, typed decoding, field validation, and
- * upstream's errors. Source of the wording: upstream's `serializer/json` and handlers.
+ * Decodes request bodies to API objects. One call includes encoding, kind and version, typed decoding, field
+ * validation, and upstream's errors. Source of the wording: upstream's `serializer/json` and handlers.
  */
 import { goQuote } from "#meta/field-error.ts";
 import { apiVersionOf, type GroupVersionKind, parseApiVersion } from "#meta/group-version.ts";
@@ -19,15 +19,15 @@ export type FieldValidation = "Ignore" | "Warn" | "Strict";
 
 /** The expected object. */
 export interface Expected {
-  /** Its type; a body without kind or version gets this one. */
+  /** The expected type; a body without kind or version gets this type. */
   readonly gvk: GroupVersionKind;
-  /** Other kinds of the same type (options belong to many groups). */
+  /** Other kinds of the same type: options belong to many groups. */
   readonly accepted?: readonly GroupVersionKind[];
   /** Whether a kind is registered, for the error about another kind. Default: none is. */
   isRegistered?(gvk: GroupVersionKind): boolean;
   /**
-   * The error for options that cannot be read does not say what they were (and is a 400, where upstream has a 500), and
-   * their version may be any. Default: whether the kind's name ends in `Options`.
+   * Whether the object is options of a request: their version may be any, and the error for options that cannot be read
+   * does not show them (it is a 400, where upstream has a 500). Default: whether the kind's name ends in `Options`.
    */
   readonly isOptions?: boolean;
 }
@@ -40,26 +40,28 @@ export interface ObjectBody extends Expected {
 }
 
 export interface DecodedObject {
-  /** Canonical, schema defaults filled in, `kind` and `apiVersion` set. */
+  /** The canonical object: schema defaults are filled in, `kind` and `apiVersion` are set. */
   readonly object: Unstructured;
   readonly apiVersion: string;
   readonly kind: string;
-  /** Texts for the client; of `Warn` only. */
+  /** Texts for the client; empty unless the validation is `Warn`. */
   readonly warnings: readonly string[];
-  /** Whether empty lists are in it that are stored as null (`nullEmptyLists`). */
+  /** Whether it contains empty lists that are stored as null (`nullEmptyLists`). */
   readonly hasEmptyLists: boolean;
 }
 
-/** A value that an apply merged. */
+/** The value that a merge of an apply produced. */
 interface MergedValue {
   readonly value: Readonly<Record<string, unknown>>;
-  /** The object before, of which the value shares what did not change. */
+  /** The object before the merge. The value shares the unchanged parts with it. */
   readonly live: Unstructured | undefined;
   readonly gvk: GroupVersionKind;
   readonly schema: Schema;
 }
 
-/** The object that an apply made, defaults of its schema filled in. Throws `DecodeError` when it does not fit its type. */
+/**
+ * Returns the object for a merged value, with defaults of its schema. Throws `DecodeError` if it does not fit its type.
+ */
 export function decodeMerged({
   value,
   live,
@@ -71,7 +73,7 @@ export function decodeMerged({
   return { object: withType(object, apiVersionOf(gvk), gvk.kind), hasEmptyLists: findings.hasEmptyLists === true };
 }
 
-/** Decodes a body. Throws the `StatusError` to answer when it cannot be the object asked for. */
+/** Decodes a body. Throws the `StatusError` to answer if the body is not the expected object. */
 export function decodeObject(body: ObjectBody): DecodedObject {
   const { gvk } = body;
   let read: DecodedValue;
@@ -94,8 +96,8 @@ export function decodeObject(body: ObjectBody): DecodedObject {
 }
 
 /**
- * The object in its stored form: lists that are shown even when empty become null, since upstream's storage cannot
- * distinguish the two. Ownership is recorded before, while an empty list still counts as sent.
+ * Returns the object in its stored form: lists that are shown even when empty become null, since upstream's storage
+ * cannot distinguish the two. Ownership is recorded before, while an empty list still counts as sent.
  */
 export function nullEmptyLists(schema: Schema, object: Unstructured): Unstructured {
   return decodeTyped(schema, object, { keys: 0, unknown: false }, { defaults: false }) as Unstructured; // the same type
@@ -126,16 +128,16 @@ function finish(schema: Schema, read: DecodedValue, gvk: GroupVersionKind, valid
   };
 }
 
-/** The error of a strict reader. */
+/** Returns the message of a strict decoding error. */
 export const strictMessage = (problems: readonly string[]): string => `strict decoding error: ${problems.join(", ")}`;
 
-/** The problems of a YAML text with double keys. `Strict` makes one error of them all. */
+/** Returns the problems of a YAML text with duplicate keys. `Strict` makes one problem of them all. */
 export function yamlProblems(duplicates: readonly string[], validation: FieldValidation): readonly string[] {
   if (duplicates.length === 0 || validation !== "Strict") return duplicates;
   return [`yaml: unmarshal errors:\n${duplicates.map((text) => `  ${text}`).join("\n")}`];
 }
 
-/** The object with its type, as the first members. */
+/** Returns the object with its type as the first members. */
 export function withType(object: Unstructured, apiVersion: string, kind: string): Unstructured {
   if (object.kind === kind && object.apiVersion === apiVersion) return object;
   const { kind: _kind, apiVersion: _apiVersion, ...rest } = object;
@@ -147,16 +149,19 @@ interface SaidType {
   readonly kind: string;
 }
 
-/** Words a format's error about a value that is no object with texts in it. */
+/** Returns the error text of a format for a value that is not an object, or whose type is not text. */
 type Mistyped = BodyEncoding["mistyped"];
 
-/** The type in the value; empty strings where it has none. */
+/**
+ * Returns the type that the value declares; empty strings if it declares none. Throws `DecodeError` if it is not an
+ * object.
+ */
 export function saidType(value: unknown, mistyped: Mistyped = mistypedJson): SaidType {
   if (value === null) return { apiVersion: "", kind: "" };
   if (kindOf(value) !== "object") throw new DecodeError(mistyped(value));
   const { apiVersion = null, kind = null } = value as Readonly<Record<string, unknown>>; // checked above
   if (isTextOrNull(apiVersion) && isTextOrNull(kind)) return { apiVersion: apiVersion ?? "", kind: kind ?? "" };
-  // The first wrong one in the order of the text.
+  // The error is about the first wrong field in the order of the text.
   for (const [name, field] of Object.entries(value as object)) {
     if ((name !== "apiVersion" && name !== "kind") || isTextOrNull(field)) continue;
     throw new DecodeError(mistyped(field, name));
@@ -166,7 +171,7 @@ export function saidType(value: unknown, mistyped: Mistyped = mistypedJson): Sai
 
 const isTextOrNull = (value: unknown): value is string | null => value === null || typeof value === "string";
 
-/** The kind of the value, completed by `fallback`. Throws `DecodeError` when there is none. */
+/** Returns the kind that the value declares, completed by `fallback`. Throws `DecodeError` for an invalid version. */
 export function meantKind(value: unknown, fallback: GroupVersionKind, mistyped?: Mistyped): GroupVersionKind {
   const said = saidType(value, mistyped);
   const gv = said.apiVersion === "/" ? { group: "", version: "" } : parseApiVersion(said.apiVersion);
@@ -177,7 +182,7 @@ export function meantKind(value: unknown, fallback: GroupVersionKind, mistyped?:
   return { group: fallback.group, version: fallback.version, kind };
 }
 
-/** Throws a `DecodeError` unless `actual` is what is wanted. `text` shows the body in the message. */
+/** Throws an error unless `actual` is an expected kind. `text` returns the body for the message. */
 export function checkKind(expected: Expected, actual: GroupVersionKind, text: () => string): void {
   const { gvk } = expected;
   const isSame = (other: GroupVersionKind): boolean =>
@@ -198,7 +203,7 @@ export function checkKind(expected: Expected, actual: GroupVersionKind, text: ()
   );
 }
 
-/** Name of the package with upstream's internal types of a group. */
+/** Returns the name of the package with upstream's internal types of a group. */
 const internalPackage = (group: string): string => (group === "" ? "core" : group.split(".", 1)[0]!);
 
 export const cannotHandle = (
@@ -212,7 +217,7 @@ export const cannotHandle = (
     cause,
   );
 
-/** The error for a body that does not even say what it is. */
+/** Returns the error for a body whose kind cannot be determined. */
 export function unrecognizedBodyError(
   body: Pick<ObjectBody, "bytes" | "gvk" | "isOptions">,
   error: DecodeError,
@@ -224,7 +229,7 @@ export function unrecognizedBodyError(
   );
 }
 
-/** First bytes of a body: as text when it begins like an object, else in hexadecimal. */
+/** Returns the first bytes of a body: as text if it begins like an object, else in hexadecimal. */
 function summary(bytes: Uint8Array): string {
   if (bytes.length === 0) return "<empty>";
   const head = Buffer.from(bytes.subarray(0, 30)).toString(bytes[0] === 0x7b ? "utf8" : "hex");

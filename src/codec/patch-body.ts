@@ -1,6 +1,6 @@
 /**
- * Decodes patch bodies, and converts patched values to objects: `object.ts` for objects whose text was never sent.
- * Source of the wording: upstream's patch handler.
+ * Decodes patch bodies, and converts patched values to objects, as `object.ts` does with request bodies: the text of a
+ * patched object was never sent. Source of the wording: upstream's patch handler.
  */
 import { invalid } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
@@ -32,21 +32,21 @@ import { patchedJson, sortedJson, strictFindings, unknownFields } from "./strict
 import { kindOf } from "./unreadable.ts";
 
 interface DecodedPatch {
-  /** Integers beyond 2^53 are `bigint`, as in `apply/`. */
+  /** The patch; whole numbers beyond 2^53 are `bigint`, as in `apply/`. */
   readonly value: unknown;
-  /** Unknown and double fields of the patch itself, in the words for clients. */
+  /** The unknown and duplicate fields of the patch itself, in the words for clients. */
   readonly problems: readonly string[];
 }
 
-/** Decides upstream's wording of a refused patch. */
+/** The properties of a request that decide upstream's wording of a refused patch. */
 export interface PatchWording {
   readonly form?: "merge" | "strategic";
   readonly fieldValidation?: FieldValidation;
 }
 
 /**
- * The patch as a value. With a `schema` (of JSON Patch operations) unknown members are found too. Throws `badRequest`
- * for what is no JSON or no patch at all.
+ * Decodes a patch. With a `schema` (that of JSON Patch operations) it also finds unknown members. Throws `badRequest`
+ * if the text is not JSON, or not a patch.
  */
 export function decodePatch(bytes: Uint8Array, schema?: Schema, wording: PatchWording = {}): DecodedPatch {
   const isStrict = wording.fieldValidation !== "Ignore";
@@ -67,8 +67,8 @@ export function decodePatch(bytes: Uint8Array, schema?: Schema, wording: PatchWo
 }
 
 /**
- * The operations of a JSON Patch as `decodePatch` reads them with `Ignore`; others have a turn while a long one is read.
- * Throws `badRequest`.
+ * Decodes the operations of a JSON Patch as `decodePatch` does with `Ignore`, in steps, so that others have a turn
+ * while a long patch is read. Throws `badRequest`.
  */
 export function* decodeJsonPatch(bytes: Buffer): Steps<unknown> {
   try {
@@ -109,23 +109,23 @@ function checkJsonPatch(value: unknown, isStrict: boolean): void {
 }
 
 export interface PatchedValue extends Expected {
-  /** The patched value. Not changed; the result shares unchanged parts with it. */
+  /** The patched value. It is not changed; the result shares unchanged parts with it. */
   readonly value: unknown;
   readonly schema: Schema;
   readonly fieldValidation: FieldValidation;
-  /** Problems of the patch itself, reported together with those of the object. */
+  /** The problems of the patch itself, which are reported together with those of the object. */
   readonly problems: readonly string[];
-  /** The value before, with which the patched one shares what did not change. */
+  /** The value before the patch. The patched value shares unchanged parts with it. */
   readonly before?: unknown;
-  /** The patch, if it is a strategic one: upstream's error shows it and not what it made. */
+  /** The patch, if it is a strategic one: upstream's error shows the patch, not the patched value. */
   readonly strategic?: unknown;
 }
 
 export type PatchedObject = Pick<DecodedObject, "object" | "warnings" | "hasEmptyLists">;
 
 /**
- * The object a patch made. Throws `invalid` when it does not fit its type, `badRequest` for unknown and double fields
- * under `Strict` (FV-09; upstream answers 422 there).
+ * Returns the object for a patched value. Throws `invalid` if the value does not fit its type, `badRequest` for unknown
+ * and duplicate fields under `Strict` (FV-09; upstream answers 422 there).
  */
 export function decodePatched(patched: PatchedValue): PatchedObject {
   const { value, schema, gvk, fieldValidation, strategic } = patched;
@@ -135,7 +135,7 @@ export function decodePatched(patched: PatchedValue): PatchedObject {
     decodeTyped(schema, value ?? {}, findings, isStrategic ? { explain: unstructuredMismatch } : {}) as Unstructured; // schemas of kinds are structs with metadata
   let object: Unstructured;
   try {
-    // A strategic patch goes by the types before anything asks of which kind the result is.
+    // The result of a strategic patch is decoded by its type before its kind is checked.
     const typed = isStrategic ? decode() : undefined;
     checkKind(patched, meantKind(value, gvk), () => patchedJson(value, patched.before));
     object = withType(typed ?? decode(), apiVersionOf(gvk), gvk.kind);
@@ -157,7 +157,7 @@ export function decodePatched(patched: PatchedValue): PatchedObject {
   throw badRequest(`${name}: ${strictMessage(problems)}`);
 }
 
-/** A strategic patch as upstream's error shows it: its lists of kept fields are used up. */
+/** Returns a strategic patch as upstream's error shows it: without its `$retainKeys` lists, which were consumed. */
 function withoutRetained(patch: unknown): unknown {
   if (Array.isArray(patch)) return patch.map(withoutRetained);
   if (!isObject(patch) || isRawNumber(patch)) return patch;
@@ -168,7 +168,10 @@ function withoutRetained(patch: unknown): unknown {
   );
 }
 
-/** The error of a patched value that is no object of its kind, and is `shown`; the `cause` says why without the value. */
+/**
+ * Returns the error of a patched value that is not an object of its kind. The message shows `shown`; the cause has the
+ * reason without the value.
+ */
 export function unfit(shown: string, error: DecodeError): StatusError {
   const findings = [invalid(FieldPath.of("patch"), shown, error.message)];
   return invalidObject({ group: "", kind: "" }, "", findings, { cause: error });

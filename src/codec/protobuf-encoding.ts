@@ -1,4 +1,4 @@
-/** Protobuf as an encoding of built-in kinds, whose schemas have field numbers. Bodies only so far. */
+/** Protobuf as an encoding of built-in kinds, whose schemas have field numbers. It reads bodies only. */
 import { parseApiVersion } from "#meta/group-version.ts";
 import type { BodyEncoding } from "./encoding.ts";
 import { bracesIn } from "./json.ts";
@@ -14,14 +14,14 @@ export const protobufEncoding: BodyEncoding = {
   tables: false,
   isText: false,
   weight: 4,
-  // Values of any type are JSON within it.
+  // Protobuf messages embed values of any type as JSON.
   objects: (bytes) => messagesIn(bytes, magicLength) + bracesIn(bytes),
   decode(bytes, schema) {
     const { apiVersion, kind, value } = decodeProtobuf(bytes, schema);
     const typed = {
       ...(value as object), // schemas of kinds are structs
       ...(kind === "" ? {} : { kind }),
-      // Upstream: without a version the group does not count either, as if nothing was said.
+      // Upstream: without a version the group does not count either, as if both were absent.
       ...((parseApiVersion(apiVersion)?.version ?? "") === "" ? {} : { apiVersion }),
     };
     return { value: typed, keys: undefined, text: () => sortedJson(typed), duplicates: [], hasRawNumbers: true };

@@ -8,17 +8,17 @@ import type { ProtobufWriter } from "./protobuf-writer.ts";
 
 const magic = Buffer.from("k8s\0");
 
-/** Bytes before the first field. */
+/** The number of bytes before the first field. */
 export const magicLength = magic.length;
 
 interface Envelope {
   readonly apiVersion: string;
   readonly kind: string;
-  /** The object; empty when the envelope has none. */
+  /** Reads the object; empty if the envelope has none. */
   readonly raw: ProtobufReader;
 }
 
-/** Throws `DecodeError` for what has no envelope. */
+/** Reads an envelope. Throws `DecodeError` for bytes without an envelope. */
 export function readEnvelope(bytes: Uint8Array): Envelope {
   const all = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   if (all.length < magic.length || !all.subarray(0, magic.length).equals(magic)) {
@@ -41,9 +41,9 @@ export function readEnvelope(bytes: Uint8Array): Envelope {
   return { apiVersion, kind, raw };
 }
 
-/** Writes the object with `write`, and around it its envelope. */
+/** Writes an object with `write`, and its envelope around it. */
 export function writeEnvelope(writer: ProtobufWriter, apiVersion: string, kind: string, write: () => void): void {
-  // The last two say how the object is encoded: not at all.
+  // The content encoding and the content type are empty: the object is not encoded any further.
   writer.text(4, "");
   writer.text(3, "");
   writer.message(2, write);

@@ -1,13 +1,16 @@
 /**
- * Counts the messages of a protobuf body before it is decoded, without its schema: every value of bytes is tried as a
- * message. Reads each byte about once, and throws nothing, since most such values are texts.
+ * Counts the messages of a protobuf body before it is decoded, without its schema: every length-delimited value is
+ * tried as a message. The counter reads each byte about once, and throws nothing, since most such values are texts.
  */
 import { bytesType, fixed32Type, fixed64Type, varintType } from "./protobuf-reader.ts";
 
-/** Objects inside of each other that are counted. Deeper ones are refused (`protobuf.ts`). */
+/** The maximum nesting of the objects that are counted. `protobuf.ts` refuses deeper ones. */
 const depthMax = 400;
 
-/** Messages among the fields of a message, itself included; text that could be a message counts as one. */
+/**
+ * Returns the number of messages among the fields of a message, itself included. Text that could be a message counts as
+ * one.
+ */
 export function messagesIn(bytes: Uint8Array, from = 0): number {
   return new Counter(bytes).messages(from, bytes.length, 0);
 }
@@ -21,7 +24,7 @@ class Counter {
   }
 
   /**
-   * Counts the objects within a range of bytes. All before a mistake count: they are decoded before the body is
+   * Counts the objects within a range of bytes. All objects before a mistake count: they are decoded before the body is
    * refused.
    */
   messages(from: number, end: number, depth: number): number {
@@ -55,7 +58,7 @@ class Counter {
     return count + 1;
   }
 
-  /** A number of up to 32 bits, which larger ones are cut to; -1 for none. */
+  /** Reads a number, cut to 32 bits; returns -1 if there is none. */
   #varint(end: number): number {
     let value = 0;
     for (let shift = 0; this.#at < end && shift < 70; shift += 7) {

@@ -10,9 +10,12 @@ export const fixed32Type = 5;
 const unexpectedEof = (): DecodeError => new DecodeError("unexpected EOF");
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** Reads the fields of one message in their order. After `next`, exactly one of the other methods takes the value. */
+/**
+ * Reads the fields of one message in their order. After each `next`, the caller calls exactly one other method, which
+ * reads the value.
+ */
 export class ProtobufReader {
-  /** The present field has this number, and the type below. */
+  /** The number of the current field; `type` is its wire type. */
   number = 0;
   type = 0;
   readonly #bytes: Buffer;
@@ -25,7 +28,7 @@ export class ProtobufReader {
     this.#end = end;
   }
 
-  /** Goes on to the next field; false at the end. */
+  /** Goes on to the next field. Returns false at the end. */
   next(): boolean {
     if (this.#at >= this.#end) return false;
     const tag = Number(this.#varint());
@@ -43,7 +46,7 @@ export class ProtobufReader {
     else throw new DecodeError(`proto: illegal wireType ${this.type}`);
   }
 
-  /** The value as a message of its own. */
+  /** Returns a reader of the value, which is a message. */
   message(): ProtobufReader {
     this.#need(bytesType);
     const length = this.#length();
@@ -69,7 +72,7 @@ export class ProtobufReader {
     return this.#bytes.subarray(from, from + length);
   }
 
-  /** A signed integer of 64 bits. */
+  /** Reads a signed integer of 64 bits. */
   integer(): number | bigint {
     this.#need(varintType);
     return this.#signed();
@@ -80,7 +83,7 @@ export class ProtobufReader {
     return this.#bytes.readDoubleLE(this.#take(8));
   }
 
-  /** A list of scalars in one value: the reader of its parts. */
+  /** Returns a reader of the parts of a packed list, which has all its scalars in one value. */
   packed(): PackedReader {
     const inner = this.message();
     return {
@@ -108,7 +111,7 @@ export class ProtobufReader {
     return length;
   }
 
-  /** The offset of the next bytes, after a check that there are enough. */
+  /** Returns the offset of the next `length` bytes and moves after them. Throws if there are fewer. */
   #take(length: number): number {
     const from = this.#at;
     if (length > this.#end - from) throw unexpectedEof();
@@ -116,7 +119,7 @@ export class ProtobufReader {
     return from;
   }
 
-  /** An unsigned integer of 64 bits; a number when it is small. */
+  /** Reads an unsigned integer of 64 bits; a number if it is small, else a `bigint`. */
   #varint(): number | bigint {
     let value = 0;
     for (let shift = 0; shift < 28; shift += 7) {
@@ -136,5 +139,5 @@ export class ProtobufReader {
   }
 }
 
-/** The parts of a packed list, in order. */
+/** Reads the parts of a packed list in order. */
 type PackedReader = Pick<ProtobufReader, "integer" | "double"> & { isAtEnd(): boolean };

@@ -1,4 +1,4 @@
-/** The backward protobuf writer. */
+/** Tests the protobuf writer, which writes backward. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ProtobufWriter } from "./protobuf-writer.ts";

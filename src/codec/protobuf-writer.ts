@@ -1,4 +1,4 @@
-/** Writes protobuf fields and messages by number. Callers know the fields of types. */
+/** Writes protobuf fields and messages by number. Callers know the fields of each type. */
 import { bytesType, fixed64Type, varintType } from "./protobuf-reader.ts";
 
 /**
@@ -11,15 +11,15 @@ import { bytesType, fixed64Type, varintType } from "./protobuf-reader.ts";
  */
 export class ProtobufWriter {
   #bytes = Buffer.allocUnsafe(64 * 1024);
-  /** The index at which the bytes written so far begin. */
+  /** The index at which the written bytes begin. */
   #start = this.#bytes.length;
 
-  /** Bytes written so far. */
+  /** The number of written bytes. */
   get #length(): number {
     return this.#bytes.length - this.#start;
   }
 
-  /** A copy of what was written. */
+  /** Returns a copy of the written bytes. */
   finish(): Buffer {
     return Buffer.from(this.#bytes.subarray(this.#start));
   }
@@ -32,21 +32,21 @@ export class ProtobufWriter {
     this.#head(number, length);
   }
 
-  /** A message of its own, which is what `write` writes. */
+  /** Writes a message, whose content `write` writes. */
   message(number: number, write: () => void): void {
     const before = this.#length;
     write();
     this.#head(number, this.#length - before);
   }
 
-  /** Bytes that are no field. */
+  /** Writes bytes that are not a field. */
   bytes(bytes: Uint8Array): void {
     this.#reserve(bytes.length);
     this.#start -= bytes.length;
     this.#bytes.set(bytes, this.#start);
   }
 
-  /** A whole number that is not negative, or a boolean as 0 or 1. */
+  /** Writes a whole number that is not negative, or a boolean as 0 or 1. */
   varint(number: number, value: number): void {
     this.#base128(value);
     this.#base128(number * 8 + varintType);
@@ -59,7 +59,7 @@ export class ProtobufWriter {
     this.#base128(number * 8 + fixed64Type);
   }
 
-  /** Makes the last `length` bytes written the content of a field. */
+  /** Writes the head of a field whose content is the last `length` bytes written. */
   #head(number: number, length: number): void {
     this.#base128(length);
     this.#base128(number * 8 + bytesType);

@@ -1,4 +1,4 @@
-/** Protobuf bodies: invalid envelopes, truncated messages, and hostile lengths and depths. */
+/** Tests protobuf bodies: invalid envelopes, truncated messages, and hostile lengths and depths. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { DecodeError } from "#schema/decode-error.ts";

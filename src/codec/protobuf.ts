@@ -18,17 +18,18 @@ interface ProtobufBody {
   readonly value: unknown;
 }
 
-/** Messages inside of messages; a property of a schema is two of them. */
+/** The maximum nesting of messages; one property of a schema takes two levels. */
 const depthMax = 400;
 
-/** Decodes an enveloped object. Throws `DecodeError` for what is none. */
+/** Decodes an enveloped object. Throws `DecodeError` for bytes that are not one. */
 export function decodeProtobuf(bytes: Uint8Array, schema: Schema): ProtobufBody {
   const { apiVersion, kind, raw } = readEnvelope(bytes);
   return { apiVersion, kind, value: message(schema, raw, {}, 0) };
 }
 
 /**
- * The meaning of a field number: a field of the object, or a message that JSON does not show and that contains fields.
+ * The meaning of a field number: a field of the object, or (`through`) a message that contains fields and has no member
+ * of its own in JSON.
  */
 interface NumberedField {
   readonly name: string;
@@ -64,7 +65,7 @@ function collectByNumber(schema: Schema): ReadonlyMap<number, NumberedField> {
 
 type Json = Record<string, unknown>;
 
-/** Adds the fields of a message to `out`, since a message may come in several parts. */
+/** Adds the fields of a message to `out`, since a message may consist of several parts. */
 function message(schema: Schema, reader: ProtobufReader, out: Json, depth: number): Json {
   fill(out, fieldsByNumber(schema), reader, depth);
   return out;
@@ -106,7 +107,7 @@ function one(schema: Schema, reader: ProtobufReader, depth: number, before?: unk
     case "object":
       return message(schema, reader.message(), (before ?? {}) as Json, depth); // only messages are put there
     case "array": {
-      // Lists inside of maps are wrapped in a message whose only field repeats.
+      // A list inside of a map is wrapped in a message with one repeated field.
       const list: Json = { items: [] };
       for (const inner = reader.message(); inner.next(); ) {
         if (inner.number === 1) add(list, "items", schema, inner, depth);
@@ -130,7 +131,7 @@ function scalar(schema: Schema, reader: Pick<ProtobufReader, "integer" | "double
   return typeof value === "bigint" ? rawNumber(String(value)) : value;
 }
 
-/** A message whose fields are not set. */
+/** A message without fields, as field 1. */
 const nothing = Buffer.from([bytesType + 8, 0]);
 
 function entry(map: Json, items: Schema, reader: ProtobufReader, depth: number): void {
@@ -149,7 +150,7 @@ function entry(map: Json, items: Schema, reader: ProtobufReader, depth: number):
   setKey(map, key, value);
 }
 
-/** The JSON form of a type with special encoding. */
+/** Returns the JSON form of a type with special encoding. */
 function special(schema: Schema, form: SpecialType, reader: ProtobufReader, depth: number): unknown {
   switch (form) {
     case "time":
@@ -170,7 +171,7 @@ function special(schema: Schema, form: SpecialType, reader: ProtobufReader, dept
   }
 }
 
-/** The first field of a message, as `read` takes it; `undefined` where it is not there. */
+/** Returns the first field of a message, which `read` reads; `undefined` if it is absent. */
 function firstField<T>(reader: ProtobufReader, read: (reader: ProtobufReader) => T): T | undefined {
   let value: T | undefined;
   while (reader.next()) {
@@ -194,8 +195,8 @@ function intOrString(reader: ProtobufReader): unknown {
 }
 
 /**
- * A schema or a simpler value, in the shortest form, as upstream's types write it: a list if it has items, then the
- * schema, then the rest. `items` is the schema of schemas.
+ * Returns a schema or a simpler value in the shortest form, as upstream's types write it: a list if it has items, else
+ * the schema, else the boolean or null. `items` is the schema of schemas.
  */
 function schemaOr(form: SpecialType, items: Schema, reader: ProtobufReader, depth: number): unknown {
   let schema: Json | undefined;
@@ -213,11 +214,11 @@ function schemaOr(form: SpecialType, items: Schema, reader: ProtobufReader, dept
   return schema ?? (form === "schemaOrBool" ? allows : null);
 }
 
-/** Seconds of year 1 and of year 10000, the limits of written times. */
+/** The seconds of year 1 and of year 10000, the limits of times that can be written. */
 const secondsMin = -62_135_596_800;
 const secondsMax = 253_402_300_800;
 
-/** Decodes seconds and nanoseconds; an empty message is no time. */
+/** Decodes seconds and nanoseconds. Returns null for an empty message, which is the zero time. */
 function time(form: "time" | "microTime", reader: ProtobufReader): string | null {
   let seconds = 0;
   let nanos = 0;
@@ -235,7 +236,7 @@ function time(form: "time" | "microTime", reader: ProtobufReader): string | null
   return formatTime({ seconds, nanos }, form === "time" ? "seconds" : "micro");
 }
 
-/** JSON as bytes in the first field. */
+/** Decodes JSON from the bytes of the first field. */
 function embeddedJson(reader: ProtobufReader): unknown {
   const bytes = firstField(reader, (field) => field.bytes());
   if (bytes === undefined || bytes.length === 0) return null;

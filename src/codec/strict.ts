@@ -1,7 +1,7 @@
 /**
- * Strict decoding errors in a JSON text: unknown fields and duplicate keys, in the order of the text, with upstream's
- * paths (`spec.containers[0].foo`). Slow: runs only when a cheaper check has found a problem. Source of the wording:
- * upstream's `sigs.k8s.io/json`.
+ * Finds strict decoding errors in a JSON text: unknown fields and duplicate keys, in the order of the text, with
+ * upstream's paths (`spec.containers[0].foo`). The search is slow, and runs only if a cheaper check has found a
+ * problem. Source of the wording: upstream's `sigs.k8s.io/json`.
  */
 import { goQuote } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
@@ -11,16 +11,16 @@ import type { Schema } from "#schema/schema.ts";
 import { setKey } from "#schema/json-values.ts";
 
 interface StrictFindings {
-  /** `unknown field "a.b"`, `duplicate field "a"`; each text once, at most `problemsMax`. */
+  /** Texts such as `unknown field "a.b"` and `duplicate field "a"`: each text once, at most `problemsMax`. */
   readonly problems: readonly string[];
   /**
-   * The value as Go decodes it into a typed object: of duplicate fields the last scalar or list wins, structs and maps
-   * are merged.
+   * The value as Go decodes it into a typed object: the last of duplicate scalars or lists wins, duplicate structs and
+   * maps are merged.
    */
   readonly value: unknown;
 }
 
-/** Upstream keeps as many. */
+/** The maximum number of problems, as upstream's. */
 const problemsMax = 100;
 
 /** Finds strict decoding errors in `text`, which must be valid JSON. Without a schema it finds duplicate keys only. */
@@ -30,7 +30,7 @@ export function strictFindings(schema: Schema | undefined, text: string): Strict
   return { problems: [...walker.problems], value };
 }
 
-/** Fields that the type does not have, of a text without double keys: cheaper than `strictFindings`. */
+/** Returns the unknown fields of a text without duplicate keys: cheaper than `strictFindings`. */
 export function unknownFields(schema: Schema, text: string): readonly string[] {
   const walker = new Walker(text, false);
   guardDepth(() => walker.value(schema, FieldPath.root, "report"));
@@ -46,7 +46,10 @@ function guardDepth<T>(walk: () => T): T {
   }
 }
 
-/** The value of valid JSON, numbers that JavaScript would change kept as raw ones. Of double keys the last one wins. */
+/**
+ * Returns the value of valid JSON. Numbers that JavaScript would change are raw numbers. The last of duplicate keys
+ * wins.
+ */
 export function exactValue(text: string): unknown {
   return new Walker(text, true).value(undefined, FieldPath.root, "quiet");
 }
@@ -57,7 +60,7 @@ type Json = Record<string, unknown>;
 class Walker {
   readonly problems = new Set<string>();
   readonly #text: string;
-  /** Without values, keys are not compared. */
+  /** Whether values are built. Without values, duplicate keys are not found. */
   readonly #build: boolean;
   #at = 0;
 
@@ -82,7 +85,7 @@ class Walker {
 
   #object(schema: Schema | undefined, path: FieldPath, mode: Mode): Json {
     const object: Json = {};
-    // Types with a decoder of their own are not looked into.
+    // Problems inside values of types with a decoder of their own are not reported.
     const inside = schema === undefined || isOpen(schema) ? mode : "quiet";
     this.#at++;
     this.#space();
@@ -158,7 +161,7 @@ const word = /[-+.0-9A-Za-z]+/y;
 /** Whether problems inside values of this type are reported. */
 const isOpen = (schema: Schema): boolean => schema.special === undefined && schema.type !== "any";
 
-/** The value of a duplicate field in Go, which decodes into the existing value. */
+/** Returns the value of a duplicate field in Go, which decodes the second value into the first. */
 function mergeDuplicate(schema: Schema | undefined, first: unknown, second: unknown): unknown {
   if (schema === undefined || !isOpen(schema) || !isObject(first) || !isObject(second)) return second;
   if (schema.type !== "map" && schema.fields === undefined) return second;
@@ -173,7 +176,7 @@ function mergeDuplicate(schema: Schema | undefined, first: unknown, second: unkn
 const isObject = (value: unknown): value is Json =>
   typeof value === "object" && value !== null && !Array.isArray(value) && Object.getPrototypeOf(value) !== null;
 
-/** JSON text with the keys of all objects sorted: how upstream hands on what was no JSON text of the client's. */
+/** Returns JSON text with the keys of all objects sorted: upstream writes values so whose JSON text no client sent. */
 export function sortedJson(value: unknown): string {
   return JSON.stringify(value, (_key, item: unknown) => {
     if (typeof item === "bigint") return rawNumber(String(item));
@@ -185,8 +188,8 @@ export function sortedJson(value: unknown): string {
 }
 
 /**
- * JSON of what a patch made of `before`: objects that it changed have sorted members, as upstream's patches write them, all
- * others keep their order.
+ * Returns the JSON of a value that a patch made from `before`. Objects that the patch changed have sorted members, as
+ * upstream's patches write them; all others keep their order.
  */
 export function patchedJson(value: unknown, before: unknown): string {
   const shown = withSortedChanges(value ?? null, before);

@@ -1,12 +1,12 @@
-/** Errors about values without a kind or version, in upstream's words for JSON and YAML. */
+/** Error texts for values without a kind or version, in upstream's words for JSON and YAML. */
 import { isRawNumber } from "#std/raw-number.ts";
 
-/** The beginning of the error about such a body. */
+/** The prefix of errors about a body whose kind and version cannot be read. */
 export const unreadablePrefix = "couldn't get version/kind; json parse error: ";
 
 const goTypeMeta = String.raw`APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\""`;
 
-/** The error of a value that should be an object, or of a `field` of it that should be text. */
+/** Returns the error text for a value that should be an object, or whose `field` should be text. */
 export function mistypedJson(found: unknown, field?: string): string {
   const what = `${unreadablePrefix}json: cannot unmarshal ${kindOf(found)} into Go`;
   return field === undefined
@@ -14,7 +14,7 @@ export function mistypedJson(found: unknown, field?: string): string {
     : `${what} struct field .${field} of type string`;
 }
 
-/** The kind of a JSON value as Go names it in errors. */
+/** Returns the kind of a JSON value, as Go names it in errors. */
 export function kindOf(value: unknown): string {
   if (Array.isArray(value)) return "array";
   if (typeof value === "object") return isRawNumber(value) ? "number" : "object";

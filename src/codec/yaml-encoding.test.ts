@@ -1,4 +1,4 @@
-/** YAML as an encoding. */
+/** Tests YAML as an encoding. */
 import { encodingContract } from "./encoding.contract.ts";
 import { yamlEncoding } from "./yaml-encoding.ts";
 

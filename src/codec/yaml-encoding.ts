@@ -39,18 +39,18 @@ export const yamlEncoding: Encoding = {
   },
 };
 
-/** A list of one is its item with a dash. */
+/** Encodes an item of a list: the YAML of a list with this item only is the item with a dash. */
 function itemOf(value: unknown): Buffer {
   return encodeYaml([value]);
 }
 
-/** Members are in the order of their names. */
+/** Encodes some members of a list. YAML sorts members by name, so they are before or after the items. */
 function membersText({ members }: EncodableList, isWanted: (key: string) => boolean): string {
   const some = Object.entries(members).filter(([key]) => isWanted(key));
   return some.length === 0 ? "" : encodeYaml(Object.fromEntries(some)).toString();
 }
 
-/** An object begins with a brace, or has a key with a colon. */
+/** Returns the maximum number of objects in a text: every object begins with a brace or has a key with a colon. */
 function objectsIn(bytes: Uint8Array): number {
   let count = 0;
   for (const byte of bytes) if (byte === brace || byte === colon) count++;

@@ -1,5 +1,6 @@
 /**
- * Random values survive YAML; random and damaged texts are decoded or refused with a `DecodeError`, in bounded time.
+ * Tests that random values survive YAML, and that random and damaged texts are decoded or refused with a `DecodeError`,
+ * in bounded time.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,6 +1,6 @@
 /**
- * YAML as upstream's library decodes it (the table was recorded from the reference server), and our YAML for that
- * library.
+ * Tests decoding of YAML against results of upstream's library (the table was recorded from the reference server), and
+ * that this library would read our YAML.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -13,8 +13,9 @@ import { decodeYaml, encodeYaml } from "./yaml.ts";
 const head = "apiVersion: apps/v1\nkind: ControllerRevision\nmetadata:\n  name: a\nrevision: 1\n";
 
 /**
- * A value as text after `data:\n  v: ` in line 7 of a body; the JSON of what was read, or null when it was refused;
- * the lines of double keys, or the error. Of keys that look like array indices JavaScript changes the order.
+ * Each row has a value, as text after `data:
+ * v: ` in line 7 of a body; the JSON of the decoded value, or null if it was refused; and the lines of duplicate keys,
+ * or the error. JavaScript changes the order of keys that look like array indices.
  */
 const recorded: readonly (readonly [string, string | null, readonly string[] | string])[] = [
   ["yes", "true", []],
@@ -190,7 +191,9 @@ test("names of the language are ordinary keys", () => {
   assert.equal(encodeYaml(value).toString(), "__proto__:\n  a: b\nconstructor: x\n");
 });
 
-/** Texts that some reader of YAML takes for something else unless they are quoted, or that need care otherwise. */
+/**
+ * Texts that some reader of YAML takes for another value unless they are quoted, or that are difficult in other ways.
+ */
 const texts: readonly string[] = [
   ["", "~", "null", "Null", "y", "Y", "yes", "n", "no", "NO", "on", "Off", "true", "FALSE"],
   ["0", "-0", "+1", "0755", "08", "0o17", "0O7", "-0o7", "0x1f", "0X1F", "0b11", "1_000", "12345678901234567890"],
@@ -266,7 +269,7 @@ test("it reads well: block style, lines as lines, few quotes", () => {
   assert.equal(text.toString(), `${lines.join("\n")}\n`);
 });
 
-/** Lists are sent in pieces. */
+/** Items of a list are encoded one by one. */
 test("pieces of a list, one after the other, are the list", () => {
   const items = texts.map((text) => ({ [`k${text}`]: { v: text } }));
   const text = `items:\n${items.map((item) => encodeYaml([item]).toString()).join("")}`;

@@ -1,7 +1,7 @@
 /**
- * YAML to JSON values and back, decoded as upstream's library does: the first document of a text, all keys as strings,
- * merge keys, duplicate keys reported by line. js-yaml has the grammar; tags, keys and limits are ours: the expansion
- * of aliases is bounded as upstream does, nesting by `depthMax`.
+ * Decodes and encodes YAML. Decoding does as upstream's library: it reads the first document of a text, converts all
+ * keys to strings, supports merge keys, and reports duplicate keys by line. js-yaml has the grammar; this file adds
+ * tags, keys and limits: the expansion of aliases is bounded as upstream does, nesting by `depthMax`.
  */
 import type { Event, ScalarEvent, YAMLException } from "js-yaml";
 import { isUtf8 } from "node:buffer";
@@ -14,16 +14,16 @@ import { resolve, type ScalarTag } from "./yaml/scalars.ts";
 import { writeYaml } from "./yaml/writer.ts";
 
 interface DecodedYaml {
-  /** Null for an empty text. Parts that aliases repeat are shared. */
+  /** The value; null for an empty text. Parts that aliases repeat are shared. */
   readonly value: unknown;
-  /** `line 7: key "a" already set in map`, one for each repetition; of double keys the last one wins. */
+  /** Texts such as `line 7: key "a" already set in map`, one for each repetition. The last of duplicate keys wins. */
   readonly duplicates: readonly string[];
 }
 
-/** Nesting that is read; upstream's own limit is 10,000. */
+/** The maximum nesting; upstream's limit is 10,000. */
 const depthMax = 1000;
 
-/** Decodes the first document. Throws `DecodeError`. */
+/** Decodes the first document of a text. Throws `DecodeError`. */
 export function decodeYaml(bytes: Uint8Array): DecodedYaml {
   if (!isUtf8(bytes)) throw new DecodeError("yaml: invalid leading UTF-8 octet");
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
@@ -43,7 +43,10 @@ export function decodeYaml(bytes: Uint8Array): DecodedYaml {
   }
 }
 
-/** YAML text of a JSON value, which upstream's reader takes for the same value: keys sorted, two spaces. */
+/**
+ * Returns the YAML text of a JSON value: keys sorted, two spaces a level. Upstream's reader decodes the same value from
+ * it.
+ */
 export function encodeYaml(value: unknown): Buffer {
   return Buffer.from(writeYaml(value));
 }
@@ -52,7 +55,7 @@ const forbidden = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x84\x86-\x9f\ufffe\uffff]/
 
 const lineText = (error: YAMLException): string => (error.mark === undefined ? "" : `line ${error.mark.line + 1}: `);
 
-/** The first document; the rest is ignored. */
+/** Returns the first document of a text; the rest is ignored. */
 function firstDocument(text: string): string {
   const marker = /^(?:---(?=[ \t\r\n]|$)|\.\.\.(?=[ \t\r\n]|$))/gm;
   let hasBegun = false;
@@ -67,9 +70,9 @@ function firstDocument(text: string): string {
 
 interface Node {
   readonly value: unknown;
-  /** The number of nodes, aliases expanded. */
+  /** The number of nodes in it, itself included, with aliases expanded. */
   readonly size: number;
-  /** The tag of a scalar; that of a mapping key is the one its value had before it became text. */
+  /** The tag of a scalar. A mapping key keeps the tag that its value had before it became text. */
   readonly tag?: ScalarTag;
 }
 
@@ -82,7 +85,7 @@ class Builder {
   readonly #source: string;
   readonly #events: readonly Event[];
   readonly #duplicates: string[] = [];
-  /** An anchor whose node is not complete yet has `undefined`. */
+  /** The node of each anchor; `undefined` while the node is not complete. */
   readonly #anchors = new Map<string, Node | undefined>();
   #at = 0;
   #decoded = 0;
@@ -140,7 +143,10 @@ class Builder {
     return node;
   }
 
-  /** Upstream's rule against aliases that multiply: the larger the result, the fewer of its nodes may be repeated. */
+  /**
+   * Counts nodes. Throws by upstream's rule against aliases that multiply: the larger the document, the smaller the
+   * share of its nodes that aliases may repeat.
+   */
   #count(nodes: number, isAlias: boolean): void {
     this.#decoded += nodes;
     if (isAlias) this.#aliased += nodes;
@@ -187,7 +193,7 @@ class Builder {
         continue;
       }
       const name = keyText(key, value);
-      // Keys of different types are different, though they end as the same text.
+      // Keys of different types are different, even if they become the same text.
       this.#mark(seen, name, typeof key.value === "string", valueAt, keyAt);
       setKey(mapping, name, json(value));
     }
@@ -208,7 +214,7 @@ class Builder {
     }
   }
 
-  /** Notes a key, and a duplicate if it was there. */
+  /** Records a key, or reports it as a duplicate if it was recorded before. */
   #mark(seen: Set<string>, key: string, isText: boolean, valueAt: number, keyAt: number): void {
     const id = isText ? key : `\0${key}`;
     if (!seen.has(id)) {
@@ -235,14 +241,14 @@ class Builder {
   }
 }
 
-/** The node as part of a JSON value. */
+/** Returns the node as part of a JSON value. Throws `DecodeError` for numbers that JSON does not have. */
 function json(node: Node): unknown {
   if (typeof node.value !== "number" || Number.isFinite(node.value)) return node.value;
   const name = Number.isNaN(node.value) ? "NaN" : node.value > 0 ? "+Inf" : "-Inf";
   throw new DecodeError(`json: unsupported value: ${name}`);
 }
 
-/** A key as text. */
+/** Returns a key as text. `value` is for the error message. */
 function keyText(key: Node, value: Node): string {
   const { value: raw } = key;
   if (typeof raw === "string") return raw;
@@ -264,7 +270,7 @@ function keyText(key: Node, value: Node): string {
   );
 }
 
-/** A scalar with a tag, or a quoted one, which is a string. */
+/** Reads a scalar with a tag, or a quoted scalar, which is a string. */
 function readTagged(written: string, text: string): { readonly tag: ScalarTag; readonly value: unknown } {
   const name = written.startsWith("!!")
     ? written.slice(2)

@@ -3,7 +3,7 @@
 const isLetter = (char: string): boolean => /\p{L}/u.test(char);
 const isDigit = (char: string | undefined): boolean => char !== undefined && /\p{Nd}/u.test(char);
 
-/** Upstream's order of keys: numbers inside of texts by value, letters after everything else. */
+/** Compares keys in upstream's order: numbers inside of texts by value, letters after everything else. */
 export function compareKeys(left: string, right: string): number {
   const a = [...left];
   const b = [...right];
@@ -21,12 +21,12 @@ export function compareKeys(left: string, right: string): number {
   return a.length - b.length;
 }
 
-/** Compares the numbers that begin at `at`; 0 when they do not decide. */
+/** Compares the numbers that begin at `at`. Returns 0 if they are equal. */
 function compareNumbers(a: readonly string[], b: readonly string[], at: number): number {
   let x = 0n;
   let y = 0n;
   if (a[at] === "0" || b[at] === "0") {
-    // A zero after a digit other than zero belongs to a number that both share so far.
+    // A zero after a digit other than zero continues a number of which both texts share the beginning.
     for (let i = at - 1; i >= 0 && isDigit(a[i]); i--) {
       if (a[i] !== "0") {
         x = 1n;

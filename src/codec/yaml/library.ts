@@ -1,17 +1,23 @@
-/** js-yaml, configured with our scalars. The only file that loads it for bodies and answers. */
+/** Loads js-yaml and configures it with our scalars. No other file loads it for bodies and answers. */
 import type { Schema } from "js-yaml";
 import { createRequire } from "node:module";
 import { isPlainText } from "./scalars.ts";
 
 export interface YamlLibrary {
   readonly yaml: typeof import("js-yaml");
-  /** Finds texts that a reader of YAML 1.1, of YAML 1.2 or of upstream takes for another value. */
+  /**
+   * The schema for writing: it finds texts that a reader of YAML 1.1, of YAML 1.2 or of upstream takes for another
+   * value.
+   */
   readonly writing: Schema;
 }
 
 let loaded: YamlLibrary | undefined;
 
-/** Loaded, at once, for the first text: many servers never see one, and it is the largest file of the program. */
+/**
+ * Returns the library, which is loaded synchronously for the first text: many servers never read or write YAML, and
+ * this is the largest file of the program.
+ */
 export const yamlLibrary = (): YamlLibrary => (loaded ??= load());
 
 /** The tag of scalars that are written verbatim. */

@@ -1,6 +1,6 @@
 /**
- * The value of a YAML scalar to upstream's decoder: YAML 1.1 booleans, integers of both versions, no dates, no
- * sexagesimal numbers. Decoder and encoder share it: strings that would decode to another type are quoted.
+ * Reads YAML scalars as upstream's decoder does: YAML 1.1 booleans, integers of both versions, no dates, no sexagesimal
+ * numbers. Decoder and encoder share this file: strings that would decode to another type are quoted.
  */
 import { rawNumber } from "#std/raw-number.ts";
 
@@ -8,7 +8,10 @@ export type ScalarTag = "null" | "bool" | "int" | "float" | "timestamp" | "str" 
 
 interface YamlScalar {
   readonly tag: ScalarTag;
-  /** JSON value; numbers beyond what JavaScript holds are raw. Not finite numbers stay what they are. */
+  /**
+   * The JSON value. Whole numbers that a JavaScript number cannot represent are raw; infinite numbers and NaN are
+   * JavaScript numbers.
+   */
   readonly value: unknown;
 }
 
@@ -29,7 +32,7 @@ function scalarEntries(tag: ScalarTag, value: unknown, ...texts: string[]): [str
 const integer = /^[-+]?(?:0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO]?[0-7]+|0|[1-9][0-9]*)$/;
 const decimal = /^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$/;
 
-/** Meaning of a plain scalar. */
+/** Returns the meaning of a plain scalar. */
 export function resolve(text: string): YamlScalar {
   const word = words.get(text);
   if (word !== undefined) return word;
@@ -41,7 +44,7 @@ export function resolve(text: string): YamlScalar {
     const value = readInteger(plain);
     if (value !== undefined) return { tag: "int", value };
   }
-  // A point may only come first without underscores.
+  // Without underscores only, a number may begin with a point.
   if (decimal.test(first === 46 ? text : plain)) {
     const value = Number(first === 46 ? text : plain);
     if (Number.isFinite(value)) return { tag: "float", value };
@@ -49,7 +52,7 @@ export function resolve(text: string): YamlScalar {
   return { tag: isTimestamp(text) ? "timestamp" : "str", value: text };
 }
 
-/** Whole numbers of 64 bits, signed or not; `undefined` for larger ones. */
+/** Returns the whole number, which must fit 64 bits, signed or unsigned; `undefined` for larger ones. */
 function readInteger(text: string): unknown {
   const isNegative = text.startsWith("-");
   const digits = text.replace(/^[-+]/, "").toLowerCase();
@@ -72,5 +75,5 @@ function isTimestamp(text: string): boolean {
 
 const sexagesimal = /^[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?$/;
 
-/** Whether a text may be written without quotes: it decodes to this text, in YAML 1.1, too. */
+/** Whether a text may be written without quotes: it decodes to the same text, also in YAML 1.1. */
 export const isPlainText = (text: string): boolean => resolve(text).tag === "str" && !sexagesimal.test(text);

@@ -1,5 +1,5 @@
 /**
- * Writes JSON values as YAML that upstream's decoder and those of YAML 1.1 and 1.2 read as the same values: block
+ * Writes JSON values as YAML that upstream's decoder and decoders of YAML 1.1 and 1.2 read as the same values: block
  * style, keys in upstream's order, lists in the column of their key, no folded lines. This file builds the nodes and
  * chooses their styles; js-yaml writes them.
  */
@@ -9,7 +9,7 @@ import { indentedLevelsMax } from "../json.ts";
 import { compareKeys } from "./key-order.ts";
 import { verbatimTag, type YamlLibrary, yamlLibrary } from "./library.ts";
 
-/** YAML text of a JSON value, with a line feed at the end. */
+/** Returns the YAML text of a JSON value, with a line feed at the end. */
 export function writeYaml(value: unknown): string {
   const { yaml, writing } = yamlLibrary();
   const writer = new Writer(yaml);
@@ -22,13 +22,15 @@ export function writeYaml(value: unknown): string {
   return writer.insert(text);
 }
 
-/** Longer texts bypass the library, whose patterns need stack for each character. */
+/** The length in characters above which texts bypass the library, whose patterns need stack for each character. */
 const textLengthMax = 128 * 1024;
 
-/** Stands for a part that the library is not shown. No text has it in a document: it would be escaped. */
+/**
+ * Stands for a part that bypasses the library. The library escapes this character in texts, so it marks nothing else.
+ */
 const placeholder = "\0";
 
-/** The same for a key that is too long for the line of its value. */
+/** The placeholder of a key that is too long for the line of its value. */
 const keyPlaceholder = placeholder.repeat(1025);
 
 class Writer {
@@ -44,7 +46,7 @@ class Writer {
     if (typeof value === "string") return value.length > textLengthMax ? this.#part(value) : this.#text(value);
     if (typeof value !== "object" || value === null) return this.#verbatim(JSON.stringify(value ?? null));
     if (isRawNumber(value)) return this.#verbatim(value.rawJSON);
-    // Deeper than that it is JSON, which is YAML on one line: spaces cannot outgrow the value.
+    // Deeper values are JSON, which is YAML on one line: the spaces cannot outgrow the value.
     if (level > indentedLevelsMax) return this.#part(value);
     const collection = { tag: "", tagged: false, style: this.#yaml.COLLECTION_STYLE.BLOCK };
     if (Array.isArray(value)) {
@@ -58,7 +60,7 @@ class Writer {
     return { ...collection, kind: "mapping", items };
   }
 
-  /** The document, parts put in. */
+  /** Returns the document with the parts inserted. */
   insert(text: string): string {
     if (this.#parts.length === 0) return text;
     return text
@@ -71,7 +73,7 @@ class Writer {
     return key.length > textLengthMax ? this.#part(key, keyPlaceholder) : this.#text(key);
   }
 
-  /** Is written as JSON. */
+  /** Adds a part, which is written as JSON, and returns its placeholder. */
   #part(value: unknown, shown = placeholder): ScalarNode {
     this.#parts.push(yamlJson(value));
     return this.#verbatim(shown);
@@ -86,7 +88,7 @@ class Writer {
   }
 }
 
-/** Plain, as lines, or in double quotes with escapes. */
+/** Chooses the style of a text: plain, a literal block, or double quotes with escapes. */
 function chooseStyle(layout: ScalarLayout, style: YamlLibrary["yaml"]["SCALAR_STYLE"]): void {
   const { value, tag } = layout.node;
   if (tag === verbatimTag) return;
@@ -99,13 +101,16 @@ function chooseStyle(layout: ScalarLayout, style: YamlLibrary["yaml"]["SCALAR_ST
   }
 }
 
-/** Strings that decoders agree on only in quotes: invisible characters, and document markers. */
+/** Matches strings on which decoders agree only if they are quoted: invisible characters, and document markers. */
 const unusual = /^(?:---|\.\.\.)|[\t\r\x7f-\xa0\u2028\u2029\ufeff\ufffe\uffff]/;
 
-/** Begins with something that is seen, so that its indentation is, and ends with one line feed or none. */
+/**
+ * Matches texts that may be literal blocks: the first character is visible, so that the indentation is clear, and at
+ * most one line feed is at the end.
+ */
 const blockText = /^[^\s][^]*?[^\n]\n?$/;
 
-/** JSON that is valid YAML: characters are escaped that YAML forbids or treats as line ends. */
+/** Returns JSON that is valid YAML: characters that YAML forbids or treats as line ends are escaped. */
 const yamlJson = (value: unknown): string =>
   JSON.stringify(value).replace(
     /[\x7f-\xa0\u2028\u2029\ufeff\ufffe\uffff]/g,
