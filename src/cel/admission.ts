@@ -1,6 +1,6 @@
 /**
- * Expressions of admission: match conditions of webhooks, and all expressions of policies. Their variables are plain
- * JSON without declared types, except `request`, `namespaceObject` and the `variables` of a policy. Source: the
+ * Compiles expressions of admission: match conditions of webhooks, and all expressions of policies. Their variables are
+ * plain JSON without declared types, except `request`, `namespaceObject` and the `variables` of a policy. Source: the
  * documentation of admission policies in Kubernetes, and the answers of kube-apiserver.
  */
 import type { Environment } from "./environment.ts";
@@ -31,7 +31,7 @@ import {
   typeName,
 } from "./types.ts";
 
-/** The purpose of an expression decides of which types its value may be. */
+/** The purpose of an expression; it decides which types its value may have. */
 export type ExpressionPurpose =
   | "condition"
   | "message"
@@ -50,15 +50,15 @@ const valueTypes: Readonly<Record<ExpressionPurpose, readonly CelType[]>> = {
 };
 
 export interface AdmissionVariables {
-  /** Whether `authorizer` has `requestResource`; by default, it has. */
+  /** Whether `authorizer` has `requestResource`; true by default. */
   readonly hasRequestResource?: boolean;
-  /** Whether there are `params`. */
+  /** Whether the variable `params` exists. */
   readonly hasParams: boolean;
-  /** Whether there is an `authorizer`: in messages of policies there is none. */
+  /** Whether the variable `authorizer` exists; messages of policies have none. */
   readonly hasAuthorizer: boolean;
   /** Whether checks of the authorizer may have selectors (feature gate `AuthorizeWithSelectors`). */
   readonly hasSelectors: boolean;
-  /** Expressions that are not stored yet are new: they have no more than the release before knows. */
+  /** Whether the expressions are new, which means not stored yet: they may use only what the previous release knows. */
   readonly isNew?: boolean;
 }
 
@@ -122,7 +122,9 @@ const namespaceType = objectOf("kubernetes.Namespace", {
 const baseOf = (libraries: readonly Library[], isNew: boolean): Environment =>
   environmentWith({ libraries }, { isNew });
 
-/** Both environments: with selectors of the authorizer, and without. */
+/**
+ * The environments of stored expressions, without and with selectors of the authorizer; `fresh` has those of new ones.
+ */
 const stored = {
   plain: baseOf([authorizerLibrary], false),
   selecting: baseOf([authorizerLibrary, authorizerSelectorsLibrary], false),
@@ -132,7 +134,7 @@ const fresh = {
   selecting: baseOf([authorizerLibrary, authorizerSelectorsLibrary], true),
 };
 
-/** The environment of expressions that see these variables. */
+/** Returns the environment of expressions with these variables. */
 export function admissionEnvironment(about: AdmissionVariables): Environment {
   const { hasParams, hasAuthorizer, hasSelectors, hasRequestResource = true, isNew = false } = about;
   const variables = new Map<string, CelType>([
@@ -149,7 +151,7 @@ export function admissionEnvironment(about: AdmissionVariables): Environment {
   return (isNew ? fresh : stored)[hasSelectors ? "selecting" : "plain"].extend({ variables });
 }
 
-/** The environment with the `variables` of a policy, by name. Variables may be added to the map later. */
+/** Returns the environment with the `variables` of a policy by name. Variables may be added to the map later. */
 export function withVariables(environment: Environment, types: ReadonlyMap<string, CelType>): Environment {
   const variables: ObjectType = {
     ...objectOf("kubernetes.variables", {}),
@@ -158,9 +160,7 @@ export function withVariables(environment: Environment, types: ReadonlyMap<strin
   return environment.extend({ variables: new Map([["variables", variables]]) });
 }
 
-/**
- * Returns what is known of a variable's type: upstream forgets those with fields of their own and those of libraries.
- */
+/** Returns the type of a variable as expressions see it. Upstream drops object types and types of libraries. */
 function shownType(type: CelType): CelType {
   switch (type.kind) {
     case "list":
@@ -187,8 +187,8 @@ export interface TypedProgram {
 }
 
 /**
- * Compiles an expression for its purpose; others have a turn where that takes long. `environment` is `admissionEnvironment`'s, or extends it. `budget` is that of all
- * expressions of the object.
+ * Compiles an expression for its purpose, in steps, so that others have a turn if that takes long. `environment` comes
+ * from `admissionEnvironment` or extends such an environment. All expressions of the object share `budget`.
  */
 export function* compileAdmission(
   source: string,

@@ -6,11 +6,11 @@
 import type { Scalar } from "./values.ts";
 
 interface Node {
-  /** Unique in its tree; types and overloads that the checker finds are kept by it. */
+  /** Identifies the node in its tree: the checker records types and overloads by this number. */
   readonly id: number;
   /**
-   * The offset in the source, in code points, that errors show: of the operator itself, or of the first character of an
-   * operand.
+   * The offset in the source that errors show, in code points: that of the operator itself, or of the first character
+   * of an operand.
    */
   readonly offset: number;
 }
@@ -22,7 +22,7 @@ export interface Constant extends Node {
 
 export interface Identifier extends Node {
   readonly kind: "identifier";
-  /** The name begins with a dot if it does so in the source. */
+  /** The name, with a leading dot if the source has one. */
   readonly name: string;
 }
 
@@ -36,7 +36,7 @@ export interface Select extends Node {
 
 export interface Call extends Node {
   readonly kind: "call";
-  /** `size`, `_+_`, `_?._`, … (`operators`). */
+  /** The name of the function, such as `size`, `_+_` or `_?._` (`operators`). */
   readonly name: string;
   /** The receiver of `x.f()`. */
   readonly target: Expression | undefined;
@@ -46,15 +46,15 @@ export interface Call extends Node {
 export interface ListLiteral extends Node {
   readonly kind: "list";
   readonly elements: readonly Expression[];
-  /** Indices of elements written `?x`. */
+  /** The indices of elements written as `?x`. */
   readonly optional: readonly number[];
 }
 
-/** One entry of a map or field of an object. */
+/** An entry of a map, or a field of an object. */
 export interface EntryNode<Key> extends Node {
   readonly key: Key;
   readonly value: Expression;
-  /** Written `?key: value`. */
+  /** Whether it is written as `?key: value`. */
   readonly isOptional: boolean;
 }
 
@@ -71,14 +71,14 @@ export interface ObjectLiteral extends Node {
 }
 
 /**
- * A loop over a list or the keys of a map: `accumulator = initial; for (variable in range) { if (!condition) break;
- * accumulator = step }; result`.
+ * A loop over a list or the keys of a map. It computes `accumulator = initial; for (variable in range) { if
+ * (!condition) break; accumulator = step }; result`.
  */
 export interface Comprehension extends Node {
   readonly kind: "comprehension";
   readonly range: Expression;
   readonly variable: string;
-  /** The second variable of the two-variable macros: the value of a map's key, or the element after its index. */
+  /** The second variable of the macros with two variables: the value of a key, or the element at an index. */
   readonly variable2: string | undefined;
   readonly accumulator: string;
   readonly initial: Expression;
@@ -97,7 +97,7 @@ export type Expression =
   | ObjectLiteral
   | Comprehension;
 
-/** The nodes directly below a node, in the order in which the checker looks at them. */
+/** Returns the nodes directly below a node, in the order in which the checker visits them. */
 export function childrenOf(node: Expression): readonly Expression[] {
   switch (node.kind) {
     case "select":
@@ -117,7 +117,7 @@ export function childrenOf(node: Expression): readonly Expression[] {
   }
 }
 
-/** Function names of the operators. */
+/** The function names of the operators. */
 export const operators = {
   conditional: "_?_:_",
   and: "_&&_",
@@ -144,7 +144,7 @@ export const operators = {
 
 /** A finding about the source. */
 export interface Issue {
-  /** The offset is in code points; -1 stands for no position. */
+  /** The offset in the source, in code points; -1 if there is no position. */
   readonly offset: number;
   readonly message: string;
 }

@@ -1,6 +1,7 @@
 /**
- * Shows an authorizer to expressions, whose evaluation does not wait (`pending.ts`). A check costs 350,000 units, so an
- * evaluation makes three at most and is repeated no more often.
+ * Gives expressions access to an authorizer. Evaluation cannot wait, so a check without an answer throws `Pending`
+ * (`pending.ts`) and the evaluation is repeated. A check costs 350,000 units, so an evaluation makes at most three
+ * checks, and is repeated at most three times.
  */
 import type { UserInfo } from "#meta/user-info.ts";
 import { isLate, type MaybePromise } from "#std/maybe-promise.ts";
@@ -15,7 +16,7 @@ import type { Opaque } from "./values.ts";
 
 export type { CheckAttributes, CheckedResource, CheckVerdict } from "./library/authorizer.ts";
 
-/** The checks of all expressions of one request. Each is sent to the authorizer once. */
+/** The checks of all expressions of one request. Each distinct check is sent to the authorizer once. */
 export class AuthorizationChecks {
   readonly #authorize: (attributes: CheckAttributes) => MaybePromise<CheckVerdict>;
   readonly #answers = new Map<string, CheckVerdict>();
@@ -24,12 +25,12 @@ export class AuthorizationChecks {
     this.#authorize = authorize;
   }
 
-  /** The value of the variable `authorizer`. */
+  /** Returns the value of the variable `authorizer`. */
   authorizer(user: UserInfo): Opaque {
     return authorizerValue(user, (attributes) => this.#check(attributes));
   }
 
-  /** The value of the variable `authorizer.requestResource`. */
+  /** Returns the value of the variable `authorizer.requestResource`. */
   requestResource(user: UserInfo, resource: CheckedResource): Opaque {
     return authorizerValue(user, (attributes) => this.#check(attributes)).ofResource(resource);
   }

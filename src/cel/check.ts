@@ -1,6 +1,6 @@
 /**
- * The type checker: the type of each part of an expression, and the variables, constants and overloads it refers to.
- * Errors have cel-go's texts. Source: the language definition, and the answers of kube-apiserver.
+ * Checks types: finds the type of each part of an expression, and the variables, constants and overloads to which it
+ * refers. Errors have cel-go's texts. Source: the language definition, and the answers of kube-apiserver.
  */
 import type { Expression, Issue } from "./ast.ts";
 import { Checker } from "./check/checker.ts";
@@ -11,15 +11,15 @@ import type { Steps } from "#std/cooperative.ts";
 export type CheckResult = Checked | { readonly issues: readonly Issue[] };
 
 /**
- * Checks a tree that the parser made, and asks the environment's validators if its types are right. Takes time in
- * proportion to its size, whatever its types are. Issues come in the order in which they were found; only the first 100
- * have a message, the others are there to be counted.
+ * Checks a tree from the parser and, if its types are right, runs the environment's validators. The time is
+ * proportional to the size of the tree, whatever its types are. Issues are in the order in which they were found; only
+ * the first 100 have a message, the others only count.
  */
 export function check(ast: Expression, environment: Environment): CheckResult {
   return validate(new Checker(environment).run(ast), environment);
 }
 
-/** Does the same as `check`; others have a turn while a large tree is checked. */
+/** Checks a tree as `check` does, in steps, so that others have a turn while a large tree is checked. */
 export function* checkTreeInPieces(ast: Expression, environment: Environment): Steps<CheckResult> {
   const checked = yield* new Checker(environment).runInPieces(ast);
   yield undefined;

@@ -1,27 +1,28 @@
-/** The result of the checker, as input of compilation and cost estimates. */
+/** The result of the checker, which is the input of compilation and of cost estimates. */
 import type { Expression, Issue } from "./ast.ts";
 import type { Overload } from "./functions.ts";
 import type { CelType } from "./types.ts";
 import type { Value } from "./values.ts";
 
-/** A tree that is free of findings. Both maps are by the ids of nodes. */
+/** A tree without findings. The keys of both maps are ids of nodes. */
 export interface Checked {
   readonly ast: Expression;
-  /** Every node that is evaluated has its type here, without type parameters: one that stayed unknown is `dyn`. */
+  /** The types of all nodes that are evaluated, without type parameters: a parameter that stayed free is `dyn`. */
   readonly types: ReadonlyMap<number, CelType>;
   /**
-   * Identifiers, calls and object literals have references, and so has a select that is no field but a name with dots
-   * (its operand then has neither type nor reference, like the target of a call whose function has such a name).
+   * The references of identifiers, calls and object literals, and of a select that is not a field but a name with dots.
+   * The operand of such a select has neither type nor reference, and neither has the target of a call whose function
+   * has such a name.
    */
   readonly references: ReadonlyMap<number, Reference>;
-  /** The whole expression has this type. */
+  /** The type of the whole expression. */
   readonly type: CelType;
 }
 
-/** A variable that the caller of the expression gives a value, or one of a loop. */
+/** A variable to which the caller of the expression gives a value, or a variable of a loop. */
 export interface VariableReference {
   readonly kind: "variable";
-  /** The whole name, without a leading dot. */
+  /** The full name, without a leading dot. */
   readonly name: string;
   readonly type: CelType;
   readonly isLoop: boolean;
@@ -35,12 +36,12 @@ export interface ConstantReference {
 }
 
 /**
- * The overloads that a call may mean, at least one, in the order of their declaration. If they are no members although
- * the call has a target, then that is a part of the function's name.
+ * The overloads that a call may mean, at least one, in the order of their declaration. If the call has a target and the
+ * overloads are not members, the target is a part of the function's name.
  */
 export interface FunctionReference {
   readonly kind: "function";
-  /** The whole name: `optional.of`. */
+  /** The full name, such as `optional.of`. */
   readonly name: string;
   readonly overloads: readonly Overload[];
 }

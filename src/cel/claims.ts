@@ -1,5 +1,5 @@
 /**
- * Expressions of authentication: on the `claims` of a token, or on the resulting `user`. Source: upstream's
+ * Compiles expressions of authentication, about the `claims` of a token or the resulting `user`. Source: upstream's
  * `apiserver/pkg/authentication/cel`, and the answers of kube-apiserver.
  */
 import { type Expression, operators } from "./ast.ts";
@@ -25,7 +25,7 @@ const environments = {
   }),
 };
 
-/** Compiles an expression about one of both; `isCheck`: its value is to be a boolean. */
+/** Compiles an expression about the claims or the user. `isCheck`: whether its value must be a boolean. */
 export function compileAuthentication(source: string, about: "claims" | "user", isCheck: boolean): Program | Problem {
   const checked = checkExpression(source, environments[about]);
   if ("problem" in checked) return checked;

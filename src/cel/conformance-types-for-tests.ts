@@ -1,4 +1,4 @@
-/** Declared types of the specification's tests: JSON of its `Type` messages. */
+/** Reads the declared types in the tests of the specification, which are JSON of its `Type` messages. */
 import {
   bool,
   bytes,

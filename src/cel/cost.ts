@@ -11,12 +11,12 @@ import type { Declaration } from "./schema/declaration.ts";
 import { type CelType, dyn } from "./types.ts";
 import { codePoints } from "./issues.ts";
 
-/** `root` declares the variables; infinite where sizes are not known. */
+/** Returns the maximal cost of an expression; infinite if sizes are unknown. `root` declares its variables. */
 export function estimateCost(checked: Checked, root: Declaration | undefined): number {
   return new Estimate(checked, root).cost(checked.ast);
 }
 
-/** The text of findings about a cost that exceeds `limit`; it names the factor. */
+/** Returns the message about a cost that exceeds `limit`, with the factor by which it does. */
 export function exceededText(what: string, cost: number, limit: number): string {
   const factor = cost / limit;
   const shown = factor > 100 ? "more than 100x" : factor < 1.5 ? `${factor.toFixed(6)}x` : `${factor.toFixed(1)}x`;
@@ -25,7 +25,10 @@ export function exceededText(what: string, cost: number, limit: number): string 
   return `${what} exceeds budget by factor of ${shown} (${advice})`;
 }
 
-/** The origin of a value: a part of what is declared, `lost` outside of it, `undefined` if the value was computed. */
+/**
+ * The origin of a value: its declaration, `lost` for a value outside of all declarations, `undefined` if it was
+ * computed.
+ */
 type Source = Declaration | "lost" | undefined;
 
 const scalars: ReadonlySet<string> = new Set(["bool", "double", "int", "uint", "timestamp", "duration"]);
@@ -33,7 +36,7 @@ const scalars: ReadonlySet<string> = new Set(["bool", "double", "int", "uint", "
 interface Variable {
   readonly name: string;
   readonly source: Source;
-  /** A variable that begins as a literal has its size here. */
+  /** The size of a variable whose initial value is a literal. */
   readonly size?: SizeRange | undefined;
 }
 
@@ -42,7 +45,7 @@ class Estimate {
   readonly #root: Source;
   readonly #sources = new Map<number, Source>();
   readonly #sizes = new Map<number, SizeRange>();
-  /** The variables of loops are here, the innermost last. */
+  /** The variables of the loops around the current node, the innermost last. */
   readonly #scopes: Variable[] = [];
 
   constructor(checked: Checked, root: Declaration | undefined) {
@@ -87,7 +90,7 @@ class Estimate {
     if (variable?.size !== undefined) this.#sizes.set(id, variable.size);
   }
 
-  // Upstream: parts of computed values are looked up as if they were the declared whole.
+  // Upstream: parts of computed values are looked up as if the computed value was the declared root.
 
   #part(source: Source, field: string): Source {
     if (source === undefined) return this.#root;
@@ -169,7 +172,7 @@ class Estimate {
   }
 }
 
-/** Upstream: nothing is counted for a key of a map. */
+/** Upstream: a key of a map has size 0. */
 const keySource: Declaration = { kind: "object", fields: new Map(), isPlain: true, sizeMax: 0, jsonMin: 0 };
 
 function literalSize(node: Expression): SizeRange | undefined {

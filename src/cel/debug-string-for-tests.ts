@@ -3,7 +3,7 @@ import { isUtf8 } from "node:buffer";
 import type { EntryNode, Expression } from "./ast.ts";
 import { Double, type Scalar, Uint } from "./values.ts";
 
-/** Returns what stands behind a node: its kind, or its type and overload. Entries of literals have a kind too. */
+/** Returns the text after a node: its kind, or its type and overload. Entries of literals have a kind too. */
 type Adorn = (node: Expression | "entry") => string;
 
 const kindNames = {
@@ -16,7 +16,7 @@ const kindNames = {
   comprehension: "*expr.Expr_ComprehensionExpr",
 } as const;
 
-/** `^#*expr.Expr_CallExpr#`, as the parser's data has it. */
+/** Returns texts such as `^#*expr.Expr_CallExpr#`, as in the parser's data. */
 export const adornWithKind: Adorn = (node) => {
   if (node === "entry") return "^#*expr.Expr_CreateStruct_Entry#";
   return `^#${node.kind === "constant" ? `*expr.Constant_${constantKind(node.value)}Value` : kindNames[node.kind]}#`;
@@ -31,7 +31,7 @@ function constantKind(value: Scalar): string {
   return typeof value === "string" ? "String" : "Bool";
 }
 
-/** The tree in lines, indented by two spaces a level. */
+/** Returns the tree in lines, indented by two spaces a level. */
 export function debugString(node: Expression, adorn: Adorn): string {
   return `${shape(node, adorn)}${adorn(node)}`;
 }
@@ -104,7 +104,7 @@ const escapes: ReadonlyMap<string, string> = new Map([
 const quoted = (text: string): string =>
   `"${text.replaceAll(/["\\]|[^\p{L}\p{N}\p{S}\p{P}\p{M} ]/gu, (character) => escapes.get(character) ?? codeEscape(character))}"`;
 
-/** Bytes that are no UTF-8 are shown one by one. */
+/** Quotes bytes; each byte that is not part of valid UTF-8 is shown alone. */
 function quotedBytes(bytes: Uint8Array): string {
   const pieces: string[] = [];
   for (let at = 0; at < bytes.length; ) {

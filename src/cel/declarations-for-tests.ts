@@ -1,4 +1,7 @@
-/** Environments for tests of the checker: the language with optional values and the strings extension, declared only. */
+/**
+ * Environments for tests of the checker: declarations of the language with optional values and the strings extension,
+ * without implementations.
+ */
 import { operators } from "./ast.ts";
 import type { Validator } from "./checked.ts";
 import { Environment } from "./environment.ts";
@@ -25,13 +28,15 @@ export interface Choices {
   readonly validators?: readonly Validator[];
 }
 
-/** An environment like that of Kubernetes, where numbers of different types are comparable. */
+/** Returns an environment like that of Kubernetes, where numbers of different types are comparable. */
 export function environmentWith({ variables = {}, functions = [], validators = [] }: Choices): Environment {
   const libraries = [standardDeclarations, optionals, strings, insertions, { name: "of the test", functions }];
   return new Environment({ libraries, validators }).extend({ variables: new Map(Object.entries(variables)) });
 }
 
-/** The data of the language's specification was made for this one: only numbers of one type are comparable. */
+/**
+ * The environment for which the data of the language's specification was made: only numbers of one type are comparable.
+ */
 export const strictBase = new Environment({ libraries: [withoutMixedNumbers(standardDeclarations)] });
 
 function withoutMixedNumbers(library: Library): Library {
@@ -81,7 +86,7 @@ export const optionals: Library = {
   constants: new Map([["optional_type", { type: typeOf(opaque("optional_type")), value: opaque("optional_type") }]]),
 };
 
-/** The macros with two variables call these. */
+/** The functions that the macros with two variables call. */
 const insertions: Library = {
   name: "comprehensions",
   functions: [

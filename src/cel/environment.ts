@@ -1,40 +1,45 @@
 /**
  * The environment of expressions: variables, constants, object types and functions. A base environment has the
- * libraries; each schema extends it with its variables without copying it.
+ * libraries; each schema extends it with variables, and copies nothing.
  */
 import type { ConstantReference, FunctionReference, Validator, VariableReference } from "./checked.ts";
 import type { FunctionDeclaration, Library, Overload } from "./functions.ts";
 import type { CelType, ObjectType } from "./types.ts";
 
-/** An environment has these beyond those of the one it extends. */
+/** The declarations that an environment adds to those of its parent. */
 export interface Declarations {
-  /** Names may have dots; `a.b` is found before the field `b` of `a`. */
+  /** The variables by name. Names may contain dots; the variable `a.b` hides the field `b` of `a`. */
   readonly variables?: ReadonlyMap<string, CelType>;
-  /** Functions of one name are joined; an overload replaces that of the same id. */
+  /** The libraries. Functions with the same name are merged; an overload replaces an earlier one with the same id. */
   readonly libraries?: readonly Library[];
-  /** The object type that `Name{…}` makes, and that `Name` stands for. */
+  /** Returns the object type with this name, which `Name{…}` constructs and to which `Name` refers. */
   readonly findType?: (name: string) => ObjectType | undefined;
-  /** These validators run after those of the environment that is extended. */
+  /** The validators, which run after those of the parent. */
   readonly validators?: readonly Validator[];
 }
 
-/** An overload as the checker tries it. */
+/** An overload in the form that the checker tries. */
 export interface Candidate {
   readonly overload: Overload;
-  /** Names of the type parameters. The order in which the reference counts those of one overload is random. */
+  /**
+   * The names of the type parameters. The order in which the reference numbers the parameters of an overload is random.
+   */
   readonly parameters: readonly string[];
-  /** The call is resolved to this overload alone. */
+  /** The reference of a call that is resolved to this overload alone. */
   readonly reference: FunctionReference;
 }
 
-/** A function of an environment, its overloads by the style of their call. */
+/** A function of an environment, with its overloads grouped by call style: plain calls, and calls of a member. */
 export interface DeclaredFunction {
   readonly name: string;
   readonly plain: readonly Candidate[];
   readonly members: readonly Candidate[];
 }
 
-/** Immutable. The table of functions is made when first asked for: a server may start without any expression. */
+/**
+ * An immutable environment. Its table of functions is made on first use, since a server may start without any
+ * expression.
+ */
 export class Environment {
   readonly validators: readonly Validator[];
   readonly #parent: Environment | undefined;
@@ -42,10 +47,10 @@ export class Environment {
   readonly #names = new Map<string, VariableReference | ConstantReference>();
   readonly #findType: Declarations["findType"];
   #functions: ReadonlyMap<string, DeclaredFunction> | undefined;
-  /** The first parts of names with dots. */
+  /** The first parts of the names with dots. */
   #prefixes: ReadonlySet<string> | undefined;
 
-  /** Without a `parent` it has only what `declarations` say. */
+  /** Without a `parent`, the environment has the given declarations only. */
   constructor(declarations: Declarations, parent?: Environment) {
     const libraries = declarations.libraries ?? [];
     this.#parent = parent;
@@ -61,12 +66,15 @@ export class Environment {
     }
   }
 
-  /** This environment and more. Later declarations of a name hide earlier ones. */
+  /**
+   * Returns a new environment with the declarations of this one and more. Later declarations of a name hide earlier
+   * ones.
+   */
   extend(declarations: Declarations): Environment {
     return new Environment(declarations, this);
   }
 
-  /** All functions, by name. */
+  /** All functions by name. */
   get functions(): ReadonlyMap<string, DeclaredFunction> {
     if (this.#functions === undefined) {
       const inherited = this.#parent?.functions ?? new Map<string, DeclaredFunction>();
@@ -75,13 +83,13 @@ export class Environment {
     return this.#functions;
   }
 
-  /** Whether a name with dots may begin with this part: a quick answer that spares looking for most of them. */
+  /** Whether a name with dots may begin with this part. A quick check that makes most look-ups unnecessary. */
   mayBegin(part: string): boolean {
     this.#prefixes ??= this.#ownPrefixes();
     return this.#prefixes.has(part) || this.#findType !== undefined || (this.#parent?.mayBegin(part) ?? false);
   }
 
-  /** A variable, a constant, or the type of an object type. */
+  /** Returns the variable, constant or object type with this name. */
   findName(name: string): VariableReference | ConstantReference | undefined {
     return this.#findDeclared(name) ?? this.#findObjectType(name);
   }

@@ -15,12 +15,12 @@ import { CelError, type Value } from "./values.ts";
 const base = new Environment({ libraries: [...commonLibraries, authorizerLibrary, authorizerSelectorsLibrary] });
 
 interface Options {
-  /** Variables have these types; those left out are `dyn`. */
+  /** The types of variables; others are `dyn`. */
   readonly types?: Readonly<Record<string, CelType>>;
   readonly costLimit?: number;
 }
 
-/** Evaluates `source`; an expression that is not accepted gives its issues as error. */
+/** Evaluates `source`. If the expression is not accepted, the error has its issues. */
 export function evaluate(
   source: string,
   variables: Readonly<Record<string, unknown>> = {},
@@ -46,7 +46,7 @@ const refused = (message: string): Evaluation => ({
 
 const noBudget = { spend: () => {}, work: () => {} };
 
-/** Each expression must have the value of the one beside it, and the same kind. */
+/** Asserts that each expression has the value and the kind of the expression beside it. */
 export function assertValues(
   cases: readonly (readonly [string, string])[],
   variables: Readonly<Record<string, unknown>> = {},
@@ -64,7 +64,7 @@ export function assertValues(
 const shown = (value: Value): string =>
   JSON.stringify(value, (_, part: unknown) => (typeof part === "bigint" ? String(part) : part));
 
-/** Each expression must fail with the text beside it. */
+/** Asserts that each expression fails with the text beside it. */
 export function assertErrors(
   cases: readonly (readonly [string, string])[],
   variables: Readonly<Record<string, unknown>> = {},

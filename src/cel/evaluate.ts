@@ -1,6 +1,6 @@
 /**
  * Evaluates checked expressions. A tree is compiled once into closures, which count costs as cel-go does and stop at
- * the limit.
+ * the cost limit.
  */
 import { type CheckedTree, Compiler } from "./evaluate/compiler.ts";
 import { type Activation, BudgetExceeded, Frame, type Step, workMax } from "./evaluate/frame.ts";
@@ -12,8 +12,8 @@ import { CelError, type Value } from "./values.ts";
 export { type Activation, workMax } from "./evaluate/frame.ts";
 
 /**
- * `isOverBudget`: the evaluation was stopped; what it has cost is then some number above the limit. `work`: steps that
- * costs do not count.
+ * The result of an evaluation. `isOverBudget`: whether the evaluation was stopped; its cost is then some number above
+ * the limit. `work`: the number of steps that costs do not count.
  */
 export type Evaluation =
   | { readonly value: Value; readonly cost: number; readonly work: number }
@@ -21,11 +21,11 @@ export type Evaluation =
 
 interface EvaluationLimits {
   readonly costLimit: number;
-  /** Left out: what one evaluation may do. */
+  /** The limit of steps that costs do not count. Left out: `workMax`. */
   readonly workLimit?: number;
 }
 
-/** Compiled; may be evaluated any number of times. */
+/** A compiled expression, which may be evaluated any number of times. */
 export class Program {
   readonly #step: Step;
   readonly #slotCount: number;
@@ -35,7 +35,10 @@ export class Program {
     this.#slotCount = slotCount;
   }
 
-  /** The values of variables are read in place, and must not change meanwhile. Throws `Pending` where one throws it. */
+  /**
+   * Evaluates the expression. The values of variables are read in place, and must not change meanwhile. Throws
+   * `Pending` if a variable or function does.
+   */
   evaluate(activation: Activation, { costLimit, workLimit = workMax }: EvaluationLimits): Evaluation {
     const frame = new Frame(activation, this.#slotCount, costLimit, workLimit);
     try {
@@ -55,14 +58,14 @@ export class Program {
 const overBudget = ({ cost, worked }: Frame, costLimit: number, workLimit: number): Evaluation => ({
   error: new CelError("operation cancelled: actual cost limit exceeded"),
   cost: Math.max(cost, costLimit + 1),
-  // The part that would have been too much was not done.
+  // The steps beyond the limit were not done.
   work: Math.min(worked, workLimit),
   isOverBudget: true,
 });
 
 /**
- * An error instead of a program: a part without variables, such as `int('a')`, has no value. `overloads` gives those of a
- * function, for a tree that was not checked.
+ * Compiles a tree. Returns an error if a part without variables, such as `int('a')`, has no value. `overloads` returns
+ * the overloads of a function, for a tree that was not checked.
  */
 export function compile(checked: CheckedTree, overloads?: (name: string) => readonly Overload[]): Program | CelError {
   const compiler = new Compiler(checked, overloads);

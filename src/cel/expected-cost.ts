@@ -1,7 +1,13 @@
-/** Expects of the next evaluation of an expression what the last ones have cost, so that others have a turn before a long one. */
+/**
+ * Estimates the cost of the next evaluation of an expression by that of earlier ones, so that others have a turn before
+ * a long evaluation.
+ */
 
-/** The part of the cost of one evaluation that is still expected of the next one. */
+/** The factor by which an expectation falls with each evaluation. */
 const decay = 0.9;
 
-/** Returns the expectation after an evaluation that cost `cost`: cheap ones must not hide the costly ones between them. */
+/**
+ * Returns the expected cost after an evaluation that cost `cost`. It falls slowly, so that cheap evaluations do not
+ * hide expensive ones between them.
+ */
 export const expectedAfter = (cost: number, expected = 0): number => Math.max(cost, expected * decay);

@@ -8,21 +8,21 @@ import type { Steps } from "#std/cooperative.ts";
 
 /** The maximum number of nodes that the macros of all expressions of one object may repeat. */
 const allRepeatedMax = 20_000;
-/** The maximum number of instructions that their regular expressions may have, about. */
+/** The approximate maximum number of instructions in the regular expressions of all expressions of one object. */
 const allPatternsSizeMax = 500_000;
 
-/** One object has one: a policy, or a schema with its rules. */
+/** The budget of all expressions of one object, such as a policy, or a schema with its rules. */
 export class ExpressionBudget {
   readonly #whose: string;
   readonly #repetition: Repetition = { left: allRepeatedMax };
   #patternsSize = 0;
 
-  /** `whose` expressions, for messages: `all rules`. */
+  /** `whose` names the expressions in messages, such as `all rules`. */
   constructor(whose: string) {
     this.#whose = whose;
   }
 
-  /** Does the same as `checkInPieces`, for the next one of them. */
+  /** Checks the next expression of the object as `checkInPieces` does. Returns a problem if the budget is exceeded. */
   *check(source: string, environment: Environment): Steps<Checked | Problem> {
     this.#patternsSize += patternsSize(source);
     if (this.#patternsSize > allPatternsSizeMax) return patternsProblem(this.#whose, allPatternsSizeMax);

@@ -32,27 +32,39 @@ const validators: Declarations["validators"] = [
   validFormats,
 ];
 
-/** Every expression may use this, two-variable macros included: stored expressions and configuration files do. */
+/**
+ * The environment of stored expressions and configuration files. It has all libraries, including the macros with two
+ * variables.
+ */
 const base = new Environment({ libraries: commonLibraries, validators });
 
-/** New expressions may use this: no more than the release before knows, which may have to read them. */
+/**
+ * The environment of new expressions. It has only the libraries of the previous release, which may have to read these
+ * expressions.
+ */
 const newBase = new Environment({
   libraries: commonLibraries.filter((library) => library !== comprehensionsLibrary),
   validators,
 });
 
-/** The environment with variables, and what else `declarations` say; `isNew`: that of expressions not stored before. */
+/**
+ * Returns the environment with the variables and other `declarations`. `isNew`: whether the expressions are not stored
+ * yet.
+ */
 export const environmentWith = (declarations: Declarations, { isNew = false } = {}): Environment =>
   (isNew ? newBase : base).extend(declarations);
 
-/** An object type with these fields. */
+/** Returns an object type with these fields. */
 export const objectOf = (name: string, fields: Readonly<Record<string, CelType>>): ObjectType => ({
   kind: "object",
   name,
   field: (key) => (Object.hasOwn(fields, key) ? { key, type: fields[key]! } : undefined),
 });
 
-/** `isInternal`: the expression is right, but a part of it, such as `int('a')`, has no value. */
+/**
+ * The reason why there is no program. `isInternal`: the expression is valid, but a part of it, such as `int('a')`, has
+ * no value.
+ */
 export interface Problem {
   readonly problem: string;
   readonly isInternal: boolean;
@@ -60,7 +72,7 @@ export interface Problem {
 
 const toProblem = (problem: string): Problem => ({ problem, isInternal: false });
 
-/** Compiles an expression whose value is to be of the `wanted` type. */
+/** Compiles an expression whose value must have the type `wanted`. */
 export function compileExpression(source: string, environment: Environment, wanted: CelType): Program | Problem {
   const checked = checkExpression(source, environment);
   if ("problem" in checked) return checked;
@@ -70,19 +82,19 @@ export function compileExpression(source: string, environment: Environment, want
 }
 
 /**
- * The maximum number of instructions that the regular expressions of one expression may have, about. They take 40 ms at
- * most.
+ * The approximate maximum number of instructions in the regular expressions of one expression. Compiling them takes at
+ * most 40 ms.
  */
 const patternsSizeMax = 20_000;
 
 /**
- * The problem of regular expressions with more than `max` instructions together. `whose` names their owner: `all
- * rules`.
+ * Returns the problem of regular expressions with more than `max` instructions together. `whose` names their owner,
+ * such as `all rules`.
  */
 export const patternsProblem = (whose: string, max: number): Problem =>
   toProblem(`compilation failed: regular expressions of ${whose} must not have more than ${max} instructions together`);
 
-/** The first half of compilation: what the expression is, and its type. */
+/** Parses and checks an expression, which is the first half of compilation. Returns its tree and types. */
 export function checkExpression(
   source: string,
   environment: Environment,
@@ -92,10 +104,13 @@ export function checkExpression(
   return "problem" in parsed ? parsed : withMessages(source, check(parsed.ast, environment));
 }
 
-/** Longer sources take milliseconds. */
+/** The length of a source from which parsing and checking take milliseconds. */
 const longSource = 4000;
 
-/** Does the same as `checkExpression`; others have a turn while a long source is checked, and at its end. */
+/**
+ * Parses and checks an expression as `checkExpression` does, in steps. Others have a turn while a long source is
+ * checked, and at its end.
+ */
 export function* checkInPieces(
   source: string,
   environment: Environment,
@@ -124,7 +139,7 @@ function parseExpression(
 const withMessages = (source: string, checked: CheckResult): Checked | Problem =>
   "issues" in checked ? toProblem(`compilation failed: ${showIssues(source, checked.issues)}`) : checked;
 
-/** The second half. */
+/** Compiles a checked expression, which is the second half of compilation. */
 export function instantiate(checked: Checked): Program | Problem {
   const program = compile(checked);
   return program instanceof CelError
@@ -132,6 +147,6 @@ export function instantiate(checked: Checked): Program | Problem {
     : program;
 }
 
-/** Macros come with the library of the function that they call. */
+/** Whether macros with two variables are available: if the environment has the functions that they call. */
 const hasTwoVariables = ({ functions }: Environment): boolean =>
   comprehensionsLibrary.functions.every(({ name }) => functions.has(name));

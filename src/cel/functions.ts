@@ -1,53 +1,59 @@
-/** Functions that expressions can call, and libraries of them. Operators are functions too (`operators`). */
+/**
+ * Declarations of functions that expressions can call, and libraries of functions. Operators are functions too
+ * (`operators`).
+ */
 import type { CelType } from "./types.ts";
 import type { CelError, Value } from "./values.ts";
 
-/** An evaluation passes this to functions that count more than their call. */
+/**
+ * The evaluation for which a function is called. The function adds its cost and work here, beyond those of the call.
+ */
 export interface EvaluationContext {
-  /** Adds cost. Once the budget is over, the evaluation ends with an error. */
+  /** Adds cost. If this exceeds the budget, the evaluation ends with an error. */
   spend(cost: number): void;
   /**
-   * Counts what costs do not show: characters or elements that are walked or copied, far beyond what costs are counted
-   * for. Ends the evaluation as an exceeded budget does.
+   * Counts work that costs do not show: characters or elements that are traversed or copied, in numbers that costs do
+   * not reflect. If this exceeds the limit, the evaluation ends as after an exceeded budget.
    */
   work(units: number): void;
 }
 
 /** One form of a function. */
 export interface Overload {
-  /** Unique: `add_int64`, `string_contains`. Costs and checked trees name it. */
+  /** Unique id, such as `add_int64` or `string_contains`. Costs and checked trees refer to it. */
   readonly id: string;
-  /** Called as `args[0].name(…)`. */
+  /** Whether it is called as `args[0].name(…)`. */
   readonly isMember: boolean;
   readonly args: readonly CelType[];
   readonly result: CelType;
   /**
-   * Called with the values of the arguments, none of them an error, of any types where the expression is not fully typed:
-   * `undefined` says that they do not fit this overload. Absent of operators that the evaluator knows itself.
+   * Calls the function with the values of the arguments, none of which is an error. If the types of the expression are
+   * not known, values may have any type; the function returns `undefined` if they do not fit this overload. Absent for
+   * operators that the evaluator implements.
    */
   readonly call?: (args: readonly Value[], context: EvaluationContext) => Value | CelError | undefined;
-  /**
-   * A call costs this beyond the evaluation of its arguments; default 1. `size` is a string's length in code points, a
-   * list's or map's number of elements, 1 otherwise.
-   */
+  /** The cost of a call beyond that of its arguments; 1 by default. */
   readonly cost?: CallCost;
 }
 
-/** The cost of a call, at run time from its values, and before from the sizes that types and schemas allow. */
+/**
+ * The cost of a call: at run time from its values, and before from the sizes that types and schemas allow. The size of
+ * a string is its length in code points, that of a list or map its number of elements; other values have size 1.
+ */
 export interface CallCost {
   actual(args: readonly Value[], result: Value | CelError): number;
-  /** Estimates the cost of a call; left out where `cost/calls.ts` knows it. */
+  /** Estimates the cost of a call; left out if `cost/calls.ts` has a rule for it. */
   estimate?(sizes: readonly SizeRange[]): CallEstimate;
 }
 
-/** It says what a call may cost at most and at least, and how large its result may be. */
+/** The bounds for the cost of a call and for the size of its result. */
 interface CallEstimate {
   readonly cost: SizeRange;
-  /** Left out: as the result's type allows. */
+  /** Left out: the size is as the type of the result allows. */
   readonly resultSize?: SizeRange;
 }
 
-/** Sizes and costs are from `min` to `max`, which may be infinite. */
+/** The bounds for a size or a cost; `max` may be infinite. */
 export interface SizeRange {
   readonly min: number;
   readonly max: number;
@@ -58,11 +64,11 @@ export interface FunctionDeclaration {
   readonly overloads: readonly Overload[];
 }
 
-/** A set of functions and constants, added to an environment together. */
+/** A set of functions and constants that are added to an environment together. */
 export interface Library {
-  /** `cel.lib.ext.strings`. */
+  /** The name of the library, such as `cel.lib.ext.strings`. */
   readonly name: string;
   readonly functions: readonly FunctionDeclaration[];
-  /** Names that stand for types or values: `int`, `optional_type`. */
+  /** The types and values with names, such as `int` or `optional_type`. */
   readonly constants?: ReadonlyMap<string, { readonly type: CelType; readonly value: Value }>;
 }

@@ -2,17 +2,20 @@
 import type { Issue } from "./ast.ts";
 
 /**
- * The maximum number of errors that are shown; of further ones only their number is. A parse ends after as many syntax
+ * The maximum number of errors that are shown; further errors are only counted. A parse ends after as many syntax
  * errors.
  */
 export const shownMax = 100;
-/** A longer line, in bytes, is not shown. */
+/** The length in bytes above which a line is not shown. */
 const lineBytesMax = 16_384;
 
-/** An offset: of an expression that could not be read. The reference shows it before the first line. */
+/** The offset of an error in an expression that could not be read. The reference shows it before the first line. */
 export const unknownOffset = -2;
 
-/** The first ones, in the order of the source; those at one position stay in the order given. */
+/**
+ * Returns the text of the first `shownMax` errors in the order of the source. Errors at the same position keep their
+ * order.
+ */
 export function showIssues(source: string, issues: readonly Issue[]): string {
   const lines = new Lines(source);
   const shown = issues
@@ -27,7 +30,7 @@ export function showIssues(source: string, issues: readonly Issue[]): string {
   return shown.join("\n");
 }
 
-/** A line, from 1, and a column, from 0 and in code points; both -1 for what has no position. */
+/** A line, counted from 1, and a column in code points, counted from 0. Both are -1 if there is no position. */
 interface Position {
   readonly line: number;
   readonly column: number;
@@ -35,7 +38,7 @@ interface Position {
 
 class Lines {
   readonly #lines: readonly string[];
-  /** Each line begins at this offset, in code points. */
+  /** The offsets at which the lines begin, in code points. */
   readonly #starts: readonly number[];
 
   constructor(source: string) {
@@ -61,7 +64,10 @@ class Lines {
     return { line: low + 1, column: offset - this.#starts[low]! };
   }
 
-  /** The line and a mark below the position. Wide characters get wide dots, so that they stay below each other. */
+  /**
+   * Returns the line, and a mark below the position. The dots below wide characters are wide, so that the mark is in
+   * the right column.
+   */
   mark(position: Position): string {
     const line = this.#lines[position.line - 1];
     if (line === undefined || Buffer.byteLength(line) > lineBytesMax) return "";
@@ -74,7 +80,7 @@ class Lines {
 
 const isWide = (character: string): boolean => character !== "" && character.codePointAt(0)! > 0x7f;
 
-/** The length of a text in code points. */
+/** Returns the length of a text in code points. */
 export function codePoints(text: string): number {
   let count = text.length;
   for (let at = 0; at + 1 < text.length; at++) if (text.codePointAt(at)! > 0xffff) count--;

@@ -10,13 +10,13 @@ import { checkInPieces } from "./expression.ts";
 import { typeOfSchema } from "./schema/kind-types.ts";
 import { type CelType, dyn } from "./types.ts";
 
-/** A kind, by name for types and by its schema. */
+/** The name and the schema of a kind. The name is for types in messages. */
 export interface NamedSchema {
   readonly kind: string;
   readonly schema: Schema;
 }
 
-/** The environment in which `object`, `oldObject` and `params` have the types of these kinds. */
+/** Returns the environment in which `object`, `oldObject` and `params` have the types of these kinds. */
 export function kindEnvironment(
   about: Omit<AdmissionVariables, "hasParams">,
   object: NamedSchema,
@@ -31,10 +31,10 @@ export function kindEnvironment(
   return admissionEnvironment({ ...about, hasParams: params !== undefined }).extend({ variables });
 }
 
-/** Others have a turn after variables of this length, which take a millisecond. */
+/** The total length of variables after which others have a turn; checking them takes a millisecond. */
 const pieceLength = 1000;
 
-/** The environment with the `variables` of a policy: each sees those before it. */
+/** Returns the environment with the `variables` of a policy. Each variable can use those before it. */
 export function* withTypedVariables(
   environment: Environment,
   variables: readonly { readonly name: string; readonly expression: string }[],
@@ -59,7 +59,7 @@ const typeOf = ({ kind, schema }: NamedSchema): CelType => typeOfSchema(schema, 
 
 const prefix = "compilation failed: ";
 
-/** Returns what is wrong with the expression there; `undefined` for nothing. */
+/** Returns the error of an expression in this environment; `undefined` if there is none. */
 export function* typeFindings(source: string, environment: Environment): Steps<string | undefined> {
   const checked = yield* checkInPieces(source, environment);
   return "problem" in checked ? checked.problem.replace(prefix, "") : undefined;

@@ -1,6 +1,6 @@
 /**
- * Expressions that change objects: `Object{…}` with the fields of an apply configuration, and lists of `JSONPatch{…}`. Source:
- * the documentation of mutating admission policies in Kubernetes, and the reference's answers.
+ * Expressions that change objects: `Object{…}` with the fields of an apply configuration, and lists of `JSONPatch{…}`.
+ * Source: the documentation of mutating admission policies in Kubernetes, and the answers of kube-apiserver.
  */
 import type { ByteBudget } from "#schema/json-values.ts";
 import { isRawNumber, rawNumber } from "#std/raw-number.ts";
@@ -12,7 +12,10 @@ import { jsonPatchLibrary } from "./library/json-patch.ts";
 import { type CelType, dyn, listOf, type ObjectType, string } from "./types.ts";
 import { Double, Duration, Opaque, Optional, Timestamp, TypeValue, Uint, type Value } from "./values.ts";
 
-/** `Object`, and `Object.spec.template` of its parts. Whether there are such fields shows when the schema is known. */
+/**
+ * Returns the type `Object`, or the type of a part of it, such as `Object.spec.template`. It accepts any field: fields
+ * are checked later, when the schema is known.
+ */
 const partOfObject = (name: string): ObjectType => ({
   kind: "object",
   name,
@@ -29,7 +32,7 @@ const unnamed: ObjectType = { kind: "object", name: "", field: () => undefined }
 const operation: ObjectType = {
   kind: "object",
   name: "JSONPatch",
-  // Upstream: other fields are there, of a type without a name, which no value has.
+  // Upstream: other fields exist, but their type has no name, and no value has this type.
   field: (key) => ({
     key,
     type: Object.hasOwn(operationFields, key) ? operationFields[key]! : unnamed,
@@ -37,7 +40,6 @@ const operation: ObjectType = {
   }),
 };
 
-/** The type of a patch. */
 export const patchType: CelType = listOf(operation);
 
 function findType(name: string): ObjectType | undefined {
@@ -45,20 +47,20 @@ function findType(name: string): ObjectType | undefined {
   return name === "Object" || name.startsWith("Object.") ? partOfObject(name) : undefined;
 }
 
-/** The environment with these types and `jsonpatch.escapeKey`. */
+/** Returns the environment with these types and `jsonpatch.escapeKey`. */
 export const mutationEnvironment = (environment: Environment): Environment =>
   environment.extend({ libraries: [jsonPatchLibrary], findType });
 
 /**
- * Finds a part of a configuration that has the type of another part: `Object{metadata: Object.spec{…}}`. Returns the
- * error, or `undefined` when there is no such part. Upstream finds it when the expression is evaluated.
+ * Finds a part of a configuration that has the type of another part, such as `Object{metadata: Object.spec{…}}`.
+ * Returns the error, or `undefined` if there is no such part. Upstream reports it when the expression is evaluated.
  */
 export function misplacedPart(source: string): string | undefined {
   const parsed = parse(source, { hasTwoVariables: true });
   return "ast" in parsed ? misplacedIn(parsed.ast, undefined) : undefined;
 }
 
-/** `wanted` is the type that an object here must have. */
+/** `wanted` is the type that an object at this position must have. */
 function misplacedIn(node: Expression, wanted: string | undefined): string | undefined {
   const first = (nodes: readonly Expression[], type: string | undefined): string | undefined => {
     for (const one of nodes) {
@@ -91,24 +93,25 @@ function misplacedIn(node: Expression, wanted: string | undefined): string | und
   }
 }
 
-/** A value that JSON has no form for. */
+/** Thrown for a value that has no form in JSON. */
 export class NoJson extends Error {}
 
 /**
- * Limits of writing a value as JSON. Values share their parts, JSON does not: 40 lists of which each holds the one
- * before twice are small here, and larger than any memory there. So each part counts as often as JSON has it.
+ * The limits for writing a value as JSON. Values share their parts, but JSON does not: 40 lists, each of which contains
+ * the previous one twice, are small as a value, and too large for any memory as JSON. So each part counts as often as
+ * it is in the JSON.
  */
 export interface Unfolding {
-  /** Counts steps as an evaluation does; throws when there were too many. */
+  /** Counts steps as an evaluation does. Throws if there were too many. */
   work(units: number): void;
-  /** The bytes that may be written. */
+  /** The budget of bytes that may be written. */
   readonly room: ByteBudget;
 }
 
-/** A part of a value counts as so much. */
+/** The work of writing one part of a value. */
 const partWork = 20;
 
-/** A value as JSON. Throws `NoJson`, and what `unfolding` throws. */
+/** Returns a value as JSON. Throws `NoJson`, and the errors of `unfolding`. */
 export function jsonOf(value: Value, unfolding: Unfolding): unknown {
   unfolding.work(partWork);
   if (value instanceof Uint8Array) unfolding.room.take(Math.ceil(value.length / 3) * 4);
@@ -120,11 +123,11 @@ export function jsonOf(value: Value, unfolding: Unfolding): unknown {
   unfolding.room.take(3);
   if (Array.isArray(value)) return (value as readonly Value[]).map((one) => jsonOf(one, unfolding));
   if (value instanceof Map) return objectOf((value as ReadonlyMap<Value, Value>).entries(), unfolding);
-  // Objects of JSON, which may hold values of expressions.
+  // The value is a JSON object, which may contain values of expressions.
   return objectOf(Object.entries(value as { readonly [key: string]: Value }), unfolding);
 }
 
-/** A value without parts as JSON; `undefined` of lists and maps. */
+/** Returns a value without parts as JSON; `undefined` for lists and maps. */
 function plainOf(value: Value): unknown {
   if (typeof value === "bigint") return numberOf(value);
   if (typeof value !== "object" || value === null) return value;

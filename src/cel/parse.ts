@@ -1,7 +1,7 @@
 /**
  * Parses a source to a syntax tree, or to cel-go's errors. Time and memory are linear in the source for every input:
- * tokens are read once, and nesting is bounded. `optMap` and `optFlatMap` repeat their target, so the repeated size is
- * bounded.
+ * tokens are read once, and nesting is bounded. `optMap` and `optFlatMap` repeat their target, so the size that they
+ * repeat is bounded.
  */
 import type { Expression, Issue } from "./ast.ts";
 import { codePoints } from "./issues.ts";
@@ -10,24 +10,27 @@ import { tokenize } from "./parse/lexer.ts";
 import { Nodes, type Repetition } from "./parse/nodes.ts";
 import { GivenUp, TokenReader } from "./parse/token-reader.ts";
 
-/** Environments differ in these. */
+/** The properties in which environments and callers differ. */
 export interface ParseOptions {
-  /** Whether the macros with two variables are there: `all(i, v, …)`, `transformMap`, … By default they are not. */
+  /** Whether the macros with two variables exist: `all(i, v, …)`, `transformMap`, …. Default: false. */
   readonly hasTwoVariables?: boolean;
   /** The maximum depth of nested expressions; default 250. */
   readonly depthMax?: number;
-  /** The largest source, in code points; default 100,000. */
+  /** The maximum size of the source, in code points; default 100,000. */
   readonly sizeMax?: number;
-  /** Expressions that are kept together share what they may repeat; by default each has its own. */
+  /**
+   * The number of nodes that macros may repeat. Expressions of one object share it; by default each expression has its
+   * own.
+   */
   readonly repetition?: Repetition;
 }
 
-/** The maximum number of nodes that macros of one expression may repeat. */
+/** The maximum number of nodes that the macros of one expression may repeat. */
 const repeatedMax = 2000;
 
 export type { Repetition } from "./parse/nodes.ts";
 
-/** Issues come in the order they were found in; `showIssues` sorts them. */
+/** The tree, or the issues in the order in which they were found; `showIssues` sorts them. */
 type ParseResult = { readonly ast: Expression } | { readonly issues: readonly Issue[] };
 
 export function parse(source: string, options: ParseOptions = {}): ParseResult {
@@ -53,7 +56,7 @@ export function parse(source: string, options: ParseOptions = {}): ParseResult {
   }
 }
 
-/** Leads from an index of the string to code points, which are fewer where there are surrogate pairs. */
+/** Returns a function from an index of the string to an offset in code points. They differ after surrogate pairs. */
 function codePointOffsets(source: string): (index: number) => number {
   const pairs: number[] = [];
   for (let at = 0; at < source.length; at++) if (source.codePointAt(at)! > 0xffff) pairs.push(at++);

@@ -11,7 +11,7 @@ import { kindOf } from "./unreadable.ts";
 import { decodeYaml } from "./yaml.ts";
 
 export interface AppliedBody {
-  /** An object; numbers beyond what JavaScript holds are raw ones if they are whole. */
+  /** The decoded object. Whole numbers that a JavaScript number cannot represent are raw numbers. */
   readonly value: Readonly<Record<string, unknown>>;
   /** Warnings about duplicate keys, for clients that request them. */
   readonly warnings: readonly string[];

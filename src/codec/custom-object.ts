@@ -168,7 +168,7 @@ export function decodeMergedCustom({ value, type, gvk, room }: MergedCustom): Un
 
 interface Shaped {
   readonly object: Unstructured;
-  /** `unknown field "spec.x"`, in upstream's order. */
+  /** Texts such as `unknown field "spec.x"`, in upstream's order. */
   readonly unknown: readonly string[];
 }
 

@@ -121,13 +121,16 @@ export interface ListEncodingOptions {
 
 interface LargeItems {
   readonly weight: number;
-  /** `encoding.item` of a plain value. */
+  /** Returns `encoding.item` of a plain value. */
   encode(encoding: Encoding, value: unknown): Promise<Buffer>;
 }
 
 /** A decoded body. */
 export interface DecodedValue {
-  /** Plain JSON. Numbers that JavaScript would change are raw ones (`std/raw-number.ts`), as are floats that are whole. */
+  /**
+   * Plain JSON. Numbers that JavaScript would change are raw numbers (`std/raw-number.ts`), and so are floats without a
+   * fraction.
+   */
   readonly value: unknown;
   /**
    * The number of keys in the text. If it is greater than the number of keys in `value`, some are duplicates, and

@@ -37,19 +37,19 @@ import { Inference, isLoose, partsOf } from "./inference.ts";
 import { optionalSelection, resolveOverloads } from "./overloads.ts";
 import { showArguments, showType } from "./show-type.ts";
 
-/** Others have a turn after so many nodes of a large tree, which take a few milliseconds. */
+/** The number of nodes of a large tree after which others have a turn; they take a few milliseconds. */
 const nodesPerPiece = 1000;
 
-/** One check has one. */
+/** Checks one tree; every check makes a new one. */
 export class Checker {
   readonly #environment: Environment;
   readonly #inference = new Inference();
   readonly #types = new Map<number, CelType>();
   readonly #references = new Map<number, Reference>();
   readonly #findings = new CheckFindings();
-  /** Variables of the loops around the current node, the innermost last. */
+  /** The variables of the loops around the current node, the innermost last. */
   readonly #loops: VariableReference[] = [];
-  /** Nodes whose parts are checked before them; only where a tree is checked in pieces. */
+  /** The nodes whose parts are checked before them; `undefined` unless a tree is checked in pieces. */
   #heavy: ReadonlySet<number> | undefined;
   #sincePause = 0;
 
@@ -62,7 +62,7 @@ export class Checker {
     return this.#outcome(ast);
   }
 
-  /** Does the same as `run`; others have a turn between the large parts of a large tree. */
+  /** Checks a tree as `run` does; others have a turn between the large parts of a large tree. */
   *runInPieces(ast: Expression): Steps<Checked | { readonly issues: readonly Issue[] }> {
     this.#heavy = heavyNodes(ast, nodesPerPiece);
     yield undefined;
@@ -102,7 +102,7 @@ export class Checker {
     return errorType;
   }
 
-  /** Finds, keeps and returns the type of a node. Type variables may be in it. */
+  /** Finds, records and returns the type of a node. The type may contain type variables. */
   #check(node: Expression): CelType {
     const checkedType = this.#heavy === undefined ? undefined : this.#types.get(node.id);
     if (checkedType !== undefined) return checkedType;
@@ -113,7 +113,10 @@ export class Checker {
     return type;
   }
 
-  /** Checks a node after its parts. Short names before a field or call are left out: they may be a part of its name. */
+  /**
+   * Checks a node after its parts. A short operand or target of a select or call is not checked before: it may be a
+   * part of a name with dots.
+   */
   *#checkInPieces(node: Expression): Steps<CelType> {
     if (this.#heavy?.has(node.id) === true) {
       if (node.kind === "comprehension") return yield* this.#comprehensionInPieces(node);
@@ -160,8 +163,6 @@ export class Checker {
     }
   }
 
-  // Names.
-
   #identifier(node: Identifier): CelType {
     const declaration = this.#findName(node.name);
     if (declaration === undefined) return this.#reportUndeclared(node, node.name);
@@ -175,7 +176,10 @@ export class Checker {
     return this.#environment.findName(name);
   }
 
-  /** `a.b.c` of a node that is only names, if the environment has names that begin so. */
+  /**
+   * Returns `a.b.c` for a node that consists of names only, if the environment may have names that begin with the first
+   * one.
+   */
   #qualifiedName(node: Expression, last: string): string | undefined {
     let name = last;
     let at = node;
@@ -186,8 +190,6 @@ export class Checker {
     for (at = node; at.kind === "select"; at = at.operand) name = `${at.field}.${name}`;
     return `${first}.${name}`;
   }
-
-  // Fields.
 
   #select(node: Select): CelType {
     if (!node.isTest) {
@@ -213,7 +215,7 @@ export class Checker {
     return this.#inference.resolve(this.#fieldType(node, operand, field.value, true));
   }
 
-  /** The type of a field. Of an optional operand it is optional, and if `isOptional`. */
+  /** Returns the type of a field. It is optional if `isOptional`, or if the operand is optional. */
   #fieldType(node: Expression, operand: Expression, field: string, isOptional: boolean): CelType {
     const operandType = this.#inference.resolve(this.#check(operand));
     const inner = optionalValue(operandType);
@@ -225,10 +227,10 @@ export class Checker {
     if (operand.kind === "map") return operand.value;
     if (operand.kind === "object") return this.#objectField(node, operand, field);
     if (operand.kind === "parameter") {
-      // Anything may come to stand for it later, so it is fixed to what is compatible with everything.
+      // The type variable may be bound to any type later, so it is bound to `dyn`, which is compatible with every type.
       this.#inference.fits(dyn, operand);
     } else if (!isLoose(operand)) {
-      // Upstream: these types are objects whose fields are not declared.
+      // Upstream: types of Kubernetes libraries are objects whose fields are not declared.
       const isDeclared = operand.kind === "opaque" && operand.name.startsWith("kubernetes.");
       this.#findings.add(node, () =>
         isDeclared
@@ -245,8 +247,6 @@ export class Checker {
     this.#findings.add(node, () => `undefined field '${field}'`);
     return errorType;
   }
-
-  // Calls.
 
   #call(node: Call): CelType {
     if (node.name === operators.optionalSelect) return this.#optionalSelect(node);
@@ -277,7 +277,7 @@ export class Checker {
     return resolution.result;
   }
 
-  /** `&&` and `||` have one overload each, and tell which side is wrong. */
+  /** Checks `&&` and `||`: each has one overload, and errors are about the operand that is wrong. */
   #logic(node: Call, declared: DeclaredFunction, args: readonly CelType[]): CelType {
     const before = this.#findings.issues.length;
     args.forEach((type, at) => this.#assertType(node.args[at]!, bool, type));
@@ -290,8 +290,6 @@ export class Checker {
   #assertType(node: Expression, expected: CelType, found: CelType): void {
     if (!this.#inference.fits(expected, found)) this.#mismatch(node, expected, found);
   }
-
-  // Literals.
 
   #list(node: ListLiteral): CelType {
     const optional = new Set(node.optional);
@@ -312,7 +310,9 @@ export class Checker {
     return mapOf(key ?? this.#inference.variable(), value ?? this.#inference.variable());
   }
 
-  /** The type of an element or entry; of one written with `?`, of what its optional value has. */
+  /**
+   * Returns the type of an element or entry. The type of an entry written with `?` is that inside of the optional type.
+   */
   #entryType(node: Expression, isOptional: boolean): CelType {
     const type = this.#check(node);
     if (!isOptional) return type;
@@ -321,7 +321,7 @@ export class Checker {
     return inner ?? type;
   }
 
-  /** The type of elements of both types. */
+  /** Returns a type to which values of both types belong. */
   #unify(before: CelType | undefined, type: CelType): CelType {
     if (before === undefined) return type;
     return this.#inference.fits(before, type) ? this.#inference.moreGeneral(before, type) : dyn;
@@ -353,8 +353,6 @@ export class Checker {
     return errorType;
   }
 
-  // Loops.
-
   #comprehension(node: Comprehension): CelType {
     const steps = this.#comprehensionSteps(node);
     let next = steps.next();
@@ -362,7 +360,7 @@ export class Checker {
     return next.value;
   }
 
-  /** Yields each part when its variables are known, and is given its type. */
+  /** Yields each part when its variables are declared. The caller sends the type of the part. */
   *#comprehensionSteps(node: Comprehension): Generator<Expression, CelType, CelType> {
     const checkedRange = yield node.range;
     const accumulator = yield node.initial;
@@ -385,7 +383,10 @@ export class Checker {
     this.#loops.push({ kind: "variable", name, type, isLoop: true });
   }
 
-  /** The types of the variables of a loop: the elements or keys; with two variables, indices or keys and what is there. */
+  /**
+   * Returns the types of the variables of a loop. One variable has the elements of a list or the keys of a map; two
+   * have the indices and elements, or the keys and values.
+   */
   #variableTypes(node: Comprehension, range: CelType): readonly [CelType, CelType] {
     const hasTwo = node.variable2 !== undefined;
     if (range.kind === "list") return hasTwo ? [int, range.element] : [range.element, range.element];
@@ -402,7 +403,7 @@ export class Checker {
   }
 }
 
-/** Returns the type that an optional type is optional of. */
+/** Returns the type of the value in an optional; `undefined` for other types. */
 const optionalValue = (type: CelType): CelType | undefined =>
   type.kind === "opaque" && type.name === "optional_type" ? (type.parameters[0] ?? dyn) : undefined;
 

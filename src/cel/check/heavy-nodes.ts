@@ -1,9 +1,9 @@
 /**
- * Finds the parts of a large tree that are large themselves, so that work on it can be done in pieces, the parts first.
+ * Finds the parts of a large tree that are large themselves, so that they can be processed in pieces before the tree.
  */
 import { childrenOf, type Expression } from "../ast.ts";
 
-/** The ids of nodes with more than so many nodes below them. */
+/** Returns the ids of the nodes whose subtree, themselves included, has more than `nodesMax` nodes. */
 export function heavyNodes(ast: Expression, nodesMax: number): ReadonlySet<number> {
   const heavy = new Set<number>();
   const count = (node: Expression): number => {

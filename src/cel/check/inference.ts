@@ -1,18 +1,21 @@
 /**
- * Type inference for one expression: its type variables and their substitutions. Steps and the depth of types are
+ * Infers types for one expression: holds its type variables and their bindings. Steps and the depth of types are
  * bounded, since a few macros can make types that are exponentially large. Beyond a bound, results are meaningless and
  * `isExhausted` is true.
  */
 import { type CelType, dyn, listOf, mapOf, opaque, parameter, type TypeParameter, typeOf } from "../types.ts";
 
-/** Steps that every expression may take, and how many more for each of its nodes. */
+/** The number of steps that every expression may take; `stepsPerNode` are added for each of its nodes. */
 const stepsAtFirst = 100_000;
 const stepsPerNode = 50;
 const depthMax = 1000;
 
 export class Inference {
   readonly #bindings = new Map<string, CelType>();
-  /** These are put back if a comparison fails: names and what they stood for. */
+  /**
+   * The earlier bindings of type variables, restored if a comparison fails. `was` is `undefined` for a variable that
+   * was free.
+   */
   readonly #undo: { readonly name: string; readonly was: CelType | undefined }[] = [];
   #variables = 0;
   #stepsLeft = stepsAtFirst;
@@ -28,12 +31,12 @@ export class Inference {
     return this.#isExhausted;
   }
 
-  /** A type that is not known yet. Errors show its name, so the count is a part of the behaviour. */
+  /** Returns a new type variable. Errors show its name, so clients can see the count of variables. */
   variable(): TypeParameter {
     return parameter(`_var${this.#variables++}`);
   }
 
-  /** Counts unused variables. */
+  /** Advances the count as if `count` variables had been made. */
   skipVariables(count: number): void {
     this.#variables += count;
   }
@@ -43,12 +46,15 @@ export class Inference {
     return this.#settle(this.#fits(from, to));
   }
 
-  /** The same of several types, together. */
+  /** Whether each type of `from` is assignable to the type in the same position of `to`. */
   allFit(from: readonly CelType[], to: readonly CelType[]): boolean {
     return this.#settle(from.length === to.length && from.every((type, index) => this.#fits(type, to[index]!)));
   }
 
-  /** The type with what its variables stand for; free ones stay, or become `dyn`. The same object if nothing changes. */
+  /**
+   * Returns the type with bound variables replaced by their types. Free variables stay, or become `dyn`. Returns the
+   * same object if nothing changes.
+   */
   resolve(type: CelType, freeBecomeDyn = false): CelType {
     switch (type.kind) {
       case "parameter": {
@@ -81,7 +87,7 @@ export class Inference {
     this.#bindings.set(name, type);
   }
 
-  /** Runs `step` one level deeper, or says `otherwise` beyond the bounds. */
+  /** Runs `step` one level deeper. Returns `otherwise` if a bound is exceeded. */
   #deeper<Result>(step: () => Result, otherwise: Result): Result {
     if (--this.#stepsLeft < 0 || this.#depth >= depthMax) this.#isExhausted = true;
     if (this.#isExhausted) return otherwise;
@@ -121,8 +127,8 @@ export class Inference {
   }
 
   /**
-   * Whether the variable may stand for the type, from then on or already: for the more general one of this and what it
-   * stood for. `circular`: the variable is free and a part of the type.
+   * Binds the variable to the type if it is free. If it is bound to a compatible type, it is then bound to the more
+   * general one of both. Returns `circular` if the variable is free and a part of the type.
    */
   #standsFor(variable: TypeParameter, type: CelType): "fits" | "conflicts" | "circular" {
     if (type.kind === "parameter" && type.name === variable.name) return "fits";
@@ -148,7 +154,7 @@ export class Inference {
     return parts.length > 0 && this.#deeper(() => parts.some((part) => this.#mentions(part, variable)), false);
   }
 
-  /** The one of two types that says less, the second if neither does. */
+  /** Returns the more general one of two types; the second if neither is. */
   moreGeneral(one: CelType, other: CelType): CelType {
     return this.#saysNoMore(one, other) ? one : other;
   }
@@ -169,10 +175,10 @@ export class Inference {
   }
 }
 
-/** Whether a type is compatible with everything. */
+/** Whether a type is compatible with every type. */
 export const isLoose = (type: CelType): boolean => type.kind === "dyn" || type.kind === "error";
 
-/** Types whose values may be null. */
+/** Whether values of a type may be null. */
 function hasNull(type: CelType): boolean {
   return (
     type.kind === "object" ||
@@ -183,7 +189,7 @@ function hasNull(type: CelType): boolean {
   );
 }
 
-/** The types that a type is made of. */
+/** Returns the types of which a type consists. */
 export function partsOf(type: CelType): readonly CelType[] {
   switch (type.kind) {
     case "list":
@@ -199,7 +205,7 @@ export function partsOf(type: CelType): readonly CelType[] {
   }
 }
 
-/** The type with each part replaced; the same object if all parts are the same. */
+/** Returns the type with each part replaced; the same object if all parts are the same. */
 export function withParts(type: CelType, replaced: (part: CelType) => CelType): CelType {
   switch (type.kind) {
     case "list": {

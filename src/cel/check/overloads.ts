@@ -5,15 +5,16 @@ import { type CelType, dyn, optionalOf, parameter, string } from "../types.ts";
 import { type Inference, isLoose, withParts } from "./inference.ts";
 import { isSame } from "./same-type.ts";
 
-/** A call means and yields this. */
+/** The meaning of a call: its overloads, and the type of its result. */
 interface Resolution {
   readonly reference: FunctionReference;
   readonly result: CelType;
 }
 
 /**
- * Every candidate that the arguments fit, in order; each leaves what it says about type variables to the next. Several
- * with different results yield `dyn`. `undefined`: none.
+ * Tries all candidates in order and collects those that the arguments fit. Bindings of type variables from one
+ * candidate stay for the next. If several fit and their results differ, the result is `dyn`. Returns `undefined` if
+ * none fits.
  */
 export function resolveOverloads(
   inference: Inference,
@@ -43,7 +44,10 @@ export function resolveOverloads(
   return resolution;
 }
 
-/** A quick answer for most overloads: their number of arguments or kinds of types differ. */
+/**
+ * Whether an overload certainly does not fit. A quick answer for most overloads, by the number of arguments and the
+ * kinds of types.
+ */
 function cannotFit(args: readonly CelType[], declared: readonly CelType[]): boolean {
   if (args.length !== declared.length) return true;
   for (let at = 0; at < args.length; at++) {
@@ -54,7 +58,7 @@ function cannotFit(args: readonly CelType[], declared: readonly CelType[]): bool
   return false;
 }
 
-/** Fits its own kind only. */
+/** Whether a type fits its own kind only. */
 const isFirm = (type: CelType): boolean => !isLoose(type) && type.kind !== "parameter" && type.kind !== "null_type";
 
 function instantiate(type: CelType, fresh: ReadonlyMap<string, CelType>): CelType {
@@ -62,7 +66,7 @@ function instantiate(type: CelType, fresh: ReadonlyMap<string, CelType>): CelTyp
   return fresh.size === 0 ? type : withParts(type, (part) => instantiate(part, fresh));
 }
 
-/** `a.?b` means this, whatever `a` is. */
+/** The meaning of `a.?b` for any `a`. */
 export const optionalSelection: FunctionReference = {
   kind: "function",
   name: "_?._",

@@ -1,7 +1,6 @@
-/** Equality of types. */
 import type { CelType } from "../types.ts";
 
-/** Whether two types are the same, part by part, type parameters by name. */
+/** Whether two types are equal, part by part. Type parameters are equal if their names are. */
 export function isSame(one: CelType, other: CelType): boolean {
   if (one === other) return true;
   if (one.kind !== other.kind) return false;

@@ -1,17 +1,20 @@
 /** Prints types for errors of the checker. */
 import type { CelType } from "../types.ts";
 
-/** Longer texts are cut: types can be much larger than the expression that has them. */
+/** The length in characters after which texts are cut: types can be much larger than their expression. */
 const lengthMax = 10_000;
 
-/** `list(timestamp)`, `map(string, dyn)`, `type(null)`: unlike `typeName`, which names types as values. */
+/**
+ * Returns the text of a type, such as `list(timestamp)`, `map(string, dyn)` or `type(null)`. It differs from
+ * `typeName`, which names types as values.
+ */
 export function showType(type: CelType): string {
   const shown = new Text();
   write(type, shown);
   return shown.text;
 }
 
-/** `(int, string)`, of a call of a member `int.(string)`. */
+/** Returns the text of the arguments of a call: `(int, string)`, or `int.(string)` for the call of a member. */
 export function showArguments(types: readonly CelType[], hasTarget: boolean): string {
   const shown = types.map(showType);
   return hasTarget ? `${shown[0]}.(${shown.slice(1).join(", ")})` : `(${shown.join(", ")})`;

@@ -1,27 +1,27 @@
 /**
- * The maximal costs and result sizes of calls, by cel-go's and Kubernetes' rules; a traversed character costs a tenth.
+ * The maximal costs and result sizes of calls, by cel-go's and Kubernetes' rules. Traversing a character costs a tenth.
  * Unknown sizes are infinite.
  */
 import type { Overload, SizeRange } from "../functions.ts";
 
-/** An argument, the receiver first. */
+/** An argument of a call; the receiver is the first one. */
 export interface Argument {
   readonly size: SizeRange;
-  /** An element costs so much to look at, where the argument is a list. */
+  /** The cost of visiting one element, if the argument is a list. */
   readonly elementCost: number;
-  /** The largest element of a list. */
+  /** The maximal size of an element of a list. */
   readonly elementMax: number;
-  /** A value of a library's own type has the name of that type. */
+  /** The name of the type, if it is a type of a library. */
   readonly typeName?: string;
 }
 
 interface CallMax {
   readonly cost: number;
-  /** Left out: unknown. */
+  /** The size of the result; left out if it is unknown. */
   readonly size?: SizeRange;
 }
 
-/** Multiplies two numbers. The product with 0 is 0, even of an infinite number. */
+/** Multiplies two numbers. The product with 0 is 0, even if the other number is infinite. */
 export const times = (one: number, other: number): number => (one === 0 || other === 0 ? 0 : one * other);
 
 const traversal = (size: number): number => Math.ceil(size * 0.1);
@@ -34,10 +34,10 @@ const max = (args: readonly Argument[], at: number): number => args[at]?.size.ma
 const once: Rule = (args) => ({ cost: traversal(max(args, 0)) });
 const sameSize: Rule = (args) => ({ cost: traversal(max(args, 0)), size: upTo(max(args, 0)) });
 const comparison: Rule = (args) => ({ cost: traversal(Math.min(max(args, 0), max(args, 1))) });
-/** Values of these types are small. */
+/** The types whose comparison costs 1, since their values are small. */
 const small: ReadonlySet<string | undefined> = new Set(["kubernetes.Quantity", "net.IP", "net.CIDR"]);
 const inequality: Rule = (args) => (small.has(args[0]!.typeName) ? { cost: 1 } : comparison(args));
-/** Upstream: of URLs, the second counts. */
+/** Upstream: the cost of comparing URLs depends on the second URL only. */
 const equality: Rule = (args) =>
   args[0]!.typeName === "kubernetes.URL" ? { cost: traversal(max(args, 1)) } : inequality(args);
 const elements: Rule = ([list]) => ({ cost: times(list!.size.max, list!.elementCost) });
@@ -67,7 +67,9 @@ const joinedList: Rule = ([list, separator]) => {
 
 const indexOf: Rule = (args) => (args[0]!.elementCost > 0 ? elements(args) : once(args));
 
-/** The keys are names of functions, or overloads where several forms of one name differ. */
+/**
+ * The rules of functions. A key is the name of a function, or the id of an overload if overloads of one name differ.
+ */
 const rules: ReadonlyMap<string, Rule> = new Map<string, Rule>([
   ["_==_", equality],
   ["_!=_", inequality],
@@ -105,7 +107,7 @@ const rules: ReadonlyMap<string, Rule> = new Map<string, Rule>([
   ["lastIndexOf", indexOf],
 ]);
 
-/** Returns the bounds of a call that means this overload. */
+/** Returns the maximal cost and result size of a call of this overload. */
 export function callMax(name: string, overload: Overload, args: readonly Argument[]): CallMax {
   const rule = rules.get(overload.id) ?? rules.get(name);
   if (rule !== undefined) return rule(args);

@@ -1,4 +1,4 @@
-/** Fields and elements of values: `a.b`, `a[b]`, `has(a.b)`, `a.?b`. */
+/** Reads fields and elements of values: `a.b`, `a[b]`, `has(a.b)`, `a.?b`. */
 import type { EvaluationContext } from "../functions.ts";
 import { CelError, Double, Optional, Uint, type Value } from "../values.ts";
 import { implementationOf, isList, isMap, kindOf, type MapValue } from "./kinds.ts";
@@ -8,14 +8,17 @@ import { read } from "./read.ts";
 
 const canBeKey = (key: Value): boolean => typeof key !== "object" || key instanceof Uint || key instanceof Double;
 
-/** The value under a key; `undefined` when it is not there; an error where lists do not have such indices. */
+/** Returns the value of a key: `undefined` if it is absent, an error if the operand cannot have such keys. */
 function find(operand: Value, key: Value, context: EvaluationContext): Value | CelError | undefined {
   if (isList(operand)) return findElement(operand, key);
   if (!canBeKey(key)) return new CelError(`invalid qualifier type: ${implementationOf(key)}`);
   return isMap(operand) ? mapGet(operand, key, context) : undefined;
 }
 
-/** The value under a key. Keys of an optional value give optional values. */
+/**
+ * Returns the value of a key, or an error if it is absent. The operand may be optional; the result is then optional
+ * too.
+ */
 export function get(operand: Value, key: Value, context: EvaluationContext): Value | CelError {
   if (operand instanceof Optional) return getOptional(operand, key, context);
   const value = find(operand, key, context);
@@ -23,7 +26,7 @@ export function get(operand: Value, key: Value, context: EvaluationContext): Val
   return new CelError(isList(operand) ? `index out of bounds: ${keyText(key)}` : `no such key: ${keyText(key)}`);
 }
 
-/** `optional.none()` where there is none. */
+/** Returns the value of a key as an optional value; `optional.none()` if it is absent. */
 export function getOptional(operand: Value, key: Value, context: EvaluationContext): Value | CelError {
   const inner = operand instanceof Optional ? operand.value : operand;
   if (inner === undefined) return operand;
@@ -31,7 +34,7 @@ export function getOptional(operand: Value, key: Value, context: EvaluationConte
   return value instanceof CelError ? value : new Optional(value);
 }
 
-/** `has(operand.field)`. */
+/** Returns the value of `has(operand.field)`. */
 export function hasField(operand: Value, field: string, context: EvaluationContext): Value | CelError {
   const inner = operand instanceof Optional ? operand.value : operand;
   const value = inner === undefined ? undefined : find(inner, field, context);
@@ -51,13 +54,13 @@ function findElement(list: readonly Value[], key: Value): Value | CelError | und
   return value === undefined ? undefined : read(value);
 }
 
-/** Prints a key that maps can have. */
+/** Returns the text of a key of a map. */
 export function keyText(key: Value): string {
   if (key instanceof Double) return doubleText(key.value);
   if (key instanceof Uint) return String(key.value);
   return typeof key === "object" ? kindOf(key) : String(key);
 }
 
-/** The elements of a list, or the keys of a map, that a loop walks; `undefined` for other values. */
+/** Returns the elements of a list or the keys of a map, over which a loop iterates; `undefined` for other values. */
 export const rangeOf = (value: Value): readonly Value[] | MapValue | undefined =>
   isList(value) || isMap(value) ? value : undefined;

@@ -44,7 +44,10 @@ export function compileCall(node: Call, compilation: Compilation): Compiled {
 
 const notBoolean = (id: number): CelError => new CelError("no such overload", id);
 
-/** `&&` and `||`: `deciding` ends them, whatever is on the other side; otherwise the first error counts. */
+/**
+ * Compiles `&&` and `||`. An operand with the value `deciding` decides, whatever the other one is; otherwise the first
+ * error is the result.
+ */
 function junction(node: Call, deciding: boolean, compilation: Compilation): Step {
   const [left, right] = node.args.map((operand) => compilation.compile(operand).step) as [Step, Step]; // both have two
   return (frame) => {
@@ -94,7 +97,7 @@ function notStrictlyFalse(node: Call, compilation: Compilation): Step {
   };
 }
 
-/** The overload of a call, if there is only one that it can mean. */
+/** Returns the id of the overload, if the call can mean only one. */
 function onlyOverload(node: Call, compilation: Compilation): string | undefined {
   const meaning = compilation.meaning(node);
   return meaning?.kind === "function" && meaning.overloads.length === 1 ? meaning.overloads[0]!.id : undefined;
@@ -121,8 +124,8 @@ function binary(node: Call, operator: Binary, compilation: Compilation): Step {
 type General = (a: Value | CelError, b: Value | CelError, frame: Frame) => Value | CelError;
 
 /**
- * The commonest operands are small ints, of which a comparison always costs 1. One closure for each, so that the runtime
- * compiles each by itself.
+ * Compiles comparisons of small ints, which are the most common operands; comparing them always costs 1. Each operator
+ * has its own closure, so that the runtime optimizes each by itself.
  */
 function comparisonOfInts(name: string, left: Step, right: Step, general: General): Step | undefined {
   switch (name) {
@@ -179,7 +182,7 @@ function comparisonOfInts(name: string, left: Step, right: Step, general: Genera
   }
 }
 
-/** `x in list`; a constant list of scalars is looked up, and costs nothing. */
+/** Compiles `x in list`. Searching a constant list of scalars costs nothing. */
 function membership(node: Call, compilation: Compilation): Compiled {
   const operator = binaryOperators.get(operators.in)!;
   const list = compilation.compile(node.args[1]!).constant;
@@ -198,7 +201,7 @@ function membership(node: Call, compilation: Compilation): Compiled {
 
 const isScalar = (value: Value): boolean => ["bool", "double", "int", "string", "uint"].includes(kindOf(value));
 
-/** Calls of these with a constant are made once, before any evaluation. */
+/** Functions whose call with a constant is evaluated once, during compilation. */
 const conversions: ReadonlySet<string> = new Set([
   "bool",
   "bytes",
@@ -216,7 +219,7 @@ function compileFunction(node: Call, compilation: Compilation): Compiled {
   const meaning = compilation.meaning(node);
   const overloads = meaning?.kind === "function" ? meaning.overloads : [];
   const name = meaning?.kind === "function" ? meaning.name : node.name;
-  // A target that is a part of the function's name has no value.
+  // A target that is part of the function's name has no value.
   const isMember = node.target !== undefined && (overloads.length === 0 || overloads.some((one) => one.isMember));
   const operands = isMember ? [node.target!, ...node.args] : node.args;
   const args = operands.map((operand) => compilation.compile(operand));
@@ -234,7 +237,7 @@ function compileFunction(node: Call, compilation: Compilation): Compiled {
 const isAlternative = ([overload]: readonly Overload[]): boolean =>
   overload?.id === "optional_or_optional" || overload?.id === "optional_orValue_value";
 
-/** `a.or(b)` and `a.orValue(b)`: `b` is evaluated only where it is needed, and they cost nothing themselves. */
+/** Compiles `a.or(b)` and `a.orValue(b)`: `b` is evaluated only if it is needed, and the call itself costs nothing. */
 function alternative(overload: Overload, args: readonly Compiled[], id: number): Compiled {
   const [first, second] = args.map(({ step }) => step) as [Step, Step]; // both overloads have two
   const isValue = overload.id === "optional_orValue_value";
@@ -253,7 +256,7 @@ const withoutBudget = { spend: () => {}, work: () => {} };
 
 type Context = Pick<Frame, "spend" | "work">;
 
-/** The result of the first overload that fits. */
+/** Returns the result of the first overload that fits. */
 function invoke(
   overloads: readonly Overload[],
   args: readonly Value[],
@@ -267,10 +270,10 @@ function invoke(
   return new CelError(noSuchFunction(name, args));
 }
 
-/** A call counts as so much, beside what the function counts itself. */
+/** The work of one call, beside the work that the function counts itself. */
 const callWork = 8;
 
-/** The work of walking over the texts that a function is called with. */
+/** Returns the work of walking over the text arguments of a call. */
 function textWork(values: readonly Value[]): number {
   let length = 0;
   for (const value of values) if (typeof value === "string" || value instanceof Uint8Array) length += value.length;
@@ -279,7 +282,7 @@ function textWork(values: readonly Value[]): number {
 
 function callStep(name: string, overloads: readonly Overload[], args: readonly Compiled[], id: number): Step {
   const steps = args.map(({ step }) => step);
-  // If several overloads are possible, conversions count as calls of no particular one.
+  // If several overloads are possible, a conversion costs 1.
   const cost = overloads.length > 1 && conversions.has(name) ? undefined : overloads[0]?.cost;
   const standard = overloads.length === 1 ? costOf(name, overloads[0]!.id) : undefined;
   const apply = (values: readonly Value[], frame: Frame): Value | CelError => {
@@ -305,7 +308,9 @@ function callStep(name: string, overloads: readonly Overload[], args: readonly C
   };
 }
 
-/** Evaluates both arguments, whatever the first one is. */
+/**
+ * Calls `apply` with both arguments. An error in the first argument does not prevent the evaluation of the second one.
+ */
 function applyToTwo(
   a: Value | CelError,
   b: Value | CelError,
@@ -317,7 +322,7 @@ function applyToTwo(
   return a instanceof CelError ? a : b;
 }
 
-/** Functions whose error does not say what they were called with. */
+/** Functions whose error text does not show the types of their arguments. */
 const short: ReadonlySet<string> = new Set(["startsWith", "endsWith", "contains", "matches"]);
 
 function noSuchFunction(name: string, args: readonly Value[]): string {

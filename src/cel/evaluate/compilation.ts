@@ -1,11 +1,11 @@
-/** Parts that the compilers of all kinds of nodes share. */
+/** The interface through which the compilers of all kinds of nodes share the state of one compilation. */
 import type { Expression } from "../ast.ts";
 import type { Overload } from "../functions.ts";
 import type { CelType } from "../types.ts";
 import type { Value } from "../values.ts";
 import type { Compiled } from "./node.ts";
 
-/** A name or a call means one of these. */
+/** The meaning of a name or a call. */
 export type Meaning =
   | { readonly kind: "variable"; readonly name: string; readonly type: CelType }
   | { readonly kind: "constant"; readonly type: CelType; readonly value: Value }
@@ -15,7 +15,7 @@ export type Meaning =
 export interface LoopVariable {
   readonly slot: number;
   readonly type: CelType | undefined;
-  /** Whether it is used other than as the list or map that the loop adds to. */
+  /** Whether it is used in other ways than as the list or map to which the loop adds. */
   isShared: boolean;
 }
 
@@ -26,6 +26,6 @@ export interface Compilation {
   /** Compiles with these loop variables in scope. */
   within<Result>(variables: ReadonlyMap<string, LoopVariable>, compile: () => Result): Result;
   findLoopVariable(name: string): LoopVariable | undefined;
-  /** A slot of the frame. */
+  /** Returns a new slot of the frame. */
   newSlot(): number;
 }

@@ -1,4 +1,4 @@
-/** Compiles a checked tree into closures. In a tree that was not checked, calls find their overloads by name. */
+/** Compiles a checked tree into closures. If a tree was not checked, calls find their overloads by name. */
 import type { Expression } from "../ast.ts";
 import type { Overload } from "../functions.ts";
 import type { CelType } from "../types.ts";
@@ -9,7 +9,7 @@ import { compileComprehension } from "./loops.ts";
 import { type Compiled, constantNode } from "./node.ts";
 import { compileIdentifier, compileSelect } from "./selection.ts";
 
-/** A tree and what the checker found about it, by the ids of its nodes. */
+/** A tree, and the types and references of its nodes by their ids. */
 export interface CheckedTree {
   readonly ast: Expression;
   readonly types: ReadonlyMap<number, CelType>;
@@ -20,10 +20,10 @@ export class Compiler implements Compilation {
   readonly #checked: CheckedTree;
   readonly #overloads: ((name: string) => readonly Overload[]) | undefined;
   readonly #scopes: ReadonlyMap<string, LoopVariable>[] = [];
-  /** Number of slots of a frame. */
+  /** The number of slots of a frame. */
   slotCount = 0;
 
-  /** `overloads` gives those of a function, for calls that the checker has not seen. */
+  /** `overloads` returns the overloads of a function, for calls that were not checked. */
   constructor(checked: CheckedTree, overloads?: (name: string) => readonly Overload[]) {
     this.#checked = checked;
     this.#overloads = overloads;
@@ -88,7 +88,7 @@ export class Compiler implements Compilation {
   }
 }
 
-/** `a.b.c` of names alone. */
+/** Returns `a.b.c` if the expression consists of names only. */
 function pathOf(expression: Expression): string | undefined {
   if (expression.kind === "identifier") return expression.name;
   if (expression.kind !== "select" || expression.isTest) return undefined;

@@ -1,6 +1,6 @@
 /**
- * This file says what operators and functions of the language cost at run time, beyond their operands. Source: the cost
- * model of cel-go: a traversed character costs a tenth, four characters of a regular expression one.
+ * The run-time costs of the language's operators and functions, beyond those of their operands. Source: cel-go's cost
+ * model. Traversing a character costs a tenth; four characters of a regular expression cost one.
  */
 import { operators } from "../ast.ts";
 import type { CelError, Value } from "../values.ts";
@@ -16,23 +16,23 @@ export const objectCost = 40;
 type Argument = Value | CelError;
 type Cost = (a: Argument, b: Argument) => number;
 
-/** One traversal. */
+/** Returns the cost of traversing `size` characters. */
 export const traversal = (size: number): number => Math.ceil(size * traversalFactor);
 
-/** A comparison of numbers and of other small values costs 1. */
+/** Returns the cost of a comparison; that of numbers and of other small values is 1. */
 const comparison: Cost = (a, b) => {
   if (typeof a === "number" || typeof b === "number" || typeof a === "boolean" || typeof b === "boolean") return 1;
   return traversal(Math.min(sizeOf(a), sizeOf(b)));
 };
 
-/** Returns the cost of a match; an empty text costs as much as one of one character. */
+/** Returns the cost of a match. An empty text costs as much as a text of one character. */
 export const matchCost = (text: number, pattern: number): number =>
   Math.ceil((1 + text) * traversalFactor) * Math.ceil(pattern * patternFactor);
 
 const traversalOfFirst: Cost = (a) => traversal(sizeOf(a));
 const joining: Cost = (a, b) => traversal(sizeOf(a) + sizeOf(b));
 
-/** The costs of overloads; those left out cost 1. */
+/** The costs of overloads; an overload that is not listed costs 1. */
 const byOverload: ReadonlyMap<string, Cost> = new Map<string, Cost>([
   ["starts_with_string", traversalOfFirst],
   ["ends_with_string", traversalOfFirst],
@@ -50,7 +50,7 @@ const byOverload: ReadonlyMap<string, Cost> = new Map<string, Cost>([
   ["contains_string", (a, b) => traversal(sizeOf(a)) * traversal(sizeOf(b))],
 ]);
 
-/** The cost of a call whose overload is known; `undefined`: 1, whatever its arguments are. */
+/** Returns the cost of a call. `undefined`: it costs 1, whatever its arguments are. */
 export function costOf(name: string, overload: string | undefined): Cost | undefined {
   if (name === operators.equals || name === operators.notEquals) return comparison;
   return overload === undefined ? undefined : byOverload.get(overload);

@@ -1,6 +1,8 @@
-/** Doubles in a given number of decimals, rounded half to even on their exact value, as Go prints them. */
+/** Writes doubles with a given number of decimals as Go does: the exact value is rounded half to even. */
 
-/** `value` as a fraction of integers; it must be finite. The second is a power of 2. */
+/**
+ * Returns the absolute value of a finite number as a fraction of integers: numerator, and denominator, a power of 2.
+ */
 function fractionOf(value: number): readonly [bigint, bigint] {
   let exponent = 0;
   let mantissa = Math.abs(value);
@@ -17,10 +19,10 @@ function divideRounded(numerator: bigint, denominator: bigint): bigint {
   return twice > denominator || (twice === denominator && whole % 2n === 1n) ? whole + 1n : whole;
 }
 
-/** No double has more decimals. */
+/** The maximum number of decimals that are computed; no double has more. */
 const decimalsMax = 1100;
 
-/** The text has `decimals` digits after the point, and no exponent: `-1.500`. */
+/** Returns a number with `decimals` digits after the point and no exponent, such as `-1.500`. */
 export function fixedText(value: number, decimals: number): string {
   const [numerator, denominator] = fractionOf(value);
   const exact = Math.min(decimals, decimalsMax);
@@ -30,7 +32,7 @@ export function fixedText(value: number, decimals: number): string {
   return `${sign}${digits.slice(0, -exact)}.${digits.slice(-exact).padEnd(decimals, "0")}`;
 }
 
-/** One digit, six decimals and the exponent. */
+/** Returns the mantissa with one digit and six decimals, and the exponent. */
 export function scientificParts(value: number): { readonly mantissa: string; readonly exponent: number } {
   if (value === 0) return { mantissa: fixedText(value, 6), exponent: 0 };
   const [numerator, denominator] = fractionOf(value);

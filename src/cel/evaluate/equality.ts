@@ -1,4 +1,4 @@
-/** Equality and order of values. Numbers of different types compare by their value. */
+/** Compares values: equality and order. Numbers of different types compare by their value. */
 import { compareCodePoints } from "#std/code-points.ts";
 import type { EvaluationContext } from "../functions.ts";
 import { CelError, Double, Duration, Opaque, Optional, Timestamp, TypeValue, Uint, type Value } from "../values.ts";
@@ -13,7 +13,10 @@ type Number = number | bigint | Uint | Double;
 const isNumber = (value: Value): value is Number =>
   typeof value === "number" || typeof value === "bigint" || value instanceof Double || value instanceof Uint;
 
-/** Negative, 0 or positive; NaN where one of them is NaN. Beside a double, ints are compared as doubles. */
+/**
+ * Compares two numbers: returns a negative number, 0 or a positive number; NaN if one of them is NaN. If one is a
+ * double, the other one is converted to a double.
+ */
 function compareNumbers(a: Number, b: Number): number {
   if (typeof a === "number" && typeof b === "number") return a - b;
   if (a instanceof Double || b instanceof Double) {
@@ -27,7 +30,7 @@ function compareNumbers(a: Number, b: Number): number {
   return left < right ? -1 : left > right ? 1 : 0;
 }
 
-/** Whether two values are equal; values of different kinds are not. */
+/** Whether two values are equal. Values of different kinds are not. */
 export function equals(a: Value, b: Value, context: EvaluationContext): boolean {
   if (typeof a === "string") return typeof b === "string" && equalTexts(a, b, context);
   if (typeof a === "boolean" || a === null) return a === b;
@@ -43,7 +46,10 @@ export function equals(a: Value, b: Value, context: EvaluationContext): boolean 
   return a instanceof Opaque && a.equals(b) === true;
 }
 
-/** Whether `==` has no answer, but an error: the left one is of a library's own type, which does not know the other's. */
+/**
+ * Whether `==` has an error instead of an answer: the left value is of a library type, which cannot be compared with
+ * the right value.
+ */
 export function isIncomparable(a: Value, b: Value): boolean {
   if (b === null) return false;
   if (a instanceof Opaque) return a.equals(b) === undefined;
@@ -51,11 +57,11 @@ export function isIncomparable(a: Value, b: Value): boolean {
   return isIncomparable(a.value, b.value);
 }
 
-/** Upstream: inside of lists and maps only values that are known to differ do. */
+/** Whether two parts of lists or maps differ. Upstream: parts that cannot be compared do not differ. */
 const differ = (a: Value, b: Value, context: EvaluationContext): boolean =>
   !equals(a, b, context) && !isIncomparable(a, b);
 
-/** Longer texts are compared in steps of so many characters. */
+/** The number of characters that a comparison of texts compares in one step. */
 const textStep = 64;
 
 function equalTexts(a: string, b: string, context: EvaluationContext): boolean {
@@ -64,7 +70,10 @@ function equalTexts(a: string, b: string, context: EvaluationContext): boolean {
   return a === b;
 }
 
-/** Comparing two lists counts as so much, and so do two elements of them, and two entries of maps. */
+/**
+ * The work of comparing two lists. `elementWork` is that of comparing two elements, `entryWork` that of two entries of
+ * maps.
+ */
 const listWork = 12;
 const elementWork = 2;
 const entryWork = 25;
@@ -93,7 +102,10 @@ function equalMaps(a: MapValue, b: MapValue, context: EvaluationContext): boolea
   });
 }
 
-/** Negative, 0 or positive; an error for NaN; `undefined` for values without an order or of different kinds. */
+/**
+ * Compares two values: returns a negative number, 0 or a positive number; an error for NaN; `undefined` for values
+ * without an order or of different kinds.
+ */
 export function compare(a: Value, b: Value): number | CelError | undefined {
   if (typeof a === "string") return typeof b === "string" ? compareCodePoints(a, b) : undefined;
   if (isNumber(a)) {

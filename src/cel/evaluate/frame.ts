@@ -1,29 +1,30 @@
-/** One evaluation: the values of its variables, and its cost so far. */
+/** The state of one evaluation: the values of its variables, and its cost so far. */
 import type { EvaluationContext } from "../functions.ts";
 import type { CelError, Value } from "../values.ts";
 
-/** Values of variables by their whole names. */
+/** The values of variables by their full names. */
 export type Activation = { readonly [name: string]: Value | undefined };
 
 /** A compiled node. */
 export type Step = (frame: Frame) => Value | CelError;
 
-/** Ends an evaluation; no value of an expression, since `&&` and `||` must not take it in. */
+/** Ends an evaluation. It is thrown, since `&&` and `||` would ignore it if it was an error value. */
 export class BudgetExceeded extends Error {}
 
 /**
- * Steps of one evaluation beyond those that costs count. A step takes about 5 ns, so all of them about 20 ms; a unit of
- * cost takes 7 to 25 ns, so 1,000,000 of them not much longer. `shared-values.test.ts` has some that need it.
+ * The maximum number of steps of one evaluation that costs do not count. A step takes about 5 ns, so this number of
+ * steps takes about 20 ms; a unit of cost takes 7 to 25 ns, so 1,000,000 units do not take much longer.
+ * `shared-values.test.ts` has expressions that need this limit.
  */
 export const workMax = 4_000_000;
 
 export class Frame implements EvaluationContext {
   readonly activation: Activation;
-  /** Variables and accumulators of loops are kept here. */
+  /** The values of the variables and accumulators of loops. */
   readonly slots: (Value | CelError)[];
-  /** The cost so far. Steps that cost little raise it directly; loops and functions check the limit. */
+  /** The cost so far. Steps with a small cost raise it directly; loops and functions check the limit. */
   cost = 0;
-  /** Steps that cost does not count. */
+  /** The number of steps that costs do not count. */
   worked = 0;
   readonly #limit: number;
   readonly #workLimit: number;

@@ -1,11 +1,14 @@
-/** Adds an entry to a map, for comprehensions that make maps. */
+/** Adds entries to a map, for comprehensions that build maps. */
 import type { EvaluationContext } from "../functions.ts";
 import { CelError, type Value } from "../values.ts";
 import { keyText } from "./access.ts";
 import { isMap } from "./kinds.ts";
 import { mapEntries, mapGet } from "./maps.ts";
 
-/** Changes `map`. Without `value`, adds the entries of the map `key`. A key may be there only once. */
+/**
+ * Adds an entry to `map`; without `value`, adds the entries of the map `key`. Returns `map`, or an error if a key
+ * exists already.
+ */
 export function insertInto(
   map: Map<Value, Value>,
   key: Value,

@@ -1,4 +1,4 @@
-/** The type and the size of a value. */
+/** Finds the type and the size of a value. */
 import { codePointCount } from "#std/code-points.ts";
 import { CelError, Double, Duration, Opaque, Optional, Timestamp, TypeValue, Uint, type Value } from "../values.ts";
 import { typeName } from "../types.ts";
@@ -10,14 +10,14 @@ export const isInt = (value: unknown): value is Int => typeof value === "number"
 
 export const isList = (value: unknown): value is readonly Value[] => Array.isArray(value);
 
-/** Whether a value is a map of the expression or an object of JSON. */
+/** Whether a value is a map that an expression made, or a JSON object. */
 export function isMap(value: Value | CelError): value is MapValue {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === Object.prototype || prototype === Map.prototype || prototype === null;
 }
 
-/** The name of a value's type, without parameters: `int`, `list`, `google.protobuf.Timestamp`. */
+/** Returns the name of a value's type without parameters, such as `int`, `list` or `google.protobuf.Timestamp`. */
 export function kindOf(value: Value): string {
   switch (typeof value) {
     case "string":
@@ -62,10 +62,13 @@ const implementations: Readonly<Record<string, string>> = {
   "google.protobuf.Duration": "types.Duration",
 };
 
-/** The reference's own name of a value's kind, which some of its errors show. */
+/** Returns the name that the reference's implementation has for a value's type; some of its errors show this name. */
 export const implementationOf = (value: Value): string => implementations[kindOf(value)] ?? kindOf(value);
 
-/** Costs are counted by this: code points, bytes, elements, entries; 1 of everything else, errors too. */
+/**
+ * Returns the size by which costs are counted: code points, bytes, elements or entries; 1 for all other values and for
+ * errors.
+ */
 export function sizeOf(value: Value | CelError): number {
   if (typeof value === "string") return codePointCount(value);
   if (typeof value !== "object" || value === null) return 1;
@@ -76,14 +79,14 @@ export function sizeOf(value: Value | CelError): number {
 
 type JsonObject = { readonly [key: string]: Value };
 
-/** Number of entries. */
+/** Returns the number of entries. */
 export const mapSize = (map: MapValue): number => (map instanceof Map ? map.size : jsonKeys(map as JsonObject).length); // the other form
 
-/** The keys of large objects are listed once, since loops ask for them, and costs for their number, again and again. */
+/** The keys of large objects, which are listed once: loops need the keys, and costs their number, many times. */
 const knownKeys = new WeakMap<JsonObject, readonly string[]>();
 const largeObject = 16;
 
-/** The keys of an object of JSON that have values. */
+/** Returns the keys of a JSON object that have values. */
 export function jsonKeys(object: JsonObject): readonly string[] {
   const cachedKey = knownKeys.get(object);
   if (cachedKey !== undefined) return cachedKey;

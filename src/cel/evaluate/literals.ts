@@ -39,7 +39,7 @@ interface EntryStep {
   readonly isOptional: boolean;
 }
 
-/** Adds the entries; the first error ends it. */
+/** Adds the entries to `map`. Returns the first error, after which it adds no more. */
 function fill(map: Map<Value, Value>, entries: readonly EntryStep[], frame: Frame, id: number): CelError | undefined {
   for (const entry of entries) {
     const key = entry.key(frame);
@@ -77,7 +77,7 @@ export function compileMap(node: MapLiteral, compilation: Compilation): Compiled
   };
 }
 
-/** An object is a map by the keys that JSON has for its fields. */
+/** Compiles an object literal. An object is a map whose keys are the JSON names of its fields. */
 export function compileObject(node: ObjectLiteral, compilation: Compilation): Compiled {
   const declared = compilation.type(node);
   const entries = node.fields.map(({ key, value, isOptional }) => {

@@ -1,6 +1,6 @@
 /**
- * Compiles comprehensions. A list or map that is being collected is changed in place instead of copied, since nothing
- * else refers to it.
+ * Compiles comprehensions. A list or map that a loop builds is changed in place instead of copied if nothing else
+ * refers to it.
  */
 import { type Call, type Comprehension, type Expression, type ListLiteral, operators } from "../ast.ts";
 import { CelError, type Value } from "../values.ts";
@@ -55,14 +55,20 @@ export function compileComprehension(node: Comprehension, compilation: Compilati
   return { step: runner(rangeStep(range), start, loop, result, node.id) };
 }
 
-/** A list or map that is added to is a new one each time. */
+/**
+ * Returns the step that makes the initial value. An empty list or map is a new one for each evaluation, since the loop
+ * may add to it.
+ */
 function startOf(node: Comprehension, initial: Step): Step {
   if (node.initial.kind === "list" && node.initial.elements.length === 0) return () => [];
   if (node.initial.kind === "map" && node.initial.entries.length === 0) return () => new Map();
   return initial;
 }
 
-/** `undefined` of one that always holds. The tests of `all` and `exists` are made without calls. */
+/**
+ * Returns the step of the condition; `undefined` if it is always true. The conditions of `all` and `exists` are
+ * compiled without calls.
+ */
 function conditionStep(node: Comprehension, accumulator: number, compilation: Compilation): Step | undefined {
   const { condition } = node;
   if (condition.kind === "constant" && condition.value === true) return undefined;
@@ -85,7 +91,10 @@ function conditionStep(node: Comprehension, accumulator: number, compilation: Co
   return compilation.compile(condition).step;
 }
 
-/** The step of a loop; `accumulator + [x]` and the insertion into a map happen in place if nothing else sees them. */
+/**
+ * Returns the step of the loop. `accumulator + [x]` and the insertion into a map happen in place if nothing else sees
+ * the list or map.
+ */
 function stepOf(node: Comprehension, accumulator: LoopVariable, compilation: Compilation): Step {
   const { step } = node;
   const isAccumulator = (expression: Expression | undefined): boolean =>
@@ -123,7 +132,7 @@ function addElement({ args }: Call, accumulator: LoopVariable, compilation: Comp
   const list = args[1] as ListLiteral; // see isAddition
   const element = compilation.compile(list.elements[0]!);
   const { isShared } = accumulator;
-  // The name, the sum, and the list of one element.
+  // The cost is that of the name, the sum, and the list of one element.
   const cost = 2 + (element.constant === undefined ? listCost : 0);
   return (frame) => {
     const value = element.step(frame);
@@ -178,11 +187,11 @@ function runner(range: Step, start: Step, loop: Loop, result: Step, id: number):
   };
 }
 
-/** Gathering one key of a map counts as so much, and so does copying an entry. */
+/** The work of collecting one key of a map; `entryWork` is that of copying one entry. */
 const keyWork = 2;
 const entryWork = 12;
 
-/** All of them are gathered, even if the loop ends early. */
+/** Returns all keys of a map. They are collected even if the loop ends early. */
 function keysOf(map: MapValue, frame: Frame): readonly Value[] {
   const keys = mapKeys(map);
   frame.work(keys.length * keyWork);

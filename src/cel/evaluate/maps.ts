@@ -1,4 +1,4 @@
-/** Maps: those of expressions (`Map`) and objects of JSON, by own keys only. */
+/** Reads maps, which are `Map` objects of expressions or JSON objects, by their own keys only. */
 import type { EvaluationContext } from "../functions.ts";
 import { Double, Uint, type Value } from "../values.ts";
 import { jsonKeys, type MapValue } from "./kinds.ts";
@@ -8,17 +8,17 @@ import { CelError } from "../values.ts";
 
 type Json = { readonly [key: string]: Value };
 
-/** Keys of JSON that objects have without being asked. */
+/** Whether every JavaScript object inherits this key. */
 const isInherited = (key: string): boolean => key in Object.prototype;
 
-/** The value of an own field. */
+/** Returns the value of an own property. */
 function ownField(object: Json, key: string): Value | undefined {
   const value = object[key];
   if (value === undefined || (isInherited(key) && !Object.hasOwn(object, key))) return undefined;
   return value;
 }
 
-/** The value of a key, numbers by their value; `undefined` when it is not there. */
+/** Returns the value of a key; `undefined` if it is absent. A numeric key is found by its value. */
 export function mapGet(map: MapValue, key: Value, context: EvaluationContext): Value | undefined {
   if (!(map instanceof Map)) {
     const value = typeof key === "string" ? ownField(map as Json, key) : undefined; // the other form
@@ -33,7 +33,7 @@ export function mapGet(map: MapValue, key: Value, context: EvaluationContext): V
 
 const read0 = (value: Value | undefined): Value | undefined => (value === undefined ? undefined : read(value));
 
-/** A number's key as maps hold it where they can: as int. */
+/** Returns the key that a map uses for a number: an int, if the number is one. */
 function plainKey(key: Value): Value {
   if (typeof key !== "object" || key === null) return key;
   if (key instanceof Uint) {
@@ -47,12 +47,12 @@ function plainKey(key: Value): Value {
   return key;
 }
 
-/** Keys that are objects are found by what they hold. */
+/** Returns the value of a uint or double key. These keys are objects, so they are compared one by one. */
 function scan(entries: ReadonlyMap<Value, Value>, key: Value, context: EvaluationContext): Value | undefined {
   const number = numberOf(key);
   if (number === undefined) return undefined;
   context.work(2 * entries.size);
-  // A double is the key of itself only; as what it is looked up with, it finds every number.
+  // A double key of the map is found by doubles only; a double that is looked up finds every number.
   const canFind = (other: Value): boolean =>
     other instanceof Uint || (other instanceof Double && key instanceof Double);
   for (const [other, value] of entries) if (canFind(other) && numberOf(other) == number) return value;
@@ -64,11 +64,11 @@ function numberOf(key: Value): number | bigint | undefined {
   return key instanceof Uint || key instanceof Double ? key.value : undefined;
 }
 
-/** Keys in the order of the map; those of JSON sorted as they stand. */
+/** Returns the keys in the order of the map; those of a JSON object in the order of its properties. */
 export const mapKeys = (map: MapValue): readonly Value[] =>
   map instanceof Map ? [...(map as ReadonlyMap<Value, Value>).keys()] : jsonKeys(map as Json); // the other form
 
-/** Whether something holds of every entry, in any order; what follows one of which it does not is not asked. */
+/** Whether `holds` is true for every entry. It is called in any order, until it returns false. */
 export function everyEntry(map: MapValue, holds: (key: Value, value: Value) => boolean): boolean {
   if (map instanceof Map) {
     for (const [key, value] of map as ReadonlyMap<Value, Value>) if (!holds(key, read(value))) return false;

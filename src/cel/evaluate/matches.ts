@@ -1,4 +1,4 @@
-/** Compiles `matches`: a constant pattern is compiled before any evaluation. */
+/** Compiles `matches`. A constant pattern is compiled before any evaluation. */
 import type { Call } from "../ast.ts";
 import type { Overload } from "../functions.ts";
 import { CelError } from "../values.ts";
@@ -12,10 +12,13 @@ const ids: ReadonlySet<string> = new Set(["matches", "matches_string"]);
 
 export const isMatches = (overloads: readonly Overload[]): boolean => overloads.length > 0 && ids.has(overloads[0]!.id);
 
-/** Functions of libraries whose second argument is a pattern. */
+/** The functions of libraries whose second argument is a pattern. */
 const searches: ReadonlySet<string> = new Set(["find", "findAll"]);
 
-/** A constant pattern of a search that cannot be compiled is known before any evaluation. */
+/**
+ * Throws `ConstantError` for a constant pattern of a search that cannot be compiled, so that the error is found before
+ * any evaluation.
+ */
 export function checkSearch(name: string, args: readonly Compiled[]): void {
   const pattern = searches.has(name) ? args[1]?.constant : undefined;
   const compiled = typeof pattern === "string" ? compilePattern(pattern) : undefined;

@@ -1,23 +1,26 @@
-/** Compiled nodes of an expression. */
+/** The result of compiling one node of an expression. */
 import { CelError, type Value } from "../values.ts";
 import type { Step } from "./frame.ts";
 
 export interface Compiled {
   readonly step: Step;
   /**
-   * A name, and a selection from a value, have the same step without the cost of the whole, which is not counted where
-   * a conditional chooses it or another value is indexed by it.
+   * The step without the cost of the node as a whole, for a name or a selection. This cost does not count if a
+   * conditional chooses the node, or if the node is the key of an index.
    */
   readonly bare?: Step;
-  /** The same for one who takes only parts of the value: lists, maps and objects are not read as their types say. */
+  /** Like `bare`, for callers that use only parts of the value: lists, maps and objects are not read by their types. */
   readonly inPlace?: Step;
-  /** The value of a node that is known before; it costs nothing. */
+  /** The value of a constant node, which costs nothing. */
   readonly constant?: Value;
 }
 
 export const constantNode = (value: Value): Compiled => ({ step: () => value, constant: value });
 
-/** A name or selection, by its step without the cost of the whole; `reader` is for the value as a whole. */
+/**
+ * Returns the node of a name or selection. `inPlace` is its step without the cost of the whole; `reader` reads the
+ * value as a whole (`undefined`: `inPlace` reads everything).
+ */
 export function attributeNode(inPlace: Step, reader: ((value: Value) => Value) | undefined): Compiled {
   const bare = reader === undefined ? inPlace : readingStep(inPlace, reader);
   return {
@@ -37,13 +40,13 @@ function readingStep(step: Step, reader: (value: Value) => Value): Step {
   };
 }
 
-/** Returns the step that a conditional chooses from. */
+/** Returns the step that a conditional uses if it chooses the node. */
 export const bareStep = ({ bare, step }: Compiled): Step => bare ?? step;
 
-/** Returns the step that a selection continues from. */
+/** Returns the step that reads a value of which a part is selected. */
 export const inPlaceStep = ({ inPlace, step }: Compiled): Step => inPlace ?? step;
 
-/** Returns the step of what a loop runs over. */
+/** Returns the step that reads the range of a loop. */
 export function rangeStep({ inPlace, step }: Compiled): Step {
   if (inPlace === undefined) return step;
   return (frame) => {
@@ -52,9 +55,9 @@ export function rangeStep({ inPlace, step }: Compiled): Step {
   };
 }
 
-/** An error with the node it happened at. */
+/** Returns an error with the node in which it happened. */
 export const errorAt = (error: CelError, id: number): CelError =>
   error.id === 0 ? new CelError(error.message, id) : error;
 
-/** Thrown while compiling: a constant part of the expression has no value. */
+/** Thrown during compilation if a constant part of the expression has no value. */
 export class ConstantError extends Error {}

@@ -1,6 +1,6 @@
 /**
- * Arithmetic of int (number while safe, bigint beyond), uint and double, and their texts. Source: the language
- * definition; messages as cel-go's.
+ * Implements arithmetic of int (a number if it is safe, else a bigint), uint and double, and their texts. Source: the
+ * language definition; messages are cel-go's.
  */
 import { CelError, Double, Uint } from "../values.ts";
 
@@ -13,7 +13,7 @@ const uint64Max = 2n ** 64n - 1n;
 const overflow = (): CelError => new CelError("integer overflow");
 const uintOverflow = (): CelError => new CelError("unsigned integer overflow");
 
-/** `value` as an int, or an error where it has more than 64 bits. */
+/** Returns `value` as an int; an error if it has more than 64 bits. */
 export function intOf(value: bigint): Int | CelError {
   const number = Number(value);
   if (Number.isSafeInteger(number)) return number;
@@ -42,7 +42,7 @@ export function subtractInts(a: Int, b: Int): Int | CelError {
 export function multiplyInts(a: Int, b: Int): Int | CelError {
   if (typeof a === "number" && typeof b === "number") {
     const product = a * b;
-    // Adding 0 turns -0, which no int is, into 0.
+    // Adding 0 turns -0, which is not an int, into 0.
     if (Number.isSafeInteger(product)) return product + 0;
   }
   return intOf(BigInt(a) * BigInt(b));
@@ -65,7 +65,7 @@ export function negateInt(a: Int): Int | CelError {
   return typeof a === "number" ? 0 - a : intOf(-a);
 }
 
-/** `+ - * / %` of uints. */
+/** The operators `+ - * / %` of uints. */
 export const uintArithmetic = {
   add: (a: Uint, b: Uint): Uint | CelError => uintOf(a.value + b.value),
   subtract: (a: Uint, b: Uint): Uint | CelError => uintOf(a.value - b.value),
@@ -76,7 +76,10 @@ export const uintArithmetic = {
     b.value === 0n ? new CelError("modulus by zero") : new Uint(a.value % b.value),
 } as const;
 
-/** Truncated toward zero; both ends of int64 are out of range, since doubles next to them cannot be told apart. */
+/**
+ * Returns a double as an int, truncated toward zero. Both ends of int64 are out of range, since the doubles there are
+ * not exact.
+ */
 export function intOfDouble(value: number): Int | CelError {
   if (!(value > -(2 ** 63) && value < 2 ** 63)) return overflow();
   return intOf(BigInt(Math.trunc(value)));
@@ -87,7 +90,7 @@ export function uintOfDouble(value: number): Uint | CelError {
   return new Uint(BigInt(Math.trunc(value)));
 }
 
-/** A decimal of 64 bits with a sign, as Go reads it; `undefined` otherwise. */
+/** Parses a decimal of 64 bits with an optional sign, as Go does; returns `undefined` for other texts. */
 export function parseInt64(text: string): Int | undefined {
   if (!/^[+-]?[0-9]{1,400}$/.test(text)) return undefined;
   const value = intOf(BigInt(text.replace("+", "")));
@@ -100,7 +103,10 @@ export function parseUint64(text: string): Uint | undefined {
   return value instanceof CelError ? undefined : value;
 }
 
-/** A decimal or hexadecimal floating point number, `inf` and `nan`, as Go reads them; `undefined` otherwise. */
+/**
+ * Parses a decimal or hexadecimal floating point number, `inf` or `nan`, as Go does; returns `undefined` for other
+ * texts.
+ */
 export function parseDouble(given: string): Double | undefined {
   const text = given.replace(/(?<=\d)_(?=\d)/g, "");
   if (/^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$/.test(text)) {
@@ -127,7 +133,9 @@ function parseHexDouble(text: string): Double | undefined {
 const named = (value: number): string | undefined =>
   Number.isNaN(value) ? "NaN" : Number.isFinite(value) ? undefined : value < 0 ? "-Inf" : "+Inf";
 
-/** The text is that of `string(double)`: the shortest digits, with an exponent outside of 1e-4 to 1e6: `1e+06`. */
+/**
+ * Returns the text of `string(double)`: the shortest digits, with an exponent outside of 1e-4 to 1e6, such as `1e+06`.
+ */
 export function doubleText(value: number): string {
   const special = named(value);
   if (special !== undefined) return special;
@@ -138,7 +146,7 @@ export function doubleText(value: number): string {
   return plainText(value);
 }
 
-/** Prints a number in the shortest digits, without an exponent. */
+/** Returns a number in the shortest digits, without an exponent. */
 export function plainText(value: number): string {
   const special = named(value);
   if (special !== undefined) return special;
@@ -153,6 +161,6 @@ export function plainText(value: number): string {
   return sign + digits.padEnd(exponent + 1, "0");
 }
 
-/** Go's exponent: a sign and at least two digits. */
+/** Returns an exponent as Go writes it: a sign and at least two digits. */
 const exponentText = (exponent: number): string =>
   `${exponent < 0 ? "-" : "+"}${String(Math.abs(exponent)).padStart(2, "0")}`;

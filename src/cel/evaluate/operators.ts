@@ -1,4 +1,4 @@
-/** The operators on two values and on one. `undefined` where there is no such operator for them. */
+/** Implements the operators. They return `undefined` if the operator does not exist for the operands. */
 import { operators } from "../ast.ts";
 import type { EvaluationContext } from "../functions.ts";
 import { CelError, Double, Duration, Timestamp, Uint, type Value } from "../values.ts";
@@ -44,7 +44,7 @@ function add(a: Value, b: Value, context: EvaluationContext): Value | CelError |
   return b instanceof Duration ? durationOf(a.nanoseconds + b.nanoseconds) : undefined;
 }
 
-/** Shorter texts are counted by their cost alone. */
+/** The maximum length of a concatenation that counts no work, only cost. */
 const countedLength = 256;
 
 function concatenate(a: string, b: string, context: EvaluationContext): string {
@@ -68,7 +68,7 @@ function subtract(a: Value, b: Value): Value | CelError | undefined {
 
 type Arithmetic = "multiply" | "divide" | "modulo";
 
-/** An operator that int, uint and, where `doubles` is given, double have. */
+/** Returns an operator of ints, of uints and, if `doubles` is given, of doubles. */
 const arithmetic =
   (ints: (a: Int, b: Int) => Int | CelError, uints: Arithmetic, doubles?: (a: number, b: number) => number): Binary =>
   (a, b) => {
@@ -85,7 +85,7 @@ const ordering =
     return order === undefined || order instanceof CelError ? order : holds(order);
   };
 
-/** Whether a list has an element, or a map a key. */
+/** Returns whether a list has an element, or a map a key; `undefined` if `container` is neither. */
 function isIn(element: Value, container: Value, context: EvaluationContext): Value | CelError | undefined {
   if (isMap(container)) return mapGet(container, element, context) !== undefined;
   if (!isList(container)) return undefined;
@@ -94,7 +94,7 @@ function isIn(element: Value, container: Value, context: EvaluationContext): Val
   return false;
 }
 
-/** The operators by function name, but for logic and index. */
+/** The binary operators by function name, except logic and index. */
 export const binaryOperators: ReadonlyMap<string, Binary> = new Map<string, Binary>([
   [operators.add, add],
   [operators.subtract, subtract],
@@ -118,7 +118,10 @@ export function negate(value: Value): Value | CelError | undefined {
   return value instanceof Double ? new Double(-value.value) : undefined;
 }
 
-/** Kinds whose values answer to any function that they do not have by a short error. */
+/**
+ * The types for which every missing operator has the short error. The sets below are the types with operators of one
+ * group.
+ */
 const answering: ReadonlySet<string> = new Set(["string", "google.protobuf.Timestamp", "google.protobuf.Duration"]);
 const added: ReadonlySet<string> = new Set(["int", "uint", "double", "bytes", "list"]);
 const ordered: ReadonlySet<string> = new Set(["int", "uint", "double", "bytes", "bool"]);
@@ -133,7 +136,10 @@ const orderings: ReadonlySet<string> = new Set([
 
 const isNegation = (name: string): boolean => name === operators.not || name === operators.negate;
 
-/** The error of an operator that there is not for its operands: the operator is named where the first has none such. */
+/**
+ * Returns the error of an operator that does not exist for its operands. It names the operator only if the type of the
+ * first operand has no operator of this group.
+ */
 export function noSuchOperator(name: string, first: Value): CelError {
   const kind = kindOf(first);
   const table = name === operators.add ? added : orderings.has(name) ? ordered : isNegation(name) ? negated : counted;

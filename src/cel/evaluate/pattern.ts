@@ -1,6 +1,6 @@
 /**
- * Regular expressions in RE2 syntax, in linear time. A short pattern can make a large program, such as `(abc){1000}`, so
- * the size of programs is bounded, and their cost depends on it.
+ * Matches regular expressions in RE2 syntax, in linear time. A short pattern such as `(abc){1000}` can make a large
+ * program, so the size of programs is bounded, and their cost depends on it.
  */
 import { LinearRegExp, patternSizes } from "#schema/structural.ts";
 import type { EvaluationContext } from "../functions.ts";
@@ -9,7 +9,7 @@ import { remember } from "./remember.ts";
 
 interface CompiledPattern {
   readonly program: LinearRegExp;
-  /** The approximate number of its instructions. */
+  /** The approximate number of instructions. */
   readonly size: number;
 }
 
@@ -23,7 +23,10 @@ function compile(pattern: string): CompiledPattern | CelError {
   }
 }
 
-/** The compiled pattern, or an error in Go's words. About 50 MB of them, and 64 MB of their states, are remembered at most. */
+/**
+ * Returns the compiled pattern, or an error in Go's words. The cache contains at most about 50 MB of patterns, and 64
+ * MB of their states.
+ */
 export const compilePattern: (pattern: string) => CompiledPattern | CelError = remember(500, compile, {
   of: (made) => (made instanceof CelError ? 0 : made.size),
   max: 400_000,
@@ -32,7 +35,10 @@ export const compilePattern: (pattern: string) => CompiledPattern | CelError = r
 const compileWork = 6000;
 const instructionWork = 140;
 
-/** A pattern that no constant gives; counts its compilation, known or not, and that of a wrong one, too. */
+/**
+ * Compiles a pattern that is not a constant, and counts the work of its compilation, even if the pattern is cached or
+ * invalid.
+ */
 export function compileCounted(pattern: string, context: EvaluationContext): CompiledPattern | CelError {
   // A pattern that is too large is not compiled.
   const sizes = patternSizes(pattern);
@@ -40,19 +46,19 @@ export function compileCounted(pattern: string, context: EvaluationContext): Com
   return compilePattern(pattern);
 }
 
-/** A test counts as so much beside its characters, and so does a part of a state that it makes. */
+/** The work of one test beside its characters; `stateWork` is the work of making one part of a state. */
 const testWork = 80;
 const stateWork = 25;
 
-/** Whether a pattern matches somewhere in a text. */
+/** Returns whether a pattern matches somewhere in a text. Counts the work. */
 export function testPattern(text: string, { program }: CompiledPattern, context: EvaluationContext): boolean {
   context.work(testWork + text.length * 8);
   return program.test(text, { spend: (parts) => context.work(parts * stateWork) });
 }
 
 /**
- * Counts what a search that finds where a text matches may do: for each character, a part of the instructions, of which most
- * do nothing.
+ * Counts the work of a search for the position of matches: for each character an amount in proportion to the number of
+ * instructions, most of which do nothing.
  */
 export const countSearch = (length: number, { size, program }: CompiledPattern, context: EvaluationContext): void =>
   context.work(testWork + length * (40 + (program.isOnePass ? size >> 2 : size * 2)));

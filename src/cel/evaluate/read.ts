@@ -1,6 +1,6 @@
 /**
- * Reads JSON where it stands: numbers become int or double, and where a type is declared texts become timestamps,
- * durations and bytes.
+ * Reads JSON values as values of expressions: numbers become int or double, and by their declared types texts become
+ * timestamps, durations and bytes.
  */
 import { durationOf } from "#schema/structural.ts";
 import { isRawNumber } from "#std/raw-number.ts";
@@ -11,7 +11,7 @@ import { parseTimestamp } from "./time.ts";
 import { remember } from "./remember.ts";
 import { isUnique, uniqueList } from "./unique-lists.ts";
 
-/** A value of JSON, or one that is read already, without a declared type. */
+/** Reads a JSON value without a declared type. Returns a value that is read already unchanged. */
 export function read(value: Value): Value {
   if (typeof value === "number") return Number.isSafeInteger(value) ? value + 0 : new Double(value);
   if (typeof value !== "object" || value === null || Object.getPrototypeOf(value) !== null) return value;
@@ -36,10 +36,10 @@ function readInt(value: Value): Value {
   return int instanceof CelError ? result : int;
 }
 
-/** Longer texts are not remembered. */
+/** The maximum length of texts whose values are cached. */
 const rememberedLengthMax = 64;
 
-/** Loops read the same ones again and again. */
+/** Returns a timestamp from a cache, since loops read the same texts many times. */
 const timestampOf = remember(500, timestampOfText);
 const readDurationText = remember(500, durationOfText);
 
@@ -53,8 +53,8 @@ function timestampOfText(value: string): Value {
 }
 
 /**
- * Upstream: the format takes the ordinary alphabet of base64 alone, expressions read the one of URLs. So the two characters
- * that differ can be in no value that is read.
+ * Reads base64. Upstream: the schema format accepts the standard alphabet only, but expressions decode the alphabet of
+ * URLs. So a value with one of the two characters `+` and `/`, in which they differ, cannot be read.
  */
 function readBytes(value: Value): Value {
   if (typeof value !== "string") return value;
@@ -71,7 +71,10 @@ const readDuration = (value: Value): Value =>
       ? durationOfText(value)
       : readDurationText(value);
 
-/** The format takes more than the function `duration` does. */
+/**
+ * Reads a duration in any form that the schema format accepts: the function `duration` accepts fewer. Returns other
+ * texts unchanged.
+ */
 function durationOfText(text: string): Value {
   const nanoseconds = durationOf(text);
   return nanoseconds === undefined ? text : new Duration(nanoseconds);
@@ -82,12 +85,12 @@ export type Reader = (value: Value) => Value;
 const asItIs: Reader = (value) => value;
 
 /**
- * Types with parts have their readers here. Expressions about one type share its reader, so that each value is read
+ * The readers of lists, maps and objects. All expressions about a type share its reader, so that each value is read
  * once for all of them.
  */
 const readers = new WeakMap<CelType, Reader>();
 
-/** Returns the reader of values of a declared type. It leaves values that do not fit the type as they are. */
+/** Returns the reader of values of a declared type. It returns values that do not fit the type unchanged. */
 export function readerOf(type: CelType | undefined): Reader {
   if (type === undefined || !isCompound(type)) return makeReader(type);
   let reader = readers.get(type);
@@ -124,20 +127,21 @@ function makeReader(type: CelType | undefined): Reader {
 }
 
 /**
- * The elements of lists and maps are read when they are used; only those whose type JSON does not show are read at
- * once, since they may be used where the declared type is not known. What was read is kept as long as its source.
+ * Returns a reader of lists and maps. Their elements are read when they are used, except elements whose type JSON does
+ * not show: these are read at once, since they may be used where the declared type is not known. The result is cached
+ * as long as its source exists.
  */
 function deepReader(reader: Reader): Reader {
   if (reader === read || reader === readInt || reader === asItIs) return read;
   return memoize((value) => {
     if (Array.isArray(value)) return (value as readonly Value[]).map(reader);
-    // Keys such as `__proto__` are ordinary ones: no assignment to an object.
+    // The result is a `Map`, in which keys such as `__proto__` are ordinary keys.
     if (value instanceof Map) return new Map([...(value as ReadonlyMap<Value, Value>)].map(([k, v]) => [k, reader(v)]));
     return new Map(Object.entries(value as { readonly [key: string]: Value }).map(([k, v]) => [k, reader(v)]));
   });
 }
 
-/** Makes what is read of a list, map or object once, and keeps it as long as its source. */
+/** Returns a reader that reads each list, map or object once, and caches the result as long as its source exists. */
 function memoize(make: (value: object) => Value): Reader {
   const cache = new WeakMap<object, Value>();
   return (value) => {
@@ -171,15 +175,18 @@ function objectReader(type: ObjectType): Reader {
 }
 
 /**
- * Returns the reader of a value of which only a part is used. It leaves lists, maps and objects as they are, since
- * their parts are read by their own types.
+ * Returns the reader of a value of which only a part is used. It returns lists, maps and objects unchanged, since their
+ * parts are read by their own types.
  */
 export const partReaderOf = (type: CelType | undefined): Reader => (isCompound(type) ? read : readerOf(type));
 
 const isCompound = (type: CelType | undefined): boolean =>
   type?.kind === "list" || type?.kind === "map" || type?.kind === "object";
 
-/** Returns what the value as a whole needs beyond `partReaderOf`, made when it is first used; mostly nothing. */
+/**
+ * Returns the reader for a value that is used as a whole, in addition to `partReaderOf`; `undefined`, in most cases, if
+ * the value needs none. The reader of the type is made at the first call.
+ */
 export function wholeReaderOf(type: CelType | undefined): Reader | undefined {
   if (type === undefined || !isCompound(type) || isPlain(type)) return undefined;
   let reader: Reader | undefined;
@@ -189,7 +196,7 @@ export function wholeReaderOf(type: CelType | undefined): Reader | undefined {
   };
 }
 
-/** Whether JSON shows the type of a value and of all in it. */
+/** Whether JSON shows the type of a value and of all its parts. */
 function isPlain(type: CelType): boolean {
   switch (type.kind) {
     case "list":

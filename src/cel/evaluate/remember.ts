@@ -1,4 +1,4 @@
-/** A bounded cache for a costly pure function. */
+/** Caches the results of a costly pure function. */
 
 interface Weight<Result> {
   of(result: Result): number;
@@ -6,8 +6,8 @@ interface Weight<Result> {
 }
 
 /**
- * `make`, which is called once for each key as long as no more than `max` different ones are asked for, whose results
- * weigh no more than `weight` allows together.
+ * Returns a cached `make`. The cache is emptied when it has `max` results, or when its results together weigh more than
+ * `weight.max`.
  */
 export function remember<Result>(
   max: number,

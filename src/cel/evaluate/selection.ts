@@ -1,4 +1,4 @@
-/** Compiles names, `a.b`, `has(a.b)`, `a[b]` and their optional forms. */
+/** Compiles names, `a.b`, `has(a.b)`, `a[b]`, and their optional forms. */
 import type { Call, Expression, Identifier, Select } from "../ast.ts";
 import { CelError, Optional, TypeValue, type Value } from "../values.ts";
 import { type CelType, type ObjectField, typeName } from "../types.ts";
@@ -22,7 +22,7 @@ export function compileIdentifier(node: Identifier, compilation: Compilation): C
 
 function loopStep(slot: number, type: CelType | undefined): Step {
   const reader = partReaderOf(type);
-  // The range of a loop has been read by then; only declared types add to that.
+  // The loop has read its elements without their type, so only readers of declared types change them.
   return reader === read ? (frame) => frame.slots[slot]! : (frame) => readOr(reader, frame.slots[slot]!);
 }
 
@@ -34,13 +34,13 @@ function namedNode(meaning: Meaning, node: Expression): Compiled {
   return variableNode(meaning.name, meaning.kind === "variable" ? meaning.type : undefined, node.id);
 }
 
-/** Environments may give the type itself as the value of its name. */
+/** Returns the value of a constant. An environment may declare a type itself as the value of its name. */
 function constantOf(type: CelType, value: Value): Value {
   if (type.kind !== "type" || value instanceof TypeValue) return value;
   return new TypeValue(runtimeName(type.of));
 }
 
-/** Values do not know the types of their elements. */
+/** Returns the name of a type at run time, without type parameters: values do not know the types of their elements. */
 function runtimeName(type: CelType | undefined): string {
   if (type === undefined) return "type";
   if (type.kind === "list" || type.kind === "map" || type.kind === "type") return type.kind;
@@ -91,7 +91,7 @@ export function compileSelect(node: Select, compilation: Compilation): Compiled 
       if (member !== undefined && member !== null && !isInherited) return reader(member);
     }
     const selected = get(value, key, frame);
-    // A property that is null is not there. Errors show the name that the expression has for it.
+    // A property that is null is absent. Errors show the name that the expression uses for the property.
     const isAbsent =
       (selected === null && nullIsAbsent) || (selected instanceof CelError && selected.message === absent);
     if (field !== undefined && isAbsent) {
@@ -101,7 +101,7 @@ export function compileSelect(node: Select, compilation: Compilation): Compiled 
   }, wholeReaderOf(type));
 }
 
-/** `operand[key]` and `operand[?key]`. */
+/** Compiles `operand[key]` and `operand[?key]`. */
 export function compileIndex(node: Call, isOptional: boolean, compilation: Compilation): Compiled {
   const operand = inPlaceStep(compilation.compile(node.args[0]!));
   const key = bareStep(compilation.compile(node.args[1]!));
@@ -112,7 +112,7 @@ export function compileIndex(node: Call, isOptional: boolean, compilation: Compi
   return attributeNode(step, isOptional ? undefined : wholeReaderOf(type));
 }
 
-/** `operand.?field`. */
+/** Compiles `operand.?field`. */
 export function compileOptionalSelect(node: Call, compilation: Compilation): Compiled {
   const operand = inPlaceStep(compilation.compile(node.args[0]!));
   const name = node.args[1]!;
@@ -131,13 +131,13 @@ export function compileOptionalSelect(node: Call, compilation: Compilation): Com
 const optionalPart = (type: CelType | undefined): CelType | undefined =>
   type?.kind === "opaque" && type.name === "optional_type" ? type.parameters[0] : undefined;
 
-/** The declared field of an object, or of one that may be there. */
+/** Returns the declared field of an object, or of an optional object. */
 function fieldOf(operand: CelType | undefined, name: string): ObjectField | undefined {
   const type = optionalPart(operand) ?? operand;
   return type?.kind === "object" ? type.field(name) : undefined;
 }
 
-/** Reads what is inside of an optional value. */
+/** Returns a reader of the value inside of an optional value; `undefined` if the type is not optional. */
 function optionalReader(type: CelType | undefined): Reader | undefined {
   const part = optionalPart(type);
   if (part === undefined) return undefined;
@@ -168,7 +168,7 @@ function optionalStep(operand: Step, key: Step, reader: Reader, id: number): Ste
       frame.cost += 1;
       return errorAt(selected, id);
     }
-    // A part that is not there may cost nothing.
+    // The cost does not count if the part is absent.
     if (!(selected instanceof Optional) || selected.value !== undefined) frame.cost += 1;
     return selected instanceof Optional ? insideOptional(selected, reader) : selected;
   };

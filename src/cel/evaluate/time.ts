@@ -1,6 +1,6 @@
 /**
- * Timestamps and durations: their texts, their arithmetic with its limits, and the fields of a date in a time zone.
- * Source: RFC 3339, and Go's texts of durations.
+ * Handles timestamps and durations: their texts, their arithmetic with its limits, and the fields of a date in a time
+ * zone. Source: RFC 3339, and Go's texts of durations.
  */
 import { parseDuration } from "#std/go-duration.ts";
 import { CelError, Duration, Timestamp } from "../values.ts";
@@ -23,11 +23,11 @@ export const timestampOf = (nanoseconds: bigint, offsetSeconds = 0): Timestamp |
     ? timestampOverflow()
     : new Timestamp(nanoseconds, offsetSeconds);
 
-/** A duration has 64 bits of nanoseconds: 292 years. */
+/** Returns a duration; an error if the nanoseconds do not fit 64 bits, which is 292 years. */
 export const durationOf = (nanoseconds: bigint): Duration | CelError =>
   nanoseconds < durationMin || nanoseconds > durationMax ? durationOverflow() : new Duration(nanoseconds);
 
-/** The time from `b` to `a`. */
+/** Returns the time from `b` to `a`. */
 export const timeBetween = (a: Timestamp, b: Timestamp): Duration | CelError =>
   durationOf(a.nanoseconds - b.nanoseconds);
 
@@ -35,9 +35,9 @@ const rfc3339 = /^(\d{4})-(\d{2})-(\d{2})T(\d{1,2}):(\d{2}):(\d{2})(?:[.,](\d+))
 
 const daysIn = (year: number, month: number): number => new Date(Date.UTC(2000 + (year % 400), month, 0)).getUTCDate();
 
-/** `undefined` for a text that is no RFC 3339 time; an error outside of the years 1 to 9999. */
+/** Parses an RFC 3339 time. Returns `undefined` for other texts, an error for years outside of 1 to 9999. */
 export function parseTimestamp(text: string): Timestamp | CelError | undefined {
-  // Years of five digits can be written, and are out of range.
+  // A year of five or more digits is out of range.
   if (/^\d{5,9}-\d{2}-\d{2}T/.test(text)) return undefined;
   const match = rfc3339.exec(text);
   if (match === null) return undefined;
@@ -54,7 +54,8 @@ export function parseTimestamp(text: string): Timestamp | CelError | undefined {
   const zoneHours = Number(match[9] ?? 0);
   const zoneMinutes = Number(match[10] ?? 0);
   if (zoneHours > 24 || zoneMinutes > 60) return undefined;
-  // Date.UTC reads years below 100 as those of the last century.
+  // `Date.UTC` reads years below 100 as years of the last century, so this code adds 400 years before and subtracts
+  // them after.
   const ms = Date.UTC(year + 400, month - 1, day, hour, minute, seconds) - 400 * 365.2425 * 86_400_000;
   const offset = (zoneHours * 3600 + zoneMinutes * 60) * (match[8] === "-" ? -1 : 1);
   const fraction = BigInt((match[7] ?? "").slice(0, 9).padEnd(9, "0"));
@@ -63,7 +64,7 @@ export function parseTimestamp(text: string): Timestamp | CelError | undefined {
 
 const floor = (value: bigint, by: bigint): bigint => (value - (((value % by) + by) % by)) / by;
 
-/** RFC 3339 in the zone it was written in, without trailing zeros of the fraction. */
+/** Returns the RFC 3339 text in the zone in which the timestamp was written, without trailing zeros of the fraction. */
 export function timestampText(timestamp: Timestamp): string {
   const seconds = floor(timestamp.nanoseconds, second);
   const nanoseconds = timestamp.nanoseconds - seconds * second;
@@ -80,20 +81,23 @@ function offsetText(seconds: number): string {
   return `${seconds < 0 ? "-" : "+"}${two(Math.floor(minutes / 60))}:${two(minutes % 60)}`;
 }
 
-/** Go's `1h30m`, `-1.5s`, `0`; `undefined` for other texts and more than 292 years. */
+/**
+ * Reads a duration as Go writes it, such as `1h30m`, `-1.5s` or `0`. Returns `undefined` for other texts, and for more
+ * than 292 years.
+ */
 export function readDuration(text: string): Duration | undefined {
   const nanoseconds = parseDuration(text);
   return typeof nanoseconds === "string" ? undefined : new Duration(nanoseconds);
 }
 
-/** The text is in seconds: `1.5s`. */
+/** Returns the text of a duration in seconds, such as `1.5s`. */
 export const durationText = (duration: Duration): string => `${plainText(secondsOf(duration))}s`;
 
 function secondsOf({ nanoseconds }: Duration): number {
   return Number(nanoseconds / second) + Number(nanoseconds % second) / 1e9;
 }
 
-/** The date and time of a moment as a clock in some zone shows it, counted as if that were UTC. */
+/** Returns a date whose UTC fields are those that a clock in the zone shows at this time. */
 const shiftToOffset = (timestamp: Timestamp, offsetSeconds: number): Date =>
   new Date(Number(floor(timestamp.nanoseconds, 1_000_000n)) + offsetSeconds * 1000);
 
@@ -113,11 +117,11 @@ const formatOf = remember(
     }),
 );
 
-/** Seconds east of UTC; `undefined` for an unknown zone. */
+/** Returns the offset of a zone at this time, in seconds east of UTC; `undefined` for an unknown zone. */
 function offsetIn(zone: string, timestamp: Timestamp): number | undefined {
   if (zone === "" || zone === "UTC" || zone === "Local") return 0;
   const seconds = Number(floor(timestamp.nanoseconds, second));
-  // Intl takes offsets too, and names in any case.
+  // Intl also accepts offsets, and names in any case, which are not zone names here.
   if (!/^[A-Z][A-Za-z0-9_+/-]{0,63}$/.test(zone)) return undefined;
   let parts: Intl.DateTimeFormatPart[];
   try {
@@ -132,7 +136,7 @@ function offsetIn(zone: string, timestamp: Timestamp): number | undefined {
   return (there - 400 * 365.2425 * 86_400_000) / 1000 - seconds;
 }
 
-/** The date in a zone: a name (`Europe/Zurich`), or an offset (`+02:00`, `02:00`). */
+/** Returns the date of a timestamp in a zone. The zone is a name (`Europe/Zurich`) or an offset (`+02:00`, `02:00`). */
 export function dateIn(timestamp: Timestamp, zone: string): Date | CelError {
   const fixed = /^([+-]?)(\d{1,9}):(\d{1,9})$/.exec(zone);
   if (fixed !== null) {
@@ -144,7 +148,7 @@ export function dateIn(timestamp: Timestamp, zone: string): Date | CelError {
   return offset === undefined ? new CelError(`unknown time zone ${zone}`) : shiftToOffset(timestamp, offset);
 }
 
-/** The fields of a date by the names of their functions. */
+/** The functions that return the fields of a date, by name. */
 export const dateFields: Readonly<Record<string, (date: Date) => number>> = {
   getFullYear: (date) => date.getUTCFullYear(),
   getMonth: (date) => date.getUTCMonth(),
@@ -163,7 +167,7 @@ export const dateFields: Readonly<Record<string, (date: Date) => number>> = {
   getMilliseconds: (date) => date.getUTCMilliseconds(),
 };
 
-/** A duration's functions of those names give this: all of it in a unit, rounded toward zero. */
+/** The functions of durations with these names. Each returns the whole duration in a unit, rounded toward zero. */
 export const durationFields: Readonly<Record<string, (duration: Duration) => number>> = {
   getHours: ({ nanoseconds }) => Number(nanoseconds / (3600n * second)),
   getMinutes: ({ nanoseconds }) => Number(nanoseconds / (60n * second)),

@@ -1,6 +1,6 @@
 /**
- * Lists of type `set` and `map`: `==` ignores the order, and `+` adds only new elements, or replaces those with the
- * same keys. The left operand decides the type, as in cel-go.
+ * Implements lists of type `set` and `map`: `==` ignores the order, and `+` adds only new elements, or replaces
+ * elements that have the same keys. The left operand decides the type, as in cel-go.
  *
  *      set [1, 2] == [2, 1]                          set [1, 2] + [2, 3] is [1, 2, 3]
  *      by k: [{k: a, v: 1}] + [{k: a, v: 2}, {k: b}] is [{k: a, v: 2}, {k: b}]
@@ -12,16 +12,18 @@ import { Double, type Value } from "../values.ts";
 const mark = Symbol("uniqueness");
 
 interface Uniqueness {
-  /** Keys, or none: the whole element. */
+  /** The names of the keys; empty for a set, in which the whole element identifies itself. */
   readonly by: readonly string[];
-  /** The elements as JSON has them: a set is looked up by these, so no double or timestamp made of one is found. */
+  /**
+   * The elements as JSON. Sets are searched by these values, so that a double or timestamp read from JSON is not found.
+   */
   readonly source: readonly Value[];
   index: ReadonlyMap<string, number> | undefined;
 }
 
 type Marked = readonly Value[] & { readonly [mark]?: Uniqueness };
 
-/** A list of such elements; `source` are the same in JSON. */
+/** Returns a list of unique elements; `source` has the same elements as JSON. */
 export function uniqueList(elements: Value[], source: readonly Value[], by: readonly string[]): readonly Value[] {
   const uniqueness: Uniqueness = { by, source, index: undefined };
   return Object.assign(elements, { [mark]: uniqueness });
@@ -31,10 +33,13 @@ const uniquenessOf = (list: readonly Value[]): Uniqueness | undefined => (list a
 
 export const isUnique = (list: readonly Value[]): boolean => uniquenessOf(list) !== undefined;
 
-/** Finding the text of what an element is equal to takes so much. */
+/** The work of computing the identity of one element. */
 const identityWork = 60;
 
-/** Text that is the same for what counts as the same; `undefined`: is never the same. */
+/**
+ * Returns a text that is equal for elements with the same identity; `undefined` for a value without identity, which is
+ * never found.
+ */
 function identity(value: Value, by: readonly string[]): string | undefined {
   if (by.length === 0) return scalarIdentity(value);
   if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
@@ -75,7 +80,10 @@ function indexOf(uniqueness: Uniqueness, context: EvaluationContext): ReadonlyMa
   return index;
 }
 
-/** Whether `other` has as many elements, each of which is in `list`; those found by keys have to be equal too. */
+/**
+ * Whether `other` has as many elements as `list`, and each of them is in `list`. Elements with the same keys must also
+ * be equal.
+ */
 export function equalUnique(
   list: readonly Value[],
   other: readonly Value[],
@@ -94,7 +102,10 @@ export function equalUnique(
   });
 }
 
-/** `list` and what of `other` is not in it; an element with the keys of another takes its place. */
+/**
+ * Returns `list` with the new elements of `other`. An element of `other` replaces an element of `list` with the same
+ * keys.
+ */
 export function mergeUnique(
   list: readonly Value[],
   other: readonly Value[],

@@ -1,6 +1,6 @@
 /**
- * Kubernetes' `authorizer` library: calls build up a check (`group`, `resource`, `namespace`, …), and `check(verb)`
- * asks the authorizers. Selectors are a separate library, because they have a feature gate.
+ * Kubernetes' `authorizer` library: function calls build a check (`group`, `resource`, `namespace`, …), and
+ * `check(verb)` sends it to the authorizers. Selectors are a separate library, because they have a feature gate.
  */
 import { dns1123Label, dns1123Subdomain } from "#meta/names.ts";
 import type { RequestAttributes } from "#meta/request-attributes.ts";
@@ -19,7 +19,7 @@ import { bool, type OpaqueType, opaque, string } from "../types.ts";
 import { CelError, Opaque, type Value } from "../values.ts";
 import { member } from "./declare.ts";
 
-/** One action, in the form that authorizers take. */
+/** An action, in the form that authorizers accept. */
 export interface CheckAttributes extends RequestAttributes {
   readonly user: UserInfo;
   readonly fieldSelector?: readonly FieldRequirement[];
@@ -33,7 +33,7 @@ export interface CheckVerdict {
   readonly error?: string;
 }
 
-/** The resource that a request is about, for `authorizer.requestResource`. */
+/** The resource of a request, for `authorizer.requestResource`. */
 export interface CheckedResource {
   readonly group: string;
   readonly resource: string;
@@ -43,17 +43,17 @@ export interface CheckedResource {
 }
 
 const opaqueNamed = (name: string): OpaqueType => opaque(`kubernetes.authorization.${name}`);
-/** The variable `authorizer` has this type. */
+/** The type of the variable `authorizer`. */
 export const authorizerType = opaqueNamed("Authorizer");
 const pathCheckType = opaqueNamed("PathCheck");
 const groupCheckType = opaqueNamed("GroupCheck");
-/** The variable `authorizer.requestResource` has this type. */
+/** The type of the variable `authorizer.requestResource`. */
 export const resourceCheckType = opaqueNamed("ResourceCheck");
 const decisionType = opaqueNamed("Decision");
 
 type Ask = (attributes: CheckAttributes) => CheckVerdict;
 
-/** Such values cannot be compared. */
+/** A value of this library. Its values cannot be compared. */
 abstract class Step extends Opaque {
   equals(): undefined {
     return undefined;
@@ -77,7 +77,7 @@ class AuthorizerValue extends Step {
   }
 }
 
-/** The value of `authorizer` for a user. */
+/** Returns the value of `authorizer` for a user. */
 export const authorizerValue = (user: UserInfo, ask: Ask): AuthorizerValue => new AuthorizerValue(user, ask);
 
 const nothing = {
@@ -92,7 +92,7 @@ const nothing = {
   name: "",
 };
 
-/** A check that lacks its verb alone. */
+/** A check that is complete except for its verb. */
 abstract class Check extends Step {
   readonly ask: Ask;
   readonly attributes: CheckAttributes;
@@ -151,7 +151,10 @@ const resource: Call = ([check, name]) => {
   return check.authorizer.ofResource({ group: check.group, resource: name, subresource: "", namespace: "", name: "" });
 };
 
-/** An account that was not authenticated: it is in no group of authenticated users. */
+/**
+ * Returns the authorizer for a service account. The account was not authenticated, so it is in no group of
+ * authenticated users.
+ */
 const serviceAccount: Call = ([authorizer, namespace, name]) => {
   if (!(authorizer instanceof AuthorizerValue)) return undefined;
   if (typeof namespace !== "string" || typeof name !== "string") return undefined;
@@ -161,7 +164,7 @@ const serviceAccount: Call = ([authorizer, namespace, name]) => {
   return authorizerValue({ name: `system:serviceaccount:${namespace}:${name}`, groups }, authorizer.ask);
 };
 
-/** A step that says more of a resource. */
+/** Returns a function that adds attributes to the check of a resource. */
 const refine =
   (more: (text: string) => Partial<CheckAttributes>): Call =>
   ([check, text]) =>
@@ -169,7 +172,7 @@ const refine =
       ? new ResourceCheck(check.ask, { ...check.attributes, ...more(text) })
       : undefined;
 
-/** Nothing is said where a selector is wrong: the authorizer decides as if there were none. */
+/** Parses a selector. Returns nothing for an invalid selector: the authorizer decides as if there were none. */
 function readable(parse: () => Partial<CheckAttributes>): Partial<CheckAttributes> {
   try {
     return parse();
@@ -194,10 +197,12 @@ const fixedCost = (cost: number): CallCost => ({
   estimate: () => ({ cost: { min: cost, max: cost } }),
 });
 
-/** Asking an authorizer, even a remote one. */
+/** The cost of a question to an authorizer, which may be remote. */
 const checkCost = fixedCost(350_000);
 
-/** A traversal, and a requirement of every two characters, each with its parts. */
+/**
+ * Returns the cost of a selector: a traversal of the text, and a requirement with its parts for every two characters.
+ */
 const selectCost = (size: number): number => 10 + Math.ceil(size / 2) * 50 + traversal(size);
 const selectorCost: CallCost = {
   actual: ([, text]) => selectCost(sizeOf(text!)),
@@ -266,7 +271,7 @@ export const authorizerLibrary: Library = {
   ],
 };
 
-/** The feature gate `AuthorizeWithSelectors` adds these. */
+/** The functions for which the feature gate `AuthorizeWithSelectors` must be on. */
 export const authorizerSelectorsLibrary: Library = {
   name: "k8s.authzselectors",
   functions: [

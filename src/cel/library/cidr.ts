@@ -1,4 +1,4 @@
-/** Kubernetes' CIDR library: `cidr(text)`, `isCIDR`, and methods of a range. */
+/** Kubernetes' CIDR library: `cidr(text)`, `isCIDR`, and the functions of a range. */
 import { goQuote } from "#meta/field-error.ts";
 import { traversal } from "../evaluate/costs.ts";
 import { sizeOf } from "../evaluate/kinds.ts";
@@ -11,7 +11,7 @@ import { parsePrefix } from "./parse-ip.ts";
 
 const cidrType = opaque("net.CIDR");
 
-/** An address and the length of its prefix; bits after the prefix are kept. */
+/** An address and the length of its prefix. The bits after the prefix are not cleared. */
 class Cidr extends Opaque {
   readonly type = cidrType;
   readonly ip: Ip;
@@ -63,7 +63,7 @@ function parseCidr(text: string): Cidr | CelError {
 
 type Call = NonNullable<Overload["call"]>;
 
-/** Reading a range counts as so much, and so does comparing two. */
+/** The work of reading one range. Comparing two ranges counts as reading two. */
 const readWork = 200;
 
 const onRange = onText(readWork, 1);
@@ -77,7 +77,7 @@ const containsIp: Call = ([cidr, other], context) => {
   context.work(2 * readWork);
   if (!(cidr instanceof Cidr)) return undefined;
   const ip = typeof other === "string" ? ipOf(other) : other;
-  // Upstream: a text that is no address is an argument of a wrong kind.
+  // Upstream: for a text that is not an address, the error is that of an argument of a wrong type.
   if (ip instanceof CelError) return new CelError("no such overload");
   return ip instanceof Ip ? cidr.containsIp(ip) : undefined;
 };
@@ -93,7 +93,10 @@ const containsCidr: Call = ([cidr, other], context) => {
 const bytesMin = 4;
 const bytesMax = 16;
 
-/** The bytes of the prefix are walked `times`; a text is parsed first. */
+/**
+ * Returns the cost of a comparison with the range: `times` of the number of prefix bytes, and a traversal of a text,
+ * which is parsed first.
+ */
 function containsCost(isText: boolean, times: (bytes: number) => number): CallCost {
   return {
     actual: ([cidr, other]) => {
@@ -109,9 +112,12 @@ function containsCost(isText: boolean, times: (bytes: number) => number): CallCo
   };
 }
 
-/** Two rows of bytes are compared. */
+/** Returns the cost of comparing the bytes of two addresses. */
 const ipCost = (isText: boolean): CallCost => containsCost(isText, (bytes) => traversal(2 * bytes));
-/** The other's prefix is cut to the same length first, and the lengths are compared. */
+/**
+ * Returns the cost of comparing two ranges: the prefix of the other one is cut to the same length, and the lengths are
+ * compared.
+ */
 const cidrCost = (isText: boolean): CallCost =>
   containsCost(isText, (bytes) => traversal(2 * bytes) + traversal(bytes) + 1);
 

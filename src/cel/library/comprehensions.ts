@@ -1,4 +1,4 @@
-/** The function behind macros with two variables: insertion into a map. The parser has the macros. */
+/** The function that macros with two variables call: insertion into a map. The parser has the macros. */
 import { insertInto } from "../evaluate/insert.ts";
 import { isMap, mapSize } from "../evaluate/kinds.ts";
 import { mapEntries } from "../evaluate/maps.ts";
@@ -11,7 +11,7 @@ const K = parameter("K");
 const V = parameter("V");
 const map = mapOf(K, V);
 
-/** Loops add in place; this copies. */
+/** Inserts into a copy of a map. Loops that only collect do not call this function: they change the map in place. */
 function insert(args: readonly Value[], context: EvaluationContext): Value | CelError | undefined {
   const [into, key, value] = args;
   if (!isMap(into!)) return undefined;

@@ -1,4 +1,4 @@
-/** Conversions between the types of the language: `int(x)`, `string(x)`, … */
+/** Converts values between the types of the language: `int(x)`, `string(x)`, …. */
 import { codePointCount } from "#std/code-points.ts";
 import { decodeUtf8, encodeUtf8 } from "../evaluate/text.ts";
 import { isInt, kindOf } from "../evaluate/kinds.ts";
@@ -84,7 +84,7 @@ function toDuration(value: Value): Result {
   return readDuration(value) ?? wrong("google.protobuf.Duration");
 }
 
-/** The keys are the names of the functions. */
+/** The conversions by the names of their functions. */
 export const conversions: Readonly<Record<string, (value: Value) => Result>> = {
   type: (value) => new TypeValue(kindOf(value)),
   dyn: (value) => value,

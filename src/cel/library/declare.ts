@@ -1,4 +1,4 @@
-/** Short forms for the declarations of libraries. */
+/** Helpers for the declarations of libraries. */
 import { traversal } from "../evaluate/costs.ts";
 import { sizeOf } from "../evaluate/kinds.ts";
 import type { CallCost, EvaluationContext, Overload, SizeRange } from "../functions.ts";
@@ -7,7 +7,7 @@ import type { CelError, Value } from "../values.ts";
 
 type Call = NonNullable<Overload["call"]>;
 
-/** A call on a text alone, which counts as `work` and as `perCharacter` for each character. */
+/** Returns a function of one text. A call counts `work`, and `perCharacter` for each character. */
 export const onText =
   (work: number, perCharacter: number) =>
   (result: (text: string) => Value | CelError): Call =>
@@ -17,7 +17,7 @@ export const onText =
     return result(text);
   };
 
-/** `args[0].name(…)`. */
+/** Returns an overload that is called as `args[0].name(…)`. */
 export const member = (
   id: string,
   args: readonly CelType[],
@@ -33,7 +33,7 @@ export const member = (
   ...(cost === undefined ? {} : { cost }),
 });
 
-/** `name(args[0], …)`. */
+/** Returns an overload that is called as `name(args[0], …)`. */
 export const plain = (
   id: string,
   args: readonly CelType[],
@@ -50,15 +50,15 @@ const scaleRange = ({ min, max }: SizeRange, factor: number): SizeRange => ({
   max: Math.ceil(max * factor),
 });
 
-/** The cost of `times` traversals of the first argument, whose characters cost a tenth each. */
+/** Returns the cost of `times` traversals of the first argument; each character costs a tenth. */
 export const traversalCost = (times = 1): CallCost => ({
   actual: ([first]) => traversal(sizeOf(first!) * times),
   estimate: ([first]) => ({ cost: scaleRange(first!, 0.1 * times) }),
 });
 
 /**
- * Counts the walk over all elements, and those of lists in the list, before it is made: `elementsCost` is asked afterwards,
- * and lists may share their parts.
+ * Counts the work of traversing a list and the lists in it. Call it before the traversal: `elementsCost` is computed
+ * after the call, and lists may share their parts.
  */
 export function countElements(list: readonly Value[], context: EvaluationContext): void {
   context.work(8 * list.length);
@@ -68,7 +68,7 @@ export function countElements(list: readonly Value[], context: EvaluationContext
   }
 }
 
-/** Returns the cost of looking at each element: a character costs a tenth, anything that is not text 1. */
+/** Returns the cost of visiting each element: a character costs a tenth, a value that is not text costs 1. */
 export function elementsCost(value: Value): number {
   if (typeof value === "string" || value instanceof Uint8Array) return Math.floor(sizeOf(value) * 0.1);
   if (!Array.isArray(value)) return 1;

@@ -1,6 +1,6 @@
 /**
- * `text.format(values)`: Go's verbs as cel-go 0.22 prints them, with the digit grouping and the exponents of English in
- * print. Later releases print `%e` and `%f` without these.
+ * Implements `text.format(values)`: Go's verbs as cel-go 0.22 prints them, with digit groups and exponents as in
+ * printed English. Later releases print `%e` and `%f` without these.
  */
 import { fixedText, scientificParts } from "../evaluate/decimal.ts";
 import { isInt, isList, isMap, kindOf } from "../evaluate/kinds.ts";
@@ -14,7 +14,7 @@ import { type CelType, typeName } from "../types.ts";
 import { CelError, Double, Duration, Timestamp, TypeValue, Uint, type Value } from "../values.ts";
 import { quoteString } from "./quote.ts";
 
-/** Text that has been made; an error ends it. */
+/** The printed text, or an error. */
 type Printed = string | CelError;
 
 interface Clause {
@@ -28,10 +28,10 @@ const unparsedError = (why: string): CelError => new CelError(`could not parse f
 const misfit = (why: string, given: string): string => `error during formatting: ${why}, was given ${given}`;
 const misfitError = (why: string, value: Value): CelError => new CelError(misfit(why, kindOf(value)));
 
-/** Go prints no number of more decimals. */
+/** The maximum number of decimals with which Go prints a number. */
 const precisionMax = 1_000_000;
 
-/** Clauses say this about values that they cannot print. */
+/** The error texts of clauses for values that they cannot print. */
 const clauses = {
   text: "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and timestamps",
   decimal: "decimal clause can only be used on integers",
@@ -42,7 +42,7 @@ const clauses = {
   hexadecimal: "only integers, byte buffers, and strings can be formatted as hex",
 } as const;
 
-/** The clause after a `%`. */
+/** Parses the clause after a `%`. */
 function parseClause(text: string, start: number): Clause | CelError {
   let at = start;
   let precision: number | undefined;
@@ -66,7 +66,7 @@ function parseClause(text: string, start: number): Clause | CelError {
 
 const clauseWork = 20;
 
-/** `text` with its clauses replaced by `values`. Values without a clause are left out. */
+/** Returns `text` with its clauses replaced by `values`. Values without a clause are ignored. */
 export function format(text: string, values: readonly Value[], context: EvaluationContext): Printed {
   let printed = "";
   let next = 0;
@@ -96,17 +96,17 @@ export function format(text: string, values: readonly Value[], context: Evaluati
 interface Verb {
   print(value: Value, precision: number | undefined, context: EvaluationContext): Printed;
   readonly clause: string;
-  /** The kinds of types that it prints, and those whose values are not known before. */
+  /** The kinds of types that it prints, and the kinds whose values are not known before the evaluation. */
   readonly kinds: ReadonlySet<CelType["kind"]>;
 }
 
-/** Says what is wrong with a format: with the argument at an index, or as a whole. */
+/** The problem of a format: that of the argument at an index, or of the whole format. */
 interface FormatProblem {
   readonly argument?: number;
   readonly message: string;
 }
 
-/** Returns what of a call is known to be wrong before any evaluation, given the types of its arguments. */
+/** Returns the problem of a call that can be found before any evaluation, by the types of its arguments. */
 export function formatProblem(text: string, types: readonly CelType[]): FormatProblem | undefined {
   let next = 0;
   for (let at = text.indexOf("%"); at >= 0; ) {
@@ -128,7 +128,7 @@ export function formatProblem(text: string, types: readonly CelType[]): FormatPr
   return { message: `too many arguments supplied to string.format (expected ${next}, got ${types.length})` };
 }
 
-/** The name of a type, without its parameters. */
+/** Returns the name of a type without its parameters. */
 const bareName = (type: CelType): string =>
   type.kind === "list" || type.kind === "map" || type.kind === "type"
     ? type.kind
@@ -145,7 +145,7 @@ function decimal(value: Value): Printed {
   return misfitError(clauses.decimal, value);
 }
 
-/** Printing a double counts as so much. */
+/** The work of printing a double. */
 const numberWork = 100;
 
 const special = (value: number): string | undefined =>
@@ -214,7 +214,7 @@ function text(value: Value, _precision: number | undefined, context: EvaluationC
   return printNested(value, context);
 }
 
-/** A value inside of a list or map. */
+/** Prints a value inside of a list or map. */
 function printNested(value: Value, context: EvaluationContext): Printed {
   if (typeof value === "string") return quoteString(value);
   if (value === null || typeof value === "boolean") return String(value);
@@ -288,7 +288,7 @@ const integers = ["int", "uint"] as const;
 const verbs: ReadonlyMap<string, Verb> = new Map<string, Verb>([
   ["s", verb(text, clauses.text, ...texts, ...integers)],
   ["d", verb(decimal, clauses.decimal, ...integers)],
-  // Upstream: texts such as "NaN" are doubles to the check alone.
+  // Upstream: the check accepts strings as doubles, since texts such as "NaN" may be meant.
   ["f", verb(fixedPoint, clauses.fixedPoint, "double", "string")],
   ["e", verb(scientific, clauses.scientific, "double", "string")],
   ["b", verb(binary, clauses.binary, "bool", ...integers)],

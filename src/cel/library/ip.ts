@@ -1,4 +1,4 @@
-/** Kubernetes' IP library: `ip(text)`, `isIP`, and methods of an address. */
+/** Kubernetes' IP library: `ip(text)`, `isIP`, and the functions of an address. */
 import { goQuote } from "#meta/field-error.ts";
 import { printIp } from "#meta/names.ts";
 import type { FunctionDeclaration, Library } from "../functions.ts";
@@ -9,10 +9,10 @@ import { parseAddress } from "./parse-ip.ts";
 
 export const ipType = opaque("net.IP");
 
-/** An IP address without a zone; no IPv4 address that is written as an IPv6 one. */
+/** An IP address without a zone. An IPv4 address written as an IPv6 address is not allowed. */
 export class Ip extends Opaque {
   readonly type = ipType;
-  /** 4 or 16. */
+  /** The 4 or 16 bytes of the address. */
   readonly bytes: readonly number[];
 
   constructor(bytes: readonly number[]) {
@@ -24,7 +24,7 @@ export class Ip extends Opaque {
     return other instanceof Ip ? this.text === other.text : undefined;
   }
 
-  /** Canonical. */
+  /** The canonical text. */
   get text(): string {
     return printIp(this.bytes);
   }
@@ -69,7 +69,7 @@ const claim = (name: string, id: string, holds: Claim): FunctionDeclaration => (
   overloads: [member(id, [ipType], bool, ([ip]) => (ip instanceof Ip ? holds(ip.bytes) : undefined))],
 });
 
-/** Reading an address counts as so much. */
+/** The work of reading one address. */
 const readWork = 200;
 
 const onAddress = onText(readWork, 1);

@@ -1,4 +1,4 @@
-/** Kubernetes' function of JSON Patch paths: `jsonpatch.escapeKey(key)`. */
+/** Kubernetes' function for paths of JSON Patches: `jsonpatch.escapeKey(key)`. */
 import type { Library } from "../functions.ts";
 import { string } from "../types.ts";
 import { plain, traversalCost } from "./declare.ts";

@@ -25,7 +25,7 @@ type Result = Value | CelError | undefined;
 
 const noOverload = (): CelError => new CelError("no such overload");
 
-/** Whether there is no first element, or one that can be compared. */
+/** Whether the first element can be compared; true for an empty list. */
 const isComparable = (list: readonly Value[]): boolean =>
   list.length === 0 || compare(read(list[0]!), read(list[0]!)) !== undefined;
 
@@ -41,7 +41,7 @@ const isSorted: Call = ([list], context) => {
   return true;
 };
 
-/** The element that comes first, or last where `sign` is -1. */
+/** Returns the function that finds the smallest element, or, if `sign` is -1, the largest one. */
 const extreme =
   (name: string, sign: 1 | -1): Call =>
   ([list], context) => {
@@ -84,7 +84,7 @@ const indexOf =
   ([list, wanted], context) =>
     isList(list) ? find(list, wanted!, order, context) : undefined;
 
-/** One traversal of the list and the texts in it. */
+/** The cost of one traversal of the list and the texts in it. */
 const cost: CallCost = { actual: ([list]) => elementsCost(list!) };
 
 const summable: readonly (readonly [string, CelType, Value])[] = [
@@ -102,7 +102,7 @@ const comparable: readonly (readonly [string, CelType])[] = [
   ["bytes", bytes],
 ];
 
-/** An overload for each type of elements that can be compared. */
+/** Declares a function with an overload for each type of elements that can be compared. */
 const ofComparable = (name: string, overload: (id: string, type: CelType) => Overload): FunctionDeclaration => ({
   name,
   overloads: comparable.map(([id, type]) => overload(id, type)),

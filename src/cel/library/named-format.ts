@@ -1,6 +1,6 @@
 /**
- * Kubernetes' `format` library: `format.dns1123Label()`, `format.named('uuid')` and `validate(text)`, which returns a
- * list of problems, or `optional.none()`.
+ * Kubernetes' `format` library: `format.dns1123Label()`, `format.named('uuid')`, and `validate(text)`, which returns a
+ * list of problems or `optional.none()`.
  */
 import {
   dns1035Label,
@@ -26,7 +26,7 @@ class NamedFormat extends Opaque {
   readonly type = formatType;
   readonly name: string;
   readonly check: NameCheck;
-  /** The size of the regular expression that a check is counted as. */
+  /** The size of the regular expression by which the cost of a check is computed. */
   readonly patternSize: number;
 
   constructor(name: string, check: NameCheck, patternSize: number) {
@@ -74,7 +74,7 @@ const formats: readonly NamedFormat[] = [
 
 const byName: ReadonlyMap<string, NamedFormat> = new Map(formats.map((one) => [one.name, one]));
 
-/** Sizes that are not known are estimated by these. */
+/** The sizes with which unknown sizes are estimated. */
 const patternSizeMax = 128;
 const nameSizeMax = 64;
 

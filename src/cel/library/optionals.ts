@@ -1,4 +1,4 @@
-/** Optional values: `optional.of`, `optional.none`, `optional.ofNonZeroValue` and their methods. */
+/** The library of optional values: `optional.of`, `optional.none`, `optional.ofNonZeroValue` and their functions. */
 import { sizeOf } from "../evaluate/kinds.ts";
 import { isMap } from "../evaluate/kinds.ts";
 import { operators } from "../ast.ts";
@@ -13,14 +13,14 @@ const listV = listOf(V);
 const mapKV = mapOf(parameter("K"), V);
 const none = new Optional(undefined);
 
-/** Operators are the evaluator's own. */
+/** Returns the declaration of an operator, which the evaluator implements. */
 const operator = (id: string, args: readonly CelType[]): Overload => ({ id, isMember: false, args, result: optionalV });
 
 function isZero(value: Value): boolean {
   if (value === null || value === false || value === 0 || value === "") return true;
   if (value instanceof Double || value instanceof Uint) return Number(value.value) === 0;
   if (value instanceof Duration) return value.nanoseconds === 0n;
-  // The zero of times is that of the year 1.
+  // The zero time is the beginning of the year 1.
   if (value instanceof Timestamp)
     return value.seconds === -62_135_596_800n && value.nanoseconds % 1_000_000_000n === 0n;
   if (Array.isArray(value) || value instanceof Uint8Array || isMap(value)) return sizeOf(value) === 0;

@@ -1,22 +1,22 @@
 /**
- * IP addresses and prefixes as Go's `net/netip` reads them, with its error texts: no leading zeros in IPv4, zones known.
- * `#meta/names.ts` is more lenient, as fields of objects are.
+ * Parses IP addresses and prefixes as Go's `net/netip` does, with its error texts: IPv4 has no leading zeros, IPv6 may
+ * have zones. `#meta/names.ts` is more lenient, as fields of objects are.
  */
 import { goQuote } from "#meta/field-error.ts";
 
-/** `zone` is empty if there is none. */
+/** A parsed address; `zone` is empty if there is none. */
 interface IpAddress {
-  /** 4 or 16. */
+  /** The 4 or 16 bytes of the address. */
   readonly bytes: readonly number[];
   readonly zone: string;
 }
 
-/** A fault says what is wrong, in Go's words. */
+/** The error of a text, in Go's words. */
 export interface Fault {
   readonly fault: string;
 }
 
-/** It says what is wrong, and with which rest of the text. */
+/** An error, and the rest of the text at which it occurred. */
 interface FaultAt extends Fault {
   readonly at?: string;
 }
@@ -30,7 +30,7 @@ export function parseAddress(text: string): IpAddress | Fault {
   return { fault: `ParseAddr(${goQuote(text)}): ${parsed.fault}${at}` };
 }
 
-/** An address and the number of its bits that count. */
+/** An address, and the number of bits in its prefix. */
 interface IpPrefix {
   readonly address: IpAddress;
   readonly bits: number;
@@ -81,10 +81,10 @@ function parseIpv4(text: string): readonly number[] | FaultAt {
   return bytes.length < 3 ? fault("IPv4 address too short") : [...bytes, value];
 }
 
-/** This has been read of an IPv6 address. */
+/** The parts of an IPv6 address that have been read, and the rest of its text. */
 interface Ipv6 {
   readonly bytes: number[];
-  /** Number of bytes before `::`; -1 without it. */
+  /** The number of bytes before `::`; -1 if there is no `::`. */
   gap: number;
   rest: string;
 }
@@ -99,7 +99,7 @@ function parseIpv6(text: string): IpAddress | FaultAt {
   while (state.bytes.length < 16 && (state.rest !== "" || (state.gap < 0 && state.bytes.length === 0))) {
     const wrong = readGroup(state);
     if (wrong !== undefined) return wrong;
-    // An embedded IPv4 address is the end.
+    // An embedded IPv4 address is the end of the text.
     if (state.rest === "") break;
   }
   if (state.rest !== "") return fault("trailing garbage after address", state.rest);

@@ -1,22 +1,25 @@
 /**
- * URLs as Go's `net/url` reads and prints them, with its error texts. Texts are handled as bytes, one per character, since
- * escapes stand for bytes.
+ * Parses and prints URLs as Go's `net/url` does, with its error texts. Texts are handled as bytes, one per character,
+ * since escapes stand for bytes.
  */
 import { goQuote } from "#meta/field-error.ts";
 import { type Fault, parseAddress } from "./parse-ip.ts";
 
-/** A parsed URL. Only `scheme`, `host` and `path` of those that have no `opaque` part. Texts are bytes, unescaped. */
+/**
+ * A parsed URL. Its texts are unescaped bytes unless a member says otherwise. A URL with an `opaque` part has no user,
+ * host or path.
+ */
 export interface ParsedUrl {
   readonly scheme: string;
-  /** It is what follows the scheme, where that does not begin with a slash. */
+  /** The text between the scheme and the query, if it does not begin with a slash; else empty. */
   readonly opaque: string;
   readonly user: { readonly name: string; readonly password: string | undefined } | undefined;
-  /** The host has its port. */
+  /** The host with its port. */
   readonly host: string;
   readonly path: string;
-  /** The path is as it was written. */
+  /** The path as it was written. */
   readonly rawPath: string;
-  /** `undefined` without a question mark. As it was written. */
+  /** The query as it was written; `undefined` if there is no question mark. */
   readonly query: string | undefined;
   /** Whether two slashes introduce the host, even an empty one. */
   readonly hasAuthority: boolean;
@@ -24,16 +27,19 @@ export interface ParsedUrl {
 
 const bytesOf = (text: string): string => Buffer.from(text, "utf8").toString("latin1");
 
-/** The text of bytes; what is no UTF-8 becomes U+FFFD. */
+/** Returns the text of bytes. Bytes that are not valid UTF-8 become U+FFFD. */
 export const textOf = (bytes: string): string => Buffer.from(bytes, "latin1").toString("utf8");
 
-/** Returns what is wrong with `text` as the URI of a request: an absolute one, or a path from the root. */
+/**
+ * Returns the error of `text` as the URI of a request, which is an absolute URI or a path from the root; `undefined` if
+ * it is valid.
+ */
 export function requestUriFault(text: string): string | undefined {
   const parsed = parse(bytesOf(text), true);
   return "fault" in parsed ? describe(text, parsed) : undefined;
 }
 
-/** A URI of a request, of which the part after `#` is left out. */
+/** Parses the URI of a request. The part after `#` is checked, but not returned. */
 export function parseUrl(text: string): ParsedUrl | Fault {
   const wrong = requestUriFault(text);
   if (wrong !== undefined) return { fault: wrong };
@@ -100,7 +106,7 @@ function parseHost(text: string): string | Fault {
   return isPort(port) ? unescape(text, "host") : { fault: `invalid port ${goQuote(textOf(port))} after host` };
 }
 
-/** `[address%25zone]:port`. */
+/** Parses `[address%25zone]:port`. */
 function parseBracketedHost(text: string): string | Fault {
   const end = text.lastIndexOf("]");
   if (end < 0) return { fault: "missing ']' in host" };
@@ -131,7 +137,7 @@ function parseBracketedHost(text: string): string | Fault {
 
 type Part = "path" | "user" | "host" | "zone" | "query";
 
-/** Characters that hosts have without escapes. */
+/** Matches characters that need no escape in hosts. */
 const hostChar = /^[-A-Za-z0-9._~!$&'()*+,;=:[\]<>"]$/;
 
 function unescape(bytes: string, part: Part): string | Fault {
@@ -153,8 +159,8 @@ function unescape(bytes: string, part: Part): string | Fault {
 }
 
 /**
- * Whether a part of a URL may have this escape: hosts only of bytes beyond ASCII, zones only of spaces and of
- * characters that hosts may have.
+ * Whether a part of a URL may contain this escape: hosts only escapes of bytes beyond ASCII, zones only escapes of
+ * spaces and of characters that hosts may contain.
  */
 function isEscape(escape: string, part: Part): boolean {
   if (!/^%[0-9A-Fa-f]{2}$/.test(escape)) return false;
@@ -164,7 +170,7 @@ function isEscape(escape: string, part: Part): boolean {
   return char === " " || hostChar.test(char);
 }
 
-/** The path as it was written if that is a right way to write it, else with the escapes it needs. */
+/** Returns the path as it was written if that is a valid form, else with the escapes that it needs. */
 export function escapedPath({ path, rawPath }: ParsedUrl): string {
   if (path === "*") return "*";
   if (/^[-A-Za-z0-9._~!$&'()*+,;=:@[\]%/]*$/.test(rawPath)) return rawPath;
@@ -183,7 +189,7 @@ export function splitHost(host: string): { readonly name: string; readonly port:
   return { name: isBracketed ? name.slice(1, -1) : name, port: hasPort ? host.slice(colon + 1) : "" };
 }
 
-/** Values by name, in the order of the query. Pairs with a semicolon or a wrong escape are left out. */
+/** Returns the values by name, in the order of the query. Pairs with a semicolon or an invalid escape are ignored. */
 export function parseQuery(query: string): ReadonlyMap<string, string[]> {
   const parameters = new Map<string, string[]>();
   for (const pair of query.split("&")) {

@@ -1,8 +1,8 @@
 /**
  * Kubernetes' functions on quantities: `quantity(text)`, `isQuantity`, comparison and arithmetic.
  *
- * Upstream keeps a quantity in 64 bits with a power of ten where its text allows that, and in arbitrary precision
- * otherwise. Expressions can see the difference: only those in 64 bits can be converted to integers.
+ * Upstream represents a quantity in 64 bits with a power of ten if its text allows that, and in arbitrary precision
+ * otherwise. Expressions can see the difference: only quantities in 64 bits can be converted to integers.
  */
 import { compareQuantities, parseQuantity, type Quantity, quantityError } from "#meta/quantity.ts";
 import { isInt } from "../evaluate/kinds.ts";
@@ -15,10 +15,10 @@ const quantityType = opaque("kubernetes.Quantity");
 
 class QuantityValue extends Opaque {
   readonly type = quantityType;
-  /** `unscaled * 10^exponent`; the exponent is the one upstream would have. */
+  /** The value is `unscaled * 10^exponent`, with the exponent that upstream has. */
   readonly unscaled: bigint;
   readonly exponent: number;
-  /** Whether upstream keeps it in 64 bits. */
+  /** Whether upstream represents it in 64 bits. */
   readonly isSmall: boolean;
 
   constructor(unscaled: bigint, exponent: number, isSmall: boolean) {
@@ -36,7 +36,7 @@ class QuantityValue extends Opaque {
     return this.unscaled < 0n ? -1 : this.unscaled > 0n ? 1 : 0;
   }
 
-  /** `undefined` of what is no integer as upstream keeps it, even `1.0`. */
+  /** The value as an integer; `undefined` if upstream does not represent it as one, as for `1.0`. */
   get integer(): bigint | undefined {
     return this.isSmall && this.exponent >= 0 ? scaledUp(this.unscaled, this.exponent) : undefined;
   }
@@ -52,7 +52,7 @@ const plainQuantity = ({ unscaled, exponent }: QuantityValue): Quantity => ({
 
 const isInt64 = (value: bigint): boolean => BigInt.asIntN(64, value) === value;
 
-/** `value * 10^digits`, if it fits in 64 bits. */
+/** Returns `value * 10^digits`, or `undefined` if it does not fit in 64 bits. */
 function scaledUp(value: bigint, digits: number): bigint | undefined {
   if (value === 0n) return 0n;
   const scaled = digits > 18 ? undefined : value * 10n ** BigInt(digits);
@@ -63,7 +63,10 @@ const form = /^([+-]?)0*([0-9]*)(?:\.([0-9]*))?(?:([KMGTPE]i)|([numkMGTPE]?)|[eE
 const suffixPowers: Readonly<Record<string, number>> = { n: -9, u: -6, m: -3, k: 3, M: 6, G: 9, T: 12, P: 15, E: 18 };
 const binarySuffixes = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 
-/** The form that upstream keeps in 64 bits: its digits and their exponent; `undefined` of others. */
+/**
+ * Parses a text that upstream represents in 64 bits: its digits and their exponent. Returns `undefined` for other
+ * texts.
+ */
 function parseSmall(text: string): QuantityValue | undefined {
   const match = form.exec(text);
   if (match === null) return undefined;
@@ -81,31 +84,34 @@ function parseSmall(text: string): QuantityValue | undefined {
   return small(isNegative, BigInt(whole + fraction), scale);
 }
 
-/** Upstream keeps it in 32 bits. */
+/** Returns an exponent, cut to 32 bits as upstream does. */
 const exponentOf = (digits: string): number =>
   Number(BigInt.asIntN(32, BigInt(digits.startsWith("+") ? digits.slice(1) : digits)));
 
 const small = (isNegative: boolean, value: bigint, exponent: number): QuantityValue =>
   new QuantityValue(isNegative ? -value : value, exponent, true);
 
-/** Beyond, numbers are never written out. */
+/** The exponent above which numbers are never expanded to all their digits. */
 const exponentMax = 400;
 
 function parse(text: string): QuantityValue | CelError {
-  // Space around a quantity is ignored in objects, but not here.
+  // Objects may have space around a quantity, but expressions may not.
   const quantity = text === text.trim() ? parseQuantity(text) : undefined;
   if (quantity === undefined) return new CelError(quantityError(text === text.trim() ? text : ""));
   return parseSmall(text) ?? large(quantity);
 }
 
-/** Upstream rounds these to nine decimals, and keeps all nine. */
+/**
+ * Returns a quantity in arbitrary precision. Upstream rounds these quantities to nine decimals, and represents them
+ * with all nine.
+ */
 function large({ unscaled, exponent }: Quantity): QuantityValue {
   const isWritten = unscaled !== 0n && exponent > -9 && exponent <= exponentMax;
   if (!isWritten) return new QuantityValue(unscaled, exponent, false);
   return new QuantityValue(unscaled * 10n ** BigInt(exponent + 9), -9, false);
 }
 
-/** Adds as upstream does: in 64 bits as long as that goes. */
+/** Adds two quantities as upstream does: in 64 bits if the sum fits, else in arbitrary precision. */
 function add(a: QuantityValue, b: QuantityValue): QuantityValue | CelError {
   if (a.isSmall && b.isSmall) {
     if (b.unscaled === 0n) return a;
@@ -125,12 +131,12 @@ function add(a: QuantityValue, b: QuantityValue): QuantityValue | CelError {
 
 const widenTo = ({ unscaled, exponent }: QuantityValue, to: number): bigint => unscaled * 10n ** BigInt(exponent - to);
 
-/** The smallest number of 64 bits is its own opposite. */
+/** Negates a quantity. The smallest number of 64 bits is its own negation, as upstream. */
 function negate({ unscaled, exponent, isSmall }: QuantityValue): QuantityValue {
   return new QuantityValue(isSmall ? BigInt.asIntN(64, -unscaled) : -unscaled, exponent, isSmall);
 }
 
-/** Multiplied as upstream does, in floating point. */
+/** Returns a quantity as a double, multiplied in floating point as upstream does. */
 function approximate({ unscaled, exponent }: QuantityValue): Double {
   if (exponent === 0) return new Double(Number(unscaled));
   return new Double(Number(unscaled) * (exponent < -323 ? 0 : Number(`1e${exponent}`)));
@@ -138,10 +144,10 @@ function approximate({ unscaled, exponent }: QuantityValue): Double {
 
 type Call = NonNullable<Overload["call"]>;
 
-/** Reading a quantity counts as so much. */
+/** The work of reading one quantity. */
 const readWork = 200;
 
-/** Using one counts as so much: larger ones have as many digits as they were written with, and hundreds of zeros. */
+/** Returns the work of using one quantity. A large one has as many digits as its text, and hundreds of zeros. */
 const arithmeticWork = ({ isSmall, unscaled }: QuantityValue): number =>
   isSmall ? 30 : 300 + unscaled.toString(16).length / 4;
 
@@ -150,7 +156,7 @@ const onOne =
   ([quantity]) =>
     quantity instanceof QuantityValue ? result(quantity) : undefined;
 
-/** An int is taken as a quantity where `takesInt`. */
+/** Returns a function of two quantities. `takesInt`: whether the second argument may be an int. */
 const onTwo =
   (result: (a: QuantityValue, b: QuantityValue) => Value | CelError, takesInt = false): Call =>
   ([a, b], context) => {

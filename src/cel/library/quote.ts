@@ -1,4 +1,4 @@
-/** `strings.quote`: a text as a literal of the language. */
+/** Implements `strings.quote`, which returns a text as a literal of the language. */
 
 const escapes: Readonly<Record<string, string>> = {
   "\u0007": "\\a",
@@ -12,6 +12,6 @@ const escapes: Readonly<Record<string, string>> = {
   '"': '\\"',
 };
 
-/** The text is in double quotes; a surrogate that stands alone becomes U+FFFD. */
+/** Returns the text in double quotes with escapes. An unpaired surrogate becomes U+FFFD. */
 export const quoteString = (text: string): string =>
   `"${text.toWellFormed().replace(/[\u0007\b\f\n\r\t\v\\"]/g, (char) => escapes[char]!)}"`;

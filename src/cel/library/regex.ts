@@ -7,7 +7,7 @@ import { int, listOf, string } from "../types.ts";
 import { CelError, type Value } from "../values.ts";
 import { member } from "./declare.ts";
 
-/** The parts of a text that match, at most `limit` if that is not negative. */
+/** Returns the parts of a text that match, at most `limit` unless it is negative. */
 function matchesOf(
   [text, pattern]: readonly Value[],
   limit: number,

@@ -22,7 +22,7 @@ const onLists =
   ([list, other], context) =>
     isList(list) && isList(other) ? holds(list, other, context) : undefined;
 
-/** One call, and each pair of elements `factor` times. */
+/** Returns the cost of a call that compares each pair of elements `factor` times. */
 const pairs = (factor: number): CallCost => ({
   actual: ([list, other]) => 1 + sizeOf(list!) * sizeOf(other!) * factor,
   estimate: ([list, other]) => ({

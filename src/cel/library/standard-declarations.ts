@@ -1,7 +1,7 @@
 /**
- * Declarations of the functions of the language itself; `standard.ts` adds the implementations by the IDs of overloads.
- * The order of overloads matters: for an argument of unknown type the first one that fits is used. Source: the language
- * definition; IDs, which costs refer to, are cel-go's.
+ * Declarations of the functions of the language itself; `standard.ts` adds the implementations by the ids of overloads.
+ * The order of overloads matters: for an argument of unknown type, the first overload that fits is used. Source: the
+ * language definition. The ids, to which costs refer, are cel-go's.
  */
 import { operators } from "../ast.ts";
 import type { FunctionDeclaration, Library, Overload } from "../functions.ts";
@@ -52,7 +52,7 @@ const logic: readonly FunctionDeclaration[] = [
   { name: operators.notEquals, overloads: [plain("not_equals", [A, A], bool)] },
 ];
 
-/** Types as ids of overloads spell them. */
+/** The types with the names that ids of overloads use. */
 const spelled: readonly (readonly [string, CelType])[] = [
   ["bool", bool],
   ["int64", int],
@@ -84,7 +84,7 @@ const orderings: readonly FunctionDeclaration[] = [
   ordering(operators.greaterEquals, "greater_equals"),
 ];
 
-/** An operator on two operands of one type that yields this type. */
+/** Declares an operator whose two operands and result have the same type, for each of the types. */
 const closed = (prefix: string, types: readonly CelType[]): readonly Overload[] =>
   types.map((type) => plain(`${prefix}_${idOf(type)}`, [type, type], type));
 
@@ -145,7 +145,7 @@ const collections: readonly FunctionDeclaration[] = [
   },
 ];
 
-/** `name(x)` for each type that can be converted. */
+/** Declares the conversion `name(x)` from each of the types. */
 function conversion(name: string, result: CelType, from: readonly CelType[]): FunctionDeclaration {
   return { name, overloads: from.map((type) => plain(`${idOf(type)}_to_${idOf(result)}`, [type], result)) };
 }
@@ -173,7 +173,7 @@ const strings: readonly FunctionDeclaration[] = [
   },
 ];
 
-/** A part of a moment, in UTC or in the zone given, and of a span of time if it has such parts. */
+/** Declares a function for a part of a timestamp, in UTC or in a given zone; with `ofDuration`, also for durations. */
 function timePart(name: string, id: string, zoneSuffix: string, ofDuration?: string): FunctionDeclaration {
   const overloads = [
     member(id, [timestamp], int),
@@ -203,7 +203,7 @@ const types: readonly (readonly [string, CelType])[] = [
   ["google.protobuf.Duration", duration],
   ["google.protobuf.Timestamp", timestamp],
   ["int", int],
-  // Findings show the parameters.
+  // Errors show the type parameters.
   ["list", listOfA],
   ["map", mapOfAB],
   ["null_type", nullType],
@@ -212,7 +212,7 @@ const types: readonly (readonly [string, CelType])[] = [
   ["uint", uint],
 ];
 
-/** Operators, conversions, and what the language says of strings, bytes, times and collections; and its names of types. */
+/** The operators, the conversions, the functions on strings, bytes, times and collections, and the names of types. */
 export const standardDeclarations: Library = {
   name: "cel.lib.std",
   functions: [...logic, ...orderings, ...arithmetic, ...collections, ...conversions, ...strings, ...times],

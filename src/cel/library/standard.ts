@@ -28,7 +28,7 @@ const contains: Call = ([text, other], context) => {
   return text.includes(other);
 };
 
-/** The date of a time counts as so much, and so does one in a time zone. */
+/** The work of computing a date in UTC; `zoneWork` is that of a date in a time zone. */
 const dateWork = 30;
 const zoneWork = 1000;
 
@@ -42,7 +42,7 @@ const timeCall =
     return date instanceof CelError ? date : dateFields[name]!(date);
   };
 
-/** Conversions of one value count as so much, where they read or print it. */
+/** The work of one conversion, for conversions that parse or print a value. */
 const conversionWork: Readonly<Record<string, number>> = {
   double: 20,
   duration: 150,
@@ -69,7 +69,7 @@ const calls: ReadonlyMap<string, Call> = new Map<string, Call>([
   ...Object.keys(dateFields).map((name): [string, Call] => [name, timeCall(name)]),
 ]);
 
-/** Operators, conversions, and what the language says of strings, bytes, times and collections. */
+/** The operators, the conversions, and the functions on strings, bytes, times and collections. */
 export const standardLibrary: Library = {
   ...standardDeclarations,
   functions: standardDeclarations.functions.map(({ name, overloads }) => {

@@ -16,7 +16,7 @@ type Call = NonNullable<Overload["call"]>;
 
 const outOfRange = (index: Int): CelError => new CelError(`index out of range: ${index}`);
 
-/** The offset of a code point in UTF-16 units; that of the end for an index behind it. */
+/** Returns the offset of a code point in UTF-16 units; the end of the text if the index is beyond it. */
 function unitOf(text: string, index: number): number {
   if (isPlain(text)) return Math.min(index, text.length);
   let at = 0;
@@ -67,12 +67,12 @@ const substring: Call = ([text, start, given]) => {
   return text.slice(unitOf(text, Number(start)), unitOf(text, Number(end)));
 };
 
-/** A part of a text, or a text of a list, counts as so much. */
+/** The work of one part of a text, or of one text of a list. */
 const partWork = 10;
-/** More parts than any evaluation may make. */
+/** The maximum number of parts of a split; no evaluation may make so many. */
 const partsMax = 500_000;
 
-/** The parts of a text between separators, by code points for an empty one. */
+/** Returns the parts of a text between separators; its code points if the separator is empty. */
 function partsOf(text: string, separator: string, context: EvaluationContext): readonly string[] {
   countSearch(text, separator, context);
   if (separator === "") context.work(partWork * text.length);
@@ -98,7 +98,7 @@ const join: Call = ([list, separator = ""], context) => {
 
 const isInteger = (value: Value): boolean => isInt(value);
 
-/** Replaces at most `limit` times, if that is not negative. */
+/** Replaces a part of a text everywhere, or at most `limit` times unless it is negative. */
 const replace: Call = ([text, old, by, limit = -1], context) => {
   if (typeof text !== "string" || typeof old !== "string" || typeof by !== "string" || !isInteger(limit))
     return undefined;
@@ -110,7 +110,7 @@ const replace: Call = ([text, old, by, limit = -1], context) => {
   return count === parts.length - 1 ? head : head + old + parts.slice(count + 1).join(old);
 };
 
-/** Into at most `limit` parts, if that is not negative; 0 gives none. */
+/** Splits a text into at most `limit` parts unless it is negative; 0 returns no parts. */
 const split: Call = ([text, separator, limit = -1], context) => {
   if (typeof text !== "string" || typeof separator !== "string" || !isInteger(limit)) return undefined;
   const max = Number(limit);
@@ -131,7 +131,7 @@ const isSpace = (code: number): boolean =>
   (code >= 0x2000 && code <= 0x200a) ||
   [0x2028, 0x2029, 0x202f, 0x205f, 0x3000].includes(code);
 
-/** Removes Unicode's white space at both ends; JavaScript's differs. */
+/** Removes white space at both ends, as Unicode defines it; JavaScript's definition differs. */
 function trim(text: string): string {
   let start = 0;
   let end = text.length;
@@ -142,7 +142,7 @@ function trim(text: string): string {
 
 const isAscii = (text: string): boolean => !/[^\0-\x7f]/.test(text);
 
-/** The letters of ASCII alone; of other texts each is changed by itself. */
+/** Changes ASCII letters only. A text with other characters needs a slower replacement. */
 const lower = (text: string): string =>
   isAscii(text) ? text.toLowerCase() : text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
 const upper = (text: string): string =>
@@ -153,7 +153,7 @@ const formatted: Call = ([text, values], context) =>
 
 const once: CallCost = { actual: ([text]) => traversal(sizeOf(text!)) };
 const twice: CallCost = { actual: ([text]) => traversal(sizeOf(text!) * 2) };
-/** These cost the same as the functions of the same names on lists. */
+/** The cost of the functions of strings that have the same names and costs as functions of lists. */
 const asElements: CallCost = { actual: ([text]) => elementsCost(text!) };
 const ofResult: CallCost = { actual: (_, result) => Math.ceil(sizeOf(result) * 0.2) };
 

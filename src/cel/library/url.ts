@@ -1,4 +1,4 @@
-/** Kubernetes' functions on URLs: `url(text)`, `isURL`, and the parts of a URL. */
+/** Kubernetes' functions on URLs: `url(text)`, `isURL`, and functions that return the parts of a URL. */
 import { createHash } from "node:crypto";
 import type { FunctionDeclaration, Library } from "../functions.ts";
 import { bool, type CelType, listOf, mapOf, opaque, string } from "../types.ts";
@@ -18,12 +18,12 @@ class Url extends Opaque {
     this.parts = parts;
   }
 
-  /** URLs are equal if they would be written alike. */
+  /** Whether two URLs are equal, which means that their texts would be equal. */
   equals(other: Value): boolean | undefined {
     return other instanceof Url ? this.#key === other.#key : undefined;
   }
 
-  /** A text for comparisons. It is made once, and short: a comparison costs little, however long the URLs are. */
+  /** A text for comparisons. It is made once and is short, so a comparison costs little, however long the URLs are. */
   get #key(): string {
     if (this.#digest !== undefined) return this.#digest;
     const { scheme, opaque: rest, user, host, query, hasAuthority } = this.parts;
@@ -33,7 +33,7 @@ class Url extends Opaque {
   }
 }
 
-/** Reading a URL counts as so much. */
+/** The work of reading one URL. */
 const readWork = 400;
 
 const onUrl = onText(readWork, 8);

@@ -1,6 +1,6 @@
 /**
- * The grammar by recursive descent, with one method for each rule at which errors are caught (`token-reader.ts`).
- * Operators are read by precedence. Source: the language definition's grammar.
+ * Implements the grammar by recursive descent, with one method for each rule in which errors are caught
+ * (`token-reader.ts`). Operators are read by precedence. Source: the language definition's grammar.
  */
 import { type EntryNode, type Expression, type Issue, operators } from "../ast.ts";
 import { unknownOffset } from "../issues.ts";
@@ -35,9 +35,9 @@ export class Grammar {
   readonly #issues: Issue[];
   readonly #options: GrammarOptions;
   #depth = 0;
-  /** The expression that was read last has so many operators and members nested in it. */
+  /** The nesting of operators and members in the expression that was read last. */
   #height = 0;
-  /** A rule has read this when it fails; set before what may fail. */
+  /** The expression that a rule has read if it fails. It is set before each step that may fail. */
   #partial: Expression | undefined;
 
   constructor(input: TokenReader, nodes: Nodes, issues: Issue[], options: GrammarOptions) {
@@ -47,7 +47,7 @@ export class Grammar {
     this.#options = options;
   }
 
-  /** The whole source. What could not be read is a constant in the tree, and issues are reported. */
+  /** Reads the whole source. The tree has a constant for each part that could not be read, and issues are reported. */
   start(): Expression {
     const input = this.#input;
     const expression = this.#expression(setOf(kinds.end));
@@ -66,7 +66,7 @@ export class Grammar {
     return this.#broken(offset);
   }
 
-  /** Stands for what could not be read. */
+  /** Returns a constant that replaces a part that could not be read. */
   #broken(offset = unknownOffset): Expression {
     this.#height = 0;
     return this.#nodes.constant(offset, null);
@@ -103,7 +103,7 @@ export class Grammar {
     return this.#nodes.call(offset, operators.conditional, [condition, then, otherwise]);
   }
 
-  /** Operands and operators that bind at least as tightly as `precedence`. */
+  /** Reads operands and operators that bind at least as tightly as `precedence`. */
   #binary(precedence: number, followers: Kinds): Expression {
     const input = this.#input;
     input.enter(followers);
@@ -123,7 +123,7 @@ export class Grammar {
     return left;
   }
 
-  /** `a && b && c`, whose tree is made balanced, so that long chains do not nest. */
+  /** Reads `a && b && c`. Its tree is balanced, so that long chains do not nest. */
   #logical(first: Expression, kind: Kind): Expression {
     const input = this.#input;
     const terms = [first];
@@ -182,7 +182,7 @@ export class Grammar {
     return isOdd ? this.#nodes.call(offset, operators.not, [operand]) : operand;
   }
 
-  /** Minus signs, of which the one of a number at the very beginning is part of it. */
+  /** Reads minus signs. The sign directly before a number is part of the number. */
   #negation(): Expression {
     const input = this.#input;
     const next = input.ahead(1);
@@ -252,7 +252,7 @@ export class Grammar {
     return this.#partial;
   }
 
-  /** `(…)` behind the name of a function; macros are replaced. */
+  /** Reads the arguments `(…)` after the name of a function, and expands macros. */
   #call(name: string, target: Expression | undefined, end: Expectation): Expression {
     const input = this.#input;
     let height = target === undefined ? 0 : this.#height;
@@ -322,7 +322,7 @@ export class Grammar {
     }
   }
 
-  /** A name, a call or an object; `a.b` is a name and a field unless a brace follows. */
+  /** Reads a name, a call or an object; `a.b` is a name and a field unless a brace follows. */
   #named(): Expression {
     const input = this.#input;
     const hasDot = input.kind === dot;
@@ -340,7 +340,7 @@ export class Grammar {
     return this.#nodes.identifier(input.offset(token), full);
   }
 
-  /** A name that is none, with its arguments, in which nothing else matters then. */
+  /** Reads a reserved name with its arguments, and reports the name. Issues in the arguments do not count. */
   #reserved(offset: number, name: string): Expression {
     const issuesBefore = this.#issues.length;
     try {
@@ -376,7 +376,7 @@ export class Grammar {
     return this.#partial;
   }
 
-  /** `?` before an element, a key or a field. */
+  /** Reads the optional `?` before an element, a key or a field. Returns whether it was there. */
   #optionalMark(at: Expectation): boolean {
     const input = this.#input;
     input.sync(at);
@@ -385,7 +385,7 @@ export class Grammar {
     return true;
   }
 
-  /** An optional comma and the closing bracket or brace. */
+  /** Reads an optional comma and the closing bracket or brace. */
   #closing(beforeComma: Expectation, kind: Kind, end: Expectation): void {
     const input = this.#input;
     input.sync(beforeComma);
@@ -434,7 +434,7 @@ export class Grammar {
     return { id: this.#nodes.id(), offset, key, value, isOptional };
   }
 
-  /** `length` is the number of the name's tokens. */
+  /** Reads an object. `length` is the number of tokens in its name. */
   #object(length: number): Expression {
     const input = this.#input;
     let name = "";

@@ -7,13 +7,13 @@ import type { Issue } from "../ast.ts";
 import { endOfString, type StringScan } from "./strings.ts";
 import { kinds, type Kind } from "./tokens.ts";
 
-/** Tokens in order, as columns; the last one is the end. Positions are indices of the string. */
+/** The tokens in order, as columns; the last token is the end. Positions are indices of the string. */
 export interface Tokens {
   readonly source: string;
   readonly kinds: readonly Kind[];
   readonly starts: readonly number[];
   readonly ends: readonly number[];
-  /** Pieces of the source that are no token: start and end of each, in order. */
+  /** The pieces of the source that are not tokens: start and end of each, in order. */
   readonly skipped: readonly number[];
   readonly issues: readonly LexicalIssue[];
 }
@@ -66,7 +66,7 @@ const isHexDigit = (character: number): boolean =>
 const isSpace = (character: number): boolean =>
   character === 0x20 || character === newline || character === 0x09 || character === 0x0d || character === 0x0c;
 
-/** `offsetOf` turns an index of the string into code points. */
+/** Splits a source into tokens. `offsetOf` converts an index of the string to code points. */
 export function tokenize(source: string, offsetOf: (index: number) => number): Tokens {
   const lexer = new Lexer(source, offsetOf);
   lexer.run();
@@ -124,7 +124,10 @@ class Lexer implements Tokens {
     return this.#unknown(start, "=&|".includes(source[start]!) ? start + 1 : start);
   }
 
-  /** `failed` is the index of the character that does not fit; it is skipped too. */
+  /**
+   * Reports and skips a text that begins no token. `failed` is the index of the character that does not fit; it is
+   * skipped too.
+   */
   #unknown(start: number, failed: number): number {
     const next = failed >= this.source.length ? failed : failed + (this.source.codePointAt(failed)! > 0xffff ? 2 : 1);
     const text = this.source.slice(start, next);
@@ -150,7 +153,9 @@ class Lexer implements Tokens {
     return this.#add(keyword ?? kinds.identifier, start, end);
   }
 
-  /** A string whose quote is at `open`, behind its prefix. Without its end, the prefix alone is a name. */
+  /**
+   * Reads a string whose quote is at `open`, after its prefix. If the string has no end, the prefix alone is a name.
+   */
   #string(start: number, open: number, kind: Kind, isRaw: boolean): number {
     const { end, failed } = endOfString(this.#strings, open, isRaw);
     if (end !== undefined) return this.#add(kind, start, end);

@@ -1,4 +1,4 @@
-/** Values of literals. */
+/** Computes the values of literals. */
 import { Double, type Scalar, Uint } from "../values.ts";
 import { bytesValue, stringValue } from "./strings.ts";
 import { type Kind, kinds } from "./tokens.ts";
@@ -6,7 +6,7 @@ import { type Kind, kinds } from "./tokens.ts";
 const int64Max = 2n ** 63n - 1n;
 const uint64Max = 2n ** 64n - 1n;
 
-/** The value of a token, whose text has its sign if it has one; a literal without a value gives the issue about it. */
+/** Returns the value of a literal; a problem if it has none. The text of a number includes its sign. */
 export function literalValue(kind: Kind, text: string): { readonly value: Scalar } | { readonly problem: string } {
   switch (kind) {
     case kinds.true:
@@ -36,7 +36,7 @@ export function literalValue(kind: Kind, text: string): { readonly value: Scalar
 }
 
 function intValue(text: string): { readonly value: Scalar } | { readonly problem: string } {
-  // Zero has no sign.
+  // Adding 0 turns -0 into 0, since zero has no sign.
   if (text.length < 16 && !text.includes("x")) return { value: Number(text) + 0 };
   const isNegative = text.startsWith("-");
   const magnitude = BigInt(isNegative ? text.slice(1) : text);
