@@ -1,4 +1,4 @@
-/** Authorization checks of expressions: attributes, decisions, asynchronous answers, and costs. */
+/** Tests authorization checks of expressions: attributes, decisions, asynchronous answers, and costs. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { MaybePromise } from "#std/maybe-promise.ts";
@@ -29,7 +29,7 @@ function result(source: string, authorize: Authorize): unknown {
   return "value" in found ? found.value : found.error.message;
 }
 
-/** Returns what an authorizer is asked. */
+/** Returns the attributes that an expression sends to the authorizer. */
 function asked(source: string): CheckAttributes {
   const all: CheckAttributes[] = [];
   result(source, (attributes) => {

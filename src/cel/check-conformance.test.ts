@@ -1,4 +1,4 @@
-/** Types and overloads of the expressions of `@bufbuild/cel-spec`, compared with those of cel-go. */
+/** Compares types and overloads of the expressions of `@bufbuild/cel-spec` with those of cel-go. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { tests as checking } from "@bufbuild/cel-spec/testdata/checking.js";
@@ -31,7 +31,7 @@ import {
   uint,
 } from "./types.ts";
 
-/** The type, or the issues; and the overloads of all calls. */
+/** The type or the issues, and the overloads of all calls. */
 interface Outcome {
   readonly shown: string;
   readonly overloads: readonly string[];
@@ -52,7 +52,7 @@ function outcome(source: string, environment: Environment): Outcome {
   return { shown: showType(checked.type), overloads: overloads.sort() };
 }
 
-/** Returns what the data says; overloads only of those that the environment knows. */
+/** Returns the outcome in the data, with those overloads only that the environment has. */
 function expected({ type, error, checkedAst = "" }: SerializedIncrementalTest, environment: Environment): Outcome {
   const known = new Set(
     [...environment.functions.values()]
@@ -60,7 +60,7 @@ function expected({ type, error, checkedAst = "" }: SerializedIncrementalTest, e
       .map(({ overload }) => overload.id),
   );
   const mentioned = [...checkedAst.matchAll(/\^([\w@|]+)/g)].map((match) => match[1]!);
-  // The name of a variable may look like the id of an overload: `type` does.
+  // A variable may have the name of an overload's id, as `type` does.
   const overloads = mentioned.filter((ids) => ids !== "type" && ids.split("|").every((id) => known.has(id)));
   return { shown: type ?? error ?? "", overloads: overloads.map((ids) => ids.split("|").sort().join("|")).sort() };
 }
@@ -93,10 +93,10 @@ const all = (suite: SerializedIncrementalTestSuite): readonly SerializedIncremen
 const usesMessages = (one: SerializedIncrementalTest): boolean =>
   /TestAllTypes|google\.|messageType/.test(JSON.stringify([one.original, one.checkedAst ?? ""]));
 
-/** Extensions that Kubernetes does not have. */
+/** The extensions that Kubernetes does not have. */
 const absentFiles = new Set(["bindings_ext", "block_ext", "encoders_ext", "math_ext"]);
 
-/** Errors that come from elsewhere, by the reason. */
+/** The errors that have other causes than types, with the reason. */
 const elsewhere: readonly (readonly [RegExp, string])[] = [
   [/unsupported syntax/, "the data was made without optional syntax and quoted fields"],
   [/recursion limit exceeded: 32/, "the data was made with a lower limit"],
@@ -146,7 +146,7 @@ interface Declaration {
   };
 }
 
-/** Tests of the reference's checker that say nothing here, by the reason. */
+/** The tests of the reference's checker that do not apply here, with the reason. */
 const foreign: readonly (readonly [RegExp, string])[] = [
   [/unsupported syntax/, "the data was made without optional syntax"],
   [/wrapper|null_int|NotAMessage/, "there are no wrapper types"],
@@ -163,7 +163,7 @@ test("the reference's own tests of its checker have its types, overloads or erro
   assert.deepEqual(differences(cases, checkerEnvironment), []);
 });
 
-/** A message of which only the fields are known that the test names. */
+/** Returns a message type of which only the fields in the test are known. */
 const message = (name: string, fields: ReadonlyMap<string, CelType>): ObjectType => ({
   kind: "object",
   name,
@@ -184,7 +184,10 @@ const checkerFunctions: readonly FunctionDeclaration[] = [
   },
 ];
 
-/** The data has no declarations of variables and fields, but the checked tree shows the type of each. */
+/**
+ * Returns the environment of a test. The data has no declarations of variables and fields, but the checked tree shows
+ * the type of each.
+ */
 function checkerEnvironment(one: SerializedIncrementalTest): Environment {
   const { expr } = one.original;
   const tree = one.checkedAst ?? "";
@@ -200,7 +203,7 @@ function checkerEnvironment(one: SerializedIncrementalTest): Environment {
     ([name, type]) => [name, read(type, 0).type] as const,
   );
   const variables = new Map([...shown.reverse(), ...declared]);
-  // A few tests switched comparisons of mixed numbers on.
+  // A few tests allow comparisons of mixed numbers.
   const base = tree.includes("_int64_double") ? new Environment({ libraries: [standardDeclarations] }) : strictBase;
   return base.extend({
     libraries: [optionals, { name: "of the test", functions: checkerFunctions }],
@@ -208,10 +211,10 @@ function checkerEnvironment(one: SerializedIncrementalTest): Environment {
     findType: (name) => (name === "TestAllTypes" ? message(testMessage, fields) : undefined),
   });
 }
-/** Names of the language, which the data shows like variables. */
+/** The names of the language, which the data shows in the form of variables. */
 const standardNames = new Set(["int", "list", "map", "null_type", "type"]);
 
-/** Fields of messages, in tests that have no checked tree. */
+/** The fields of messages in tests without a checked tree. */
 const messageFields: Readonly<Record<string, CelType>> = {
   single_int32: int,
   single_int64: int,
@@ -223,7 +226,7 @@ const messageFields: Readonly<Record<string, CelType>> = {
 
 const testMessage = "google.expr.proto3.test.TestAllTypes";
 
-/** Variables of tests that have no checked tree. */
+/** The variables of tests without a checked tree. */
 const errorVariables: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "x + y": { x: `list(${testMessage})`, y: "list(int)" },
   "x[1u]": { x: `list(${testMessage})` },
@@ -250,11 +253,11 @@ const simpleTypes: Readonly<Record<string, CelType>> = {
 
 interface ReadType {
   readonly type: CelType;
-  /** The index at which the text goes on. */
+  /** The index after the type. */
   readonly end: number;
 }
 
-/** Reads types as the data shows them; messages have the fields given. */
+/** Returns a function that reads types in the form of the data. Messages have the given fields. */
 function readerWith(fields: ReadonlyMap<string, CelType>): (text: string, from: number) => ReadType {
   return function read(text, from): ReadType {
     const name = /^(google(\.[a-z]\w*)*(\.[A-Z]\w*)+|\w*)/.exec(text.slice(from))![0];

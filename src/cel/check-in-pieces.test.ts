@@ -1,4 +1,7 @@
-/** Large expressions are checked in pieces: with the types, meanings and findings that they have at once. */
+/**
+ * Tests that large expressions that are checked in pieces have the same types, references and findings as those checked
+ * at once.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { runToEnd } from "#std/cooperative.ts";

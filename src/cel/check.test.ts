@@ -1,4 +1,4 @@
-/** The checker: types, overloads, and errors with cel-go's texts. */
+/** Tests the checker: types, overloads, and errors with cel-go's texts. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { growsInProportion } from "#std/growth-for-tests.ts";
@@ -29,7 +29,7 @@ const self = object("Self", {
   o: object("Self.o", { p: string }),
 });
 
-/** The type, or the issues as clients see them. */
+/** Returns the type, or the issues as clients see them. */
 function shown(source: string, choices: Choices = {}): string {
   const environment = environmentWith({ ...choices, variables: { self, ...choices.variables } });
   return shownIn(environment, source);
@@ -42,7 +42,7 @@ function shownIn(environment: Environment, source: string, hasTwoVariables = fal
   return "issues" in checked ? showIssues(source, checked.issues) : showType(checked.type);
 }
 
-/** The messages of the issues with their columns, without the lines of the source. */
+/** Returns the messages of the issues with their columns, without the lines of the source. */
 const messages = (source: string, choices?: Choices): readonly string[] =>
   shown(source, choices)
     .split("\n")

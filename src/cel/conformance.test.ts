@@ -1,4 +1,7 @@
-/** The conformance tests of the language's specification, those without protobuf messages, against the whole engine. */
+/**
+ * Runs the conformance tests of the language's specification, except those with protobuf messages, against the whole
+ * engine.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { tests as conformance } from "@bufbuild/cel-spec/testdata/conformance.js";
@@ -37,7 +40,7 @@ const files = [
   "type_deductions",
 ];
 
-/** A 1.32 server answers these otherwise, by the reason; names are `file/section/test`. */
+/** The tests for which a 1.32 server has other results, with the reason; names are `file/section/test`. */
 const exceptions: Readonly<Record<string, readonly string[]>> = {
   "1.32 has no quoted field names": [
     "fields/quoted_map_fields/field_access_slash",
@@ -92,7 +95,7 @@ const exceptions: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** Values are JSON of the specification's `Value` messages. */
+/** A value in the JSON of the specification's `Value` messages. */
 interface Encoded {
   readonly int64Value?: string;
   readonly uint64Value?: string;
@@ -154,7 +157,7 @@ interface Declaration {
 
 const costLimit = 1_000_000;
 
-/** The result, or the text of an error in any phase. */
+/** Returns the result, or the text of an error in any phase. */
 function run({ test: { original } }: Case): Evaluation | string {
   const parsed = parse(original.expr, { hasTwoVariables: true });
   if ("issues" in parsed) return parsed.issues.map(({ message }) => message).join("; ");
@@ -182,13 +185,13 @@ const noBudget = { spend: () => {}, work: () => {} };
 
 const isNan = (value: Value): boolean => value instanceof Double && Number.isNaN(value.value);
 
-/** Returns what is wrong with a result; `undefined`: nothing. */
+/** Returns the difference between a result and the expected one; `undefined` if there is none. */
 function difference(one: Case): string | undefined {
   const { original } = one.test;
   const result = run(one);
   const shown = typeof result === "string" ? result : "error" in result ? result.error.message : undefined;
   if (original["evalError"] !== undefined) return shown === undefined ? "an error was expected" : undefined;
-  // Types are looked at elsewhere.
+  // Other tests compare types.
   if (original["typedResult"] !== undefined && original["value"] === undefined) return undefined;
   if (typeof result === "string" || "error" in result) return shown;
   const wanted = decode((original["value"] ?? { boolValue: true }) as Encoded); // left out: true is expected

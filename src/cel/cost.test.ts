@@ -1,6 +1,4 @@
-/**
- * Estimated costs, compared with those of kube-apiserver, which were found by repeating a rule until it was refused.
- */
+/** Compares estimated costs with those of kube-apiserver, which were found by repeating a rule until it was refused. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { JsonSchemaProps } from "#schema/structural.ts";

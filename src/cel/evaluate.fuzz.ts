@@ -1,4 +1,4 @@
-/** Random expressions: evaluation never throws, keeps to its budget, and costs the same each time. */
+/** Tests random expressions: evaluation never throws, does not exceed its budget, and costs the same each time. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Random, seededRandom } from "#std/random.ts";
@@ -37,7 +37,10 @@ const macros = ["all", "exists", "exists_one", "map", "filter"];
 
 const pick = <T>(random: Random, from: readonly T[]): T => from[Math.floor(random.next() * from.length)]!;
 
-/** Every operand may be `dyn`, so that most are accepted and many fail when they run. */
+/**
+ * Returns a random expression. Every operand may be `dyn`, so that most expressions are accepted, and many fail when
+ * they are evaluated.
+ */
 function expression(random: Random, depth: number): string {
   const inner = (): string =>
     random.next() < 0.5 ? `dyn(${expression(random, depth - 1)})` : expression(random, depth - 1);

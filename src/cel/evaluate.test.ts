@@ -1,4 +1,4 @@
-/** Evaluation: results, error texts, reading of JSON, costs and budgets. */
+/** Tests evaluation: results, error texts, reading of JSON, costs and budgets. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { growsInProportion } from "#std/growth-for-tests.ts";
@@ -200,7 +200,7 @@ test("a loop's result that its body names is not changed while it is seen", () =
   assert.equal(JSON.stringify(found.value), "[[],[[]],[[],[[]]]]");
 });
 
-/** Measured on the reference by the number of loops that it stops at. */
+/** Costs measured on the reference, by the number of loops after which it stops. */
 const costs: readonly (readonly [string, number])[] = [
   ["self.l[0] == 1 || true", 4],
   ["[1, 2, 3][0] == 1", 3],

@@ -1,4 +1,4 @@
-/** These tests show what remains expected of an expression whose evaluations differ in cost. */
+/** Tests the expected cost of an expression whose evaluations differ in cost. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { expectedAfter } from "./expected-cost.ts";

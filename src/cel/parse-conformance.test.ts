@@ -1,5 +1,5 @@
 /**
- * The parser, compared with the trees and texts of the conformance data. A newer cel-go made the data, without optional
+ * Compares the parser with the trees and texts of the conformance data. A newer cel-go made the data, without optional
  * syntax, with short limits in some cases and another macro variable; `expected` adapts the texts.
  */
 import assert from "node:assert/strict";
@@ -13,7 +13,7 @@ import { adornWithKind, debugString } from "./debug-string-for-tests.ts";
 import { showIssues } from "./issues.ts";
 import { parse } from "./parse.ts";
 
-/** Expected of the 1.32 environment: as the data says, a tree, or another text. */
+/** The expected result in the 1.32 environment: the text in the data, some tree, or some issue. */
 type Expected = { readonly text: string } | "a tree" | "an issue";
 
 const newerMacros = new Set(["m.existsOne(v, f)", "[].existsOne(__result__, __result__)"]);
@@ -21,12 +21,12 @@ const newerMacros = new Set(["m.existsOne(v, f)", "[].existsOne(__result__, __re
 function expected({ ast, error = "", original: { expr } }: SerializedIncrementalTest): Expected {
   if (newerMacros.has(expr) || /\.opt(Flat)?Map\(/.test(expr)) return "a tree";
   if (ast !== undefined) return { text: ast.replaceAll("@result", "__result__") };
-  // Names in backquotes came after the reference.
+  // The reference has no names in backquotes yet.
   if (expr.includes("`")) return "an issue";
   if (error.includes("unsupported syntax") || error.includes("overwrites accumulator")) return "a tree";
-  // A surrogate stands for the replacement character.
+  // A surrogate becomes the replacement character.
   if (error.includes("invalid unicode code point")) return "a tree";
-  // These ran with limits of 4 recoveries, skipped tokens and issues.
+  // These cases ran with limits of 4 recoveries, skipped tokens and issues.
   if (/limit exceeded: 4$/m.test(error) || expr.startsWith("-[-1--1--1--1---1")) return "an issue";
   const text = error
     .replaceAll(/^ERROR: [^:]*:/gm, "ERROR: <input>:")
@@ -35,7 +35,7 @@ function expected({ ast, error = "", original: { expr } }: SerializedIncremental
   return { text };
 }
 
-/** Some tests ran with a limit of 32. */
+/** Returns the limit of recursion of a case: some ran with a limit of 32. */
 const depthMax = (error = ""): number => (/limit exceeded: 32$|max recursion/m.test(error) ? 32 : 250);
 
 function check(one: SerializedIncrementalTest): void {

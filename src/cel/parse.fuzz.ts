@@ -1,4 +1,4 @@
-/** Random sources: the parser ends quickly, with a tree or with errors whose positions are in the source. */
+/** Tests random sources: the parser ends quickly, with a tree or with errors whose positions are in the source. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { seededRandom } from "#std/random.ts";
@@ -41,7 +41,7 @@ function mutated(): string {
   return text;
 }
 
-/** Ids are unique, and offsets lie in the source. */
+/** Asserts that ids are unique, and that offsets are in the source. */
 function checkTree(root: Expression, size: number): void {
   const ids = new Set<number>();
   const pending: unknown[] = [root];

@@ -1,4 +1,4 @@
-/** Syntax, macros, positions and texts of errors, limits. The texts were recorded from a 1.32 server. */
+/** Tests syntax, macros, positions and texts of errors, and limits. The texts were recorded from a 1.32 server. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { growsInProportion } from "#std/growth-for-tests.ts";
@@ -14,7 +14,7 @@ function tree(source: string, options?: ParseOptions): Expression {
   return result.ast;
 }
 
-/** The tree in one line, so that examples stay short. */
+/** Returns the tree in one line, so that examples are short. */
 function line(source: string, options?: ParseOptions): string {
   return debugString(tree(source, options), () => "")
     .replaceAll(/\n *\/\/ (\w+)\n */g, " $1: ")
@@ -32,7 +32,7 @@ function text(source: string, options?: ParseOptions): string {
   return "issues" in result ? showIssues(source, result.issues) : "no issues";
 }
 
-/** The texts of issues without the source below them. */
+/** Returns the texts of issues without the source below them. */
 const messages = (source: string, options?: ParseOptions): string[] =>
   text(source, options)
     .split("\n")

@@ -1,11 +1,11 @@
 /**
- * Evaluations do not wait. One that has to, for an answer of the authorizer or for others to have a turn, is thrown away, and
- * made again when what it waited for is there. The end is thrown, as that of a budget: an error as a value could be taken
- * in by `||`, and a wrong result be the answer.
+ * Repeats evaluations that have to wait, since evaluations are synchronous. An evaluation that waits, for an answer of
+ * the authorizer or so that others have a turn, is thrown away and repeated later. It ends with an exception: `||`
+ * could ignore an error value, and the result would be wrong.
  */
 import type { MaybePromise } from "#std/maybe-promise.ts";
 
-/** Thrown out of an evaluation, which is to be made again after `ready`. */
+/** Thrown out of an evaluation that must be repeated after `ready`. */
 export class Pending extends Error {
   readonly ready: Promise<unknown>;
   /** The units of cost and work that were thrown away. */
@@ -17,7 +17,10 @@ export class Pending extends Error {
   }
 }
 
-/** Returns what `evaluate` does. Where it has to wait, returns a promise, and evaluates again when the answer is there. */
+/**
+ * Returns the result of `evaluate`. If the evaluation has to wait, returns a promise, and evaluates again when the wait
+ * is over.
+ */
 export function runUntilAnswered<Result>(evaluate: () => Result): MaybePromise<Result> {
   try {
     return evaluate();

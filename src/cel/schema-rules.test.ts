@@ -1,4 +1,4 @@
-/** Rules of schemas: limits of costs, and of work that costs do not count. */
+/** Tests rules of schemas: limits of costs, and limits of work that costs do not count. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FieldPath } from "#meta/field-path.ts";

@@ -1,6 +1,7 @@
 /**
- * Rules of custom resources, `x-kubernetes-validations`: checked when a definition is written, evaluated when an object
- * is. The parts are in `rules/`. Source: KEP-2876, and upstream's `apiextensions-apiserver/pkg/apiserver/schema/cel`.
+ * Rules of custom resources, `x-kubernetes-validations`: they are checked when a definition is written, and evaluated
+ * when an object is written. The parts are in `rules/`. Source: KEP-2876, and upstream's
+ * `apiextensions-apiserver/pkg/apiserver/schema/cel`.
  */
 import type { RuleChecks, StructuralSchema } from "#schema/structural.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
@@ -13,7 +14,7 @@ import { type RuleOptions, CompiledRules, type RuleFindings, RuleRun } from "./r
 export type { StoredExpressions } from "./rules/compile.ts";
 export type { RuleFindings, RuleOptions } from "./rules/evaluate.ts";
 
-/** The checks of a definition's rules. `stored` are the expressions that it had before. */
+/** Returns the checks of a definition's rules. `stored` are the expressions that the stored definition has. */
 export const ruleChecks = (stored: StoredExpressions): RuleChecks => ({
   schema: (props, path, isRight) => checkRules(props, path, isRight, stored),
   defaults() {
@@ -26,14 +27,14 @@ export const ruleChecks = (stored: StoredExpressions): RuleChecks => ({
   },
 });
 
-/** Objects whose rules cost more, about a millisecond, wait for a turn of the event loop. */
+/** The cost of an object's rules, about a millisecond, above which they wait for a turn of the event loop. */
 const turnCost = 100_000;
 
 /** The rules of a stored schema. */
 export class SchemaRules {
   readonly #schema: StructuralSchema;
   readonly #rules = new CompiledRules(runCooperatively);
-  /** The cost of the objects before; it is not known for the first ones. */
+  /** The expected cost of the next object; `undefined` before the first one. */
   #spent: number | undefined;
 
   constructor(schema: StructuralSchema) {
@@ -41,15 +42,15 @@ export class SchemaRules {
   }
 
   /**
-   * Returns what the rules say about a whole object, given the one before an update. Takes 0.5 s at most, in pieces of
-   * a few milliseconds.
+   * Returns the findings of the rules about a whole object, with the old object of an update. Takes at most 0.5 s, in
+   * pieces of a few milliseconds.
    */
   check(value: unknown, options: RuleOptions = {}): MaybePromise<RuleFindings> {
     return runCooperatively(this.#run(value, options));
   }
 
   *#run(value: unknown, options: RuleOptions): Steps<RuleFindings> {
-    // When there are many requests at once, each waits for its turn where the first piece may be long.
+    // If there are many requests at once, each waits for its turn before a first piece that may be long.
     if (this.#spent === undefined || this.#spent > turnCost) yield undefined;
     const run = new RuleRun(this.#rules);
     yield* run.object(this.#schema.node, value, options);

@@ -1,4 +1,4 @@
-/** Types that schemas declare: fields, names, reading of values, and sizes. */
+/** Tests the types that schemas declare: fields, names, reading of values, and sizes. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { JsonSchemaProps } from "#schema/structural.ts";
@@ -41,7 +41,7 @@ function environmentOf(props: JsonSchemaProps, isWhole = false): Environment {
   return base.extend({ variables: new Map([["self", variable.type]]) });
 }
 
-/** The messages of the checker, or `ok`. */
+/** Returns the messages of the checker, or `ok`. */
 function findings(source: string, environment: Environment): string {
   const parsed = parse(source);
   assert.ok("ast" in parsed, source);
@@ -53,7 +53,7 @@ function findings(source: string, environment: Environment): string {
     .join("\n");
 }
 
-/** The type of an expression, as a comparison with something else shows it. */
+/** Returns the type of an expression, as the error of a comparison shows it. */
 function typeText(source: string, environment: Environment): string {
   const found = findings(`${source} == optional.none()`, environment);
   return /applied to '\((.*), optional_type\(dyn\)\)'/.exec(found)?.[1] ?? found.replace(/^ERROR: \S+ /, "");
@@ -194,7 +194,7 @@ test("values are read as their schema says [EXPR-45] [EXPR-46] [EXPR-48] [EXPR-4
     "self.dt < timestamp('2030-01-01T00:00:00Z')",
     "self.du == duration('90s')",
     "type(self.ios) == int || type(self.ios) == string",
-    // The same where the type is not known.
+    // The results are the same if the type is not known.
     "type(dyn(self).n) == double && dyn(self).dt == self.dt && dyn(self).by == self.by",
     "self.?dt.orValue(timestamp(0)) == self.dt",
     "[self][0].du == duration('90s') && dyn([self])[0].du == duration('90s')",

@@ -1,6 +1,6 @@
 /**
- * Variables with the type of a schema, such as `self` of a rule. The schema is converted to declarations once
- * (`schema/declaration.ts`); each node with rules makes types of them, and cost estimates read their sizes
+ * Variables with the type of a schema, such as `self` of a rule. A schema is converted to declarations once
+ * (`schema/declaration.ts`); each node with rules derives types from them, and cost estimates read their sizes
  * (`schema/sizes.ts`).
  */
 import type { JsonSchemaProps } from "#schema/structural.ts";
@@ -12,17 +12,18 @@ export type { Declaration, FieldDeclaration, KnownDeclarations } from "./schema/
 export { fieldName } from "./schema/field-name.ts";
 export { cardinality, requestTextMax } from "./schema/sizes.ts";
 
-/** A value that rules can be about. */
+/** A variable whose value rules can check. */
 export interface SchemaVariable {
   readonly type: CelType;
-  /** Its sizes and those of its parts. */
+  /** The declaration with its size and the sizes of its parts. */
   readonly declaration: Declaration;
 }
 
 /**
- * The variable of a schema that `checkStructural` found right. `isWhole`: it is of a custom resource, or of an object
- * embedded in one. `typeName` is that of an object in errors (`selfType1`), and different for each node.
- * `undefined`: the schema leaves the type open, and there can be no rules. `known` is shared by the nodes of a schema.
+ * Returns the variable of a schema that passed `checkStructural`, or `undefined` if the schema does not determine its
+ * type, so that there can be no rules. `isWhole`: whether it is a custom resource, or an object embedded in one.
+ * `typeName` is the name of an object type in errors (`selfType1`); it differs for each node. The nodes of a schema
+ * share `known`.
  */
 export function schemaVariable(
   props: JsonSchemaProps,

@@ -1,6 +1,6 @@
 /**
- * Values that share their parts: small in memory, but 2^30 parts and more to whoever walks them. Every function that does is
- * stopped by the work it is counted.
+ * Tests values that share their parts: small in memory, but with 2^30 parts and more for a function that walks them.
+ * Every such function is stopped by the work that it counts.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -11,7 +11,7 @@ import { jsonOf, type Unfolding } from "./mutation.ts";
 import { patternsSize } from "./patterns-size.ts";
 import type { Value } from "./values.ts";
 
-/** A list in which a list is doubled so often. */
+/** Returns a list that is doubled `times` times. */
 const doubled = (times: number, by = "[v, v]", first = "['a']"): string =>
   `[${first}]${`.map(v, ${by})`.repeat(times)}`;
 

@@ -1,6 +1,9 @@
-/** Types of expressions, as the checker uses them. */
+/** The types of expressions, as the checker uses them. */
 
-/** `dyn` is compatible with every type; `error` is that of what could not be checked, and silences further findings. */
+/**
+ * The kinds of types without parts. `dyn` is compatible with every type; `error` is the type of a part with an error,
+ * and prevents further findings about it.
+ */
 type Simple =
   | "dyn"
   | "error"
@@ -23,8 +26,8 @@ interface ListType {
   readonly kind: "list";
   readonly element: CelType;
   /**
-   * A list whose elements have an identity, which `==` and `+` go by, has the keys of objects here, or none for the
-   * whole element. Whether types are the same does not depend on it.
+   * The keys that identify elements for `==` and `+`; empty if the whole element does. The comparison of types ignores
+   * it.
    */
   readonly uniqueBy?: readonly string[];
 }
@@ -35,39 +38,39 @@ interface MapType {
   readonly value: CelType;
 }
 
-/** The type of a type; without `of`, of any. */
+/** The type of a type; `of` is `undefined` for the type of any type. */
 interface TypeType {
   readonly kind: "type";
   readonly of: CelType | undefined;
 }
 
-/** A parameter of an overload: `list(T)`. */
+/** A type parameter of an overload, such as the `T` in `list(T)`. */
 export interface TypeParameter {
   readonly kind: "parameter";
   readonly name: string;
 }
 
-/** A library's own type, such as `kubernetes.Quantity` or `optional_type(int)`. */
+/** A type of a library, such as `kubernetes.Quantity` or `optional_type(int)`. */
 export interface OpaqueType {
   readonly kind: "opaque";
   readonly name: string;
   readonly parameters: readonly CelType[];
 }
 
-/** A type with declared fields. Two of one name are the same. */
+/** A type with declared fields. Two types with the same name are the same. */
 export interface ObjectType {
   readonly kind: "object";
   readonly name: string;
-  /** The type of a field as expressions name it (escaped), and the key under which JSON has it. */
+  /** Returns the type of a field by its (escaped) name in expressions, and its key in JSON. */
   field(name: string): ObjectField | undefined;
-  /** Fields whose values JSON does not show as they are (doubles, timestamps, sets, …), or objects with such ones. */
+  /** The fields whose JSON values need conversion (doubles, timestamps, sets, …), and the objects with such fields. */
   readonly converted?: readonly ObjectField[];
 }
 
 export interface ObjectField {
   readonly key: string;
   readonly type: CelType;
-  /** Whether null is a value of the field; by default a field that is null is not there. */
+  /** Whether null is a value of the field; by default, a field that is null is absent. */
   readonly isNullable?: boolean;
 }
 
@@ -97,7 +100,7 @@ export const opaque = (name: string, ...parameters: readonly CelType[]): OpaqueT
 });
 export const optionalOf = (type: CelType): OpaqueType => opaque("optional_type", type);
 
-/** Errors show a type in this way: `list(map(string, dyn))`, `google.protobuf.Timestamp`. */
+/** Returns the name of a type as errors show it: `list(map(string, dyn))`, `google.protobuf.Timestamp`. */
 export function typeName(type: CelType): string {
   switch (type.kind) {
     case "timestamp":

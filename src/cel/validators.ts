@@ -1,6 +1,6 @@
 /**
- * Kubernetes' additional checks of checked expressions: literals of one element type, constant arguments that can be
- * converted, and format strings that fit their arguments.
+ * Kubernetes' additional checks of checked expressions: the elements of a literal have one type, constant arguments can
+ * be converted, and format strings fit their arguments.
  */
 import { childrenOf, type Expression, type ListLiteral, type MapLiteral } from "./ast.ts";
 import { CheckFindings } from "./check/findings.ts";
@@ -12,8 +12,8 @@ import { type CelType, dyn } from "./types.ts";
 import type { Scalar } from "./values.ts";
 
 /**
- * All elements of a list literal, and all keys and all values of a map literal, have to be of one type: not even `dyn`
- * mixes with others. Inside of arguments of the `exempt` functions anything goes.
+ * Returns a check that all elements of a list literal, and all keys and all values of a map literal, have the same
+ * type; `dyn` does not mix with other types either. Arguments of the `exempt` functions are not checked.
  */
 export function homogeneousLiterals(exempt: ReadonlySet<string>): Validator {
   return (checked) => {
@@ -27,7 +27,10 @@ export function homogeneousLiterals(exempt: ReadonlySet<string>): Validator {
   };
 }
 
-/** The first argument of every call of `name`, with or without a target, must be valid if it is a literal. */
+/**
+ * Returns a check that the first argument of every call of `name`, with or without a target, is valid if it is a
+ * literal.
+ */
 export function validArgument(name: string, isValid: (literal: Scalar) => boolean): Validator {
   return (checked) => {
     const findings = new CheckFindings();
@@ -41,7 +44,10 @@ export function validArgument(name: string, isValid: (literal: Scalar) => boolea
   };
 }
 
-/** Calls of `format` on a literal, with a literal of a list: what a clause cannot print, and clauses without an argument. */
+/**
+ * Checks calls of `format` on a literal with a list literal: finds values that a clause cannot print, clauses without
+ * an argument, and arguments without a clause.
+ */
 export const validFormats: Validator = (checked) => {
   const findings = new CheckFindings();
   walk(checked.ast, (node) => {
@@ -83,7 +89,7 @@ function withType(checked: Checked, node: Expression, isOptional: boolean): Type
   return { node, type: isOptional && type.kind === "opaque" ? (type.parameters[0] ?? dyn) : type };
 }
 
-/** Reports the elements that are of another type than the first, or the first such. */
+/** Reports the elements whose type differs from that of the first one; with `onlyOne`, only the first of them. */
 function reportOther([first, ...others]: readonly Typed[], findings: CheckFindings, onlyOne: boolean): void {
   if (first === undefined) return;
   for (const { node, type } of others) {
@@ -93,7 +99,7 @@ function reportOther([first, ...others]: readonly Typed[], findings: CheckFindin
   }
 }
 
-/** Visits every node that `enters` lets in, and all below it. */
+/** Visits every node for which `enters` returns true, and its descendants. */
 function walk(
   root: Expression,
   visit: (node: Expression) => void,

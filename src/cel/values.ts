@@ -1,5 +1,5 @@
 /**
- * Values of expressions. JSON objects are read in place, so most values are what JSON decoding made:
+ * Values of expressions. JSON objects are read in place, so most values are those that JSON decoding made:
  *
  * | type | value |
  * | --- | --- |
@@ -12,9 +12,9 @@
  * | type | `TypeValue` |
  * | optional, opaque types of libraries | `Optional`, instances of `Opaque` |
  *
- * Where the declared type of a JSON number is `double`, reading it makes a `Double`. In data without a declared type a
- * number is an int if it is whole and was written so, a `Double` otherwise (raw numbers of `std/raw-number.ts` tell).
- * Errors are values too (`CelError`), since `&&`, `||` and loops take them in.
+ * A JSON number whose declared type is `double` becomes a `Double` when it is read. Without a declared type, a number
+ * is an int if it is whole and was written as a whole number (raw numbers of `std/raw-number.ts` show this), else a
+ * `Double`. Errors are values too (`CelError`), since `&&`, `||` and loops may ignore them.
  */
 import type { CelType } from "./types.ts";
 
@@ -37,7 +37,7 @@ export class Double {
 
 const second = 1_000_000_000n;
 
-/** A span of time with a sign. */
+/** A signed length of time. */
 export class Duration {
   readonly nanoseconds: bigint;
 
@@ -46,11 +46,11 @@ export class Duration {
   }
 }
 
-/** A moment from year 1 to year 9999. */
+/** A time from year 1 to year 9999. */
 export class Timestamp {
-  /** Nanoseconds since 1970. */
+  /** The nanoseconds since 1970. */
   readonly nanoseconds: bigint;
-  /** East of UTC, as it was written; only its text shows that. */
+  /** The offset in seconds east of UTC with which it was written; only its text shows it. */
   readonly offsetSeconds: number;
 
   constructor(nanoseconds: bigint, offsetSeconds = 0) {
@@ -63,9 +63,12 @@ export class Timestamp {
   }
 }
 
-/** A type as a value: `int`, `type(x)`. No `CelType`, which data with a field `kind` could not be told from. */
+/**
+ * A type as a value, such as `int` or `type(x)`. It is not a `CelType`, since data with a field `kind` would look the
+ * same.
+ */
 export class TypeValue {
-  /** Without parameters: `list`, `google.protobuf.Timestamp`. */
+  /** The name without parameters, such as `list` or `google.protobuf.Timestamp`. */
   readonly name: string;
 
   constructor(name: string) {
@@ -73,14 +76,14 @@ export class TypeValue {
   }
 }
 
-/** A value of a library's own type. */
+/** A value of a library type. */
 export abstract class Opaque {
   abstract readonly type: CelType;
-  /** `undefined`: the two cannot be compared, as `==` says with an error. */
+  /** Returns whether two values are equal; `undefined` if they cannot be compared, for which `==` has an error. */
   abstract equals(other: Value): boolean | undefined;
 }
 
-/** `optional.of(value)`, or `optional.none()`. */
+/** The value of `optional.of(value)`; of `optional.none()` if it is `undefined`. */
 export class Optional {
   readonly value: Value | undefined;
 
@@ -92,7 +95,7 @@ export class Optional {
 /** The reason why an evaluation has no value. Clients see the message. */
 export class CelError {
   readonly message: string;
-  /** The node that failed has this id. */
+  /** The id of the node that failed; 0 if it is not known. */
   readonly id: number;
 
   constructor(message: string, id = 0) {
@@ -101,7 +104,7 @@ export class CelError {
   }
 }
 
-/** Values that constants have. */
+/** The values of constants. */
 export type Scalar = null | boolean | string | number | bigint | Uint | Double | Uint8Array;
 
 export type Value =

@@ -1,9 +1,9 @@
-/** Base64 compared with the reference server. */
+/** Compares base64 with the reference server. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { base64Error, canonicalBase64 } from "./base64.ts";
 
-/** Input, and recorded answer or error. */
+/** Each row has an input, and the recorded answer or error. */
 const recorded: readonly (readonly [string, string])[] = [
   ["==Z", "illegal base64 data at input byte 0"],
   ["aGVsbG8/\n=a=A _/", "illegal base64 data at input byte 9"],

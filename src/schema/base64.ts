@@ -1,8 +1,11 @@
-/** Base64 as Go's standard decoder reads and its encoder writes it. */
+/** Decodes and encodes base64 as Go's standard decoder and encoder do. */
 
 const plain = /^[A-Za-z0-9+/]*={0,2}$/;
 
-/** The text Go would write for what it reads: no line breaks, spare bits zero. `undefined` when it is no base64. */
+/**
+ * Returns the text that Go's encoder writes for the decoded bytes: no line breaks, spare bits zero. Returns `undefined`
+ * if the text is not base64.
+ */
 export function canonicalBase64(text: string): string | undefined {
   const length = text.length;
   if (length % 4 === 0 && plain.test(text)) {
@@ -28,7 +31,7 @@ function faultyByte(bytes: Buffer): number {
   let at = 0;
   const isBreak = (): boolean => bytes[at] === 10 || bytes[at] === 13;
   for (;;) {
-    // One group of four.
+    // Each iteration reads one group of four.
     for (let digit = 0; digit < 4; digit++) {
       while (isBreak()) at++;
       if (at >= bytes.length) return digit === 0 ? at : at - digit;

@@ -1,9 +1,12 @@
-/** The error of decoding. */
+/** The error that decoders throw. */
 import type { FieldPath } from "#meta/field-path.ts";
 
-/** A JSON value that its type cannot hold. Callers add the object's identity and answer 400. */
+/** The error of a value that does not fit its type. Callers add the identity of the object and answer 400. */
 export class DecodeError extends Error {
-  /** The path of the field is set where upstream's message does not name it: for types with a special JSON form, such as Time and Quantity. */
+  /**
+   * The path of the field; set only if upstream's message does not name it: for types with a special JSON form, such as
+   * Time and Quantity.
+   */
   readonly path: FieldPath | undefined;
 
   constructor(message: string, options?: ErrorOptions & { readonly path?: FieldPath | undefined }) {

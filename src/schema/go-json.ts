@@ -1,6 +1,7 @@
 /**
- * JSON values as upstream's untyped decoder sees them: numbers are 64-bit integers (if written so) or floats; messages
- * show values as Go prints them. A number may be a `JSON.rawJSON` object of `decodeJson`.
+ * Handles JSON values as upstream's untyped decoder does: numbers are 64-bit integers (if they were written as
+ * integers) or floats, and messages show values as Go prints them. A number may be a `JSON.rawJSON` object of
+ * `decodeJson`.
  */
 import { goQuote, GoSyntax } from "#meta/field-error.ts";
 import { isRawNumber } from "#std/raw-number.ts";
@@ -31,7 +32,10 @@ export function kindOf(value: unknown): JsonKind {
 const isWhole = (literal: string): boolean =>
   literal.length <= 20 && /^-?[0-9]+$/.test(literal) && BigInt.asIntN(64, BigInt(literal)) === BigInt(literal);
 
-/** A value of the kinds `integer` and `number`: exact where a double is too small for an integer, else a double. */
+/**
+ * Returns a number of the kinds `integer` and `number`: an integer exactly, even if a double cannot represent it,
+ * another number as a double.
+ */
 export function numberOf(value: unknown): number | bigint {
   if (typeof value === "number") return value;
   const literal = typeof value === "bigint" ? String(value) : (value as { rawJSON: string }).rawJSON; // of these kinds
@@ -40,7 +44,7 @@ export function numberOf(value: unknown): number | bigint {
   return isWhole(literal) ? BigInt(literal) : nearest;
 }
 
-/** Whether upstream takes a float for an integer. */
+/** Whether upstream accepts a float as an integer. */
 export function isIntegral(value: number): boolean {
   if (!Number.isFinite(value) || Math.abs(value) > Number.MAX_SAFE_INTEGER) return false;
   const whole = Math.trunc(value);
@@ -49,7 +53,10 @@ export function isIntegral(value: number): boolean {
   return whole !== 0 && difference / (Math.abs(value) + Math.abs(whole)) < 1e-9;
 }
 
-/** Equal as decoded JSON: kinds of numbers count, the order of keys does not. Depth costs no stack. */
+/**
+ * Whether two values are equal as decoded JSON: the kinds of numbers count, the order of keys does not. Does not
+ * recurse, so deep values need no stack.
+ */
 export function deepEqual(a: unknown, b: unknown): boolean {
   const waiting: unknown[] = [a, b];
   while (waiting.length > 0) {
@@ -77,7 +84,7 @@ export function deepEqual(a: unknown, b: unknown): boolean {
   return true;
 }
 
-/** Go's `%v` of a float: `1.5`, `1e+06`. */
+/** Returns Go's `%v` of a float, such as `1.5` or `1e+06`. */
 export function goFloat(value: number): string {
   if (!Number.isFinite(value)) return Number.isNaN(value) ? "NaN" : value > 0 ? "+Inf" : "-Inf";
   if (value === 0) return Object.is(value, -0) ? "-0" : "0";
@@ -87,11 +94,14 @@ export function goFloat(value: number): string {
   return `${digits}e${exponent < 0 ? "-" : "+"}${String(Math.abs(exponent)).padStart(2, "0")}`;
 }
 
-/** Go's `%v` of a number of either kind. */
+/** Returns Go's `%v` of a number of either kind. */
 export const goNumber = (value: unknown): string =>
   kindOf(value) === "integer" ? String(numberOf(value)) : goFloat(Number(numberOf(value)));
 
-/** The JSON that Go writes: keys sorted, `<`, `>` and `&` escaped. Throws `RangeError` for what nests too deeply. */
+/**
+ * Returns JSON as Go writes it: keys sorted, `<`, `>` and `&` escaped. Throws `RangeError` for a value that is nested
+ * too deeply.
+ */
 export function goJson(value: unknown): string {
   switch (kindOf(value)) {
     case "array":
@@ -112,7 +122,7 @@ export function goJson(value: unknown): string {
 
 const escapeChar = (char: string): string => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`;
 
-/** A value in a message: quoted texts, bare scalars, Go's syntax for lists and objects. */
+/** Returns a value as messages show it: quoted texts, bare scalars, Go's syntax for lists and objects. */
 export function showValue(value: unknown): string {
   const parts: string[] = [];
   let length = 0;
@@ -124,10 +134,10 @@ export function showValue(value: unknown): string {
   return parts.join("");
 }
 
-/** The same, for findings. */
+/** Returns a value as `showValue` does, for findings. */
 export const shown = (value: unknown): GoSyntax => new GoSyntax(showValue(value));
 
-/** The longest value that is shown; upstream shows all of it, once for each finding. */
+/** The maximum length of a value that is shown; upstream shows all of it, once for each finding. */
 const shownMax = 64 * 1024;
 const shownDepthMax = 100;
 
@@ -167,11 +177,13 @@ function show(value: unknown, isTop: boolean, add: (text: string) => void, isFul
   }
 }
 
-/** A text, quoted. */
+/** Returns a text in quotes. */
 export const showText = (text: string): string =>
   text.length <= shownMax ? goQuote(text) : `${goQuote(text.slice(0, shownMax))}...`;
 
-/** Whether lists and objects nest deeper than `max` in a value. Costs no stack. */
+/**
+ * Whether lists and objects in a value are nested deeper than `max`. Does not recurse, so deep values need no stack.
+ */
 export function isDeeper(value: unknown, max: number): boolean {
   if (typeof value !== "object" || value === null) return false;
   let level: unknown[] = [value];

@@ -1,8 +1,8 @@
-/** JSON values as Go prints them in messages. */
+/** Prints JSON values as Go does in messages. */
 import { isRawNumber } from "#std/raw-number.ts";
 import { goJson, goNumber, type JsonKind, kindOf } from "./go-json.ts";
 
-/** Go's `%v`: bare texts and numbers, `map[a:1 b:x]`, `[1 2]`, `<nil>`. */
+/** Returns Go's `%v` of a value: bare texts and numbers, `map[a:1 b:x]`, `[1 2]`, `<nil>`. */
 export function goText(value: unknown): string {
   if (value === null || value === undefined) return "<nil>";
   if (typeof value === "number" || typeof value === "bigint" || isRawNumber(value)) return goNumber(value);
@@ -14,11 +14,11 @@ export function goText(value: unknown): string {
   return String(value as string | boolean); // JSON has nothing else left
 }
 
-/** Go's `%v` of single values; lists and objects as the JSON that Go writes. */
+/** Returns Go's `%v` of a scalar; a list or object as the JSON that Go writes. */
 export const goTextOrJson = (value: unknown): string =>
   typeof value === "object" && value !== null && !isRawNumber(value) ? goJson(value) : goText(value);
 
-/** Name of the Go type of a decoded value. */
+/** Returns the name of the Go type of a decoded value. */
 export const goTypeOf = (value: unknown): string => goTypes[kindOf(value)];
 
 const goTypes: Readonly<Record<JsonKind, string>> = {

@@ -1,19 +1,20 @@
 /**
- * Decoded JSON values: their members, their numbers, and the room for those that grow. Raw numbers (`std/raw-number.ts`)
- * become exact integers where code computes with them, and plain numbers where upstream's untyped decoder does so.
+ * Handles decoded JSON values: their members, their numbers, and a byte budget for values that grow. Raw numbers
+ * (`std/raw-number.ts`) become exact integers for code that computes with them, and plain numbers where upstream's
+ * untyped decoder has these.
  */
 import { isInt64 } from "#std/int64.ts";
 import { isRawNumber, rawNumber } from "#std/raw-number.ts";
 import type { Steps } from "#std/cooperative.ts";
 import { DecodeError } from "./decode-error.ts";
 
-/** Sets an own key, whatever its name: a plain assignment to `__proto__` would change the prototype. */
+/** Sets an own key with any name: a plain assignment to `__proto__` would change the prototype. */
 export function setKey(object: Record<string, unknown>, key: string, value: unknown): void {
   if (key !== "__proto__") object[key] = value;
   else Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true });
 }
 
-/** Counts the keys of the objects inside `value`, its own included. Deep values do not deepen the stack. */
+/** Counts the keys of all objects in `value`, its own included. Does not recurse, so deep values need no stack. */
 export function countKeys(value: unknown): number {
   if (typeof value !== "object" || value === null) return 0;
   let keys = 0;
@@ -33,7 +34,7 @@ export function countKeys(value: unknown): number {
   return keys;
 }
 
-/** The nearest double. Throws `DecodeError` when there is none but infinity, which JSON cannot say. */
+/** Returns the nearest double. Throws `DecodeError` if it is infinite, which JSON cannot represent. */
 function nearest(literal: string): number {
   const value = Number(literal);
   if (Number.isFinite(value)) return value;
@@ -41,8 +42,9 @@ function nearest(literal: string): number {
 }
 
 /**
- * `value` as the folder `apply` computes with it: raw numbers become `bigint` where they are whole and of 64 bits, else
- * the nearest double. Shares what has no raw number inside. Throws `DecodeError` for what no double holds.
+ * Returns `value` in the form with which the folder `apply` computes: raw numbers become `bigint` if they are 64-bit
+ * integers, else the nearest double. Parts without raw numbers are shared. Throws `DecodeError` for numbers that no
+ * double can represent.
  */
 export const withBigInts = (value: unknown): unknown =>
   mapNumbers(value, (raw) => (isInt64(raw) ? simplest(BigInt(raw)) : nearest(raw)));
@@ -50,8 +52,8 @@ export const withBigInts = (value: unknown): unknown =>
 const simplest = (value: bigint): number | bigint => (Number.isSafeInteger(Number(value)) ? Number(value) : value);
 
 /**
- * The way back: `bigint`s become raw numbers, which can be encoded. Throws `DecodeError` for raw ones that no double
- * holds.
+ * Converts values of `apply` back: `bigint`s become raw numbers, which can be encoded. Throws `DecodeError` for raw
+ * numbers that no double can represent.
  */
 export function withRawNumbers(value: unknown): unknown {
   if (typeof value === "bigint") return rawNumber(String(value));
@@ -60,8 +62,9 @@ export function withRawNumbers(value: unknown): unknown {
 }
 
 /**
- * `value` with plain numbers in place of raw ones, as upstream's untyped decoder reads them: 64-bit integers stay exact
- * and raw, others become the nearest double. Parts without raw numbers are shared.
+ * Returns `value` with plain numbers in place of raw ones, as upstream's untyped decoder reads them: 64-bit integers
+ * that are not safe stay raw, so that they are exact; other numbers become the nearest double. Parts without raw
+ * numbers are shared.
  */
 export const plainNumbers = (value: unknown): unknown =>
   mapNumbers(value, (raw) => {
@@ -69,13 +72,16 @@ export const plainNumbers = (value: unknown): unknown =>
     return Number.isSafeInteger(Number(raw)) ? Number(raw) : undefined;
   });
 
-/** `value` with the results of `change` for its raw numbers; `undefined` keeps one. */
+/**
+ * Returns `value` with its raw numbers replaced by the results of `change`; a number for which this is `undefined`
+ * stays.
+ */
 function mapNumbers(value: unknown, change: (literal: string) => unknown): unknown {
   if (isRawNumber(value)) return change(value.rawJSON) ?? value;
   return mapItems(value, (item) => mapNumbers(item, change));
 }
 
-/** A list or object with changed members; the same one when none did change. */
+/** Returns a list or object with changed members; the same one if no member changed. */
 function mapItems(value: unknown, change: (item: unknown) => unknown): unknown {
   if (typeof value !== "object" || value === null || isRawNumber(value)) return value;
   if (Array.isArray(value)) {
@@ -94,10 +100,13 @@ function mapItems(value: unknown, change: (item: unknown) => unknown): unknown {
   return copy ?? value;
 }
 
-/** Others have a turn after so many members. */
+/** The number of members after which others have a turn. */
 const membersPerTurn = 20_000;
 
-/** Whether a value is longer as JSON than so many bytes; it is taken for shorter where characters take several bytes. */
+/**
+ * Returns whether a value is longer as JSON than so many bytes. The estimate is too low for characters of several
+ * bytes.
+ */
 export function* isLongerThan(value: unknown, bytes: number): Steps<boolean> {
   let bytesLeft = bytes;
   let members = 0;
@@ -118,19 +127,19 @@ export function* isLongerThan(value: unknown, bytes: number): Steps<boolean> {
   return bytesLeft < 0;
 }
 
-/** Returns the length of a value by itself, with the comma after it. */
+/** Returns the minimum length of a value without its members, with the comma after it. */
 function lengthOf(value: unknown): number {
   if (typeof value === "string") return value.length + 3;
   if (typeof value === "number" || typeof value === "bigint") return 2;
   return isRawNumber(value) ? value.rawJSON.length + 1 : 3;
 }
 
-/** A budget for the output of a small input: additions take from it, and fail when it is empty. */
+/** A byte budget for the output of a small input: additions take from it, and fail when it is empty. */
 export class ByteBudget {
   #left: number;
   readonly #refuse: () => Error;
 
-  /** `refuse` makes what is thrown when more than `bytes` are taken in all. */
+  /** `refuse` makes the error that is thrown when more than `bytes` are taken in total. */
   constructor(bytes: number, refuse: () => Error) {
     this.#left = bytes;
     this.#refuse = refuse;

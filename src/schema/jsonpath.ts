@@ -1,8 +1,8 @@
 /**
  * The JSONPath dialect of Kubernetes' Go client, used by printer columns: `.status.conditions[0].type`,
  * `.spec.ports[?(@.name=='web')].port`, `..image`. A path is parsed once and evaluated on many plain JSON values. A
- * missing key yields nothing; what cannot be evaluated (an index out of bounds, a filter on a value that is not a list)
- * fails the whole path. A lookup visits at most `visitsMax` values.
+ * missing key returns no values; a step that cannot be evaluated (an index out of bounds, a filter on a value that is
+ * not a list) fails the whole path. A lookup visits at most `visitsMax` values.
  *
  * Source of the dialect, with its corner cases: upstream's `client-go/util/jsonpath`. `range` and `end` are not
  * supported, since paths that begin with a dot cannot use them. Members of objects are visited in their own order;
@@ -13,16 +13,16 @@ import { addAll } from "#std/add-all.ts";
 import { compareCodePoints } from "#std/code-points.ts";
 import { isRawNumber, type RawNumber, rawNumber } from "#std/raw-number.ts";
 
-/** A path that could be read. */
+/** A parsed path. */
 interface JsonPath {
-  /** The values of the path, in order; `undefined` when it cannot be evaluated. */
+  /** Returns the values of the path, in order; `undefined` if it cannot be evaluated. */
   find(value: unknown): readonly unknown[] | undefined;
 }
 
 /** The maximum number of values that one lookup visits. */
 const visitsMax = 100_000;
 
-/** Reads a path; `undefined` when it is none. */
+/** Parses a path. Returns `undefined` if it is invalid. */
 export function parseJsonPath(text: string): JsonPath | undefined {
   const actions = readActions(text);
   if (typeof actions === "string") return undefined;
@@ -32,7 +32,7 @@ export function parseJsonPath(text: string): JsonPath | undefined {
   return { find: names === undefined ? (value) => evaluate(first, others, value) : (value) => walk(names, value) };
 }
 
-/** Says in upstream's words what is wrong with a path; `undefined` when it can be read. */
+/** Returns the error of a path in upstream's words; `undefined` if it is valid. */
 export function jsonPathProblem(text: string): string | undefined {
   const actions = readActions(text);
   return typeof actions === "string" ? actions : undefined;
@@ -55,27 +55,30 @@ type Step =
   | { readonly kind: "union"; readonly actions: readonly Action[] }
   | { readonly kind: "filter"; readonly left: Action; readonly right: Action; readonly operator: string }
   | { readonly kind: "constant"; readonly value: string | boolean | bigint | RawNumber }
-  /** An unknown word. */
+  /** An unknown word, which fails the evaluation. */
   | { readonly kind: "unknown" };
 
-/** A character as Go shows it: `U+007B '{'`. */
+/** Returns a character as Go shows it, such as `U+007B '{'`. */
 function shownCharacter(char: string): string {
   const code = char.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0"); // it is not empty
   return /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u.test(char) ? `U+${code} '${char}'` : `U+${code}`;
 }
 
-/** The content of one pair of braces: steps in order. A path is put in braces, as upstream's templates have them. */
+/**
+ * The content of one pair of braces, as steps in order. The parser puts a path in braces, as in upstream's templates.
+ */
 type Action = readonly Step[];
 
-/** `undefined` when omitted. */
+/** A bound of a slice; `undefined` if it is omitted. */
 type Bound = number | undefined;
 
 /**
- * A path that cannot be read, whose message is upstream's, or cannot be evaluated: nobody sees the texts of the latter.
+ * The error of a path that cannot be parsed, with upstream's message, or of one that cannot be evaluated, whose message
+ * nobody sees.
  */
 class PathError extends Error {}
 
-/** Names of a path of fields only, the usual kind. */
+/** Returns the names of a path that consists of fields only, which is the usual kind; `undefined` for other paths. */
 function fieldNames(action: Action): readonly string[] | undefined {
   const names: string[] = [];
   for (const step of action) {
@@ -94,8 +97,6 @@ function walk(names: readonly string[], value: unknown): readonly unknown[] {
   return [current];
 }
 
-// Reading
-
 const terminators = new Set(["", " ", "\t", "\r", "\n", ".", ",", "[", "]", "$", "@", "{", "}"]);
 const isWordStart = (char: string): boolean => /^[\p{L}\p{Nd}_]/u.test(char);
 const int64 = (text: string): bigint | undefined => {
@@ -111,7 +112,7 @@ class Reader {
     this.#text = text;
   }
 
-  /** Reads the actions of the text; text outside of braces becomes a constant. */
+  /** Reads the actions of the text. Text outside of braces becomes a constant. */
   template(): Action[] {
     const actions: Action[] = [];
     while (this.#at < this.#text.length) {
@@ -129,7 +130,7 @@ class Reader {
     return this.#text.startsWith(text, this.#at);
   }
 
-  /** The next character, or an empty text at the end. */
+  /** Returns the next character; an empty text at the end. */
   #peek(): string {
     const code = this.#text.codePointAt(this.#at);
     return code === undefined ? "" : String.fromCodePoint(code);
@@ -186,7 +187,7 @@ class Reader {
     return word === "true" || word === "false" ? { kind: "constant", value: word === "true" } : { kind: "unknown" };
   }
 
-  /** Reads a number. 1 and 1.0 have different types here, and cannot be compared. */
+  /** Reads a number. The constants 1 and 1.0 have different types, and cannot be compared. */
   #number(first: string): bigint | RawNumber {
     const start = this.#at - first.length;
     while (/^[.\p{Nd}]$/u.test(this.#peek())) this.#take();
@@ -211,7 +212,7 @@ class Reader {
     return unescape(this.#text.slice(start, this.#at - 1), quote);
   }
 
-  /** The content of brackets: an index, a slice, a quoted name, or several of these. */
+  /** Reads the content of brackets: an index, a slice, a quoted name, or several of these. */
   #brackets(): readonly Step[] {
     const start = this.#at;
     for (;;) {
@@ -229,7 +230,7 @@ class Reader {
     return [slice(text === "*" ? ":" : text)];
   }
 
-  /** `[?(left operator right)]`, or without an operator what must be there. */
+  /** Reads `[?(left operator right)]`; without an operator, the filter tests whether `left` exists. */
   #filter(): Step {
     this.#at += 3;
     const start = this.#at;
@@ -251,7 +252,7 @@ class Reader {
   }
 }
 
-/** The first action of a text inside of another one. */
+/** Returns the first action of a text inside of another text. */
 const action = (text: string): Action => new Reader(`{${text}}`).template()[0] ?? [];
 
 function slice(text: string): Step {
@@ -266,8 +267,7 @@ function slice(text: string): Step {
   };
   const [, first = "", second, third = ""] = parts;
   const from = bound(first);
-  // A single number is the slice of one that begins there; [-1] ends at the end of the list, not at 0. Upstream: `[]` means
-  // `[0:1]`.
+  // A single number is a slice of one item; [-1] ends at the end of the list, not at 0. Upstream: `[]` means `[0:1]`.
   if (second === undefined) return { kind: "slice", from, to: (from ?? 0) + 1 || Infinity, step: undefined };
   return { kind: "slice", from, to: bound(second.slice(1)), step: bound(third.slice(1)) };
 }
@@ -283,7 +283,7 @@ const simpleEscapes: Readonly<Record<string, string>> = Object.assign(Object.cre
   "\\": "\\",
 });
 
-/** Escapes of a Go literal. */
+/** Replaces the escapes of a Go literal. */
 function unescape(text: string, quote: string): string {
   if (!text.includes("\\")) return text;
   const wrong = new PathError(`unquote string ${quote}${text}${quote} error invalid syntax`);
@@ -311,8 +311,6 @@ function unescape(text: string, quote: string): string {
   if (end !== text.length) throw wrong;
   return out;
 }
-
-// Looking up
 
 function evaluate(first: Action, others: readonly Action[], value: unknown): readonly unknown[] | undefined {
   const lookup = new Lookup();
@@ -382,7 +380,7 @@ class Lookup {
   }
 
   #members(value: unknown): readonly unknown[] {
-    // Upstream: a text has its bytes.
+    // Upstream: the members of a text are its bytes.
     if (typeof value === "string") return [...Buffer.from(value)];
     if (typeof value !== "object" || value === null || isRawNumber(value)) return [];
     const members = Array.isArray(value) ? (value as readonly unknown[]) : Object.values(value);
@@ -390,7 +388,7 @@ class Lookup {
     return members;
   }
 
-  /** The value and all below it that has members; texts count as such. */
+  /** Adds to `found` the value and all values below it that have members, and texts that are not empty. */
   #descend(value: unknown, found: unknown[]): void {
     this.#visit(1);
     if (typeof value === "string") {
@@ -414,7 +412,10 @@ class Lookup {
     });
   }
 
-  /** Upstream: a path that cannot be evaluated exists if an earlier step found something. */
+  /**
+   * Returns whether the path of a filter exists. Upstream: a path that cannot be evaluated exists if the step before
+   * found something.
+   */
   #exists(steps: Action, item: unknown): boolean {
     let results: readonly unknown[] = [item];
     for (const step of steps) {
@@ -455,7 +456,7 @@ interface Basic {
   readonly value: boolean | string | number | bigint;
 }
 
-/** A value that can be compared. */
+/** Returns a value in a form that can be compared. Throws if it has none. */
 function basic(value: unknown): Basic {
   switch (typeof value) {
     case "boolean":
@@ -475,7 +476,7 @@ function basic(value: unknown): Basic {
   }
 }
 
-/** A number literal as a whole number of 64 bits; `undefined` for others. */
+/** Returns a number literal as an integer of 64 bits; `undefined` if it is not one. */
 export const wholeOf = (literal: string): bigint | undefined =>
   /^-?[0-9]{1,19}$/.test(literal) ? int64(literal) : undefined;
 

@@ -1,6 +1,6 @@
 /**
- * Error messages of values that do not fit their type, in the words of Go's JSON decoder: the type's Go name and the
- * path of struct fields, without list positions and map keys. Slow, and only for refused bodies.
+ * Finds the error of a value that does not fit its type, in the words of Go's JSON decoder: the type's Go name and the
+ * path of struct fields, without list positions and map keys. The search is slow, and runs only for refused bodies.
  */
 import { FieldPath } from "#meta/field-path.ts";
 import { quantityError } from "#meta/quantity.ts";
@@ -12,16 +12,16 @@ import { parseDuration } from "#std/go-duration.ts";
 import type { Schema } from "./schema.ts";
 
 /**
- * The error of Go's decoder for `raw`. A type with its own decoder stops the decoding at once, so its error precedes
- * those of other fields; otherwise the first in the order of the text wins. `overflow` is given when the value was too
- * deep to walk.
+ * Returns the error of Go's decoder for `raw`. A type with its own decoder stops the decoding at once, so its error
+ * precedes those of other fields; otherwise the first error in the order of the text wins. `overflow` is set if the
+ * value was too deep to decode.
  */
 export function mismatchError(schema: Schema, raw: unknown, overflow?: unknown): DecodeError {
   if (overflow !== undefined) return new DecodeError("exceeded max depth", { cause: overflow });
   return findMismatch(schema, raw) ?? new DecodeError("value does not fit its type");
 }
 
-/** The same; `undefined` for a value that fits. */
+/** Returns the error of Go's decoder for `raw`; `undefined` if the value fits. */
 export function findMismatch(schema: Schema, raw: unknown): DecodeError | undefined {
   const finder = new Finder();
   try {
@@ -34,20 +34,20 @@ export function findMismatch(schema: Schema, raw: unknown): DecodeError | undefi
   return message === undefined ? undefined : new DecodeError(message, { path: finder.path });
 }
 
-/** Member of a list that Go reads as bytes. */
+/** The schema of the members of a list that Go decodes as bytes. */
 const byteSchema: Schema = { type: "integer", format: "uint8" };
 
 interface Location {
-  /** Go name of the struct around, without its package; empty at the top. */
+  /** The Go name of the struct around, without its package; empty at the top. */
   readonly struct: string;
-  /** It consists of fields alone, without list positions and map keys. */
+  /** The path of field names alone, without list positions and map keys. */
   readonly path: FieldPath;
 }
 
 class Finder {
   first: string | undefined;
   fatal: string | undefined;
-  /** A fatal finding is at this path, if its message does not say so. */
+  /** The path of the fatal error, if its message does not name it. */
   path: FieldPath | undefined;
 
   walk(schema: Schema, raw: unknown, location: Location): void {
@@ -72,7 +72,7 @@ class Finder {
     }
   }
 
-  /** `undefined` for scalars, false when the value has the wrong form. */
+  /** Checks a list or object. Returns `undefined` for scalar types, false if the value has the wrong form. */
   #container(schema: Schema, raw: unknown, location: Location): boolean | undefined {
     if (schema.type === "any" || (schema.type === "object" && schema.fields === undefined)) return true;
     if (schema.format === "byte" && Array.isArray(raw)) {
@@ -115,7 +115,7 @@ class Finder {
     }
   }
 
-  /** Types that Go decodes by a method of their own. */
+  /** Checks a type that Go decodes by a method of its own. */
   #special(schema: Schema, raw: unknown, location: Location): void {
     const kind = kindOf(raw);
     switch (schema.special) {
@@ -141,7 +141,7 @@ class Finder {
     }
   }
 
-  /** A text in a form of its own; `parse` answers with the error of a wrong one. */
+  /** Checks a text with a special form; `parse` returns the error of an invalid one as a text. */
   #checkParsed(raw: unknown, parse: (text: string) => unknown, location: Location): void {
     if (typeof raw !== "string") {
       this.fatal = typeError(kindOf(raw), "string", location);
@@ -151,7 +151,7 @@ class Finder {
     if (typeof result === "string") this.#refuse(result, location);
   }
 
-  /** Go's words for the value alone. */
+  /** Records a fatal error whose text, in Go's words, names the value alone. */
   #refuse(error: string, { path }: Location): void {
     this.fatal = error;
     this.path = path;
@@ -170,7 +170,7 @@ class Finder {
       inner.walk({ type: "array", items: member }, raw, { struct: "", path: FieldPath.root });
     }
     const error = inner.fatal ?? inner.first;
-    // The inner decoder's location is replaced by the outer one's.
+    // Go replaces the location in the inner decoder's error with the outer one.
     if (error !== undefined)
       this.fatal = error.replace(/into Go (?:struct field \S+|value) of/, `into ${target(location)} of`);
   }
@@ -182,7 +182,7 @@ const target = (location: Location): string =>
 const typeError = (value: string, type: string, location: Location): string =>
   `json: cannot unmarshal ${value} into ${target(location)} of type ${type}`;
 
-/** The kind of a value as Go's JSON decoder names it. */
+/** Returns the kind of a value as Go's JSON decoder names it. */
 export function kindOf(raw: unknown): string {
   if (Array.isArray(raw)) return "array";
   if (typeof raw === "object") return isRawNumber(raw) ? "number" : "object";
@@ -203,7 +203,7 @@ function shortName(schema: Schema): string {
   return schema.name?.slice(schema.name.lastIndexOf(".") + 1) ?? "";
 }
 
-/** Name of the Go type: `string`, `[]v1.Container`, `map[string]string`. */
+/** Returns the name of the Go type, such as `string`, `[]v1.Container` or `map[string]string`. */
 function goType(schema: Schema): string {
   if (schema.goType !== undefined) return schema.goType;
   switch (schema.type) {

@@ -1,20 +1,20 @@
 /**
- * Fields of JSON objects by dotted paths like `.spec.replicas`, with upstream's messages about wrong types. Source:
- * upstream's `unstructured` helpers.
+ * Reads fields of JSON objects by dotted paths like `.spec.replicas`, with upstream's messages about wrong types.
+ * Source: upstream's `unstructured` helpers.
  */
 import { isRawNumber } from "#std/raw-number.ts";
 import { goText, goTypeOf } from "./go-text.ts";
 
-/** The value found, or the error; neither when the field is absent. */
+/** The value or the error; neither if the field is absent. */
 interface NestedField<T> {
   readonly value?: T;
   readonly problem?: string;
 }
 
-/** The names of a path, which may begin with a dot. */
+/** Returns the names of a path, which may begin with a dot. */
 export const pathNames = (path: string): string[] => path.replace(/^\./, "").split(".");
 
-/** Any value. */
+/** Returns a value of any type. */
 export function nestedField(object: unknown, path: string): NestedField<unknown> {
   let value = object;
   const names = pathNames(path);
@@ -27,7 +27,7 @@ export function nestedField(object: unknown, path: string): NestedField<unknown>
   return { value };
 }
 
-/** A whole number of 64 bits. */
+/** Returns a whole number of 64 bits. */
 export function nestedInteger(object: unknown, path: string): NestedField<number | bigint> {
   const field = nestedField(object, path);
   const { value } = field;

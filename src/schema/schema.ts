@@ -3,7 +3,7 @@
  * patch and OpenAPI, for built-in kinds and custom resources.
  */
 
-/** Types whose JSON form is not what their structure suggests. Built-in kinds only. */
+/** The types whose JSON form does not follow from their structure; of built-in kinds only. */
 export type SpecialType =
   | "time"
   | "microTime"
@@ -22,39 +22,42 @@ export interface Schema {
    * `object` is a struct with `fields`; `map` has string keys and `items` as values; `any` is unchecked JSON.
    */
   readonly type: "object" | "map" | "array" | "string" | "integer" | "number" | "boolean" | "any";
-  /** OpenAPI format: int32, int64, double, byte, date-time, … */
+  /** The OpenAPI format: int32, int64, double, byte, date-time, …. */
   readonly format?: string;
   readonly special?: SpecialType;
-  /** Definition name for a named built-in type, the domain applied (`io.k8s.api.core.v1.PodSpec`). */
+  /** The definition name of a named built-in type, with the domain applied (`io.k8s.api.core.v1.PodSpec`). */
   readonly name?: string;
-  /** An `object` has these, in Go struct order, which is the order of JSON output. */
+  /** The fields of an `object`, in Go struct order, which is the order of JSON output. */
   readonly fields?: ReadonlyMap<string, Field>;
   /**
-   * An `array` has the schema of its members here and a `map` that of its values; the special `schemaOr…` types have
-   * the schema of that schema.
+   * The schema of the members of an `array`, or of the values of a `map`. In the special `schemaOr…` types, it is the
+   * schema of schemas.
    */
   readonly items?: Schema;
   readonly enum?: readonly string[];
   readonly nullable?: boolean;
-  /** Lists: how apply merges them. Absent means atomic. */
+  /** The way in which apply merges a list; atomic if it is absent. */
   readonly listType?: "atomic" | "set" | "map";
   readonly listMapKeys?: readonly string[];
-  /** Maps and structs: absent means granular. */
+  /** The way in which apply merges a map or struct; granular if it is absent. */
   readonly mapType?: "atomic" | "granular";
-  /** Strategic merge patch. */
+  /** The strategies of a strategic merge patch. */
   readonly patchStrategy?: readonly ("merge" | "replace" | "retainKeys")[];
   readonly patchMergeKey?: string;
-  /** Default of a list or map member. */
+  /** The default of a member of a list or map. */
   readonly default?: unknown;
-  /** Name of the Go type as decoding errors show it, where it does not follow from the rest (`v1.TaintEffect`). */
+  /** The name of the Go type as decoding errors show it, if it does not follow from the rest (`v1.TaintEffect`). */
   readonly goType?: string;
-  /** Custom resources: members the schema does not name are kept, and apply takes them by their shape. */
+  /**
+   * Custom resources: whether members that the schema does not name are preserved; apply merges these by their JSON
+   * form.
+   */
   readonly preserveUnknown?: boolean;
-  /** Custom resources: the value is a whole object, with apiVersion, kind and metadata of its own. */
+  /** Custom resources: whether the value is a whole object, with apiVersion, kind and metadata of its own. */
   readonly embeddedResource?: boolean;
-  /** Structs: members that are given without content are noted (`given-empty.ts`). */
+  /** Structs: whether members that are sent without content are recorded (`given-empty.ts`). */
   readonly notesEmpty?: boolean;
-  /** `x-kubernetes-unions` and other marks only OpenAPI shows. */
+  /** `x-kubernetes-unions`. This member and the next are for OpenAPI only. */
   readonly unions?: unknown;
   readonly oneOf?: readonly { readonly type: string }[];
 }
@@ -62,15 +65,20 @@ export interface Schema {
 export interface Field {
   readonly schema: Schema;
   readonly required?: boolean;
-  /** OpenAPI shows this default, zero values included. It is applied on decode only when it is no zero value. */
+  /** The default that OpenAPI shows, zero values included. Decoding applies it unless it is a zero value. */
   readonly default?: unknown;
-  /** A Go pointer: absent and zero differ. */
+  /** Whether Go has a pointer, so that absent and zero differ. */
   readonly ptr?: boolean;
-  /** Left out of JSON output when zero. */
+  /** Whether JSON output omits the field when it is zero. */
   readonly omitempty?: boolean;
-  /** Always in JSON output, even when zero (`metadata`, `status`, a null `creationTimestamp`). */
+  /**
+   * Whether the field is always in JSON output, even when it is zero (`metadata`, `status`, a null
+   * `creationTimestamp`).
+   */
   readonly keep?: boolean;
-  /** Protobuf: `[number, type]`, name when it differs, and messages to go through first. */
+  /**
+   * Protobuf: `[number, type]`. `protoName` is the name if it differs, `protoIn` the messages that contain the field.
+   */
   readonly proto?: readonly [number, string];
   readonly protoName?: string;
   readonly protoIn?: readonly (readonly [number, string, string])[];

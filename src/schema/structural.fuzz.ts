@@ -1,6 +1,6 @@
 /**
- * Random schemas and values: nothing throws, pruning and defaulting are idempotent, an update without changes has no
- * findings, the quick check agrees with the findings, and input stays unchanged.
+ * Tests random schemas and values: nothing throws, pruning and defaulting are idempotent, an update without changes has
+ * no findings, the quick check agrees with the findings, and input stays unchanged.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -31,7 +31,7 @@ const names = ["a", "b", "c", "k", "1", "__proto__", "constructor", "metadata"];
 const texts = ["", "a", "ab", "abc", "2024-01-01", "1.2.3.4", "😀", "é"];
 const patterns = ["^a", "b$", "^[a-c]*$", "(", "."];
 
-/** Rules for any value, as combinations hold them. */
+/** Returns rules for any value, as combinations contain them. */
 function randomRules(random: Random, depth: number): JsonSchemaProps {
   const rules: Record<string, unknown> = {};
   const add = (name: string, of: number, make: () => unknown): void => {
@@ -128,7 +128,7 @@ function randomValue(random: Random, depth: number): unknown {
   return object;
 }
 
-/** A value that a schema may well take. */
+/** Returns a value that probably fits the schema. */
 function fittingValue(random: Random, props: JsonSchemaProps): unknown {
   if (chance(random, 0.1)) return randomValue(random, 2);
   if (props.type === "array") {
@@ -167,7 +167,7 @@ test(`schemas and values of seed ${seed} keep the laws`, () => {
     const where = shown(props);
     const findings = checkStructural({ type: "object", properties: { spec: props } }, FieldPath.of("s"));
     assert.deepEqual(checkStructural({ type: "object", properties: { spec: props } }, FieldPath.of("s")), findings);
-    // Patterns that are none would throw; all else is compiled however wrong it is.
+    // An invalid pattern would throw; every other keyword is compiled even if it is wrong.
     if (findings.some((finding) => finding.field.endsWith(".pattern"))) continue;
     if (findings.length === 0) taken++;
     const schema = new StructuralSchema(props);
@@ -179,7 +179,7 @@ test(`schemas and values of seed ${seed} keep the laws`, () => {
     assert.equal(prune(pruned.value, schema.node, { isResourceRoot }).value, pruned.value, where);
     assert.equal(pruned.value === value, shown(pruned.value) === shown(value), where);
     const filled = applyDefaults(pruned.value, schema.node);
-    // A null inside of a default, as only those of map values may have, is dropped when it is read again.
+    // A null inside of a default, which only values of maps may have, is dropped when the object is read again.
     const hasNulls = someSchema(props, (inner) => (shown(inner.default) ?? "").includes("null"));
     if (!hasNulls) assert.equal(applyDefaults(filled, schema.node), filled, `${where} ${shown(value)}`);
 
@@ -204,5 +204,8 @@ test(`schemas and values of seed ${seed} keep the laws`, () => {
   assert.ok(runs < 1000 || (taken > runs / 100 && valid > runs / 20), `${taken} schemas taken, ${valid} values valid`);
 });
 
-/** Findings about a root's apiVersion and kind are never silent. */
+/**
+ * Whether a finding is about another field than apiVersion or kind: at the root, unchanged apiVersion and kind are
+ * reported too.
+ */
 const isNotOfType = (finding: { readonly field: string }): boolean => !/^(apiVersion|kind)/.test(finding.field);

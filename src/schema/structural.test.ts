@@ -1,4 +1,4 @@
-/** Pruning, defaulting and validation by structural schemas, with hostile input. */
+/** Tests pruning, defaulting and validation by structural schemas, with hostile input. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { printFieldError } from "#meta/field-error.ts";
@@ -273,7 +273,7 @@ test("an update need not keep rules that the stored definition breaks", () => {
   assert.equal(ratchetedChecks([{ $schema: "x" }]).structural, false);
 });
 
-// The tests that follow are made to hurt.
+// The tests that follow have hostile input.
 
 test("schemas nested too deeply are refused, those before are taken, in little time", () => {
   const deep = (levels: number): JsonSchemaProps =>

@@ -1,8 +1,8 @@
 /**
  * Structural schemas of custom resources, and their use on objects: pruning, defaults, validation of values, lists and
- * embedded objects. Pure functions on JSON values of `decodeJson`; values are never changed, and unchanged parts are
- * shared. Rules in CEL are data here: `cel/schema-rules.ts` evaluates them. The parts are in `structural/`. Source:
- * upstream's `apiextensions-apiserver`, 1.32.
+ * embedded objects. The functions are pure and take JSON values of `decodeJson`; values are never changed, and
+ * unchanged parts are shared. CEL rules are plain data here; `cel/schema-rules.ts` evaluates them. The parts are in
+ * `structural/`. Source: upstream's `apiextensions-apiserver`, 1.32.
  */
 import type { FieldError } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
@@ -44,7 +44,7 @@ export { LinearRegExp } from "./structural/re2.ts";
 export { prune } from "./structural/prune.ts";
 
 /**
- * A schema of a definition that `checkStructural` found right. Cheap to make: its forms are made when first asked for.
+ * A schema of a definition that passed `checkStructural`. It is cheap to construct: its forms are made on first use.
  */
 export class StructuralSchema {
   readonly props: JsonSchemaProps;
@@ -58,17 +58,17 @@ export class StructuralSchema {
     this.#metadata = metadata;
   }
 
-  /** Apply, and all else that built-in kinds share, use this one. */
+  /** The form for apply, and for the other code that built-in kinds share. */
   get schema(): Schema {
     return (this.#schema ??= schemaOf(this.props, this.#metadata));
   }
 
-  /** The functions of this file, and those it exports, use this one. */
+  /** The form for the functions of this file, and for those that it exports. */
   get node(): SchemaNode {
     return (this.#node ??= compileNode(this.props));
   }
 
-  /** The schema of a member of the root (`status`); `undefined` when there is none. */
+  /** Returns the schema of a member of the root (`status`); `undefined` if there is none. */
   property(name: string): StructuralSchema | undefined {
     const props = this.props.properties;
     if (props === undefined || !Object.hasOwn(props, name)) return undefined;
@@ -79,8 +79,8 @@ export class StructuralSchema {
 }
 
 /**
- * Validation errors: types, limits, formats, patterns, enums, required members, combinations. With `old`, the object
- * before an update, unchanged parts report nothing. `field` is the prefix of paths (`status`).
+ * Returns validation errors: types, limits, formats, patterns, enums, required members, combinations. With `old`, the
+ * object before an update, unchanged parts report nothing. `field` is the prefix of paths (`status`).
  */
 export function validateValue(value: unknown, node: SchemaNode, old?: unknown, field = FieldPath.root): FieldError[] {
   const budget = checkBudget();
@@ -94,7 +94,7 @@ export function validateValue(value: unknown, node: SchemaNode, old?: unknown, f
   }
 }
 
-/** Duplicates in lists of type `set` and `map`; none when `old` already had some. */
+/** Returns the duplicates in lists of type `set` and `map`; none if `old` already had some. */
 export function checkListTypes(value: unknown, node: SchemaNode, old?: unknown): FieldError[] {
   if (!node.hasLists) return [];
   const findings = listFindings(node, value, FieldPath.root);
@@ -102,7 +102,7 @@ export function checkListTypes(value: unknown, node: SchemaNode, old?: unknown):
   return listFindings(node, old, FieldPath.root).length > 0 ? [] : findings;
 }
 
-/** Errors in apiVersion, kind and metadata of embedded objects; metadata must have its type. */
+/** Returns errors in apiVersion, kind and metadata of embedded objects; metadata must have its type. */
 export function checkEmbedded(value: unknown, node: SchemaNode): FieldError[] {
   return embeddedFindings(node, value, FieldPath.root, { isRead: true });
 }

@@ -1,4 +1,4 @@
-/** Random values: decoding is idempotent, never changes its input, and fails only with a `DecodeError`. */
+/** Tests random values: decoding is idempotent, never changes its input, and fails only with a `DecodeError`. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Random, seededRandom } from "#std/random.ts";
@@ -84,7 +84,7 @@ function randomValue(random: Random, depth: number): unknown {
   return object;
 }
 
-/** A value that often fits. */
+/** Returns a value that often fits. */
 function fitting(random: Random, schema: Schema, depth: number): unknown {
   if (random.next() < 0.05 || depth === 0) return randomValue(random, 1);
   if (schema.special === undefined && schema.type === "map") {
@@ -146,7 +146,7 @@ test(`decoding twice changes nothing more (seed ${seed})`, () => {
     const again = decodeTyped(schema, value, { keys: 0, unknown: false });
     assert.equal(JSON.stringify(again), text, text);
     if (!/"10":|"1":/.test(text)) assert.equal(again, value, text);
-    // Whether the whole value was walked: nothing of it was dropped.
+    // If no part was dropped, all keys of the value were counted.
     if (typeof raw === "object" && raw !== null && !text.includes("TCP")) assert.equal(findings.keys, countKeys(raw));
   }
   assert.ok(decoded > runs / 10, `${decoded} decoded`);

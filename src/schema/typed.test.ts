@@ -1,4 +1,4 @@
-/** Typed decoding with small schemas: shape, order, zero values, special types, limits and errors. */
+/** Tests typed decoding with small schemas: shape, order, zero values, special types, limits and errors. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { rawNumber } from "#std/raw-number.ts";

@@ -1,6 +1,6 @@
 /**
- * Typed decoding of JSON values by schema, with the result of Go's decoder and encoder for the type: known fields in
- * struct order, zero values left out where the type says so, special strings in canonical form, schema defaults.
+ * Decodes JSON values by schema, with the result of Go's decoder and encoder for the type: known fields in struct
+ * order, zero values omitted if the type says so, special strings in canonical form, schema defaults.
  *
  * Hot path: schemas are compiled once into flat plans; a canonical value is returned without copying; only differing
  * parts are rebuilt. This pass only detects errors and unknown fields; `mismatch.ts` finds their paths and wording in a
@@ -20,29 +20,31 @@ import type { Field, Schema, SpecialType } from "./schema.ts";
 
 /** The findings of a walk; create one per body. */
 export interface Findings {
-  /** Object keys in the value, dropped parts included. Fewer than the text has means that it has duplicates. */
+  /** The number of object keys in the value, dropped parts included. If the text has more, some are duplicates. */
   keys: number;
   /** Whether fields were dropped because the type does not have them. */
   unknown: boolean;
-  /** Keeps empty lists instead of showing them as null, and sets `hasEmptyLists` when there was one. */
+  /** Whether empty lists stay instead of becoming null; `hasEmptyLists` is then set if there is one. */
   keepsEmptyLists?: boolean;
   hasEmptyLists?: boolean;
 }
 
 interface TypedOptions {
-  /** Fill in the schema's defaults. On unless switched off. */
+  /** Whether the schema's defaults are filled in; true unless it is set to false. */
   readonly defaults?: boolean;
-  /** A canonical value of the type: parts that the value shares with it, in the same location, are not looked at. */
+  /**
+   * A canonical value of the type. Parts that the value shares with it, in the same position, are not decoded again.
+   */
   readonly known?: unknown;
-  /** Finds the words for a value that does not fit; by default those of a reader of JSON. */
+  /** Returns the error of a value that does not fit; by default in the words of a JSON decoder. */
   readonly explain?: (schema: Schema, raw: unknown) => DecodeError;
 }
 
 /**
- * The canonical form of `raw`, which may come from `decodeJson` (numbers that JavaScript cannot hold stay
- * `JSON.rawJSON` objects). `raw` is not changed; the result shares unchanged parts with it, and is `raw` itself when
+ * Returns the canonical form of `raw`, which may come from `decodeJson` (numbers that JavaScript cannot represent stay
+ * `JSON.rawJSON` objects). `raw` is not changed; the result shares unchanged parts with it, and is `raw` itself if
  * nothing changed. Map keys are sorted, except keys that look like array indices, which JavaScript puts first. Throws
- * `DecodeError` for values the type cannot hold.
+ * `DecodeError` for values that do not fit the type.
  */
 export function decodeTyped(schema: Schema, raw: unknown, findings: Findings, options?: TypedOptions): unknown {
   const compiler = options?.defaults === false ? withoutDefaults : withDefaults;
@@ -56,26 +58,26 @@ export function decodeTyped(schema: Schema, raw: unknown, findings: Findings, op
   }
 }
 
-/** Thrown, always the same one, when a value does not fit. */
+/** Thrown if a value does not fit; always the same object. */
 const mismatch = new Error("value does not fit its schema");
 
 type Json = Record<string, unknown>;
 
 interface Plan {
-  /** One of the codes below. */
+  /** The kind of decoding, one of the codes below. */
   readonly code: number;
-  /** A struct has its fields here by name, and below in order. */
+  /** The fields of a struct by name; `fields` has them in order. */
   readonly index: ReadonlyMap<string, FieldPlan>;
   readonly fields: readonly FieldPlan[];
   /**
-   * A struct has, for each field, the position of the first field from there on that must be in the output; the length
-   * if there is none.
+   * For each field of a struct, the position of the first field from there on that must be in the output; the number of
+   * fields if there is none.
    */
   readonly nextKept: readonly number[];
-  /** Whether members that are given without content are noted. */
+  /** Whether members that were sent without content are recorded. */
   readonly notesEmpty: boolean;
   items: Plan | undefined;
-  /** The value of null where there is no pointer. */
+  /** The value that null becomes if it is not behind a pointer. */
   zero: unknown;
 }
 
@@ -83,13 +85,15 @@ interface FieldPlan {
   readonly name: string;
   readonly at: number;
   readonly plan: Plan;
-  /** Zero values are left out. */
+  /** Whether zero values are omitted. */
   readonly dropZero: boolean;
-  /** Value when the field is absent or zero; `undefined` for none. */
+  /** The value if the field is absent or zero; `undefined` if it stays absent. */
   readonly fill: unknown;
-  /** An empty list that must be shown is shown as null: upstream's storage does not distinguish them. */
+  /**
+   * Whether an empty list becomes null in a field that must be shown: upstream's storage does not distinguish the two.
+   */
   readonly emptyIsNull: boolean;
-  /** A given zero is a value, and shown as null: Go's zero time behind a pointer. */
+  /** Whether a zero that was sent is a value, and becomes null: Go's zero time behind a pointer. */
   readonly zeroIsNull: boolean;
   readonly isTime: boolean;
 }
@@ -149,7 +153,7 @@ function codeOf(schema: Schema): number {
   }
 }
 
-/** Compiled schemas. A schema's plan is made once and lives as long as the schema. */
+/** Compiles schemas. A schema's plan is made once and lives as long as the schema. */
 class Compiler {
   readonly #plans = new WeakMap<Schema, Plan>();
   readonly #defaults: boolean;
@@ -167,7 +171,7 @@ class Compiler {
     const code = codeOf(schema);
     const notesEmpty = schema.notesEmpty === true;
     const plan: Plan = { code, index, fields, nextKept, notesEmpty, items: undefined, zero: undefined };
-    // Known before its parts are: a type may contain itself.
+    // The plan is registered before those of its parts, since a type may contain itself.
     this.#plans.set(schema, plan);
     if (schema.items !== undefined) plan.items = this.plan(schema.items);
     plan.zero = zeroOf(code);
@@ -184,7 +188,8 @@ class Compiler {
       if (fields[at]!.fill !== undefined) next = at;
       nextKept[at] = next;
     }
-    // Structs nest without cycles where no pointer or list is in between, so parts have their zero already.
+    // Structs that contain each other without a pointer or list have no cycles, so the parts have their zero value
+    // already.
     plan.zero = Object.freeze(build(plan, []));
     return plan;
   }
@@ -213,7 +218,7 @@ const isZeroDefault = (value: unknown): boolean =>
   value === false ||
   (typeof value === "object" && Object.keys(value ?? {}).length === 0);
 
-/** The value of null where it cannot be absent (a list item, a map value); not for structs. */
+/** Returns the value that null becomes in a place that cannot be absent (a list item, a map value); not for structs. */
 function zeroOf(code: number): unknown {
   switch (code) {
     case STRING:
@@ -271,7 +276,7 @@ function decode(plan: Plan, raw: unknown, findings: Findings, known?: unknown): 
   throw mismatch;
 }
 
-/** The rarer scalars; `undefined` for what does not fit. */
+/** Decodes the less common scalars; returns `undefined` for a value that does not fit. */
 function decodeScalar(code: number, raw: unknown): unknown {
   switch (code) {
     case NUMBER:
@@ -301,7 +306,7 @@ function decodeNumber(raw: unknown): number | undefined {
   return Number.isFinite(value) ? value : undefined;
 }
 
-/** A schema, or one of its alternatives. */
+/** Decodes a schema or one of its alternatives. */
 function decodeUnion(plan: Plan, raw: unknown, findings: Findings): unknown {
   if (isJsonObject(raw)) return decodeInner(plan.items!, raw, findings);
   const { code } = plan;
@@ -309,7 +314,7 @@ function decodeUnion(plan: Plan, raw: unknown, findings: Findings): unknown {
     if (typeof raw === "boolean") return raw;
     throw mismatch;
   }
-  // Upstream: anything else is taken and means nothing.
+  // Upstream: any other value is accepted and has no meaning.
   if (!Array.isArray(raw)) return null;
   if (code === SCHEMA_OR_ARRAY) {
     return raw.length === 0 ? null : raw.map((item) => decodeInner(plan.items!, item, findings));
@@ -320,7 +325,7 @@ function decodeUnion(plan: Plan, raw: unknown, findings: Findings): unknown {
 
 const isMinusZero = (raw: unknown): boolean => isRawNumber(raw) && raw.rawJSON === "-0";
 
-/** Upstream decodes these parts with their own decoder, which ignores unknown fields. */
+/** Decodes a part that upstream decodes with a decoder of its own, which ignores unknown fields. */
 function decodeInner(plan: Plan, raw: unknown, findings: Findings): unknown {
   const { unknown } = findings;
   const value = decode(plan, raw, findings);
@@ -346,7 +351,7 @@ function decodeBytes(raw: unknown): unknown {
     const text = canonicalBase64(raw);
     if (text !== undefined) return text;
   } else if (Array.isArray(raw)) {
-    // Go reads a byte slice from a list of numbers, too.
+    // Go also reads a byte slice from a list of numbers.
     for (const item of raw) if (item !== null && !(Number.isInteger(item) && item >= 0 && item <= 255)) throw mismatch;
     return Buffer.from(raw as number[]).toString("base64");
   }
@@ -357,7 +362,7 @@ function decodeStruct(plan: Plan, raw: unknown, findings: Findings, known: Json 
   if (typeof raw !== "object" || Array.isArray(raw) || raw === null) throw mismatch;
   const object = raw as Json;
   const { index, fields, nextKept } = plan;
-  // While nothing had to change, `out` is undefined and everything up to `next` is as it must be.
+  // While nothing had to change, `out` is undefined, and the output equals the input in all fields before `next`.
   let out: unknown[] | undefined;
   let next = 0;
   let count = 0;
@@ -391,7 +396,7 @@ function decodeStruct(plan: Plan, raw: unknown, findings: Findings, known: Json 
       else decoded = undefined;
     }
     if (out === undefined) {
-      // The value is in its place and unchanged; absent only where the output has a null, too.
+      // The value is unchanged and in the right position. An absent value equals the input only if both are null.
       const same = decoded === undefined ? value === null && field.fill === null : decoded === value;
       if (same && at >= next && nextKept[next]! >= at) {
         next = at + 1;
@@ -418,7 +423,7 @@ function keepNotes(from: Json, names: readonly string[] = [], to: Json): void {
 
 const isEmptyList = (value: unknown): boolean => Array.isArray(value) && value.length === 0;
 
-/** The values of the fields before `next`, which need no change. */
+/** Returns the values of the fields before `next`, which need no change. */
 function collectInOrder(plan: Plan, object: Json, next: number): unknown[] {
   const { fields } = plan;
   const out = new Array<unknown>(fields.length);
@@ -480,7 +485,7 @@ function decodeMap(plan: Plan, raw: unknown, findings: Findings, known: Json | u
   entries.sort((a, b) => (a[0] < b[0] ? -1 : 1));
   const sorted: Json = {};
   for (const [key, value] of entries) {
-    // `setKey`, written out: this is the hot path of bodies.
+    // This is `setKey`, inlined for the hot path of bodies.
     if (key === "__proto__") {
       Object.defineProperty(sorted, key, { value, enumerable: true, configurable: true, writable: true });
     } else sorted[key] = value;

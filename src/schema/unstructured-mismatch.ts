@@ -1,7 +1,7 @@
 /**
- * Error messages of values that do not fit their type, in the words of upstream's converter of values without a type, which
- * strategic patches and applies go through: the types alone, in the order of the struct's fields. Slow, and only for refused
- * bodies.
+ * Finds the error of a value that does not fit its type, in the words of upstream's converter of untyped values, which
+ * strategic patches and applies use: the types alone, in the order of the struct's fields. The search is slow, and runs
+ * only for refused bodies.
  */
 import { isRawNumber } from "#std/raw-number.ts";
 import { base64Error, canonicalBase64 } from "./base64.ts";
@@ -10,7 +10,9 @@ import { findMismatch, mismatchError } from "./mismatch.ts";
 import type { Schema } from "./schema.ts";
 import { goNumber } from "./go-json.ts";
 
-/** The converter's error for `raw`, the first in its order; map keys, which have none there, are sorted. */
+/**
+ * Returns the converter's error for `raw`: the first one in its order. Map keys, which have no order there, are sorted.
+ */
 export function unstructuredMismatch(schema: Schema, raw: unknown): DecodeError {
   try {
     const problem = problemOf(schema, raw);
@@ -23,7 +25,7 @@ export function unstructuredMismatch(schema: Schema, raw: unknown): DecodeError 
 
 function problemOf(schema: Schema, raw: unknown): DecodeError | undefined {
   if (raw === null || raw === undefined) return undefined;
-  // These types read JSON by themselves, and do not know their location.
+  // These types decode JSON by a method of their own, which does not know their location.
   if (schema.special !== undefined) return findMismatch(schema, raw);
   switch (schema.type) {
     case "string":
@@ -61,7 +63,7 @@ function member(raw: unknown, name: string): unknown {
   return Object.hasOwn(raw as object, name) ? (raw as Readonly<Record<string, unknown>>)[name] : undefined; // an object
 }
 
-/** `type` is the kind of the wanted type, `name` its name. */
+/** Returns the error of a scalar. `type` is the kind of the expected type, `name` its name. */
 function scalarProblem(raw: unknown, type: string, name = type): DecodeError | undefined {
   const kind = goKind(raw);
   if (kind === type) return undefined;
@@ -89,7 +91,7 @@ function bytesProblem(raw: unknown): DecodeError | undefined {
   return wrong ? new DecodeError("unrecognized type: uint8") : undefined;
 }
 
-/** The kind of Go's value for a JSON value. */
+/** Returns the kind of Go's value for a JSON value. */
 function goKind(raw: unknown): string {
   if (Array.isArray(raw)) return "slice";
   if (typeof raw === "bigint") return BigInt.asIntN(64, raw) === raw ? "int64" : "float64";

@@ -1,3 +1,4 @@
+/** Compares types for equality. */
 import type { CelType } from "../types.ts";
 
 /** Whether two types are equal, part by part. Type parameters are equal if their names are. */

@@ -1,4 +1,4 @@
-/** Sets, Kubernetes' functions on lists and regular expressions, and optional values. */
+/** Tests sets, Kubernetes' functions on lists and regular expressions, and optional values. */
 import { test } from "node:test";
 import { assertErrors, assertValues } from "../evaluate-for-tests.ts";
 

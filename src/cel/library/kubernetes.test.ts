@@ -1,4 +1,7 @@
-/** Kubernetes' libraries of URLs, quantities, addresses and formats: values, the reference's error texts, and costs. */
+/**
+ * Tests Kubernetes' libraries of URLs, quantities, addresses and formats: values, the reference's error texts, and
+ * costs.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { assertErrors, assertValues, evaluate } from "../evaluate-for-tests.ts";

@@ -1,4 +1,4 @@
-/** The strings extension: results and the reference's error texts. */
+/** Tests the strings extension: results and the reference's error texts. */
 import { test } from "node:test";
 import { assertErrors, assertValues } from "../evaluate-for-tests.ts";
 

@@ -1,16 +1,19 @@
 /**
- * Macros: calls that the parser expands into comprehensions and tests. Costs are counted on the expansions, so these
- * are part of the language. Source: the language definition, and cel-go's names of variables.
+ * Expands macros: calls that the parser replaces with comprehensions and tests. Costs are counted on the expansions, so
+ * the expansions are part of the language. Source: the language definition, and cel-go's names of variables.
  */
 import { type Call, type Expression, type Issue, operators } from "../ast.ts";
 import type { Nodes } from "./nodes.ts";
 
-/** The variable that a loop collects its result in. A loop's own variable of that name hides it, as in the reference. */
+/**
+ * The variable in which a loop collects its result. A variable of the loop with the same name hides it, as in the
+ * reference.
+ */
 const accumulator = "__result__";
-/** The variable of a loop over nothing. */
+/** The variable of a loop over an empty list. */
 const unused = "#unused";
 
-/** A call that may be a macro. `offset` is that of the call, which the nodes of the expansion get. */
+/** A call that may be a macro. `offset` is that of the call; the nodes of the expansion get it too. */
 interface MacroCall {
   readonly offset: number;
   readonly name: string;
@@ -18,14 +21,14 @@ interface MacroCall {
   readonly args: readonly Expression[];
 }
 
-/** Whether `issue` names a wrong argument, or `expression` is what the call stands for. */
+/** The expression that replaces the call, or the issue about a wrong argument. */
 type Expansion = { readonly expression: Expression } | { readonly issue: Issue };
 
-/** `undefined`: the call is no macro. */
+/** Expands a call. Returns `undefined` if it is not a macro. */
 export function expandMacro(nodes: Nodes, call: MacroCall, hasTwoVariables: boolean): Expansion | undefined {
   const { args, target, name } = call;
   if (target === undefined) return name === "has" && args.length === 1 ? has(nodes, call, args[0]!) : undefined;
-  // Few calls are macros, and most have other numbers of arguments.
+  // Few calls are macros, and most calls have other numbers of arguments.
   if (args.length < 2 || args.length > 4) return undefined;
   const macro = args.length === 2 ? oneVariable.get(name) : undefined;
   if (macro !== undefined) return withVariable(nodes, call, macro);
@@ -102,7 +105,7 @@ class Expander {
 type Expand = (to: Expander, body: readonly Expression[]) => Expression;
 
 interface LoopMacro {
-  /** The issue about a variable that is no name. */
+  /** The message about a variable that is not a name. */
   readonly wrong: string;
   readonly expand: Expand;
 }
@@ -131,13 +134,13 @@ const existsOne: Expand = (to, [condition]) =>
     to.call(operators.equals, to.result(), to.constant(1)),
   );
 
-/** The loop that adds to its result where the condition, if there is one, holds. */
+/** Returns a loop that adds to its result; if there is a condition, only where it is true. */
 function collectLoop(to: Expander, initial: Expression, condition: Expression | undefined, added: Call): Expression {
   const step = condition === undefined ? added : to.call(operators.conditional, condition, added, to.result());
   return to.loop(initial, to.constant(true), step, to.result());
 }
 
-/** Body: the element, or a condition and the element. */
+/** Expands `map` and `transformList`. The body is the element, or a condition and the element. */
 const collect: Expand = (to, body) => {
   const added = to.call(operators.add, to.result(), to.list(body.at(-1)!));
   return collectLoop(to, to.list(), body.length === 2 ? body[0] : undefined, added);
@@ -164,7 +167,7 @@ const oneVariable: ReadonlyMap<string, LoopMacro> = new Map([
   ["filter", { wrong: notIdentifier, expand: filter }],
 ]);
 
-/** The keys are a name and a number of arguments. */
+/** The macros with two variables. The keys are name and number of arguments. */
 const twoVariables: ReadonlyMap<string, Expand> = new Map([
   ["all/3", all],
   ["exists/3", exists],
@@ -198,8 +201,8 @@ function withTwoVariables(nodes: Nodes, call: MacroCall, expand: Expand): Expans
 }
 
 /**
- * `x.optMap(v, e)` is `x.hasValue() ? optional.of(e with v = x.value()) : optional.none()`; `optFlatMap` leaves
- * `optional.of` out. The variable is the result of a loop over nothing.
+ * Expands `x.optMap(v, e)` to `x.hasValue() ? optional.of(e with v = x.value()) : optional.none()`; `optFlatMap` omits
+ * `optional.of`. The variable is the accumulator of a loop over an empty list.
  */
 function optionalMacro(nodes: Nodes, call: MacroCall, target: Expression): Expansion | undefined {
   if (call.name !== "optMap" && call.name !== "optFlatMap") return undefined;

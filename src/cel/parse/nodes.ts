@@ -43,7 +43,7 @@ export class Nodes {
     return { id: this.id(), offset, kind: "comprehension", ...parts };
   }
 
-  /** The same expression again, with ids of its own; `undefined` if too much is repeated. */
+  /** Returns a copy of the expression with ids of its own; `undefined` if macros have repeated too much before. */
   copy(expression: Expression): Expression | undefined {
     if (this.#repetition.left < 0) return undefined;
     const before = this.#id;

@@ -6,12 +6,12 @@ import { operators } from "../ast.ts";
 import type { Expectation } from "./token-reader.ts";
 import { endOfRule, expressionStart, type Kinds, kinds, memberStart, setOf } from "./tokens.ts";
 
-/** Words that are no names. */
+/** The words that are not allowed as names. */
 export const reserved: ReadonlySet<string> = new Set(
   "as break const continue else for function if import let loop package namespace return var void while".split(" "),
 );
 
-/** Functions of binary operators. */
+/** The names of the functions of binary operators. */
 export const binaryOperators: ReadonlyMap<string, string> = new Map([
   ["==", operators.equals],
   ["!=", operators.notEquals],
@@ -27,7 +27,7 @@ export const binaryOperators: ReadonlyMap<string, string> = new Map([
   ["%", operators.modulo],
 ]);
 
-/** The precedence of binary operators by kind of token; 0: the token is no operator. */
+/** The precedence of binary operators by kind of token; 0 if the token is not a binary operator. */
 export const precedences: readonly number[] = Array.from({ length: 32 }, (_, kind) => {
   if (kind === kinds.or) return 1;
   if (kind === kinds.and) return 2;
@@ -37,7 +37,7 @@ export const precedences: readonly number[] = Array.from({ length: 32 }, (_, kin
 });
 
 const { identifier, question, comma, colon, dot } = kinds;
-/** Sets of what begins something, or follows it in its rule. */
+/** The sets of tokens that begin a part of a rule, or follow it. */
 export const questionMark = setOf(question);
 export const elementStart = expressionStart | questionMark;
 export const fieldStart = setOf(question, identifier);
@@ -47,7 +47,7 @@ export const afterOperand =
 export const commaOrEnd = setOf(comma) | endOfRule;
 
 const expectation = (expected: Kinds, after: Kinds = 0): Expectation => ({ expected, after });
-/** The points of the grammar at which a rule may fail, each as what the parser expects there. */
+/** The points of the grammar at which a rule may fail, with the tokens that the parser expects there. */
 export const expectations = {
   end: expectation(setOf(kinds.end), endOfRule),
   conditionalColon: expectation(setOf(colon), expressionStart),

@@ -1,12 +1,15 @@
-/** String and bytes literals: their ends and their values. */
+/** Reads string and bytes literals: finds their ends and computes their values. */
 
-/** A source, and which quotes are known to have no end ahead, so that each is looked for once. */
+/** A source, and the triple quotes for which a search found no end, so that each is searched for only once. */
 export interface StringScan {
   readonly source: string;
   readonly unclosed: Set<string>;
 }
 
-/** The index behind the literal, or that of the character at which it is none (the length: it has no end). */
+/**
+ * The index after the literal; or, if it is not complete, the index of the character that does not fit (the length of
+ * the source if there is none).
+ */
 type StringEnd = { readonly end: number; readonly failed?: never } | { readonly end?: never; readonly failed: number };
 
 /** Finds the end of the literal whose quote is at `open`. */
@@ -15,7 +18,7 @@ export function endOfString(scan: StringScan, open: number, isRaw: boolean): Str
   const quote = source[open]!;
   if (source[open + 1] === quote && source[open + 2] === quote) {
     const end = endOfTriple(scan, open + 3, quote.repeat(3), isRaw);
-    // Without an end it is an empty string before another one.
+    // Without an end, the first two quotes are an empty string, and another string follows.
     return { end: end ?? open + 2 };
   }
   for (let at = open + 1; at < source.length; ) {
@@ -34,8 +37,9 @@ export function endOfString(scan: StringScan, open: number, isRaw: boolean): Str
 }
 
 /**
- * Invariant of `unclosed`: a later opening of the same quotes was passed by the search that failed (as an escaped quote
- * and two more), and what follows it was read from there in the same way, so it has no end either.
+ * Finds the end of a literal in triple quotes. Invariant of `unclosed`: the failed search passed each later opening of
+ * the same quotes as text (as an escaped quote and two more), and read the text after it in the same way, so the later
+ * literal has no end either.
  */
 function endOfTriple(scan: StringScan, from: number, quotes: string, isRaw: boolean): number | undefined {
   const { source } = scan;
@@ -79,7 +83,10 @@ const hexLengths: ReadonlyMap<string, number> = new Map([
   ["U", 8],
 ]);
 
-/** The length of the escape at a backslash; if it is none, minus the distance to the character that does not fit. */
+/**
+ * Returns the length of the escape at a backslash. If it is invalid, returns the negative distance to the character
+ * that does not fit.
+ */
 function escapeLength(source: string, at: number): number {
   const kind = source[at + 1] ?? "";
   if (plainEscapes.has(kind)) return 2;
@@ -97,7 +104,7 @@ function escapeLength(source: string, at: number): number {
 
 const isHex = (character: string | undefined): boolean => character !== undefined && /^[0-9a-fA-F]$/.test(character);
 
-/** The text of a literal without its prefix and quotes, and whether it has escapes. */
+/** Returns the text of a literal without its prefix and quotes, and whether it has escapes. */
 function content(literal: string, prefixLength: number, isRaw: boolean): { text: string; hasEscapes: boolean } {
   const quote = literal[prefixLength]!;
   const isTriple = literal.length >= prefixLength + 6 && literal.startsWith(quote.repeat(3), prefixLength);
@@ -106,7 +113,7 @@ function content(literal: string, prefixLength: number, isRaw: boolean): { text:
   return { text, hasEscapes: !isRaw && text.includes("\\") };
 }
 
-/** Returns what a string literal stands for; `undefined`: an escape of it is no code point. */
+/** Returns the value of a string literal; `undefined` if one of its escapes is not a code point. */
 export function stringValue(literal: string): string | undefined {
   const isRaw = literal[0] === "r" || literal[0] === "R";
   const { text, hasEscapes } = content(literal, isRaw ? 1 : 0, isRaw);
@@ -115,13 +122,15 @@ export function stringValue(literal: string): string | undefined {
   for (const piece of pieces(text)) {
     if (typeof piece === "string") value += piece;
     else if (piece.code > 0x10ffff) return undefined;
-    // A half of a surrogate pair is no character.
+    // A half of a surrogate pair is not a character.
     else value += piece.code >= 0xd800 && piece.code <= 0xdfff ? "\ufffd" : String.fromCodePoint(piece.code);
   }
   return value;
 }
 
-/** Returns what a bytes literal stands for; `undefined`: it has an escape of a code point, which is for strings. */
+/**
+ * Returns the value of a bytes literal; `undefined` if it has an escape of a code point, which only strings may have.
+ */
 export function bytesValue(literal: string): Uint8Array | undefined {
   const isRaw = literal[1] === "r" || literal[1] === "R";
   const { text, hasEscapes } = content(literal, isRaw ? 2 : 1, isRaw);
@@ -142,7 +151,7 @@ interface Code {
   readonly isUnicode: boolean;
 }
 
-/** The plain pieces of a text with escapes, and the codes that numeric ones give. All escapes are well formed. */
+/** Yields the pieces of a text with valid escapes: plain text, and the codes of numeric escapes. */
 function* pieces(text: string): Iterable<string | Code> {
   let from = 0;
   for (let at = text.indexOf("\\"); at >= 0; at = text.indexOf("\\", from)) {

@@ -12,13 +12,16 @@ import { endOfRule, type Kind, type Kinds, kinds, setOf, showKinds } from "./tok
 const recoveriesMax = 30;
 const skippedMax = 256;
 
-/** A rule cannot go on. The rule's own function catches it (`recover`). */
+/** Thrown if a rule cannot continue. The method of the rule catches it (`recover`). */
 class Mismatch extends Error {}
 
-/** The parse ends at once; its issue is reported. */
+/** Thrown if the parse ends at once. Its issue has been reported. */
 export class GivenUp extends Error {}
 
-/** A point in a rule: the tokens that are expected there, and those that may follow in the same rule once one was read. */
+/**
+ * A point in a rule: the tokens that are expected there, and the tokens that may follow in the same rule after one of
+ * them.
+ */
 export interface Expectation {
   readonly expected: Kinds;
   readonly after: Kinds;
@@ -28,16 +31,16 @@ export class TokenReader {
   readonly #tokens: Tokens;
   readonly #issues: Issue[];
   readonly #offsetOf: (index: number) => number;
-  /** The number of the lexer's issues that were added to `#issues`: those about what was read. */
+  /** The number of the lexer's issues that were added to `#issues`: those about the source up to the current token. */
   #lexical = 0;
-  /** Each rule in progress has here what may follow it in the rule that called it. */
+  /** For each rule in progress, the tokens that may follow it in the rule that called it. */
   readonly #followers: Kinds[] = [];
-  /** The next token is of this kind. */
+  /** The kind of the next token. */
   kind: Kind;
   #index = 0;
   #isRecovering = false;
   #recoveries = 0;
-  /** The position of the last recovery, and the expectations with which it was tried there. */
+  /** The position of the last recovery, and the expectations of the recoveries at this position. */
   #lastError = -1;
   readonly #lastExpectations = new Set<Expectation>();
 
@@ -52,12 +55,12 @@ export class TokenReader {
     return this.#index;
   }
 
-  /** The kind of a later token; 1 is the one behind the next. */
+  /** Returns the kind of a later token; 1 is the token after the next. */
   ahead(distance: number): Kind {
     return this.#tokens.kinds[this.#index + distance] ?? kinds.end;
   }
 
-  /** The position of a token, by default of the next one, in code points. */
+  /** Returns the position of a token in code points; by default that of the next token. */
   offset(index = this.#index): number {
     return this.#offsetOf(this.#tokens.starts[index]!);
   }
@@ -66,7 +69,7 @@ export class TokenReader {
     return this.#tokens.source.slice(this.#tokens.starts[index], this.#tokens.ends[index]);
   }
 
-  /** Called by a rule's caller before and after it; `followers` are what the caller expects behind it. */
+  /** Begins a rule. `followers` are the tokens that its caller expects after it. `leave` ends the rule. */
   enter(followers: Kinds): void {
     this.#followers.push(followers);
   }
@@ -75,7 +78,7 @@ export class TokenReader {
     this.#followers.pop();
   }
 
-  /** Reads the next token, which the caller has looked at; its index. */
+  /** Reads the next token, whose kind the caller has checked. Returns its index. */
   take(): number {
     this.#isRecovering = false;
     return this.#advance();
@@ -87,7 +90,10 @@ export class TokenReader {
     return index;
   }
 
-  /** Reads a token of the kind. If another one is there, tries without it, then with an assumed one: `undefined`. */
+  /**
+   * Reads a token of this kind, and returns its index. If the next token is another one, tries to skip it, then to
+   * continue as if the expected token was there; returns `undefined` in this case.
+   */
   match(kind: Kind, expectation: Expectation): number | undefined {
     if (this.kind === kind) return this.take();
     this.#countRecovery();
@@ -100,13 +106,15 @@ export class TokenReader {
     return this.mismatch(expected);
   }
 
-  /** Makes sure that the next token is an expected one, before a choice is made by it. */
+  /** Ensures that the next token is an expected one, before the caller chooses an alternative by its kind. */
   sync(expectation: Expectation): void {
     if ((expectation.expected & ((1 << this.kind) | endOfRule)) !== 0 || this.#isRecovering) return;
     if (!this.#skipOne(expectation.expected)) this.mismatch(expectation.expected);
   }
 
-  /** The same in a loop, which is not left: skips to a token that is expected or that some caller does. */
+  /**
+   * Ensures the same inside of a loop, which continues: skips to a token that the loop or one of the callers expects.
+   */
   syncLoop(expectation: Expectation): void {
     if ((expectation.expected & (1 << this.kind)) !== 0 || this.#isRecovering) return;
     this.#report(`extraneous input ${this.#shown(this.#index)} expecting ${showKinds(expectation.expected)}`);
@@ -118,23 +126,23 @@ export class TokenReader {
     throw new Mismatch();
   }
 
-  /** No alternative begins with the next tokens; `distance` is how many of them fit. */
+  /** Reports that no alternative begins with the next tokens; `distance` is the number of tokens that fit. */
   noAlternative(distance: number): never {
     const from = this.#index;
     const last = Math.min(from + distance, this.#tokens.kinds.length - 1);
     const text = escape(this.#textOf(from, last));
-    // Upstream: cel-go keeps an older text for these words where a field stands.
+    // Upstream: cel-go shows an older text for these words in the position of a field.
     const word = /^.(true|false|null)$/.exec(text)?.[1];
     const message = word === undefined ? `no viable alternative at input '${text}'` : mismatchedWord(word);
     this.#report(message, last);
     throw new Mismatch();
   }
 
-  /** A rule does this with a `Mismatch`: it skips to a token that may follow. Others are thrown on. */
+  /** Recovers from a `Mismatch`: skips to a token that may follow the rule. Throws other errors again. */
   recover(error: unknown, expectation: Expectation): void {
     if (!(error instanceof Mismatch)) throw error;
     this.#countRecovery();
-    // Invariant: each recovery at the same token has another expectation, so recovering ends.
+    // Invariant: two recoveries at the same token have different expectations, so the number of recoveries is finite.
     if (this.#lastError === this.#index && this.#lastExpectations.has(expectation)) this.#advance();
     if (this.#lastError !== this.#index) this.#lastExpectations.clear();
     this.#lastError = this.#index;
@@ -142,14 +150,14 @@ export class TokenReader {
     this.#skipTo(this.#recoverySet());
   }
 
-  /** Ends the parse with an issue about the next token, or about no position. */
+  /** Ends the parse with an issue at an offset; by default the issue has no position. */
   giveUp(message: string, offset = -1): never {
     this.#addLexical();
     this.#issues.push({ offset, message });
     throw new GivenUp();
   }
 
-  /** Called when the whole source was read. */
+  /** Ends the parse of a whole source: reports the lexer's last issues. */
   finish(): void {
     this.#addLexical(this.#tokens.kinds.length);
   }
@@ -182,7 +190,7 @@ export class TokenReader {
     }
   }
 
-  /** Leaves the next token out if the one behind it is expected. */
+  /** Skips the next token if the token after it is expected. Returns whether it did. */
   #skipOne(expected: Kinds): boolean {
     if ((expected & (1 << this.ahead(1))) === 0 || this.kind === kinds.end) return false;
     this.#report(`extraneous input ${this.#shown(this.#index)} expecting ${showKinds(expected)}`);
@@ -191,7 +199,7 @@ export class TokenReader {
     return true;
   }
 
-  /** Whether the next token may follow, within the rule or, at its end, its callers. */
+  /** Whether the next token may follow, in the rule or, at the end of the rule, in its callers. */
   #canFollow(after: Kinds): boolean {
     let set = after;
     for (let caller = this.#followers.length - 1; (set & endOfRule) !== 0; caller--) {
@@ -206,7 +214,7 @@ export class TokenReader {
     this.giveUp(`Syntax error: error recovery attempt limit exceeded: ${recoveriesMax}`, this.offset());
   }
 
-  /** Reports the first one of errors that follow from each other. */
+  /** Reports an error, unless it follows from the error before. */
   #report(message: string, index = this.#index): void {
     if (!this.#isRecovering) {
       this.#addLexical(index);
@@ -219,7 +227,7 @@ export class TokenReader {
     return this.#tokens.kinds[index] === kinds.end ? "'<EOF>'" : `'${escape(this.text(index))}'`;
   }
 
-  /** The source from one token to another one, without what is no token. */
+  /** Returns the source from one token to another, without skipped pieces. */
   #textOf(from: number, to: number): string {
     const { source, skipped, starts, ends } = this.#tokens;
     let text = "";

@@ -1,6 +1,6 @@
 /**
- * Kinds of tokens, and sets of them as bits of a number. Operators with the same role in the grammar are one kind.
- * Error texts list expected tokens in this order.
+ * The kinds of tokens, and sets of kinds as bits of a number. Operators with the same role in the grammar have one
+ * kind. Error texts list expected tokens in this order.
  */
 export const kinds = {
   end: 0,
@@ -64,22 +64,22 @@ const shown = [
   "IDENTIFIER",
 ];
 
-/** A set of kinds: one bit each. */
+/** A set of kinds, with one bit for each kind. */
 export type Kinds = number;
 
-/** This stands for the end of the rule in a set of what may follow, so for whatever follows its caller. */
+/** Represents the end of the rule in a set of followers: any token that may follow the rule in its caller. */
 export const endOfRule: Kinds = 1 << 30;
 
 export const setOf = (...members: readonly Kind[]): Kinds =>
   members.reduce((set: number, kind) => set | (1 << kind), 0);
 
-/** Error texts show a set in this way: `':'`, `{<EOF>, ')'}`. */
+/** Returns a set as error texts show it: `':'`, `{<EOF>, ')'}`. */
 export function showKinds(set: Kinds): string {
   const names = shown.filter((_, kind) => (set & (1 << kind)) !== 0);
   return names.length === 1 ? names[0]! : `{${names.join(", ")}}`;
 }
 
-/** An operand of a member expression begins with one of these. */
+/** The tokens with which an operand of a member expression may begin. */
 export const memberStart = setOf(
   kinds.openBracket,
   kinds.openBrace,
@@ -97,5 +97,5 @@ export const memberStart = setOf(
   kinds.identifier,
 );
 
-/** An expression begins with one of these. */
+/** The tokens with which an expression may begin. */
 export const expressionStart = memberStart | setOf(kinds.not);

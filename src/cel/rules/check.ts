@@ -1,6 +1,6 @@
 /**
  * Checks the rules of a schema before the definition is stored: syntax and types, the use of `oldSelf`, and the
- * estimated cost. Texts and order are upstream's.
+ * estimated cost. Texts and their order are upstream's.
  */
 import { type FieldError, forbidden, goQuote, GoSyntax, internalError, invalid } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
@@ -12,23 +12,23 @@ import { times } from "../cost/calls.ts";
 import { cardinality } from "../schema-types.ts";
 import { type CompiledRule, RuleCompiler, type StoredExpressions } from "./compile.ts";
 
-/** All evaluations of one expression for an object may cost so much together. */
+/** The maximum cost of all evaluations of one expression for an object. */
 const expressionCostMax = 10_000_000;
-/** All expressions of a schema may cost so much together. */
+/** The maximum cost of all expressions of a schema. */
 const schemaCostMax = 100_000_000;
 
-/** The position of a part of a schema. */
+/** A part of a schema, and its position. */
 interface SchemaContext {
   readonly path: FieldPath;
   readonly isWhole: boolean;
-  /** Limits of the lists and maps around. */
+  /** The limits of the lists and maps that contain the part. */
   readonly around: readonly (Int64 | undefined)[];
-  /** The outermost node whose parts cannot be matched on an update. */
+  /** The outermost node whose parts cannot be matched with old parts on an update. */
   readonly uncorrelatable: FieldPath | undefined;
 }
 
 /**
- * Findings about the rules of the schema at `path`. Only the rules of nodes without other errors (`isRight`) are
+ * Returns the errors of the rules in the schema at `path`. Only the rules of nodes without other errors (`isRight`) are
  * checked.
  */
 export function checkRules(
@@ -53,7 +53,7 @@ class Walk {
     this.#compiler = new RuleCompiler(stored);
   }
 
-  /** Parts first. */
+  /** Checks a node. Its parts are checked first. */
   schema(props: JsonSchemaProps, context: SchemaContext): void {
     const { path, around, uncorrelatable } = context;
     const additional = additionalOf(props);
@@ -65,7 +65,7 @@ class Walk {
       };
       this.schema(additional, { ...inner, isWhole: isEmbedded(additional) });
     }
-    // Upstream: where undeclared members are mentioned, each declared one counts as often as there may be members.
+    // Upstream: if `additionalProperties` is set, each declared member counts as often as there may be members.
     const aroundProperties = props.additionalProperties === undefined ? around : [...around, props.maxProperties];
     for (const name of namesOf(props.properties)) {
       const inner = props.properties![name]!;
@@ -139,7 +139,7 @@ class Walk {
 
 const isEmbedded = (props: JsonSchemaProps): boolean => props["x-kubernetes-embedded-resource"] === true;
 
-/** The number of expressions of a costly schema that are named, and the cost from which they are. */
+/** The maximum number of expensive expressions that errors name, and the minimum cost of such an expression. */
 const namedMax = 4;
 const namedCostMin = schemaCostMax / 100;
 
@@ -167,7 +167,7 @@ class TotalCost {
   }
 }
 
-/** A rule as Go writes it; where Go shows an address, its value is shown. */
+/** Returns a rule as Go prints it, except that pointers are shown with their values instead of addresses. */
 function shownRule({ rule, message, messageExpression, reason, fieldPath, optionalOldSelf }: ValidationRule): GoSyntax {
   const text = (value: string | undefined): string => goQuote(value ?? "");
   const members = [

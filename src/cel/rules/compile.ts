@@ -13,7 +13,7 @@ import { type KnownDeclarations, schemaVariable, type SchemaVariable } from "../
 import { type CelType, dyn, optionalOf } from "../types.ts";
 import type { Steps } from "#std/cooperative.ts";
 
-/** Expressions that a stored definition has: they may use what new ones may not yet. */
+/** The expressions of a stored definition, which may use functions that new expressions may not use yet. */
 export interface StoredExpressions {
   isRule(text: string): boolean;
   isMessage(text: string): boolean;
@@ -21,11 +21,11 @@ export interface StoredExpressions {
 
 interface CompiledExpression {
   readonly program: Program;
-  /** One evaluation may cost so much. */
+  /** The estimated maximum cost of one evaluation. */
   readonly costMax: number;
 }
 
-/** A rule as compiled; one without text has no more than `usesOldSelf`. */
+/** A compiled rule. A rule without text has `usesOldSelf` only. */
 export interface CompiledRule {
   readonly usesOldSelf: boolean;
   readonly rule?: CompiledExpression | Problem;
@@ -38,7 +38,7 @@ export interface CompiledNode {
   readonly rules: readonly CompiledRule[];
 }
 
-/** Others have a turn after rules of this length, which take a millisecond. */
+/** The length of rules after which others have a turn; compiling them takes a millisecond. */
 const pieceLength = 1000;
 
 /** Compiles the rules of one schema, node by node. */
@@ -52,7 +52,10 @@ export class RuleCompiler {
     this.#stored = stored;
   }
 
-  /** `isWhole`: the values have metadata. `undefined`: the schema leaves their type open, so there can be no rules. */
+  /**
+   * Compiles the rules of a node. `isWhole`: whether the values have metadata. Returns `undefined` if the schema does
+   * not determine the type of the values, so that there can be no rules.
+   */
   *compile(props: JsonSchemaProps, isWhole: boolean): Steps<CompiledNode | undefined> {
     const variable = schemaVariable(props, `selfType${++this.#count}`, isWhole, this.#declarations);
     if (variable === undefined) return undefined;
@@ -76,14 +79,17 @@ export class RuleCompiler {
   }
 }
 
-/** Rules of one kind may name these. */
+/** The environments of rules of one kind. */
 interface RuleEnvironment {
   readonly declared: Environment;
-  /** Values are read in this one: upstream does not read those inside of an optional `oldSelf` by the schema. */
+  /**
+   * The environment by which values are read. It differs for an optional `oldSelf`, which upstream does not read by the
+   * schema.
+   */
   readonly evaluated: Environment;
 }
 
-/** The environments of a node, created when needed. */
+/** The environments of a node, made on first use. */
 class Environments {
   readonly #variable: SchemaVariable;
   readonly #made = new Map<string, RuleEnvironment>();
@@ -162,14 +168,14 @@ function* complete(
   variable: SchemaVariable,
 ): Steps<CompiledExpression | Problem> {
   const read = evaluated === declared ? checked : yield* checkInPieces(text, evaluated);
-  // An expression that is right by declared types is right without them.
+  // An expression that is valid with the declared types, but not without them, is evaluated with them.
   const program = instantiate("problem" in read ? checked : read);
   if ("problem" in program) return program;
   if (text.length > pieceLength) yield undefined;
   return { program, costMax: estimateCost(checked, variable.declaration) };
 }
 
-/** Loop variables count too, as they do upstream. */
+/** Whether an expression uses a variable. A loop variable of the same name counts too, as it does upstream. */
 function usesVariable({ references }: Checked, name: string): boolean {
   for (const reference of references.values())
     if (reference.kind === "variable" && reference.name === name) return true;

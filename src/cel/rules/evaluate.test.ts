@@ -1,11 +1,11 @@
-/** Evaluation of rules in pieces, between which others have a turn. */
+/** Tests the evaluation of rules in pieces, between which others have a turn. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type JsonSchemaProps, StructuralSchema } from "#schema/structural.ts";
 import { runToEnd } from "#std/cooperative.ts";
 import { CompiledRules, RuleRun } from "./evaluate.ts";
 
-/** The pauses of a run over a value. */
+/** Returns the number of pauses of a run over a value. */
 function pauses(rules: CompiledRules, props: JsonSchemaProps, value: unknown): number {
   const run = new RuleRun(rules);
   const pieces = run.object(new StructuralSchema(props).node, value, {});
@@ -43,7 +43,7 @@ test("others have a turn before a rule that was costly, until it has been cheap 
   assert.equal(pauses(rules, props, costly), 0);
   assert.equal(pauses(rules, props, costly), 1);
   assert.equal(pauses(rules, props, cheap), 1);
-  // Alone in its turn, it may do much that is cheap.
+  // A run that is alone in its turn may evaluate many cheap rules without a pause.
   const lists: JsonSchemaProps = { type: "array", items: props };
   assert.equal(
     pauses(

@@ -1,6 +1,6 @@
 /**
- * Evaluates the rules of a schema on an object. Texts, order and budgets are upstream's; where its order is random,
- * members go by name. Rules are compiled when an object first has a value for them.
+ * Evaluates the rules of a schema on an object. Texts, order and budgets are upstream's; where upstream's order is
+ * random, members are in the order of their names. Rules are compiled when an object first has a value for them.
  */
 import { duplicate, type FieldError, forbidden, goQuote, invalid, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
@@ -23,60 +23,62 @@ import { dyn } from "../types.ts";
 import { Optional, type Value } from "../values.ts";
 import { type CompiledNode, type CompiledRule, RuleCompiler } from "./compile.ts";
 
-/** A rule, and a message, may cost so much at one node. */
+/** The maximum cost of one evaluation of a rule or message. */
 const callCostMax = 1_000_000;
-/** All rules of an object may cost so much. */
+/** The maximum cost of all rules of an object. */
 const objectCostMax = 10_000_000;
-/** Steps beyond costs, for all rules of an object: about 0.2 s. */
+/** The maximum number of steps that costs do not count, for all rules of an object: about 0.2 s. */
 const objectWorkMax = 32_000_000;
-/** Others have a turn after evaluations that cost so much, work included: about 4 ms. */
+/** The cost, work included, of evaluations after which others have a turn: about 4 ms. */
 const pieceCost = 500_000;
-/** Others have a turn before an evaluation that is expected to cost more than this, about 1 ms, after as much. */
+/**
+ * The expected cost of an evaluation before which others have a turn, if earlier evaluations cost as much: about 1 ms.
+ */
 const costlyMin = 100_000;
-/** An evaluation counts as so much, however little it does. */
+/** The minimum work of an evaluation. */
 const evaluationWork = 16;
-/** The limit is in bytes. */
+/** The maximum length of a message in bytes. */
 const messageMax = 5 * 1024;
-/** More findings than this are not listed. */
+/** The maximum number of findings. */
 const findingsMax = 500;
 
 type Json = Readonly<Record<string, Value>>;
 
-/** The rules found these. */
+/** The findings of rules. */
 export interface RuleFindings {
   readonly errors: readonly FieldError[];
-  /** These are wrong where an update changed nothing, so that they are no errors. */
+  /** The findings about parts that an update left unchanged, which are not errors. */
   readonly tolerated: readonly FieldError[];
 }
 
 const everything = { isRule: () => true, isMessage: () => true };
 
 export interface RuleOptions {
-  /** An update has the old object here. */
+  /** The old object of an update. */
   readonly old?: unknown;
-  /** Nothing is tolerated. */
+  /** Whether nothing is tolerated. */
   readonly isStrict?: boolean;
 }
 
-/** The rules of one schema, compiled as they are needed. */
+/** The rules of one schema, compiled on first use. */
 export class CompiledRules {
   readonly #run: <T>(pieces: Steps<T>) => MaybePromise<T>;
   readonly #compiler = new RuleCompiler(everything);
   readonly #compiledNodes = new Map<JsonSchemaProps, MaybePromise<CompiledNode | undefined>>();
-  /** The expected costs of programs that were costly. */
+  /** The expected costs of programs whose evaluations were expensive. */
   readonly #costly = new Map<Program, number>();
 
-  /** `run` compiles, in turns or at once. */
+  /** `run` runs the compilation, in turns or at once. */
   constructor(run: <T>(pieces: Steps<T>) => MaybePromise<T>) {
     this.#run = run;
   }
 
-  /** Whether an evaluation of the program will take long by itself. */
+  /** Whether one evaluation of the program is expected to take long. */
   isCostly(program: Program): boolean {
     return this.#costly.has(program);
   }
 
-  /** An evaluation of the program cost so much. */
+  /** Records the cost of an evaluation of the program. */
   hasCost(program: Program, cost: number): void {
     if (cost <= costlyMin && !this.isCostly(program)) return;
     const expected = expectedAfter(cost, this.#costly.get(program));
@@ -84,7 +86,7 @@ export class CompiledRules {
     else this.#costly.delete(program);
   }
 
-  /** Whether the rules of a node are compiled, or being compiled. */
+  /** Whether the rules of a node are compiled or being compiled. */
   has({ props }: SchemaNode): boolean {
     return this.#compiledNodes.has(props);
   }
@@ -104,16 +106,16 @@ export class CompiledRules {
   }
 }
 
-/** A step into a value: the name of a property, or of an entry, or the index of an item. */
+/** A step into a value: the name of a property or of an entry, or the index of an item. */
 interface Step {
   readonly at: string | number;
   readonly isProperty: boolean;
 }
 
-/** Upstream: what an optional `oldSelf` holds is not read by the schema. */
+/** Reads the value of an optional `oldSelf`. Upstream does not read it by the schema. */
 const readUntyped = readerOf(dyn);
 
-/** Ends all evaluation. */
+/** Thrown to end all evaluation. */
 class Stopped extends Error {}
 
 /** One run of rules over values, in pieces, with one budget. */
@@ -123,24 +125,24 @@ export class RuleRun implements RuleFindings {
   readonly #rules: CompiledRules;
   #correlation: Correlation | undefined;
   #field = FieldPath.root;
-  /** The steps lead from the root to the value at hand. */
+  /** The steps from the root to the current value. */
   readonly #way: Step[] = [];
   #costLeft = objectCostMax;
   #workLeft = objectWorkMax;
-  /** Others may have had long work in the turn in which a run begins. */
+  /** The run begins as if an expensive evaluation came before it: others may have used the same turn. */
   #sincePause = costlyMin;
 
   constructor(rules: CompiledRules) {
     this.#rules = rules;
   }
 
-  /** The rules of a whole object and of all in it, given the one before an update. */
+  /** Evaluates the rules of a whole object and of its parts, with the old object of an update. */
   *object(node: SchemaNode, value: unknown, { old, isStrict }: RuleOptions): Steps<void> {
     if (old !== undefined && isStrict !== true) this.#correlation = new Correlation(node, value, old);
     yield* this.#untilStopped(this.#value(node, value as Value, old as Value | undefined, true)); // both are of JSON
   }
 
-  /** The rules of the default at `field`: as a new value, then as one that stays. */
+  /** Evaluates the rules of the default at `field`: first as a new value, then as an unchanged one. */
   *default(node: SchemaNode, value: unknown, field: FieldPath, isWhole: boolean): Steps<void> {
     this.#field = field;
     this.errors.length = 0;
@@ -148,7 +150,7 @@ export class RuleRun implements RuleFindings {
     if (this.errors.length === 0) yield* this.#untilStopped(this.#value(node, value as Value, value as Value, isWhole));
   }
 
-  /** All evaluations have cost so much, work included. */
+  /** The cost of all evaluations so far, work included. */
   get spent(): number {
     return objectCostMax - this.#costLeft + objectWorkMax - this.#workLeft;
   }
@@ -208,7 +210,7 @@ export class RuleRun implements RuleFindings {
     const isNew = !this.#rules.has(node);
     const compilation = this.#rules.at(node, isWhole);
     const compiledNode = yield* awaited(compilation);
-    // Compiling was a piece by itself, or many have waited for it.
+    // The compilation was a piece of its own, or many evaluations have waited for it.
     if (isNew || isLate(compilation)) yield undefined;
     if (compiledNode === undefined) {
       const detail = "rule compiler initialization error: unable to convert structural schema to CEL declarations";
@@ -231,7 +233,7 @@ export class RuleRun implements RuleFindings {
     return true;
   }
 
-  /** Whether a rule holds, or is not to be asked; where it has no value, that is a finding, and the answer true. */
+  /** Whether a rule is true, or does not apply. If it has no value, this is a finding, and the result is true. */
   #holds(given: ValidationRule, compiled: CompiledRule, at: At): boolean {
     const { rule, usesOldSelf } = compiled;
     if (rule === undefined) return true;
@@ -252,7 +254,7 @@ export class RuleRun implements RuleFindings {
     return true;
   }
 
-  /** `undefined`: the budget of the object is used up. */
+  /** Evaluates a program. Returns `undefined` if the budget of the object is exhausted. */
   #evaluate(program: Program, { self, old }: At, isOptional: boolean): Evaluation | undefined {
     if (this.#workLeft <= 0) return undefined;
     const oldSelf = isOptional ? new Optional(old === undefined ? undefined : readUntyped(old)) : old;
@@ -269,7 +271,7 @@ export class RuleRun implements RuleFindings {
     return result;
   }
 
-  /** The rule has no value. Upstream: that is an error of unchanged parts too. */
+  /** Reports that a rule has no value. Upstream: this is an error even if the part is unchanged. */
   #failed(message: string, isOverBudget: boolean, given: ValidationRule, type: string): void {
     const said = ruleText(given);
     if (isOverBudget) {
@@ -282,7 +284,7 @@ export class RuleRun implements RuleFindings {
     this.#add(invalid(this.#path(), type, detail));
   }
 
-  /** The rule does not hold. */
+  /** Reports that a rule is false. */
   #broken(given: ValidationRule, { message, usesOldSelf }: CompiledRule, at: At): void {
     const type = at.node.props.type ?? "";
     const field = this.#path(given.fieldPath ?? "", at.node.props);
@@ -295,7 +297,7 @@ export class RuleRun implements RuleFindings {
     this.#report(findingOf(given.reason, field, type, detail ?? said), usesOldSelf);
   }
 
-  /** The text that an expression makes; `undefined` if it makes none that can be shown. */
+  /** Returns the text of a message expression; `undefined` if it has none that can be shown. */
   #message(program: Program, source: string, at: At, isOptional: boolean): string | undefined {
     const type = at.node.props.type ?? "";
     const result = this.#evaluate(program, at, isOptional);
@@ -314,7 +316,10 @@ export class RuleRun implements RuleFindings {
     return isShown ? text : undefined;
   }
 
-  /** A finding about a part that an update left alone is no error, unless it is about the change itself. */
+  /**
+   * Reports a finding. A finding about a part that an update left unchanged is not an error, unless the rule is about
+   * the change itself.
+   */
   #report(finding: FieldError, usesOldSelf: boolean): void {
     if (!usesOldSelf && this.#isUnchanged()) {
       if (this.tolerated.length < findingsMax) this.tolerated.push(finding);
@@ -331,7 +336,9 @@ export class RuleRun implements RuleFindings {
     throw new Stopped();
   }
 
-  /** Whether the value at hand, or the nearest around it that can be compared, equals the old one. */
+  /**
+   * Whether the current value equals the old one. If the two cannot be compared, the nearest value around it decides.
+   */
   #isUnchanged(): boolean {
     let correlation = this.#correlation;
     if (correlation === undefined) return false;
@@ -343,7 +350,7 @@ export class RuleRun implements RuleFindings {
     return correlation.isUnchanged();
   }
 
-  /** The value at hand, or a field below it. */
+  /** Returns the path of the current value, or of a field below it. */
   #path(fieldPath = "", props?: JsonSchemaProps): FieldPath {
     let path = this.#field;
     for (const { at, isProperty } of this.#way) {
@@ -356,7 +363,7 @@ export class RuleRun implements RuleFindings {
   }
 }
 
-/** A value with what its rules need. */
+/** A value, and the data that its rules need. */
 interface At {
   readonly node: SchemaNode;
   readonly self: Value;
@@ -367,7 +374,7 @@ interface At {
 const isObject = (value: Value | undefined): value is Json =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** Returns what a rule is called in errors. */
+/** Returns the name of a rule in errors. */
 const ruleText = ({ message = "", rule = "" }: ValidationRule): string => (message === "" ? rule : message).trim();
 
 function findingOf(reason: string | undefined, field: FieldPath, type: string, text: string): FieldError {

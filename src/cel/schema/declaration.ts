@@ -1,5 +1,5 @@
 /**
- * Declarations made of a schema, once for all its rules: the kind of each value, its fields or elements, and its
+ * Declarations derived from a schema, once for all its rules: the kind of each value, its fields or elements, and its
  * maximal size. Source: the documentation of validation rules in Kubernetes, and the answers of kube-apiserver.
  */
 import type { JsonSchemaProps } from "#schema/structural.ts";
@@ -8,7 +8,7 @@ import { fieldName, isReserved } from "./field-name.ts";
 import { elementsMax, entriesMax, type SizeBounds, sizeBoundsOfObject, sizeBounds, textMax } from "./sizes.ts";
 
 interface Declared extends SizeBounds {
-  /** Whether JSON shows the type of the value and of all in it, so that it is read where it stands. */
+  /** Whether JSON shows the type of the value and of all its parts, so that it is read in place. */
   readonly isPlain: boolean;
 }
 
@@ -20,11 +20,14 @@ interface ScalarDeclaration extends Declared {
 interface ListDeclaration extends Declared {
   readonly kind: "list";
   readonly element: Declaration;
-  /** A list of type `set` has none, one of type `map` its keys; `undefined` where order matters. */
+  /**
+   * The keys that identify elements: empty for type `set`, the names of the keys for type `map`; `undefined` if order
+   * matters.
+   */
   readonly uniqueBy: readonly string[] | undefined;
 }
 
-/** Keys are strings. */
+/** A map whose keys are strings. */
 interface MapDeclaration extends Declared {
   readonly kind: "map";
   readonly element: Declaration;
@@ -32,24 +35,27 @@ interface MapDeclaration extends Declared {
 
 export interface ObjectDeclaration extends Declared {
   readonly kind: "object";
-  /** The keys are the names in expressions. */
+  /** The fields by their names in expressions. */
   readonly fields: ReadonlyMap<string, FieldDeclaration>;
 }
 
 export interface FieldDeclaration {
-  /** The property's name. */
+  /** The name of the property in JSON. */
   readonly key: string;
   readonly declaration: Declaration;
 }
 
 export type Declaration = ScalarDeclaration | ListDeclaration | MapDeclaration | ObjectDeclaration;
 
-/** Declared parts of one schema: of schemas inside schemas that all have rules, each is declared once. */
+/**
+ * The declarations of one schema by part, so that each part is declared once even if several schemas around it have
+ * rules.
+ */
 export type KnownDeclarations = Map<JsonSchemaProps, Declaration | undefined>;
 
 /**
- * `isWhole`: of an object with metadata of its own. `undefined`: expressions cannot name such a value, since any type may
- * be there. The schema must have passed `checkStructural`.
+ * Returns the declaration of a schema that passed `checkStructural`, or `undefined` if values may have any type, so
+ * that expressions cannot name them. `isWhole`: whether it is an object with metadata of its own.
  */
 export function declare(props: JsonSchemaProps, isWhole: boolean, known: KnownDeclarations): Declaration | undefined {
   const before = known.get(props);
@@ -133,14 +139,17 @@ function object(props: JsonSchemaProps, isWhole: boolean, known: KnownDeclaratio
   for (const { key, declaration } of declared) {
     const name = fieldName(key);
     if (name !== undefined) fields.set(name, { key, declaration });
-    // The parser takes a reserved word as it is where it is the name of a field.
+    // The parser accepts a reserved word as the name of a field.
     if (isReserved(key)) fields.set(key, { key, declaration });
   }
   const isPlain = declared.every(({ declaration }) => declaration.isPlain);
   return { kind: "object", fields, isPlain, ...sizeBoundsOfObject(declared, new Set(props.required)) };
 }
 
-/** Expressions see these of a whole object besides its own fields: only this of metadata, whatever the schema says. */
+/**
+ * The properties of a whole object that expressions see beside its own, whatever the schema says. They see only this
+ * part of the metadata.
+ */
 const wholeProperties: Readonly<Record<string, JsonSchemaProps>> = {
   apiVersion: { type: "string" },
   kind: { type: "string" },

@@ -1,6 +1,6 @@
-/** Escaped names of properties in expressions. Source: the documentation of validation rules in Kubernetes. */
+/** Escapes the names of properties for expressions. Source: the documentation of validation rules in Kubernetes. */
 
-/** Words that the language keeps for itself: properties of these names are spelt `__namespace__`. */
+/** The reserved words of the language. A property with such a name is spelled `__namespace__`. */
 const reserved: ReadonlySet<string> = new Set([
   "true",
   "false",
@@ -34,7 +34,10 @@ const escapes: Readonly<Record<string, string>> = {
 
 export const isReserved = (name: string): boolean => reserved.has(name);
 
-/** `a-b` as `a__dash__b`. `undefined`: expressions cannot name such a property. */
+/**
+ * Returns the name of a property in expressions, such as `a__dash__b` for `a-b`; `undefined` if expressions cannot name
+ * it.
+ */
 export function fieldName(property: string): string | undefined {
   if (reserved.has(property)) return `__${property}__`;
   if (!/^[A-Za-z_./-][A-Za-z0-9_./-]*$/.test(property)) return undefined;

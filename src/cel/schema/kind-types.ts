@@ -1,4 +1,7 @@
-/** Types of whole objects by the schema of their kind, made on demand: expressions use few of a large schema. */
+/**
+ * Derives the types of whole objects from the schema of their kind, on demand: expressions use few parts of a large
+ * schema.
+ */
 import type { Field, Schema } from "#schema/schema.ts";
 import {
   bool,
@@ -16,7 +19,7 @@ import {
 } from "../types.ts";
 import { fieldName, isReserved } from "./field-name.ts";
 
-/** `undefined`: expressions cannot name such a value, since any type may be there. */
+/** Returns the type of a schema; `undefined` if values may have any type, so that expressions cannot name them. */
 export function typeOfSchema(schema: Schema, name: string): CelType | undefined {
   if (schema.special !== undefined) return typeOfSpecial(schema.special, name);
   switch (schema.type) {
@@ -70,7 +73,7 @@ class KindType implements ObjectType {
   readonly name: string;
   readonly #schema: Schema;
   readonly #fields = new Map<string, ObjectField | undefined>();
-  /** Keys of fields by their names in expressions. */
+  /** The keys of fields by their names in expressions. */
   #keys: ReadonlyMap<string, string> | undefined;
 
   constructor(name: string, schema: Schema) {

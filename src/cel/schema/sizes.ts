@@ -1,5 +1,5 @@
 /**
- * Maximal sizes of values under a schema: its own limits, or what fits into the largest request. Cost estimates use
+ * Computes the maximal sizes of values under a schema: by its own limits, or by the largest request. Cost estimates use
  * them, so the numbers are upstream's.
  */
 import type { JsonSchemaProps } from "#schema/structural.ts";
@@ -7,21 +7,21 @@ import { type Int64, nearestNumber } from "#std/int64.ts";
 
 /** The sizes of a declared value. */
 export interface SizeBounds {
-  /** Number of characters, bytes, elements or entries, at most. */
+  /** The maximum number of characters, bytes, elements or entries. */
   readonly sizeMax: number;
-  /** Bytes of its JSON text, at least. */
+  /** The minimum number of bytes of its JSON text. */
   readonly jsonMin: number;
 }
 
 const requestBytesMax = 3 * 1024 * 1024;
 
-/** A string that fills a request but for its quotes has so many bytes. */
+/** The number of bytes of a string that fills a request except for its quotes. */
 export const requestTextMax = requestBytesMax - 2;
 
-/** Values that have no length have this one: the reference counts nothing for them where it compares. */
+/** The size of values without a length: the reference counts nothing for them in comparisons. */
 const unsized = 0;
 
-/** The bounds of each kind; for texts, lists and maps `sizeMax` depends on the schema. */
+/** The bounds of each kind. The `sizeMax` of texts, lists and maps also depends on the schema. */
 export const sizeBounds = {
   boolean: { sizeMax: unsized, jsonMin: 4 },
   number: { sizeMax: unsized, jsonMin: 1 },
@@ -37,8 +37,8 @@ export const sizeBounds = {
 const atLeastZero = (limit: Int64): number => Math.max(0, nearestNumber(limit));
 
 /**
- * Returns the most bytes of a text whose characters have up to `bytesMax`. Without a length, the longest value of the
- * enum counts.
+ * Returns the maximum number of bytes of a text whose characters have up to `bytesMax` bytes. Without a maximum length,
+ * the longest value of the enum counts.
  */
 export function textMax(props: JsonSchemaProps, bytesMax: number): number {
   if (props.maxLength !== undefined) return atLeastZero(props.maxLength) * bytesMax;
@@ -49,12 +49,12 @@ export function textMax(props: JsonSchemaProps, bytesMax: number): number {
   );
 }
 
-/** Returns how many elements a list can have: each has a comma. */
+/** Returns the maximum number of elements of a list. Each element has a comma. */
 export function elementsMax({ maxItems }: JsonSchemaProps, element: SizeBounds): number {
   return maxItems === undefined ? Math.floor(requestTextMax / (element.jsonMin + 1)) : atLeastZero(maxItems);
 }
 
-/** Returns how many entries a map can have: each has a key with quotes, a colon and a comma. */
+/** Returns the maximum number of entries of a map. Each entry has a key with quotes, a colon and a comma. */
 export function entriesMax({ maxProperties }: JsonSchemaProps, value: SizeBounds): number {
   return maxProperties === undefined ? Math.floor(requestTextMax / (value.jsonMin + 6)) : atLeastZero(maxProperties);
 }
@@ -65,7 +65,7 @@ interface Property {
   readonly declaration: SizeBounds;
 }
 
-/** Returns the bounds of an object: its braces and the required properties that have no default count. */
+/** Returns the bounds of an object. Its braces, and the required properties without default, count. */
 export function sizeBoundsOfObject(properties: readonly Property[], required: ReadonlySet<string>): SizeBounds {
   let jsonMin = 2;
   for (const { key, props, declaration } of properties) {
@@ -76,9 +76,9 @@ export function sizeBoundsOfObject(properties: readonly Property[], required: Re
 }
 
 /**
- * Returns how many values a part of a schema can have in one object. `around` are the limits of the lists and maps that
- * contain the part. If one of them has no limit, the result is the number of values that fit into a request, however
- * they are nested.
+ * Returns the maximum number of values of a part of a schema in one object. `around` are the limits of the lists and
+ * maps that contain the part. If one of them has no limit, the result is the number of values that fit into a request,
+ * however they are nested.
  */
 export function cardinality(around: readonly (Int64 | undefined)[], value: SizeBounds): number {
   let count = 1;

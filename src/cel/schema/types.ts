@@ -1,8 +1,11 @@
-/** Types of declared values, made on demand: expressions use few of a large schema. */
+/** Derives types from declarations, on demand: expressions use few parts of a large schema. */
 import { type CelType, listOf, mapOf, type ObjectField, type ObjectType, string } from "../types.ts";
 import type { Declaration, FieldDeclaration, ObjectDeclaration } from "./declaration.ts";
 
-/** `name` is of the whole; objects inside are named by their way from there: `self.spec`, `self.items.@idx`. */
+/**
+ * Returns the type of a declaration. `name` is the name of the whole type; objects inside are named by their path, such
+ * as `self.spec` or `self.items.@idx`.
+ */
 export function typeOfDeclaration(declaration: Declaration, name: string): CelType {
   switch (declaration.kind) {
     case "scalar":

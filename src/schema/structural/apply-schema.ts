@@ -3,8 +3,8 @@ import type { Field, Schema } from "../schema.ts";
 import { additionalOf, hasDefault, itemsOf, type JsonSchemaProps } from "./json-schema.ts";
 
 /**
- * The `Schema` of a whole custom resource. `metadata` is that of the built-in type, used for the root and for embedded
- * objects; without it metadata is unchecked JSON.
+ * Returns the `Schema` of a whole custom resource. `metadata` is that of the built-in type, used for the root and for
+ * embedded objects; without it, metadata is unchecked JSON.
  */
 export function schemaOf(props: JsonSchemaProps, metadata: Schema | undefined): Schema {
   return convert(props, metadata ?? anything, true);

@@ -1,6 +1,6 @@
 /**
- * Defaults must fit their own schema and hold only fields it names; in the metadata of embedded objects they must be
- * valid metadata. Source: upstream's `apiextensions-apiserver/pkg/apiserver/schema/defaulting`.
+ * Checks defaults: they must fit their own schema and contain only fields that it names; in the metadata of embedded
+ * objects they must be valid metadata. Source: upstream's `apiextensions-apiserver/pkg/apiserver/schema/defaulting`.
  */
 import { aggregate, type FieldError, invalid, printFieldError } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
@@ -19,7 +19,7 @@ interface DefaultChecks {
   readonly metadata: Schema | undefined;
   /** Whether unknown members are refused. */
   readonly pruned: boolean;
-  /** Findings of the schema's rules about a default that is valid otherwise. */
+  /** Returns the findings of the schema's rules about a default that is valid otherwise. */
   readonly rules:
     | ((node: SchemaNode, value: unknown, field: FieldPath, isWhole: boolean) => readonly FieldError[])
     | undefined;
@@ -33,10 +33,12 @@ export function defaultFindings(props: JsonSchemaProps, path: FieldPath, checks:
 }
 
 interface SchemaContext {
-  /** The object around has this schema, and the steps lead from it: a name each, or `undefined` for an item. */
+  /**
+   * The schema of the object around. `steps` lead from it to the node: names of properties, `undefined` for an item.
+   */
   readonly root: SchemaNode;
   readonly steps: readonly (string | undefined)[];
-  /** Whether it is inside of that object's apiVersion, kind or metadata. */
+  /** Whether the node is inside of that object's apiVersion, kind or metadata. */
   readonly isMeta: boolean;
   readonly isWhole: boolean;
 }
@@ -56,7 +58,7 @@ class Walk {
       if (context.isMeta) this.#metaDefault(node, path.child("default"), context);
       else this.#default(node, path.child("default"), isWhole);
     }
-    // Values of maps are not visited, since upstream leaves their defaults unchecked.
+    // Values of maps are not visited, since upstream does not check their defaults.
     if (node.items !== undefined) {
       this.node(node.items, path.child("items"), { ...context, steps: [...context.steps, undefined], isWhole: false });
     }
@@ -118,7 +120,7 @@ function valueFindings(node: SchemaNode, value: unknown, field: FieldPath): read
   }
 }
 
-/** An object with only `value` at the end of `steps`, and a type. */
+/** Returns an object with a type, and with `value` alone at the end of `steps`. */
 function around(value: unknown, steps: readonly (string | undefined)[]): unknown {
   let inner = value;
   for (const name of steps.toReversed()) {

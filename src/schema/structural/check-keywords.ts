@@ -1,6 +1,6 @@
 /**
- * Checks which keywords a schema has, and in which combinations. Findings come in upstream's order, properties by name.
- * Source: upstream's `apiextensions-apiserver/pkg/apis/apiextensions/validation`.
+ * Checks the keywords of a schema and their combinations. Findings are in upstream's order, properties in the order of
+ * their names. Source: upstream's `apiextensions-apiserver/pkg/apis/apiextensions/validation`.
  */
 import { type FieldError, forbidden, goTexts, invalid, notSupported, required } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
@@ -18,7 +18,7 @@ import {
 } from "./json-schema.ts";
 import { shown } from "../go-json.ts";
 
-/** Checks are on unless they are false. */
+/** The optional checks. A check is on unless it is false. */
 export interface KeywordChecks {
   readonly validTypes?: boolean;
   readonly atomicSets?: boolean;
@@ -30,7 +30,10 @@ const types: ReadonlySet<string> = new Set(["array", "boolean", "integer", "numb
 export const hasValidType = (props: JsonSchemaProps): boolean =>
   props.type === undefined || props.type === "" || types.has(props.type);
 
-/** Adds to `right` the schemas with rules that have no findings, nor have any inside them. */
+/**
+ * Returns the errors of a schema. Adds to `right` the schemas with rules that have no errors, neither in themselves nor
+ * in their parts.
+ */
 export function keywordFindings(
   props: JsonSchemaProps,
   path: FieldPath,
@@ -44,9 +47,9 @@ export function keywordFindings(
 
 interface SchemaContext {
   readonly isRoot: boolean;
-  /** Whether it is inside apiVersion, kind or metadata of an object. */
+  /** Whether the schema is inside of apiVersion, kind or metadata of an object. */
   readonly isMeta: boolean;
-  /** The reason why there may be no defaults; `undefined` when there may be. */
+  /** The reason why there may be no defaults; `undefined` if there may be. */
   readonly noDefaults: string | undefined;
 }
 
@@ -95,7 +98,7 @@ class Walk {
     this.findings.push(forbidden(field, detail));
   }
 
-  /** Keywords that are invalid by themselves. */
+  /** Checks keywords that are invalid by themselves. */
   #single(props: JsonSchemaProps, path: FieldPath, context: SchemaContext): void {
     if (this.#checks.validTypes !== false && !hasValidType(props)) {
       this.findings.push(notSupported(path.child("type"), props.type, [...types]));
@@ -194,7 +197,7 @@ class Walk {
       const items = itemsOf(props)!;
       const keyword = items.type === "array" ? "x-kubernetes-list-type" : "x-kubernetes-map-type";
       const detail = "must be atomic as item of a list with x-kubernetes-list-type=set";
-      // Upstream: the list type is shown in either case.
+      // Upstream: the finding shows the list type in either case.
       const list = shown(items["x-kubernetes-list-type"]);
       this.findings.push(invalid(path.child("items", keyword), list, detail));
     }
@@ -229,7 +232,7 @@ class Walk {
       if (type === undefined) add("entries must all be names of item properties");
       else if (type.type === "array" || type.type === "object") {
         const detail = "must be a scalar type if parent array's x-kubernetes-list-type is map";
-        // Upstream: the type of the item is shown.
+        // Upstream: the finding shows the type of the item.
         this.findings.push(invalid(path.child("items", "properties").key(key).child("type"), items.type, detail));
       }
       if (seen.has(key)) add("must not contain duplicate entries");
@@ -268,7 +271,7 @@ class Walk {
 
 const reasons = ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
 
-/** Whether items of a set are compared as a whole. True of all other lists. */
+/** Whether the items of a set are compared as a whole; true for all other lists. */
 export function hasAtomicItems(props: JsonSchemaProps): boolean {
   const items = itemsOf(props);
   if (props["x-kubernetes-list-type"] !== "set" || items === undefined) return true;
@@ -276,7 +279,7 @@ export function hasAtomicItems(props: JsonSchemaProps): boolean {
   return items.type !== "object" || items["x-kubernetes-map-type"] === "atomic";
 }
 
-/** Keys of list items are always there, and neither items nor keys null. */
+/** Returns the errors of keys: list items must always have their keys, and neither items nor keys may be null. */
 export function mapKeyFindings(props: JsonSchemaProps, path: FieldPath): FieldError[] {
   const listType = props["x-kubernetes-list-type"];
   const items = itemsOf(props);

@@ -1,7 +1,7 @@
 /**
- * Whether a schema is structural: every value has one schema with its type, and combinations only restrict it further.
- * Source of rules and wording: KEP on structural schemas and upstream's `apiextensions-apiserver/pkg/apiserver/schema`,
- * files `validation.go` and `complete.go`.
+ * Checks that a schema is structural: every value has one schema with its type, and combinations only restrict it
+ * further. Source of rules and wording: KEP on structural schemas and upstream's
+ * `apiextensions-apiserver/pkg/apiserver/schema`, files `validation.go` and `complete.go`.
  */
 import { type FieldError, forbidden, invalid, printFieldError, required } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
@@ -11,7 +11,7 @@ import { patternError } from "./pattern.ts";
 
 type Level = "root" | "item" | "field";
 
-/** Findings, sorted by their text. */
+/** Returns the errors, sorted by their text. */
 export function structureFindings(props: JsonSchemaProps, path: FieldPath): FieldError[] {
   const findings: FieldError[] = [];
   checkNode(props, "root", path, findings);
@@ -20,7 +20,10 @@ export function structureFindings(props: JsonSchemaProps, path: FieldPath): Fiel
   return findings.sort((a, b) => (texts.get(a)! < texts.get(b)! ? -1 : texts.get(a)! > texts.get(b)! ? 1 : 0));
 }
 
-/** Keywords that cannot be part of a structural schema. Upstream reports them only when there are no other findings. */
+/**
+ * Returns the error of a keyword that a structural schema cannot have; `undefined` if there is none. Upstream reports
+ * it only if there are no other errors.
+ */
 export function unreadable(props: JsonSchemaProps): string | undefined {
   const forbidden = (
     ["id", "schema", "$ref", "patternProperties", "dependencies", "additionalItems", "definitions"] as const
@@ -116,7 +119,7 @@ function checkType(props: JsonSchemaProps, level: Level, path: FieldPath, findin
   }
 }
 
-/** The allowed keywords of apiVersion, kind and metadata. */
+/** Checks the keywords of apiVersion, kind and metadata. */
 function checkMeta(props: JsonSchemaProps, level: Level, path: FieldPath, findings: FieldError[]): void {
   const { properties } = props;
   if (properties === undefined) return;
@@ -137,7 +140,7 @@ function checkMeta(props: JsonSchemaProps, level: Level, path: FieldPath, findin
   }
 }
 
-/** Keywords that mean nothing to a structure when they are empty. */
+/** The keywords that a structure does not have if they are empty. */
 const lostWhenEmpty: ReadonlySet<string> = new Set([
   "$ref",
   "allOf",
@@ -149,7 +152,7 @@ const lostWhenEmpty: ReadonlySet<string> = new Set([
   "patternProperties",
 ]);
 
-/** The keywords of a schema that its structure has. */
+/** Returns the keywords of a schema that its structure has. */
 function structuralKeywords(props: JsonSchemaProps): readonly string[] {
   const empty = emptyMembers(props);
   const isLost = (keyword: string): boolean =>
@@ -164,7 +167,7 @@ function restrictsNamesOnly(metadata: JsonSchemaProps): boolean {
   return namesOf(metadata.properties).every((name) => name === "name" || name === "generateName");
 }
 
-/** `[{type: integer}, {type: string}]`, which int-or-string may repeat. */
+/** Whether it is `[{type: integer}, {type: string}]`, which a schema with int-or-string may have. */
 function isEither(schemas: readonly JsonSchemaProps[] | undefined): boolean {
   if (schemas?.length !== 2) return false;
   return isOnlyType(schemas[0]!, "integer") && isOnlyType(schemas[1]!, "string");
@@ -172,7 +175,7 @@ function isEither(schemas: readonly JsonSchemaProps[] | undefined): boolean {
 
 function isOnlyType(props: JsonSchemaProps, type: string): boolean {
   if (props.type !== type) return false;
-  // Inside of combinations, a structure does not tell that there may be no further members.
+  // Inside of combinations, a structure loses `additionalProperties: false`.
   const isLost = (keyword: string): boolean =>
     keyword === "additionalProperties" && props.additionalProperties === false;
   return structuralKeywords(props).every((keyword) => allowedBesideType.has(keyword) || isLost(keyword));
@@ -208,7 +211,7 @@ function checkRules(props: JsonSchemaProps, skips: Skips, path: FieldPath, findi
   }
 }
 
-/** A schema inside a combination: it must not say anything about structure. */
+/** Checks a schema inside of a combination, which must not have keywords of structure. */
 function checkInner(props: JsonSchemaProps, skips: Skips, path: FieldPath, findings: FieldError[]): void {
   checkRules(props, skips, path, findings);
   const items = itemsOf(props);
@@ -245,8 +248,8 @@ const falseInside = [
 ] as const;
 
 /**
- * Whether fields named by combinations at the root exist outside them. `rulePath` is the path of the combination.
- * Upstream ignores combinations further inside.
+ * Checks that fields which combinations at the root name also exist outside of the combinations. `rulePath` is the path
+ * of the combination. Upstream ignores combinations further inside.
  */
 function checkHasStructure(
   rules: JsonSchemaProps,

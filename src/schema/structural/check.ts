@@ -1,7 +1,7 @@
 /**
  * Validates schemas of definitions, with upstream's paths, wording and order; where upstream's order is random,
- * properties go by name. Depth and patterns are bounded beyond upstream's rules, since it would use minutes or its
- * whole stack. Source: upstream's `apiextensions-apiserver`.
+ * properties are in the order of their names. Depth and patterns have bounds that upstream does not have, since such
+ * schemas would take minutes or the whole stack. Source: upstream's `apiextensions-apiserver`.
  */
 import { type FieldError, forbidden, invalid, tooMany } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
@@ -18,38 +18,44 @@ import { patternsSizeMax } from "./pattern.ts";
 import { compiledSize } from "./pattern-text.ts";
 import { prune } from "./prune.ts";
 
-/** Rules that an update need not keep when the stored definition did not: see `ratchetedChecks`. On unless false. */
+/**
+ * The checks that an update may fail if the stored definition fails them too (`ratchetedChecks`). A check is on unless
+ * it is false.
+ */
 export interface RatchetedChecks extends KeywordChecks {
   readonly structural?: boolean;
   readonly prunedDefaults?: boolean;
 }
 
-/** Checks of CEL rules, which are no part of this folder. */
+/** The checks of CEL rules, which are not part of this folder. */
 export interface RuleChecks {
   /**
-   * Findings about the rules of a structural schema. `isRight`: neither a part of it with rules nor anything inside has
-   * other findings.
+   * Returns the errors of the rules in a structural schema. `isRight`: whether a part with rules has no other errors,
+   * neither in itself nor in its parts.
    */
   schema(props: JsonSchemaProps, path: FieldPath, isRight: (props: JsonSchemaProps) => boolean): readonly FieldError[];
-  /** Findings of the rules about a default. `isWhole`: it is an object with metadata. All defaults share a budget. */
+  /**
+   * Returns a function that returns the errors of the rules about a default. `isWhole`: whether the default is an
+   * object with metadata. All defaults share a budget.
+   */
   defaults(): (node: SchemaNode, value: unknown, field: FieldPath, isWhole: boolean) => readonly FieldError[];
 }
 
 export interface CheckOptions extends RatchetedChecks {
-  /** The version has a status subresource. */
+  /** Whether the version has a status subresource. */
   readonly statusSubresource?: boolean;
-  /** Schema of metadata of built-in kinds, for defaults of and in embedded objects. */
+  /** The schema of metadata of built-in kinds, for defaults of whole objects and of embedded ones. */
   readonly metadata?: Schema;
   /** Left out: rules are not checked. */
   readonly rules?: RuleChecks;
 }
 
-/** Schemas inside schemas, at most. */
+/** The maximum nesting of schemas. */
 const depthMax = 1000;
 /** The maximum number of findings that are listed. */
 const findingsMax = 1000;
 
-/** Findings about the schema at `path` (`spec.versions[0].schema.openAPIV3Schema`). */
+/** Returns the errors of the schema at `path` (`spec.versions[0].schema.openAPIV3Schema`). */
 export function checkStructural(props: JsonSchemaProps, path: FieldPath, options: CheckOptions = {}): FieldError[] {
   const bound = beyondBounds(props, path);
   if (bound !== undefined) return [bound];
@@ -78,7 +84,7 @@ function structureOrDefaults(props: JsonSchemaProps, path: FieldPath, options: C
   return defaultFindings(props, path, { metadata, pruned: prunedDefaults !== false, rules: rules?.defaults() });
 }
 
-/** The error about a schema beyond the bounds of size. Needs no stack. */
+/** Returns the error of a schema that is too large or too deep. Does not recurse, so deep schemas need no stack. */
 function beyondBounds(props: JsonSchemaProps, path: FieldPath): FieldError | undefined {
   const patterns = new Set<string>();
   let size = 0;
@@ -103,7 +109,10 @@ function beyondBounds(props: JsonSchemaProps, path: FieldPath): FieldError | und
   return forbidden(path, `patterns must not have more than ${patternsSizeMax} instructions together`);
 }
 
-/** Keywords in the order of upstream's type, up to `type` and after it, that a root with a status may not have. */
+/**
+ * The keywords that a root with a status subresource may not have, in the order of upstream's type: those before `type`
+ * and those after it.
+ */
 const beforeType = ["id", "$schema", "$ref"];
 const afterType = [
   "nullable",
@@ -130,7 +139,10 @@ const afterType = [
 const allowedAtRoot =
   "Description Type Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum MaxLength MinLength Pattern MaxItems MinItems UniqueItems MultipleOf Required Items Properties ExternalDocs Example XPreserveUnknownFields XValidations";
 
-/** The status is validated by its own part of the schema, so no other part may describe it. */
+/**
+ * Checks the root of a version with a status subresource. The status is validated by its own part of the schema, so no
+ * other part may describe it.
+ */
 function rootFindings(props: JsonSchemaProps, path: FieldPath): FieldError[] {
   const keywords = givenKeywords(props);
   const has = (keyword: string): boolean => keywords.includes(keyword);
@@ -152,7 +164,10 @@ const isStructural = (props: JsonSchemaProps): boolean =>
   unreadable(props) === undefined &&
   structureFindings(props, FieldPath.root).length === 0;
 
-/** The rules an update has to keep, given all schemas of the stored definition. */
+/**
+ * Returns the checks for an update, by all schemas of the stored definition: those that the stored definition fails are
+ * off.
+ */
 export function ratchetedChecks(old: readonly JsonSchemaProps[]): RatchetedChecks {
   const none = (holds: (props: JsonSchemaProps) => boolean): boolean => !old.some((props) => someSchema(props, holds));
   return {

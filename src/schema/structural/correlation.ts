@@ -1,7 +1,7 @@
 /**
- * Matches parts of an old and a new object, and tells whether a part is unchanged. Members match by name when the
- * schema knows them, items of `map` lists by their keys; items of other lists never match. Source: KEP-4008 and
- * upstream's `apiserver/pkg/cel/common`.
+ * Matches parts of an old and a new object, and finds whether a part is unchanged. Members match by name if the schema
+ * declares them, items of `map` lists by their keys; items of other lists never match. Source: KEP-4008 and upstream's
+ * `apiserver/pkg/cel/common`.
  */
 import { deepEqual, type Json, kindOf, numberOf } from "../go-json.ts";
 import type { SchemaNode } from "./node.ts";
@@ -20,7 +20,9 @@ export class Correlation {
     this.#old = old;
   }
 
-  /** Whether every part equals its counterpart in the old object; members unknown to the schema never match. */
+  /**
+   * Whether every part equals its counterpart in the old object. Members that the schema does not declare never match.
+   */
   isUnchanged(): boolean {
     this.#unchanged ??= this.#compare();
     return this.#unchanged;
@@ -77,7 +79,7 @@ export class Correlation {
   }
 }
 
-/** Returns what identifies an item of a `map` list; `undefined` where a key is absent or no scalar. */
+/** Returns the identity of an item of a `map` list; `undefined` if a key is absent or is not a scalar. */
 export function itemKey(item: unknown, keys: readonly string[]): string | undefined {
   if (kindOf(item) !== "object") return undefined;
   let text = "";
@@ -91,7 +93,7 @@ export function itemKey(item: unknown, keys: readonly string[]): string | undefi
   return text === "" ? undefined : text;
 }
 
-/** The first item of every key. */
+/** Returns the items by their keys; of several items with the same keys, the first one. */
 export function itemsByKey(items: readonly unknown[], keys: readonly string[]): ReadonlyMap<string, unknown> {
   const map = new Map<string, unknown>();
   for (const item of items) {

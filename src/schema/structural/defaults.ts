@@ -1,6 +1,6 @@
 /**
- * Applies defaults, and drops nulls of fields that are neither nullable nor defaulted. Hot path: a value that needs
- * neither is returned unchanged; default values are shared and frozen. Source: upstream's
+ * Applies defaults, and drops nulls of fields that are neither nullable nor have a default. Hot path: a value that
+ * needs neither is returned unchanged; default values are shared and frozen. Source: upstream's
  * `apiextensions-apiserver/pkg/apiserver/schema/defaulting`.
  */
 import { isRawNumber } from "#std/raw-number.ts";
@@ -9,11 +9,11 @@ import type { Json } from "../go-json.ts";
 import type { SchemaNode } from "./node.ts";
 import { prune } from "./prune.ts";
 
-/** A default with the defaults inside it. */
+/** Returns a default with the defaults of its parts; null if the node has no default. */
 function filledDefault(node: SchemaNode, room: ByteBudget): unknown {
   if (node.default === undefined) return null;
   if (node.filled === undefined) {
-    // Defaults of map values are not checked with the schema and may hold what it does not know.
+    // Defaults of map values are not checked with the schema, so they may contain members that it does not declare.
     const { value } = prune(structuredCopy(node.default), node);
     node.filled = deepFreeze(applyDefaults(value, node, false, room));
     node.filledBytes = sizeOf(node.filled);
@@ -22,7 +22,7 @@ function filledDefault(node: SchemaNode, room: ByteBudget): unknown {
   return node.filled;
 }
 
-/** The approximate number of bytes of a value in JSON. */
+/** Returns the approximate number of bytes of a value in JSON. */
 function sizeOf(value: unknown): number {
   if (typeof value === "string") return value.length + 2;
   if (typeof value !== "object" || value === null) return String(value as number | boolean).length; // scalars are left
@@ -53,9 +53,9 @@ function deepFreeze(value: unknown): unknown {
 const endless = new ByteBudget(Number.POSITIVE_INFINITY, () => new Error("no room"));
 
 /**
- * `value` with the schema's defaults, and without nulls that the schema neither accepts nor has a default for (unless
- * `dropsNulls` keeps them); the same value when nothing was missing. Never changes `value`. Defaults are frozen and
- * shared. `room` limits their size; leave it out for trusted values.
+ * Returns `value` with the schema's defaults. Nulls that the schema does not accept get the default or, if there is
+ * none and `dropsNulls` is true, are dropped. Returns the same value if nothing changes; never changes `value`.
+ * Defaults are frozen and shared. `room` limits their size; leave it out for trusted values.
  */
 export function applyDefaults(
   value: unknown,

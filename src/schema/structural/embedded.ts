@@ -1,5 +1,5 @@
 /**
- * Embedded objects: their own apiVersion, kind and metadata. Source: upstream's
+ * Checks embedded objects: their own apiVersion, kind and metadata. Source: upstream's
  * `apiextensions-apiserver/pkg/apiserver/schema/objectmeta`.
  */
 import { type FieldError, invalid, required } from "#meta/field-error.ts";
@@ -15,17 +15,17 @@ import { decodeTyped } from "../typed.ts";
 import { type Json, kindOf, shown } from "../go-json.ts";
 import type { SchemaNode } from "./node.ts";
 
-/** Options for reading metadata that may be malformed. */
+/** The options for metadata that may be malformed. */
 interface EmbeddedMetaOptions {
   /** The type of metadata; without it, metadata is not checked. */
   readonly metadata?: Schema | undefined;
-  /** Metadata was read as its type already. */
+  /** Whether metadata was decoded by its type already. */
   readonly isRead?: boolean;
-  /** The value itself is a whole object, whatever its schema. */
+  /** Whether the value itself is a whole object, whatever its schema. */
   readonly isWhole?: boolean;
 }
 
-/** Findings about embedded objects, members by name. */
+/** Returns the errors of embedded objects, members in the order of their names. */
 export function embeddedFindings(
   node: SchemaNode | undefined,
   value: unknown,
@@ -94,14 +94,14 @@ function checkApiVersion(apiVersion: string, field: FieldPath): FieldError[] {
   return [invalid(field, apiVersion, `unexpected GroupVersion string: ${apiVersion}`)];
 }
 
-/** A name need not be there. */
+/** Checks metadata. The name may be absent. */
 function checkMetadata(meta: ObjectMeta, field: FieldPath): FieldError[] {
   const named = meta.name === undefined || meta.name === "" ? { ...meta, name: "fakename" } : meta;
   const namespaced = meta.namespace !== undefined && meta.namespace !== "";
   return validateObjectMeta(named, { namespaced, nameRule: "pathSegment", field });
 }
 
-/** The metadata, or what is wrong with its types, in Go's words; without a schema, empty metadata. */
+/** Returns the metadata, or the error of its types in Go's words. Without a schema, returns empty metadata. */
 function readMetadata(value: unknown, schema: Schema | undefined): ObjectMeta | string {
   if (value === null || schema === undefined) return {};
   try {
@@ -112,7 +112,10 @@ function readMetadata(value: unknown, schema: Schema | undefined): ObjectMeta | 
   }
 }
 
-/** The first part of an embedded object whose type is not what it must be, before anything else is checked. */
+/**
+ * Returns the error of the first part of an embedded object that has a wrong type. Callers use it before all other
+ * checks.
+ */
 export function coerceFinding(
   node: SchemaNode | undefined,
   value: unknown,

@@ -1,6 +1,6 @@
 /**
- * Error messages about a value that `valid.ts` refused, in upstream's words and order, or by member name where
- * upstream's order is random. Unchanged parts of an update report nothing (ratcheting). Source: upstream's
+ * Writes the errors of a value that `valid.ts` refused, in upstream's words and order; where upstream's order is
+ * random, by member name. Unchanged parts of an update report nothing (ratcheting). Source: upstream's
  * `kube-openapi/pkg/validation/validate` and `apiextensions-apiserver/pkg/apiserver/validation`.
  */
 import {
@@ -31,12 +31,12 @@ import {
 import { isEnumValue, kindBits, type Logic, type NumberRules, type SchemaNode } from "./node.ts";
 import { Budget, isUnique, isValid, maximumHolds, minimumHolds, multipleOfFault, wholeLimit } from "./valid.ts";
 
-/** More findings than this are not listed: one object can have a million. */
+/** The maximum number of findings that are listed: one object can have a million. */
 const findingsMax = 500;
 
 /**
- * All findings about `value`. `field` goes before their paths; `correlation` leads to the old value; `quick` is what
- * `isValid` left of its budget. Throws `TooCostly`.
+ * Returns all errors of `value`. `field` is the prefix of their paths; `correlation` matches it with the old value;
+ * `quick` is the part of its budget that `isValid` did not use. Throws `TooCostly`.
  */
 export function explain(
   node: SchemaNode,
@@ -49,13 +49,14 @@ export function explain(
 }
 
 /**
- * Errors by upstream's text, each once, their fields being paths from the value that is explained, and the number of successful checks, which shows the intended branch of anyOf.
+ * The errors by upstream's text, each once, with paths from the value that is explained; and the number of successful
+ * checks, which shows the intended branch of anyOf.
  */
 class Result {
   #findings: Map<string, () => FieldError> | undefined;
   matches = 0;
 
-  /** `finding` is called when it is listed. */
+  /** Adds an error. `finding` is called when the error is listed. */
   add(text: string, finding: () => FieldError): void {
     this.#findings ??= new Map();
     if (this.#findings.size < findingsMax && !this.#findings.has(text)) this.#findings.set(text, finding);
@@ -66,7 +67,7 @@ class Result {
     this.matches += other.matches;
   }
 
-  /** Forgets the findings, but not the checks that went well. */
+  /** Drops the errors, but keeps the number of successful checks. */
   silence(): void {
     this.#findings = undefined;
   }
@@ -87,13 +88,16 @@ class Result {
   }
 }
 
-/** `spec.x` below `field`; the path of a list at the root begins with its bracket. */
+/** Returns a path such as `spec.x` below `field`. The path of a list at the root begins with its bracket. */
 function below(field: FieldPath, path: string): string {
   const name = path.startsWith(".") ? path.slice(1) : path;
   return String(name === "" ? field : field.child(name));
 }
 
-/** Upstream: members of the root that no property describes, or that are missing, begin with a dot. */
+/**
+ * Returns the path of a member. Upstream: the path begins with a dot for members of the root that no property
+ * describes, or that are missing.
+ */
 const member = (path: FieldPath, name: string): FieldPath =>
   path === FieldPath.root ? FieldPath.of(`.${name}`) : path.child(name);
 
@@ -102,21 +106,24 @@ const inBody = (path: FieldPath, words: string): string => `${String(path)} in b
 const invalid = (path: FieldPath, value: string, text: string): FieldError =>
   invalidField(path, new GoSyntax(value), text);
 
-/** A finding about several schemas at once: the text names the value, and the field is empty. */
+/** Returns an error of several schemas at once: the text names the value, and the field is empty. */
 const composite = (text: string): FieldError => invalidField(FieldPath.root, "", text);
 
 class Explainer {
   readonly #budget = new Budget(2_000_000);
-  /** Quick checks of parts use this one. */
+  /** The budget of quick checks of parts. */
   readonly #quick: Budget;
-  /** The number of enclosing combinations; inside one, matches count too. */
+  /**
+   * The number of combinations around the current node. Inside of a combination, the number of successful checks counts
+   * too.
+   */
   #branches = 0;
 
   constructor(quick: Budget) {
     this.#quick = quick;
   }
 
-  /** Whether a part reports nothing. */
+  /** Whether a part has no errors, and its number of successful checks does not count. */
   #isQuiet(node: SchemaNode, value: unknown): boolean {
     return this.#branches === 0 && isValid(node, value, this.#quick);
   }
@@ -178,7 +185,7 @@ class Explainer {
     }
   }
 
-  /** Checks the rules for texts, and reports only the first one that is broken. */
+  /** Checks the rules for texts. Reports the first error only. */
   #textRules(node: SchemaNode, text: string, path: FieldPath, result: Result): void {
     const { maxLength, minLength, pattern } = node;
     if (text.length > maxLength && codePointCount(text) > maxLength) {
@@ -260,7 +267,9 @@ class Explainer {
     }
   }
 
-  /** Branches apply to the value as a whole; parts inside them are not compared with old ones. */
+  /**
+   * Checks combinations. Branches apply to the value as a whole; parts inside of them are not compared with old ones.
+   */
   #logic(logic: Logic | undefined, value: unknown, path: FieldPath, result: Result): void {
     result.matches++;
     if (logic === undefined) return;
@@ -324,14 +333,14 @@ class Explainer {
   }
 }
 
-/** The text always has the plural, unlike that of lists of built-in kinds. */
+/** Returns the error of too many items. Its text always has the plural, unlike that for lists of built-in kinds. */
 const tooMany = (path: FieldPath, size: number, max: number): FieldError => ({
   type: "FieldValueTooMany",
   field: String(path),
   message: `Too many: ${size}: must have at most ${max} items`,
 });
 
-/** `actual` is what upstream shows as the bad value. */
+/** Adds an error about a type. `actual` is the value that upstream shows. */
 function addTypeFinding(result: Result, path: FieldPath, expected: string, actual: string): void {
   const words = inBody(path, `must be of type ${expected}: ${goQuote(actual)}`);
   result.add(words, () => typeInvalid(path, new GoSyntax(goQuote(actual)), words));
@@ -374,5 +383,5 @@ function checkNumber(rules: NumberRules, value: unknown, kind: JsonKind, path: F
   }
 }
 
-/** A bound as its schema has it. */
+/** Returns the text of a bound exactly as in its schema. */
 const exact = (bound: Int64 | undefined): string => String(bigIntOf(bound ?? 0));

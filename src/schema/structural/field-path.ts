@@ -1,19 +1,19 @@
 /**
- * Paths of schema fields in CEL rules and selectable fields: `.spec.size`, `['a.b']`. Source: upstream's
+ * Reads the paths of schema fields in CEL rules and selectable fields: `.spec.size`, `['a.b']`. Source: upstream's
  * `apiextensions-apiserver/pkg/apiserver/schema/cel`, `ValidFieldPath`.
  */
 import { additionalOf, type JsonSchemaProps } from "./json-schema.ts";
 
 export interface FieldPathTarget {
-  /** Names from the root. */
+  /** The names from the root. */
   readonly names: readonly string[];
-  /** Findings print the path in this way: `spec.size`, `spec.map[key]`. */
+  /** The path as errors print it: `spec.size`, `spec.map[key]`. */
   readonly path: string;
   /** The schema at the path; `undefined` for a value of a map without a schema. */
   readonly schema: JsonSchemaProps | undefined;
 }
 
-/** The field a path leads to, or what is wrong with it, in upstream's words. `brackets: false` refuses `['x']`. */
+/** Returns the field of a path, or the error of the path in upstream's words. `brackets: false` refuses `['x']`. */
 export function readFieldPath(
   text: string,
   root: JsonSchemaProps,
@@ -66,7 +66,7 @@ function step(schema: JsonSchemaProps | undefined, name: string): Step | undefin
   return { schema: additionalOf(schema), isNamed: false };
 }
 
-/** Dots, brackets, and the text between them; a text in single quotes is one token. */
+/** Returns the tokens of a path: dots, brackets, and the text between them. A text in single quotes is one token. */
 function tokensOf(text: string): readonly string[] {
   return text.match(/'(?:[^'\\]|\\[^])*(?:'|$)|[.[\]]|[^.[\]']+[^.[\]]*/g) ?? [];
 }

@@ -1,13 +1,14 @@
 /**
- * String formats of custom resources; unknown formats are ignored. Each check is linear in the text. Source: the
- * formats of upstream's `apiextensions-apiserver` and `kube-openapi/strfmt`, with the answers of a 1.32 server.
+ * Checks the string formats of custom resources; unknown formats are ignored. The time of each check is linear in the
+ * text. Source: the formats of upstream's `apiextensions-apiserver` and `kube-openapi/strfmt`, with the answers of a
+ * 1.32 server.
  */
 import { parseIp } from "#meta/names.ts";
 import { parseDuration } from "#std/go-duration.ts";
 
 export type FormatCheck = (text: string) => boolean;
 
-/** The check of a format, by its name with or without dashes; `undefined` for formats that are not checked. */
+/** Returns the check of a format by its name, with or without dashes; `undefined` for formats that are not checked. */
 export function formatCheck(format: string): FormatCheck | undefined {
   const name = format.replaceAll("-", "");
   return Object.hasOwn(checks, name) ? checks[name] : undefined;
@@ -42,7 +43,7 @@ const checks: Readonly<Record<string, FormatCheck>> = {
   datetime: isDateTime,
 };
 
-/** The text after the last colon, if it is an IPv4 address. */
+/** Returns the text from the last colon on, if it has an IPv4 address; else an empty text. */
 const dottedTail = (text: string): string => (text.includes(".") ? text.slice(text.lastIndexOf(":")) : "");
 
 function uuidCheck(version: string, variant: string): FormatCheck {
@@ -50,7 +51,7 @@ function uuidCheck(version: string, variant: string): FormatCheck {
   return (text) => text.length <= 36 && form.test(text);
 }
 
-/** Leading zeros are taken. */
+/** Whether a text is an IPv4 address. Leading zeros are allowed. */
 function isDottedQuad(text: string): boolean {
   const parts = /^([0-9]{1,8})\.([0-9]{1,8})\.([0-9]{1,8})\.([0-9]{1,8})$/.exec(text);
   return parts !== null && parts.slice(1).every((part) => Number(part) <= 255);
@@ -64,7 +65,10 @@ function isCidr(text: string): boolean {
   return address.includes(":") && parseIp(address) !== undefined && Number(length) <= 128;
 }
 
-/** 6, 8 or 20 bytes: pairs of digits with colons or dashes between, or groups of four with dots. */
+/**
+ * Whether a text is a MAC address of 6, 8 or 20 bytes: pairs of digits with colons or dashes between them, or groups of
+ * four digits with dots between them.
+ */
 function isMac(text: string): boolean {
   if (text.length > 60) return false;
   const pairs = /^[0-9a-fA-F]{2}(?:([:-])[0-9a-fA-F]{2})(?:\1[0-9a-fA-F]{2})*$/.test(text) ? (text.length + 1) / 3 : 0;
@@ -138,7 +142,7 @@ function isDate(text: string): boolean {
   return date.getUTCMonth() === month - 1 && date.getUTCDate() === day;
 }
 
-/** Text after a second `t` is ignored. */
+/** Whether a text is a date and time. Text after a second `t` is ignored. */
 function isDateTime(text: string): boolean {
   if (text.length < 4) return false;
   const [date = "", time] = text.toLowerCase().split("t", 2);
@@ -147,7 +151,7 @@ function isDateTime(text: string): boolean {
   return parts !== null && parts[1]! <= "23" && parts[2]! <= "59" && parts[3]! <= "59";
 }
 
-/** Nanoseconds and exact names of units; a longer word may begin with the last of its row. */
+/** The units of durations: nanoseconds, and exact names. A longer word may begin with the last name of its row. */
 const durationUnits: readonly (readonly [nanoseconds: bigint, names: readonly string[]])[] = [
   [1n, ["ns", "nano"]],
   [1000n, ["us", "\u00b5s", "micro"]],
@@ -160,8 +164,8 @@ const durationUnits: readonly (readonly [nanoseconds: bigint, names: readonly st
 ];
 
 /**
- * Nanoseconds of a text of the format: Go's form (`1h30m`), or anywhere in it numbers with units in words (`5 minutes`),
- * which are added up. `undefined`: it is none.
+ * Returns the nanoseconds of a duration; `undefined` if the text is not one. The format accepts Go's form (`1h30m`),
+ * and texts with numbers and units in words (`5 minutes`), which are added.
  */
 export function durationOf(text: string): bigint | undefined {
   const parsed = parseDuration(text);
@@ -180,7 +184,7 @@ function isDuration(text: string): boolean {
   return durationOf(text) !== undefined;
 }
 
-/** An absolute URI or an absolute path, as Go's `url.ParseRequestURI` takes it. */
+/** Whether a text is an absolute URI or an absolute path, as Go's `url.ParseRequestURI` accepts it. */
 function isRequestUri(text: string): boolean {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what it looks for
   if (text === "" || /[\x00-\x1f\x7f]/.test(text)) return false;
@@ -220,12 +224,15 @@ function isHost(text: string): boolean {
   return hasHostChars(text);
 }
 
-/** Escapes may only encode bytes beyond ASCII. */
+/** Whether a text has characters of hosts only. Escapes may only encode bytes beyond ASCII. */
 const hasHostChars = (text: string): boolean =>
   // biome-ignore lint/suspicious/noControlCharactersInRegex: ASCII is what is restricted
   !/[\x00-\x7f]/.test(text.replace(/[-A-Za-z0-9._~!$&'()*+,;=:[\]<>"]|%[89A-Fa-f][0-9A-Fa-f]/g, ""));
 
-/** One mailbox, as Go's `mail.ParseAddress` takes it: `a@b`, `Name <a@b>`, `group: a@b;`, comments after it. */
+/**
+ * Whether a text is one mailbox, as Go's `mail.ParseAddress` accepts it: `a@b`, `Name <a@b>`, `group: a@b;`, with
+ * comments after it.
+ */
 function isEmail(text: string): boolean {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: not even in comments
   if (/[\x00-\x08\x0a-\x1f\x7f]/.test(text)) return false;
@@ -245,7 +252,7 @@ function isMailbox(text: string): boolean {
   return text.endsWith(">") && isPhrase(name) && isAddress(text.slice(open + 1, -1).trim());
 }
 
-/** Nothing but texts in parentheses, which may nest. */
+/** Whether a text consists of texts in parentheses, which may be nested. */
 function areComments(text: string): boolean {
   let depth = 0;
   for (let at = 0; at < text.length; at++) {

@@ -1,6 +1,6 @@
 /**
  * `JSONSchemaProps`: the OpenAPI v3 schema of a custom resource as stored in its definition. `check.ts` validates it;
- * before that, any member may be present.
+ * before the validation, any member may be present.
  */
 import { emptyMembers } from "../given-empty.ts";
 import type { Int64 } from "#std/int64.ts";
@@ -64,7 +64,7 @@ export interface ValidationRule {
   readonly optionalOldSelf?: boolean;
 }
 
-/** Keywords for which false or an empty text is a value, and not the same as none. */
+/** The keywords for which false or an empty text is a value, and differs from an absent keyword. */
 const pointers: ReadonlySet<string> = new Set([
   "$ref",
   "default",
@@ -76,7 +76,7 @@ const pointers: ReadonlySet<string> = new Set([
   "x-kubernetes-map-type",
 ]);
 
-/** The keywords that a schema gives, those with empty lists and objects as their values included. */
+/** Returns the keywords that a schema has, including those whose values are empty lists and objects. */
 export function givenKeywords(props: JsonSchemaProps): readonly string[] {
   const names = [...emptyMembers(props)];
   for (const [name, value] of Object.entries(props)) {
@@ -86,30 +86,30 @@ export function givenKeywords(props: JsonSchemaProps): readonly string[] {
   return names;
 }
 
-/** The one schema of a list's members; `undefined` for none and for the forbidden list of schemas. */
+/** Returns the one schema of a list's members; `undefined` if there is none, and for the forbidden list of schemas. */
 export function itemsOf(props: JsonSchemaProps): JsonSchemaProps | undefined {
   const { items } = props;
   return items === undefined || items === null || Array.isArray(items) ? undefined : (items as JsonSchemaProps); // no list
 }
 
-/** The schema of a map's values; `undefined` for none and for a bare boolean. */
+/** Returns the schema of a map's values; `undefined` if there is none, and for a boolean. */
 export function additionalOf(props: JsonSchemaProps): JsonSchemaProps | undefined {
   const { additionalProperties } = props;
   return typeof additionalProperties === "object" ? (additionalProperties ?? undefined) : undefined;
 }
 
-/** Names of the properties, sorted: the order of findings. */
+/** Returns the names of the properties, sorted: findings are in this order. */
 export function namesOf(schemas: JsonSchemas | undefined): readonly string[] {
   return schemas === undefined ? [] : Object.keys(schemas).sort();
 }
 
-/** Members that every whole object has. */
+/** Whether it is the name of a member that every whole object has. */
 export const isMetaName = (name: string): boolean => name === "metadata" || name === "kind" || name === "apiVersion";
 
-/** A null default is none. */
+/** Whether a schema has a default. A null default counts as absent. */
 export const hasDefault = (props: JsonSchemaProps): boolean => props.default !== undefined && props.default !== null;
 
-/** Adds all direct subschemas to `into`. Plain code, for definitions of megabytes. */
+/** Adds all direct subschemas to `into`. Hot path for definitions of megabytes: it creates no intermediate lists. */
 export function addSubSchemas(props: JsonSchemaProps, into: JsonSchemaProps[]): void {
   if (Array.isArray(props.items)) for (const inner of props.items as readonly JsonSchemaProps[]) into.push(inner);
   else if (props.items !== undefined) into.push(props.items as JsonSchemaProps); // no list
@@ -133,7 +133,9 @@ function addAll(schemas: JsonSchemas, into: JsonSchemaProps[]): void {
   for (const name of Object.keys(schemas)) into.push(schemas[name]!);
 }
 
-/** Whether `holds` is true of the schema or any inside it. Depth costs no stack. */
+/**
+ * Whether `holds` is true for the schema or for a schema inside of it. Does not recurse, so deep schemas need no stack.
+ */
 export function someSchema(props: JsonSchemaProps, holds: (props: JsonSchemaProps) => boolean): boolean {
   const waiting: JsonSchemaProps[] = [props];
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {

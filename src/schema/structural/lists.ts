@@ -1,6 +1,6 @@
 /**
- * Uniqueness in lists: items of type `set`, keys of type `map`. The first duplicate of each is reported. Source:
- * upstream's `apiextensions-apiserver/pkg/apiserver/schema/listtype`.
+ * Checks uniqueness in lists: items of type `set`, keys of type `map`. The first duplicate of each item is reported.
+ * Source: upstream's `apiextensions-apiserver/pkg/apiserver/schema/listtype`.
  */
 import { duplicate, type FieldError, invalid } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
@@ -11,21 +11,24 @@ import type { SchemaNode } from "./node.ts";
 /** The maximum number of findings that are listed. */
 const findingsMax = 500;
 
-/** Findings of a whole value, members by name. */
+/** Returns the errors of a whole value, members in the order of their names. */
 export function listFindings(node: SchemaNode, value: unknown, field: FieldPath): FieldError[] {
   if (!node.hasLists || isClean(node, value)) return [];
   const findings: FieldError[] = [];
   try {
     walk(node, value, field, findings);
   } catch (error) {
-    // Items that the schema leaves open may nest deeper than can be compared.
+    // Items that the schema does not describe may be nested too deeply for a comparison.
     if (!(error instanceof RangeError)) throw error;
     findings.push(invalid(field, "", "the object is nested too deeply to be checked against its schema"));
   }
   return findings;
 }
 
-/** Whether uniqueness is easy to check: keys and items are strings or numbers. Allocates little. */
+/**
+ * Whether a quick check finds all lists unique. It only handles keys and items that are texts or small integers, and
+ * allocates little.
+ */
 function isClean(node: SchemaNode, value: unknown): boolean {
   if (typeof value !== "object" || value === null) return true;
   const { items, properties, additional } = node;
@@ -47,7 +50,7 @@ function isClean(node: SchemaNode, value: unknown): boolean {
   return true;
 }
 
-/** Whether the items, or their members called `key`, are all texts or all small integers, and no two are the same. */
+/** Whether the items, or their members with the name `key`, are all texts or small integers, and no two are equal. */
 function areDifferent(list: readonly unknown[], key: string | undefined): boolean {
   const seen = list.length > 8 ? new Set<unknown>() : undefined;
   for (let at = 0; at < list.length; at++) {
@@ -84,7 +87,7 @@ function walk(node: SchemaNode, value: unknown, field: FieldPath, findings: Fiel
   }
 }
 
-/** `values` are shown in messages, one for each of `items`. */
+/** Checks a set. Messages show `values`, one for each of `items`. */
 function checkSet(
   items: readonly unknown[],
   values: readonly unknown[],
@@ -103,7 +106,7 @@ function checkSet(
   }
 }
 
-/** An identity that two equal items share, for items that are not strings. */
+/** Returns an identity that equal items share, for items that are not strings. */
 function identity(item: unknown): unknown {
   const kind = kindOf(item);
   if (kind === "integer") return numberOf(item);
@@ -112,7 +115,7 @@ function identity(item: unknown): unknown {
   return item;
 }
 
-/** Lone halves of a character pair: decoded texts hold none in this order. */
+/** A prefix of two unpaired surrogates in an order that decoded texts never contain. */
 const floatMark = "\udc00\ud800";
 
 function checkMap(

@@ -1,7 +1,7 @@
 /**
- * Compiled schemas: one `SchemaNode` per schema, built once, for pruning, defaulting and validation. Types become bit
- * sets, enums become sets, and patterns programs that compile on first use. Flags tell which work a whole subtree does
- * not need.
+ * Compiles schemas: one `SchemaNode` per schema, built once, for pruning, defaulting and validation. Types become bit
+ * sets, enums become sets, and patterns become programs that are compiled on first use. Flags show which work a whole
+ * subtree does not need.
  */
 import { nearestNumber } from "#std/int64.ts";
 import { isRawNumber } from "#std/raw-number.ts";
@@ -10,7 +10,7 @@ import { additionalOf, hasDefault, itemsOf, type JsonSchemaProps } from "./json-
 import { deepEqual, goJson, isDeeper, type JsonKind, kindOf, numberOf } from "../go-json.ts";
 import { openPattern, type Pattern } from "./pattern.ts";
 
-/** Bits of `types` and `accepts`. */
+/** The bits of `types` and `accepts`. */
 export const kindBits: Readonly<Record<JsonKind, number>> = {
   null: 1,
   boolean: 2,
@@ -23,28 +23,28 @@ export const kindBits: Readonly<Record<JsonKind, number>> = {
 
 export interface SchemaNode {
   readonly props: JsonSchemaProps;
-  /** The types that the keyword allows; 0 for any. */
+  /** The types that the keyword allows; 0 if it allows any. */
   readonly types: number;
-  /** Messages show the types in this way: `string`, `integer,string`. */
+  /** The types as messages show them: `string`, `integer,string`. */
   readonly typeText: string;
   readonly format: string;
-  /** Kinds of values that have a right type without a check. A float may also be right, if it is whole. */
+  /** The kinds of values whose type is valid without a check. A whole float may be valid too. */
   readonly accepts: number;
   readonly nullable: boolean;
-  /** Undeclared members are kept. */
+  /** Whether undeclared members are preserved. */
   readonly preserve: boolean;
   readonly embedded: boolean;
 
   readonly properties: ReadonlyMap<string, SchemaNode> | undefined;
-  /** The names are in the order of findings. */
+  /** The names of the properties, in the order of findings. */
   readonly names: readonly string[];
-  /** Values of undeclared members; `false` forbids them, `true` and `undefined` leave them unchecked. */
+  /** The schema of undeclared members; `false` forbids them, `true` and `undefined` leave them unchecked. */
   readonly additional: SchemaNode | boolean | undefined;
   readonly items: SchemaNode | undefined;
   readonly listType: string | undefined;
   readonly mapKeys: readonly string[];
 
-  /** The default is as the schema has it; the one with the defaults inside filled in is made when first needed. */
+  /** The default as the schema has it. `filled` also has the defaults of its parts, and is made on first use. */
   readonly default: unknown;
   filled: unknown;
   /** The approximate number of bytes of `filled` in JSON. */
@@ -58,7 +58,7 @@ export interface SchemaNode {
   readonly minItems: number;
   readonly maxItems: number;
   readonly uniqueItems: boolean;
-  /** Strings have these three bounds. Without any of them, `hasText` is false. */
+  /** Whether strings have any rule: a bound for the length, a pattern, or a format. */
   readonly hasText: boolean;
   readonly minLength: number;
   readonly maxLength: number;
@@ -68,11 +68,13 @@ export interface SchemaNode {
   readonly enum: EnumRule | undefined;
   readonly logic: Logic | undefined;
 
-  /** Somewhere in the subtree: sets or maps as lists; embedded resources; rules, other than in combinations. */
+  /**
+   * Whether the subtree has lists of type `set` or `map`; embedded resources; or rules, except those in combinations.
+   */
   readonly hasLists: boolean;
   readonly hasEmbedded: boolean;
   readonly hasRules: boolean;
-  /** Size of the largest pattern in it, in combinations too; 0 for none. */
+  /** The size of the largest pattern in the subtree, combinations included; 0 if there is none. */
   readonly patternSize: number;
 }
 
@@ -88,14 +90,14 @@ interface EnumRule {
   readonly values: readonly unknown[];
   readonly strings: ReadonlySet<string>;
   readonly integers: ReadonlySet<unknown>;
-  /** These serve long enums, computed on first use: scalars as they are, lists and objects as JSON. */
+  /** The scalars of a long enum, computed on first use. `byText` has its lists and objects by their JSON. */
   scalars: readonly unknown[] | undefined;
-  /** The values in messages. */
+  /** The values as messages show them. */
   texts: readonly string[] | undefined;
   byText: ReadonlyMap<string, readonly unknown[]> | undefined;
 }
 
-/** Further schemas for the same value. */
+/** The combinations: further schemas for the same value. */
 export interface Logic {
   readonly allOf: readonly SchemaNode[];
   readonly anyOf: readonly SchemaNode[];
@@ -103,10 +105,13 @@ export interface Logic {
   readonly not: SchemaNode | undefined;
 }
 
-/** Defaults are checked by rules that differ a little from those for objects. */
+/** The purpose of a node. The rules for checking defaults differ a little from those for objects. */
 type Purpose = "objects" | "defaults";
 
-/** `props` must have passed `checkStructural`; of one that did not, some node is made. */
+/**
+ * Compiles a schema, which must have passed `checkStructural`. For a schema that did not, the node is unspecified, but
+ * the function does not throw.
+ */
 export function compileNode(props: JsonSchemaProps, purpose: Purpose = "objects"): SchemaNode {
   return new Compiler(purpose).node(props);
 }
@@ -186,7 +191,10 @@ class Compiler {
     };
   }
 
-  /** Upstream: for defaults, combinations do not affect undeclared members. */
+  /**
+   * Returns the value of a boolean `additionalProperties`. Upstream: for defaults, combinations do not affect
+   * undeclared members.
+   */
   #anyAdditional(props: JsonSchemaProps): boolean | undefined {
     if (typeof props.additionalProperties !== "boolean") return undefined;
     return this.#combinations > 0 && this.#purpose === "defaults" ? undefined : props.additionalProperties;
@@ -204,9 +212,9 @@ class Compiler {
     const isEither = props["x-kubernetes-int-or-string"] === true && this.#purpose === "objects";
     const names = isEither ? ["integer", "string"] : props.type === undefined || props.type === "" ? [] : [props.type];
     let types = 0;
-    // A name that is no type is left over from older releases; nothing is of that type.
+    // An unknown type was stored by an older release; no value has this type.
     for (const name of names) types |= Object.hasOwn(kindBits, name) ? kindBits[name as JsonKind] : unknownBit;
-    // Formats that are not checked mean nothing; in defaults they still stand for a type.
+    // Formats that are not checked have no effect; for defaults, they still imply a type.
     const named = props.format ?? "";
     const format = this.#purpose === "objects" && formatCheck(named) === undefined ? "" : named;
     return { types, typeText: names.join(","), format, accepts: acceptedBits(types, format, props.nullable === true) };
@@ -251,7 +259,7 @@ function* patternSizes(
   for (const node of others) if (node !== undefined) yield node.patternSize;
 }
 
-/** All schemas of a combination. */
+/** Yields all schemas of a combination. */
 export function* combinedSchemas({ allOf, anyOf, oneOf, not }: Logic): Generator<SchemaNode> {
   yield* allOf;
   yield* anyOf;
@@ -262,8 +270,8 @@ export function* combinedSchemas({ allOf, anyOf, oneOf, not }: Logic): Generator
 const unknownBit = 128;
 
 /**
- * Kinds of values accepted without a check. Upstream takes any text or list where a format is given and the type is not
- * a number.
+ * Returns the kinds of values that are accepted without a check. Upstream accepts any text or list if there is a format
+ * and the type is not a number.
  */
 function acceptedBits(types: number, format: string, isNullable: boolean): number {
   let bits = types === 0 || isNullable || (types & kindBits.null) !== 0 ? kindBits.null : 0;
@@ -304,17 +312,19 @@ function enumRule(values: readonly unknown[] | undefined): EnumRule | undefined 
   };
 }
 
-/** Whether a value that is no string is one of an enum's, which upstream compares after a conversion of numbers. */
+/**
+ * Whether a value that is not a string equals a value of the enum. Upstream converts numbers before it compares them.
+ */
 export function isEnumValue(rule: EnumRule, value: unknown): boolean {
   return candidates(rule, value).some((candidate) => equalsConverted(value, candidate));
 }
 
-/** Short enums are looked through faster. */
+/** The length up to which an enum is searched value by value, which is faster for short enums. */
 const shortEnum = 16;
-/** Values of an enum do not nest deeper. */
+/** The maximum nesting of the values of an enum. */
 const enumDepthMax = 1000;
 
-/** The values of an enum that may equal a value. */
+/** Returns the values of an enum that may equal a value. */
 function candidates(rule: EnumRule, value: unknown): readonly unknown[] {
   if (rule.values.length <= shortEnum) return rule.values;
   const kind = kindOf(value);
@@ -329,7 +339,7 @@ function hasParts(value: unknown): boolean {
   return kind === "object" || kind === "array";
 }
 
-/** The cost of looking up a value. */
+/** Returns the cost of a search for a value. */
 export function enumCost(rule: EnumRule, value: unknown): number {
   return rule.values.length > shortEnum && typeof value === "object" && !isRawNumber(value) ? 4 : rule.values.length;
 }

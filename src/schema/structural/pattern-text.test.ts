@@ -1,4 +1,4 @@
-/** Sizes of patterns that take long to read, and patterns without the names of their groups. */
+/** Tests the sizes of patterns that take long to parse, and the removal of group names. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { growsInProportion } from "#std/growth-for-tests.ts";

@@ -1,11 +1,12 @@
 /**
- * The text of a regular expression in RE2 syntax: how large a program it makes, how long it takes to read, and its groups.
- * Everything here takes time in proportion to the text, whatever it is.
+ * Estimates by the text of a regular expression in RE2 syntax how large its program is and how long parsing takes, and
+ * removes the names of its groups. Every function takes time in proportion to the text, for any text.
  */
 
 /**
- * Estimates the number of instructions of a pattern: its characters, with repetitions multiplied out. Wrong patterns
- * get some number. A group's size is that of its characters; counted repetition multiplies what is before it.
+ * Estimates the number of instructions of a pattern: its characters, with repetitions multiplied. The size of a group
+ * is that of its characters; a counted repetition multiplies the part before it. The result for an invalid pattern has
+ * no meaning.
  */
 export function expandedSize(text: string): number {
   const groups: number[] = [];
@@ -49,10 +50,13 @@ export function expandedSize(text: string): number {
   return total;
 }
 
-/** Names have up to six letters; what else stands between such signs is no class, or a mistake. */
+/**
+ * Matches a named class inside of brackets. Names have up to six letters; longer words between these signs are not a
+ * class, or an error.
+ */
 const namedClass = /\[:\^?\w{1,12}:\]/y;
 
-/** Finds the end of the class that begins at `start`. */
+/** Returns the end of the class that begins at `start`. */
 function endOfClass(text: string, start: number): number {
   let at = start + 1;
   if (text[at] === "^") at++;
@@ -67,23 +71,29 @@ function endOfClass(text: string, start: number): number {
   return at;
 }
 
-/** A class of Unicode has hundreds of ranges: reading it takes as long as so many instructions. */
+/** The number of instructions whose time equals that of parsing one Unicode class, which has hundreds of ranges. */
 const unicodeClassSize = 100;
-/** A range that disregards case has each of its characters looked up; so many take as long as an instruction. */
+/**
+ * The number of characters whose time equals that of one instruction, in a range that ignores case: each character is
+ * looked up.
+ */
 const foldedPerInstruction = 25;
-/** Characters above have one case. */
+/** The highest character that has two cases. */
 const foldedMax = 0x1e943;
-/** The number of characters of plain text that take as long as an instruction. */
+/** The number of characters of plain text whose time equals that of one instruction. */
 const charactersPerInstruction = 4;
 
 const ignoresCase = /\(\?[a-zA-Z]*i/;
 const unicodeClass = /\\[pP]/g;
-/** A range that may have more than a few characters. Outside of classes it is none; that is not looked at. */
+/**
+ * Matches a range that may have more than a few characters. Outside of classes such a text is not a range, which is not
+ * checked.
+ */
 const wideRange = /(?:\\x\{([0-9a-fA-F]+)\}|(.))-(?:\\x\{([0-9a-fA-F]+)\}|([^\0-\x7f]))/gsu;
 
 /**
- * Estimates the time of reading a pattern as a number of instructions, beside those that it has: a class is one
- * instruction however many characters it names. The result is an upper bound.
+ * Estimates the time of parsing a pattern as a number of instructions, in addition to its own: a class is one
+ * instruction, however many characters it has. The result is an upper bound.
  */
 export function readingSize(text: string): number {
   let size = Math.ceil(text.length / charactersPerInstruction);
@@ -96,16 +106,16 @@ export function readingSize(text: string): number {
   return size;
 }
 
-/** Returns about how many instructions take as long as compiling a pattern does. */
+/** Returns the approximate number of instructions whose time equals that of compiling the pattern. */
 export const compiledSize = (text: string): number => expandedSize(text) + readingSize(text);
 
 const codePoint = (hex: string | undefined, char: string | undefined): number =>
   hex === undefined ? char!.codePointAt(0)! : Number.parseInt(hex, 16); // one of them is there
 
-/** Begins a group that has a name. */
+/** Matches the beginning of a group that has a name. */
 const namedGroup = /\(\?P?<\w+>/y;
 
-/** Returns the pattern without the names of groups, which mean nothing to those who only ask whether a text matches. */
+/** Returns the pattern without the names of groups, which have no effect on whether a text matches. */
 export function withoutNames(text: string): string {
   let unnamed = "";
   let from = 0;

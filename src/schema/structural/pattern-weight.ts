@@ -1,17 +1,20 @@
 /**
- * Estimates the work that the patterns of a schema may have with a value, before anything is matched, to decide in
- * which thread it is done.
+ * Estimates the work of the patterns of a schema for a value, before any matching, to decide in which thread the work
+ * is done.
  */
 import { isRawNumber } from "#std/raw-number.ts";
 import { combinedSchemas, type SchemaNode } from "./node.ts";
 import type { Pattern } from "./pattern.ts";
 
-/** Characters times instructions of a pattern that weigh as much as a byte of an object: about 0.2 us. */
+/**
+ * The number of steps (characters times instructions of a pattern) that weigh as much as a byte of an object: about 0.2
+ * us.
+ */
 const stepsPerByte = 4;
-/** An instruction that is still to be compiled weighs so many bytes. */
+/** The weight in bytes of compiling one instruction. */
 const compiledWeight = 6;
 
-/** The weight is in bytes of an object that take as long, as an upper bound. */
+/** Returns an upper bound for the work, as the number of bytes of an object that take as long. */
 export function patternWeight(node: SchemaNode, value: unknown): number {
   return node.patternSize === 0 ? 0 : new Weighing().weightOf(node, value);
 }

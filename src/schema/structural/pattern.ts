@@ -1,35 +1,38 @@
 /**
- * Regular expressions of schemas (`re2.ts`). The size of each pattern and the sum per schema are bounded; upstream accepts
- * larger ones (up to 3,355,443 instructions).
+ * Checks and opens the regular expressions of schemas (`re2.ts`). The size of each pattern and the sum per schema are
+ * bounded; upstream accepts larger ones (up to 3,355,443 instructions).
  */
 import { expandedSize, readingSize } from "./pattern-text.ts";
 import { LinearRegExp, type StateCount } from "./re2.ts";
 
 export interface Pattern {
   readonly text: string;
-  /** Approximate number of instructions: what one character costs at most. */
+  /** The approximate number of instructions, which is the maximum cost of one character. */
   readonly size: number;
-  /** Compiling it takes about as long as so many instructions. */
+  /** The approximate number of instructions whose time equals that of compiling the pattern. */
   readonly compiledSize: number;
-  /** Whether a text was tested before. The first test compiles it. */
+  /** Whether a text was tested before. The first test compiles the pattern. */
   readonly isCompiled: boolean;
-  /** Whether it matches anywhere in `text`. */
+  /** Returns whether it matches anywhere in `text`. */
   test(text: string, count: StateCount): boolean;
 }
 
-/** Longest pattern, in characters. */
+/** The maximum length of a pattern in characters. */
 const patternLengthMax = 16 * 1024;
-/** Largest program, and largest part that only reading takes: about 10 ms, and 40 ms. */
+/**
+ * The maximum size of a program, which takes about 10 ms; `readingSizeMax` limits the part that only parsing takes,
+ * about 40 ms.
+ */
 const patternSizeMax = 10_000;
 const readingSizeMax = 40_000;
-/** Sum of the sizes of a schema's different patterns. */
+/** The maximum sum of the sizes of a schema's different patterns. */
 export const patternsSizeMax = 250_000;
 
-/** Patterns known to be valid, so that an unchanged schema is checked at no cost. */
+/** The patterns that are known to be valid, so that an unchanged schema is checked at no cost. */
 const knownPatterns = new Set<string>();
 const knownMax = 20_000;
 
-/** The error of a pattern, in Go's words; `undefined` for a valid one. */
+/** Returns the error of a pattern in Go's words; `undefined` if it is valid. */
 export function patternError(text: string): string | undefined {
   if (knownPatterns.has(text)) return undefined;
   const sizes = patternSizes(text);
@@ -44,10 +47,13 @@ export function patternError(text: string): string | undefined {
   return undefined;
 }
 
-/** A pattern's approximate numbers of instructions, to run and to compile it; or why it is refused unseen. */
+/**
+ * The approximate numbers of instructions to run and to compile a pattern; or the reason why it is refused without
+ * being compiled.
+ */
 type PatternSizes = { readonly size: number; readonly compiledSize: number } | { readonly excess: string };
 
-/** Measures a pattern. It is not compiled. */
+/** Returns the sizes of a pattern, without compiling it. */
 export function patternSizes(text: string): PatternSizes {
   if (text.length > patternLengthMax) return { excess: tooLarge(`must be at most ${patternLengthMax} characters`) };
   const size = expandedSize(text);
@@ -59,14 +65,16 @@ export function patternSizes(text: string): PatternSizes {
 
 const tooLarge = (why: string): string => `error parsing regexp: expression too large: ${why}`;
 
-/** Go names the expression where the package does not. */
+/**
+ * Returns Go's words for an error of the package. Go names the expression in some errors in which the package does not.
+ */
 function wording(message: string, text: string): string {
   if (message.endsWith("trailing backslash at end of expression")) return `${message}: \`\``;
   if (/expression (too large|nests too deeply)$/.test(message)) return `${message}: \`${text}\``;
   return message;
 }
 
-/** `text` must have passed `patternError`. Compiled when first used. */
+/** Opens a pattern, which must have passed `patternError`. It is compiled on first use. */
 export function openPattern(text: string): Pattern {
   let program: LinearRegExp | undefined;
   const size = expandedSize(text);

@@ -1,5 +1,5 @@
 /**
- * Drops members that a schema does not name. Hot path: a value without such members is returned unchanged. Source:
+ * Drops members that a schema does not declare. Hot path: a value without such members is returned unchanged. Source:
  * upstream's `apiextensions-apiserver/pkg/apiserver/schema/pruning`.
  */
 import { FieldPath } from "#meta/field-path.ts";
@@ -12,24 +12,24 @@ import type { SchemaNode } from "./node.ts";
 
 interface Pruned {
   readonly value: unknown;
-  /** Paths of what was dropped, sorted: `spec.a.b`, `spec.list[0].c`. Empty unless asked for. */
+  /** The paths of dropped members, sorted: `spec.a.b`, `spec.list[0].c`. Empty unless they are tracked. */
   readonly unknown: readonly string[];
 }
 
 interface PruneOptions {
-  /** The value is a whole object: its apiVersion, kind and metadata are kept. */
+  /** Whether the value is a whole object, whose apiVersion, kind and metadata are preserved. */
   readonly isResourceRoot?: boolean;
-  /** Collect the paths of what is dropped. */
+  /** Whether the paths of dropped members are collected. */
   readonly track?: boolean;
 }
 
-/** Unknown members beyond this are dropped without being listed. */
+/** The maximum number of paths that are collected. Further members are dropped without being listed. */
 const pathsMax = 10_000;
 
 /**
- * `value` without members unknown to `node`, and their paths if they are tracked; the same value when there are none. Never
- * changes `value`. Throws
- * `DecodeError` when lists unknown to the schema nest too deeply.
+ * Returns `value` without members that `node` does not declare, and their paths if they are tracked; the same value if
+ * there are none. Never changes `value`. Throws `DecodeError` if lists that the schema does not declare are nested too
+ * deeply.
  */
 export function prune(value: unknown, node: SchemaNode | undefined, options: PruneOptions = {}): Pruned {
   const walk = new Walk(options.track === true);
@@ -51,7 +51,9 @@ class Walk {
     this.#isTracking = isTracking;
   }
 
-  /** `keeps`: undeclared members stay, here and below unless a schema says otherwise. */
+  /**
+   * Prunes a value. `keeps`: whether undeclared members stay, here and below, unless a schema below declares otherwise.
+   */
   value(value: unknown, node: SchemaNode | undefined, isObjectRoot: boolean, keeps: boolean): unknown {
     if (typeof value !== "object" || value === null) return value;
     if (Array.isArray(value)) return this.#list(value as readonly unknown[], node, keeps);
@@ -61,7 +63,7 @@ class Walk {
   #list(list: readonly unknown[], node: SchemaNode | undefined, keeps: boolean): unknown {
     const items = node?.items;
     if (items === undefined && keeps) return list;
-    // Within a part that is kept, items of lists are kept too, whatever they are; of other lists they are pruned.
+    // In a part that is preserved, the items of lists are preserved too; in other lists they are pruned.
     const itemKeeps = keeps || items?.preserve === true;
     let out: unknown[] | undefined;
     for (let at = 0; at < list.length; at++) {

@@ -1,4 +1,4 @@
-/** Regular expressions whose automata are large, and names of groups. */
+/** Tests regular expressions whose automata are large, and the names of groups. */
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 import { mock, test } from "node:test";
@@ -9,7 +9,7 @@ import { compileNode } from "./node.ts";
 import { patternWeight } from "./pattern-weight.ts";
 import { LinearRegExp } from "./re2.ts";
 
-/** Whether a text matches, and the parts of the states that were made for it. */
+/** Returns whether a text matches, and the number of parts of the states that were made for it. */
 function tested(pattern: string, text: string): readonly [boolean, number] {
   let parts = 0;
   return [new LinearRegExp(pattern).test(text, { spend: (more) => (parts += more) }), parts];

@@ -1,25 +1,28 @@
 /**
- * Regular expressions in RE2 syntax, in linear time, by the package `re2js`, which is loaded with the first one. It matches a
- * text by an automaton whose states it makes as texts need them. A state takes as long as the expression has parts that may
- * go on there, up to a thousand for `(a{1,100}){1,10}`: no size of an expression tells how long its first uses take, nor how
- * much memory. So the states are counted as they are made, and few are kept.
+ * Matches regular expressions in RE2 syntax in linear time, by the package `re2js`, which is loaded with the first one.
+ * It matches a text by an automaton, whose states it makes when texts need them. Making a state takes time in
+ * proportion to the parts of the expression that may continue there, up to a thousand for `(a{1,100}){1,10}`: the size
+ * of an expression does not show how much time or memory its first uses take. So states are counted when they are made,
+ * and few stay in memory.
  */
 import { createRequire } from "node:module";
 import type { RE2JS } from "re2js";
 import { withoutNames } from "./pattern-text.ts";
 
-/** Counts what a test takes beside the walk over the text, in parts of states; may throw what ends the test. */
+/**
+ * Counts the work of a test beside the walk over the text, in parts of states. It may throw an error to end the test.
+ */
 export interface StateCount {
   spend(parts: number): void;
 }
 
-/** The part of the package's automata that is used; its own types do not show it. */
+/** The used part of the package's automata, which the package's types do not declare. */
 interface Automaton {
-  /** The budget is in bytes: those left, and those that are given when all states are dropped. */
+  /** The number of bytes that are left for states; `stateBudget` is the number after all states are dropped. */
   memBudget: number;
   stateBudget: number;
   getState(parts: readonly number[], flag: number, ids: readonly number[]): unknown;
-  /** `null` where the states would take too much memory; then the text is walked without states. */
+  /** Returns `null` if the states would take too much memory; the package then walks the text without states. */
   match(input: { endPos(): number }, at: number, anchor: number): boolean | null;
 }
 
@@ -30,39 +33,39 @@ interface Engine {
   numberOfInstructions(): number;
 }
 
-/** States of one expression in memory; the package would keep 8 MB. */
+/** The maximum number of bytes for the states of one expression; the package's default is 8 MB. */
 const stateBytesMax = 128 * 1024;
-/** A step without states is so much quicker than one that makes a state. */
+/** The number of steps without states that take as long as one step that makes a state. */
 const plainSteps = 16;
 
 let package_: typeof RE2JS | undefined;
 
-// Node reads a module of either kind this way, at once.
+// Node loads CommonJS and ES modules in this way synchronously.
 const load = (): typeof RE2JS => (createRequire(import.meta.url)("re2js") as { RE2JS: typeof RE2JS }).RE2JS;
 
 export class LinearRegExp {
-  /** Searches, which use no automaton, use this. */
+  /** The program of the package, for searches, which use no automaton. */
   readonly program: RE2JS;
-  /** Whether a step never has more than one way to go on. */
+  /** Whether each step has at most one way to continue. */
   readonly isOnePass: boolean;
   #count: StateCount | undefined;
   #isCounting = false;
 
-  /** Throws an error in Go's words. */
+  /** Compiles an expression. Throws an error in Go's words. */
   constructor(text: string) {
     package_ ??= load();
     this.program = compile(package_, text);
     this.isOnePass = engineOf(this.program).onepass !== null;
   }
 
-  /** Whether it matches anywhere in `text`. */
+  /** Returns whether it matches anywhere in `text`. */
   test(text: string, count: StateCount): boolean {
     if (!this.#isCounting) this.#countStates(engineOf(this.program));
     this.#count = count;
     try {
       return this.program.test(text);
     } finally {
-      // A pattern is kept for long, and a count knows the values of its evaluation.
+      // A pattern lives long, and a count refers to the values of its evaluation.
       this.#count = undefined;
     }
   }
@@ -90,7 +93,10 @@ export class LinearRegExp {
 
 const engineOf = ({ re2Input }: RE2JS): Engine => re2Input as unknown as Engine; // see above
 
-/** The package says this of a name that it takes for known. Go takes a name twice, and those of members of objects. */
+/**
+ * The package's error for a name of a group that it takes for a duplicate: it refuses repeated names and names of
+ * members of JavaScript objects. Go accepts both.
+ */
 const knownName = "duplicate capture group name";
 
 function compile(re2js: typeof RE2JS, text: string): RE2JS {

@@ -1,6 +1,7 @@
 /**
- * Whether a value fits its schema: the whole check for nearly every write. Hot path: plain loops over compiled nodes,
- * no allocation; `explain.ts` finds the errors in a second walk. Benchmark: `bench/structural.bench.ts`.
+ * Checks whether a value fits its schema, which is the whole check for nearly every write. Hot path: plain loops over
+ * compiled nodes, no allocation; `explain.ts` finds the errors in a second walk. Benchmark:
+ * `bench/structural.bench.ts`.
  */
 import { invalid } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
@@ -10,9 +11,9 @@ import { goJson, isIntegral, kindOf, numberOf } from "../go-json.ts";
 import { enumCost, isEnumValue, kindBits, type NumberRules, type SchemaNode } from "./node.ts";
 
 /**
- * The cost limit of one check: a unit for a schema applied to a value, and for text matched by a pattern a unit per
- * eight characters times instructions. A value of 3 MB against an ordinary schema stays far below; anyOf with thousands
- * of branches over lists of a million would take minutes.
+ * The cost limit of one check. Applying a schema to a value costs a unit, and matching text by a pattern costs a unit
+ * for eight characters times instructions. A value of 3 MB with an ordinary schema stays far below the limit; anyOf
+ * with thousands of branches over lists of a million items would take minutes.
  */
 export class Budget {
   left: number;
@@ -27,20 +28,20 @@ export class Budget {
   }
 }
 
-/** The value is too large for its schema. */
+/** Thrown if the value is too large for its schema. */
 export class TooCostly extends Error {
   readonly finding = invalid(FieldPath.root, "", "the object is too large to be checked against its schema");
 }
 
 const unitsMax = 12_000_000;
 
-/** One value has this budget for `isValid` and then, where it does not fit, for `explain`. */
+/** Returns the budget of one value, for `isValid` and then, if the value does not fit, for `explain`. */
 export const checkBudget = (): Budget => new Budget(unitsMax);
 
 const { null: NULL, boolean: BOOLEAN, string: STRING, array: ARRAY, object: OBJECT } = kindBits;
 const { integer: INTEGER, number: NUMBER } = kindBits;
 
-/** Throws `TooCostly`. */
+/** Whether a value fits its schema. Throws `TooCostly`. */
 export function isValid(node: SchemaNode, value: unknown, budget: Budget): boolean {
   if (--budget.left < 0) throw new TooCostly();
   const accepts = node.accepts;
@@ -109,7 +110,7 @@ function listValid(node: SchemaNode, list: readonly unknown[], budget: Budget): 
   return !node.uniqueItems || isUnique(list);
 }
 
-/** No two members are equal. */
+/** Whether no two members are equal. */
 export const isUnique = (list: readonly unknown[]): boolean => new Set(list.map(goJson)).size === list.length;
 
 function textValid(node: SchemaNode, text: string, budget: Budget): boolean {
@@ -136,7 +137,7 @@ function numberValid(node: SchemaNode, value: unknown, budget: Budget): boolean 
   return node.enum === undefined || otherInEnum(node, value, budget);
 }
 
-/** A limit of integers, as upstream cuts it to 64 bits: without its fraction. */
+/** Returns a limit for integers, which upstream cuts to an integer. */
 export function wholeLimit(limit: number): number {
   return Math.trunc(limit);
 }
@@ -155,7 +156,10 @@ export function minimumHolds(rules: NumberRules, value: number | bigint, isInteg
   return rules.exclusiveMinimum ? value > limit : value >= limit;
 }
 
-/** `factor`: the schema's number cannot be one, since it is cut to a whole one for integers. */
+/**
+ * Checks `multipleOf`. Returns `factor` if the schema's number is not positive, which it may become when it is cut to
+ * an integer; `value` if the value is not a multiple of it.
+ */
 export function multipleOfFault(
   rules: NumberRules,
   value: number | bigint,

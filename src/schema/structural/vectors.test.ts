@@ -1,6 +1,6 @@
 /**
- * Answers of a 1.32 server about schemas, values and updates, kept in `vectors/`, one JSON text a line. Where the
- * server's order is random, findings are compared without order.
+ * Compares with the answers of a 1.32 server about schemas, values and updates, which are in `vectors/`, one JSON text
+ * per line. If the server's order is random, findings are compared without order.
  */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -44,7 +44,7 @@ const metadata: Schema = {
 };
 
 interface SchemaVector {
-  /** A vector has the schema of a field, or of the root. */
+  /** The schema of a field; `root` is that of the root. A vector has one of both. */
   readonly x?: JsonSchemaProps;
   readonly root?: JsonSchemaProps;
   readonly status?: boolean;
@@ -71,16 +71,16 @@ test("schemas are refused for the same reasons as by a 1.32 server [VER-70]", ()
 interface ValueVector {
   readonly x: JsonSchemaProps;
   readonly cases: readonly {
-    /** JSON. */
+    /** The value as JSON text. */
     readonly value: string;
     readonly findings?: readonly string[];
-    /** The stored value, where it differs. */
+    /** The stored value, if it differs. */
     readonly result?: unknown;
     readonly gone?: boolean;
   }[];
 }
 
-/** A create up to the checks. */
+/** Reads a value as a create does before the checks. */
 function read(value: unknown, schema: StructuralSchema): unknown {
   return applyDefaults(prune(value, schema.node, { isResourceRoot: true }).value, schema.node);
 }
@@ -112,7 +112,7 @@ test("values are taken, changed and refused as by a 1.32 server [ERR-01] [SSA-29
   assert.ok(count > 100);
 });
 
-/** The value of a JSON text, integers beyond 2^53 and floats with no fraction kept apart. */
+/** Returns the value of a JSON text. Integers beyond 2^53 and floats without a fraction stay exact. */
 function exactly(text: string): unknown {
   const raw = JSON as unknown as { rawJSON(text: string): unknown }; // newer than the types
   const keep = (_: string, value: unknown, context?: { readonly source?: string }): unknown =>
@@ -122,7 +122,7 @@ function exactly(text: string): unknown {
   return JSON.parse(text, keep);
 }
 
-/** The value as JSON, with sorted keys, and with numbers as doubles. */
+/** Returns the value as JSON with sorted keys, and with numbers as doubles. */
 const shown = (value: unknown): string =>
   JSON.stringify(JSON.parse(JSON.stringify(value)), (_, item: unknown) => {
     if (typeof item !== "object" || item === null || Array.isArray(item)) return item;
@@ -135,7 +135,7 @@ interface FormatVector {
   readonly wrong: readonly string[];
 }
 
-/** MAC addresses without separators: the recorded server was built with a newer Go than 1.32's releases. */
+/** MAC addresses without separators: the recorded server was built with a newer Go than the releases of 1.32. */
 const newerGo: ReadonlySet<string> = new Set([
   "001122334455",
   "4111111111111111",
@@ -158,7 +158,7 @@ test("formats take and refuse the same texts as a 1.32 server", () => {
 });
 
 interface UpdateVector {
-  /** The schema under which `old`, written under another schema, is updated. */
+  /** The schema under which `old`, which was written under another schema, is updated. */
   readonly x: JsonSchemaProps;
   readonly old: unknown;
   readonly updates: readonly { readonly x: unknown; readonly findings: readonly string[] }[];
