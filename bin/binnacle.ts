@@ -1,6 +1,6 @@
 #!/usr/bin/env -S node --max-semi-space-size=16
 /**
- * Starts the program on a Node.js that can run it, and tells an older one so: what follows is too new for it to read.
+ * Starts the program if this Node.js can run it, else prints a message: an older one could not parse the program.
  * The flag above bounds the young part of the heap (`docs/performance.md`).
  */
 

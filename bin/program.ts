@@ -1,4 +1,4 @@
-/** The program: runs the command, and prints a failure in one line. Commands are loaded on demand. */
+/** The program: runs a command, and prints a failure in one line. Commands are loaded on demand. */
 import { fileURLToPath } from "node:url";
 import { StartError } from "#std/start-error.ts";
 
@@ -21,7 +21,7 @@ Usage: binnacle <command> [flags]
   version              print the version
 `;
 
-/** `entry` is the URL of the file that Node was started with. */
+/** A command. `entry` is the URL of the file with which Node was started. */
 type Command = (args: readonly string[], entry: string) => Promise<void>;
 
 const commands: Readonly<Record<string, Command>> = {
@@ -55,7 +55,10 @@ async function main([name, ...args]: readonly string[], entry: string): Promise<
   await command(args, entry);
 }
 
-/** Runs the command that the arguments name; ends the process with 1 when it fails. `entry` is as for commands. */
+/**
+ * Runs the command that the arguments name; ends the process with 1 when it fails. `entry` is the URL of the file with
+ * which Node was started.
+ */
 export async function program(args: readonly string[], entry: string): Promise<void> {
   try {
     await main(args, entry);

@@ -1,6 +1,6 @@
 /**
- * The built-in flow schemas and priority levels, as data. Mandatory ones catch all other requests and never change;
- * suggested ones may be edited. Source: upstream's `apis/flowcontrol/bootstrap`.
+ * The built-in flow schemas and priority levels, as data. Mandatory ones catch all requests that no other schema
+ * matches, and never change; suggested ones may be edited. Source: upstream's `apis/flowcontrol/bootstrap`.
  */
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { FlowSchema, PolicyRulesWithSubjects, PriorityLevelConfiguration } from "./flowcontrol/v1.ts";
@@ -10,13 +10,13 @@ export interface BootstrapFlowControl {
   readonly schemas: readonly FlowSchema[];
 }
 
-/** Names of the schemas and levels that are always in force, whether they are stored or not. */
+/** The names of the schemas and levels that are always in force, stored or not. */
 export const mandatoryNames: readonly string[] = ["exempt", "catch-all"];
 
-/** Upstream's annotation that says whether the server keeps a spec at its suggested value. */
+/** Upstream's annotation that tells whether the server keeps a spec at its suggested value. */
 export const autoUpdateAnnotation = "apf.kubernetes.io/autoupdate-spec";
 
-/** All of them in the domain's names. */
+/** Returns all schemas and levels, with the names of the domain. */
 export function bootstrapFlowControl(domain: ApiDomain): BootstrapFlowControl {
   const apiVersion = "flowcontrol.apiserver.k8s.io/v1";
   const annotations = { [autoUpdateAnnotation]: "true" };
@@ -31,7 +31,7 @@ export function bootstrapFlowControl(domain: ApiDomain): BootstrapFlowControl {
     levels: levels.map((level) => object("PriorityLevelConfiguration", level)),
     schemas: schemas.map((schema) => object("FlowSchema", schema)),
   };
-  return JSON.parse(domain.rename(JSON.stringify(all))) as BootstrapFlowControl; // renamed in its texts
+  return JSON.parse(domain.rename(JSON.stringify(all))) as BootstrapFlowControl; // only texts were renamed
 }
 
 type Named<Spec> = readonly [name: string, spec: Spec];
@@ -96,7 +96,7 @@ const everything = {
   nonResourceRules: [{ verbs: any, nonResourceURLs: any }],
 };
 
-/** `by` is what tells flows apart; empty when a schema has one flow. */
+/** Makes a flow schema. `by` is the method that distinguishes flows; empty when the schema has one flow. */
 const schema = (
   name: string,
   [level, matchingPrecedence, by]: readonly [level: string, precedence: number, by: "" | "ByUser" | "ByNamespace"],

@@ -6,7 +6,7 @@ import type { ApiDomain } from "#meta/api-domain.ts";
 import type { ClusterRole, ClusterRoleBinding, PolicyRule } from "./rbac/v1.ts";
 import { readTable } from "./tables.ts";
 
-/** One of the four kinds: those of a namespace have no fields of their own. `kind` and `apiVersion` say which. */
+/** A role or binding of any of the four kinds, as `kind` tells: the kinds of a namespace have no other fields. */
 export type PolicyObject = ClusterRole | ClusterRoleBinding;
 
 interface Row extends Partial<Pick<ClusterRole, "aggregationRule">>, Partial<Pick<ClusterRoleBinding, "subjects" | "roleRef">> {
@@ -16,15 +16,15 @@ interface Row extends Partial<Pick<ClusterRole, "aggregationRule">>, Partial<Pic
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
   readonly rules?: readonly PolicyRule[] | null;
-  /** Gates joined by `&&`; the object exists only when all are on. */
+  /** Names of gates joined by `&&`: the object exists only while all are on. */
   readonly gate?: string;
-  /** Rules that exist only when a gate is on. */
+  /** Rules that exist only while a gate is on. */
   readonly gatedRules?: readonly { readonly gate: string; readonly rules: readonly PolicyRule[] }[];
 }
 
-/** All roles, then all bindings, in the domain's names. `gate` tells whether a feature gate is on. */
+/** Returns all roles, then all bindings, with the names of the domain. `gate` returns whether a feature gate is on. */
 export function bootstrapPolicy(domain: ApiDomain, gate: (name: string) => boolean): readonly PolicyObject[] {
-  const rows = JSON.parse(domain.rename(readTable("policy"))) as readonly Row[]; // by the generator
+  const rows = JSON.parse(domain.rename(readTable("policy"))) as readonly Row[]; // written by the generator
   const isOn = (names: string): boolean => names.split("&&").every((name) => gate(name.trim()));
   const apiVersion = `${domain.rename("rbac.authorization.k8s.io")}/v1`;
   return rows.flatMap((row): PolicyObject[] => {

@@ -2,13 +2,14 @@
  * The built-in kinds of release 1.32 as data: facts about each kind, and a `Schema` tree for each type, built on first
  * use and then shared. The API domain is applied here and nowhere else.
  *
- * `tables/` holds the facts, edited by hand when a release changes them; `npm run generate` makes the interfaces of them.
- * A row of `kinds.json` is a `KindRow`. `type-index.json` lists the kinds of each package. A file of `types/` is named by
- * its package: any name with dots that ends with a version (`com.example.harbor.v1.json`). A type's row is `{fields, mapType?, unions?, hidden?}`, in the order of the fields. A field's row is a string, or a string with
- * more data: `"<type> <marks> <protobuf number>"`. Types: s string, y bytes, i int32, l int64, d double, b
- * boolean, a any, `.Name` of the same package, or a full name, with the prefix `[]` (list of) or `{}` (map from string
- * to). Marks: r required, p pointer, o omitempty, k kept when zero, z default is the zero value. So `rkz` is a
- * required value, where zero and absent look alike, and `rpk` a required value that may be found absent (null).
+ * `tables/` holds the facts. They are edited by hand when a release changes them; `npm run generate` writes the
+ * interfaces from them. A row of `kinds.json` is a `KindRow`. `type-index.json` lists the kinds of each package. A file
+ * of `types/` has the name of its package: any name with dots that ends with a version (`com.example.harbor.v1.json`).
+ * The row of a type is `{fields, mapType?, unions?, hidden?}`, with the fields in order. The row of a field is a text,
+ * or a text with more data. The text is `"<type> <marks> <protobuf number>"`. Types are s string, y bytes, i int32,
+ * l int64, d double, b boolean, a any, `.Name` of the same package, or a full name; the prefix `[]` means a list, `{}` a
+ * map by strings. Marks are r required, p pointer, o omitempty, k kept when zero, z default is the zero value. For
+ * example, `rkz` is a required value for which zero and absent are equal, and `rpk` a required value that may be null.
  */
 import { createHash } from "node:crypto";
 import type { ApiDomain } from "#meta/api-domain.ts";
@@ -20,77 +21,80 @@ type Stage = "alpha" | "beta" | "ga";
 
 export interface SubresourceFacts {
   readonly name: string;
-  /** Group, version and kind of the bodies; often not the parent's. */
+  /** The group, version and kind of the bodies, which often differ from those of the parent. */
   readonly group: string;
   readonly version: string;
   readonly kind: string;
   readonly verbs: readonly string[];
-  /** Streamed or proxied. */
+  /** Whether requests are streamed or proxied. */
   readonly connect: boolean;
   /** Whether it is also served with a path after the subresource's name. */
   readonly proxyPath: boolean;
-  /** Feature gate without which it is not there. */
+  /** The feature gate without which the subresource does not exist. */
   readonly gate: string | undefined;
 }
 
-/** Releases as `major.minor`. */
+/** The releases in which a version changes its state, each as `major.minor`. */
 interface Lifecycle {
   readonly introduced?: string;
   readonly deprecated?: string;
   readonly removed?: string;
-  /** `group/version/kind` that takes its place. */
+  /** The `group/version/kind` that replaces the kind. */
   readonly replacement?: string;
 }
 
-/** A kind is described so in one version of its group, be it built in or custom. */
+/** The description of a built-in or custom kind in one version of its group. */
 export interface KindDescription {
   readonly group: string;
   readonly version: string;
   readonly kind: string;
-  /** Plural, lower case: the path segment. */
+  /** The plural name in lower case, which is the path segment. */
   readonly resource: string;
   readonly singular: string;
-  /** Empty when the kind has no list. */
+  /** The name of the list kind; empty when the kind has no list. */
   readonly listKind: string;
   readonly namespaced: boolean;
-  /** Sorted, as discovery shows them. */
+  /** The verbs, sorted as discovery shows them. */
   readonly verbs: readonly string[];
   readonly shortNames: readonly string[];
   readonly categories: readonly string[];
-  /** Whether objects are stored at all (reviews and bindings are not). */
+  /** Whether objects are stored (reviews and bindings are not). */
   readonly stored: boolean;
-  /** The hash is shown by discovery, computed of the group as named in this domain; empty when discovery shows none. */
+  /** The hash that discovery shows, computed with the group's name in this domain; empty when discovery shows none. */
   readonly storageVersionHash: string;
-  /** Name of a check in `meta/names.ts`, as upstream's tables call it. */
+  /** The name of a check in `meta/names.ts`, as in upstream's tables. */
   readonly nameRule: string;
-  /** `metadata.generation` starts at 1 and counts changes outside metadata and status. */
+  /** Whether `metadata.generation` starts at 1 and counts changes outside metadata and status. */
   readonly generation: boolean;
   /** The propagation policy of a delete without one; `Unsupported` sets no orphan or foreground finalizer. */
   readonly defaultPropagation: "Background" | "Orphan" | "Unsupported";
-  /** PUT of a missing object creates it. */
+  /** Whether PUT creates a missing object. */
   readonly createOnUpdate: boolean;
-  /** PUT without a `resourceVersion` is allowed. */
+  /** Whether PUT is allowed without a `resourceVersion`. */
   readonly unconditionalUpdate: boolean;
-  /** Other names of selectable fields, each with its field. */
+  /** The selectable fields that have other names too, by these names. */
   readonly fieldAliases: Readonly<Record<string, string>>;
 }
 
-/** One built-in kind in one version of its group. Names have the domain applied, `kubernetesGroup` excepted. */
+/** A built-in kind in one version of its group, with the names of the domain except `kubernetesGroup`. */
 export interface KindFacts extends KindDescription {
-  /** The group by upstream's name, for comparisons in code. */
+  /** The group with Kubernetes' name, for comparisons in code. */
   readonly kubernetesGroup: string;
   readonly subresources: readonly SubresourceFacts[];
   readonly statusSubresource: boolean;
   readonly stage: Stage;
   readonly servedByDefault: boolean;
-  /** Feature gate that must be on for the kind to be served. */
+  /** The feature gate that must be on for the kind to be served. */
   readonly gate: string | undefined;
   readonly lifecycle: Lifecycle;
-  /** Upstream stores it as this group and version. Absent for kinds without objects. */
+  /** The group and version in which upstream stores objects; `undefined` for kinds without objects. */
   readonly storage: { readonly group: string; readonly version: string } | undefined;
-  /** Fields beside `metadata.name` and `metadata.namespace`; `undefined` when the kind has no list of its own. */
+  /**
+   * The selectable fields beside `metadata.name` and `metadata.namespace`; `undefined` when the kind has no list of its
+   * own.
+   */
   readonly selectableFields: readonly string[] | undefined;
-  /** Definition name of the type (`io.k8s.api.core.v1.ConfigMap`). */
+  /** The definition name of the type (`io.k8s.api.core.v1.ConfigMap`). */
   readonly typeName: string;
 }
 
@@ -98,37 +102,39 @@ export interface GateFacts {
   readonly name: string;
   readonly default: boolean;
   readonly stage: Stage | "deprecated";
-  /** Cannot be set to anything but its default. */
+  /** Whether the gate can only be set to its default. */
   readonly locked: boolean;
-  /** Whether it means something to an API server; the others are only accepted. */
+  /** Whether the gate has a meaning for an API server; other gates are only accepted. */
   readonly apiserver: boolean;
 }
 
 interface TypeFacts {
   readonly name: string;
-  /** Kinds this type is the schema of; option types belong to many groups. */
+  /** The kinds that have this type as their schema. Option types belong to many groups. */
   readonly kinds: readonly GroupVersionKind[];
-  /** Whether OpenAPI documents show it. */
+  /** Whether OpenAPI documents show the type. */
   readonly published: boolean;
 }
 
 export interface ApiTables {
   readonly domain: ApiDomain;
-  /** Sorted by group, version, resource. */
+  /** The kinds, sorted by group, version and resource. */
   readonly kinds: readonly KindFacts[];
   readonly gates: readonly GateFacts[];
-  /** Every group version there are types of, versions that are no longer served included. */
+  /** Every group version that has types, including versions that are no longer served. */
   readonly versions: readonly GroupVersion[];
-  /** All definition names, sorted. Decodes every package: not for start-up. */
+  /** Returns all definition names, sorted. The call decodes every package, so it is too slow for the start. */
   typeNames(): readonly string[];
-  /** The type with this definition name. The same node at every call, and wherever another type refers to it. */
+  /**
+   * Returns the type with a definition name. It is the same node at every call, and in every type that refers to it.
+   */
   schema(name: string): Schema | undefined;
-  /** The type of a kind, option types and lists included. */
+  /** Returns the type of a kind, which may also be an option type or a list. */
   schemaOf(gvk: GroupVersionKind): Schema | undefined;
   type(name: string): TypeFacts | undefined;
 }
 
-/** Reads the tables for one domain. Cheap: types are decoded when asked for. */
+/** Reads the tables for one domain. This is fast, since types are decoded at their first use. */
 export function loadDefinitions(domain: ApiDomain): ApiTables {
   return new Tables(domain);
 }
@@ -152,7 +158,7 @@ interface FieldExtras {
   readonly protoIn?: readonly (readonly [number, string, string])[];
   readonly proto?: string;
   readonly default?: unknown;
-  /** Go type where it does not follow from the rest. */
+  /** The Go type, if it does not follow from the other facts. */
   readonly go?: string;
 }
 
@@ -165,34 +171,34 @@ class Tables implements ApiTables {
   readonly kinds: readonly KindFacts[];
   readonly gates: readonly GateFacts[];
   readonly versions: readonly GroupVersion[];
-  /** Definition name of a package, the domain applied, to its name in the tables. */
+  /** The names of the packages in the tables, by their names in this domain. */
   readonly #folders = new Map<string, string>();
   readonly #rows = new Map<string, Readonly<Record<string, TypeRow>>>();
-  /** The keys are the names in the tables. */
+  /** The schemas, by their names in the tables. */
   readonly #schemas = new Map<string, Schema>();
   readonly #index: TypeIndex;
-  /** `group/version/kind` to the name in the tables. */
+  /** The names of types in the tables, by `group/version/kind`. */
   readonly #kindTypes = new Map<string, string>();
-  /** `group/version` to packages in which types of that version are. */
+  /** The packages that have types of a `group/version`, by this text. */
   readonly #versionFolders = new Map<string, Set<string>>();
 
   constructor(domain: ApiDomain) {
     this.domain = domain;
-    this.#index = JSON.parse(readTable("type-index")) as TypeIndex; // a table of ours
+    this.#index = JSON.parse(readTable("type-index")) as TypeIndex; // the form of the table
     for (const [folder, kinds] of Object.entries(this.#index)) {
       this.#folders.set(domain.rename(folder), folder);
       for (const [short, gvks] of Object.entries(kinds)) {
         for (const [group, version, kind] of gvks) {
           const at = `${domain.rename(group)}/${version}`;
           this.#kindTypes.set(`${at}/${kind}`, `${folder}.${short}`);
-          if (gvks.length > 1) continue; // an option type: says nothing about where the version lives
+          if (gvks.length > 1) continue; // an option type belongs to many group versions
           const folders = this.#versionFolders.get(at) ?? new Set();
           this.#versionFolders.set(at, folders.add(folder));
         }
       }
     }
     this.#versionFolders.set(`${domain.rename("meta.k8s.io")}/v1`, new Set([metaFolder]));
-    // Option types belong to all of them.
+    // Option types belong to all group versions.
     this.versions = (this.#index[metaFolder]?.["DeleteOptions"] ?? []).map(([group, version]) => ({
       group: domain.rename(group),
       version,
@@ -246,7 +252,7 @@ class Tables implements ApiTables {
     return undefined;
   }
 
-  /** Name in the tables of a type called `name` in this domain. */
+  /** Returns the name in the tables of a type that is called `name` in this domain. */
   #ownName(name: string): string | undefined {
     const [renamed, short] = split(name);
     const folder = this.#folders.get(renamed);
@@ -258,13 +264,13 @@ class Tables implements ApiTables {
     let rows = this.#rows.get(folder);
     if (rows === undefined) {
       const text = Object.hasOwn(this.#index, folder) ? readTable(`types/${folder}`) : "{}";
-      rows = JSON.parse(text) as Readonly<Record<string, TypeRow>>; // a table of ours
+      rows = JSON.parse(text) as Readonly<Record<string, TypeRow>>; // the form of the table
       this.#rows.set(folder, rows);
     }
     return rows;
   }
 
-  /** `name` as the tables write it. */
+  /** Returns the type with a name in the tables. */
   #schema(name: string): Schema | undefined {
     const built = this.#schemas.get(name);
     if (built !== undefined) return built;
@@ -288,7 +294,7 @@ class Tables implements ApiTables {
       ...(row.unions === undefined ? {} : { unions: row.unions }),
       ...(notingEmpty.includes(name) ? { notesEmpty: true } : {}),
     };
-    // Known before its fields are, since a type may contain itself.
+    // The node is stored before its fields, since a type may contain itself.
     this.#schemas.set(name, node);
     for (const [field, value] of Object.entries(row.fields)) {
       fields.set(
@@ -338,7 +344,7 @@ class Tables implements ApiTables {
   }
 
   #reference(name: string): Schema {
-    // A type the facts do not have is internal and never on the wire.
+    // A type that is missing in the tables is internal and never on the wire.
     return this.#schema(name) ?? scalarSchemas["a"]!;
   }
 }
@@ -356,7 +362,7 @@ type Strategies = ("merge" | "replace" | "retainKeys")[];
 const metaFolder = "io.k8s.apimachinery.pkg.apis.meta.v1";
 const crdFolder = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1";
 
-/** Types whose checks, or the texts of them, tell members without content from absent ones. */
+/** The types whose checks or messages distinguish empty members from absent ones. */
 const notingEmpty: readonly string[] = [
   `${crdFolder}.JSONSchemaProps`,
   "io.k8s.api.core.v1.Event",
@@ -383,7 +389,7 @@ const special = (type: Schema["type"], kind: SpecialType, more: Partial<Schema> 
   ...more,
 });
 
-/** Types whose JSON form does not follow from their fields. */
+/** The types whose JSON form does not follow from their fields. */
 const specialTypes: Readonly<Record<string, Schema>> = {
   [`${metaFolder}.Time`]: special("string", "time", { format: "date-time" }),
   [`${metaFolder}.MicroTime`]: special("string", "microTime", { format: "date-time" }),
@@ -425,7 +431,10 @@ const protoScalars: Readonly<Record<string, string>> = {
   b: "bool",
 };
 
-/** Protobuf type of a field by its type in the tables: upstream's message names follow from its package names. */
+/**
+ * Returns the Protobuf type of a field from its type in the tables. Upstream's message names follow from its package
+ * names.
+ */
 function protoType(type: string, folder: string): string {
   if (type.startsWith("[]")) return `repeated ${protoType(type.slice(2), folder)}`;
   if (type.startsWith("{}")) return `map<string,${protoType(type.slice(2), folder)}>`;
@@ -435,7 +444,7 @@ function protoType(type: string, folder: string): string {
 }
 
 /**
- * A row of `tables/kinds.json`. Its fields mean what they mean in `KindFacts`; those left out have the defaults of
+ * A row of `tables/kinds.json`. The fields have the same meaning as in `KindFacts`; omitted ones have the defaults of
  * `readKinds`. Objects of a kind without `storageVersion` are not stored.
  */
 interface KindRow {
@@ -455,7 +464,7 @@ interface KindRow {
   readonly servedByDefault: boolean;
   readonly gate?: string;
   readonly lifecycle?: Lifecycle;
-  /** Left out where it is the kind's own group. */
+  /** The group in which objects are stored, if it is not the kind's own. */
   readonly storageGroup?: string;
   readonly storageVersion?: string;
   readonly nameRule: string;
@@ -529,7 +538,7 @@ function readKinds(domain: ApiDomain, typeName: (gvk: GroupVersionKind) => strin
   });
 }
 
-/** The first 8 bytes of the hash of the stored form's name. */
+/** Returns the first 8 bytes of the hash of the name of the stored form, in base64. */
 export function storageVersionHash({ group, version }: GroupVersion, kind: string): string {
   return createHash("sha256").update(`${group}/${version}/${kind}`).digest().subarray(0, 8).toString("base64");
 }

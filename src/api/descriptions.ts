@@ -20,12 +20,12 @@ import { services } from "./descriptions/services.ts";
 import { workloads } from "./descriptions/workloads.ts";
 
 interface TypeDescription {
-  /** Description of the type; empty when only its fields are described. */
+  /** The description of the type; empty when only its fields are described. */
   text: string;
   readonly fields: Map<string, string>;
 }
 
-/** Descriptions by definition name, the domain applied to names and texts. */
+/** Returns descriptions by definition name, with the names of the domain. */
 export function loadDescriptions(domain: ApiDomain): ReadonlyMap<string, Readonly<TypeDescription>> {
   const types = new Map<string, TypeDescription>();
   for (const table of [meta, pods, services, workloads, config]) read(domain.rename(table), types);

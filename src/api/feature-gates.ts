@@ -1,20 +1,20 @@
 /**
- * Feature gates as the flag `--feature-gates` sets them, with upstream's errors and warnings. Source: upstream's
+ * The feature gates as the flag `--feature-gates` sets them, with upstream's errors and warnings. Source: upstream's
  * `component-base/featuregate`.
  */
 import type { GateFacts } from "./definitions.ts";
 import { parseBool } from "./go-bool.ts";
 
 export interface FeatureGates {
-  /** Whether a gate is on; a name that is no gate is off. May be handed on without its object. */
+  /** Returns whether a gate is on; false for unknown names. The function can be used without its object. */
   readonly isOn: (name: string) => boolean;
-  /** The log tells these: gates that were set and are on their way out. */
+  /** Warnings for the log, about gates that were set and will be removed. */
   readonly warnings: readonly string[];
 }
 
 /**
- * Reads the flag's texts, each `Name=bool,Name=bool`; later ones win. `AllAlpha` and `AllBeta` set what nothing else
- * sets. Throws an `Error` with one line for unknown gates, bad values and locked gates.
+ * Parses the values of the flag, each `Name=bool,Name=bool`; later ones win. `AllAlpha` and `AllBeta` set the gates
+ * that are not set by name. Throws an `Error` with one line for unknown gates, bad values and locked gates.
  */
 export function parseFeatureGates(gates: readonly GateFacts[], texts: readonly string[]): FeatureGates {
   const gatesByName = new Map(gates.map((gate) => [gate.name, gate]));

@@ -1,6 +1,6 @@
 /** Boolean values of flags, parsed as Go does. */
 
-/** The value, or an error in Go's words. */
+/** Returns the value, or Go's error message. */
 export function parseBool(text: string): boolean | string {
   if (["1", "t", "T", "TRUE", "true", "True"].includes(text)) return true;
   if (["0", "f", "F", "FALSE", "false", "False"].includes(text)) return false;

@@ -4,7 +4,8 @@
  */
 
 /**
- * Kubernetes' name of a group, its priority, its versions with theirs. Versions that are not listed get no APIService.
+ * Each group with Kubernetes' name, its priority, and the priorities of its versions. Versions that are not listed have
+ * no APIService.
  */
 export const groupPriorities: readonly (readonly [name: string, priority: number, versions: Readonly<Record<string, number>>])[] = [
   ["", 18000, { v1: 1 }],

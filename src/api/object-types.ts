@@ -1,5 +1,5 @@
 /**
- * Types of the objects that access checks and admission look up, by resource name, so that a look-up returns the right
+ * The types of objects that access checks and admission look up, by resource name, so that a look-up returns the right
  * type. Add a line to look up another resource.
  */
 import type {
@@ -36,7 +36,10 @@ export interface ObjectTypes {
   "volumeattributesclasses.storage.k8s.io": VolumeAttributesClass;
 }
 
-/** Finds an object as it is now, up to date with every acknowledged write. `namespace` is empty at the cluster scope. */
+/**
+ * Finds the present version of an object, which includes every acknowledged write. `namespace` is empty for cluster
+ * scope.
+ */
 export type FindObject = <Resource extends keyof ObjectTypes>(
   resource: Resource,
   namespace: string,

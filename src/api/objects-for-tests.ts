@@ -1,11 +1,11 @@
-/** Objects of built-in kinds for tests, from the fields that a test needs; other fields are those of decoding. */
+/** Makes objects of built-in kinds for tests from a few fields; the decoder adds the other ones. */
 import { kubernetesDomain } from "#meta/api-domain.ts";
 import { parseApiVersion } from "#meta/group-version.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { decodeTyped } from "#schema/typed.ts";
 import { loadDefinitions } from "./definitions.ts";
 
-/** Makes an object of a kind whose type is `T`. Fails for fields that the kind does not have. */
+/** Makes an object of a kind whose type is `T`. Throws for fields that the kind does not have. */
 type MakeObject = <T extends ApiObject>(apiVersion: string, kind: string, object: object) => T;
 
 export function objectMaker(): MakeObject {

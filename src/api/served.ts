@@ -1,12 +1,12 @@
 /**
- * Tells which built-in kinds are served: those of the release, changed by `--runtime-config` and feature gates. Source:
- * upstream's `server/resourceconfig`.
+ * Decides which built-in kinds are served: those of the release, changed by `--runtime-config` and feature gates.
+ * Source: upstream's `server/resourceconfig`.
  */
 import type { GroupVersion } from "#meta/group-version.ts";
 import type { KindFacts } from "./definitions.ts";
 import { parseBool } from "./go-bool.ts";
 
-/** Keys (`api/beta`, `batch/v1`, `batch/v1/jobs`) and whether they are switched on. */
+/** The keys (`api/beta`, `batch/v1`, `batch/v1/jobs`), and whether each is on. */
 type RuntimeConfig = ReadonlyMap<string, boolean>;
 
 const wholesale: Readonly<Record<string, RegExp>> = {
@@ -17,8 +17,9 @@ const wholesale: Readonly<Record<string, RegExp>> = {
 };
 
 /**
- * Reads the flag's texts, each `key,key=bool`; a key without value means true, later ones win. The core group's version
- * may be written `v1` or `api/v1`. Throws an `Error` with one line, also for group versions other than `versions`.
+ * Parses the values of the flag, each `key,key=bool`. A key without a value is on; later ones win. The version of the
+ * core group may be written `v1` or `api/v1`. Throws an `Error` with one line, also for group versions other than
+ * `versions`.
  */
 export function parseRuntimeConfig(texts: readonly string[], versions: readonly GroupVersion[]): RuntimeConfig {
   const config = new Map<string, boolean>();
@@ -57,8 +58,8 @@ function checkedKey(key: string, versions: readonly GroupVersion[]): string {
 }
 
 /**
- * The kinds to serve, in the order given. A setting for a resource wins over one for its version, which wins over
- * `api/…`. A disabled gate removes its kinds whatever the configuration says.
+ * Returns the kinds to serve, in the order of `kinds`. A setting for a resource wins over one for its version, which
+ * wins over `api/…`. A disabled gate removes its kinds in any case.
  */
 export function servedKinds(
   kinds: readonly KindFacts[],

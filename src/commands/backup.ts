@@ -14,7 +14,7 @@ import { withStore } from "./server-or-store.ts";
 
 const flags = { dataDir: text(binnacleFlag("data-dir"), "./.binnacle", "folder", "The server's data folder.") };
 
-/** Writes a consistent copy of the store. Rejects with `StartError`. */
+/** Runs `binnacle backup`: writes a consistent copy of the store. Rejects with `StartError`. */
 export async function backup(args: readonly string[]): Promise<void> {
   const command = readCommand("backup", "Writes a consistent copy of all objects, also while the server runs.", args);
   if (command === undefined) return;
@@ -29,7 +29,7 @@ export async function backup(args: readonly string[]): Promise<void> {
   process.stdout.write(`backup of revision ${revision} written to ${file} (${statSync(file).size} bytes)\n`);
 }
 
-/** Makes a data folder of a copy. Rejects with `StartError`. */
+/** Runs `binnacle restore`: creates a data folder from a copy. Rejects with `StartError`. */
 export async function restore(args: readonly string[]): Promise<void> {
   const command = readCommand("restore", "Fills an empty data folder with the objects of a backup.", args);
   if (command === undefined) return;

@@ -7,7 +7,7 @@ import { StartError } from "#std/start-error.ts";
 import { printUsage, valueText } from "./print.ts";
 import { withStore } from "./server-or-store.ts";
 
-/** Help shows none, since one of the two must be given. */
+/** Returns the flag without a default in its help text, since one of the two flags must be given. */
 const withoutDefault = (flag: Flag<number>): Flag<number> => ({ ...flag, print: () => "" });
 
 const flags = {
@@ -45,7 +45,7 @@ interface Dropped {
   readonly bytes: number;
 }
 
-/** Prints what was given back. Rejects with `StartError`. */
+/** Drops history and prints the freed bytes. Rejects with `StartError`. */
 export async function compact(args: readonly string[]): Promise<void> {
   const { settings, help: isHelp, rest } = parseArguments(flags, args);
   if (isHelp) return printUsage(help, flags);

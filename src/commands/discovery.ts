@@ -1,15 +1,15 @@
-/** The resources of a server by plain discovery, and the resource that a word on the command line means. */
+/** The resources of a server, read by discovery, and the resource that a word on the command line names. */
 import { apiPathOf } from "#meta/group-version.ts";
 import type { ServerClient } from "#server/running-server.ts";
 import { Refused } from "#server/running-server.ts";
 import { StartError } from "#std/start-error.ts";
 
 export interface DiscoveredResource {
-  /** Empty for the core group. */
+  /** The name of the group; empty for the core group. */
   readonly group: string;
   readonly version: string;
   readonly kind: string;
-  /** Plural. */
+  /** The plural name. */
   readonly resource: string;
   readonly singular: string;
   readonly shortNames: readonly string[];
@@ -38,15 +38,15 @@ interface Resources {
 
 interface Discovered {
   /**
-   * The resources in the order of groups, in each group those of the preferred version first. Subresources are left
+   * The resources in the order of groups, those of the preferred version first in each group. Subresources are left
    * out.
    */
   readonly resources: readonly DiscoveredResource[];
-  /** Group versions that could not be asked, with the reason: those of servers that are down. */
+  /** Group versions whose resources could not be read, with the reason: their servers may be down. */
   readonly missing: readonly string[];
 }
 
-/** Asks the server; `versions`: whether for all versions, or for preferred ones only. */
+/** Reads the resources from the server; `versions` selects all versions of the groups, or only the preferred ones. */
 export async function discover(client: ServerClient, versions: "all" | "preferred"): Promise<Discovered> {
   const get = async <T>(path: string): Promise<T> => (await client.call<T>({ method: "GET", path })).value;
   const { groups = [] } = await get<Groups>("/apis");
@@ -97,8 +97,8 @@ const servedResource = (
 });
 
 /**
- * The resource that a word means, as kubectl reads it: plural, singular, kind or short name, alone or with `.GROUP` or
- * `.VERSION.GROUP`. Throws `StartError`.
+ * Returns the resource that a word names, as in kubectl: plural, singular, kind or short name, alone or with `.GROUP`
+ * or `.VERSION.GROUP`. Throws `StartError`.
  */
 export function resourceNamed({ resources, missing }: Discovered, word: string): DiscoveredResource {
   const [name = "", ...rest] = word.toLowerCase().split(".");
@@ -117,16 +117,16 @@ export function resourceNamed({ resources, missing }: Discovered, word: string):
   throw new StartError(`the server has no resource ${JSON.stringify(word)}${unknown}`);
 }
 
-/** The path of a collection. Throws `NoName` for what is no name of a namespace. */
+/** Returns the path of a collection. Throws `NoName` if the namespace is not a name. */
 export function collectionPath(of: DiscoveredResource, namespace: string): string {
   const namespacePath = of.namespaced && namespace !== "" ? `/namespaces/${pathPart(namespace)}` : "";
   return `${apiPathOf(of)}${namespacePath}/${of.resource}`;
 }
 
-/** It says that no object can have such a name. */
+/** Thrown for a text that no object can have as its name. */
 export class NoName extends StartError {}
 
-/** A name as a part of a path. Throws `NoName` for what would be another path. */
+/** Returns a name encoded as a part of a path. Throws `NoName` for a text that would change the path. */
 export function pathPart(name: string): string {
   if (name === "" || name === "." || name === ".." || name.includes("/")) {
     throw new NoName(`${JSON.stringify(name)} is no name of an object`);

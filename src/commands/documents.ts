@@ -8,14 +8,17 @@ import type { Unstructured } from "#meta/object-meta.ts";
 import { isObject } from "#std/is-object.ts";
 import { StartError } from "#std/start-error.ts";
 
-/** An object, or a document that is none. */
+/** An object, or the problem of a document without a valid one; `line` is the first line of the document. */
 type ReadDocument =
   | { readonly object: Unstructured; readonly line: number }
   | { readonly problem: string; readonly line: number };
 
 const documentCharactersMax = 64 * 1024 * 1024;
 
-/** The objects in the lines of a text; those of lists one by one. Throws `StartError` for a document without an end. */
+/**
+ * Yields the objects in the lines of a text, and each object of a list. Throws `StartError` for a document that is too
+ * long.
+ */
 export async function* readDocuments(lines: AsyncIterable<string>): AsyncGenerator<ReadDocument> {
   let current: string[] = [];
   let length = 0;
@@ -105,18 +108,18 @@ function* objectsOf(value: unknown, line: number): Generator<ReadDocument> {
     yield { problem: `${kind} without a name`, line };
     return;
   }
-  // An empty field, as YAML has them.
+  // YAML can have empty fields.
   const presentFields = Object.fromEntries(Object.entries(metadata).filter(([, field]) => field !== null));
   const wrong = wrongField(presentFields);
   if (wrong !== undefined) {
     yield { problem: `${kind} ${JSON.stringify(presentFields["name"])} with a metadata.${wrong}`, line };
     return;
   }
-  // The object was checked as far as this program reads it; the server checks the rest.
+  // The fields that this program reads are checked; the server checks the rest.
   yield { object: { ...value, metadata: presentFields } as unknown as Unstructured, line };
 }
 
-/** The field of metadata that is not what it has to be, and why. */
+/** Returns the field of metadata with a wrong type, as part of a message; `undefined` if all are right. */
 function wrongField(metadata: Readonly<Record<string, unknown>>): string | undefined {
   const { namespace, labels, annotations, ownerReferences = [] } = metadata;
   if (namespace !== undefined && typeof namespace !== "string") return "namespace that is no text";

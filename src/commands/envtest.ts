@@ -12,7 +12,10 @@ import type { ServerSettings } from "#server/options.ts";
 import { serve } from "./serve.ts";
 import { StartError } from "#std/start-error.ts";
 
-/** `binnacle envtest FOLDER`: writes both programs, links kubectl, and prints the folder. `program` is the file of this one. */
+/**
+ * Runs `binnacle envtest FOLDER`: writes both programs, links kubectl, and prints the folder. `program` is the file of
+ * this program.
+ */
 export function envtest(args: readonly string[], program: string): void {
   const [folder] = args;
   if (folder === "--help" || folder === "-h") {
@@ -35,12 +38,12 @@ export function envtest(args: readonly string[], program: string): void {
 
 const envtestUsage = "Usage: binnacle envtest FOLDER, then KUBEBUILDER_ASSETS=FOLDER go test ./...";
 
-/** A quoted shell word. */
+/** Returns a word quoted for the shell. */
 const quoteForShell = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;
 
 /**
- * The settings of a kube-apiserver without flags: Kubernetes' names and etcd's pauses; it forgets everything at the
- * end.
+ * The settings of a kube-apiserver without flags: Kubernetes' names and etcd's timing. Everything is in memory and lost
+ * at the end.
  */
 export const kubeApiserverDefaults: ServerSettings = {
   apiDomain: "k8s.io",
@@ -49,7 +52,7 @@ export const kubeApiserverDefaults: ServerSettings = {
   upstreamTiming: true,
 };
 
-/** `binnacle kube-apiserver`: serves for a suite. */
+/** Runs `binnacle kube-apiserver`: a server for a test suite. */
 export const kubeApiserver = (args: readonly string[]): Promise<void> => serve(args, kubeApiserverDefaults);
 
 const etcdFlag = (name: string): Flag<string | undefined> =>
@@ -62,7 +65,7 @@ const etcdFlags = {
   listenPeerUrls: etcdFlag("listen-peer-urls"),
 };
 
-/** `binnacle etcd`: answers health checks until a signal arrives. */
+/** Runs `binnacle etcd`: answers health checks until a signal arrives. */
 export async function etcd(args: readonly string[]): Promise<void> {
   const { settings, help } = parseArguments(etcdFlags, args);
   if (help) {

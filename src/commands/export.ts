@@ -57,7 +57,7 @@ interface Wanted {
   readonly keepsStatus: boolean;
 }
 
-/** Prints objects. Rejects with `StartError`. */
+/** Prints objects, or writes them to a file. Rejects with `StartError`. */
 export async function exportObjects(args: readonly string[]): Promise<void> {
   const { settings, help: isHelp, rest } = parseArguments(flags, args);
   if (isHelp) return printUsage(help, flags);
@@ -98,7 +98,7 @@ export async function exportObjects(args: readonly string[]): Promise<void> {
 const documentText = (object: Unstructured, isJson: boolean, isFirst: boolean): string =>
   isJson ? `${JSON.stringify(object)}\n` : `${isFirst ? "" : "---\n"}${encodeYaml(object).toString()}`;
 
-/** The objects of a resource, as another server takes them. */
+/** Yields the objects of a resource in a form that another server accepts. */
 async function* listForExport(
   client: ServerClient,
   resource: DiscoveredResource,
@@ -112,7 +112,7 @@ async function* listForExport(
     if (token !== "") query.set("continue", token);
     const page = await pageOf(client, `${collectionPath(resource, namespace)}?`, query);
     for (const item of page.items ?? []) {
-      // Items of typed lists do not say what they are.
+      // Items of typed lists have neither kind nor version.
       const object = portable({ ...item, apiVersion, kind }, resource, keepsStatus);
       if (object !== undefined) yield object;
     }
@@ -121,7 +121,7 @@ async function* listForExport(
   }
 }
 
-/** A page; of a list that took too long the rest as it is now. */
+/** Returns a page. If the list has expired, it is the rest of the list in its present state. */
 async function pageOf(client: ServerClient, path: string, query: URLSearchParams): Promise<Page> {
   const get = async (): Promise<Page> => (await client.call<Page>({ method: "GET", path: path + query })).value;
   try {

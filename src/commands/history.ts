@@ -95,7 +95,7 @@ interface History {
   readonly items: readonly Item[];
 }
 
-/** Prints the versions of an object. Rejects with `StartError`. */
+/** Runs `binnacle history`: prints the versions of an object. Rejects with `StartError`. */
 export async function history(args: readonly string[]): Promise<void> {
   const { settings, help, rest } = parseArguments(historyFlags, args);
   if (help) return printUsage(historyHelp, historyFlags);
@@ -123,7 +123,7 @@ export async function history(args: readonly string[]): Promise<void> {
   }
 }
 
-/** Brings an object back. Rejects with `StartError`. */
+/** Runs `binnacle undelete`: restores a version of an object. Rejects with `StartError`. */
 export async function undelete(args: readonly string[]): Promise<void> {
   const { settings, help, rest } = parseArguments(undeleteFlags, args);
   if (help) return printUsage(undeleteHelp, undeleteFlags);
@@ -164,7 +164,7 @@ interface Target {
   readonly namespace: string;
 }
 
-/** `KIND NAME`, or `KIND/NAME`. */
+/** Parses `KIND NAME` or `KIND/NAME`. Throws `StartError`. */
 function targetOf(command: string, rest: readonly string[], ns = namespace.default): Target {
   const [first = "", ...more] = rest;
   const words = rest.length === 1 ? first.split("/") : [first, ...more];
@@ -184,7 +184,7 @@ async function historyPath(client: ServerClient, { kind, name, namespace: ns }: 
   return `/binnacle/v1/history/${group === "" ? "core" : group}/${version}${namespacePath}/${resource}/${pathPart(name)}`;
 }
 
-/** Reads as many pages as `limit` takes, and joins them. */
+/** Reads pages until there are `limit` items, and joins them. */
 async function readHistory(client: ServerClient, path: string, limit: number): Promise<History> {
   const items: Item[] = [];
   for (let token = ""; ; ) {
@@ -199,7 +199,7 @@ async function readHistory(client: ServerClient, path: string, limit: number): P
 
 const eventColours: Readonly<Record<string, Colour>> = { created: "green", deleted: "red" };
 
-/** The versions as a table, and how far back they go. */
+/** Returns the versions as a table, with a line about the oldest one that is stored. */
 function historyText({ items, since, metadata }: History, isWide: boolean, nowMs: number, colours: boolean): string {
   const head = ["VERSION", "EVENT", "AGE", "BY", ...(isWide ? ["TIME", "UID"] : []), "CHANGED"];
   const rows = items.map((item, i): Cell[] => {
@@ -220,10 +220,10 @@ function historyText({ items, since, metadata }: History, isWide: boolean, nowMs
 }
 
 const shownPathsMax = 3;
-/** Fields that change with every write. */
+/** The fields that change with every write. */
 const ownFields = new Set(["metadata.managedFields", "metadata.resourceVersion", "metadata.generation"]);
 
-/** The fields in which a version differs from the one before. */
+/** Returns the fields in which a version differs from the one before. */
 function changedText({ object, event }: Item, older: Item | undefined, isWide: boolean): string {
   if (event !== "updated" || object === undefined || older?.object === undefined) return "-";
   const paths = changedPaths(object, older.object, "", 2).filter((path) => !ownFields.has(path));
@@ -233,10 +233,10 @@ function changedText({ object, event }: Item, older: Item | undefined, isWide: b
   return shown.join(", ") + (rest === 0 ? "" : ` and ${rest} more`);
 }
 
-/** Paths of what differs, down to a depth. */
+/** Returns the paths at which two objects differ, down to a depth. */
 function changedPaths(one: object, other: object, prefix: string, depth: number): string[] {
-  const left = one as Readonly<Record<string, unknown>>; // read by name only
-  const right = other as Readonly<Record<string, unknown>>; // the same
+  const left = one as Readonly<Record<string, unknown>>; // a JSON object
+  const right = other as Readonly<Record<string, unknown>>; // a JSON object
   return [...new Set([...Object.keys(left), ...Object.keys(right)])].flatMap((key) => {
     const [a, b] = [left[key], right[key]];
     const path = prefix === "" ? key : `${prefix}.${key}`;

@@ -40,7 +40,7 @@ it: each is told, and the command ends with 1.
 
 `;
 
-/** Makes objects; ends the process with 1 when any failed. Rejects with `StartError`. */
+/** Creates the objects of a file; ends the process with 1 if any of them failed. Rejects with `StartError`. */
 export async function importObjects(args: readonly string[]): Promise<void> {
   const { settings, help: isHelp, rest } = parseArguments(flags, args);
   if (isHelp) return printUsage(help, flags);

@@ -12,9 +12,9 @@ import { portable } from "./portable-object.ts";
 import { printable, printWarnings } from "./print.ts";
 
 interface ImportOptions {
-  /** The namespace of objects that name none. */
+  /** The namespace of objects that do not name one. */
   readonly namespace: string;
-  /** It says what becomes of objects that are there. */
+  /** What to do with an object that exists already. */
   readonly existing: "skip" | "replace" | "fail" | "apply";
   readonly writesStatus: boolean;
   readonly dryRun: boolean;
@@ -26,11 +26,11 @@ export interface ImportReport {
   readonly applied: number;
   readonly skipped: number;
   readonly failed: number;
-  /** These objects failed, each told as `kind namespace/name: reason`; the first thousand. */
+  /** The first thousand failures, each as `kind namespace/name: reason`. */
   readonly failures: readonly string[];
 }
 
-/** An object that waits for its owners. */
+/** An object that was created before its owners. */
 interface Orphan {
   readonly path: string;
   readonly what: string;
@@ -58,18 +58,18 @@ export class Importer {
   readonly #failures: string[] = [];
   readonly #running = new Set<Promise<void>>();
   readonly #orphans: Orphan[] = [];
-  /** Uids of owners by path; empty for one that is not there. */
+  /** The uids of owners by their paths. */
   readonly #owners = new Map<string, string>();
-  /** Paths of definitions that were made and not yet waited for. */
+  /** The paths of created definitions that are perhaps not established yet. */
   #definitions: string[] = [];
   #kinds: Map<string, DiscoveredResource> | undefined;
-  /** Kinds that are not served, although it was asked for them. */
+  /** The kinds that the server does not serve, according to its discovery. */
   readonly #unknown = new Set<string>();
   #lastKind = "";
-  /** A dry run notes what would be there. Objects that need it cannot be checked. */
+  /** The namespaces and kinds that a dry run would have created. Objects that need them cannot be checked. */
   readonly #plannedNamespaces = new Set<string>();
   readonly #plannedKinds = new Set<string>();
-  /** The reason why the server cannot be asked any more; `undefined` while it can. */
+  /** The reason why the server cannot be called any more; `undefined` while it can. */
   #lost: Error | undefined;
 
   constructor(client: ServerClient, options: ImportOptions) {
@@ -77,7 +77,10 @@ export class Importer {
     this.#options = options;
   }
 
-  /** Takes an object; resolves when there is room for the next one. */
+  /**
+   * Starts to create an object. Resolves when the next one may be added. Rejects when the server cannot be called any
+   * more.
+   */
   async add(object: Unstructured): Promise<void> {
     const { apiVersion = "", kind = "" } = object;
     const type = `${apiVersion} ${kind}`;
@@ -102,7 +105,7 @@ export class Importer {
     this.#check();
   }
 
-  /** Something could not be made. */
+  /** Records and prints a failure. */
   failed(what: string, why: string): void {
     this.#counts.failed++;
     const text = `${printable(what)}: ${printable(why)}`;
@@ -110,7 +113,7 @@ export class Importer {
     if (this.#failures.length < failuresMax) this.#failures.push(text);
   }
 
-  /** Resolves when everything has been made that could be. */
+  /** Resolves when every object is written and has its owners. */
   async finish(): Promise<ImportReport> {
     await Promise.all(this.#running);
     this.#check();
@@ -119,12 +122,12 @@ export class Importer {
     return { ...this.#counts, failures: this.#failures };
   }
 
-  /** Throws when the server is gone: nothing more can be made. */
+  /** Throws when the server cannot be called any more. */
   #check(): void {
     if (this.#lost !== undefined) throw this.#lost;
   }
 
-  /** Never rejects. */
+  /** Writes an object and records failures. Never rejects. */
   async #attempt(object: Unstructured, resource: DiscoveredResource, what: string): Promise<void> {
     try {
       await this.#write(object, resource, what);
@@ -167,7 +170,7 @@ export class Importer {
     if (writesStatus && status !== undefined) await this.#writeStatus(path, query, status);
   }
 
-  /** Whether it was created; it was not when there is one already. */
+  /** Creates an object. Resolves with false if it exists already. */
   async #create(path: string, object: Unstructured, namespace: string): Promise<boolean> {
     try {
       await this.#call("POST", path, object);
@@ -181,7 +184,7 @@ export class Importer {
     return true;
   }
 
-  /** Notes what a dry run would have made, and what can only be made after it. */
+  /** Records the namespaces and kinds that an object of a dry run would create. */
   #plan(object: Unstructured): void {
     if (object.kind === "Namespace") this.#plannedNamespaces.add(object.metadata.name ?? "");
     const { spec } = object;
@@ -207,7 +210,9 @@ export class Importer {
     this.#counts.replaced++;
   }
 
-  /** Writes the status of kinds that have it written by itself; others have none, or wrote it with the object. */
+  /**
+   * Writes the status of an object. Kinds without this subresource have no status, or it was written with the object.
+   */
   async #writeStatus(path: string, query: string, status: unknown): Promise<void> {
     try {
       await this.#call("PATCH", `${path}/status?${query}`, { status }, "application/merge-patch+json");
@@ -216,7 +221,7 @@ export class Importer {
     }
   }
 
-  /** The object with the uids that its owners have here, and the owners that are not here. */
+  /** Returns the object with the uids of its owners on this server, and the owners that do not exist on it. */
   async #withOwners(
     object: Unstructured,
     namespace: string,
@@ -242,7 +247,7 @@ export class Importer {
     return { found: owners, missing };
   }
 
-  /** Empty for an owner that is not there. */
+  /** Returns the uid of an owner; empty if it does not exist. */
   async #uidOf({ apiVersion, kind, name }: OwnerReference, namespace: string): Promise<string> {
     const resource = await this.#resourceOf(`${apiVersion} ${kind}`);
     if (resource === undefined) return "";
@@ -284,7 +289,7 @@ export class Importer {
     return resource;
   }
 
-  /** Waits for the definitions that were made. */
+  /** Waits until the created definitions are established. */
   async #waitEstablished(): Promise<void> {
     const waiting = this.#definitions;
     this.#definitions = [];
@@ -295,12 +300,12 @@ export class Importer {
         await pause(pollMs);
       }
     }
-    // Kinds that were not served are now.
+    // Discovery may have new kinds now.
     this.#kinds = undefined;
     this.#unknown.clear();
   }
 
-  /** A call, repeated while the server is busy. */
+  /** Calls the server, and repeats the call while the server is busy. */
   async #call<T>(method: string, path: string, body?: unknown, contentType = "application/json"): Promise<T> {
     for (let tries = 1; ; tries++) {
       try {
@@ -324,13 +329,13 @@ function withNamespace(object: Unstructured, namespace: string): Unstructured {
   return { ...object, metadata: namespace === "" ? metadata : { ...metadata, namespace } };
 }
 
-/** Fields of specs that their server gave, where they name none, and that cannot change. */
+/** Immutable fields of specs that a server sets if the client does not. */
 const givenFields: Readonly<Record<string, readonly string[]>> = {
   services: ["clusterIP", "clusterIPs"],
   "jobs.batch": ["selector", "template"],
 };
 
-/** An object keeps what it was given here. */
+/** Returns the object with those of the fields that the existing object has, if it names none of them. */
 function withGiven(object: Unstructured, current: Unstructured, fields: readonly string[]): Unstructured {
   const { spec } = object;
   const { spec: here } = current;

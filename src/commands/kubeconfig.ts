@@ -49,7 +49,7 @@ What they may do is another matter: grant it with roles and bindings. A certific
 
 const yearMs = 365 * 86_400_000;
 
-/** Prints or writes a kubeconfig. Rejects with `StartError`. */
+/** Runs `binnacle kubeconfig`: prints or writes a kubeconfig. Rejects with `StartError`. */
 export async function kubeconfig(args: readonly string[]): Promise<void> {
   const { settings, help: isHelp, rest } = parseArguments(flags, args);
   if (isHelp) return printUsage(help, flags);
@@ -77,7 +77,7 @@ interface Made {
   readonly name: string;
   readonly namespace?: string;
   readonly credentials: ClientCredentials;
-  /** The time at which the credentials expire, for people. */
+  /** The time at which the credentials expire, in ISO 8601. */
   readonly until: string;
   readonly server: WebhookConnection;
 }

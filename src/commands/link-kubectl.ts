@@ -1,10 +1,10 @@
-/** Suites of envtest expect `kubectl` beside the two servers. This links the one that the shell would run. */
+/** Links the user's own `kubectl` into the folder of envtest, whose suites expect it beside the two servers. */
 import { accessSync, constants, lstatSync, rmSync, statSync, symlinkSync } from "node:fs";
 import { delimiter, join, resolve } from "node:path";
 
 /**
- * Makes `kubectl` in the folder a link to the first one on the search path outside of the folder. Returns a sentence for
- * the user where there is none, and keeps a program that stands there already.
+ * Makes `kubectl` in the folder a link to the first one on the search path outside the folder. A program in the folder
+ * that is not a link stays. Returns a message for the user if there is no kubectl.
  */
 export function linkKubectl(folder: string, searchPath: string | undefined): string | undefined {
   const link = join(folder, "kubectl");

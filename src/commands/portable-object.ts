@@ -1,12 +1,15 @@
 /**
- * Objects in portable form: without fields that a server sets, in an order in which they can be created. Group names
- * are Kubernetes' without the API domain, which differs between servers.
+ * Objects in portable form: without fields that a server sets, and in an order in which they can be created. Names of
+ * groups are compared without the API domain, which differs between servers.
  */
 import { type Unstructured, withoutOrigin } from "#meta/object-meta.ts";
 import { isObject } from "#std/is-object.ts";
 import type { DiscoveredResource } from "./discovery.ts";
 
-/** Resources that are not exported: each server has its own. As `resource` or `resource.group`'s first part. */
+/**
+ * The resources that are not exported, since each server has its own, as `resource` or `resource.group` with the first
+ * part of the group.
+ */
 const notCarried = new Set([
   "events",
   "events.events",
@@ -18,7 +21,7 @@ const notCarried = new Set([
   "ipaddresses.networking",
 ]);
 
-/** The order in which kinds are made; those that are not named come after `custom resources`, before workloads. */
+/** The order in which kinds are created. Kinds that neither list names come between the two lists. */
 const order: readonly string[] = [
   "customresourcedefinitions.apiextensions",
   "namespaces",
@@ -42,7 +45,7 @@ const order: readonly string[] = [
   "services",
 ];
 
-/** Kinds that come after all others: what owns comes before what is owned, and what hinders writes comes last. */
+/** The last kinds in the order: owners come before owned objects, and objects that can prevent writes come last. */
 const lastOrder: readonly string[] = [
   "daemonsets.apps",
   "deployments.apps",
@@ -68,12 +71,15 @@ const lastOrder: readonly string[] = [
   "validatingwebhookconfigurations.admissionregistration",
 ];
 
-/** `resource`, or with the first part of the group. Groups of users have other first parts, or more of them. */
+/**
+ * Returns `resource`, or `resource.group` with the first part of the group. Groups of users have other first parts or
+ * more parts.
+ */
 function shortName({ group, resource }: Pick<DiscoveredResource, "group" | "resource">): string {
   return group === "" ? resource : `${resource}.${group.split(".")[0] ?? ""}`;
 }
 
-/** Returns the resources that are exported when none is named, in the order in which they can be made. */
+/** Returns the resources that are exported by default, in the order in which they can be created. */
 export function carriedResources(resources: readonly DiscoveredResource[]): DiscoveredResource[] {
   const seen = new Set<string>();
   const carried = resources.filter((one) => {
@@ -85,7 +91,7 @@ export function carriedResources(resources: readonly DiscoveredResource[]): Disc
   return inOrder(carried);
 }
 
-/** Sorts resources into the order in which they can be made. */
+/** Sorts resources into the order in which they can be created. */
 export function inOrder(resources: readonly DiscoveredResource[]): DiscoveredResource[] {
   const rankOf = (one: DiscoveredResource): number => {
     const name = shortName(one);
@@ -99,7 +105,10 @@ export function inOrder(resources: readonly DiscoveredResource[]): DiscoveredRes
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** The object without what its server gave it; `undefined` for one that the other server makes by itself, or must not have. */
+/**
+ * Returns the object without fields that its server sets; `undefined` for an object that the other server creates
+ * itself, or must not have.
+ */
 export function portable(
   object: Unstructured,
   resource: DiscoveredResource,
@@ -121,7 +130,7 @@ function isMadeByServer(object: Unstructured, name: string): boolean {
   const has = (fields: Readonly<Record<string, string>>, suffix: string): boolean =>
     Object.keys(fields).some((key) => key.endsWith(suffix));
   switch (name) {
-    // The certificates of the server that was exported, in each of its namespaces.
+    // Each namespace has the certificates of the exported server.
     case "configmaps":
       return object.metadata.name === "kube-root-ca.crt";
     case "secrets":
@@ -143,24 +152,24 @@ function isMadeByServer(object: Unstructured, name: string): boolean {
 const without = (fields: Fields, ...names: readonly string[]): Fields =>
   Object.fromEntries(Object.entries(fields).filter(([name]) => !names.includes(name)));
 
-/** Changes the spec, where there is one. */
+/** Makes a function that changes the spec of objects that have one. */
 const withSpec =
   (change: (spec: Fields) => Fields) =>
   (object: Unstructured): Unstructured =>
     isObject(object["spec"]) ? { ...object, spec: change(object["spec"]) } : object;
 
-/** Objects of these kinds are given this beyond metadata and status. */
+/** The changes of specs by kind. */
 const specOf: Readonly<Record<string, (object: Unstructured) => Unstructured>> = {
-  // Addresses are of the other server's range. No address at all is asked for, and stays.
+  // Addresses belong to the range of the other server. A headless service stays headless.
   services: withSpec((spec) => (spec["clusterIP"] === "None" ? spec : without(spec, "clusterIP", "clusterIPs"))),
-  // The claim gets another uid there.
+  // The claim will have another uid.
   persistentvolumes: withSpec((spec) =>
     isObject(spec["claimRef"]) ? { ...spec, claimRef: without(spec["claimRef"], "uid", "resourceVersion") } : spec,
   ),
   "jobs.batch": withSpec((spec) => (spec["manualSelector"] === true ? spec : withoutJobSelector(spec))),
 };
 
-/** Jobs select their pods by their own uid, which the server writes. */
+/** Returns the spec of a job without its generated selector and labels, which contain the uid of the job. */
 function withoutJobSelector(spec: Fields): Fields {
   const { template } = spec;
   const portableSpec = without(spec, "selector");

@@ -1,4 +1,4 @@
-/** Output of commands: aligned tables, JSON and YAML, help; colours on terminals. */
+/** The output of commands: aligned tables, JSON and YAML, help, and colours on terminals. */
 import { encodePrettyJson } from "#codec/json.ts";
 import { encodeYaml } from "#codec/yaml.ts";
 import { type FlagTable, printHelp } from "#std/flags.ts";
@@ -7,10 +7,10 @@ const colours = { green: 32, yellow: 33, red: 31, dim: 2 } as const;
 
 export type Colour = keyof typeof colours;
 
-/** A cell of a table; with a colour it has it on a terminal only. */
+/** A cell of a table. It has its colour on terminals only. */
 export type Cell = string | { readonly text: string; readonly colour: Colour | undefined };
 
-/** Lines with columns of equal width, three spaces apart; the first row is the head. */
+/** Returns lines with columns of equal width, three spaces apart. The first row is the head. */
 export function tableText(rows: readonly (readonly Cell[])[], isColoured: boolean): string {
   const textOf = (cell: Cell): string => printable(typeof cell === "string" ? cell : cell.text);
   const widths: number[] = [];
@@ -34,26 +34,26 @@ function paint(text: string, colour: Colour): string {
   return `\u001b[${colours[colour]}m${text}\u001b[0m`;
 }
 
-/** Whether people read it in colours; `NO_COLOR` says that they do not want to. */
+/** Whether output has colours: the stream is a terminal, and `NO_COLOR` is not set. */
 export const isColoured = (stream: { readonly isTTY?: boolean }): boolean =>
   stream.isTTY === true && (process.env["NO_COLOR"] ?? "") === "";
 
-/** A value as text of a form. */
+/** Returns a value as JSON or YAML. */
 export function valueText(form: "json" | "yaml", value: unknown): string {
   return form === "json" ? `${encodePrettyJson(value).toString().trimEnd()}\n` : encodeYaml(value).toString();
 }
 
-/** Text from elsewhere that cannot change a terminal. */
+/** Returns the text without control characters, so that it cannot change a terminal. */
 export const printable = (text: string): string =>
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what it takes out
   text.replace(/[\u0000-\u001f\u007f-\u009f]/g, "?");
 
-/** Warnings of the server, for people. */
+/** Prints warnings of the server. */
 export function printWarnings(warnings: readonly string[]): void {
   for (const warning of warnings) process.stderr.write(`warning: ${printable(warning)}\n`);
 }
 
-/** Prints what `--help` shows: the text about the command, and its flags. */
+/** Prints the help of a command: its text and its flags. */
 export function printUsage(text: string, flags: FlagTable): void {
   process.stdout.write(text + printHelp(flags, process.stdout.columns ?? 100));
 }

@@ -8,8 +8,8 @@ import { StartError } from "#std/start-error.ts";
 import { type RunningServer, startServer } from "#server/start-server.ts";
 
 /**
- * Runs until a signal arrives; `defaults` apply where neither the command line nor a file sets a value. Rejects with
- * `StartError` when the server cannot start.
+ * Runs the server until a signal arrives. `defaults` are the settings that neither the command line nor a file sets.
+ * Rejects with `StartError` when the server cannot start.
  */
 export async function serve(
   args: readonly string[],
@@ -28,7 +28,7 @@ export async function serve(
   const settings = { ...defaults, ...file, ...typed };
   for (const note of inertNotes(settings)) process.stderr.write(`binnacle: ${note}\n`);
 
-  // Files of the store as well as our own are for their owner only.
+  // All files are for their owner only, also those of the store.
   process.umask(0o077);
   const starting = startServer(settings, { log: "stderr" });
   stopOnSignal(starting);
@@ -37,7 +37,7 @@ export async function serve(
   setTimeout(tuneCompiler, tuningDelayMs).unref();
 }
 
-/** The time after which the controllers have started as well. */
+/** The time after which the controllers have started too, in milliseconds. */
 const tuningDelayMs = 500;
 
 const usage = `Starts the API server.
@@ -49,7 +49,7 @@ Usage: binnacle serve [flags]
 
 `;
 
-/** `-o json` belongs to the command, not to the server. */
+/** Takes `-o json` from the arguments, since it belongs to the command and not to the server. */
 function takeOutput(args: readonly string[]): { output: "text" | "json"; rest: readonly string[] } {
   const at = args.findIndex((arg) => /^(?:-o|--output)(?:=.*)?$/.test(arg));
   if (at < 0) return { output: "text", rest: args };
@@ -91,10 +91,13 @@ function greeting(server: RunningServer): string {
   return `${styleText("bold", "Binnacle is ready.")}\n\n${lines.join("\n")}\n\nTry next:\n  ${next}\n`;
 }
 
-/** Signals within this time of the first count as the same one: npm passes on the terminal's signal a second time. */
+/**
+ * The time after the first signal in which signals count as the same one: npm passes the terminal's signal on a second
+ * time.
+ */
 const sameSignalMs = 300;
 
-/** The first signal asks for an orderly end, the second for any end. */
+/** Closes the server at the first signal, and ends the process at the second one. */
 function stopOnSignal(starting: Promise<RunningServer>): void {
   let askedAt: number | undefined;
   const stop = async (): Promise<void> => {
@@ -102,7 +105,7 @@ function stopOnSignal(starting: Promise<RunningServer>): void {
       await (await starting).close();
       process.exit(0);
     } catch (error) {
-      // A start that failed says so by itself.
+      // `serve` reports a failed start itself.
       if (!(error instanceof StartError)) process.stderr.write(`binnacle: bad end: ${String(error)}\n`);
       process.exit(1);
     }

@@ -1,4 +1,4 @@
-/** Runs work on a store: in the server that has it open, else in this process. */
+/** Runs work on a store: in the server that has opened it, else in this process. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { readMarker } from "#server/data-folder.ts";
@@ -9,18 +9,18 @@ import { StartError } from "#std/start-error.ts";
 import { StoreInUse } from "#storage/log-store.ts";
 import { hasStore, openSqliteStore, type SqliteStore } from "#storage/sqlite.ts";
 
-/** Large stores take minutes. */
+/** The timeout of a call. Large stores take minutes. */
 const timeoutMs = 60 * 60_000;
 
 interface StoreWork<T> {
-  /** The path of the running server, and the body. */
+  /** The path of the call to a running server. */
   readonly path: string;
   readonly body: object;
-  /** Does the same with an open store. */
+  /** Does the same work on an open store. */
   offline(log: SqliteStore["log"]): Promise<T>;
 }
 
-/** Resolves with what was done. Rejects with `StartError`. */
+/** Resolves with the result of the work. Rejects with `StartError`. */
 export async function withStore<T>(dataDir: string, { path, body, offline }: StoreWork<T>): Promise<T> {
   const asked = await askServer<T>(dataDir, path, body);
   if (!(asked instanceof Unreachable)) return asked;
@@ -41,9 +41,9 @@ export async function withStore<T>(dataDir: string, { path, body, offline }: Sto
   }
 }
 
-/** Returns what the running server answers; why none does, otherwise. */
+/** Returns the answer of the running server, or the reason why there is no answer. */
 async function askServer<T>(dataDir: string, path: string, body: object): Promise<T | Unreachable> {
-  // No server has used a folder without the file.
+  // Without this file, no server has used the folder.
   if (!existsSync(join(dataDir, "admin.kubeconfig"))) return new Unreachable(`no admin.kubeconfig in ${dataDir}`);
   try {
     return await post<T>(findServer({ dataDir }), path, body, timeoutMs);

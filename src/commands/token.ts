@@ -43,7 +43,7 @@ Usage: binnacle token create [ACCOUNT] [flags]
 
 `;
 
-/** Prints a new token. Rejects with `StartError`. */
+/** Runs `binnacle token create`: prints a new token. Rejects with `StartError`. */
 export async function token(args: readonly string[]): Promise<void> {
   const { settings, help: isHelp, rest } = parseArguments(flags, args);
   if (isHelp) return printUsage(help, flags);
@@ -61,7 +61,7 @@ export async function token(args: readonly string[]): Promise<void> {
 export interface TokenWanted {
   readonly namespace: string;
   readonly account: string;
-  /** 0: the server decides. */
+  /** The lifetime; 0 if the server decides. */
   readonly durationMs: number;
   readonly audiences?: readonly string[];
   readonly bound?: BoundObject | undefined;
@@ -78,10 +78,10 @@ export interface TokenAnswer {
   readonly status: { readonly token: string; readonly expirationTimestamp: string };
 }
 
-/** A `TokenRequest`, answered. Rejects with `StartError`. */
+/** Creates a token. Rejects with `StartError`. */
 export function requestToken(server: WebhookConnection, wanted: TokenWanted): Promise<TokenAnswer> {
   const { namespace, account, durationMs, audiences = [], bound } = wanted;
-  // The server knows kind and version by the path; their names are those of its domain.
+  // The path implies kind and version, whose names depend on the server's domain.
   return post(server, `/api/v1/namespaces/${pathPart(namespace)}/serviceaccounts/${pathPart(account)}/token`, {
     spec: {
       ...(audiences.length === 0 ? {} : { audiences }),

@@ -41,7 +41,10 @@ Changes nothing. Ends with 1 when something is wrong; objects that cannot be dec
 
 const progressMs = 200;
 
-/** Prints what is there and what is wrong; ends the process with 1 when anything is. Rejects with `StartError`. */
+/**
+ * Prints the content and the problems of a store; ends the process with 1 if there are problems. Rejects with
+ * `StartError`.
+ */
 export async function verify(args: readonly string[]): Promise<void> {
   const { settings, help: isHelp, rest } = parseArguments(flags, args);
   if (isHelp) return printUsage(help, flags);

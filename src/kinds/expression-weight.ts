@@ -11,7 +11,10 @@ const bytesPerInstruction = 16;
 /** The weight of expressions that are evaluated during the check, however short they are. */
 export const evaluationWeight = Number.POSITIVE_INFINITY;
 
-/** Returns the weight of all expressions of an object, by their length in characters; absent expressions have none. */
+/**
+ * Returns the weight of all expressions of an object; absent expressions have none. An expression counts by its number of
+ * characters, or by the number of instructions of its regular expressions if this is larger.
+ */
 export function expressionWeight(expressions: Iterable<string | undefined>): number {
   let length = 0;
   for (const expression of expressions) {
@@ -20,9 +23,7 @@ export function expressionWeight(expressions: Iterable<string | undefined>): num
   return length * bytesPerCharacter;
 }
 
-/**
- * Returns the weight of the patterns of a schema, which the check compiles: one instruction counts as one character.
- */
+/** Returns the weight of the patterns of a schema, which are compiled to be checked. */
 export function patternsWeight(patterns: Iterable<string>): number {
   let size = 0;
   for (const pattern of patterns) size += compiledSize(pattern);

@@ -1,5 +1,5 @@
 /**
- * The approval annotation that definitions in the project's own API groups need. Source of the wording: upstream's
+ * The approval annotation that definitions in the project's own API groups need. Source of the messages: upstream's
  * `apihelpers`.
  */
 import type { ApiDomain } from "#meta/api-domain.ts";
@@ -9,7 +9,7 @@ type ApprovalState = "invalid" | "approved" | "bypassed" | "missing";
 
 interface Approval {
   readonly state: ApprovalState;
-  /** People read this. */
+  /** The message of the condition, for people. */
   readonly reason: string;
 }
 
@@ -21,7 +21,7 @@ export function isProtectedGroup(group: string, domain: ApiDomain): boolean {
   });
 }
 
-/** Name of the annotation, with the domain applied. */
+/** Returns the name of the annotation in the domain. */
 export const approvalAnnotation = (domain: ApiDomain): string => domain.rename("api-approved.kubernetes.io");
 
 export function approvalOf(annotations: Readonly<Record<string, string>> | undefined, domain: ApiDomain): Approval {
@@ -35,7 +35,7 @@ export function approvalOf(annotations: Readonly<Record<string, string>> | undef
   return { state: "invalid", reason: `${must} with either a URL or a reason starting with "unapproved", ${see}` };
 }
 
-/** Scheme and host, as Go's parser of request URIs finds them. */
+/** Whether Go's parser of request URIs finds a scheme and a host. */
 function hasHost(text: string): boolean {
   if (!/^[A-Za-z][A-Za-z0-9+.-]*:\/\/[^/?#\s]+/.test(text)) return false;
   // eslint-disable-next-line no-control-regex

@@ -17,8 +17,8 @@ export const isConditionTrue = (definition: CustomResourceDefinition, type: stri
   findCondition(definition.status?.conditions, type)?.status === "True";
 
 /**
- * The list with one condition set; its transition time changes only with its status. The same list when nothing
- * changes.
+ * Returns the list with one condition set, whose transition time changes only with its status. Returns the same list
+ * when nothing changes.
  */
 export function withCondition(
   conditions: readonly CustomResourceDefinitionCondition[],

@@ -1,4 +1,4 @@
-/** The containers of a pod, from all lists that have some. */
+/** The containers of a pod, from all lists that contain some. */
 import type { Container, EphemeralContainer, PodSpec } from "./v1.ts";
 
 export type AnyContainer = Container | EphemeralContainer;
@@ -10,7 +10,7 @@ export const allContainers = (spec: PodSpec): readonly AnyContainer[] => [
   ...(spec.ephemeralContainers ?? []),
 ];
 
-/** Returns the regular containers and, after them, the init containers: all that a pod is created with. */
+/** Returns the regular containers, followed by the init containers: all containers that a new pod can have. */
 export const initialContainers = ({ containers, initContainers }: PodSpec): readonly Container[] => [
   ...(containers ?? []),
   ...(initContainers ?? []),

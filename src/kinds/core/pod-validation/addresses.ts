@@ -1,5 +1,5 @@
 /**
- * Validates addresses in the status of pods: at most one of each family; the first must be that of the single field.
+ * Validates addresses in the status of pods: at most one of each family; the first host address must equal `hostIP`.
  */
 import type { PodStatus } from "#api/core/v1.ts";
 import { duplicate, internalError, invalid } from "#meta/field-error.ts";

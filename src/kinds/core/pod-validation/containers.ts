@@ -25,7 +25,7 @@ const messagePolicies = ["File", "FallbackToLogsOnError"];
 const pullPolicies = ["Always", "IfNotPresent", "Never"];
 const protocols = ["SCTP", "TCP", "UDP"];
 
-/** The checks of all containers of a pod share these parts of it, and the list of errors. */
+/** The parts of a pod that the checks of its containers need, with the list of findings. */
 interface PodParts {
   readonly spec: PodSpec;
   readonly volumes: Volumes;
@@ -34,7 +34,7 @@ interface PodParts {
   readonly errors: Errors;
 }
 
-/** Adds errors about all containers of a pod; `path` is that of the spec. */
+/** Checks all containers of a pod; `path` is the path of the spec. */
 export function checkContainers(pod: PodParts, path: FieldPath): void {
   const { spec, errors } = pod;
   const names = new Set<string>();
@@ -69,7 +69,7 @@ function checkInit(pod: PodParts, names: Set<string>, path: FieldPath): void {
     if (restartPolicy !== undefined && restartPolicy !== "Always") {
       errors.push(notSupported(at.child("restartPolicy"), restartPolicy, ["Always"]));
     }
-    // Upstream: empty names are compared with those of other containers, not with each other.
+    // Upstream: an empty name of an init container is compared with the names of regular containers only.
     if (container.name !== "" || names.has("")) checkUnique(container.name, names, at, errors);
     checkHostPorts([container], path, errors);
     checkNoResizePolicies(container.resizePolicy, at.child("resizePolicy"), errors);
@@ -85,7 +85,7 @@ function checkInit(pod: PodParts, names: Set<string>, path: FieldPath): void {
   }
 }
 
-/** The order is upstream's. */
+/** The fields that ephemeral containers must not have, in upstream's order. */
 const notInEphemeral = [
   "ports",
   "resources",
@@ -141,7 +141,7 @@ function checkHooks(container: Container, spec: PodSpec, path: FieldPath, errors
   checkLiveness(startupProbe, path.child("startupProbe"), errors);
 }
 
-/** Checks the fields that containers of every sort have. */
+/** Checks the fields that containers of all kinds share. */
 function checkContainer(container: Container | EphemeralContainer, pod: PodParts, path: FieldPath): void {
   const { errors, spec, volumes } = pod;
   const { terminationMessagePolicy, imagePullPolicy } = container;
@@ -178,7 +178,7 @@ function checkPorts(ports: readonly ContainerPort[] = [], path: FieldPath, error
   }
 }
 
-/** Ports of the machine that several ports ask for. */
+/** Checks that no host port is used twice. */
 function checkHostPorts(containers: readonly Container[], path: FieldPath, errors: Errors): void {
   const seen = new Set<string>();
   for (const [i, { ports = [] }] of containers.entries()) {
@@ -204,7 +204,8 @@ function checkHostNetwork(containers: readonly Container[], path: FieldPath, err
 const sorts = ["containers", "initContainers", "ephemeralContainers"] as const;
 
 /**
- * Checks what pods must keep to and templates need not, so that old templates stay valid. `path` is that of the spec.
+ * Checks rules that pods must obey and templates need not, so that old templates stay valid. `path` is the path of the
+ * spec.
  */
 export function checkImages(spec: PodSpec, path: FieldPath, errors: Errors): void {
   for (const sort of sorts) {

@@ -7,7 +7,7 @@ import { canonicalQuantity } from "#meta/quantity.ts";
 import type { Errors } from "../../checks.ts";
 import { checkName } from "../../checks.ts";
 
-/** Fields that environment variables can show. */
+/** The fields that environment variables can show. */
 export const environmentFields = [
   "metadata.name",
   "metadata.namespace",
@@ -20,7 +20,7 @@ export const environmentFields = [
   "status.podIPs",
 ];
 
-/** Fields that files can show. */
+/** The fields that files can show. */
 export const fileFields = [
   "metadata.annotations",
   "metadata.labels",
@@ -38,7 +38,7 @@ const knownPaths: ReadonlySet<string> = new Set([
   "status.phase",
 ]);
 
-/** A reference to one of `fields`, or to a member of labels or annotations, as in `metadata.labels['key']`. */
+/** Checks a reference to one of `fields`, or to a member of labels or annotations, as in `metadata.labels['key']`. */
 export function checkFieldRef(
   { apiVersion = "", fieldPath }: ObjectFieldSelector,
   fields: readonly string[],
@@ -89,7 +89,7 @@ const resources = [
 const cpuDivisors = ["1m", "1"];
 const byteDivisors = ["1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei"];
 
-/** A reference to a request or limit; those of files name their container. */
+/** Checks a reference to a request or limit. A file must name the container. */
 export function checkResourceRef(
   { containerName = "", resource, divisor }: ResourceFieldSelector,
   ofFile: boolean,
@@ -117,7 +117,7 @@ export function checkResourceRef(
   if (divisors === undefined || divisors.includes(shown)) return;
   const listed = divisors === cpuDivisors ? divisors.join(" and ") : divisors.join(", ");
   const detail = `only divisor's values ${listed} are supported with the ${called} resource`;
-  errors.push(invalid(path.child("divisor"), resource, detail)); // Upstream: shows the resource.
+  errors.push(invalid(path.child("divisor"), resource, detail)); // upstream: the resource is shown
 }
 
 const isHugePages = (resource: string): boolean =>

@@ -45,7 +45,10 @@ function checkSource(from: EnvVarSource, value: string, path: FieldPath, errors:
   else if (count > 1) errors.push(invalid(path, "", "may not have more than one field specified at a time"));
 }
 
-/** Upstream: sources that are none or many are findings about the whole list. */
+/**
+ * Checks the sources of variables. Upstream: findings about sources without a reference, or with two, have the path of
+ * the list.
+ */
 export function checkEnvFrom(sources: readonly EnvFromSource[] = [], path: FieldPath, errors: Errors): void {
   for (const [i, { prefix, configMapRef, secretRef }] of sources.entries()) {
     const at = path.index(i);

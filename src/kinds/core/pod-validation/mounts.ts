@@ -15,7 +15,7 @@ const recursions = ["Disabled", "Enabled", "IfPossible"];
 export function checkMounts(container: Users, volumes: Volumes, path: FieldPath, errors: Errors): void {
   const { volumeMounts = [], volumeDevices = [] } = container;
   if (volumeMounts.length === 0) return;
-  // Upstream: of several with one name the last counts.
+  // Upstream: if several devices have the same name, the last one counts.
   const devices = new Map(volumeDevices.map(({ name, devicePath }) => [name, devicePath]));
   const devicePaths = new Set(devices.values());
   const seen = new Set<string>();
@@ -38,7 +38,7 @@ export function checkMounts(container: Users, volumes: Volumes, path: FieldPath,
         if (value !== "") errors.push(invalid(at.child(field), value, "not allowed in image volume sources"));
       }
     }
-    // Upstream: what follows is reported without the index.
+    // Upstream: the following findings have the path of the list.
     if (subPath !== "") checkDescending(subPath, path.child("subPath"), errors);
     if (subPathExpr !== "") {
       if (subPath !== "") {

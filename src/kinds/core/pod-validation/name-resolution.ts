@@ -9,7 +9,7 @@ const serversMax = 3;
 const searchesMax = 32;
 const searchLengthMax = 2048;
 
-/** `path` is that of the spec. */
+/** Checks the DNS settings; `path` is the path of the spec. */
 export function checkDns({ dnsPolicy, dnsConfig }: PodSpec, path: FieldPath, errors: Errors): void {
   const at = path.child("dnsConfig");
   const isNone = dnsPolicy === "None";

@@ -1,4 +1,7 @@
-/** Validates the resources of a pod as a whole, and those of its containers against them. Source: the answers of kube-apiserver. */
+/**
+ * Validates the resources of a pod as a whole, and compares those of its containers with them. Source: the answers of
+ * kube-apiserver.
+ */
 import type { PodSpec } from "#api/core/v1.ts";
 import { type FieldError, forbidden, GoSyntax, invalid, notSupported } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
@@ -18,7 +21,7 @@ function validateName(name: string, path: FieldPath): FieldError[] {
   return [notSupported(path, new GoSyntax(name), supported)];
 }
 
-/** `path` is that of the spec. */
+/** Checks the resources of a pod; `path` is the path of the spec. */
 export function checkPodResources(
   spec: PodSpec,
   claims: ClaimNames,

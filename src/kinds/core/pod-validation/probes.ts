@@ -43,7 +43,7 @@ function checkProbe(probe: Probe, path: FieldPath, errors: Errors): void {
   }
 }
 
-/** `grace` is the time the pod has to stop. */
+/** Checks the lifecycle hooks of a container. `grace` is the termination grace period of the pod in seconds. */
 export function checkLifecycle(
   lifecycle: Lifecycle | undefined,
   grace: Int64 | undefined,
@@ -57,7 +57,7 @@ export function checkLifecycle(
 
 const handlers = ["exec", "httpGet", "tcpSocket", "grpc", "sleep"] as const;
 
-/** Exactly one handler; those after the first are refused unseen. */
+/** Checks that there is exactly one handler. Further ones are refused without a check of their content. */
 function checkHandler(handler: Probe & LifecycleHandler, path: FieldPath, errors: Errors, grace: Int64 = 0): void {
   let isFirst = true;
   for (const name of handlers) {

@@ -1,4 +1,4 @@
-/** Validates what a resize does to containers. Source: the answers of kube-apiserver. */
+/** Validates the resize policies of containers. Source: the answers of kube-apiserver. */
 import type { ContainerResizePolicy } from "#api/core/v1.ts";
 import { duplicate, GoSyntax, invalid, notSupported, required } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
@@ -7,7 +7,10 @@ import { checkRequiredOneOf, type Errors } from "../../checks.ts";
 const resources = ["cpu", "memory"];
 const policies = ["NotRequired", "RestartContainer"];
 
-/** `podRestarts` is the restart policy of the pod. Upstream: most findings are reported without the index. */
+/**
+ * Checks the resize policies of a container. `podRestarts` is the restart policy of the pod. Upstream: most findings
+ * have the path of the list.
+ */
 export function checkResizePolicies(
   given: readonly ContainerResizePolicy[] = [],
   podRestarts: string | undefined,
@@ -27,7 +30,7 @@ export function checkResizePolicies(
   }
 }
 
-/** Init containers have none. */
+/** Checks that an init container has no resize policies. */
 export function checkNoResizePolicies(
   given: readonly ContainerResizePolicy[] = [],
   path: FieldPath,

@@ -1,14 +1,14 @@
-/** Validates the resource claims of pods, and what containers take of them. Source: the answers of kube-apiserver. */
+/** Validates the resource claims of pods, and the claims that containers use. Source: the answers of kube-apiserver. */
 import type { PodResourceClaim, ResourceClaim } from "#api/core/v1.ts";
 import { duplicate, invalid, notFound, required } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
 import { dns1123Label, dns1123Subdomain } from "#meta/names.ts";
 import { checkName, checkOptionalName, checkRequiredName, type Errors } from "../../checks.ts";
 
-/** Names of a pod's claims. */
+/** The names of a pod's claims. */
 export type ClaimNames = ReadonlySet<string>;
 
-/** Findings about the claims of a pod, whose names it returns. */
+/** Checks the claims of a pod and returns their names. */
 export function checkResourceClaims(
   claims: readonly PodResourceClaim[] = [],
   path: FieldPath,
@@ -42,14 +42,14 @@ function checkSource(claim: PodResourceClaim, path: FieldPath, errors: Errors): 
   }
 }
 
-/** Findings about claims that a container, or the pod as a whole, takes; `path` is that of the list. */
+/** Checks the claims that a container, or the pod as a whole, uses; `path` is the path of the list. */
 export function checkTakenClaims(
   claims: readonly ResourceClaim[] = [],
   names: ClaimNames,
   path: FieldPath,
   errors: Errors,
 ): void {
-  /** Requests of each claim that were taken; undefined when the claim was taken as a whole. */
+  /** The used requests of each claim; `undefined` if the whole claim is used. */
   const taken = new Map<string, Set<string> | undefined>();
   let listText: string | undefined;
   for (const [i, { name, request = "" }] of claims.entries()) {

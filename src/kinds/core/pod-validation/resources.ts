@@ -14,12 +14,12 @@ import type { Errors } from "../../checks.ts";
 
 const isHugePages = (name: string): boolean => name.startsWith("hugepages-");
 
-/** Requests and limits of a container. */
+/** Checks requests and limits of a container. */
 export function checkResources(resources: ResourceRequirements, path: FieldPath, own: OwnPrefix, errors: Errors): void {
   checkAmounts(resources, path, own, validateContainerResourceName, errors);
 }
 
-/** Requests and limits whose names have to pass a check. */
+/** Checks requests and limits, whose names have to pass a check. */
 export function checkAmounts(
   { limits = {}, requests = {} }: ResourceRequirements,
   path: FieldPath,

@@ -141,7 +141,7 @@ function checkPodTerm(term: PodAffinityTerm, path: FieldPath, errors: Errors): v
   const { labelSelector, namespaceSelector, namespaces, topologyKey, matchLabelKeys, mismatchLabelKeys } = term;
   checkSelector(labelSelector, path.child("labelSelector"), errors);
   checkSelector(namespaceSelector, path.child("namespaceSelector"), errors);
-  // Upstream: no index, and in the singular.
+  // Upstream: the path has no index, and the singular.
   for (const namespace of namespaces ?? []) checkName(namespace, dns1123Label, path.child("namespace"), errors);
   const hasSelector = labelSelector !== undefined;
   checkKeys(matchLabelKeys, hasSelector, path.child("matchLabelKeys"), errors);

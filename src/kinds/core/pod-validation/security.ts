@@ -24,7 +24,7 @@ const systems = ["linux", "windows"];
 const profileBytesMax = 4095;
 const credentialBytesMax = 64 * 1024;
 
-/** `path` is that of the spec. */
+/** Checks the security context of a pod; `path` is the path of the spec. */
 export function checkPodSecurity(spec: PodSpec, path: FieldPath, errors: Errors): void {
   checkHostUsers(spec, path, errors);
   const { securityContext: context } = spec;
@@ -57,7 +57,10 @@ export function checkPodSecurity(spec: PodSpec, path: FieldPath, errors: Errors)
   checkOptionalOneOf(context.seLinuxChangePolicy, selinuxPolicies, at.child("seLinuxChangePolicy"), errors);
 }
 
-/** A pod with users of its own shares nothing else of the machine. Upstream: two of the fields have other names here. */
+/**
+ * Checks that a pod with its own user namespace shares no other namespace of its node. Upstream: messages have other
+ * names for two of the fields.
+ */
 function checkHostUsers({ hostUsers, hostNetwork, hostPID, hostIPC }: PodSpec, path: FieldPath, errors: Errors): void {
   if (hostUsers !== false) return;
   for (const [name, isShared] of Object.entries({ hostNetwork, HostPID: hostPID, HostIPC: hostIPC })) {
@@ -69,7 +72,7 @@ const sysctlForm = String.raw`^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\./])*[a-z0-9]([-
 const sysctlPart = /^[a-z0-9](?:[-_a-z0-9]*[a-z0-9])?$/;
 const sharedByIpc = ["kernel.shm", "kernel.msg", "fs.mqueue."];
 
-/** True for one that can be a name. */
+/** Checks the name of a sysctl. Returns whether the name is valid. */
 function checkSysctlName(name: string, path: FieldPath, errors: Errors): boolean {
   if (name === "") errors.push(required(path));
   else if (name.length > 253 || !name.split(/[./]/).every((part) => sysctlPart.test(part))) {
@@ -79,7 +82,7 @@ function checkSysctlName(name: string, path: FieldPath, errors: Errors): boolean
 }
 
 function checkSysctlScope({ name }: Sysctl, { hostNetwork, hostIPC }: PodSpec, path: FieldPath, errors: Errors): void {
-  // Names are written with dots or with slashes; the first of them says which.
+  // The parts of a name are separated by dots or slashes; the first separator decides.
   const plain = /^[^./]*\//.test(name) ? name.replaceAll("/", ".") : name;
   if (hostNetwork === true && plain.startsWith("net.")) {
     errors.push(invalid(path, name, "may not be specified when 'hostNetwork' is true"));
@@ -200,7 +203,7 @@ function eachContext(
   }
 }
 
-/** Windows containers that run as processes of their machine: all of a pod or none. */
+/** Checks Windows host processes: all containers of a pod are host processes, or none. */
 export function checkHostProcess(spec: PodSpec, path: FieldPath, errors: Errors): void {
   const ofPod = spec.securityContext?.windowsOptions?.hostProcess;
   let count = 0;

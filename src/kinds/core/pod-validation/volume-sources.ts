@@ -57,12 +57,12 @@ const hostPathTypes = [
   "Socket",
 ];
 
-/** 0 stands for no partition, which the message does not say. */
+/** Checks a partition. The number 0 means no partition, although the message does not mention this. */
 function checkPartition(partition: number | undefined, path: FieldPath, errors: Errors): void {
   if (partition !== 0) checkRange(partition, 1, 255, path, errors);
 }
 
-/** The order is upstream's, in which the first source of a volume counts. */
+/** The checks by source, in upstream's order: the first source of a volume counts. */
 const checks: { readonly [K in SourceName]: Check<K> } = {
   emptyDir: ({ sizeLimit }, path, errors) => {
     if (sizeLimit === undefined || (parseQuantity(sizeLimit)?.unscaled ?? 0n) >= 0n) return;
@@ -166,9 +166,9 @@ const checks: { readonly [K in SourceName]: Check<K> } = {
     checkRequiredOneOf(pullPolicy, pullPolicies, path.child("pullPolicy"), errors),
 };
 
-export const sourceNames = Object.keys(checks) as readonly SourceName[]; // all it has
+export const sourceNames = Object.keys(checks) as readonly SourceName[]; // the keys of this object
 
-/** Findings about one source of a volume that has it; `path` is that of the volume. */
+/** Checks one source of a volume; `path` is the path of the volume. */
 export function checkSource<K extends SourceName>(
   volume: { readonly [N in K]?: Source<N> },
   name: K,
@@ -177,11 +177,11 @@ export function checkSource<K extends SourceName>(
 ): void {
   const source: Source<K> | undefined = volume[name];
   if (source === undefined) return;
-  // Upstream: one source has another name in messages.
+  // Upstream: messages have another name for this source.
   checks[name](source, path.child(name === "gcePersistentDisk" ? "persistentDisk" : name), errors);
 }
 
-/** The name of a driver of volumes. */
+/** Checks the name of a volume driver. */
 export function checkDriverName(name: string, path: FieldPath, errors: Errors): void {
   checkRequired(name, path, errors);
   if (Buffer.byteLength(name) > 63) errors.push(tooLong(path, 63));
@@ -206,7 +206,9 @@ function checkItems(items: readonly KeyToPath[] = [], path: FieldPath, errors: E
   }
 }
 
-/** `path` is that of the volume's source: upstream gives no index. */
+/**
+ * Checks a file of the downward API. `path` is the path of the volume's source, since upstream's paths have no index.
+ */
 function checkFile(item: DownwardAPIVolumeFile, path: FieldPath, errors: Errors): void {
   const { fieldRef, resourceFieldRef } = item;
   checkVolumePath(item.path, path.child("path"), errors);
@@ -224,8 +226,8 @@ function checkFile(item: DownwardAPIVolumeFile, path: FieldPath, errors: Errors)
 const runsBeforeColon = /(?<![A-Za-z0-9.-])[A-Za-z0-9.-]+(?=:[^])/g;
 
 /**
- * Upstream: `iqn\.\d{4}-\d{2}\.([[:alnum:]-.]+)(:[^,;*&$|\s]+)$`, which may begin anywhere. In steps, for that pattern
- * takes the square of the time of a long text.
+ * Whether a text matches upstream's `iqn\.\d{4}-\d{2}\.([[:alnum:]-.]+)(:[^,;*&$|\s]+)$`, which may begin anywhere. It
+ * is matched in steps, since the time of this pattern is quadratic for long texts.
  */
 function isIqn(name: string): boolean {
   const end = name.split(/[,;*&$|\t\n\f\r ]/).at(-1) ?? "";
@@ -235,14 +237,14 @@ function isIqn(name: string): boolean {
 const isEui = (name: string): boolean => /^eui[^\n][A-Za-z0-9]{16}$/u.test(name);
 const isNaa = (name: string): boolean => /^naa[^\n][A-Za-z0-9]{32}$/u.test(name);
 
-/** `unknown` is said about names of another kind. */
+/** Checks an iSCSI name. `unknown` is the message about names of an unknown type. */
 function checkIscsiName(name: string, unknown: string, path: FieldPath, errors: Errors): void {
   const isForm = { iqn: isIqn, eui: isEui, naa: isNaa }[name.slice(0, 3)];
   if (isForm === undefined) errors.push(invalid(path, name, unknown));
   else if (!isForm(name)) errors.push(invalid(path, name, "must be valid format"));
 }
 
-/** `owner` has the volume. */
+/** Checks an iSCSI source; `owner` is the kind of the object that has it. */
 export function checkIscsi(
   source: ISCSIVolumeSource,
   owner: "pod" | "persistentVolume",
@@ -263,11 +265,11 @@ export function checkIscsi(
   if (initiatorName !== undefined) checkIscsiName(initiatorName, unknown, path.child("initiatorname"), errors);
 }
 
-/** This is said about a volume whose interface would have too long a name. */
+/** The message about a volume whose interface name would be too long. */
 export const iscsiInterfaceTooLong =
   "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if iscsi.initiatorName is specified.";
 
-/** Whether an initiator of its own gives the interface of a volume too long a name. */
+/** Whether the volume has its own initiator, with which the name of its interface would be too long. */
 export const hasLongInterface = (name: string, { initiatorName, targetPortal }: ISCSIVolumeSource): boolean =>
   initiatorName !== undefined && Buffer.byteLength(`${name}:${targetPortal}`) > 64;
 
@@ -323,7 +325,7 @@ function checkAzureDisk(source: AzureDiskVolumeSource, path: FieldPath, errors: 
           "/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/disks/{disk-id}",
         ]
       : ["https://", "https://{account-name}.blob.core.windows.net/{container-name}/{disk-name}.vhd"];
-  if (!diskURI.startsWith(start!)) checkOneOf(diskURI, [form!], path.child("diskURI"), errors); // two each
+  if (!diskURI.startsWith(start!)) checkOneOf(diskURI, [form!], path.child("diskURI"), errors); // two members each
 }
 
 function checkProjected({ defaultMode, sources }: ProjectedVolumeSource, path: FieldPath, errors: Errors): void {
@@ -342,7 +344,7 @@ function checkProjected({ defaultMode, sources }: ProjectedVolumeSource, path: F
       if (holder === undefined) continue;
       checkRequired(holder.name, at.child(name, "name"), errors);
       checkItems(holder.items, at.child(name, "items"), errors);
-      // Upstream: the object's name is what is shown.
+      // Upstream: the message shows the object's name.
       for (const item of holder.items ?? []) take(item.path, holder.name ?? "");
     }
     for (const item of downwardAPI?.items ?? []) {
@@ -358,7 +360,7 @@ function checkProjected({ defaultMode, sources }: ProjectedVolumeSource, path: F
   }
 }
 
-/** `path` is that of the volume's source, `at` that of the projected one. */
+/** Checks a projected token. `path` is the path of the volume's source, `at` the path of the projected source. */
 function checkToken(token: ServiceAccountTokenProjection, path: FieldPath, at: FieldPath, errors: Errors): void {
   const { expirationSeconds: seconds } = token;
   const secondsAt = at.child("serviceAccountToken", "expirationSeconds");
@@ -371,7 +373,7 @@ function checkToken(token: ServiceAccountTokenProjection, path: FieldPath, at: F
   checkVolumePath(token.path, path.child("path"), errors);
 }
 
-/** A bundle by name, or those of a signer. */
+/** Checks a trust bundle source, which names a bundle or a signer. */
 function checkTrustBundle(bundle: ClusterTrustBundleProjection, path: FieldPath, errors: Errors): void {
   const { name, signerName, labelSelector } = bundle;
   if (name !== undefined && signerName !== undefined) {
@@ -408,7 +410,7 @@ function checkClaimTemplate({ metadata, spec }: PersistentVolumeClaimTemplate, p
   validateAnnotations(annotations, at.child("annotations"), errors);
   validateLabels(labels, at.child("labels"), errors);
   for (const [name, value] of Object.entries(others)) {
-    if (value !== null) errors.push(forbidden(at.child(name === "uid" ? "uID" : name), "cannot be set")); // as upstream names it
+    if (value !== null) errors.push(forbidden(at.child(name === "uid" ? "uID" : name), "cannot be set")); // upstream's name
   }
   for (const error of validateClaimSpec(spec, noGates, path.child("spec"))) errors.push(error);
 }

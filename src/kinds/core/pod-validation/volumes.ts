@@ -1,4 +1,4 @@
-/** Validates the volumes of pods, and returns those that containers may mount. */
+/** Validates the volumes of pods, and returns the volumes that containers may mount. */
 import type { PodSpec, Volume } from "#api/core/v1.ts";
 import { duplicate, forbidden, goQuote, invalid, required } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
@@ -7,7 +7,10 @@ import { checkRequired, checkRequiredName, type Errors } from "../../checks.ts";
 import type { Volumes } from "./mounts.ts";
 import { checkSource, hasLongInterface, iscsiInterfaceTooLong, sourceNames } from "./volume-sources.ts";
 
-/** `path` is that of the spec; `podName` that of a pod, whose ephemeral volumes get claims of their own. */
+/**
+ * Checks volumes, and returns the valid ones by name. `path` is the path of the spec. `podName` is the name of a pod,
+ * whose ephemeral volumes get claims with names of their own; it is empty for templates.
+ */
 export function checkVolumes({ volumes = [] }: PodSpec, podName: string, path: FieldPath, errors: Errors): Volumes {
   const byName = new Map<string, Volume>();
   if (volumes.length === 0) return byName;
@@ -24,7 +27,7 @@ export function checkVolumes({ volumes = [] }: PodSpec, podName: string, path: F
   return byName;
 }
 
-/** Pods name the images of their volumes; templates may leave that to others. */
+/** Checks that the image volumes of a pod have a reference. Templates may leave it out. */
 export function checkImageReferences(volumes: readonly Volume[] = [], path: FieldPath, errors: Errors): void {
   for (const [i, volume] of volumes.entries()) {
     const first = sourceNames.find((name) => volume[name] !== undefined);
@@ -32,10 +35,10 @@ export function checkImageReferences(volumes: readonly Volume[] = [], path: Fiel
   }
 }
 
-/** Fields that findings name otherwise, as upstream's do. */
+/** Fields that have other names in findings, as upstream. */
 export const pathNames: Readonly<Record<string, string>> = { cephfs: "cephFS", downwardAPI: "downwarAPI" };
 
-/** Exactly one source; those after the first are refused unseen. */
+/** Checks that a volume has exactly one source. Further ones are refused without a check of their content. */
 function checkSources(volume: Volume, path: FieldPath, errors: Errors): void {
   let isFirst = true;
   for (const name of sourceNames) {

@@ -1,4 +1,4 @@
-/** Names of Windows users, `[domain\]user`. */
+/** Validates names of Windows users, which have the form `[domain\]user`. */
 import { invalid } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
 import type { Errors } from "../../checks.ts";
@@ -7,7 +7,7 @@ const domainLengthMax = 256;
 const userLengthMax = 104;
 const notInUsers = '"/\\:;|=,+*?<>@[]';
 const notInNetBios = '\\/:*?"<>|';
-/** A label of a domain's name in DNS. */
+/** A label of a DNS domain name. */
 const domainLabel = /^[A-Za-z0-9](?:[-A-Za-z0-9]{0,61}[A-Za-z0-9])?$/;
 
 export function checkWindowsUser(name: string, path: FieldPath, errors: Errors): void {
@@ -18,7 +18,7 @@ export function checkWindowsUser(name: string, path: FieldPath, errors: Errors):
   if (hasControl(name)) return refuse(" cannot contain control characters");
   const parts = name.split("\\");
   if (parts.length > 2) return refuse(" cannot contain more than one backslash");
-  const [domain, user] = parts.length === 1 ? [undefined, name] : [parts[0]!, parts[1]!]; // has two
+  const [domain, user] = parts.length === 1 ? [undefined, name] : [parts[0]!, parts[1]!]; // there are two parts
   if (domain !== undefined) {
     if (domain.length >= domainLengthMax) refuse(`'s Domain length must be under ${domainLengthMax} characters`);
     if (!isNetBios(domain) && !domain.split(".").every((label) => domainLabel.test(label))) {
