@@ -1,7 +1,7 @@
 /**
- * `npm run build`: bundles `src/` and `bin/` to `dist/`. A start loads a few files instead of seven hundred, in half the
- * time. Quiet when all is well. With `--declarations` also writes the types of the package. Types are checked by `npm
- * run check`, not here.
+ * `npm run build`: bundles `src/` and `bin/` to `dist/`. A start loads a few files instead of seven hundred, in half
+ * the time. It prints nothing if it succeeds. With `--declarations` it also writes the types of the package. `npm run
+ * check` checks types, the build does not.
  */
 import { chmodSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join, posix } from "node:path";
@@ -17,7 +17,7 @@ Usage: npm run build -- [options]
   --declarations  also write the types of the package's entry points
   -h, --help      print this`;
 
-/** Files that are started by name: the program, the package, and threads (`std/thread.ts`). */
+/** The files that are started by name: the program, the package, and threads (`std/thread.ts`). */
 const entries: Readonly<Record<string, string>> = {
   program: "bin/binnacle",
   package: "src/server/start-server",
@@ -30,7 +30,7 @@ const program = fileOf("bin/program");
 const server = fileOf("src/commands/serve");
 const threads = [entries["storage"]!, entries["large-requests"]!].map(fileOf);
 
-/** Returns what went wrong, empty when everything was written. */
+/** Builds the bundle. Returns the error, or an empty text. */
 export async function build({ declarations = false } = {}): Promise<string> {
   try {
     await bundle();
@@ -43,9 +43,10 @@ export async function build({ declarations = false } = {}): Promise<string> {
 }
 
 /**
- * Names the group of a file: its folder, and what needs it at once. All that a server needs is in few files, since each
- * one that is loaded takes memory and time, and what it loads later may share them. They are no fewer than the folders:
- * parsing a large file takes memory that is never given back. Threads and other commands load nothing else of a server.
+ * Returns the name of the group of a file: its folder, and the entries that need it at once. The code that a server
+ * needs is in few files, since every loaded file takes memory and time; code that it loads later may share them. There
+ * are at least as many files as folders, since parsing a large file takes memory that is never freed. Threads and other
+ * commands load no other files of a server.
  */
 function groupOf(file: string, graph: ChunkingContext): string | null {
   const folder = packageOf(file) === undefined ? /[\\/]src[\\/](\w+)[\\/]/.exec(file)?.[1] : "packages";
@@ -57,7 +58,7 @@ function groupOf(file: string, graph: ChunkingContext): string | null {
   return `${folder}~server,${others.filter((one) => starts.has(one) && !withServer.has(one)).join()}`;
 }
 
-/** The entries and the files loaded on demand that import a file, be it through others. */
+/** Returns the entries and the files loaded on demand that import a file, directly or not. */
 function startsOf(file: string, graph: ChunkingContext): Set<string> {
   const seen = new Set([file]);
   for (const one of seen) for (const importer of graph.getModuleInfo(one)?.importers ?? []) seen.add(importer);
@@ -69,11 +70,11 @@ function startsOf(file: string, graph: ChunkingContext): Set<string> {
   );
 }
 
-/** The folder of the package that a file is part of, with `/` at its end; `undefined` for our own files. */
+/** Returns the folder of the package of a file, with `/` at its end; `undefined` for our own files. */
 const packageOf = (file: string): string | undefined =>
   /^.*[\\/]node_modules[\\/](?:@[^\\/]+[\\/])?[^\\/]+[\\/]/.exec(file)?.[0];
 
-/** Whether an import is left to the runtime, which finds the package beside the program. */
+/** Whether an import stays outside the bundle: the runtime finds the package beside the program. */
 function isOutside(id: string, importer: string | undefined): boolean {
   if (id.startsWith("node:")) return true;
   if (!/^@?[a-z]/.test(id) || (importer !== undefined && packageOf(importer) !== undefined)) return false;
@@ -85,7 +86,9 @@ const ownImports: Plugin = {
   resolveId: (id) => (id.startsWith("#") ? join(root, "src", id.slice(1)) : null),
 };
 
-/** The runtime keeps the text of a file with a single character above Latin-1 in two bytes a character. */
+/**
+ * Escapes characters above Latin-1: with a single one, the runtime stores the text of a file in two bytes a character.
+ */
 const asciiOnly: Plugin = {
   name: "ascii-only",
   generateBundle(_options, files) {
@@ -97,8 +100,8 @@ const escaped = (code: string): string =>
   code.replace(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
 
 /**
- * Threads are started by paths within the package. Resolving them at run time would depend on the conditions of whoever
- * loads it: with `--conditions=source`, which other packages know too, they would be looked for in `src/`.
+ * Writes the paths of thread files into the bundle. At run time they would be resolved by the conditions of the
+ * process: with `--conditions=source`, which other packages use too, the runtime would look for them in `src/`.
  */
 const threadFiles: Plugin = {
   name: "thread-files",
@@ -114,7 +117,7 @@ const threadFiles: Plugin = {
   },
 };
 
-/** `api/tables.ts` reads them from beside the file that it is part of. */
+/** Adds the tables to the bundle: `api/tables.ts` reads them from its own folder. */
 const tables: Plugin = {
   name: "tables",
   generateBundle() {
@@ -127,7 +130,7 @@ const tables: Plugin = {
   },
 };
 
-/** Whoever passes on code passes on its licence: those of all packages that have code in the bundle. */
+/** Adds the licences of all packages whose code is in the bundle, as the licences demand. */
 const licenses: Plugin = {
   name: "licenses",
   generateBundle(_options, files) {
@@ -135,7 +138,7 @@ const licenses: Plugin = {
     const packages = new Set(modules.map(packageOf).filter((folder) => folder !== undefined));
     const texts = [...packages].toSorted().map((folder) => {
       const manifest: unknown = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
-      const { name, version } = manifest as Readonly<Record<string, string>>; // both are texts in every package
+      const { name, version } = manifest as Readonly<Record<string, string>>; // every package has both texts
       const file = readdirSync(folder).find((one) => /^licen[cs]e/i.test(one));
       if (file === undefined) throw new Error(`${name} has no licence that the bundle could name`);
       return `${name} ${version}\n\n${readFileSync(join(folder, file), "utf8").trim()}\n`;
@@ -146,8 +149,9 @@ const licenses: Plugin = {
 };
 
 /**
- * An import of a built-in module reads all its properties, by which the runtime loads parts that nobody uses: the
- * promises of files with a line editor, the web's interface of crypto, a list of root certificates.
+ * Replaces imports of built-in modules by calls. An import reads all properties of the module, so that the runtime
+ * loads parts that nobody uses: the promises of files with a line editor, the web's interface of crypto, a list of root
+ * certificates.
  */
 const builtInModules: Plugin = {
   name: "built-in-modules",
@@ -170,9 +174,9 @@ async function bundle(): Promise<void> {
     platform: "node",
     preserveEntrySignatures: "allow-extension",
     external: isOutside,
-    // Packages have two forms, and give the one for bundlers these names.
+    // Packages have two forms; these names select the one for bundlers.
     resolve: { mainFields: ["module", "main"], conditionNames: ["module", "import", "node"] },
-    // The bundle takes only the used parts of packages: their files do nothing but declare.
+    // The bundle has only the used parts of packages, whose files only declare.
     treeshake: { moduleSideEffects: (id) => packageOf(id) === undefined },
     plugins: [ownImports, asciiOnly, threadFiles, tables, licenses, builtInModules],
   });
@@ -180,8 +184,8 @@ async function bundle(): Promise<void> {
     dir: join(root, "dist"),
     format: "esm",
     entryFileNames: ({ name }) => `${entries[name]}.js`,
-    // `.mjs`: of a `.js`, the runtime asks every folder above for a package that says what it is. The hash: a server whose
-    // files are replaced while it runs finds none of another version.
+    // Chunks are `.mjs` files, since for a `.js` file the runtime looks for a package file in every folder above. The
+    // hash prevents that a server whose files are replaced while it runs loads a chunk of another version.
     chunkFileNames: ({ name }) => `chunks/${name.split("~")[0]}-[hash].mjs`,
     comments: false,
     codeSplitting: {
@@ -194,7 +198,7 @@ async function bundle(): Promise<void> {
   chmodSync(join(root, "dist/bin/binnacle.js"), 0o755);
 }
 
-/** Deletes code and tables that an earlier build wrote and this one did not. */
+/** Deletes the code and tables of earlier builds that this build did not write. */
 function sweep(written: ReadonlySet<string>): void {
   const dist = join(root, "dist");
   for (const name of readdirSync(dist, { recursive: true, encoding: "utf8" })) {

@@ -1,6 +1,6 @@
 /**
- * `npm run check`: format, lint, types, tidy and unit tests; under a minute. The tools run side by side, the tests after
- * them. Where types do not fit no test starts, so that the errors stay in sight.
+ * `npm run check`: format, lint, types, tidy and unit tests, in less than a minute. The tools run side by side, the
+ * tests after them. No test starts if the types have errors, so that the errors stay visible.
  */
 import { styleText } from "node:util";
 import { readCommandLine } from "./command-line.ts";
@@ -8,18 +8,18 @@ import { findTests, printFailures, printSkips, runTests, type Tally } from "./ru
 import { type Outcome, report, step, tool } from "./steps.ts";
 import { tidyReport } from "./tidy.ts";
 
-/** Unit tests: beside the code, the slow ones (`*crash.test.ts`) excepted; `npm run test:more` runs those. */
+/** The slow unit tests (`*crash.test.ts`), which only `npm run test:more` runs. */
 const slowTests = /crash\.test\.ts$/;
 
 const typesKept = "node_modules/.cache/types.tsbuildinfo";
 
-/** Runs the tools that check source text; the names of those that failed. */
+/** Runs the tools that check source text. Returns the names of those that failed. */
 export async function checkSources(fix = false): Promise<string[]> {
   const tools: Readonly<Record<string, () => Promise<Outcome>>> = {
     format: () => tool("@biomejs/biome/bin/biome", ["format", ...(fix ? ["--write"] : []), "--colors=off", "."]),
     lint: () =>
       tool("oxlint/bin/oxlint", ["--type-aware", "--deny-warnings", "src", "bin", "scripts", "test", "bench"]),
-    // Its findings about files that have not changed are kept, which saves most of the time of the next run.
+    // The compiler reuses findings about unchanged files, which saves most of the time of the next run.
     types: () => tool("typescript/bin/tsc", ["-p", ".", "--incremental", "--tsBuildInfoFile", typesKept]),
     tidy() {
       const findings = tidyReport();

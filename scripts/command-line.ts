@@ -1,11 +1,11 @@
-/** Command lines of scripts: options, `--help`, and one-line errors. */
+/** The command lines of scripts: options, `--help`, and errors in one line. */
 import { parseArgs, type ParseArgsOptionsConfig } from "node:util";
 
 const help = { help: { type: "boolean", short: "h" } } as const;
 
 /**
- * The options and names given to a script. `--help` prints `usage` and ends the process; an unknown option, or a name
- * where none is accepted, is an error with exit code 2. `args` are the process's by default.
+ * Parses the options and names given to a script. `--help` prints `usage` and ends the process. An unknown option, or a
+ * name that is not accepted, ends the process with code 2. `args` are those of the process by default.
  */
 export function readCommandLine<const T extends ParseArgsOptionsConfig, const P extends boolean = false>(
   usage: string,
@@ -19,7 +19,7 @@ export function readCommandLine<const T extends ParseArgsOptionsConfig, const P 
   try {
     given = parse();
   } catch (error) {
-    // parseArgs throws nothing but what is wrong with the command line, and what to do in more sentences.
+    // The error of parseArgs is about the command line; only its first sentence is shown.
     process.stderr.write(`${(error as Error).message.split(/\.\s/)[0]}; --help prints what there is\n`);
     process.exit(2);
   }

@@ -1,6 +1,6 @@
 /**
- * `npm run conformance`: builds, starts one server per API domain and replays the recorded scenarios of
- * `../shared/conformance` against both. See the usage below.
+ * `npm run conformance`: builds, starts a server for each API domain, and replays the recorded scenarios of
+ * `../shared/conformance` against all of them. The usage is below.
  */
 import { spawn } from "node:child_process";
 import { existsSync, globSync, mkdtempSync, rmSync } from "node:fs";
@@ -30,20 +30,20 @@ Usage: npm run conformance -- [options]
   -h, --help      print this`;
 
 interface ConformanceOptions {
-  /** Runs only scenarios whose file and name match this expression. */
+  /** The expression that the file and name of a scenario must match. */
   readonly only?: string;
-  /** Whether skipped scenarios run, too. */
+  /** Whether skipped scenarios run too. */
   readonly all?: boolean;
   readonly domains?: readonly string[];
-  /** Whether scenarios that pass are named, too. */
+  /** Whether the names of passed scenarios are printed too. */
   readonly verbose?: boolean;
 }
 
-/** Returns why the scenarios cannot be replayed here; `undefined` when they can. */
+/** Returns the reason why scenarios cannot be replayed here; `undefined` if they can. */
 export const missingReason = (): string | undefined =>
   existsSync(join(shared, "replay.mjs")) ? undefined : "the recorded scenarios (../shared/conformance) are not here";
 
-/** A recorded scenario, as far as it matters here. */
+/** The parts of a recorded scenario that are used here. */
 interface Recorded {
   readonly file: string;
   readonly name: string;
@@ -59,12 +59,12 @@ async function readRecorded(): Promise<Recorded[]> {
 }
 
 interface Selection {
-  /** A pattern that `replay.mjs` matches with file and name. */
+  /** The pattern that `replay.mjs` matches with file and name. */
   readonly only: string;
   readonly skips: readonly SkippedTest[];
 }
 
-/** The scenarios to replay, by name. Throws when the list of skipped scenarios names an unknown one. */
+/** Returns the scenarios to replay. Throws when the list of skipped scenarios names an unknown one. */
 async function select({ only = "", all = false }: ConformanceOptions): Promise<Selection> {
   const recorded = await readRecorded();
   const list = readSkips();
@@ -88,7 +88,7 @@ async function select({ only = "", all = false }: ConformanceOptions): Promise<S
   return { only: left.length === 0 ? only : `^(?!(?:${left.join("|")})$).*(?:${only})`, skips };
 }
 
-/** Replays against servers started from `dist/`. */
+/** Replays the scenarios against servers started from `dist/`. Returns the results. */
 export async function conformance(options: ConformanceOptions = {}): Promise<Tally> {
   const domains = options.domains ?? ["k8s.io", "platform.io"];
   const selection = await select(options);
@@ -113,7 +113,7 @@ function skippedIn(domain: string, { skips }: Selection): Pick<Tally, "skipped" 
   };
 }
 
-/** Scenarios that are replayed against one server. */
+/** The scenarios that are replayed against the same server. */
 interface ScenarioSet {
   readonly files: RegExp;
   readonly controllers: string;
@@ -121,7 +121,7 @@ interface ScenarioSet {
 
 const controllers = "*,bootstrapsigner,tokencleaner";
 
-/** The recorded scenarios name owners that do not exist, and were recorded without controllers. */
+/** Most recorded scenarios name owners that do not exist, and were recorded without the garbage collector. */
 const sets: readonly ScenarioSet[] = [
   { files: /^(?!proto-)/, controllers: `${controllers},-garbage-collector-controller` },
   { files: /^proto-/, controllers },
@@ -141,15 +141,15 @@ async function replaySet(domain: string, set: ScenarioSet, selection: Selection,
 }
 
 /**
- * Whether all that differs is which manager comes first. That is the one that wrote first if a second began in between,
- * and the first by name if not, as it was when the scenario was recorded.
+ * Whether only the order of managers differs. The first one is the one that wrote first if a second began in between,
+ * and the first by name otherwise, as in the recorded scenario.
  */
 const isOrderOfManagers = (failure: string): boolean => {
   const paths = failure.split("\n").filter((line) => /^ +\.\d/.test(line));
   return paths.length > 0 && paths.every((path) => path.includes(".metadata.managedFields."));
 };
 
-/** Replays against a server of its own. */
+/** Replays scenarios against a new server. */
 async function replayFresh(domain: string, set: ScenarioSet, replayed: Omit<Replayed, "golden">): Promise<Tally> {
   const folder = mkdtempSync(join(tmpdir(), "binnacle-conformance-"));
   const golden = join(folder, "golden");
@@ -163,7 +163,7 @@ async function replayFresh(domain: string, set: ScenarioSet, replayed: Omit<Repl
   }
 }
 
-/** Starts the built program with the flags the scenarios were written for. */
+/** Starts the built program with the flags for which the scenarios were written. */
 function startFor(domain: string, folder: string, controllers: string): Promise<Program> {
   const betas = ["storage", "resource"].map((group) => `${group}.${domain}/v1beta1=true`).join(",");
   return startProgram([
@@ -180,7 +180,7 @@ function startFor(domain: string, folder: string, controllers: string): Promise<
 
 interface Replayed {
   readonly files: readonly string[];
-  /** The folder of recorded answers. */
+  /** The folder of the recorded answers. */
   readonly golden: string;
   readonly only: string;
   readonly verbose: boolean;

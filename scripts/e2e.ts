@@ -1,6 +1,6 @@
 /**
  * `npm run e2e -- GROUP`: builds, starts a server in the domain k8s.io and runs a group of Kubernetes' own end-to-end
- * tests (`../shared/reference/e2e.sh`) against it. See the usage below.
+ * tests (`../shared/reference/e2e.sh`) against it. The usage is below.
  */
 import { spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -26,14 +26,14 @@ Usage: npm run e2e -- GROUP [options]
 Needs Go, bash and kubectl. The first run builds the tests: ten minutes. Closing lines are printed; the tests' whole output
 is in e2e-GROUP.log in the folder $REFERENCE_HOME (default: reference in the system's temporary folder).`;
 
-/** Returns why the tests cannot run here; `undefined` when they can. */
+/** Returns the reason why the tests cannot run here; `undefined` if they can. */
 async function missingReason(): Promise<string | undefined> {
   if (!existsSync(script)) return "the end-to-end tests (../shared/reference) are not here";
   if (!(await run("kubectl", ["version", "--client"])).ok) return "there is no kubectl on the PATH";
   return undefined;
 }
 
-/** Returns the exit code of the tests. */
+/** Runs the tests. Returns their exit code. */
 async function e2e(group: string, flags: readonly string[], keep: boolean): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), "binnacle-e2e-"));
   const server = await startProgram([`--data-dir=${join(folder, "data")}`, "--api-domain=k8s.io"]);
@@ -47,7 +47,7 @@ async function e2e(group: string, flags: readonly string[], keep: boolean): Prom
 }
 
 async function runTests(kubeconfig: string, group: string, flags: readonly string[]): Promise<number> {
-  // A group of its own, so that a signal reaches the tests and not only the script around them.
+  // The tests have their own process group, so that a signal reaches all of them and not only the script.
   const child = spawn(script, [kubeconfig, group, ...flags], { stdio: ["ignore", "pipe", "inherit"], detached: true });
   const interrupt = (): void => void (child.pid !== undefined && process.kill(-child.pid, "SIGINT"));
   process.on("SIGINT", interrupt).on("SIGTERM", interrupt);
@@ -64,7 +64,7 @@ async function runTests(kubeconfig: string, group: string, flags: readonly strin
   return code;
 }
 
-/** The last ten lines of the log of tests that did not run; empty when there is no log. */
+/** Returns the last ten lines of the log of tests that did not run; empty if there is no log. */
 function lastWords(group: string): string {
   const log = join(process.env["REFERENCE_HOME"] ?? join(tmpdir(), "reference"), `e2e-${group}.log`);
   return existsSync(log) ? `${readFileSync(log, "utf8").trimEnd().split("\n").slice(-10).join("\n")}\n` : "";

@@ -1,8 +1,9 @@
-/** Exceptions of `tidy-shape.ts` for older code. The list only shrinks; functions have none. */
+/** The exceptions of `tidy-shape.ts` for older code. The list only becomes shorter. Functions have no exceptions. */
 
 /**
- * Variables of modules that change, by file; `*` for a file that is a thread of its own. Most keep what is pure, `scratch`
- * keeps nothing from one call to the next, and the queue of `cooperative.ts` is that of the event loop, which servers share.
+ * Variables of modules that change, by file; `*` for a file that is a thread of its own. Most cache pure values,
+ * `scratch` holds nothing between two calls, and the queue of `cooperative.ts` belongs to the event loop, which servers
+ * share.
  */
 export const excusedState: Readonly<Record<string, readonly string[]>> = {
   "src/authn/jwt.ts": ["scratch"],

@@ -1,6 +1,6 @@
 /**
- * `npm run fuzz -- <name>`: runs one seeded random test (`<name>.fuzz.ts`) for longer, or again with a failed seed.
- * Without a name it lists them.
+ * `npm run fuzz -- <name>`: runs one seeded random test (`<name>.fuzz.ts`) for a longer time, or again with a failed
+ * seed. Without a name it lists the tests.
  */
 import { spawn } from "node:child_process";
 import { basename } from "node:path";

@@ -1,13 +1,13 @@
 /**
- * Generates TypeScript interfaces from the tables of types, one module per group version (`src/api/core/v1.ts`). A field is
- * optional where canonical JSON may omit it, and includes `null` where an empty value is written as null.
+ * Generates TypeScript interfaces from the tables of types, one module for each group version (`src/api/core/v1.ts`). A
+ * field is optional if canonical JSON may omit it, and includes `null` if an empty value is written as null.
  */
 
 export interface FieldShape {
-  /** The type as the tables write it (`src/api/definitions.ts`), with full names of types. */
+  /** The type as in the tables (`src/api/definitions.ts`), with full names of types. */
   readonly type: string;
   readonly isPointer: boolean;
-  /** Whether JSON leaves it out when it is empty. */
+  /** Whether JSON omits the field if it is empty. */
   readonly isOmitted: boolean;
 }
 
@@ -17,7 +17,7 @@ export type TypeShape = ReadonlyMap<string, FieldShape>;
 const meta = "io.k8s.apimachinery.pkg.apis.meta.v1";
 const apiextensions = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1";
 
-/** Types whose JSON form is not a struct, or that have their own module: the TypeScript type and its module. */
+/** The types whose JSON form is not a struct, or that have their own module: the TypeScript type and its module. */
 const special: Readonly<Record<string, { readonly type: string; readonly from?: string }>> = {
   [`${meta}.Time`]: { type: "string" },
   [`${meta}.MicroTime`]: { type: "string" },
@@ -29,7 +29,7 @@ const special: Readonly<Record<string, { readonly type: string; readonly from?: 
   "io.k8s.apimachinery.pkg.api.resource.Quantity": { type: "string" },
   "io.k8s.apimachinery.pkg.util.intstr.IntOrString": { type: "number | string" },
   "io.k8s.apimachinery.pkg.runtime.RawExtension": { type: "unknown" },
-  // These two are internal types, which never are on the wire.
+  // These two are internal types and never on the wire.
   "io.k8s.apimachinery.pkg.runtime.Object": { type: "unknown" },
   "io.k8s.apiserver.pkg.apis.apiserver.v1.IdentityConfiguration": { type: "unknown" },
   [`${apiextensions}.JSON`]: { type: "unknown" },
@@ -49,10 +49,10 @@ const scalars: Readonly<Record<string, string>> = {
   a: "unknown",
 };
 
-/** Whether it is the full name of a type; the names of scalars are single letters. */
+/** Whether a type is the full name of a type; the names of scalars are single letters. */
 const isName = (type: string): boolean => type.includes(".");
 
-/** `core/v1` of a definition name's package; `undefined` for packages that are no group version. */
+/** Returns `core/v1` for the package of a definition name; `undefined` for packages that are not group versions. */
 function moduleOf(folder: string): string | undefined {
   const parts = folder.split(".");
   const version = parts.at(-1)!;
@@ -64,7 +64,7 @@ function split(name: string): [folder: string, short: string] {
   return [name.slice(0, dot), name.slice(dot + 1)];
 }
 
-/** Path below `src/api/` and text of every module. */
+/** Returns the text of every module, by its path below `src/api/`. */
 export function generateTypes(types: ReadonlyMap<string, TypeShape>): Map<string, string> {
   const names = new Map<string, string[]>();
   for (const name of [...types.keys()].sort()) {
@@ -102,7 +102,7 @@ class ModuleWriter {
   }
 
   #interface(name: string): string {
-    const fields = this.#types.get(name)!; // one of them
+    const fields = this.#types.get(name)!; // the name is one of them
     const isObject = fields.get("metadata")?.type === `${meta}.ObjectMeta`;
     if (isObject) this.#import("#meta/object-meta.ts", "ApiObject");
     let text = `export interface ${split(name)[1]}${isObject ? " extends ApiObject" : ""} {\n`;

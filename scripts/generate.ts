@@ -1,7 +1,8 @@
 /**
- * `npm run generate [-- --check]`: writes the interfaces of every group version, `src/api/<group>/<version>.ts`, from the
- * tables of `src/api/tables/types/`, where a field is a line. With `--check` nothing is written; a difference fails. The
- * notation of the tables is explained in `src/api/definitions.ts`, which reads them when the server runs.
+ * `npm run generate [-- --check]`: writes the interfaces of every group version, `src/api/<group>/<version>.ts`, from
+ * the tables of `src/api/tables/types/`, in which a field is a line. With `--check` nothing is written, and a
+ * difference is a failure. `src/api/definitions.ts`, which reads the tables when the server runs, explains their
+ * notation.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -12,16 +13,16 @@ import { root } from "./steps.ts";
 const api = join(root, "src", "api");
 const tables = join(api, "tables", "types");
 
-/** A field's row: `"<type> <marks> <protobuf number>"`, alone or with more data that interfaces do not show. */
+/** The row of a field: `"<type> <marks> <protobuf number>"`, alone or with more data that interfaces do not show. */
 type FieldRow = string | readonly [string, unknown];
 type TypeRows = Readonly<Record<string, { readonly fields: Readonly<Record<string, FieldRow>> }>>;
 
-/** Path below `src/api/` and text of every generated file. */
+/** Returns the text of every generated file, by its path below `src/api/`. */
 export function generateFiles(): Map<string, string> {
   const types = new Map<string, TypeShape>();
   for (const file of readdirSync(tables).sort()) {
     const folder = file.replace(/\.json$/, "");
-    const rows = JSON.parse(readFileSync(join(tables, file), "utf8")) as TypeRows; // a table of ours
+    const rows = JSON.parse(readFileSync(join(tables, file), "utf8")) as TypeRows; // the form of the table
     for (const [name, { fields }] of Object.entries(rows)) {
       const shapes = Object.entries(fields).map(([field, row]) => [field, shapeOf(row, folder)] as const);
       types.set(`${folder}.${name}`, new Map(shapes));
@@ -33,7 +34,7 @@ export function generateFiles(): Map<string, string> {
 function shapeOf(row: FieldRow, folder: string): FieldShape {
   const [type = "", marks = ""] = (typeof row === "string" ? row : row[0]).split(" ");
   return {
-    // A name of the same package begins with a dot.
+    // The name of a type of the same package begins with a dot.
     type: type.replace(/^((?:\[\]|\{\})*)\./, `$1${folder}.`),
     isPointer: marks.includes("p"),
     isOmitted: marks.includes("o") && !marks.includes("k"),

@@ -1,9 +1,9 @@
 /**
- * The layer map: which folder may import which. A folder may name only folders above it, so there are no cycles.
- * `tidy.ts` checks every import; a new edge needs a page in `docs/decisions/`.
+ * The layer map: the folders that a folder may import. A folder may import only folders above it, so that there are no
+ * cycles. `tidy.ts` checks every import; a new edge needs a page in `docs/decisions/`.
  */
 
-/** Folders of `src/` in order; each with the folders it may import besides itself. */
+/** The folders of `src/` in order, each with the folders that it may import besides itself. */
 export const layers: Readonly<Record<string, readonly string[]>> = {
   std: [],
   meta: ["std"],
@@ -69,7 +69,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
   commands: ["std", "meta", "codec", "client", "storage", "transport", "server"],
 };
 
-/** Folders outside `src/` and what they may import; tests, benches and scripts see everything. */
+/** The folders outside `src/`, and the folders that they may import. Tests, benches and scripts may import all. */
 export const outside: Readonly<Record<string, readonly string[] | "all">> = {
   bin: ["commands", "server", "std"],
   test: "all",
@@ -77,7 +77,7 @@ export const outside: Readonly<Record<string, readonly string[] | "all">> = {
   scripts: "all",
 };
 
-/** Folders whose subfolders are public: `#api/apps/v1.ts`. Everywhere else a subfolder is private to its folder. */
+/** The folders whose subfolders are public: `#api/apps/v1.ts`. Other subfolders are private to their folder. */
 export const openFolders: readonly string[] = ["api"];
 
 /** Built-in modules that only some folders may import. */
@@ -89,11 +89,14 @@ export const guardedModules: Readonly<Record<string, readonly string[]>> = {
   "node:async_hooks": [],
 };
 
-/** Files and folders of `src/` that may read the machine's clock and random numbers; all others are given them. */
+/**
+ * The files and folders of `src/` that may read the machine's clock and random numbers. The others get both as
+ * arguments.
+ */
 export const mayReadClock: readonly string[] = ["std/clock.ts", "std/random.ts", "server/", "commands/"];
 
 /**
- * Packages that become part of the bundle, and so are not installed with the program. What they need themselves goes
- * with them. All other packages that `src/` imports are `dependencies` and stay outside.
+ * The packages that become part of the bundle, and so are not installed with the program. Packages that they need
+ * become part of it too. All other packages that `src/` imports are `dependencies` and stay outside.
  */
 export const bundledPackages: readonly string[] = ["@peculiar/asn1-schema", "@peculiar/asn1-x509", "asn1js"];

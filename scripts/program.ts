@@ -8,16 +8,19 @@ export interface Program {
   readonly url: string;
   /** The path of the administrator's kubeconfig. */
   readonly kubeconfig: string;
-  /** Asks it to stop, and waits until it has. */
+  /** Stops the program, and waits until it has ended. */
   stop(): Promise<void>;
 }
 
-/** Starts it with these flags, on a free port, and waits until it is ready. Throws with its output when it ends. */
+/**
+ * Starts the program with these flags, on a free port, and waits until it is ready. Throws with its output when it ends
+ * before.
+ */
 export async function startProgram(flags: readonly string[]): Promise<Program> {
   const child = spawn(
     process.execPath,
     [join(root, "dist/bin/binnacle.js"), "serve", "-o=json", "--secure-port=0", ...flags],
-    // A group of its own: who presses Ctrl-C stops the script, which stops the server when it is done.
+    // The program has its own process group: Ctrl-C stops the script, which stops the server at its end.
     { stdio: ["ignore", "pipe", "pipe"], detached: true },
   );
   let said = "";

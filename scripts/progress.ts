@@ -1,7 +1,6 @@
 /**
- * Shows the progress of a run of test files: on a terminal a line that is rewritten in place, elsewhere a line now and
- * then. The remaining time is estimated from the times that the files took in their last run, which a file below
- * `node_modules/` remembers.
+ * Shows the progress of a run of test files: on a terminal in a line that is rewritten, elsewhere in a line from time
+ * to time. The remaining time is estimated from the times of the last run, which a file below `node_modules/` stores.
  */
 import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -13,21 +12,21 @@ const everyMs = 20_000;
 /** The part of a run that must be done before the remaining time is shown. */
 const leastDone = 0.05;
 
-/** The folder in which Node keeps compiled code, so that not every test file compiles the server again. */
+/** The folder in which Node stores compiled code, so that not every test file compiles the server again. */
 export const compileCache = join(cacheFolder, "compiled");
 
 interface Progress {
-  /** A test has ended. One that failed is named at once; the reasons come at the end. */
+  /** Counts a test that has ended. The name of a failed test is printed at once, its reason at the end. */
   count(passed: boolean, test: string): void;
-  /** All tests of `file` have ended, which took so many seconds. */
+  /** Counts a file whose tests have all ended, after `seconds` seconds. */
   advance(file: string, seconds: number): void;
   end(): void;
 }
 
-/** Seconds that each file took the last time it ran here. */
+/** Returns the seconds that each file took in its last run here. */
 function remembered(): Record<string, number> {
   try {
-    return JSON.parse(readFileSync(memory, "utf8")) as Record<string, number>; // as `remember` wrote it
+    return JSON.parse(readFileSync(memory, "utf8")) as Record<string, number>; // `remember` wrote it
   } catch {
     return {};
   }
@@ -38,26 +37,26 @@ function remember(seconds: Readonly<Record<string, number>>): void {
     mkdirSync(cacheFolder, { recursive: true });
     writeFileSync(memory, JSON.stringify({ ...remembered(), ...seconds }));
   } catch {
-    // The next estimate is worse.
+    // Only the next estimate is worse.
   }
 }
 
-/** Estimates the time of a file that never ran here: one that starts servers is slow, and so is a long one. */
+/** Estimates the time of a file that never ran here: files that start servers and long files are slow. */
 function guessed(file: string): number {
   const kilobytes = statSync(join(root, file)).size / 1024;
   return file.startsWith("test/") ? 2 + kilobytes / 4 : 0.5 + kilobytes / 40;
 }
 
-/** The seconds that each of these files will take, roughly. */
+/** Returns an estimate of the seconds that each file will take. */
 export function expectedSeconds(files: readonly string[]): ReadonlyMap<string, number> {
   const known = remembered();
   return new Map(files.map((file) => [file, known[file] ?? guessed(file)]));
 }
 
-/** The time until the first test of a file begins. */
+/** The time until the first test of a file begins, in seconds. */
 const startSeconds = 0.5;
 
-/** Minutes and seconds. */
+/** Returns a time in minutes and seconds. */
 export const clockText = (seconds: number): string =>
   `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, "0")}`;
 
@@ -67,14 +66,14 @@ interface Counts {
   readonly failed: number;
 }
 
-/** The line about a run, of which `part` (from 0 to 1) is done after `seconds` seconds. */
+/** Returns the line about a run, whose part `part` (from 0 to 1) is done after `seconds` seconds. */
 export function progressText(name: string, counts: Counts, filesMax: number, part: number, seconds: number): string {
   const rest = part < leastDone ? "" : `, about ${clockText((seconds * (1 - part)) / part)} left`;
   const failed = counts.failed > 0 ? `, ${counts.failed} failed` : "";
   return `${name}: ${counts.files} of ${filesMax} files, ${counts.passed} passed${failed}, ${clockText(seconds)}${rest}`;
 }
 
-/** Shows how far the run `name` is, which has just begun. */
+/** Starts to show the progress of the run `name`. */
 export function showProgress(name: string, expected: ReadonlyMap<string, number>): Progress {
   const { isTTY } = process.stdout;
   const begun = performance.now();

@@ -12,7 +12,7 @@ import { readSkips, reasonFor } from "../test/scenarios/skips.ts";
 import { findTests } from "./run-tests.ts";
 import { root } from "./steps.ts";
 
-/** Sections that are complete with this step; of `VER` the rows about what is served. */
+/** The sections that are complete in this step; of `VER`, only the rows about served versions. */
 const sections = [
   "GEN",
   "NAME",
@@ -83,7 +83,7 @@ interface Proof {
   readonly name: string;
 }
 
-/** Rows of the specification's table, `| ID | text | check |`. */
+/** Returns the rows of the specification's table, `| ID | text | check |`. */
 export function readRows(text: string): Row[] {
   const rows: Row[] = [];
   for (const [, id, sentence] of text.matchAll(/^\| ([A-Z]+-\d+) \| (.*?) \| /gm))
@@ -102,7 +102,7 @@ function split(id: string): [string, number] {
   return [section!, Number(number)];
 }
 
-/** The IDs in brackets in every string of a test file, with the string as name. */
+/** Returns the IDs in brackets in every string of a test file, with the string as the name. */
 export function proofsIn(file: string, text: string): Proof[] {
   const proofs: Proof[] = [];
   const ids = String.raw`[A-Z]+-\d+(?:\.\.(?:[A-Z]+-)?\d+)?`;
@@ -117,7 +117,7 @@ export function proofsIn(file: string, text: string): Proof[] {
   return proofs;
 }
 
-/** `PVC-04..07` is four rows. */
+/** Returns all IDs of a range: `PVC-04..07` is four rows. */
 function expand(text: string): string[] {
   const match = /^([A-Z]+)-(\d+)\.\.(?:[A-Z]+-)?(\d+)$/.exec(text);
   if (match === null) return [text];
@@ -133,7 +133,7 @@ const tidyName = (name: string): string =>
     .replaceAll(/\$\{[^}]*\}/g, "…")
     .trim();
 
-/** Scenarios that are run. */
+/** Returns the scenarios that are run. */
 function scenarioProofs(): Proof[] {
   const skips = readSkips();
   return readScenarios().flatMap(({ path, scenarios }) =>
@@ -145,9 +145,9 @@ function scenarioProofs(): Proof[] {
 
 interface Index {
   readonly page: string;
-  /** Rows with neither test nor step. */
+  /** Rows with neither a test nor a later step. */
   readonly open: readonly string[];
-  /** Rows that are said to wait for a step, and have a test. */
+  /** Rows that have a later step and also a test. */
   readonly proven: readonly string[];
   /** IDs in test names or in the list of later rows that no row has. */
   readonly unknown: readonly string[];
@@ -189,7 +189,7 @@ export function requirementIndex(
   return { page: `${lines.join("\n")}\n`, open, proven, unknown };
 }
 
-/** The proof as a cell of the page shows it. */
+/** Returns the proof as a cell of the page. */
 const shownProof = ({ file, name }: Proof): string => `${file}: ${name}`.replaceAll("|", "\\|");
 
 function stepName(step: string): string {
@@ -197,13 +197,13 @@ function stepName(step: string): string {
   return step === "later" ? "a later step" : `step ${step}`;
 }
 
-/** Everything in the repository that cites requirement IDs. */
+/** Returns all tests and scenarios of the repository that cite requirement IDs. */
 function allProofs(): Proof[] {
   const files = findTests(["src/**/*.{test,fuzz,contract}.ts", "test/**/*.ts"]);
   return [...files.flatMap((file) => proofsIn(file, readFileSync(join(root, file), "utf8"))), ...scenarioProofs()];
 }
 
-/** Builds the index; undefined when the specification is not here. */
+/** Builds the index; `undefined` if the specification is not here. */
 function buildIndex(proofs: readonly Proof[]): Index | undefined {
   const source = join(root, "../shared/spec/requirements.md");
   if (!existsSync(source)) return undefined;
@@ -216,7 +216,7 @@ function buildIndex(proofs: readonly Proof[]): Index | undefined {
   return requirementIndex(readRows(text), proofs, later, known);
 }
 
-/** Tests and scenarios that a page cites and that are not among `proofs`. */
+/** Returns the tests and scenarios that a page cites but `proofs` does not contain. */
 export function citedInVain(text: string, proofs: readonly Proof[]): string[] {
   const known = new Set(proofs.map(shownProof));
   const cells = [...text.matchAll(/^\| [A-Z]+-\d+ \| .* \| (.*) \|$/gm)].map(([, cell]) => cell!);
@@ -225,7 +225,7 @@ export function citedInVain(text: string, proofs: readonly Proof[]): string[] {
 
 const isProof = /^\S+\.(?:ts|yaml): /;
 
-/** Problems of the index, one line each. */
+/** Returns the problems of the index, one line for each. */
 export function requirementProblems(): string[] {
   const proofs = allProofs();
   const committed = existsSync(page) ? readFileSync(page, "utf8") : "";

@@ -10,7 +10,7 @@ export interface Tally {
   readonly passed: number;
   readonly failed: number;
   readonly skipped: number;
-  /** One readable block per failed test. */
+  /** A readable block for each failed test. */
   readonly failures: readonly string[];
   readonly skips: readonly SkippedTest[];
 }
@@ -32,7 +32,7 @@ export function addTallies(a: Tally, b: Tally): Tally {
   };
 }
 
-/** Repository paths that match `patterns`, sorted. */
+/** Returns the repository paths that match `patterns`, sorted. */
 export function findTests(patterns: readonly string[], without: RegExp = /^$/): string[] {
   return globSync(patterns, { cwd: root, exclude: ["**/node_modules/**", "dist/**"] })
     .map((path) => path.replaceAll("\\", "/"))
@@ -40,10 +40,10 @@ export function findTests(patterns: readonly string[], without: RegExp = /^$/): 
     .sort();
 }
 
-/** A file that takes longer than this hangs, also on a slow machine with other work. */
+/** The maximum time of a file. A file that takes longer hangs, also on a slow machine with other work. */
 const timeoutMs = 20 * 60_000;
 
-/** Runs `files`, the longest first; a file that cannot be loaded or dies counts as one failure. */
+/** Runs `files`, the longest first. A file that cannot be loaded or crashes counts as one failure. */
 export async function runTests(name: string, files: readonly string[]): Promise<Tally> {
   if (files.length === 0) return emptyTally;
   let passed = 0;
@@ -73,14 +73,14 @@ export async function runTests(name: string, files: readonly string[]): Promise<
     if (event.details.type === "suite") return;
     const { error } = event.details;
     const cause: unknown = error.cause ?? error;
-    // A file or parent test fails because tests inside it failed; those were counted.
+    // A file or parent test fails because tests inside it failed, which were counted already.
     if ((error as { failureType?: string }).failureType === "subtestsFailed") return;
     failed += 1;
     const file = testFile(event.file ?? "", cause);
     const said = isFile(event.name) ? (output.get(event.name) ?? output.get(event.file ?? "") ?? "").trim() : "";
     failures.push([`${file}: ${event.name}`, said, text(cause)].filter((part) => part !== "").join("\n"));
   });
-  // The other events come in the order of the files: a file's wait until those before it have ended.
+  // The other events come in the order of the files: those of a file wait until the files before it have ended.
   stream.on("test:complete", ({ name, file, details, skip }) => {
     if (details.type === "suite") return;
     if (isFile(name)) progress.advance(name.replace(root, ""), details.duration_ms / 1000);
@@ -92,10 +92,13 @@ export async function runTests(name: string, files: readonly string[]): Promise<
   return { passed, failed, skipped, failures, skips };
 }
 
-/** The runner reports a whole file under its path. */
+/** Whether a name is that of a whole file, which the runner reports by its path. */
 const isFile = (name: string): boolean => name.startsWith(root);
 
-/** Tests that a harness registered are reported under the harness; their stack knows better. */
+/**
+ * Returns the file of a test. The runner reports tests that a harness registered under the harness; their stack has the
+ * right file.
+ */
 function testFile(reported: string, cause: unknown): string {
   const [inStack] = /[\w./-]+\.(?:test|fuzz)\.ts/.exec(cause instanceof Error ? (cause.stack ?? "") : "") ?? [];
   const file = /\.(?:test|fuzz)\.ts$/.test(reported) ? reported : (inStack ?? reported);
@@ -107,14 +110,14 @@ function text(cause: unknown): string {
   return (cause.stack ?? cause.message).split("\n").slice(0, 25).join("\n");
 }
 
-/** Prints failures, one block each. */
+/** Prints failures, one block for each. */
 export function printFailures(tally: Tally): void {
   for (const failure of tally.failures) {
     process.stdout.write(`${styleText("red", "not ok")} ${failure.replaceAll("\n", "\n  ")}\n`);
   }
 }
 
-/** Prints why tests were skipped, and how many for each reason; with `verbose` their names. */
+/** Prints the reasons why tests were skipped, with the number of tests; with `verbose` also their names. */
 export function printSkips({ skips }: Pick<Tally, "skips">, verbose: boolean): void {
   const byReason = Map.groupBy(skips, ({ reason }) => reason);
   for (const [reason, tests] of [...byReason].sort((a, b) => b[1].length - a[1].length)) {

@@ -1,7 +1,7 @@
 /**
- * `node scripts/slowly.ts`: shows that tests do not depend on the machine. Runs `npm test` and `npm run test:more`, or
- * the test files that are named, beside two endless loops; with `--half` on one core that they share with another
- * endless loop (Linux, by `taskset`). Several times, since what is rare does not show at once.
+ * `node scripts/slowly.ts`: shows that tests do not depend on the speed of the machine. Runs `npm test` and `npm run
+ * test:more`, or the named test files, beside two endless loops; with `--half` on one core that they share with another
+ * endless loop (on Linux, with `taskset`). The tests run several times, since rare failures do not occur at once.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -20,7 +20,7 @@ const { values, positionals } = readCommandLine(usage, { half: { type: "boolean"
 const isHalf = values.half === true;
 const times = Number(values.times ?? 3);
 
-/** Starts Node, on the first core alone where half a core is wanted. */
+/** Starts Node; with `--half` on the first core only. */
 function start(args: readonly string[], stdio: "ignore" | "inherit"): ChildProcess {
   const command = [process.execPath, ...args];
   const [program, ...rest] = isHalf ? ["taskset", "-c", "0", ...command] : command;

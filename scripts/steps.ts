@@ -1,6 +1,6 @@
 /**
- * Runs tools as named steps with one line of output each; a failed tool's own output follows. Shared by build, check
- * and test.
+ * Runs tools as named steps with one line of output each, followed by the output of a failed tool. Build, check and
+ * test use it.
  */
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
@@ -15,14 +15,14 @@ export interface Outcome {
   readonly output: string;
 }
 
-/** A tool installed by npm, started by this Node: no shell, no PATH. `entry` is a path below `node_modules`. */
+/** Runs a tool that npm installed, with this Node, without a shell or PATH. `entry` is a path below `node_modules`. */
 export function tool(entry: string, args: readonly string[], env?: Record<string, string>): Promise<Outcome> {
   const file = `${root}node_modules/${entry}`;
   if (!existsSync(file)) return Promise.resolve({ ok: false, output: `${file} is missing: run npm ci` });
   return run(process.execPath, [file, ...args], env);
 }
 
-/** Runs a program in the repository and collects what it prints. */
+/** Runs a program in the repository and collects its output. */
 export function run(program: string, args: readonly string[], env: Record<string, string> = {}): Promise<Outcome> {
   return new Promise((resolve) => {
     const child = spawn(program, args, {
@@ -38,7 +38,7 @@ export function run(program: string, args: readonly string[], env: Record<string
   });
 }
 
-/** Prints one line for a finished step, and its output when it failed or `note` when there is something to say. */
+/** Prints one line for a finished step, with its output if it failed, or with `detail`. */
 export function report(name: string, ok: boolean, seconds: number, detail = ""): void {
   const mark = ok ? styleText("green", "ok    ") : styleText("red", "failed");
   process.stdout.write(

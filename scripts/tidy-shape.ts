@@ -1,8 +1,8 @@
 /**
- * Five checks of `tidy.ts`: no circles of imports, neither of files nor of rooms, no module-level mutable state, no two exported types of one name, no types
- * imported under another name.
- * Exceptions are in `scripts/excused.ts`; an exception that is no longer needed is a finding. That functions have at most
- * 70 lines is a rule of `oxlint`.
+ * Five checks of `tidy.ts`: there are no circles of imports, neither of files nor of rooms, no mutable state of
+ * modules, no two exported types with the same name, and no types imported under another name. Exceptions are in
+ * `scripts/excused.ts`; an exception that is no longer needed is a finding. A rule of `oxlint` limits functions to 70
+ * lines.
  */
 import { excusedState } from "./excused.ts";
 
@@ -12,7 +12,9 @@ interface ShapeFinding {
   readonly message: string;
 }
 
-/** Cycles of imports, types included; each is reported once. `imports` maps a file to those it imports. */
+/**
+ * Returns cycles of imports, types included; each is reported once. `imports` maps a file to the files that it imports.
+ */
 export function circles(imports: ReadonlyMap<string, ReadonlySet<string>>): ShapeFinding[] {
   const findings: ShapeFinding[] = [];
   for (const members of components(imports)) {
@@ -23,8 +25,8 @@ export function circles(imports: ReadonlyMap<string, ReadonlySet<string>>): Shap
 }
 
 /**
- * Circles of rooms. A room is a subfolder of a folder of `src/` with the files beside it that have its name (`x.ts` of `x/`);
- * a file that has no subfolder is a room of its own.
+ * Returns circles of rooms. A room is a subfolder of a folder of `src/` with the file beside it that has its name
+ * (`x.ts` of `x/`); a file without a subfolder is a room of its own.
  */
 export function roomCircles(imports: ReadonlyMap<string, ReadonlySet<string>>): ShapeFinding[] {
   const rooms = new Map<string, Set<string>>();
@@ -41,7 +43,7 @@ export function roomCircles(imports: ReadonlyMap<string, ReadonlySet<string>>): 
   });
 }
 
-/** `src/server/audit` of `src/server/audit.ts` and of `src/server/audit/flags.ts`. */
+/** Returns the room of a file: `src/server/audit` for `src/server/audit.ts` and for `src/server/audit/flags.ts`. */
 function roomOf(file: string): string {
   const [top, folder, name = ""] = file.split("/");
   return `${top}/${folder}/${name.replace(/\.ts$/, "")}`;
@@ -51,7 +53,10 @@ const folderOf = (room: string): string => room.slice(0, room.lastIndexOf("/"));
 
 const exported = /^export (?:abstract )?(?:class|interface|type) (\w+)/gm;
 
-/** Exported types with the name of another. Types of different group versions may have one name. */
+/**
+ * Returns exported types with the name of another exported type. Types of different group versions may have the same
+ * name.
+ */
 export function sharedTypeNames(codes: ReadonlyMap<string, string>): ShapeFinding[] {
   const findings: ShapeFinding[] = [];
   const first = new Map<string, string>();
@@ -74,13 +79,13 @@ export function sharedTypeNames(codes: ReadonlyMap<string, string>): ShapeFindin
 const importList = /^import (type )?\{([^}]*)\} from "([^"]+)";/gm;
 
 /**
- * Types imported under another name than their own. Where those of two group versions meet, which have one name, one of
- * them needs another.
+ * Returns types that are imported under another name than their own. If a file imports types of two group versions with
+ * the same name, one of them may have another.
  */
 export function aliasedTypes(file: string, code: string): ShapeFinding[] {
   if (file.startsWith("src/api/")) return [];
   const aliases: { name: string; alias: string; line: number; isApi: boolean }[] = [];
-  /** These types of the API are imported under their own names. */
+  /** The types of the API that the file imports under their own names. */
   const plain = new Set<string>();
   for (const { 1: types, 2: list = "", 3: from = "", index } of code.matchAll(importList)) {
     const isApi = from.startsWith("#api/");
@@ -101,7 +106,7 @@ export function aliasedTypes(file: string, code: string): ShapeFinding[] {
     }));
 }
 
-/** Strongly connected components of more than one file (Tarjan). */
+/** Returns the strongly connected components of more than one file (Tarjan). */
 function components(imports: ReadonlyMap<string, ReadonlySet<string>>): string[][] {
   const order = new Map<string, number>();
   const low = new Map<string, number>();
@@ -133,7 +138,10 @@ const emptied = /^new (?:Map|Set|Array)(?:<[^;]*>)?\(\);$/;
 const derived = /^new (?:WeakMap|WeakSet)\b/;
 const changers = "add|clear|copyWithin|delete|fill|pop|push|reverse|set|shift|sort|splice|spend|unshift|write\\w*";
 
-/** Whether a function of the module changes what the name holds. What is filled at column 0 is filled once. */
+/**
+ * Whether a function of the module changes the value of the variable. A change at column 0 happens once, when the
+ * module is loaded.
+ */
 function isChanged(code: string, name: string): boolean {
   const part = "(?:\\.\\w+|\\[[^\\]]+\\])";
   const assigned = `${part}*(?:\\.(?!lastIndex)\\w+|\\[[^\\]]+\\])`;
@@ -141,15 +149,18 @@ function isChanged(code: string, name: string): boolean {
   return new RegExp(`^\\s.*(?<![\\w.#])${name}${use}`, "m").test(code) && !isShadowed(code, name);
 }
 
-/** Whether another variable or parameter of the module has the name: then text cannot say which of them changes. */
+/**
+ * Whether another variable or parameter of the module has the same name, so that the text cannot tell which of them
+ * changes.
+ */
 const isShadowed = (code: string, name: string): boolean =>
   new RegExp(`^\\s.*(?:(?:const|let) (?:[[{][^=]*\\b)?${name}\\b|[(,{] ?${name}\\??:|\\(${name}\\) =>)`, "m").test(
     code,
   );
 
 /**
- * Variables of a module that change: several servers live in one process, and share none of it. A WeakMap that keeps
- * what is derived from its keys is none.
+ * Returns the variables of a module that change, since several servers live in one process and must not share state. A
+ * WeakMap of values derived from its keys is not state.
  */
 export function moduleState(file: string, code: string): ShapeFinding[] {
   const findings: ShapeFinding[] = [];

@@ -1,6 +1,6 @@
 /**
- * Finds tests that measure time. How long work takes says more about the machine, and what else it does, than about the
- * work: tests count it, or compare how it grows; benches measure.
+ * Finds tests that measure time. The time of work depends on the machine and its other work more than on the work
+ * itself: tests count the work, or compare how it grows; benches measure.
  */
 
 interface Finding {
@@ -9,9 +9,9 @@ interface Finding {
   readonly message: string;
 }
 
-/** Tests that read a clock for something else than how long work takes. */
+/** Tests that read a clock for another purpose than the time of work. */
 const mayMeasure: readonly string[] = [
-  // Times order what several clients did.
+  // Times order the actions of several clients.
   "test/simulation/clients.test.ts",
 ];
 
@@ -19,7 +19,10 @@ const meters =
   /\bperformance\.(?:now|eventLoopUtilization)\b|\bprocess\.(?:hrtime|cpuUsage|threadCpuUsage)\b|\bmonitorEventLoopDelay\b/g;
 const present = String.raw`(?:Date\.now|systemClock\.(?:now|monotonic))\(\)`;
 
-/** Findings of one file, whose comments and strings are blank: meters, and differences of two times of now. */
+/**
+ * Returns the findings about a file whose comments and strings are blank: uses of a meter, and differences of two
+ * times.
+ */
 export function measuredTimes(file: string, bare: string): Finding[] {
   const isTest = file.startsWith("test/") || /\.(?:test|fuzz|contract)\.ts$/.test(file);
   if (!isTest || mayMeasure.includes(file)) return [];

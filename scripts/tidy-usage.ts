@@ -1,6 +1,6 @@
 /**
- * Three checks of `tidy.ts` for what nobody uses: exports without an import, permissions of the layer map without one, and
- * names of files in comments where no such file is.
+ * Three checks of `tidy.ts` for unused things: exports without an import, permissions of the layer map without an
+ * import, and names of files in comments that do not exist.
  */
 import type { Finding, Sources } from "./tidy.ts";
 
@@ -10,8 +10,9 @@ const taken = /\{([^{}]*)\}\s*=\s*await import\(\s*["']([^"']+)["']/g;
 const loaded = /\bimport\(\s*["']([^"']+)["']|\bnew URL\(\s*["'](\.[^"']*\.ts)["']/g;
 
 /**
- * Exports that no other file imports by name; tests count. A module that is loaded as a whole (`await import(…)` without
- * names) may be used in every way. `codes` are sources without comments, `resolve` the file that an import names.
+ * Returns exports that no other file imports by name; imports of tests count. All exports of a module that is loaded as
+ * a whole (`await import(…)` without names) count as used. `codes` are sources without comments, `resolve` returns the
+ * file that an import names.
  */
 export function unusedExports(
   codes: ReadonlyMap<string, string>,
@@ -30,7 +31,7 @@ export function unusedExports(
       }
     }
     for (const { 1: module, 2: url, index } of code.matchAll(loaded)) {
-      if (!destructured.has(index)) whole.add(resolve(file, (module ?? url)!) ?? ""); // one of them is there
+      if (!destructured.has(index)) whole.add(resolve(file, (module ?? url)!) ?? ""); // one of the two exists
     }
   }
   const findings: Finding[] = [];
@@ -45,7 +46,7 @@ export function unusedExports(
   return findings;
 }
 
-/** Edges of the layer map that no import needs. `edges` are those that are used: `storage meta`. */
+/** Returns edges of the layer map that no import needs. `edges` are the used ones: `storage meta`. */
 export function unusedPermissions(
   layers: Readonly<Record<string, readonly string[]>>,
   edges: ReadonlySet<string>,
@@ -59,12 +60,12 @@ export function unusedPermissions(
 
 const fileName = /(?<![\w/.@>-])((?:[\w-]+\/)*[\w-]+(?:\.[\w-]+)*\.(?:ts|mjs))(?![\w-])/g;
 
-/** Names that stand for any, and a program of the recorded conformance. */
+/** Names of example files, and a program of the recorded conformance. */
 const examples = /^(?:x|name|kebab-case|replay)\./;
 
 /**
- * Names of our files in comments and documents that name none. A name may leave out the first folders. Files of upstream end
- * in `.go` and are not looked for; `<name>.ts` and the like stand for any.
+ * Returns names of files in comments and documents that do not exist. A name may omit the first folders. Files of
+ * upstream end in `.go` and are not checked; `<name>.ts` and similar names are examples.
  */
 export function unknownFiles(sources: Sources, existing: ReadonlySet<string>): Finding[] {
   const known = new Set<string>();

@@ -1,10 +1,10 @@
 /**
- * Two checks of `tidy.ts`: comments are sentences, and do not begin with a word that makes them half of one; names that the
- * field has a word for are not used again.
+ * Two checks of `tidy.ts`: a comment does not begin with a word that makes it a fragment, and retired names are not
+ * used again.
  */
 import type { Finding } from "./tidy.ts";
 
-/** Words with which comments began that had no main verb, or whose subject was the name below. */
+/** Words that began comments without a main verb, or whose subject was the name below. */
 const refusedFirst: ReadonlySet<string> = new Set(
   "About As Between By How Of Over So That Their Those What Where Which Who Whose Why".split(" "),
 );
@@ -13,13 +13,17 @@ const oneLine = /^\s*(?:\/\*\*?|\/\/)\s+(\w+) /;
 const secondLine = /^\s*\*\s+(\w+) /;
 const lineComment = /^\s*\/\//;
 
-/** The first word of a comment that begins on `line`; `undefined` for other lines. `before` is the line before. */
+/**
+ * Returns the first word of a comment that begins on `line`; `undefined` for other lines. `before` is the line before.
+ */
 function firstWord(line: string, before: string): string | undefined {
   if (/^\s*\/\*\*?\s*$/.test(before)) return secondLine.exec(line)?.[1];
   return lineComment.test(line) && lineComment.test(before) ? undefined : oneLine.exec(line)?.[1];
 }
 
-/** Finds comments that begin as a part of the name below would: "Of the store", "How often it is tried", "By name". */
+/**
+ * Returns comments that begin as a part of the name below would: "Of the store", "How often it is tried", "By name".
+ */
 export function firstWords(file: string, text: string): Finding[] {
   const findings: Finding[] = [];
   const lines = text.split("\n");
@@ -35,7 +39,7 @@ export function firstWords(file: string, text: string): Finding[] {
   return findings;
 }
 
-/** Names that were ours alone, and those that took their place. */
+/** Retired names of our own, and the standard names that replaced them. */
 const retiredNames: ReadonlyMap<string, string> = new Map([
   ["Allowance", "ExpressionBudget"],
   ["Asking", "RpcClient"],
@@ -68,7 +72,7 @@ const retiredNames: ReadonlyMap<string, string> = new Map([
 
 const declaredName = /(?:class|interface|type|function\*?|const|let) (\w+)/g;
 
-/** Declarations with a retired name. `code` has neither comments nor texts. */
+/** Returns declarations with a retired name. `code` has neither comments nor texts. */
 export function retired(file: string, code: string): Finding[] {
   return [...code.matchAll(declaredName)].flatMap(({ 1: name = "", index }) => {
     const standard = retiredNames.get(name);

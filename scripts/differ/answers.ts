@@ -1,7 +1,7 @@
-/** Answers about kinds as lines, and which lines are compared: findings of a refusal, and values that are stored. */
+/** Answers about kinds as lines for the comparison: the findings of a refusal, or the stored values. */
 import { type Answer, essence } from "./servers.ts";
 
-/** An answer as lines: the findings of a refusal, or a line for each value that a write stored. */
+/** Returns an answer as lines: the findings of a refusal, or a line for each value that a write stored. */
 export function linesOf(answer: Answer, hasServerStatus: boolean): readonly string[] {
   const found = foundBy(answer);
   if (answer.code >= 300) return found;
@@ -11,16 +11,16 @@ export function linesOf(answer: Answer, hasServerStatus: boolean): readonly stri
   return [...found, ...leaves("", content)].map(withoutValues).map(withoutAllocated);
 }
 
-/** The code, findings and warnings of an answer, each once. */
+/** Returns the code, findings and warnings of an answer, without duplicates. */
 export function foundBy(answer: Answer): string[] {
-  // Other lines than findings are differences in Go syntax.
+  // The other lines are parts of Go structs.
   const lines = essence(answer)
     .split("\n")
     .filter((line) => /^(?:\w|<nil>|\[\]|\{)/.test(line));
   return [...new Set(lines.map(withoutValues))];
 }
 
-/** Addresses and ports that each server gives from a range of its own. */
+/** Returns the line without addresses and ports that each server allocates from its own range. */
 const withoutAllocated = (line: string): string =>
   line.replace(
     /^(\.spec\.(?:clusterIPs?|ports|healthCheckNodePort).*) = (?:"10\.0\.\d+\.\d+"|3[0-2]\d{3})$/,
@@ -31,8 +31,8 @@ export const randomName = /kube-api-access-\w{5}/g;
 export const uid = /\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g;
 
 /**
- * The line without values that are objects or bytes, without the fields that an update changes, and without random names.
- * The other server shows numbers, quantities and times in Go syntax; they are written as ours are.
+ * Returns the line without values that are objects or bytes, without the list of changed fields, and without random
+ * names. Numbers, quantities and times in Go syntax become JSON.
  */
 const withoutValues = (line: string): string =>
   line
@@ -50,7 +50,7 @@ const withoutValues = (line: string): string =>
     .replace(randomName, "kube-api-access")
     .replace(uid, "UID");
 
-/** A line for each value that has no members, sorted. */
+/** Returns a line for each value that has no members, sorted. */
 export function leaves(path: string, value: unknown): string[] {
   if (typeof value !== "object" || value === null) return [`${path} = ${JSON.stringify(value)}`];
   const members = Object.entries(value);
@@ -58,7 +58,7 @@ export function leaves(path: string, value: unknown): string[] {
   return members.flatMap(([name, member]) => leaves(`${path}.${name}`, member)).sort();
 }
 
-/** Each without the lines that both have, apart from the first. */
+/** Returns the lines of each answer without those that both have, except the first line. */
 export function differing(all: readonly (readonly string[])[]): string[] {
   return all.map((lines, at) => {
     const others = new Set(all[1 - at]);

@@ -1,6 +1,6 @@
 /**
- * Patches between two versions of an object, as clients make them: by `kubectl apply` without a server's help (a strategic
- * patch of what was applied last, what is wanted and what is there), merge patches, and JSON patches.
+ * Patches between two versions of an object, as clients compute them: the strategic patch of `kubectl apply` on the
+ * client's side (from the last applied, the wanted and the present object), merge patches, and JSON patches.
  */
 import { isDeepStrictEqual } from "node:util";
 import type { Schema } from "#schema/schema.ts";
@@ -8,7 +8,7 @@ import type { Json } from "./servers.ts";
 
 const isMap = (value: unknown): value is Json => typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** The merge patch that makes `after` of `before`. */
+/** Returns the merge patch that changes `before` to `after`. */
 export function mergePatch(before: Json, after: Json): Json {
   const patch: Record<string, unknown> = {};
   for (const name of new Set([...Object.keys(before), ...Object.keys(after)])) {
@@ -20,7 +20,7 @@ export function mergePatch(before: Json, after: Json): Json {
   return patch;
 }
 
-/** The JSON patch that makes `after` of `before`: lists are replaced. */
+/** Returns the JSON patch that changes `before` to `after`. It replaces lists as a whole. */
 export function jsonPatch(before: Json, after: Json, path = ""): Json[] {
   return [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap((name): Json[] => {
     const [old, next] = [before[name], after[name]];
@@ -35,7 +35,10 @@ export function jsonPatch(before: Json, after: Json, path = ""): Json[] {
 const fieldOf = (schema: Schema | undefined, name: string): Schema | undefined =>
   schema?.fields?.get(name)?.schema ?? (schema?.type === "map" ? schema.items : undefined);
 
-/** The strategic patch of `kubectl apply`: what was applied and is no longer wanted goes, what is wanted and differs comes. */
+/**
+ * Returns the strategic patch of `kubectl apply`. It removes applied fields that are no longer wanted, and sets wanted
+ * fields that differ.
+ */
 export function clientPatch(applied: Json, wanted: Json, current: Json, schema: Schema | undefined): Json {
   const patch: Record<string, unknown> = {};
   for (const name of Object.keys(applied)) if (!isWanted(wanted, name)) patch[name] = null;

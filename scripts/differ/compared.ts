@@ -1,4 +1,4 @@
-/** Kinds that are compared: where they are served, right objects of them, and which of their fields are edited. */
+/** The compared kinds: their paths, valid objects, and the fields that are edited. */
 import { loadDefinitions } from "#api/definitions.ts";
 import { kubernetesDomain } from "#meta/api-domain.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
@@ -8,18 +8,21 @@ import type { Json } from "./servers.ts";
 
 /** A kind whose objects are compared. */
 export interface ComparedKind {
-  /** Path of its group version. */
+  /** The path of the group version. */
   readonly path: string;
   readonly resource: string;
   readonly schema: Schema;
-  /** The field that is edited: `spec`, and of templates `template`; `undefined` for all that are no metadata nor status. */
+  /**
+   * The field that is edited: `spec`, or `template` for templates; `undefined` for all fields except metadata and
+   * status.
+   */
   readonly root: string | undefined;
   readonly isClusterScoped: boolean;
-  /** Servers write the status, each in its own time: it is not compared. */
+  /** Whether the server writes the status, which is then not compared, since each server takes its own time. */
   readonly hasServerStatus?: boolean;
-  /** Subresources that are put, with the field that they are about. */
+  /** The subresources that are written by PUT, each with the field that it writes. */
   readonly subresources: Readonly<Record<string, string>>;
-  /** A right one. */
+  /** Returns a valid object. */
   make(random: Random): Json;
 }
 
@@ -31,7 +34,7 @@ function schemaOf(group: string, version: string, kind: string): Schema {
   return schema;
 }
 
-/** `make` gives what is at the root. */
+/** Makes a compared kind. `spec` makes the content of the edited field. */
 export function compared(
   group: string,
   version: string,
@@ -59,7 +62,7 @@ export function compared(
   };
 }
 
-/** A kind in a namespace, without subresources, of which all is edited. */
+/** Makes a compared kind in a namespace, without subresources, whose whole content is edited. */
 export const whole = (
   group: string,
   version: string,
@@ -74,19 +77,22 @@ export const ofCluster = { isClusterScoped: true };
 
 const notEdited = new Set(["apiVersion", "kind", "metadata", "status"]);
 
-/** Returns what is edited at a field of an object, or of the whole object: its type, value and path. */
+/** Returns the edited content of an object: its type, value and path. `field` is `undefined` for the whole object. */
 export function contentOf(
   { schema }: ComparedKind,
   object: Json,
   field: string | undefined,
 ): { readonly schema: Schema; readonly value: unknown; readonly path: readonly string[] } {
-  const fields = schema.fields!; // kinds have them
-  if (field !== undefined) return { schema: fields.get(field)!.schema, value: object[field] ?? {}, path: [field] }; // so has each kind those of its row
+  const fields = schema.fields!; // kinds have fields
+  if (field !== undefined) return { schema: fields.get(field)!.schema, value: object[field] ?? {}, path: [field] }; // each kind has this field
   const edited = new Map([...fields].filter(([name]) => !notEdited.has(name)));
   return { schema: { ...schema, fields: edited }, value: object, path: [] };
 }
 
-/** An object with what a server adds and checks look at: selectors of jobs are made of the uid, and pods have an account. */
+/**
+ * Returns an object with the parts that a server adds and that checks need: the uid for selectors of jobs, and the
+ * account of pods.
+ */
 export function asReceived(body: Json): Unstructured {
   const metadata = { namespace: "default", ...(body["metadata"] as Json), uid: "u" };
   const account = body["kind"] === "Pod" ? { serviceAccountName: "default" } : {};

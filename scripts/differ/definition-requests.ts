@@ -1,6 +1,6 @@
 /**
- * Sends the definition and the objects of a case to both servers by each kind of write, and compares acceptance, findings and
- * what is stored.
+ * Sends the definition and the objects of a case to both servers by each kind of write, and compares acceptance,
+ * findings and the stored objects.
  */
 import { type DefinitionCase, definitionCase } from "./definitions.ts";
 import { type Answer, ask, type Comparison, essence, type Json } from "./servers.ts";
@@ -13,10 +13,10 @@ const patchTypes = {
   apply: "application/apply-patch+yaml",
 };
 
-/** Sends the case of this number; its definition is removed again. */
+/** Sends the case with this number, and removes its definition afterwards. */
 export async function compareDefinitions(comparison: Comparison, seed: number): Promise<void> {
   const wanted = definitionCase(seed);
-  const { name } = wanted.definition["metadata"] as { readonly name: string }; // definitions have one
+  const { name } = wanted.definition["metadata"] as { readonly name: string }; // definitions have a name
   const path = `${definitions}/${name}`;
   const what = `seed ${seed}, ${wanted.mutation}`;
   try {
@@ -41,22 +41,22 @@ async function compareCase(comparison: Comparison, wanted: DefinitionCase, path:
   await send(comparison, `${what}: definition applied`, "PATCH", `${path}${query}`, update, patchTypes.apply);
 }
 
-/** Replaces the definition at the version that each server has; their controllers may write it at the same time. */
+/** Replaces the definition at each server's own version, since controllers may write it at the same time. */
 async function replace(comparison: Comparison, path: string, update: Json, what: string): Promise<void> {
   for (let attempt = 0; attempt < 20; attempt++) {
     const present = await comparison.each("GET", path);
     const bodies = present.map(({ body }) => {
-      const { resourceVersion } = body["metadata"] as Json; // it is there
+      const { resourceVersion } = body["metadata"] as Json; // definitions have metadata
       return { ...update, metadata: { ...(update["metadata"] as Json), resourceVersion } };
     });
-    const answers = await asked(comparison, "PUT", `${path}?dryRun=All`, (server) => bodies[server]!); // one for each
+    const answers = await asked(comparison, "PUT", `${path}?dryRun=All`, (server) => bodies[server]!); // one body each
     if (answers.some(({ code }) => code === 409)) continue;
     compareAnswers(comparison, `${what}: definition replaced`, bodies[0]!, answers);
     return;
   }
 }
 
-/** Waits until the kind is served as it is defined now; a server of 1.32 needs a while for it. */
+/** Waits until the kind is served as it is defined now, which takes a server of 1.32 a while. */
 async function untilEstablished(comparison: Comparison, path: string): Promise<void> {
   await untilEach(comparison, async () => {
     const answers = await comparison.each("GET", path);
@@ -118,7 +118,10 @@ async function compareObject(comparison: Comparison, definition: Json, object: J
   for (const name of ["made", "applied"]) await comparison.each("DELETE", `${path}/${name}`);
 }
 
-/** Whether both accept it; compares the answers, and of success what is stored. */
+/**
+ * Sends a write and compares the answers, and the stored objects if it succeeds. Returns whether both servers accept
+ * it.
+ */
 async function send(
   comparison: Comparison,
   what: string,
@@ -142,15 +145,19 @@ const asked = (
   );
 
 function compareAnswers(comparison: Comparison, what: string, body: Json, answers: readonly Answer[]): boolean {
-  // A server that is busy beside others answers late, which says nothing; for some updates 1.32 ends the connection.
+  // A server that is busy with other work answers with a timeout, which is no difference. Release 1.32 closes the
+  // connection for some updates.
   if (answers.some(({ code }) => code === 504) || answers.at(-1)?.code === 0) return false;
   const shown = answers.map((answer) => withoutExcused(`${essence(answer)}\n${stored(answer)}`));
   return comparison.same(what, body, shown) && answers.every(({ code }) => code < 300);
 }
 
-/** An object as it is compared: without what servers choose, and without who wrote the status and when. */
+/**
+ * Returns an object as it is compared: without values that servers choose, and without the owners and times of the
+ * status.
+ */
 function stored({ code, body }: Answer): string {
-  // Code 0: the connection was lost.
+  // Code 0 means that the connection was lost.
   if (code === 0 || code >= 300) return "";
   const { status, metadata, ...content } = body;
   const isDefinition = body["kind"] === "CustomResourceDefinition";

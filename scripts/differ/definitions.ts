@@ -1,6 +1,6 @@
 /**
- * Cases of `npm run differ -- --definitions`: definitions like those of well-known operators, with one mutation, and objects of
- * them, right ones and with one mutation. The same seed gives the same case.
+ * Cases of `npm run differ -- --definitions`: definitions like those of well-known operators, and their objects, some
+ * with a mutation. The same seed gives the same case.
  */
 import { type Random, seededRandom } from "#std/random.ts";
 import { readOperatorSet } from "../../test/real-world/operator-set.ts";
@@ -9,12 +9,12 @@ import type { Json } from "./servers.ts";
 
 const sets = ["certificates", "databases", "gateways", "monitoring", "pipelines"].map(readOperatorSet);
 
-/** A definition that is created, then replaced, and objects of its kind. */
+/** A definition that is created and then replaced, and objects of its kind. */
 export interface DefinitionCase {
-  /** Says to people what was done to the definition. */
+  /** The mutation of the definition, for people. */
   readonly mutation: string;
   readonly definition: Json;
-  /** The same with another mutation. */
+  /** The definition with another mutation. */
   readonly update: Json;
   readonly objects: readonly Json[];
 }
@@ -40,7 +40,7 @@ export function definitionCase(seed: number): DefinitionCase {
   };
 }
 
-/** The definition in a group of its own, so that cases do not meet. */
+/** Returns the definition in a group of its own, so that cases do not affect each other. */
 function inGroup(definition: Json, prefix: string): Json {
   const metadata = definition["metadata"] as Json;
   const spec = definition["spec"] as Json & { readonly group: string; readonly names: { readonly plural: string } };
@@ -58,7 +58,7 @@ interface Mutated {
   readonly mutation: string;
 }
 
-/** Keywords of schemas, and values for them: right, wrong, and those that say nothing. */
+/** Keywords of schemas, and values for them: valid, invalid, and without effect. */
 const keywords: Readonly<Record<string, readonly unknown[]>> = {
   type: ["object", "array", "string", "integer", "number", "boolean", "null", "", "text"],
   format: ["int32", "int64", "double", "byte", "date-time", "date", "duration", "uuid", "ipv4", "other", ""],
@@ -111,7 +111,7 @@ const keywords: Readonly<Record<string, readonly unknown[]>> = {
   ],
 };
 
-/** Other paths in a definition, and values for them. `v` stands for the first version. */
+/** Other paths in a definition, and values for them. `v` is the index of the first version. */
 const settings: readonly (readonly [path: string, values: readonly unknown[]])[] = [
   ["spec.scope", ["Cluster", "Namespaced", "", "Other"]],
   ["spec.names.singular", ["", "other", "Bad_Name", null]],
@@ -181,7 +181,7 @@ function mutatedSchema(random: Random, definition: Json): Mutated {
   return { value: withValue(definition, [...target, keyword], value) as Json, mutation };
 }
 
-/** The paths of all schemas inside one. */
+/** Returns the paths of all schemas inside a schema. */
 function schemaPaths(schema: unknown, at: readonly string[]): string[][] {
   if (!isObject(schema)) return [];
   const found: string[][] = [];
@@ -218,7 +218,7 @@ const objectValues: readonly unknown[] = [
   "2024-01-02T03:04:05Z",
 ];
 
-/** An object with another value at one path, or one more member. */
+/** Returns an object with another value at one path, or with one more member. */
 function mutatedObject(random: Random, object: Json): Json {
   const { metadata, spec, ...rest } = object;
   const targets = valuePaths(spec, ["spec"]);
@@ -239,10 +239,10 @@ const isObject = (value: unknown): value is Json =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 function valueAt(value: unknown, path: readonly string[]): unknown {
-  return path.reduce((at, name) => (at as Readonly<Record<string, unknown>>)[name], value); // the path was taken from it
+  return path.reduce((at, name) => (at as Readonly<Record<string, unknown>>)[name], value); // a path of the value
 }
 
-/** A copy with another value at a path; `undefined` removes it. */
+/** Returns a copy with another value at a path; `undefined` removes the value. */
 function withValue(value: unknown, [name, ...rest]: readonly string[], next: unknown): unknown {
   if (name === undefined) return next;
   if (Array.isArray(value)) {

@@ -1,5 +1,5 @@
 /**
- * Random edits of an object that stay within its type: removed fields, added fields, and other values, valid and invalid. The
+ * Random edits of an object within its type: removed fields, added fields, and other values, valid and invalid. The
  * same random numbers give the same edits.
  */
 import type { Field, Schema } from "#schema/schema.ts";
@@ -9,7 +9,7 @@ import { chance, pick, upTo } from "./choices.ts";
 /** Sets the value at a path, or removes it. */
 export interface Edit {
   readonly path: readonly (string | number)[];
-  /** `undefined` removes. */
+  /** The new value; `undefined` removes the present one. */
   readonly value: unknown;
 }
 
@@ -21,7 +21,7 @@ const times = ["2024-01-02T03:04:05Z", "2025-01-02T03:04:05Z", "2023-01-02T03:04
 const paths = ["/data", "data", "", "../x", "a/../b", "/", "/a:b", "/var/run", "a", "/a b"];
 const addresses = ["10.0.0.1", "10.0.0.1/24", "fd00::1", "nonsense", "", "256.1.1.1", "010.0.0.1", "127.0.0.1"];
 
-/** Texts by the last fields of their path; the first that fits counts. */
+/** Texts by the last fields of their path. The first row that matches counts. */
 const texts: readonly (readonly [RegExp, readonly string[]])[] = [
   [/ (podIP|hostIP|ip|nameservers)$/, addresses],
   [/ (mountPath|path|subPath|subPathExpr|workingDir|localhostProfile|devicePath|terminationMessagePath)$/, paths],
@@ -159,7 +159,7 @@ const texts: readonly (readonly [RegExp, readonly string[]])[] = [
   [/ name$/, names],
 ];
 
-/** A value of the type. `depth`: how far objects have fields of objects. */
+/** Returns a value of the type. `depth` is the depth to which objects have fields of objects. */
 export function valueOf(random: Random, schema: Schema, path: string, depth: number): unknown {
   if (schema.special !== undefined) return specialValue(random, schema);
   switch (schema.type) {
@@ -180,7 +180,7 @@ export function valueOf(random: Random, schema: Schema, path: string, depth: num
       return Object.fromEntries(
         Array.from({ length: upTo(random, 2) }, () => [
           keyOf(random, path),
-          valueOf(random, schema.items!, path, depth - 1), // maps have them
+          valueOf(random, schema.items!, path, depth - 1), // maps have items
         ]),
       );
     case "object":
@@ -229,7 +229,7 @@ function objectOf(random: Random, schema: Schema, path: string, depth: number): 
   return value;
 }
 
-/** A value that can be changed, with its path and type. */
+/** A value that can be changed, with its path and its type. */
 interface TypedValue {
   readonly path: readonly (string | number)[];
   readonly schema: Schema;
@@ -257,7 +257,7 @@ function collect(typed: TypedValue, present: TypedValue[], absent: TypedValue[])
   }
 }
 
-/** Lists the values below `root` in an object: those that are present, and those that could be. */
+/** Lists the values below `root` in an object: present values, and absent ones that could exist. */
 export function valuesIn(
   schema: Schema,
   value: unknown,
@@ -266,12 +266,12 @@ export function valuesIn(
   const present: TypedValue[] = [];
   const absent: TypedValue[] = [];
   collect({ path: root, schema, value }, present, absent);
-  // A whole object in the place of another would have no name.
+  // The whole object is not replaced, since the new one would have no name.
   if (root.length === 0) present.shift();
   return { present, absent };
 }
 
-/** Makes a few edits below `root` in an object. */
+/** Makes some edits below `root` in an object. */
 export function editsOf(
   random: Random,
   schema: Schema,
@@ -293,7 +293,7 @@ export function editsOf(
   });
 }
 
-/** Returns the object with an edit; as it is where the path of the edit leads nowhere. */
+/** Returns the object with an edit; unchanged if the path of the edit does not exist. */
 export function applyEdit(value: unknown, { path, value: next }: Edit): unknown {
   const [first, ...rest] = path;
   if (first === undefined) return next;

@@ -1,19 +1,22 @@
-/** Documented differences that `npm run differ -- --definitions` meets, as changes of both answers: docs/compatibility.md has a row for each. */
+/**
+ * The documented differences that `npm run differ -- --definitions` finds, as changes of both answers. Each has a row
+ * in docs/compatibility.md.
+ */
 
 const excused: readonly (readonly [form: RegExp, same: string])[] = [
-  // Go structures in messages are shown as JSON.
+  // Messages show Go structures as JSON.
   [
     /Invalid value: (?:\[\]|map\[string\]interface \{\}|apiextensions\.|\[)[^\n]*?: (?=only \[|must |should )/g,
     "Invalid value: (...): ",
   ],
-  // The patched object is shown, with what servers choose.
+  // The message shows the patched object, with values that servers choose.
   [/patch: Invalid value: "(?:[^"\\]|\\.)*": /g, "patch: Invalid value: (...): "],
-  // kube-apiserver 1.32 names any one of several undeclared members.
+  // kube-apiserver 1.32 names a random one of several undeclared members.
   [/\): [^\n]*: field not declared in schema/g, "): field not declared in schema"],
-  // Client mistakes in an apply are answered with 400.
+  // Mistakes of the client in an apply are answered with 400.
   [/^(?:400 BadRequest|500 )\n(failed to (?:create typed patch object|convert new object))/, "400\n$1"],
 ];
 
-/** The text of an answer without what is documented to differ. */
+/** Returns the text of an answer without documented differences. */
 export const withoutExcused = (text: string): string =>
   excused.reduce((shown, [form, same]) => shown.replace(form, same), text);

@@ -1,41 +1,41 @@
 /**
- * Differences that `npm run differ` passes over where it compares kinds and pairs, each with its reason: those that
- * `docs/compatibility.md` has.
+ * The differences of kinds and pairs that `npm run differ` ignores, each with its reason. All of them are in
+ * `docs/compatibility.md`.
  */
 
 interface Excuse {
-  /** Left out: of every kind. */
+  /** The resource; by default all resources. */
   readonly resource?: string;
-  /** Every line of ours that differs matches one of these. */
+  /** Every different line of our answer matches one of these. */
   readonly ours: readonly RegExp[];
-  /** The same of the other server. */
+  /** Every different line of the other answer matches one of these. */
   readonly theirs: readonly RegExp[];
-  /** The request has to match this; when it is left out, any request does. */
+  /** The request has to match this expression; by default any request does. */
   readonly sent?: RegExp;
-  /** A line of ours has to match this, where lines follow from another. */
+  /** A line of our answer has to match this expression, if other lines follow from it. */
   readonly because?: RegExp;
 }
 
-/** A value that is empty in one of the ways there are, as a member or an item. */
+/** A member or an item that is empty in one of the possible ways. */
 const emptyValue = /[:[,](?:\[\]|\{\}|""|null)(?=[\]},])/;
 
-/** A member of the object, or what a JSON patch puts there. */
+/** Returns an expression for a member of the object, or for a value that a JSON patch adds with this name. */
 const given = (name: string, value: RegExp): RegExp =>
   new RegExp(`"(?:${name}|path":"/${name}","value)":${value.source}`);
 
-/** A map that is empty or has a value that is null. */
+/** A map that is empty or has a null value. */
 const emptyOrNull = /\{(?:[^{}]*:null[^{}]*)?\}/;
 
 const policyOfService = /^\.owners\.\S+ \w+ \.fieldsV1\.f:spec\.f:internalTrafficPolicy = \{\}$/;
 
 const excuses: readonly Excuse[] = [
-  // A class of attributes may change before the claim is bound (PVC-34 of the requirements).
+  // The attributes class may change before the claim is bound (PVC-34 of the requirements).
   {
     resource: "persistentvolumeclaims",
     ours: [/^20\d /, /^422 Invalid$/],
     theirs: [/^422 Invalid$/, /^FieldValueForbidden spec: Forbidden: spec is immutable after creation/],
   },
-  // Conditions and changes of a claim's status say what they are about (PVC-54 and PVC-59).
+  // Conditions and changes of a claim's status must name their type and status (PVC-54 and PVC-59).
   {
     resource: "persistentvolumeclaims",
     ours: [
@@ -44,7 +44,7 @@ const excuses: readonly Excuse[] = [
     ],
     theirs: [/^20\d /, /^422 Invalid$/],
   },
-  // Two more statuses of a resize are taken, and named where another is refused (PVC-44).
+  // The status of a resize may have two more values, which messages list too (PVC-44).
   {
     resource: "persistentvolumeclaims",
     sent: /"(?:Controller|Node)ResizeFailed"/,
@@ -56,7 +56,8 @@ const excuses: readonly Excuse[] = [
     ours: [/^422 Invalid$/, /^FieldValueNotSupported status\.allocatedResourceStatus: .*"NodeResizeFailed"/],
     theirs: [/^422 Invalid$/, /^FieldValueNotSupported status\.allocatedResourceStatus: Unsupported value: /],
   },
-  // A claim asks for no more than its limits (PVC-09), as templates of claims do; what mounts a wrong volume finds none.
+  // The requests of a claim must not exceed its limits (PVC-09), as in templates of claims. A mount of an invalid
+  // volume is an error too.
   {
     because: /: must be less than or equal to storage limit of /,
     ours: [
@@ -66,15 +67,15 @@ const excuses: readonly Excuse[] = [
     ],
     theirs: [/^20\d /, /^422 Invalid$/],
   },
-  // Go prints this field as a struct with addresses.
+  // The other server prints this field as a Go struct with addresses.
   {
     resource: "persistentvolumeclaims",
     ours: [/^422 Invalid$/, /^FieldValueInvalid spec: Invalid value: "spec\.dataSource": (?:must match|may not be) /],
     theirs: [/^422 Invalid$/, /^FieldValueInvalid spec: Invalid value: \.\.\.: (?:must match|may not be) /],
   },
-  // An object that cannot be applied is the client's mistake.
+  // An object that cannot be applied is a mistake of the client.
   { ours: [/^400 BadRequest$/], theirs: [/^500 $/] },
-  // Empty members that are as if there were none in what may not change.
+  // Empty members of immutable fields are equal to absent ones.
   {
     resource: "storageclasses",
     sent: given("parameters", /\{\}/),
@@ -96,28 +97,28 @@ const excuses: readonly Excuse[] = [
       /^FieldValueForbidden binaryData: Forbidden: field is immutable when `immutable` is set$/,
     ],
   },
-  // A deprecated field that is dropped counts in the generation.
+  // A dropped deprecated field increases the generation.
   {
     resource: "endpointslices",
     sent: /"deprecatedTopology":\{"/,
     ours: [/^200 $/, /^resourceVersion: as before$/, /^\.metadata\.generation = \d+$/],
     theirs: [/^200 $/, /^resourceVersion: another$/, /^\.metadata\.generation = \d+$/],
   },
-  // An item without its key in a list of keyed items has no owner; other owners stay.
+  // An item without its key, in a list of keyed items, has no owner; other owners stay.
   {
     resource: "serviceaccounts",
     sent: given("secrets", /\[(?:\{[^{}]*\},)*(?:null|\{(?:(?!"name":"[^"])[^{}])*\})/),
     ours: [/^200 $/, /^\.owners\./],
     theirs: [/^200 $/],
   },
-  // The policy of a service with an external name comes back with another type, and has its owner still.
+  // The traffic policy of a service of type ExternalName returns with another type, and has its owner still.
   {
     resource: "services",
     sent: /externalName|internalTrafficPolicy/,
     ours: [/^200 $/, /^resourceVersion: another$/, policyOfService, /^\.spec\.internalTrafficPolicy = "Cluster"$/],
     theirs: [/^200 $/, /^resourceVersion: as before$/, policyOfService, /^\.spec\.internalTrafficPolicy = "Local"$/],
   },
-  // An apply repairs what does not fit its schema.
+  // An apply repairs stored fields that do not fit their schema.
   {
     ours: [/^20\d /],
     theirs: [
@@ -125,58 +126,58 @@ const excuses: readonly Excuse[] = [
       /^failed to create typed live object .*: .*: associative list with keys has an element that omits key/,
     ],
   },
-  // A metric that the status of an autoscaler has twice in v1 is kept once.
+  // A metric that the status of an autoscaler has twice in v1 is stored once.
   {
     resource: "horizontalpodautoscalers",
     sent: /"currentCPUUtilizationPercentage":/,
     ours: [/^200 $/, /^resourceVersion: as before$/],
     theirs: [/^200 $/, /^resourceVersion: another$/],
   },
-  // The zero time is the same again.
+  // The zero time equals an absent time.
   {
     resource: "jobs",
     sent: /"startTime":"0001-01-01T00:00:00Z"/,
     ours: [/^20\d /, /^422 Invalid$/],
     theirs: [/^422 Invalid$/, /^FieldValueRequired status\.startTime: Required value: startTime cannot be removed /],
   },
-  // The other server has no answer to updates where a container sleeps after its start.
+  // The other server does not answer updates in which a container sleeps after its start.
   {
     sent: /"(?:postStart|path":"[^"]*\/postStart)"[^]*"sleep"/,
     ours: [/./],
     theirs: [/^0 $/, /^(?:\.message = ")?no answer from reference"?$/],
   },
-  // Nor to indexed jobs without completions where a success policy names indexes.
+  // The other server does not answer if an indexed job has no completions and its success policy names indexes.
   {
     because: /completions: Required value: when completion mode is Indexed$/,
     ours: [/./],
     theirs: [/^0 $/, /^(?:\.message = ")?no answer from reference"?$/],
   },
-  // A volume that is an image goes where its gate is off; who sent it has its default here, too.
+  // An image volume is dropped while its gate is off, but its client owns the default of the volume here too.
   {
     sent: /"image":\{"reference":/,
     ours: [/^20\d /, /^\.owners\.\S+ \w+ \.fieldsV1\.\S+\.f:image\.f:pullPolicy = \{\}$/],
     theirs: [/^20\d /],
   },
-  // A resource without a name is shown as a field without one.
+  // The path of a resource with an empty name ends in a dot.
   {
     resource: "nodes",
     ours: [/^422 Invalid$/, /^FieldValueInvalid status\.(?:allocatable|capacity)\.: /],
     theirs: [/^422 Invalid$/, /^FieldValueInvalid status\.(?:allocatable|capacity)\[\]: /],
   },
-  // The manager that owns a default field of a node keeps it when the field is sent empty.
+  // The owner of a default field of a node stays when the field is sent empty.
   {
     resource: "nodes",
     sent: /"allocatable":\{\}/,
     ours: [/^200 $/, /^\.owners\.\S+ \w+ status\.fieldsV1\.f:status\.f:allocatable = \{\}$/],
     theirs: [/^200 $/],
   },
-  // The first write without changes of a new claim.
+  // The first write of a new claim changes nothing here.
   {
     resource: "persistentvolumeclaims",
     ours: [/^200 $/, /^resourceVersion: as before$/],
     theirs: [/^200 $/, /^resourceVersion: another$/],
   },
-  // Empty bytes, lists and objects where there were none are no change: they are stored in the same way.
+  // Empty bytes, lists and objects in place of absent ones are no change, since they are stored in the same way.
   {
     sent: emptyValue,
     ours: [/^200 $/, /^resourceVersion: as before$/, /^\.metadata\.generation = \d+$/],
@@ -185,8 +186,8 @@ const excuses: readonly Excuse[] = [
 ];
 
 /**
- * Whether all lines by which two answers differ are excused, each by an excuse that fits the codes. The first line of each
- * is its code.
+ * Whether all lines by which two answers differ are excused, each by an excuse that matches the codes. The first line
+ * of an answer is its code.
  */
 export function isExcused(resource: string, [ours = "", theirs = ""]: readonly string[], sent: unknown): boolean {
   if (ours === theirs) return false;
@@ -212,7 +213,7 @@ export function isExcused(resource: string, [ours = "", theirs = ""]: readonly s
 
 const matches = (line: string, patterns: readonly RegExp[]): boolean => patterns.some((pattern) => pattern.test(line));
 
-/** Findings about secrets as they are without the values that were given. */
+/** Returns findings about secrets without the values that the client sent. */
 const withoutValues = (text: string): string =>
   text
     .replace(/^(Field\w+ [^\n"]*?: (?:Invalid|Duplicate|Unsupported) value): "(?:[^"\\]|\\.)*"(?=: |$)/gm, "$1")
@@ -220,15 +221,15 @@ const withoutValues = (text: string): string =>
 
 const notShown = "what was given is not shown, since objects of this kind are confidential";
 
-/** Each without the lines that both have, apart from the first. */
+/** Returns the lines of each answer without those that both have, except the first line. */
 const unlike = (all: readonly (readonly string[])[]): readonly (readonly string[])[] =>
   all.map((lines, at) => lines.filter((line, index) => index === 0 || !all[1 - at]!.includes(line)));
 
 const owner = /^\.owners\.\S+ Update \.(?:apiVersion|fieldsType|fieldsV1\.(\S+)) = /;
 
 /**
- * Leaves out owners of fields that have another owner in both answers, if something empty was sent in those fields:
- * that is no change of the fields for our server, and it is one for the other server.
+ * Removes owners of fields that have another owner in both answers, if the client sent something empty in those fields:
+ * this is no change of the fields for our server, and a change for the other one.
  */
 function withoutMoved(all: readonly (readonly string[])[], sent: string): readonly (readonly string[])[] {
   const [one, other] = all.map((lines) => lines.flatMap((line) => owner.exec(line)?.[1] ?? []).sort());

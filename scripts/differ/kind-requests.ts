@@ -1,4 +1,6 @@
-/** Sends the objects of a case, and changes of them, to both servers, and compares the answers and what is stored. */
+/**
+ * Sends the objects of a case, and changes of them, to both servers, and compares the answers and the stored objects.
+ */
 import { differing, linesOf, randomName } from "./answers.ts";
 import { type Edit, applyEdit } from "./edits.ts";
 import { type KindCase, kindCase, type KindSet } from "./kinds.ts";
@@ -6,8 +8,8 @@ import { isExcused } from "./excused.ts";
 import { type Answer, ask, type Comparison, type Json, type Question } from "./servers.ts";
 
 /**
- * Makes a namespace with the account that pods have: the servers may run no controllers. It warns about pods that
- * violate the Pod Security Standards, in a version for each case.
+ * Creates a namespace with the account that pods need, since the servers may run no controllers. The namespace warns
+ * about pods that violate the Pod Security Standards, in another version for each case.
  */
 export async function makeNamespace(comparison: Comparison, name: string, seed: number): Promise<void> {
   const warn = "pod-security.kubernetes.io/warn";
@@ -16,7 +18,7 @@ export async function makeNamespace(comparison: Comparison, name: string, seed: 
   await comparison.each("POST", `/api/v1/namespaces/${name}/serviceaccounts`, { metadata: { name: "default" } });
 }
 
-/** Sends the case of this number, in a namespace of its own. */
+/** Sends the case with this number, in a namespace of its own. */
 export async function compareKinds(
   comparison: Comparison,
   set: KindSet,
@@ -38,17 +40,17 @@ export async function compareKinds(
   }
 }
 
-/** All objects of the case's kind are listed there. */
+/** Returns the path of the list of all objects of the case's kind. */
 const listPath = ({ kind }: KindCase, ns: string): string =>
   kind.isClusterScoped ? `${kind.path}/${kind.resource}` : `${kind.path}/namespaces/${ns}/${kind.resource}`;
 
 /** Returns the path of the object of a case. */
 function pathOf(wanted: KindCase, ns: string): string {
-  const { name } = wanted.bodies.at(-1)!["metadata"] as { readonly name: string }; // what is made has one
+  const { name } = wanted.bodies.at(-1)!["metadata"] as { readonly name: string }; // each body has a name
   return `${listPath(wanted, ns)}/${name}`;
 }
 
-/** Deletes an object, finalizers or not. */
+/** Deletes an object, with or without finalizers. */
 export async function remove(comparison: Comparison, one: string): Promise<void> {
   await comparison.each("DELETE", `${one}?gracePeriodSeconds=0`);
   await comparison.each("PATCH", one, { metadata: { finalizers: null } });
@@ -58,7 +60,7 @@ export async function remove(comparison: Comparison, one: string): Promise<void>
 const readEach = async (comparison: Comparison, path: string): Promise<readonly Json[]> =>
   (await comparison.each("GET", path)).map(({ body }) => body);
 
-/** An object whose status servers write, as both have it once they have done so. */
+/** Waits until both servers have written the status of an object. Returns the object of each server. */
 export async function whenStatusWritten(comparison: Comparison, path: string): Promise<readonly Json[]> {
   for (let attempt = 0; ; attempt++) {
     const stored = await readEach(comparison, path);
@@ -69,7 +71,7 @@ export async function whenStatusWritten(comparison: Comparison, path: string): P
 
 function isStatusWritten({ metadata, status }: Json): boolean {
   const { conditions } = (status ?? {}) as { readonly conditions?: readonly Json[] | null };
-  // A definition is established a while after its names are accepted.
+  // A definition is established some time after its names are accepted.
   const isWritten = (conditions ?? []).some(
     ({ type, status }) =>
       (type !== "NamesAccepted" || status === "False") && (type !== "Established" || status === "True"),
@@ -82,7 +84,7 @@ async function compareCase(comparison: Comparison, ofCase: KindCase, ns: string,
   const path = listPath(ofCase, ns);
   const one = pathOf(ofCase, ns);
   const answersTo = (to: Omit<Question, "body">, sent: readonly Json[]): Promise<Answer[]> =>
-    Promise.all(comparison.servers.map((server, at) => ask(server, { ...to, body: sent[at]! }))); // one each
+    Promise.all(comparison.servers.map((server, at) => ask(server, { ...to, body: sent[at]! }))); // one body each
   const compare = (what: string, sent: Json, shown: unknown, answers: readonly Answer[]) => {
     const lines = differing(answers.map((answer) => linesOf(answer, kind.hasServerStatus === true)));
     const isAsDocumented = isExcused(kind.resource, lines, sent);
@@ -109,23 +111,26 @@ async function compareCase(comparison: Comparison, ofCase: KindCase, ns: string,
     let answers: readonly Answer[] = [];
     let sent: Json = {};
     let shown: unknown;
-    // Servers write the status of some kinds meanwhile.
+    // Servers write the status of some kinds at the same time.
     for (let attempt = 0; attempt === 0 || (attempt < 20 && answers.some(({ code }) => code === 409)); attempt++) {
       const now = await stored();
       if (now.some(({ metadata }) => metadata === undefined)) return;
       const chosen = (wanted ??= edits(now[0]!));
-      const next = now.map((body) => chosen.map(withNamesOf(body, now[0]!)).reduce<unknown>(applyEdit, body) as Json); // edits of a field leave an object
+      const next = now.map((body) => chosen.map(withNamesOf(body, now[0]!)).reduce<unknown>(applyEdit, body) as Json); // edits keep an object
       sent = next[0]!;
       answers = await answersTo({ method: "PUT", path: subresource === "" ? one : `${one}/${subresource}` }, next);
       shown = { edits: chosen, of: kind.root === undefined ? now[0] : now[0]![kind.root] };
     }
     const { isSame, isRefused } = compare(`change ${at} of ${subresource || "the object"}`, sent, shown, answers);
-    // The servers store different objects now, so what follows would differ, too.
+    // The servers store different objects now, so that later answers would differ too.
     if (!isSame && !isRefused) return;
   }
 }
 
-/** Edits are made of what our server stores: random names and the address in them become those that this object has. */
+/**
+ * Returns a function that adapts edits to a server's object. Edits come from the object of our server: its random names
+ * and its address are replaced by those of `body`.
+ */
 function withNamesOf(body: Json, ours: Json): (edit: Edit) => Edit {
   const [own] = JSON.stringify(body).match(randomName) ?? [];
   const [from = "", to = ""] = [ours, body].map(addressOf);
@@ -139,6 +144,6 @@ function withNamesOf(body: Json, ours: Json): (edit: Edit) => Edit {
   });
 }
 
-/** The address of a service. */
+/** Returns the cluster address of a service. */
 const addressOf = ({ spec }: Json): string | undefined =>
   (spec as { readonly clusterIP?: string } | undefined)?.clusterIP;

@@ -1,6 +1,6 @@
 /**
- * Cases for comparing kinds: random valid objects, and random edits of them, most of them invalid. This file has pods, pod
- * templates, workloads, jobs and autoscalers. The same seed gives the same cases.
+ * Cases for the comparison of kinds: random valid objects, and random edits of them, most of them invalid. This file
+ * has pods, pod templates, workloads, jobs and autoscalers. The same seed gives the same case.
  */
 import { type Random, seededRandom } from "#std/random.ts";
 import { chance, maybe, pick, some, upTo } from "./choices.ts";
@@ -226,20 +226,20 @@ const sets: Readonly<Record<KindSet, readonly ComparedKind[]>> = {
   others: otherKinds,
 };
 
-/** All of them. */
+/** All compared kinds. */
 export const comparedKinds: readonly ComparedKind[] = kindSets.flatMap((name) => sets[name]);
 
 /** A change of a stored object. */
 interface KindChange {
-  /** Empty for the object itself. */
+  /** The subresource; empty for the object itself. */
   readonly subresource: string;
-  /** The edits, given the object as it is stored. */
+  /** Returns the edits for the stored object. */
   edits(stored: Json): readonly Edit[];
 }
 
 export interface KindCase {
   readonly kind: ComparedKind;
-  /** Bodies to create, one after the other, until one is taken. The last is right. */
+  /** The bodies to create, one after the other, until one is accepted. The last one is valid. */
   readonly bodies: readonly Json[];
   readonly changes: readonly KindChange[];
 }
@@ -247,7 +247,7 @@ export interface KindCase {
 const attempts = 3;
 const changesCount = 8;
 
-/** The case of this number. */
+/** Returns the case with this number. */
 export function kindCase(set: KindSet, seed: number): KindCase {
   const random = seededRandom(seed);
   const kind = pick(random, sets[set]);
@@ -259,7 +259,7 @@ export function kindCase(set: KindSet, seed: number): KindCase {
   const wrong = Array.from({ length: attempts }, () => edits(random, body, kind.root).reduce<unknown>(applyEdit, body));
   return {
     kind,
-    bodies: [...(wrong as Json[]), body], // edits of a field leave an object
+    bodies: [...(wrong as Json[]), body], // edits keep an object
     changes: Array.from({ length: changesCount }, () => {
       const subresource = pick(random, ["", ...Object.keys(kind.subresources)]);
       const own = seededRandom(Math.floor(random.next() * 2 ** 32));

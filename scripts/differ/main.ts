@@ -1,4 +1,7 @@
-/** `npm run differ`: sends the same random requests to our server and to another, and shows the differences. README.md has more. */
+/**
+ * `npm run differ`: sends the same random requests to our server and to another one, and prints the differences.
+ * README.md describes it.
+ */
 import { readCommandLine } from "../command-line.ts";
 import { compareDefinitions } from "./definition-requests.ts";
 import { compareKinds } from "./kind-requests.ts";

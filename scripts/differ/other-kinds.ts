@@ -1,4 +1,4 @@
-/** Right objects of the kinds that are neither pods nor workloads, for comparisons of random edits of them. */
+/** Valid objects of kinds that are neither pods nor workloads, for comparisons of random edits. */
 import type { Random } from "#std/random.ts";
 import { chance, maybe, pick, some, upTo } from "./choices.ts";
 import { type ComparedKind, ofCluster, whole as kind, withStatus } from "./compared.ts";
@@ -75,7 +75,7 @@ const limits = (random: Random): Json => ({
   ],
 });
 
-/** Scopes are of pods. */
+/** Scopes, which apply to pods only. */
 const scopes: readonly Json[] = [
   {},
   { scopes: ["NotTerminating"] },
@@ -152,7 +152,7 @@ const webhook = (random: Random): Json => ({
   ...maybe(random, 0.3, () => ({ namespaceSelector: selector, objectSelector: selector })),
 });
 
-/** A PKCS #10 request of O=group, CN=user. */
+/** A PKCS #10 request for O=group, CN=user. */
 const certificateRequest =
   "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KTUlIWk1JR0JBZ0VBTUI4eERqQU1CZ05WQkFvTUJXZHliM1Z3TVEwd0N3WURWUVFEREFSMWMyVnlNRmt3RXdZSApLb1pJemowQ0FRWUlLb1pJemowREFRY0RRZ0FFbGhuaFZFVmJkU0VsUGV4V3pKdm9DeFF0SnUyMGllWGpwNlQvCkptV0NMb0hhNWRTTVhuUTRsNlpaR3JLd2JiZWU3cHZ2Mi9DdEMxZFhBS2FqNVQ0cGlxQUFNQW9HQ0NxR1NNNDkKQkFNQ0EwY0FNRVFDSUhVd2Y4bWdoM1Zvb01zampOYUdMM2VONGxjRVBYTWY4WmozUjN4bWZDSmRBaUJGR2k4ZApLY3RjalRJSXdTYS93REE4UUxFcmd6MnB3eXJpTlMwWWh5eU5SZz09Ci0tLS0tRU5EIENFUlRJRklDQVRFIFJFUVVFU1QtLS0tLQo=";
 
@@ -190,7 +190,7 @@ const definition = (random: Random): Json => ({
   ],
 });
 
-/** The name that a kind's rules ask for. */
+/** Returns the kind with another name of its objects, which the rules of the kind require. */
 const named = (of: ComparedKind, name: string): ComparedKind => ({
   ...of,
   make: (random) => ({ ...of.make(random), metadata: { name } }),

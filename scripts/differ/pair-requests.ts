@@ -1,6 +1,6 @@
 /**
- * Merges the objects of a pair into each other, there and back, by each kind of write, on both servers, and compares codes,
- * findings, warnings and what is stored, with who owns it.
+ * Merges the objects of a pair into each other, in both directions, by each kind of write, on both servers. Compares
+ * codes, findings, warnings, and the stored objects with their owners.
  */
 import { seededRandom } from "#std/random.ts";
 import { pick } from "./choices.ts";
@@ -11,13 +11,13 @@ import { type Pair, pairedKinds, pairOf } from "./pairs.ts";
 import { type Answer, ask, type Comparison, type Json, type Question } from "./servers.ts";
 import { isExcused } from "./excused.ts";
 
-/** One step of a merge: what is sent, given what both have now. */
+/** One step of a merge, from which the request is made. */
 interface Step {
-  /** The object or status that is merged in. */
+  /** The object or status that is merged into the stored one. */
   readonly next: Json;
-  /** The object that the client made before. */
+  /** The object that the client sent before. */
   readonly before: Json;
-  /** The object that the server has. */
+  /** The object that the server stores. */
   readonly stored: Json;
   readonly path: string;
   readonly pair: Pair;
@@ -43,9 +43,9 @@ const applied = (path: string, body: Json, manager: string, force = false): Ques
   headers: { "content-type": "application/apply-patch+yaml" },
 });
 
-/** The object as `kubectl apply` sends it, with itself in an annotation. */
+/** Returns the object as `kubectl apply` sends it, with a copy of itself in an annotation. */
 function withLastApplied(object: Json): Json {
-  const meta = object["metadata"] as Json; // what is made has one
+  const meta = object["metadata"] as Json; // each object has metadata
   const annotations = { ...(meta["annotations"] as Json | undefined), [annotation]: JSON.stringify(object) };
   return { ...object, metadata: { ...meta, annotations } };
 }
@@ -69,7 +69,7 @@ const created = (path: string, first: Json): Question => ({
   path: `${path}?fieldManager=creator`,
   body: first,
 });
-const nameOf = (object: Json): string => (object["metadata"] as { readonly name: string }).name; // what is made has one
+const nameOf = (object: Json): string => (object["metadata"] as { readonly name: string }).name; // all have one
 const one = (list: string, object: Json): string => `${list}/${nameOf(object)}`;
 
 const clientApplied = (path: string, first: Json): Question => ({
@@ -78,7 +78,10 @@ const clientApplied = (path: string, first: Json): Question => ({
   body: withLastApplied(first),
 });
 
-/** Each kind of write. Objects that are PUT or patched in whole are merged into what the server has, not into what it was given. */
+/**
+ * Each kind of write. PUT and whole patches merge an object into the one that the server stores, not into the one that
+ * the client sent.
+ */
 const ways: Readonly<Record<string, Way>> = {
   put: { make: created, send: (step) => ({ method: "PUT", path: step.path, body: versioned(step) }) },
   merge: { make: created, send: ({ path, next }) => patched(path, merge, next) },
@@ -112,7 +115,7 @@ const ways: Readonly<Record<string, Way>> = {
   "apply after kubectl apply": { make: clientApplied, send: ({ path, next }) => applied(path, next, "kubectl", true) },
 };
 
-/** Writes of a status. */
+/** The writes of a status. */
 const statusWays: readonly Sends[] = [
   ({ path, next, stored }) => ({ method: "PUT", path, body: { ...stored, status: next["status"] } }),
   ({ path, next }) => patched(path, merge, { status: next["status"] }),
@@ -124,7 +127,7 @@ const statusWays: readonly Sends[] = [
   },
 ];
 
-/** Sends the pairs of this number, of all kinds or some, in a namespace of their own. */
+/** Sends the pairs with this number, of all kinds or of some, in a namespace of their own. */
 export async function comparePairs(comparison: Comparison, seed: number, resources?: readonly string[]): Promise<void> {
   const unique = `${seed}-${Date.now().toString(36)}`;
   const ns = `differ-pairs-${unique}`;
@@ -135,7 +138,7 @@ export async function comparePairs(comparison: Comparison, seed: number, resourc
       const list = kind.isClusterScoped
         ? `${kind.path}/${kind.resource}`
         : `${kind.path}/namespaces/${ns}/${kind.resource}`;
-      // Each way has names of its own: a server may be slow to write the status of an object whose name was just used.
+      // Each way uses other names: a server may be slow to write the status of an object whose name was used before.
       const pairFor = (way: number): Pair => pairOf(kind, seed * 1000 + at, `pair-${unique}-${way}`);
       const what = `seed ${seed}: ${kind.resource} (${kind.path})`;
       for (const [number, [name, way]] of Object.entries(ways).entries()) {
@@ -148,12 +151,15 @@ export async function comparePairs(comparison: Comparison, seed: number, resourc
   }
 }
 
-/** One server's view of an object that is written several times. */
+/** The answers of one server about an object that is written several times, with comparable values. */
 class Shown {
   readonly #names = new Map<string, string>();
   #version: unknown;
 
-  /** Values that a server makes by itself, each by the order in which it came. */
+  /**
+   * Returns a comparable name for a value that a server allocates. Names count the values in the order in which they
+   * occur.
+   */
   #named(what: string, value: string): string {
     const name = this.#names.get(value) ?? `<${what} ${this.#names.size}>`;
     this.#names.set(value, name);
@@ -169,12 +175,12 @@ class Shown {
       .replace(/\b20(?:2[6-9]|[3-9]\d)-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g, "NOW");
   }
 
-  /** An answer as lines, one for each finding, warning and stored value. */
+  /** Returns an answer as lines, one for each finding, warning and stored value. */
   lines(answer: Answer, hasServerStatus: boolean): readonly string[] {
     const found = foundBy(answer).map((line) => this.text(line));
     if (answer.code >= 300 || answer.code === 0) return found;
     const { metadata, status, ...rest } = answer.body;
-    const { managedFields, resourceVersion, ...meta } = metadata as Json; // objects have some
+    const { managedFields, resourceVersion, ...meta } = metadata as Json; // objects have metadata
     const version = resourceVersion === this.#version ? "as before" : "another";
     this.#version = resourceVersion;
     const owners = (managedFields as readonly Json[] | undefined)?.map(
@@ -183,7 +189,7 @@ class Shown {
         return [`${String(manager)} ${String(operation)} ${String(subresource)}`, entry] as const;
       },
     );
-    // The server itself writes the status of these.
+    // The server itself writes the status of such kinds.
     const shown = owners?.filter(([name]) => !hasServerStatus || !name.endsWith(" status"));
     const content = {
       ...rest,
@@ -192,7 +198,7 @@ class Shown {
       owners: shown && Object.fromEntries(shown),
     };
     const values = leaves("", JSON.parse(JSON.stringify(content))).map((line) => this.text(line));
-    // A status that the server writes meanwhile changes the version.
+    // A status that the server writes at the same time changes the version.
     return [...found, ...(hasServerStatus ? [] : [`resourceVersion: ${version}`]), ...values];
   }
 }
@@ -207,7 +213,7 @@ class Written {
   readonly #pair: Pair;
   readonly #path: string;
   readonly #shown: readonly Shown[];
-  /** The object that each server has. */
+  /** The object that each server stores. */
   stored: readonly Json[] = [];
 
   constructor(comparison: Comparison, what: string, pair: Pair, path: string) {
@@ -219,24 +225,24 @@ class Written {
   }
 
   /**
-   * Sends the same write to both servers and compares the answers. `questionOf` is given the object that the server
-   * has.
+   * Sends the same write to both servers and compares the answers. `questionOf` makes the request from the object that
+   * the server stores.
    */
   async write(how: string, questionOf: (stored: Json) => Question): Promise<"taken" | "refused" | "differs"> {
     const { hasServerStatus = false, resource } = this.#pair.kind;
     let questions: readonly Question[] = [];
     let answers: readonly Answer[] = [];
-    // Servers write the status of some kinds meanwhile.
+    // Servers write the status of some kinds at the same time.
     for (let attempt = 0; attempt === 0 || (attempt < 20 && hasServerStatus && answers.some(isOutdated)); attempt++) {
       if (attempt > 0) await this.read();
       questions = this.#comparison.servers.map((_server, at) => questionOf(this.stored[at] ?? {}));
       answers = await Promise.all(this.#comparison.servers.map((server, at) => ask(server, questions[at]!))); // one each
     }
-    const lines = answers.map((answer, at) => this.#shown[at]!.lines(answer, hasServerStatus)); // one each
+    const lines = answers.map((answer, at) => this.#shown[at]!.lines(answer, hasServerStatus)); // one for each server
     const shown = differing(lines.map((all) => [all[0]!, ...all.slice(1).sort()]));
     const isTaken = answers.every(({ code }) => code >= 200 && code < 300);
     const { path, body } = questions[0]!;
-    // The objects differ from an excused answer on, so later answers would differ, too.
+    // After an excused answer the objects differ, so that later answers would differ too.
     if (isExcused(resource, shown, body)) {
       this.#comparison.excused++;
       return "differs";
@@ -250,7 +256,7 @@ class Written {
     this.stored = (await this.#comparison.each("GET", this.#path)).map(({ body }) => body);
   }
 
-  /** Waits for what the servers write by themselves. */
+  /** Waits until both servers have written the status, if they do so for this kind. */
   async waitForStatus(): Promise<void> {
     if (this.#pair.kind.hasServerStatus === true) this.stored = await whenStatusWritten(this.#comparison, this.#path);
   }
@@ -292,7 +298,7 @@ async function compareStatuses(comparison: Comparison, what: string, pair: Pair,
   }
 }
 
-/** Deletes an object; namespaces without the controller that empties them. */
+/** Deletes an object. A namespace is also finalized, since the controller that empties it may not run. */
 async function removeAny(comparison: Comparison, path: string): Promise<void> {
   if (path.startsWith("/api/v1/namespaces/") && path.split("/").length === 5) {
     await comparison.each("DELETE", path);

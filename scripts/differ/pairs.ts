@@ -1,7 +1,7 @@
 /**
- * Cases for comparing merges: two objects of a kind, as people write them, to be merged into each other. The second is
- * another right one, or the first with a few changes; values of it may be empty in one of the ways there are. The same seed
- * gives the same pair.
+ * Cases for the comparison of merges: two objects of a kind, as people write them, to be merged into each other. The
+ * second one is another valid object, or the first with a few changes; some of its values are empty in one of the
+ * possible ways. The same seed gives the same pair.
  */
 import { type Random, seededRandom } from "#std/random.ts";
 import type { Schema } from "#schema/schema.ts";
@@ -29,7 +29,7 @@ const binding = (random: Random): Json => ({
 
 const admission = "admissionregistration.k8s.io";
 
-/** Kinds whose objects are merged: those of the other comparisons, and those that have no random edits there. */
+/** The kinds whose objects are merged: those of the other comparisons, and kinds without random edits there. */
 export const pairedKinds: readonly ComparedKind[] = [
   ...comparedKinds,
   whole("", "v1", "Namespace", "namespaces", () => ({}), { ...withStatus, ...ofCluster }),
@@ -56,13 +56,13 @@ export const pairedKinds: readonly ComparedKind[] = [
 
 export interface Pair {
   readonly kind: ComparedKind;
-  /** A right one, and the other. */
+  /** A valid object, and the other one. */
   readonly objects: readonly [Json, Json];
-  /** Two statuses, where the kind has one. */
+  /** Two statuses, if the kind has one. */
   readonly statuses: readonly [Json, Json] | undefined;
 }
 
-/** The empty values of the type, `null` included. */
+/** Returns the empty values of the type, including `null`. */
 function emptyValues(schema: Schema): readonly unknown[] {
   switch (schema.special) {
     case "time":
@@ -93,13 +93,13 @@ function emptyValues(schema: Schema): readonly unknown[] {
   }
 }
 
-/** Makes a value empty, or one that is absent present and empty; or moves or removes items of a list. */
+/** Returns an edit that makes a value empty, or adds an empty one, or moves or removes items of a list. */
 function shapeEdit(random: Random, schema: Schema, value: unknown, root: readonly string[]): Edit | undefined {
   const { present, absent } = valuesIn(schema, value, root);
   const lists = present.filter((one) => Array.isArray(one.value) && one.value.length > 1);
   if (lists.length > 0 && chance(random, 0.3)) {
     const { path, value: list } = pick(random, lists);
-    const items = list as readonly unknown[]; // chosen for it
+    const items = list as readonly unknown[]; // only lists were chosen
     return { path, value: chance(random, 0.5) ? items.toReversed() : items.slice(1) };
   }
   const from = chance(random, 0.6) ? present : absent;
@@ -120,7 +120,7 @@ function withEdits(random: Random, kind: ComparedKind, object: Json, count: numb
       : [shapeEdit(random, schema, value, path)].filter((edit) => edit !== undefined);
     next = edits.reduce<unknown>(applyEdit, next);
   }
-  return next as Json; // edits of a field leave an object
+  return next as Json; // edits keep an object
 }
 
 const metadata = (random: Random): Json => ({
@@ -136,11 +136,11 @@ const metadata = (random: Random): Json => ({
 });
 
 function withMetadata(random: Random, object: Json, name: string): Json {
-  const { name: own } = object["metadata"] as { readonly name: string }; // what is made has one
+  const { name: own } = object["metadata"] as { readonly name: string }; // each object has a name
   return { ...object, metadata: { ...metadata(random), name: own === "one" ? name : own } };
 }
 
-/** The pair of this number; `name` is that of both objects, where their kind does not ask for another. */
+/** Returns the pair with this number. Both objects have the name `name`, unless their kind requires another one. */
 export function pairOf(kind: ComparedKind, seed: number, name: string): Pair {
   const random = seededRandom(seed);
   const first = withMetadata(random, kind.make(random), name);
@@ -148,7 +148,7 @@ export function pairOf(kind: ComparedKind, seed: number, name: string): Pair {
   const second = withEdits(random, kind, withMetadata(random, other, name), upTo(random, 2));
   const schema = kind.schema.fields?.get("status")?.schema;
   const status = (): Json => {
-    const made = valueOf(random, schema!, " status", 3); // asked for where there is one
+    const made = valueOf(random, schema!, " status", 3); // the kind has a status
     const edit = chance(random, 0.7) ? shapeEdit(random, schema!, made, []) : undefined;
     return (edit === undefined ? made : applyEdit(made, edit)) as Json; // its type is an object
   };

@@ -1,6 +1,6 @@
 /**
- * Cases for comparing admission policies: policies with bindings and parameters, some invalid on purpose, and requests that
- * match them. The same seed gives the same case.
+ * Cases for the comparison of admission policies: policies with bindings and parameters, some invalid on purpose, and
+ * requests that match them. The same seed gives the same case.
  */
 import { type Random, seededRandom } from "#std/random.ts";
 import { chance, maybe, pick, some, upTo } from "./choices.ts";
@@ -10,11 +10,11 @@ import { subjects } from "./policy-subjects.ts";
 import { type PolicyRequest, requestsAbout } from "./policy-writes.ts";
 import type { Json } from "./servers.ts";
 
-/** Policies with bindings and parameters, and requests that meet them. */
+/** Policies with bindings and parameters, and requests that match them. */
 export interface PolicyCase {
   readonly namespaceLabels: Json;
   readonly params: readonly PolicyRequest[];
-  /** These are refused, and only tried: none is stored. */
+  /** Invalid policies and bindings, which servers refuse: none is stored. */
   readonly wrong: readonly PolicyRequest[];
   /** Policies and their bindings. */
   readonly enforced: readonly PolicyRequest[];
@@ -23,7 +23,7 @@ export interface PolicyCase {
 
 const path = "/apis/admissionregistration.k8s.io";
 
-/** The request that creates a policy or a binding. */
+/** Returns the request that creates a policy or a binding. */
 function registration(kind: string, name: string, spec: Json): PolicyRequest {
   const version = kind.startsWith("Validating") ? "v1" : "v1alpha1";
   const plural = kind.endsWith("Policy") ? `${kind.toLowerCase().slice(0, -1)}ies` : `${kind.toLowerCase()}s`;
@@ -38,11 +38,11 @@ function registration(kind: string, name: string, spec: Json): PolicyRequest {
 
 const kindOf = (isMutating: boolean): string => (isMutating ? "MutatingAdmissionPolicy" : "ValidatingAdmissionPolicy");
 
-/** A policy with its bindings. */
+/** Returns the requests that create a policy with its bindings. */
 function withBindings(random: Random, name: string, isMutating: boolean): PolicyRequest[] {
   const { spec, hasParams } = isMutating ? mutatingSpec(random, true) : validatingSpec(random, true);
   const kind = kindOf(isMutating);
-  // kube-apiserver takes bindings in a random order, which matters where they change objects.
+  // kube-apiserver evaluates bindings in a random order, which matters if they change objects.
   const bindings = isMutating || chance(random, 0.7) ? 1 : 2;
   return [
     registration(kind, name, spec),
@@ -56,7 +56,7 @@ function withBindings(random: Random, name: string, isMutating: boolean): Policy
   ];
 }
 
-/** A policy or binding with something wrong, which is only tried. */
+/** Returns a request with an invalid policy or binding. */
 function wrongRequest(random: Random): PolicyRequest {
   const isMutating = chance(random, 0.3);
   const kind = kindOf(isMutating);
@@ -68,14 +68,14 @@ function wrongRequest(random: Random): PolicyRequest {
 
 const gadgets = "differ.example.com/v1";
 
-/** The request that creates an object of parameters. */
+/** Returns the request that creates a parameter object. */
 const param = (content: Json, path: string, name: string): PolicyRequest => ({
   method: "POST",
   path,
   body: { ...content, metadata: { name, labels: { set: name === "first" ? "one" : "two" } } },
 });
 
-/** Parameters in three namespaces, and those of the cluster. */
+/** Returns requests for parameters in three namespaces and at the cluster scope. */
 function params(random: Random): PolicyRequest[] {
   const namespaced = ["default", "differ-params", "{ns}"].flatMap((ns) =>
     some(random, 0.8, ["first", "second"]).flatMap((name) => [
@@ -101,12 +101,12 @@ function params(random: Random): PolicyRequest[] {
   return [...namespaced, ...zones];
 }
 
-/** The case of this number. */
+/** Returns the case with this number. */
 export function policyCase(seed: number): PolicyCase {
   const random = seededRandom(seed);
   const stored = params(random);
   const names = ["p1", "p2", "p3"].slice(0, 1 + upTo(random, 2));
-  // The order of policies is random in kube-apiserver, too.
+  // kube-apiserver evaluates policies in a random order too.
   const mutating = chance(random, 0.6) ? pick(random, names) : "";
   const enforced = names.flatMap((name) => withBindings(random, `differ-${name}`, name === mutating));
   return {

@@ -5,7 +5,7 @@ import { type Draft, matchResources, selector } from "./policy-matching.ts";
 import { subjects } from "./policy-subjects.ts";
 import type { Json } from "./servers.ts";
 
-/** A random `paramRef` of a binding, which is valid when `isSound` is set. */
+/** Returns a random `paramRef` of a binding. It is valid if `isSound` is set. */
 function paramRef(random: Random, isSound: boolean): Json {
   const right: Json = {
     ...(chance(random, 0.6)
@@ -29,7 +29,7 @@ function paramRef(random: Random, isSound: boolean): Json {
   };
 }
 
-/** The spec of a binding of a policy. */
+/** Returns a random spec of a binding. */
 export function bindingSpec(random: Random, policyName: string, hasParams: boolean, draft: Draft): Json {
   const { isSound, isMutating } = draft;
   const actions = pick(random, [["Deny"], ["Deny"], ["Deny", "Audit"], ["Warn"], ["Warn", "Audit"], ["Audit"]]);
@@ -48,7 +48,7 @@ export function bindingSpec(random: Random, policyName: string, hasParams: boole
   };
 }
 
-/** A binding may match less than its policy. */
+/** Returns random match resources of a binding, which may match less than its policy. */
 function bindingMatch(random: Random, draft: Draft): Json {
   const whole = matchResources(random, [pick(random, subjects)], draft);
   if (chance(random, 0.5)) return whole;

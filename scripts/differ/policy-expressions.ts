@@ -1,4 +1,7 @@
-/** Random expressions of admission policies: conditions, messages, annotations and variables, some of them wrong on purpose. */
+/**
+ * Random expressions of admission policies: conditions, messages, annotations and variables, some of them invalid on
+ * purpose.
+ */
 import type { Random } from "#std/random.ts";
 import { chance, many, pick } from "./choices.ts";
 import type { Subject } from "./policy-subjects.ts";
@@ -162,7 +165,7 @@ export const wrongMessages = [
   "['a']",
 ];
 
-/** Expressions of values of audit annotations. */
+/** Expressions for values of audit annotations. */
 export const annotations = [
   "'seen ' + object.metadata.name",
   "null",
@@ -173,10 +176,10 @@ export const annotations = [
   "request.operation",
   "object == null ? 'gone' : 'there'",
 ];
-/** The same, refused. */
+/** Expressions for audit annotations that are refused. */
 export const wrongAnnotations = ["1", "", " ", "object", "true ? 'a' : null", "nope", "['a']"];
 
-/** Names and expressions of variables. */
+/** The names and expressions of variables. */
 export const variables: readonly (readonly [string, string])[] = [
   ["name", "object.metadata.name"],
   ["isNew", "oldObject == null"],
@@ -191,7 +194,7 @@ export const variables: readonly (readonly [string, string])[] = [
   ["maybe", "object.?spec.replicas"],
 ];
 
-/** Expressions by the variable that they use. */
+/** Expressions by the name of the variable that they use. */
 const variableStatements: Readonly<Record<string, readonly string[]>> = {
   name: ["variables.name != 'one'", "variables.name.startsWith('o')"],
   isNew: ["variables.isNew", "!variables.isNew"],
@@ -207,7 +210,7 @@ const variableStatements: Readonly<Record<string, readonly string[]>> = {
   derived: ["variables.derived == 'x'", "variables.derived.size() > 3"],
 };
 
-/** This decides which expressions a policy may have. */
+/** The values that decide which expressions a policy may have. */
 export interface ExpressionScope {
   readonly random: Random;
   /** Whether all expressions are valid. */
@@ -217,7 +220,7 @@ export interface ExpressionScope {
   readonly variables: readonly string[];
 }
 
-/** An expression that is true or false. */
+/** Returns an expression that is true or false. */
 export function statement(scope: ExpressionScope, depth = 1): string {
   const { random, isSound, hasParams } = scope;
   if (!isSound && chance(random, 0.5)) return pick(random, wrongStatements);
@@ -252,7 +255,7 @@ const conditionStatements = [
   "object.nope.deeper == 1",
 ];
 
-/** The match conditions of a policy. */
+/** Returns the match conditions of a policy. */
 export function conditions(scope: ExpressionScope): Json[] {
   const { random, isSound } = scope;
   return many(random, 2, (at) => ({

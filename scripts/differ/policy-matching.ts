@@ -1,17 +1,17 @@
-/** Makes the rules and selectors of random admission policies and bindings. */
+/** Random rules and selectors of admission policies and bindings. */
 import type { Random } from "#std/random.ts";
 import { chance, pick, some } from "./choices.ts";
 import type { Subject } from "./policy-subjects.ts";
 import type { Json } from "./servers.ts";
 
-/** The sort of policy that is made. */
+/** The properties of the policy that is generated. */
 export interface Draft {
-  /** Whether all of it is valid. */
+  /** Whether the whole policy is valid. */
   readonly isSound: boolean;
   readonly isMutating: boolean;
 }
 
-/** A label selector. */
+/** Returns a label selector. */
 export function selector(random: Random, isSound: boolean): Json {
   if (!isSound && chance(random, 0.5)) {
     return pick(random, [
@@ -32,7 +32,7 @@ export function selector(random: Random, isSound: boolean): Json {
   ]);
 }
 
-/** A valid rule about these kinds. */
+/** Returns a valid rule about these kinds. */
 function rule(random: Random, of: readonly Subject[], isMutating: boolean): Json {
   const operations = isMutating ? ["CREATE", "UPDATE"] : ["CREATE", "UPDATE", "DELETE"];
   const parts = of.flatMap(({ resource, subresources }) => [
@@ -78,7 +78,7 @@ const wrongMembers: readonly Json[] = [
   { nope: true },
 ];
 
-/** Rules about the chosen kinds. */
+/** Returns rules about the chosen kinds. */
 function rules(random: Random, chosen: readonly Subject[], { isSound, isMutating }: Draft): Json[] {
   const valid = chance(random, 0.5)
     ? [rule(random, chosen, isMutating)]
@@ -90,7 +90,7 @@ function rules(random: Random, chosen: readonly Subject[], { isSound, isMutating
   }));
 }
 
-/** The requests that a policy or a binding is for. */
+/** Returns the match resources of a policy or a binding. */
 export function matchResources(random: Random, chosen: readonly Subject[], draft: Draft): Json {
   const { isSound } = draft;
   return {

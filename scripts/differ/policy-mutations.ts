@@ -1,4 +1,4 @@
-/** Expressions of mutations that fit objects of any kind, and those that are refused. */
+/** Expressions of mutations for objects of any kind, and expressions that are refused. */
 
 /** Apply configurations for objects of any kind. */
 export const anyConfigurations = [

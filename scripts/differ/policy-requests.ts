@@ -74,7 +74,7 @@ const roleBinding = {
   subjects: [{ kind: "Group", apiGroup: "rbac.authorization.k8s.io", name: "writers" }],
 };
 
-/** Definitions and rights that all cases use. They may be there, and policies that a run left behind. */
+/** Creates definitions and rights that all cases use, if they do not exist, and deletes policies of an earlier run. */
 export async function preparePolicies(comparison: Comparison): Promise<void> {
   for (const kind of ["policies", "policybindings"]) {
     await comparison.each("DELETE", `${registration}/v1/validatingadmission${kind}?labelSelector=differ`);
@@ -93,7 +93,7 @@ export async function preparePolicies(comparison: Comparison): Promise<void> {
   await comparison.until(200, "GET", "/apis/differ.example.com/v1/zones");
 }
 
-/** Removes zones, which can go once no policy changes them. */
+/** Removes zones, which can be deleted only when no policy changes them. */
 async function removeZones(comparison: Comparison): Promise<void> {
   for (const name of ["one", "two", "third", "other"]) {
     const path = `/apis/differ.example.com/v1/zones/${name}`;
@@ -105,7 +105,7 @@ async function removeZones(comparison: Comparison): Promise<void> {
   }
 }
 
-/** Files of audit events, of both servers. */
+/** The files of audit events of both servers. */
 type AuditLogs = readonly string[];
 
 class Case {
@@ -113,13 +113,13 @@ class Case {
   readonly #seed: number;
   readonly #ns: string;
   readonly #case: PolicyCase;
-  /** The requests that were sent are here, by audit ID. */
+  /** The sent requests by audit ID. */
   readonly #recorded = new Map<string, string>();
 
   constructor(comparison: Comparison, seed: number) {
     this.#comparison = comparison;
     this.#seed = seed;
-    // Policies of an earlier run of the same case must not meet this one's objects.
+    // The namespace has a random name, so that policies of an earlier run of the same case do not match its objects.
     this.#ns = `differ-${seed}-${randomUUID().slice(0, 4)}`;
     this.#case = policyCase(seed);
   }
@@ -140,7 +140,7 @@ class Case {
         if (codes.some((code) => code < 300)) made.push(one);
       }
       await this.#typeChecking(made);
-      // One difference is enough.
+      // A single difference is enough.
       if (!areSame) return;
       await this.#inForce();
       await removeZones(this.#comparison);
@@ -156,7 +156,7 @@ class Case {
     if (logs.length === 2) await this.#audited(logs);
   }
 
-  /** Policies of the case before may still refuse it for a while. */
+  /** Creates a parameter object. Policies of the case before may refuse it for a while. */
   async #store(param: PolicyRequest): Promise<void> {
     for (let attempt = 0; attempt < 600; attempt++) {
       const answers = await this.#both(param);
@@ -166,7 +166,7 @@ class Case {
     throw new Error(`seed ${this.#seed}: ${param.path} is not created`);
   }
 
-  /** Policies are in force when one that was written after them is. */
+  /** Waits until the policies are in force: a policy that was written after them is. */
   async #inForce(): Promise<void> {
     const name = "differ-marker";
     const policies = `${registration}/v1/validatingadmissionpolicies`;
@@ -193,7 +193,7 @@ class Case {
     for (let attempt = 0; attempt < 400; attempt++) {
       const answers = await this.#comparison.each("POST", path, body);
       if (answers.every((answer) => JSON.stringify(answer.body).includes(`'${name}' with binding`))) {
-        // Mutating policies and their bindings are read by others.
+        // Mutating policies and their bindings have an informer of their own.
         if (this.#case.enforced.some((one) => one.path.includes("mutating"))) await pause(1200);
         return;
       }
@@ -206,7 +206,7 @@ class Case {
     throw new Error(`seed ${this.#seed}: the policies do not come in force`);
   }
 
-  /** Compares what is said about types in the status. */
+  /** Compares the type checks in the status of policies. */
   async #typeChecking(made: readonly PolicyRequest[]): Promise<void> {
     for (const one of made) {
       if (one.body?.["kind"] !== "ValidatingAdmissionPolicy") continue;
@@ -230,7 +230,7 @@ class Case {
     this.#recorded.set(id, `${title}\n${JSON.stringify(one.body)}`);
     const answers = [...(await this.#both(one, id))];
     let shown = answers.map(shownAnswer);
-    // The reference answers any one of several refusals.
+    // The other server answers with a random one of several refusals.
     for (let attempt = 0; attempt < 8 && shown[0] !== shown[1] && answers.every(isRefusal); attempt++) {
       answers[1] = await this.#ask(this.#comparison.servers[1]!, one, id);
       shown = answers.map(shownAnswer);
@@ -264,10 +264,10 @@ class Case {
     return ask(server, { method, path: where, headers, body: { ...body, metadata } });
   }
 
-  /** Compares what policies left in the audit log. */
+  /** Compares the annotations of policies in the audit log. */
   async #audited(logs: AuditLogs): Promise<void> {
     await pause(200);
-    // The reference records a random one of several policies or bindings.
+    // The other server records a random one of several policies or bindings.
     const isRandom = this.#case.enforced.length > 2 || this.#case.enforced.some((one) => "selector" in paramRefOf(one));
     const [one, other] = logs.map((log) => annotationsIn(log, this.#recorded, isRandom));
     for (const [id, what] of this.#recorded) {
@@ -290,7 +290,7 @@ const isRefusal = ({ code, body }: Answer): boolean =>
   code >= 400 && String(body["message"]).includes("denied request");
 
 /**
- * Returns what is compared of an answer: all but what is the server's own, and which of a policy's bindings came first.
+ * Returns the compared parts of an answer: all except values that the server chooses, and the binding that came first.
  */
 function shownAnswer(answer: Answer): string {
   if (answer.code >= 300 || answer.body["kind"] === "Status") {
@@ -319,7 +319,7 @@ function withoutOwn(value: unknown): unknown {
 
 const paramRefOf = ({ body }: PolicyRequest): object => (body as { spec: { paramRef?: object } }).spec.paramRef ?? {};
 
-/** Returns what policies said about requests, by audit ID. */
+/** Returns the annotations of policies in an audit log, by audit ID. */
 function annotationsIn(
   log: string,
   wanted: ReadonlyMap<string, string>,
@@ -348,6 +348,6 @@ function annotationsIn(
   return found;
 }
 
-/** One case. `logs` may be empty: then nothing that is recorded is compared. */
+/** Runs the case with this number. If `logs` is empty, audit events are not compared. */
 export const comparePolicies = (comparison: Comparison, seed: number, logs: AuditLogs): Promise<void> =>
   new Case(comparison, seed).run(logs);

@@ -63,7 +63,7 @@ interface Variable {
   readonly expression: string;
 }
 
-/** Valid variables, of which the last may be derived from the first. */
+/** Returns valid variables. The last one may use the first one. */
 function someVariables(random: Random, isSound: boolean): readonly Variable[] {
   const chosen = some(random, 0.2, variables).map(([name, expression]) => ({ name, expression }));
   const [first] = chosen;
@@ -73,13 +73,13 @@ function someVariables(random: Random, isSound: boolean): readonly Variable[] {
   return isSound && expression === "variables.later" ? chosen : [...chosen, { name: "derived", expression }];
 }
 
-/** A spec that is not complete, and the expressions that may be added to it. */
+/** An incomplete spec, and the scope of the expressions that may be added to it. */
 interface SpecStart {
   readonly spec: Json;
   readonly scope: ExpressionScope;
 }
 
-/** The members that policies of both sorts have. */
+/** Returns the members that policies of both kinds have. */
 function startSpec(random: Random, draft: Draft): SpecStart {
   const { isSound } = draft;
   const chosen = some(random, 0.45, subjects);
@@ -105,7 +105,7 @@ function startSpec(random: Random, draft: Draft): SpecStart {
   return { spec, scope };
 }
 
-/** One validation of a validating policy. */
+/** Returns a validation of a validating policy. */
 function validation(scope: ExpressionScope): Json {
   const { random, isSound } = scope;
   const wrong = !isSound && chance(random, 0.5);
@@ -127,7 +127,7 @@ function validation(scope: ExpressionScope): Json {
   };
 }
 
-/** The spec of a validating policy. */
+/** Returns the spec of a validating policy. */
 export function validatingSpec(random: Random, isSound: boolean): PolicySpec {
   const { spec, scope } = startSpec(random, { isSound, isMutating: false });
   const isHeavy = chance(random, 0.04);
@@ -149,7 +149,7 @@ export function validatingSpec(random: Random, isSound: boolean): PolicySpec {
   };
 }
 
-/** One mutation of a mutating policy. */
+/** Returns a mutation of a mutating policy. */
 function mutation({ random, isSound, subjects: chosen }: ExpressionScope): Json {
   const subject = pick(random, chosen);
   const own = chance(random, 0.5);
@@ -175,7 +175,7 @@ function mutation({ random, isSound, subjects: chosen }: ExpressionScope): Json 
   };
 }
 
-/** The spec of a mutating policy. */
+/** Returns the spec of a mutating policy. */
 export function mutatingSpec(random: Random, isSound: boolean): PolicySpec {
   const { spec, scope } = startSpec(random, { isSound, isMutating: true });
   const mutations = Array.from({ length: isSound ? 1 + upTo(random, 1) : upTo(random, 2) }, () => mutation(scope));

@@ -1,4 +1,4 @@
-/** The kinds that random admission policies are about: their objects, and expressions and patches that fit them. */
+/** The kinds to which random admission policies apply: their objects, and expressions and patches for them. */
 import type { Random } from "#std/random.ts";
 import { chance, pick, some, upTo } from "./choices.ts";
 import type { Json } from "./servers.ts";
@@ -14,7 +14,7 @@ export interface Subject {
   readonly body: (random: Random) => Json;
   /** Expressions about `object` that are true or false. */
   readonly statements: readonly string[];
-  /** Expressions of apply configurations, and of patches. */
+  /** Expressions of apply configurations and of patches. */
   readonly configurations: readonly string[];
   readonly patches: readonly string[];
 }
@@ -35,7 +35,7 @@ const widgetStatements = [
   "params == null || object.spec.replicas < 4",
 ];
 
-/** The kinds that policies and requests are about. */
+/** The kinds to which policies and requests apply. */
 export const subjects: readonly Subject[] = [
   {
     group: "",

@@ -1,17 +1,17 @@
-/** Random writes of objects that admission policies are about. */
+/** Random writes of objects to which admission policies apply. */
 import type { Random } from "#std/random.ts";
 import { maybe, pick, upTo } from "./choices.ts";
 import type { Subject } from "./policy-subjects.ts";
 import type { Json } from "./servers.ts";
 
-/** One request of a case. `{ns}` in a path stands for the namespace of the case. */
+/** A request of a case. `{ns}` in a path stands for the namespace of the case. */
 export interface PolicyRequest {
   readonly method: "POST" | "PUT" | "PATCH" | "DELETE";
   readonly path: string;
   readonly body?: Json;
-  /** Patches have their type here: `merge`, `json` or `apply`. */
+  /** The type of a patch: `merge`, `json` or `apply`. */
   readonly patch?: string;
-  /** The name of the user who asks; by default the owner of the token. */
+  /** The name of the user who sends the request; by default the owner of the token. */
   readonly user?: string;
 }
 
@@ -49,7 +49,7 @@ class SubjectRequests {
     return { method: "PATCH", patch: "apply", path, body: this.#object(version, name), ...this.#user() };
   }
 
-  /** Patches of the subresources. */
+  /** Returns patches of the subresources. */
   patchParts(name: string): PolicyRequest[] {
     return this.#subject.subresources.map((part) => ({
       method: "PATCH",
@@ -72,7 +72,7 @@ class SubjectRequests {
     return pick(this.#random, this.#subject.versions);
   }
 
-  /** The path of the collection, or of an object or subresource. */
+  /** Returns the path of the collection, or of an object or subresource. */
   #path(version: string, ...below: readonly string[]): string {
     const { group, namespaced, resource } = this.#subject;
     const base = group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
@@ -107,7 +107,7 @@ class SubjectRequests {
   }
 }
 
-/** Requests about objects of one kind, in their order. */
+/** Returns requests about objects of one kind, in their order. */
 export function requestsAbout(random: Random, subject: Subject): PolicyRequest[] {
   const requests = new SubjectRequests(random, subject);
   return [

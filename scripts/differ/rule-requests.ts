@@ -1,4 +1,4 @@
-/** Sends definitions of custom resources with rules, and objects for them, to both servers, and compares the answers. */
+/** Sends definitions of custom resources with rules, and their objects, to both servers, and compares the answers. */
 import { ruleCase } from "./rules.ts";
 import type { Comparison, Json } from "./servers.ts";
 
@@ -16,7 +16,7 @@ const definition = (group: string, schema: Json): Json => ({
   },
 });
 
-/** Sends the case of this number. */
+/** Sends the case with this number. */
 export async function compareRules(comparison: Comparison, seed: number): Promise<void> {
   const { schema, objects } = ruleCase(seed);
   const group = `differ${seed}.example.com`;
@@ -31,7 +31,7 @@ export async function compareRules(comparison: Comparison, seed: number): Promis
   }
 }
 
-/** Creates the first object that is taken, and replaces it by each of the others. */
+/** Creates the first accepted object, and replaces it by each of the others. */
 async function compareObjects(
   comparison: Comparison,
   path: string,

@@ -1,26 +1,26 @@
 /**
- * Generates random definitions with rules, and objects for them: schemas of every kind of value, mostly valid
- * expressions, mostly valid objects. The same seed gives the same cases.
+ * Random definitions with rules, and their objects: schemas of every kind of value, mostly valid expressions, mostly
+ * valid objects. The same seed gives the same case.
  */
 import { type Random, seededRandom } from "#std/random.ts";
 import { chance, pick, upTo } from "./choices.ts";
 import type { Json } from "./servers.ts";
 
-/** Chance, and what it makes: `isSound` leaves out what a definition is refused for. */
+/** Random numbers. `isSound` excludes everything for which a definition would be refused. */
 interface Dice extends Random {
   readonly isSound: boolean;
 }
 
-/** One definition, and the bodies of objects to try: each is created, then replaced by the next. */
+/** A definition, and the bodies of its objects: each is created, then replaced by the next. */
 interface RuleCase {
   readonly schema: Json;
   readonly objects: readonly Json[];
 }
 
-/** A schema, and how to speak about its values. */
+/** A schema with its values and its type in expressions. */
 interface Kind {
   readonly schema: Json;
-  /** Names the type for expressions: `int`, `list`, ... */
+  /** The name of the type in expressions: `int`, `list`, ... */
   readonly type: string;
   readonly value: (random: Dice) => unknown;
   readonly fields?: Readonly<Record<string, Kind>>;
@@ -188,7 +188,10 @@ const literals: Readonly<Record<string, readonly string[]>> = {
   dyn: ["5", "'5%'"],
 };
 
-/** Statements about a value of a type, those that are not sound marked with `~`; `$` is the value, `#` a literal of its type, `@` another value of its type. */
+/**
+ * Statements about a value of a type; those with `~` are unsound. `$` is the value, `#` a literal of its type, `@`
+ * another value of its type.
+ */
 const statements: Readonly<Record<string, readonly string[]>> = {
   string: [
     "$ == #",
@@ -344,7 +347,7 @@ const statements: Readonly<Record<string, readonly string[]>> = {
   object: ["$ == @", "$ != @", "~has($.a)", "~!has($.nope)", "~$.nope == 1", "type($) == type(@)", "dyn($) == dyn(@)"],
 };
 
-/** A statement about `self`, which is of a kind, or about something in it. */
+/** Returns a statement about `self`, which is of the kind, or about a part of it. */
 function statement(random: Dice, self: Kind, usesOld: boolean): string {
   const terms: Term[] = [];
   collect({ text: "self", kind: self }, 2, terms);
@@ -368,7 +371,7 @@ function statement(random: Dice, self: Kind, usesOld: boolean): string {
 const templates = ({ isSound }: Dice, type: string): readonly string[] =>
   statements[type]!.flatMap((text) => (text.startsWith("~") ? (isSound ? [] : [text.slice(1)]) : [text]));
 
-/** A statement about the elements of a list or the entries of a map. */
+/** Returns a statement about the elements of a list or the entries of a map. */
 function loop(random: Dice, { text, kind: { type, element } }: Term): [string, boolean] | undefined {
   if (element === undefined || chance(random, 0.5)) return undefined;
   const inner = statement(random, element, false).replaceAll(/\bself\b/g, type === "map" ? `${text}[k]` : "e");
@@ -398,7 +401,7 @@ function messageOf(random: Dice, { type }: Kind): string {
 
 const reasons = ["FieldValueInvalid", "FieldValueForbidden", "FieldValueRequired", "FieldValueDuplicate"];
 
-/** `isPaired`: `oldSelf` is there. */
+/** Returns a rule. `isPaired` tells whether `oldSelf` exists. */
 function rule(random: Dice, kind: Kind, isPaired: boolean): Json {
   const usesOld = chance(random, 0.2) && (isPaired || !random.isSound);
   const isOptional = usesOld && chance(random, 0.2);
@@ -415,7 +418,7 @@ function rule(random: Dice, kind: Kind, isPaired: boolean): Json {
   };
 }
 
-/** The schema with rules at some of its nodes. */
+/** Returns the schema with rules at some of its nodes. */
 function ruled(random: Dice, kind: Kind, share: number, isPaired: boolean): Json {
   const { schema } = kind;
   const fields = kind.fields === undefined ? undefined : Object.entries(kind.fields);
@@ -434,7 +437,7 @@ function ruled(random: Dice, kind: Kind, share: number, isPaired: boolean): Json
   return { ...schema, ...inner, ...elements, ...(count === 0 ? {} : { "x-kubernetes-validations": rules }) };
 }
 
-/** The case of this number. Most are sound, so that their objects can be compared. */
+/** Returns the case with this number. Most cases are sound, so that their objects can be compared. */
 export function ruleCase(seed: number): RuleCase {
   const chances = seededRandom(seed);
   const random: Dice = { ...chances, isSound: chance(chances, 0.75) };
@@ -447,6 +450,6 @@ export function ruleCase(seed: number): RuleCase {
   };
   return {
     schema: ruled(random, root, random.isSound ? 0.4 : 0.2, true),
-    objects: Array.from({ length: 8 }, () => root.value(random) as Json), // of an object
+    objects: Array.from({ length: 8 }, () => root.value(random) as Json), // its schema is an object
   };
 }

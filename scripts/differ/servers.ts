@@ -1,4 +1,4 @@
-/** Sends the same requests to two servers, and says which parts of the answers are compared. */
+/** Sends the same requests to two servers, and selects the parts of the answers that are compared. */
 import { readFileSync } from "node:fs";
 import { Agent, request } from "node:https";
 
@@ -24,7 +24,7 @@ export interface Question {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** A server of the command line, `URL,TOKEN`. Ends the process when it is none. */
+/** Parses a server of the command line, `URL,TOKEN`. Ends the process if it is invalid. */
 export function readServer(name: string, text: string | undefined): Server {
   const [address = "", token = ""] = (text ?? "").split(",");
   const url = URL.parse(address);
@@ -45,7 +45,7 @@ export function ask(server: Server, question: Question): Promise<Answer> {
       "user-agent": "differ",
       ...more,
     };
-    // A connection may be closed because it was idle, or because the handler panicked; the server goes on.
+    // The connection may be closed because it was idle, or because a handler panicked. The server continues.
     const lost = (error: NodeJS.ErrnoException): void => {
       if (error.code !== "ECONNRESET") reject(error);
       else if (sent.reusedSocket) ask(server, question).then(resolve, reject);
@@ -58,7 +58,7 @@ export function ask(server: Server, question: Question): Promise<Answer> {
       reply.on("end", () => {
         const text = Buffer.concat(parts).toString();
         const warnings = [reply.headers["warning"] ?? []].flat().flatMap((text) => text.split(/, (?=299 - ")/));
-        // A body that is no JSON is an answer too.
+        // A body may have another form than JSON.
         const parsed = text.startsWith("{") ? (JSON.parse(text) as Json) : { text };
         resolve({ code: reply.statusCode ?? 0, body: parsed, warnings });
       });
@@ -68,7 +68,7 @@ export function ask(server: Server, question: Question): Promise<Answer> {
   });
 }
 
-/** The members of a failure. */
+/** The compared members of a failure. */
 interface Failure {
   readonly reason?: string;
   readonly message?: string;
@@ -79,11 +79,11 @@ interface Failure {
 
 const isSuccess = (code: number): boolean => code > 0 && code < 400;
 
-/** Returns what is compared of an answer: not names that are random, nor addresses in Go's syntax. */
+/** Returns the compared parts of an answer, without random names and addresses in Go syntax. */
 export function essence({ code, body, warnings }: Answer): string {
-  const { reason = "", message = "", details } = isSuccess(code) ? {} : (body as Failure); // a Status, or none of its members
+  const { reason = "", message = "", details } = isSuccess(code) ? {} : (body as Failure); // a Status, or no member
   const causes = details?.causes?.map((cause) => `${cause.reason} ${cause.field}: ${cause.message}`).sort();
-  // Findings are a set: upstream repeats many of them.
+  // Findings are a set, since upstream repeats many of them.
   const lines = [
     `${code} ${reason}`,
     ...new Set(causes ?? [message]),
@@ -95,21 +95,21 @@ export function essence({ code, body, warnings }: Answer): string {
     .replace(/(\(\*[\w.]+\))\((?!nil)[^)]*\)/g, "$1(...)");
 }
 
-/** A text without the random part that names of types have there. */
+/** Returns a text without the random part of type names. */
 export const withoutRandom = (text: string): string => text.replace(/\b([A-Z][a-zA-Z]+)\d{5,}\b/g, "$1");
 
 export class Comparison {
   readonly servers: readonly Server[];
   compared = 0;
   differing = 0;
-  /** Answers that differ as it is documented; neither of the other numbers has them. */
+  /** The number of documented differences, which the other numbers do not include. */
   excused = 0;
 
   constructor(servers: readonly Server[]) {
     this.servers = servers;
   }
 
-  /** Asks both; the code if they agree. */
+  /** Sends a request to both servers and compares the answers. Returns the code if they agree. */
   async ask(what: string, method: string, path: string, body?: (server: number) => Json): Promise<number | undefined> {
     const answers = await Promise.all(
       this.servers.map((server, at) => ask(server, { method, path, ...(body && { body: body(at) }) })),
@@ -118,7 +118,7 @@ export class Comparison {
     return isSame ? answers[0]!.code : undefined;
   }
 
-  /** Whether both are the same; shows them if not. */
+  /** Whether both texts are equal. Prints them otherwise. */
   same(what: string, question: unknown, [one, other]: readonly string[]): boolean {
     this.compared++;
     if (one === other) return true;
@@ -128,12 +128,12 @@ export class Comparison {
     return false;
   }
 
-  /** Asks both without comparing. */
+  /** Sends a request to both servers without a comparison. */
   each(method: string, path: string, body?: Json): Promise<readonly Answer[]> {
     return Promise.all(this.servers.map((server) => ask(server, { method, path, ...(body && { body }) })));
   }
 
-  /** Repeats a request until both servers answer it with this code. */
+  /** Repeats a request until both servers answer with this code. */
   async until(code: number, method: string, path: string, body?: Json): Promise<void> {
     for (let attempt = 0; attempt < 400; attempt++) {
       if ((await this.each(method, path, body)).every((answer) => answer.code === code)) return;

@@ -1,4 +1,4 @@
-/** Right objects of volumes, claims, and the kinds of `storage.k8s.io`, for comparisons of random edits of them. */
+/** Valid objects of volumes, claims, and the kinds of `storage.k8s.io`, for comparisons of random edits. */
 import type { Random } from "#std/random.ts";
 import { chance, maybe, pick, some } from "./choices.ts";
 import { type ComparedKind, ofCluster, whole, withStatus } from "./compared.ts";

@@ -1,11 +1,11 @@
-/** Generates random webhook configurations and random writes. The same seed gives the same cases. */
+/** Random webhook configurations and random writes. The same seed gives the same case. */
 import { configMap, pod } from "../../test/objects.ts";
 import { type Case, denies, type Phase, type Session, sets } from "../../test/webhooks/session.ts";
 import { type Random, seededRandom } from "#std/random.ts";
 import { definition } from "../../test/crds.ts";
 import { chance, pick } from "./choices.ts";
 
-/** Returns some of these, at least one. */
+/** Returns at least one and at most `max` members of a list. */
 function draw<T>(random: Random, from: readonly T[], max = 3): readonly T[] {
   const count = 1 + Math.floor(random.next() * max);
   return [...new Set(Array.from({ length: count }, () => pick(random, from)))];
@@ -45,7 +45,7 @@ const conditions = [
   "request.options.fieldManager == 'x'",
 ];
 
-/** Whether a name with a star says the same as another, which is refused beside it. */
+/** Whether a name with a star includes another name, which must not stand beside it then. */
 function covers(star: string, name: string): boolean {
   const [resource, subresource] = name.split("/");
   return subresource !== undefined && (star === `*/${subresource}` || star === `${resource}/*`);
@@ -88,7 +88,7 @@ const names = ["a", "b"];
 const labels = (random: Random): object => pick(random, [{}, { labels: { ask: "yes" } }, { labels: { ask: "no" } }]);
 const template = { metadata: { labels: { a: "b" } }, spec: pod("t")["spec"] };
 
-/** Bodies of creations, by the path of their collection. */
+/** The bodies of new objects, by the path of their collection. */
 const bodies: Readonly<Record<string, (name: string) => object>> = {
   configmaps: (name) => configMap(name, { k: "v" }),
   pods: (name) => pod(name),
@@ -133,7 +133,7 @@ const writes: readonly Write[] = [
   (on, random) =>
     on.patch(on.path(`${pick(random, collections(on))}/${pick(random, names)}`), { metadata: labels(random) }),
   (on, random) => {
-    // kube-apiserver 1.32.1 asks twice about some pods.
+    // kube-apiserver 1.32.1 calls webhooks twice about some pods.
     const at = pick(
       random,
       collections(on).filter((one) => one !== "pods"),
@@ -172,7 +172,7 @@ const writes: readonly Write[] = [
     ),
 ];
 
-/** Custom resources are not completed by the server. */
+/** Returns the type of an object for its body, which custom resources need. */
 function typeOf(collection: string): object {
   const [group, version] = collection.split("/");
   return collection.endsWith("/widgets") ? { apiVersion: `${group}/${version}`, kind: "Widget" } : {};
@@ -190,7 +190,7 @@ async function defineWidgets(on: Session): Promise<void> {
   await on.define(definition(on.group, { scope: "Namespaced", versions: both }), on.path(`${on.group}/v2/widgets`));
 }
 
-/** The case of this number. */
+/** Returns the case with this number. */
 export function webhookCase(seed: number): Case {
   return {
     name: `seed ${seed}`,
@@ -200,7 +200,7 @@ export function webhookCase(seed: number): Case {
       for (const phase of ["mutating", "validating"] as const) {
         const made: object[] = [];
         for (let at = 0; at < 1 + Math.floor(random.next() * 4); at++) {
-          // Only the first webhook may refuse: the servers may answer different ones of several refusals.
+          // Only the first webhook may refuse: if several do, servers may answer with different ones.
           const answer =
             at === 0 && chance(random, 0.15)
               ? denies("no")

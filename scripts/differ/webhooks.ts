@@ -1,5 +1,5 @@
 /**
- * `npm run differ -- --webhooks`: runs the cases of `test/webhooks/` and generated ones against both servers, with one
+ * `npm run differ -- --webhooks`: runs the cases of `test/webhooks/` and random ones against both servers, with one
  * webhook server for both. Compares all answers to clients and all requests to webhooks.
  */
 import { writeFileSync } from "node:fs";
@@ -11,11 +11,11 @@ import { type Case, type Line, Session } from "../../test/webhooks/session.ts";
 import { WebhookServer } from "../../test/webhook-server.ts";
 
 interface WebhooksOptions {
-  /** The first number of generated cases, and how many of them. */
+  /** The number of the first random case, and the number of random cases. */
   readonly first: number;
   readonly runs: number;
   readonly differencesMax: number;
-  /** Runs the cases of `test/webhooks/`, too. */
+  /** Whether the cases of `test/webhooks/` run too. */
   readonly isFixed: boolean;
   readonly record?: string | undefined;
   readonly only?: string | undefined;
@@ -29,7 +29,7 @@ interface Server {
   readonly agent: Agent;
 }
 
-/** Returns the number of lines in which the servers differ; ours is the first server, the reference the second. */
+/** Returns the number of different lines. The first server is ours, the second the reference. */
 export async function compareWebhooks(servers: readonly Server[], options: WebhooksOptions): Promise<number> {
   const { first, runs, differencesMax, isFixed, record, only = "", verbose } = options;
   const clients = servers.map(({ name, url, token, agent }) => {
@@ -49,7 +49,7 @@ export async function compareWebhooks(servers: readonly Server[], options: Webho
     const again = (): Promise<CaseDifference> =>
       compareCase(one, clients, webhooks, `x${Math.random().toString(36).slice(2, 8)}`);
     let compared = await again();
-    // A server whose caches are behind asks twice.
+    // The case runs again, since a server whose caches are behind calls webhooks twice.
     if (compared.differences.length > 0) compared = await again();
     cases++;
     lines += compared.lines;
@@ -68,16 +68,16 @@ export async function compareWebhooks(servers: readonly Server[], options: Webho
   return differing;
 }
 
-/** Two servers made this of one case, one after the other. */
+/** The results of a case on two servers, which ran it one after the other. */
 interface CaseDifference {
   readonly lines: number;
-  /** A description of each line that differs. */
+  /** A description of each different line. */
   readonly differences: readonly string[];
-  /** Each server has its lines here, in order. */
+  /** The lines of each server, in order. */
   readonly records: readonly (readonly Line[])[];
 }
 
-/** Runs a case on each; names are the two servers'. */
+/** Runs a case on each server; `name` is the name of a server. */
 async function compareCase(
   { name, run }: Case,
   clients: readonly { readonly name: string; readonly client: Client }[],
@@ -111,7 +111,7 @@ async function compareCase(
   return { lines: records[1]!.length, differences, records };
 }
 
-/** Each request with the questions about it. */
+/** Groups each request with the calls of webhooks that belong to it. */
 function grouped(lines: readonly Line[]): readonly (readonly Line[])[] {
   const groups: Line[][] = [];
   for (const line of lines) {
@@ -121,7 +121,7 @@ function grouped(lines: readonly Line[]): readonly (readonly Line[])[] {
   return groups;
 }
 
-/** The line, and of its details those that the other one has not. */
+/** Returns the line, with those details that the other line does not have. */
 function shownLine(line: Line | undefined, other: Line | undefined): string {
   if (line === undefined) return "(nothing)";
   if (other === undefined) return line.brief;

@@ -7,8 +7,8 @@
  * of `types/` has the name of its package: any name with dots that ends with a version (`com.example.harbor.v1.json`).
  * The row of a type is `{fields, mapType?, unions?, hidden?}`, with the fields in order. The row of a field is a text,
  * or a text with more data. The text is `"<type> <marks> <protobuf number>"`. Types are s string, y bytes, i int32,
- * l int64, d double, b boolean, a any, `.Name` of the same package, or a full name; the prefix `[]` means a list, `{}` a
- * map by strings. Marks are r required, p pointer, o omitempty, k kept when zero, z default is the zero value. For
+ * l int64, d double, b boolean, a any, `.Name` of the same package, or a full name; the prefix `[]` means a list, `{}`
+ * a map by strings. Marks are r required, p pointer, o omitempty, k kept when zero, z default is the zero value. For
  * example, `rkz` is a required value for which zero and absent are equal, and `rpk` a required value that may be null.
  */
 import { createHash } from "node:crypto";

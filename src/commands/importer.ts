@@ -14,7 +14,7 @@ import { printable, printWarnings } from "./print.ts";
 interface ImportOptions {
   /** The namespace of objects that do not name one. */
   readonly namespace: string;
-  /** What to do with an object that exists already. */
+  /** The treatment of an object that exists already. */
   readonly existing: "skip" | "replace" | "fail" | "apply";
   readonly writesStatus: boolean;
   readonly dryRun: boolean;

@@ -12,8 +12,8 @@ const bytesPerInstruction = 16;
 export const evaluationWeight = Number.POSITIVE_INFINITY;
 
 /**
- * Returns the weight of all expressions of an object; absent expressions have none. An expression counts by its number of
- * characters, or by the number of instructions of its regular expressions if this is larger.
+ * Returns the weight of all expressions of an object; absent expressions have none. An expression counts by its number
+ * of characters, or by the number of instructions of its regular expressions if this is larger.
  */
 export function expressionWeight(expressions: Iterable<string | undefined>): number {
   let length = 0;
