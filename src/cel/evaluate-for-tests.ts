@@ -34,7 +34,7 @@ export function evaluate(
   if ("issues" in checked) return refused(showIssues(source, checked.issues));
   const program = compile(checked);
   if (program instanceof CelError) return refused(program.message);
-  return program.evaluate(variables as Readonly<Record<string, Value>>, { costLimit }); // tests give values
+  return program.evaluate(variables as Readonly<Record<string, Value>>, { costLimit }); // tests pass values only
 }
 
 const refused = (message: string): Evaluation => ({

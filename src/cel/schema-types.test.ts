@@ -66,7 +66,7 @@ function evaluate(source: string, environment: Environment, self: unknown): unkn
   assert.ok(!("issues" in checked), `${source}: ${findings(source, environment)}`);
   const program = compile(checked);
   assert.ok("evaluate" in program, source);
-  const found = program.evaluate({ self: self as Value }, { costLimit: 1_000_000 }); // JSON
+  const found = program.evaluate({ self: self as Value }, { costLimit: 1_000_000 }); // the value is JSON
   return "value" in found ? found.value : found.error.message;
 }
 

@@ -30,7 +30,7 @@ export function decodeApplied(bytes: Uint8Array, fieldValidation: FieldValidatio
         `error unmarshaling JSON: while decoding JSON: json: cannot unmarshal ${kindOf(value)} into Go value of type map[string]interface {}`,
       );
     }
-    const object = (value ?? {}) as AppliedBody["value"]; // checked above
+    const object = (value ?? {}) as AppliedBody["value"]; // the kind was checked above
     const problems = fieldValidation === "Ignore" ? [] : duplicates;
     const lines = problems.map((text) => `\n  ${text}`).join("");
     const problem = `error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:${lines}`;

@@ -65,7 +65,7 @@ export function readDocument<F extends Forms>(
       ];
       if (problems.length > 0) throw new ConfigError(strictMessage(problems));
     }
-    return decoded as Decoded<F>; // by their schemas
+    return decoded as Decoded<F>; // it was decoded by these schemas
   } catch (error) {
     throw asConfigError(error);
   }
@@ -75,7 +75,7 @@ export function readDocument<F extends Forms>(
 export function readSettings<F extends Forms>(text: string, fields: F): Decoded<F> {
   try {
     const { value } = decodeYaml(Buffer.from(text));
-    return decodeTyped(struct(fields), value, { keys: 0, unknown: false }) as Decoded<F>; // by their schemas
+    return decodeTyped(struct(fields), value, { keys: 0, unknown: false }) as Decoded<F>; // it was decoded by these schemas
   } catch (error) {
     throw asConfigError(error);
   }

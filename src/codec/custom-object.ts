@@ -63,7 +63,7 @@ export function decodeCustom(body: CustomBody): DecodedObject {
     if (said.apiVersion !== "" && parseApiVersion(said.apiVersion) === undefined) {
       throw new DecodeError(`unexpected GroupVersion string: ${said.apiVersion}`);
     }
-    checkType(said, value as Json, gvk); // an object: it has a kind
+    checkType(said, value as Json, gvk); // it is an object, since it has a kind
     if (fieldValidation !== "Ignore") {
       const hasDoubles = read.keys !== undefined && countKeys(read.value) !== read.keys;
       problems = hasDoubles
@@ -76,7 +76,7 @@ export function decodeCustom(body: CustomBody): DecodedObject {
   }
   try {
     const plain = hasRawNumbers ? plainNumbers(value) : value;
-    const shaped = shape(plain as Json, body, fieldValidation !== "Ignore"); // an object: it has a kind
+    const shaped = shape(plain as Json, body, fieldValidation !== "Ignore"); // it is an object, since it has a kind
     problems = [...problems, ...shaped.unknown];
     if (fieldValidation === "Strict" && problems.length > 0) throw new DecodeError(strictMessage(problems));
     const warnings = fieldValidation === "Warn" ? problems : [];
@@ -129,7 +129,7 @@ export function decodePatchedCustom(patched: PatchedCustom): PatchedObject {
   try {
     const said = saidType(value);
     if (said.kind === "") throw new DecodeError(`Object 'Kind' is missing in '${sortedJson(value)}'`);
-    const json = value as Json; // it has a kind
+    const json = value as Json; // it is an object, since it has a kind
     if (said.kind !== gvk.kind) throw wrongType(mustBe("kind", said.kind, gvk.kind), json, gvk.group, said.kind);
     const expected = apiVersionOf(gvk);
     if (said.apiVersion !== expected) {
@@ -187,7 +187,7 @@ function shape(value: Json, { type, gvk, room }: Pick<CustomBody, "type" | "gvk"
 }
 
 function withShape(value: unknown, gvk: GroupVersionKind, metadata: ObjectMeta): Unstructured {
-  const { kind: _kind, apiVersion: _apiVersion, metadata: _metadata, ...rest } = value as Json; // an object stays one
+  const { kind: _kind, apiVersion: _apiVersion, metadata: _metadata, ...rest } = value as Json; // coercion and defaults keep an object an object
   return { kind: gvk.kind, apiVersion: apiVersionOf(gvk), metadata, ...rest };
 }
 
@@ -198,7 +198,7 @@ function withShape(value: unknown, gvk: GroupVersionKind, metadata: ObjectMeta):
 function readMetadata(value: unknown, schema: Schema, unknown: string[] | undefined, path: FieldPath): ObjectMeta {
   if (value === undefined) return {};
   const findings: Findings = { keys: 0, unknown: false };
-  const metadata = decodeTyped(schema, value ?? {}, findings) as ObjectMeta; // by the schema of metadata
+  const metadata = decodeTyped(schema, value ?? {}, findings) as ObjectMeta; // it was decoded by the schema of metadata
   if (findings.unknown && unknown !== undefined) {
     for (const problem of unknownFields(schema, sortedJson(value)))
       unknown.push(problem.replace('"', () => `"${String(path)}.`));
@@ -231,7 +231,7 @@ function coerceEmbedded(
     return items.every((item, index) => item === value[index]) ? value : items;
   }
   const additional = typeof node.additional === "object" ? node.additional : undefined;
-  let next = value as Json; // an object that is no list
+  let next = value as Json; // it is an object, and not a list
   for (const key of Object.keys(next)) {
     const declared = node.properties?.get(key);
     const isMapKey = declared === undefined && additional !== undefined;
@@ -269,5 +269,5 @@ function embeddedMetadata(value: unknown, schema: Schema, unknown: string[] | un
 export function reshape(object: Unstructured, structural: StructuralSchema, defaults?: ByteBudget): Unstructured {
   const pruned = prune(object, structural.node, { isResourceRoot: true, track: false }).value;
   const filled = defaults === undefined ? pruned : applyDefaults(pruned, structural.node, true, defaults);
-  return filled as Unstructured; // metadata is not touched
+  return filled as Unstructured; // pruning and defaults do not change metadata
 }

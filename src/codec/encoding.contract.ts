@@ -90,7 +90,7 @@ export function encodingContract({ name, encoding, ...subject }: EncodingSubject
           assert.deepEqual(await bytesOf(await encoding.list({ ...list, itemJson }, { clock })), bytes);
           const large = {
             weight: 0,
-            encode: (one: Encoding, value: unknown) => Promise.resolve(one.item!(value)), // it asked for this
+            encode: (one: Encoding, value: unknown) => Promise.resolve(one.item!(value)), // an encoding that calls `large` has this method
           };
           assert.deepEqual(await bytesOf(await encoding.list(list, { clock, large })), bytes);
         }

@@ -96,7 +96,7 @@ const [openList, closeList, openObject, closeObject] = ["[", "]", "{", "}"].map(
   Buffer,
   Buffer,
   Buffer,
-]; // four of them
+]; // the list has four texts
 /**
  * Replaces a long value, so that its key can be decoded alone. Text between the key and this replacement is a syntax
  * error.
@@ -165,7 +165,7 @@ class LongPart {
       value.push(inner.value);
     } else {
       const named = this.#decode(Buffer.concat([openObject, this.#bytes.subarray(keyFrom, this.#at), keyOnly]));
-      const [key, other] = Object.keys(named as object); // it was in braces
+      const [key, other] = Object.keys(named as object); // the text was put in braces
       if (key === undefined || other !== undefined) throw invalid();
       setKey(value, key, inner.value);
     }
@@ -215,7 +215,7 @@ class LongPart {
       for (const item of this.#decode(Buffer.concat([openList, text, closeList])) as unknown[]) value.push(item);
       return;
     }
-    const members = this.#decode(Buffer.concat([openObject, text, closeObject])) as Record<string, unknown>; // in braces
+    const members = this.#decode(Buffer.concat([openObject, text, closeObject])) as Record<string, unknown>; // the text was put in braces
     for (const [key, member] of Object.entries(members)) setKey(value, key, member);
   }
 }

@@ -100,7 +100,7 @@ export function decodeObject(body: ObjectBody): DecodedObject {
  * cannot distinguish the two. Ownership is recorded before, while an empty list still counts as sent.
  */
 export function nullEmptyLists(schema: Schema, object: Unstructured): Unstructured {
-  return decodeTyped(schema, object, { keys: 0, unknown: false }, { defaults: false }) as Unstructured; // the same type
+  return decodeTyped(schema, object, { keys: 0, unknown: false }, { defaults: false }) as Unstructured; // decoding keeps the type
 }
 
 function finish(schema: Schema, read: DecodedValue, gvk: GroupVersionKind, validation: FieldValidation): DecodedObject {
@@ -141,7 +141,7 @@ export function yamlProblems(duplicates: readonly string[], validation: FieldVal
 export function withType(object: Unstructured, apiVersion: string, kind: string): Unstructured {
   if (object.kind === kind && object.apiVersion === apiVersion) return object;
   const { kind: _kind, apiVersion: _apiVersion, ...rest } = object;
-  return { kind, apiVersion, ...rest } as Unstructured; // the same fields, two of them set
+  return { kind, apiVersion, ...rest } as Unstructured; // the fields are the same, and two are set
 }
 
 interface SaidType {
@@ -159,7 +159,7 @@ type Mistyped = BodyEncoding["mistyped"];
 export function saidType(value: unknown, mistyped: Mistyped = mistypedJson): SaidType {
   if (value === null) return { apiVersion: "", kind: "" };
   if (kindOf(value) !== "object") throw new DecodeError(mistyped(value));
-  const { apiVersion = null, kind = null } = value as Readonly<Record<string, unknown>>; // checked above
+  const { apiVersion = null, kind = null } = value as Readonly<Record<string, unknown>>; // the kind was checked above
   if (isTextOrNull(apiVersion) && isTextOrNull(kind)) return { apiVersion: apiVersion ?? "", kind: kind ?? "" };
   // The error is about the first wrong field in the order of the text.
   for (const [name, field] of Object.entries(value as object)) {

@@ -54,7 +54,7 @@ function collectByNumber(schema: Schema): ReadonlyMap<number, NumberedField> {
     if (field.proto === undefined) continue;
     let level = root;
     for (const [number] of field.protoIn ?? []) {
-      const through = (level.get(number)?.through ?? new Map<number, NumberedField>()) as Map<number, NumberedField>; // made here
+      const through = (level.get(number)?.through ?? new Map<number, NumberedField>()) as Map<number, NumberedField>; // this function made the map
       level.set(number, { name: "", field: undefined, through });
       level = through;
     }
@@ -83,12 +83,12 @@ function fill(out: Json, numbers: ReadonlyMap<number, NumberedField>, reader: Pr
 
 function add(out: Json, name: string, schema: Schema, reader: ProtobufReader, depth: number): void {
   if (schema.special === undefined && schema.type === "array") {
-    const list = (out[name] ??= []) as unknown[]; // only lists are put there
+    const list = (out[name] ??= []) as unknown[]; // this function puts only lists there
     const items = schema.items!;
     if (reader.type !== bytesType || !isScalar(items)) list.push(one(items, reader, depth + 1));
     else for (const part = reader.packed(); !part.isAtEnd(); ) list.push(scalar(items, part));
   } else if (schema.special === undefined && schema.type === "map") {
-    const map = (out[name] ??= {}) as Json; // only maps are put there
+    const map = (out[name] ??= {}) as Json; // this function puts only maps there
     entry(map, schema.items!, reader.message(), depth + 1);
   } else {
     out[name] = one(schema, reader, depth + 1, out[name]);

@@ -135,7 +135,7 @@ class Walker {
     const start = this.#at++;
     while (this.#text[this.#at] !== '"') this.#at += this.#text[this.#at] === "\\" ? 2 : 1;
     this.#at++;
-    return JSON.parse(this.#text.slice(start, this.#at)) as string; // a JSON string literal
+    return JSON.parse(this.#text.slice(start, this.#at)) as string; // the slice is a JSON string literal
   }
 
   #word(): unknown {

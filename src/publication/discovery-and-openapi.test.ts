@@ -1,4 +1,4 @@
-/** Discovery and OpenAPI through the one entry point that the router uses. */
+/** Tests discovery and OpenAPI through the one entry point that the router uses. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { kubernetesDomain } from "#meta/api-domain.ts";
@@ -30,7 +30,7 @@ test("every path that it serves at the root is answered [GEN-07]", async () => {
     ["/openapi/v2", "/openapi/v3", "/openapi/v3/", "/version"],
   );
   for (const path of paths) {
-    // Upstream lists this one and does not serve it either.
+    // Upstream also lists this path without serving it.
     const expected = path === "/version" ? undefined : path === "/openapi/v3/" ? 404 : 200;
     assert.equal((await of.reply(request(path)))?.code, expected, path);
   }

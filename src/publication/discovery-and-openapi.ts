@@ -1,4 +1,4 @@
-/** The paths at `/`, discovery, and OpenAPI. The router passes on every request that is not for a resource. */
+/** Answers the path `/`, discovery, and OpenAPI. The router forwards every request here that is not for a resource. */
 import type { ApiTables } from "#api/definitions.ts";
 import type { Reply } from "#http/api-request.ts";
 import { lazy } from "#std/lazy.ts";
@@ -8,18 +8,18 @@ import type { OpenApiRequest } from "./openapi/v3.ts";
 
 interface DiscoveryAndOpenApiOptions extends DiscoveryOptions {
   readonly tables: ApiTables;
-  /** Paths of others, listed at `/`. */
+  /** The paths of other parts of the server, which are listed at `/`. */
   readonly otherPaths?: readonly string[];
 }
 
 export interface DiscoveryAndOpenApi {
   /**
-   * The answer for `/`, discovery and OpenAPI; `undefined` for paths of others. Throws `resourceNotFound`,
+   * Returns the answer for `/`, discovery and OpenAPI; `undefined` for other paths. Throws `resourceNotFound`,
    * `notAcceptable` and `methodUnknown`.
    */
   reply(request: DiscoveryRequest & OpenApiRequest): MaybePromise<Reply> | undefined;
   /**
-   * The answer for an unknown path, resource paths included: a page of plain text, or `resourceNotFound` thrown where
+   * Returns the answer for an unknown path, resource paths included: a page of plain text. Throws `resourceNotFound` if
    * clients expect a Status.
    */
   unknown(path: string): Reply;

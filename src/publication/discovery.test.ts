@@ -1,4 +1,4 @@
-/** Discovery of groups, versions and resources. Expectations were recorded from a 1.32 server. */
+/** Tests discovery of groups, versions and resources. Expectations were recorded from a 1.32 server. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { apiDomain, kubernetesDomain } from "#meta/api-domain.ts";
@@ -43,12 +43,12 @@ function get(of: Discovery, path: string, accept?: string): { reply: Reply; text
   return { reply, text, body: reply.contentType?.startsWith("application/json") ? JSON.parse(text) : {} };
 }
 
-/** Value at `path`, keys joined with dots. */
+/** Returns the value at `path`, whose keys are joined with dots. */
 function at(document: unknown, path: string): unknown {
   return path.split(".").reduce((value, key) => (value as Readonly<Record<string, unknown>>)[key], document);
 }
 
-/** The list at `path`; its members are objects. */
+/** Returns the list at `path`, whose members are objects. */
 function listAt(document: unknown, path: string): readonly Readonly<Record<string, unknown>>[] {
   return at(document, path) as readonly Readonly<Record<string, unknown>>[];
 }

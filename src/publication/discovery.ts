@@ -1,7 +1,8 @@
 /**
- * Discovery of groups, versions and resources in every form: `/api`, `/apis` and below, and aggregated. Documents are
- * encoded on first request and kept until the table changes. Source: upstream's `endpoints/discovery` and
- * `endpoints/discovery/aggregated`; unusual answers were recorded from a 1.32 server (POST is refused here only).
+ * Answers discovery of groups, versions and resources in every form: `/api`, `/apis` and the paths below them, and
+ * aggregated. Documents are encoded on first request and cached until the table changes. Source: upstream's
+ * `endpoints/discovery` and `endpoints/discovery/aggregated`; unusual answers were recorded from a 1.32 server (which,
+ * unlike this one, accepts POST).
  */
 import { hash } from "node:crypto";
 import type { Encodable, Encoding } from "#codec/encoding.ts";
@@ -22,11 +23,14 @@ import { type Allows, type Negotiated, negotiator, noTransform } from "#http/neg
 
 export interface DiscoveryOptions {
   readonly domain: ApiDomain;
-  /** The served resources. A changed table is another array. */
+  /** Returns the served resources. If they change, it returns another array. */
   definitions(): readonly ResourceDefinition[];
-  /** Group versions of other servers. Changed ones are another array. */
+  /** Returns the group versions of other servers. If they change, it returns another array. */
   remote?(): readonly AggregatedVersion[];
-  /** `host:port` in the answer of `/api`, called at every request; without it, the one the client used. */
+  /**
+   * Returns `host:port` for the answer of `/api`; called for every request. Left out: the answer has the host that the
+   * client used.
+   */
   serverAddress?(): string;
 }
 
@@ -39,9 +43,9 @@ export interface AggregatedVersion extends RemoteDiscovery, Partial<RemoteOpenAp
 }
 
 interface RemoteOpenApi {
-  /** URLs of version 3, by path below `/openapi/v3`. */
+  /** The URLs of OpenAPI version 3, by path below `/openapi/v3`. */
   readonly openApiV3: ReadonlyMap<string, string>;
-  /** JSON of version 2. */
+  /** The JSON of OpenAPI version 2. */
   readonly openApiV2: Buffer | undefined;
 }
 
@@ -58,7 +62,7 @@ export class Discovery {
   #source: readonly ResourceDefinition[] | undefined;
   #remote: readonly AggregatedVersion[] = none;
   #groups: readonly ServedGroup[] = [];
-  /** Encoded documents of `#source`, by encoding, then by path and form. */
+  /** The encoded documents of `#source`: by encoding, then by path and form. */
   readonly #encoded = new Map<Encoding, Map<string, Encoded>>();
 
   constructor(options: DiscoveryOptions) {
@@ -68,7 +72,7 @@ export class Discovery {
       kind === "APIGroupDiscoveryList" && asked === group && (version === "v2" || version === "v2beta1");
   }
 
-  /** Groups of the present table, the core group first. */
+  /** Returns the groups of the current table, the core group first. */
   groups(): readonly ServedGroup[] {
     const definitions = this.#options.definitions();
     const remote = this.#options.remote?.() ?? none;
@@ -82,8 +86,8 @@ export class Discovery {
   }
 
   /**
-   * The answer for a discovery path; `undefined` for other paths. Throws `resourceNotFound` for a version that a
-   * built-in group does not have, `notAcceptable`, and `methodUnknown` for anything but GET and HEAD.
+   * Returns the answer for a discovery path; `undefined` for other paths. Throws `resourceNotFound` for a version that
+   * a built-in group does not have, `notAcceptable`, and `methodUnknown` for all methods except GET and HEAD.
    */
   reply(request: DiscoveryRequest): Reply | undefined {
     const [prefix, ...rest] = segments(request.path);
@@ -97,7 +101,7 @@ export class Discovery {
     return this.#plain(request, () => apiGroup(group));
   }
 
-  /** `/`: every path that can be asked for; `others` are those of the rest of the server. */
+  /** Returns the answer for `/`: all paths that the server answers. `others` are the paths of its other parts. */
   paths(others: readonly string[]): Reply {
     const own = this.groups().flatMap(({ name, versions }) => {
       const base = name === "" ? "/api" : `/apis/${name}`;
@@ -112,8 +116,8 @@ export class Discovery {
   }
 
   /**
-   * The answer for an unknown path. Upstream: a group with built-in kinds, and the core group, answer with a Status
-   * (thrown as `resourceNotFound`), everything else with a page of plain text.
+   * Returns the answer for an unknown path. Upstream: groups with built-in kinds and the core group answer with a
+   * Status (thrown as `resourceNotFound`), all other paths with a page of plain text.
    */
   unknown(path: string): Reply {
     const [prefix, groupName] = segments(path);
@@ -172,7 +176,7 @@ export class Discovery {
     const encoded = this.#kept(`${path} ${apiVersion}`, negotiated, () => groupDiscoveryList(groups, apiVersion));
     encoded.tag ??= `"${digestOf(encoded.bytes)}"`;
     const headers = { etag: encoded.tag, vary: "Accept", "cache-control": "public" };
-    // Upstream: one tag, compared as text; neither lists nor weak tags.
+    // Upstream compares one tag as text, and supports neither lists nor weak tags.
     if (request.headers["if-none-match"] === encoded.tag) return { code: 304, headers };
     const contentType = `${encoding.mediaType};g=${group};v=${version};as=${negotiated.transform}`;
     return { ...encodedReply(encoded), headers, contentType };
@@ -194,7 +198,7 @@ export class Discovery {
   }
 }
 
-/** The 404 page of Go's file server, which clients see for paths outside the API. */
+/** The 404 page of Go's file server, which clients see for paths outside of the API. */
 const pageNotFound = plainText(404, "404 page not found\n");
 
 /** A document with its bytes. */
@@ -214,14 +218,14 @@ function encodedReply({ object, bytes, mediaType }: Encoded): Reply {
   return { code: 200, bytes, contentType: mediaType, compressible: true, object };
 }
 
-/** The digest that entity tags and the URLs of OpenAPI documents are made of. */
+/** Returns the digest for entity tags and the URLs of OpenAPI documents. */
 export const digestOf = (bytes: Buffer): string => hash("sha512", bytes, "hex").toUpperCase();
 
 export function checkMethod(request: Pick<ApiRequest, "method">): void {
   if (request.method !== "GET" && request.method !== "HEAD") throw methodUnknown();
 }
 
-/** Segments of a path, any slashes at its end left out. */
+/** Returns the segments of a path, without slashes at its end. */
 function segments(path: string): string[] {
   let end = path.length;
   while (end > 1 && path.charCodeAt(end - 1) === 0x2f) end--;

@@ -1,4 +1,4 @@
-/** OpenAPI in both versions. Loaded on the first request for it. */
+/** Answers OpenAPI in both versions. This file is loaded on the first request for OpenAPI. */
 import type { Reply } from "#http/api-request.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import { OpenApiV2 } from "./openapi/v2.ts";
@@ -13,7 +13,7 @@ export class OpenApi {
     this.#v3 = new OpenApiV3(options);
   }
 
-  /** The answer for a path of OpenAPI. */
+  /** Returns the answer for a path of OpenAPI. */
   reply(request: OpenApiRequest): MaybePromise<Reply> {
     return (request.path === "/openapi/v2" ? this.#v2 : this.#v3).reply(request);
   }

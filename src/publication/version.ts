@@ -1,10 +1,10 @@
-/** `GET /version`: the version of the API and of this program. Source: upstream's `version.Info`. */
+/** Answers `GET /version` with the version of the API and of this program. Source: upstream's `version.Info`. */
 import type { HandledRequest, Reply } from "#http/api-request.ts";
 
 /** The release of Kubernetes whose API is served. */
 const release = "1.32.4";
 
-/** `version` is this program's own. */
+/** Returns the document. `version` is that of this program. */
 export function versionDocument(version: string): Record<string, string> {
   const [major, minor] = release.split(".");
   return {
@@ -20,7 +20,9 @@ export function versionDocument(version: string): Record<string, string> {
   };
 }
 
-/** Answers `/version`; the trailing slash some clients send is taken too. Undefined for other paths. */
+/**
+ * Returns the answer for `/version`, also with the trailing slash that some clients send; `undefined` for other paths.
+ */
 export function versionReply(document: Record<string, string>, request: HandledRequest): Reply | undefined {
   if (request.path !== "/version" && request.path !== "/version/") return undefined;
   return { code: 200, bytes: Buffer.from(JSON.stringify(document, undefined, 2)), contentType: "application/json" };

@@ -38,7 +38,7 @@ const isWhole = (literal: string): boolean =>
  */
 export function numberOf(value: unknown): number | bigint {
   if (typeof value === "number") return value;
-  const literal = typeof value === "bigint" ? String(value) : (value as { rawJSON: string }).rawJSON; // of these kinds
+  const literal = typeof value === "bigint" ? String(value) : (value as { rawJSON: string }).rawJSON; // other values of these kinds are raw numbers
   const nearest = Number(literal);
   if (Number.isSafeInteger(nearest)) return nearest === 0 ? 0 : nearest;
   return isWhole(literal) ? BigInt(literal) : nearest;

@@ -11,7 +11,7 @@ export function goText(value: unknown): string {
     const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
     return `map[${members.map(([name, member]) => `${name}:${goText(member)}`).join(" ")}]`;
   }
-  return String(value as string | boolean); // JSON has nothing else left
+  return String(value as string | boolean); // JSON has no other values
 }
 
 /** Returns Go's `%v` of a scalar; a list or object as the JSON that Go writes. */

@@ -60,7 +60,7 @@ type Step =
 
 /** Returns a character as Go shows it, such as `U+007B '{'`. */
 function shownCharacter(char: string): string {
-  const code = char.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0"); // it is not empty
+  const code = char.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0"); // the text is not empty
   return /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u.test(char) ? `U+${code} '${char}'` : `U+${code}`;
 }
 

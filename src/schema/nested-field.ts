@@ -31,15 +31,15 @@ export function nestedField(object: unknown, path: string): NestedField<unknown>
 export function nestedInteger(object: unknown, path: string): NestedField<number | bigint> {
   const field = nestedField(object, path);
   const { value } = field;
-  if (value === undefined) return field as NestedField<never>; // without a value
+  if (value === undefined) return field as NestedField<never>; // the field has no value
   if (goTypeOf(value) !== "int64") return { problem: wrongType(pathNames(path), value, "int64") };
-  return { value: isRawNumber(value) ? BigInt(value.rawJSON) : (value as number) }; // what is left of whole numbers
+  return { value: isRawNumber(value) ? BigInt(value.rawJSON) : (value as number) }; // other whole numbers are plain numbers
 }
 
 export function nestedText(object: unknown, path: string): NestedField<string> {
   const field = nestedField(object, path);
   const { value } = field;
-  if (value === undefined) return field as NestedField<never>; // without a value
+  if (value === undefined) return field as NestedField<never>; // the field has no value
   return typeof value === "string" ? { value } : { problem: wrongType(pathNames(path), value, "string") };
 }
 

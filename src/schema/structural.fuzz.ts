@@ -132,7 +132,7 @@ function randomValue(random: Random, depth: number): unknown {
 function fittingValue(random: Random, props: JsonSchemaProps): unknown {
   if (chance(random, 0.1)) return randomValue(random, 2);
   if (props.type === "array") {
-    const items = props.items as JsonSchemaProps; // as generated
+    const items = props.items as JsonSchemaProps; // generated schemas have one schema for items
     return Array.from({ length: Math.floor(random.next() * 4) }, () => fittingValue(random, items));
   }
   if (props.type !== "object") return pick(random, props.type === "string" ? texts : scalars);

@@ -215,7 +215,7 @@ test("parts that a known value has in the same place are taken as they are, othe
   const known = decode({ labels: { b: "1", a: "2" }, ports: [{ number: 1 }, { number: 2 }] }).value as Record<
     string,
     unknown
-  >; // a struct
+  >; // the schema is a struct
   const [first, second] = known["ports"] as readonly object[];
   const unsorted = { b: "1", a: "2" };
   const typed = (raw: unknown): string =>

@@ -49,7 +49,7 @@ const notBoolean = (id: number): CelError => new CelError("no such overload", id
  * error is the result.
  */
 function junction(node: Call, deciding: boolean, compilation: Compilation): Step {
-  const [left, right] = node.args.map((operand) => compilation.compile(operand).step) as [Step, Step]; // both have two
+  const [left, right] = node.args.map((operand) => compilation.compile(operand).step) as [Step, Step]; // both operators have two operands
   return (frame) => {
     const a = left(frame);
     if (a === deciding) return deciding;
@@ -62,7 +62,7 @@ function junction(node: Call, deciding: boolean, compilation: Compilation): Step
 }
 
 function conditional(node: Call, compilation: Compilation): Compiled {
-  const [test, yes, no] = node.args.map((operand) => compilation.compile(operand)) as [Compiled, Compiled, Compiled]; // three
+  const [test, yes, no] = node.args.map((operand) => compilation.compile(operand)) as [Compiled, Compiled, Compiled]; // the operator has three operands
   const condition = test.step;
   const [truthy, falsy] = [bareStep(yes), bareStep(no)];
   const step: Step = (frame) => {
@@ -104,7 +104,7 @@ function onlyOverload(node: Call, compilation: Compilation): string | undefined 
 }
 
 function binary(node: Call, operator: Binary, compilation: Compilation): Step {
-  const [left, right] = node.args.map((operand) => compilation.compile(operand).step) as [Step, Step]; // all have two
+  const [left, right] = node.args.map((operand) => compilation.compile(operand).step) as [Step, Step]; // binary operators have two operands
   const cost = costOf(node.name, onlyOverload(node, compilation));
   const apply = (a: Value, b: Value, frame: Frame): Value | CelError => {
     const result = operator(a, b, frame);
@@ -239,7 +239,7 @@ const isAlternative = ([overload]: readonly Overload[]): boolean =>
 
 /** Compiles `a.or(b)` and `a.orValue(b)`: `b` is evaluated only if it is needed, and the call itself costs nothing. */
 function alternative(overload: Overload, args: readonly Compiled[], id: number): Compiled {
-  const [first, second] = args.map(({ step }) => step) as [Step, Step]; // both overloads have two
+  const [first, second] = args.map(({ step }) => step) as [Step, Step]; // both overloads have two arguments
   const isValue = overload.id === "optional_orValue_value";
   return {
     step: (frame) => {

@@ -80,7 +80,7 @@ export function sizeOf(value: Value | CelError): number {
 type JsonObject = { readonly [key: string]: Value };
 
 /** Returns the number of entries. */
-export const mapSize = (map: MapValue): number => (map instanceof Map ? map.size : jsonKeys(map as JsonObject).length); // the other form
+export const mapSize = (map: MapValue): number => (map instanceof Map ? map.size : jsonKeys(map as JsonObject).length); // a map that is not a `Map` is a JSON object
 
 /** The keys of large objects, which are listed once: loops need the keys, and costs their number, many times. */
 const knownKeys = new WeakMap<JsonObject, readonly string[]>();

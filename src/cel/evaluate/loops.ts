@@ -129,7 +129,7 @@ function isAddition({ name, args: [, second] }: Call): boolean {
 
 function addElement({ args }: Call, accumulator: LoopVariable, compilation: Compilation): Step {
   const { slot } = accumulator;
-  const list = args[1] as ListLiteral; // see isAddition
+  const list = args[1] as ListLiteral; // `isAddition` has checked this
   const element = compilation.compile(list.elements[0]!);
   const { isShared } = accumulator;
   // The cost is that of the name, the sum, and the list of one element.
@@ -140,7 +140,7 @@ function addElement({ args }: Call, accumulator: LoopVariable, compilation: Comp
     const collected = frame.slots[slot]!;
     if (collected instanceof CelError) return collected;
     if (value instanceof CelError) return value;
-    const to = collected as Value[]; // began as an empty list of this loop
+    const to = collected as Value[]; // it began as an empty list of this loop
     if (isShared) {
       frame.work(2 * to.length);
       return [...to, value];
@@ -163,7 +163,7 @@ function addEntry({ args }: Call, accumulator: LoopVariable, compilation: Compil
     if (collected instanceof CelError) return collected;
     if (key instanceof CelError) return key;
     if (value instanceof CelError) return value;
-    let to = collected as Map<Value, Value>; // began as an empty map of this loop
+    let to = collected as Map<Value, Value>; // it began as an empty map of this loop
     if (isShared) {
       frame.work(entryWork * to.size);
       to = new Map(to);

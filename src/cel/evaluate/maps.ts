@@ -21,7 +21,7 @@ function ownField(object: Json, key: string): Value | undefined {
 /** Returns the value of a key; `undefined` if it is absent. A numeric key is found by its value. */
 export function mapGet(map: MapValue, key: Value, context: EvaluationContext): Value | undefined {
   if (!(map instanceof Map)) {
-    const value = typeof key === "string" ? ownField(map as Json, key) : undefined; // the other form
+    const value = typeof key === "string" ? ownField(map as Json, key) : undefined; // a map that is not a `Map` is a JSON object
     return value === undefined ? undefined : read(value);
   }
   const entries = map as ReadonlyMap<Value, Value>;
@@ -66,7 +66,7 @@ function numberOf(key: Value): number | bigint | undefined {
 
 /** Returns the keys in the order of the map; those of a JSON object in the order of its properties. */
 export const mapKeys = (map: MapValue): readonly Value[] =>
-  map instanceof Map ? [...(map as ReadonlyMap<Value, Value>).keys()] : jsonKeys(map as Json); // the other form
+  map instanceof Map ? [...(map as ReadonlyMap<Value, Value>).keys()] : jsonKeys(map as Json); // a map that is not a `Map` is a JSON object
 
 /** Whether `holds` is true for every entry. It is called in any order, until it returns false. */
 export function everyEntry(map: MapValue, holds: (key: Value, value: Value) => boolean): boolean {
@@ -74,7 +74,7 @@ export function everyEntry(map: MapValue, holds: (key: Value, value: Value) => b
     for (const [key, value] of map as ReadonlyMap<Value, Value>) if (!holds(key, read(value))) return false;
     return true;
   }
-  const object = map as Json; // the other form
+  const object = map as Json; // a map that is not a `Map` is a JSON object
   return jsonKeys(object).every((key) => holds(key, read(object[key]!)));
 }
 
@@ -82,7 +82,7 @@ export function* mapEntries(map: MapValue): Generator<readonly [Value, Value]> {
   if (map instanceof Map) {
     for (const [key, value] of map as ReadonlyMap<Value, Value>) yield [key, read(value)];
   } else {
-    const object = map as Json; // the other form
+    const object = map as Json; // a map that is not a `Map` is a JSON object
     for (const key of jsonKeys(object)) yield [key, read(object[key]!)];
   }
 }

@@ -26,7 +26,7 @@ export function checkSearch(name: string, args: readonly Compiled[]): void {
 }
 
 export function compileMatches(node: Call, args: readonly Compiled[]): Compiled {
-  const [subject, pattern] = args.map(({ step }) => step) as [Step, Step]; // both overloads have two
+  const [subject, pattern] = args.map(({ step }) => step) as [Step, Step]; // both overloads have two arguments
   const fixed = args[1]!.constant;
   const fixedPattern = typeof fixed === "string" ? compilePattern(fixed) : undefined;
   if (fixedPattern instanceof CelError) throw new ConstantError(fixedPattern.message);

@@ -140,7 +140,7 @@ export function doubleText(value: number): string {
   const special = named(value);
   if (special !== undefined) return special;
   if (Object.is(value, -0)) return "-0";
-  const [digits, power] = value.toExponential().split("e") as [string, string]; // toExponential always has one
+  const [digits, power] = value.toExponential().split("e") as [string, string]; // the result of toExponential always has an exponent
   const exponent = Number(power);
   if (exponent < -4 || exponent >= 6) return `${digits}e${exponentText(exponent)}`;
   return plainText(value);
@@ -153,7 +153,7 @@ export function plainText(value: number): string {
   if (Object.is(value, -0)) return "-0";
   const text = String(value);
   if (!text.includes("e")) return text;
-  const [mantissa, power] = value.toExponential().split("e") as [string, string]; // toExponential always has one
+  const [mantissa, power] = value.toExponential().split("e") as [string, string]; // the result of toExponential always has an exponent
   const digits = mantissa.replace("-", "").replace(".", "");
   const sign = value < 0 ? "-" : "";
   const exponent = Number(power);

@@ -61,7 +61,7 @@ function readBytes(value: Value): Value {
   const wrong = value.search(/[+/]/);
   if (wrong === -1) return Buffer.from(value, "base64");
   const text = `Invalid byte formatted string ${value}: illegal base64 data at input byte ${wrong}`;
-  return new CelError(text) as unknown as Value; // an error where a value is read ends the expression, as it does anywhere
+  return new CelError(text) as unknown as Value; // an error in place of a value ends the evaluation like any other error
 }
 
 const readDuration = (value: Value): Value =>
@@ -156,7 +156,7 @@ function memoize(make: (value: object) => Value): Reader {
 
 const uniqueReader = (reader: Reader, by: readonly string[]): Reader =>
   memoize((value) => {
-    const list = value as Value; // of JSON, or read already
+    const list = value as Value; // the value is JSON, or was read already
     if (!Array.isArray(list) || isUnique(list as readonly Value[])) return list;
     return uniqueList((list as readonly Value[]).map(reader), list as readonly Value[], by);
   });
@@ -166,7 +166,7 @@ function objectReader(type: ObjectType): Reader {
   if (converted === undefined || converted.length === 0) return read;
   const readers = converted.map(({ key, type: declared }) => ({ key, reader: readerOf(declared) }));
   return memoize((value) => {
-    if (Object.getPrototypeOf(value) !== Object.prototype) return value as Value; // no JSON: read already
+    if (Object.getPrototypeOf(value) !== Object.prototype) return value as Value; // the value is not JSON, so it was read already
     const source = value as { readonly [key: string]: Value };
     const copy = Object.assign(Object.create(null) as { [key: string]: Value }, source);
     for (const { key, reader } of readers) if (Object.hasOwn(source, key)) copy[key] = reader(source[key]!);

@@ -87,7 +87,7 @@ export function compileSelect(node: Select, compilation: Compilation): Compiled 
     if (value instanceof CelError) return value;
     frame.cost += 1;
     if (typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype) {
-      const member = (value as { readonly [name: string]: Value })[key]; // only objects of JSON have that prototype
+      const member = (value as { readonly [name: string]: Value })[key]; // only JSON objects have this prototype
       if (member !== undefined && member !== null && !isInherited) return reader(member);
     }
     const selected = get(value, key, frame);

@@ -48,7 +48,7 @@ export function parseTimestamp(text: string): Timestamp | CelError | undefined {
     number,
     number,
     number,
-  ]; // six groups that always take part
+  ]; // the six groups are not optional
   if (month < 1 || month > 12 || day < 1 || day > daysIn(year, month)) return undefined;
   if (hour > 23 || minute > 59 || seconds > 59) return undefined;
   const zoneHours = Number(match[9] ?? 0);

@@ -111,7 +111,7 @@ export function mergeUnique(
   other: readonly Value[],
   context: EvaluationContext,
 ): readonly Value[] {
-  const { by, source } = uniquenessOf(list)!; // callers have asked isUnique
+  const { by, source } = uniquenessOf(list)!; // callers have checked `isUnique`
   context.work(identityWork * (list.length + other.length));
   const index = new Map(indexOf(uniquenessOf(list)!, context));
   const elements = [...list];

@@ -157,7 +157,7 @@ function fixedPoint(value: Value, precision: number | undefined, context: Evalua
   if (decimals > precisionMax) return "%!(NOVERB)";
   context.work(numberWork + decimals);
   const text = special(value.value) ?? fixedText(value.value, decimals);
-  const [whole, fraction] = text.split(".") as [string, string | undefined]; // split never gives nothing
+  const [whole, fraction] = text.split(".") as [string, string | undefined]; // `split` always returns at least one part
   const grouped = whole.replace(/\B(?=(?:\d{3})+$)/g, ",");
   return fraction === undefined ? grouped : `${grouped}.${fraction}`;
 }

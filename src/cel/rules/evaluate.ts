@@ -139,14 +139,14 @@ export class RuleRun implements RuleFindings {
   /** Evaluates the rules of a whole object and of its parts, with the old object of an update. */
   *object(node: SchemaNode, value: unknown, { old, isStrict }: RuleOptions): Steps<void> {
     if (old !== undefined && isStrict !== true) this.#correlation = new Correlation(node, value, old);
-    yield* this.#untilStopped(this.#value(node, value as Value, old as Value | undefined, true)); // both are of JSON
+    yield* this.#untilStopped(this.#value(node, value as Value, old as Value | undefined, true)); // both values are JSON
   }
 
   /** Evaluates the rules of the default at `field`: first as a new value, then as an unchanged one. */
   *default(node: SchemaNode, value: unknown, field: FieldPath, isWhole: boolean): Steps<void> {
     this.#field = field;
     this.errors.length = 0;
-    yield* this.#untilStopped(this.#value(node, value as Value, undefined, isWhole)); // of JSON
+    yield* this.#untilStopped(this.#value(node, value as Value, undefined, isWhole)); // the value is JSON
     if (this.errors.length === 0) yield* this.#untilStopped(this.#value(node, value as Value, value as Value, isWhole));
   }
 
@@ -180,7 +180,7 @@ export class RuleRun implements RuleFindings {
     for (let at = 0; at < list.length; at++) {
       this.#way.push({ at, isProperty: false });
       const key = before === undefined ? undefined : itemKey(list[at], mapKeys);
-      const oldItem = key === undefined ? undefined : (before?.get(key) as Value | undefined); // of the old list
+      const oldItem = key === undefined ? undefined : (before?.get(key) as Value | undefined); // it is an item of the old list
       yield* this.#value(items, list[at]!, oldItem, items.embedded);
       this.#way.pop();
     }

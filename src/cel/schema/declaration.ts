@@ -111,7 +111,7 @@ function text(props: JsonSchemaProps): Declaration {
 }
 
 function list(props: JsonSchemaProps, known: KnownDeclarations): Declaration | undefined {
-  const items = props.items as JsonSchemaProps | undefined; // checked schemas have no list of schemas there
+  const items = props.items as JsonSchemaProps | undefined; // checked schemas have no list of schemas here
   const element = items === undefined ? undefined : part(items, known);
   if (element === undefined) return undefined;
   const listType = props["x-kubernetes-list-type"];

@@ -1,4 +1,7 @@
-/** Aggregated discovery: all groups, versions and resources in one document. Source: upstream's `apidiscovery` types. */
+/**
+ * Makes aggregated discovery: all groups, versions and resources in one document. Source: upstream's `apidiscovery`
+ * types.
+ */
 import type { GroupVersionKind } from "#meta/group-version.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import { servingRulesOf } from "#registry/serving-rules.ts";
@@ -8,7 +11,7 @@ import type { RemoteDiscovery, ResourceDiscovery } from "./resource-discovery.ts
 
 export type GroupDiscovery = ReturnType<typeof groupDiscoveryList>["items"][number];
 
-/** `apiVersion` is that of the document: both versions of it have the same fields. */
+/** Returns the document. `apiVersion` is its own version: both versions of the document have the same fields. */
 export function groupDiscoveryList(groups: readonly ServedGroup[], apiVersion: string) {
   return {
     kind: "APIGroupDiscoveryList",
@@ -27,14 +30,16 @@ function versionDiscovery(group: string, { version, definitions, remote }: Serve
   return { version, resources, freshness: "Current" as const };
 }
 
-/** Upstream: a version whose discovery was never fetched has no list of resources. */
+/**
+ * Returns a version of another server. Upstream: a version whose discovery was never fetched has no list of resources.
+ */
 function remoteDiscovery(version: string, { resources, freshness }: RemoteDiscovery) {
   return { version, ...(resources.length === 0 ? {} : { resources }), freshness };
 }
 
 function resourceDiscovery(group: string, version: string, definition: ResourceDefinition): ResourceDiscovery {
   const { resource, kind, namespaced, singular, verbs, shortNames, categories } = definition;
-  // Upstream: a description of routes leaves out a group and version that are those around it.
+  // Upstream: descriptions of routes omit group and version if they are those of the resource.
   const describesRoutes = servingRulesOf(definition).hasRoutes;
   const kindOf = (of: GroupVersionKind): GroupVersionKind =>
     describesRoutes && of.group === group && of.version === version

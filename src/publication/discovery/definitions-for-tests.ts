@@ -8,7 +8,7 @@ import type { CustomResourceFacts, ResourceDefinition } from "#registry/resource
 export const kubernetesTables = loadDefinitions(kubernetesDomain);
 export const platformTables = loadDefinitions(apiDomain("platform.io"));
 
-/** Every kind of the tables that `serves` lets through. */
+/** Returns the definitions of every kind in the tables for which `serves` is true. */
 export function builtinDefinitions(
   tables: ApiTables,
   serves: (kind: KindFacts) => boolean = ({ servedByDefault }) => servedByDefault,
@@ -44,7 +44,7 @@ interface CustomDefinitionOptions
   extends Partial<Pick<ResourceDefinition, "namespaced" | "subresources" | "selectableFields">>,
     Partial<Pick<CustomResourceFacts, "publishedSchema">> {}
 
-/** A custom resource as the extensions would define it. */
+/** Returns a custom resource in the form in which the extensions define it. */
 export function customDefinition(
   group: string,
   version: string,

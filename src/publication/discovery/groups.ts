@@ -1,6 +1,6 @@
 /**
- * The order of groups and versions in discovery, which decides the version that clients use by default. Source:
- * upstream's priorities of API services, and its order of version names.
+ * Orders groups and versions for discovery, which decides the version that clients use by default. Source: upstream's
+ * priorities of API services, and its order of version names.
  */
 import { groupPriorities } from "#api/group-priorities.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
@@ -17,18 +17,21 @@ interface RemoteGroupVersion extends RemoteDiscovery {
 
 export interface ServedVersion {
   readonly version: string;
-  /** There for versions of another server, which have no definitions here. */
+  /** The resources of a version of another server, which has no definitions here. */
   readonly remote?: RemoteDiscovery;
-  /** The definitions are sorted by name, the order of discovery. Upstream's order of custom ones is random. */
+  /**
+   * The definitions, sorted by resource name, which is the order of discovery. Upstream's order of custom resources is
+   * random.
+   */
   readonly definitions: readonly ResourceDefinition[];
 }
 
 export interface ServedGroup {
-  /** Empty for the core group. */
+  /** The name of the group; empty for the core group. */
   readonly name: string;
-  /** Preferred version first. */
+  /** The versions, the preferred one first. */
   readonly versions: readonly ServedVersion[];
-  /** Whether any of its kinds is built in; such a group answers for versions it does not have. */
+  /** Whether any of its kinds is built in. Such a group answers with a Status for versions that it does not have. */
   readonly builtin: boolean;
 }
 
@@ -37,11 +40,14 @@ interface Candidate extends ServedVersion {
   readonly priority: number;
 }
 
-/** Custom resources have these priorities, as groups and as versions. */
+/** The priority of groups of custom resources; `customVersionPriority` is that of their versions. */
 const customPriority = 1000;
 const customVersionPriority = 100;
 
-/** Groups of the table and of other servers, the core group first. A version of another server hides the table's. */
+/**
+ * Returns the groups of the table and of other servers, the core group first. A version of another server hides that of
+ * the table.
+ */
 export function servedGroups(
   definitions: readonly ResourceDefinition[],
   domain: ApiDomain,
@@ -53,7 +59,7 @@ export function servedGroups(
   const priority = (name: string): number => {
     if (name === "") return Number.POSITIVE_INFINITY;
     const own = local.has(name) ? (builtIn.get(name)?.[1] ?? customPriority) : 0;
-    // The group of the APIServices themselves goes first.
+    // The group of the APIServices themselves is the first one after the core group.
     if (name === domain.rename("apiregistration.k8s.io")) return Number.MAX_SAFE_INTEGER;
     return Math.max(own, ...(elsewhere.get(name) ?? []).map(({ groupPriority }) => groupPriority));
   };
@@ -68,7 +74,7 @@ export function servedGroups(
     .map(({ name, versions, builtin }) => ({ name, versions, builtin }));
 }
 
-/** Infinite ones too. */
+/** Compares numbers, including infinite ones. */
 const compareNumbers = (a: number, b: number): number => (a === b ? 0 : a < b ? -1 : 1);
 
 function versionsOf(

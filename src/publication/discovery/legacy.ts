@@ -1,4 +1,7 @@
-/** Unaggregated discovery documents: versions of the core group, groups, one group, resources of one version. */
+/**
+ * Makes discovery documents that are not aggregated: versions of the core group, all groups, one group, and the
+ * resources of one version.
+ */
 import type { APIGroup, APIGroupList, APIResource, APIResourceList, APIVersions } from "#api/meta/v1.ts";
 import { apiVersionOf } from "#meta/group-version.ts";
 import { compareTexts } from "#meta/version-order.ts";
@@ -7,10 +10,10 @@ import type { ServedGroup, ServedVersion } from "./groups.ts";
 
 /** A group without its type, as in a list. */
 export type ApiGroup = ReturnType<typeof describeGroup>;
-/** The verbs are always there. */
+/** A resource whose verbs are always present. */
 export type ApiResource = APIResource & { readonly verbs: readonly string[] };
 
-/** `/api`. Upstream: without `apiVersion`, as all that belongs to the core group. */
+/** Returns the document of `/api`. Upstream: it has no `apiVersion`, like all documents of the core group. */
 export function apiVersions(core: ServedGroup | undefined, serverAddress: string) {
   return {
     kind: "APIVersions",
@@ -19,13 +22,13 @@ export function apiVersions(core: ServedGroup | undefined, serverAddress: string
   } as const satisfies APIVersions;
 }
 
-/** `/apis`; the core group is not in it. */
+/** Returns the document of `/apis`, which does not include the core group. */
 export function apiGroupList(groups: readonly ServedGroup[]) {
   const named = groups.filter(({ name }) => name !== "");
   return { kind: "APIGroupList", apiVersion: "v1", groups: named.map(describeGroup) } as const satisfies APIGroupList;
 }
 
-/** `/apis/<group>`. */
+/** Returns the document of `/apis/<group>`. */
 export function apiGroup(group: ServedGroup) {
   return { kind: "APIGroup", apiVersion: "v1", ...describeGroup(group) } as const satisfies APIGroup;
 }
@@ -35,7 +38,7 @@ function describeGroup({ name, versions }: ServedGroup) {
   return { name, versions: names, preferredVersion: names[0]! }; // a group has a version or is not served
 }
 
-/** `/api/v1`, `/apis/<group>/<version>`. */
+/** Returns the document of `/api/v1` or `/apis/<group>/<version>`. */
 export function apiResourceList(group: string, { version, definitions }: ServedVersion) {
   const resources = definitions.flatMap((definition): ApiResource[] => {
     const { resource, namespaced, kind, verbs, shortNames, categories, storageVersionHash } = definition;

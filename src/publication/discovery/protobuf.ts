@@ -1,7 +1,7 @@
 /**
- * Discovery documents in protobuf, in the API's envelope. There are few small messages, so their fields are numbered by
- * hand. Field numbers: upstream's `generated.proto` of `meta/v1` and `apidiscovery`; empty plain fields are written
- * too, as upstream does.
+ * Encodes discovery documents in protobuf, in the API's envelope. The messages are few and small, so their field
+ * numbers are written by hand. Field numbers: upstream's `generated.proto` of `meta/v1` and `apidiscovery`; plain
+ * fields are written even if they are empty, as upstream does.
  */
 import type { Encoding } from "#codec/encoding.ts";
 import { protobufEncoding } from "#codec/protobuf-encoding.ts";
@@ -16,12 +16,12 @@ export type DiscoveryDocument = ReturnType<
   typeof apiVersions | typeof apiGroupList | typeof apiGroup | typeof apiResourceList | typeof groupDiscoveryList
 >;
 
-/** Protobuf as an encoding of discovery documents; of those there are neither lists nor watches. */
+/** Protobuf as an encoding of discovery documents, for which there are neither lists nor watches. */
 export const discoveryProtobuf: Encoding = {
   ...protobufEncoding,
   sendsStored: false,
   hasJsonFrames: false,
-  object: ({ value }) => encodeDiscovery(value as DiscoveryDocument), // it encodes nothing else
+  object: ({ value }) => encodeDiscovery(value as DiscoveryDocument), // callers encode no other values
   list: none,
   frame: none,
 };
@@ -30,18 +30,18 @@ function none(): never {
   throw new Error("discovery has neither lists nor watches");
 }
 
-/** The document in its envelope. */
+/** Encodes the document in its envelope. */
 function encodeDiscovery(document: DiscoveryDocument): Buffer {
-  const { apiVersion = "", kind = "" } = document as { apiVersion?: string; kind?: string }; // read as texts only
+  const { apiVersion = "", kind = "" } = document as { apiVersion?: string; kind?: string }; // the members are read as texts only
   const writer = new ProtobufWriter();
   writeEnvelope(writer, apiVersion, kind, () => writeFields(writer, body(document)));
   return writer.finish();
 }
 
-/** A field of a message, to be written. */
+/** Writes one field of a message. */
 type Field = (writer: ProtobufWriter) => void;
 
-/** Messages are written from their end. */
+/** Writes the fields in reverse order, since the writer writes messages from their end. */
 function writeFields(writer: ProtobufWriter, fields: readonly Field[]): void {
   for (const write of fields.toReversed()) write(writer);
 }

@@ -1,4 +1,4 @@
-/** A resource in aggregated discovery, of this server or another. */
+/** The types of resources in aggregated discovery, for this server and others. */
 import type { GroupVersionKind } from "#meta/group-version.ts";
 
 /** A resource of a version. */

@@ -1,6 +1,6 @@
 /**
- * The OpenAPI 2.0 ("swagger") document of everything served. Shared parameters are defined once and referenced by name
- * and hash, as upstream does; otherwise they would be half of the document.
+ * Builds the OpenAPI 2.0 ("swagger") document of everything served. Shared parameters are defined once and referenced
+ * by name and hash, as upstream does; otherwise they would be half of the document.
  */
 import { createHash } from "node:crypto";
 import type { ApiTables } from "#api/definitions.ts";
@@ -15,7 +15,7 @@ import { TypeCollection } from "./types.ts";
 export class DocumentV2 {
   readonly #types: TypeCollection;
   readonly #shared: SharedParameters;
-  /** JSON by path: encoding all of them at once would take long. */
+  /** The JSON of each path. Each is encoded when it is added, since encoding all at once would take long. */
   readonly #paths = new Map<string, string>();
 
   constructor(tables: ApiTables, definitions: readonly ResourceDefinition[]) {
@@ -35,16 +35,16 @@ export class DocumentV2 {
     }
   }
 
-  /** The document, encoded, with what other servers add. `pause` is awaited between large parts. */
+  /** Returns the encoded document, with the parts of other servers. `pause` is awaited between large parts. */
   async finish(pause: () => Promise<void>, remote: readonly RemoteDocumentV2[]): Promise<Buffer> {
     let paths = [...this.#paths].sort(([a], [b]) => (a < b ? -1 : 1)).map(([path, item]) => member(path, item));
     let parameters = this.#shared.finish();
     let definitions = await this.#types.finish(pause);
     if (remote.length > 0) {
       await pause();
-      const parsed = JSON.parse(`{${paths.join(",")}}`) as MutableJson; // just written
+      const parsed = JSON.parse(`{${paths.join(",")}}`) as MutableJson; // the text was written above
       await pause();
-      const own = { paths: parsed, parameters, definitions: JSON.parse(definitions) as MutableJson }; // likewise
+      const own = { paths: parsed, parameters, definitions: JSON.parse(definitions) as MutableJson }; // the text was written above
       for (const document of remote) {
         await pause();
         await addRemoteV2(own, document, pause);
@@ -100,12 +100,12 @@ export class DocumentV2 {
 const sortedTable = (table: MutableJson): MutableJson =>
   Object.fromEntries(Object.entries(table).sort(([a], [b]) => (a < b ? -1 : 1)));
 
-/** Paths are made bytes of in pieces of so many. */
+/** The number of paths that are converted to bytes in one piece. */
 const pathsPerPiece = 1000;
 
 const member = (name: string, json: string): string => `${JSON.stringify(name)}:${json}`;
 
-/** The members, each encoded. */
+/** Returns the members of a table, each encoded. */
 async function encodeTable(table: MutableJson, pause: () => Promise<void>): Promise<string[]> {
   const members: string[] = [];
   for await (const [name, value] of inParts(table, pause)) members.push(member(name, JSON.stringify(value)));
@@ -125,19 +125,19 @@ function describeParameter({ name, in: location, type, description }: Parameter)
   return parameter;
 }
 
-/** Parameters defined once: all but bodies of single kinds. */
+/** The parameters that are defined once: all except bodies of single kinds. */
 class SharedParameters {
   readonly #bodies: ReadonlySet<string>;
   readonly #shared = new Map<string, { readonly key: string; readonly parameter: MutableJson }>();
 
-  /** `bodies` are the references to types that bodies of many operations have. */
+  /** `bodies` are the references to types that the bodies of many operations have. */
   constructor(bodies: readonly MutableJson[]) {
     this.#bodies = new Set(bodies.map((reference) => String(reference["$ref"])));
   }
 
-  /** The parameter, or a reference to it. */
+  /** Returns the parameter, or a reference to it if it is shared. */
   use(parameter: MutableJson): MutableJson {
-    const schema = parameter["schema"] as MutableJson | undefined; // a reference, see `#describe`
+    const schema = parameter["schema"] as MutableJson | undefined; // the schema is a reference, see `#describe`
     if (schema !== undefined && !this.#bodies.has(String(schema["$ref"]))) return parameter;
     const text = JSON.stringify(parameter);
     let entry = this.#shared.get(text);

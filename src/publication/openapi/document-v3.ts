@@ -1,4 +1,4 @@
-/** OpenAPI 3.0 documents: one per group version, and small ones for discovery and version. */
+/** Builds OpenAPI 3.0 documents: one per group version, and small ones for discovery and version. */
 import type { ApiTables } from "#api/definitions.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import { apiInfo, answerTexts } from "./info.ts";
@@ -7,8 +7,8 @@ import type { MutableJson } from "./published-schema.ts";
 import { TypeCollection } from "./types.ts";
 
 /**
- * The document about `paths`, encoded. `definitions` are those the paths belong to. `pause` is awaited between large
- * parts.
+ * Returns the encoded document of `paths`. `definitions` are those to which the paths belong. `pause` is awaited
+ * between large parts.
  */
 export async function documentV3(
   tables: ApiTables,

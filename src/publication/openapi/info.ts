@@ -1,7 +1,7 @@
 /** Parts that both OpenAPI versions share. */
 
-/** Title and release of the API. */
+/** The title and the release of the API. */
 export const apiInfo = { title: "Binnacle", version: "1.32" } as const;
 
-/** Descriptions of status codes, which the formats require. */
+/** The descriptions of status codes, which the formats require. */
 export const answerTexts = { 200: "OK", 201: "Created", 202: "Accepted", 401: "Unauthorized" } as const;

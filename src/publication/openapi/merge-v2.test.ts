@@ -1,4 +1,4 @@
-/** Version 2 documents of other servers in this server's own. */
+/** Tests the merge of version 2 documents of other servers into this server's own. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { addRemoteV2, type PartsV2 } from "./merge-v2.ts";

@@ -11,18 +11,20 @@ import type { MutableJson } from "./published-schema.ts";
 export interface RemoteDocumentV2 {
   readonly group: string;
   readonly version: string;
-  /** JSON. */
+  /** The document as JSON. */
   readonly bytes: Buffer;
 }
 
-/** Tables of a document; changed in place. */
+/** The tables of a document, which are changed in place. */
 export interface PartsV2 {
   readonly paths: MutableJson;
   readonly definitions: MutableJson;
   readonly parameters: MutableJson;
 }
 
-/** A document that cannot be read adds nothing. `pause` is awaited between parts of a long one. */
+/**
+ * Adds a document to `own`. A document that is invalid adds nothing. `pause` is awaited between parts of a long one.
+ */
 export async function addRemoteV2(
   own: PartsV2,
   { group, version, bytes }: RemoteDocumentV2,
@@ -35,7 +37,7 @@ export async function addRemoteV2(
     await pause();
     added = await collectRenamed(own, document, `/apis/${group}/${version}`, pause);
   } catch {
-    // No JSON, or nested too deeply.
+    // The document is not JSON, or is nested too deeply.
     return;
   }
   Object.assign(own.paths, added.paths);
@@ -45,7 +47,7 @@ export async function addRemoteV2(
 
 const tablesWithNames = ["definitions", "parameters"] as const;
 
-/** Parts of the document, with references that hold beside `own`. */
+/** Returns the parts of the document, with names and references that do not conflict with `own`. */
 async function collectRenamed(
   own: PartsV2,
   document: MutableJson,
@@ -71,7 +73,7 @@ async function collectRenamed(
   const moved = async (table: (typeof tablesWithNames)[number]): Promise<MutableJson> => {
     const parts: [string, unknown][] = [];
     for await (const [name, value] of inParts(tableOf(document, table), pause)) {
-      parts.push([names.get(`#/${table}/${name}`)!.slice(table.length + 3), rewrite(value)]); // set above
+      parts.push([names.get(`#/${table}/${name}`)!.slice(table.length + 3), rewrite(value)]); // every name was set above
     }
     return Object.fromEntries(parts);
   };
@@ -86,10 +88,10 @@ async function collectRenamed(
   };
 }
 
-/** Others wait for so many parts between two pauses at most. */
+/** The maximum number of parts between two pauses, for which others wait. */
 const partsMax = 200;
 
-/** The entries of a table, with pauses. */
+/** Yields the entries of a table, with pauses. */
 export async function* inParts(
   table: MutableJson,
   pause: () => Promise<void>,
@@ -106,7 +108,7 @@ const tableOf = (document: MutableJson, table: string): MutableJson => {
   return isObject(members) ? members : {};
 };
 
-/** The name, or with a number after it where that is something else. */
+/** Returns the name; with a number after it if the table has another value with this name. */
 function freeName(table: MutableJson, name: string, value: unknown): string {
   let free = name;
   for (let number = 2; Object.hasOwn(table, free) && !isDeepStrictEqual(table[free], value); number++) {

@@ -1,9 +1,9 @@
 /**
- * Descriptions of operations on custom resources and of shared parameters, as a 1.32 server publishes them and recorded
- * answers hold them. Parameters of lists and deletes have none.
+ * Returns the descriptions of operations on custom resources and of shared parameters, which a 1.32 server publishes
+ * and recorded answers contain. Parameters of lists and deletes have none.
  */
 
-/** `part` is the name of a subresource, or empty. */
+/** Returns the description of an operation. `part` is the name of a subresource, or empty. */
 export function operationText(action: string, part: string, kind: string): string {
   const of = part === "" ? "" : ` ${part} of`;
   switch (action) {
@@ -24,13 +24,13 @@ export function operationText(action: string, part: string, kind: string): strin
   }
 }
 
-/** Upstream: kinds that look like plurals have none. */
+/** Returns the article of a kind, with spaces. Upstream: kinds that look like plurals have none. */
 function articleOf(kind: string): string {
   if (kind.endsWith("s") && !kind.endsWith("ss")) return " ";
   return /^[aeiou]/i.test(kind) ? " an " : " a ";
 }
 
-/** `undefined` for parameters without a description. */
+/** Returns the description of a parameter; `undefined` if it has none. */
 export function parameterText(name: string, action: string, kind: string): string | undefined {
   switch (name) {
     case "name":

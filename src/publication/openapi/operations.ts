@@ -1,8 +1,8 @@
 /**
- * The operations of each path, as data for both OpenAPI versions: paths of a definition and its subresources, methods,
- * parameters, bodies, answers, and operation IDs, from which client generators make method names. Source: upstream's
- * `endpoints/installer` and `endpoints/openapi`, and the builder of `apiextensions-apiserver` for custom resources;
- * their differences were recorded from a 1.32 server.
+ * Describes the operations of each path, as data for both OpenAPI versions: paths of a definition and its subresources,
+ * methods, parameters, bodies, answers, and operation ids, from which client generators make method names. Source:
+ * upstream's `endpoints/installer` and `endpoints/openapi`, and the builder of `apiextensions-apiserver` for custom
+ * resources; their differences were recorded from a 1.32 server.
  */
 import type { ApiTables, SubresourceFacts } from "#api/definitions.ts";
 import { apiPathOf, type GroupVersion, type GroupVersionKind } from "#meta/group-version.ts";
@@ -17,7 +17,7 @@ export interface Parameter {
   readonly name: string;
   readonly in: "path" | "query";
   readonly type: "string" | "integer" | "boolean";
-  /** Upstream's, of custom resources only: clients compare those. */
+  /** Upstream's description; only of custom resources, whose descriptions clients compare. */
   readonly description?: string;
 }
 
@@ -25,25 +25,25 @@ export interface OpenApiOperation {
   readonly method: Method;
   readonly id: string;
   readonly tag: string;
-  /** The operation's verb, roughly as in authorization; absent for discovery. */
+  /** The operation's verb, approximately as in authorization; absent for discovery. */
   readonly action?: string;
-  /** Only operations of custom resources have one. */
+  /** The description; only of operations of custom resources. */
   readonly description?: string;
   readonly kind?: GroupVersionKind;
   readonly parameters: readonly Parameter[];
-  /** Media types of the body and of the answers. */
+  /** The media types of the body; `produces` has those of the answers. */
   readonly consumes: readonly string[];
   readonly produces: readonly string[];
   readonly body?: { readonly type: string; readonly required: boolean };
-  /** Definition name by status code; an empty name is plain text. */
+  /** The name of the definition by status code; an empty name means plain text. */
   readonly answers: readonly (readonly [code: 200 | 201 | 202, type: string])[];
-  /** Whether the version 3 document mentions 401. Upstream: custom resources only. */
+  /** Whether the version 3 document mentions 401. Upstream: only for custom resources. */
   readonly mentions401: boolean;
 }
 
 export interface PathItem {
   readonly path: string;
-  /** All operations have these; sorted by name, as are the ones of each operation. */
+  /** The parameters that all operations have. They are sorted by name, as are the parameters of each operation. */
   readonly parameters: readonly Parameter[];
   readonly operations: readonly OpenApiOperation[];
 }
@@ -65,16 +65,16 @@ const nameParameter: Parameter = { name: "name", in: "path", type: "string" };
 const namespaceParameter: Parameter = { name: "namespace", in: "path", type: "string" };
 const pathParameter: Parameter = { name: "path", in: "path", type: "string" };
 
-/** Definition name of a custom kind: the labels of its group backwards, version, kind. */
+/** Returns the definition name of a custom kind: the labels of its group in reverse order, version, kind. */
 export function customTypeName({ group, version, kind }: GroupVersionKind): string {
   return `${group.split(".").reverse().join(".")}.${version}.${kind}`;
 }
 
-/** Describes the paths of one server: its tables say what the options and bodies are. */
+/** Describes the paths of one server. Its tables define the options and bodies. */
 export class Operations {
   readonly #tables: ApiTables;
   readonly #meta: string;
-  /** End of group names that identifiers leave out. */
+  /** The end of group names that operation ids omit. */
   readonly #groupEnd: string;
   readonly #options = new Map<string, readonly Parameter[]>();
 
@@ -84,12 +84,14 @@ export class Operations {
     this.#groupEnd = `.${tables.domain.rename("k8s.io")}`;
   }
 
-  /** Definition name of a type of the meta package. */
+  /** Returns the definition name of a type of the meta package. */
   meta(kind: string): string {
     return `${this.#meta}.${kind}`;
   }
 
-  /** Paths of one version of a group, sorted. Only built-in groups have a path for their list of resources. */
+  /**
+   * Returns the paths of one version of a group, sorted. Only built-in groups have a path for their list of resources.
+   */
   ofVersion(gv: GroupVersion, definitions: readonly ResourceDefinition[]): PathItem[] {
     const items = definitions.flatMap((definition) => this.#ofDefinition(definition));
     if (definitions.some(({ custom }) => custom === undefined)) {
@@ -208,17 +210,17 @@ export class Operations {
       ?.subresources.find(({ name }) => name === part.name);
   }
 
-  /** Definition name of a kind's type; empty when there is none. */
+  /** Returns the definition name of a kind's type; empty if there is none. */
   typeName(gvk: GroupVersionKind): string {
     return this.#tables.schemaOf(gvk)?.name ?? "";
   }
 
-  /** A description with names of the domain. */
+  /** Returns a description with names of the domain. */
   text(text: string): string {
     return this.#tables.domain.rename(text);
   }
 
-  /** The query parameters of an option type's fields. */
+  /** Returns the query parameters for the fields of an options type. */
   options(type: string): readonly Parameter[] {
     let parameters = this.#options.get(type);
     if (parameters === undefined) {
@@ -229,8 +231,8 @@ export class Operations {
   }
 
   /**
-   * Identifier and tag: group and version go between the verb that `name` begins with and the rest. `readNamespacedPod`
-   * at a path of the core group is `readCoreV1NamespacedPod`, with the tag `core_v1`.
+   * Returns operation id and tag. Group and version are inserted after the verb with which `name` begins:
+   * `readNamespacedPod` at a path of the core group is `readCoreV1NamespacedPod`, with the tag `core_v1`.
    */
   identify(path: string, name: string): { readonly id: string; readonly tag: string } {
     const verb = /^[a-z]+/.exec(name)?.[0] ?? "";
@@ -252,7 +254,7 @@ interface OperationParts extends Pick<OpenApiOperation, "answers"> {
   readonly options: readonly Parameter[];
 }
 
-/** The operations of one definition. Names are given without group and version. */
+/** Describes the operations of one definition. Its methods take names without group and version. */
 class OperationWriter {
   readonly #api: Operations;
   readonly #definition: ResourceDefinition;
@@ -357,12 +359,12 @@ class OperationWriter {
     return { ...operation, produces: streamTypes };
   }
 
-  /** `named` is the rest of the names, after the verb. */
+  /** Returns the operations of a subresource. `named` is the part of the names after the verb. */
   subresource(path: string, named: string, part: SubresourceDefinition): OpenApiOperation[] {
     const { name, group, version, verbs } = part;
     const own = part.kind === this.#definition.kind;
     const type = own ? this.#type : this.#api.typeName(part);
-    // Upstream: of a custom resource even the scale is said to be of the resource's kind.
+    // Upstream: for a custom resource, even the scale has the kind of the resource.
     const kind = this.#describesRoutes ? { group, version, kind: part.kind } : this.#definition;
     const operations: OpenApiOperation[] = [];
     if (verbs.includes("get")) {
@@ -381,7 +383,7 @@ class OperationWriter {
     return { ...read, parameters, produces: ["text/plain", ...allTypes], answers: [[200, ""]] };
   }
 
-  /** Streams and proxies: one operation for every method. */
+  /** Returns the operations of streams and proxies: one for every method. */
   connect(path: string, named: string, part: SubresourceDefinition, isProxy: boolean): OpenApiOperation[] {
     const { group, version, kind } = part;
     const methods: readonly Method[] = isProxy
@@ -438,14 +440,14 @@ class OperationWriter {
   }
 }
 
-/** Name of the subresource at the end of a path; empty for none. */
+/** Returns the name of the subresource at the end of a path; empty if there is none. */
 const partOf = (path: string): string => /\/\{name\}\/([^/]+)$/.exec(path)?.[1] ?? "";
 
 function pickKind({ group, version, kind }: GroupVersionKind): GroupVersionKind {
   return { group, version, kind };
 }
 
-/** The path with its operations; parameters that all of them share move to the path. */
+/** Returns the path with its operations. Parameters that all of them share are moved to the path. */
 function item(path: string, operations: readonly OpenApiOperation[]): PathItem {
   const [first, ...others] = operations;
   const common = (first?.parameters ?? []).filter((parameter) =>
@@ -463,14 +465,17 @@ function isSame(a: Parameter, b: Parameter): boolean {
   return a.name === b.name && a.in === b.in;
 }
 
-/** Sorted by name, each once. */
+/** Returns the parameters sorted by name, each once. */
 function sortedParameters(parameters: readonly Parameter[]): readonly Parameter[] {
   return parameters
     .filter((parameter, at) => parameters.findIndex((of) => isSame(of, parameter)) === at)
     .sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
 }
 
-/** Fields of simple types; of a list the type of its members, since a parameter may be given several times. */
+/**
+ * Returns a parameter for each field of a simple type. A list has the type of its members, since a parameter may be
+ * repeated.
+ */
 function queryParameters(options: Schema | undefined): readonly Parameter[] {
   const parameters: Parameter[] = [];
   for (const [name, field] of options?.fields ?? []) {
@@ -486,7 +491,7 @@ function capital(text: string): string {
   return text.slice(0, 1).toUpperCase() + text.slice(1);
 }
 
-/** Letters and digits of `text`; a letter after another character becomes a capital. */
+/** Returns the letters and digits of `text`. A letter after another character becomes a capital. */
 function identifier(text: string): string {
   return text
     .split(/[^A-Za-z0-9_]+/)

@@ -1,19 +1,19 @@
 /**
- * Table-driven conversion of JSON objects to protobuf: `Rows` say which member is which field and how it is written.
- * Members that begin with `x-` become named YAML texts; JSON is valid YAML.
+ * Converts JSON objects to protobuf by tables: `Rows` define the field of each member and its encoder. Members that
+ * begin with `x-` become named YAML texts; JSON is valid YAML.
  */
 import { ProtobufWriter } from "#codec/protobuf-writer.ts";
 import type { MutableJson } from "./published-schema.ts";
 
 /** Writes one member as the field `number`. */
 export type Encoder = (writer: ProtobufWriter, number: number, value: unknown) => void;
-/** The keys are names of members; `x-` matches all names with this prefix. */
+/** The rows by names of members; `x-` matches all names with this prefix. */
 type Rows = Readonly<Record<string, readonly [number: number, encode: Encoder]>>;
 
-/** A message with the members that `rows` name; others are left out. */
+/** Returns the encoder of a message with the members in `rows`; other members are omitted. */
 export const struct = (rows: Rows): Encoder => message(fieldsOf(rows));
 
-/** Encodes documents with these members. */
+/** Returns the encoder of documents with these members. */
 export function documentEncoder(rows: Rows): (document: MutableJson) => Buffer {
   const write = fieldsOf(rows);
   return (document) => {
@@ -36,7 +36,7 @@ function fieldsOf(rows: Rows): (writer: ProtobufWriter, value: unknown) => void 
   };
 }
 
-/** A message of a name and a value. */
+/** Writes a message of a name and a value. */
 function writeNamed(writer: ProtobufWriter, number: number, name: string, value: unknown, encode: Encoder): void {
   writer.message(number, () => {
     encode(writer, 2, value);
@@ -46,21 +46,21 @@ function writeNamed(writer: ProtobufWriter, number: number, name: string, value:
 
 export const string: Encoder = (writer, number, value) => writer.text(number, String(value));
 export const boolean: Encoder = (writer, number, value) => writer.varint(number, value === true ? 1 : 0);
-/** A number that is whole and not negative. */
+/** Encodes a whole number; negative ones become 0. */
 const whole: Encoder = (writer, number, value) => writer.varint(number, Math.max(0, Number(value)));
 export const real: Encoder = (writer, number, value) => writer.double(number, Number(value));
 
-/** A message written by `write`, last field first. */
+/** Returns the encoder of a message that `write` writes, last field first. */
 function message(write: (writer: ProtobufWriter, value: unknown) => void): Encoder {
   return (writer, number, value) => writer.message(number, () => write(writer, value));
 }
 
-/** A message around the one of `encode`, as its field `inner`. */
+/** Returns the encoder of a message that contains the value as its field `inner`. */
 export function wrappedMessage(inner: number, encode: Encoder): Encoder {
   return message((writer, value) => encode(writer, inner, value));
 }
 
-/** A field for each member of a list, or for the one value that is no list. */
+/** Returns the encoder of a repeated field: one field for each member of a list, or for a single value. */
 export function repeatedField(encode: Encoder): Encoder {
   return (writer, number, value) => {
     if (!Array.isArray(value)) encode(writer, number, value);
@@ -68,7 +68,7 @@ export function repeatedField(encode: Encoder): Encoder {
   };
 }
 
-/** An object whose members are named messages, as field `inner` of a message. */
+/** Returns the encoder of an object whose members are named messages, as field `inner` of a message. */
 export function namedMessages(inner: number, encode: Encoder): Encoder {
   return message((writer, value) => {
     for (const [name, one] of Object.entries(value as MutableJson).reverse())
@@ -77,27 +77,27 @@ export function namedMessages(inner: number, encode: Encoder): Encoder {
 }
 
 export const strings = repeatedField(string);
-/** A value of any type, as its text. */
+/** Encodes a value of any type, as its text. */
 export const any = message((writer, value) => writer.text(2, JSON.stringify(value)));
 
-/** Writes what `encode` writes, or a reference: two fields of a message. */
+/** Returns the encoder of a message with two fields, for a value that is a reference or is encoded by `encode`. */
 export function orReference(encode: Encoder): Encoder {
   const plain = wrappedMessage(1, encode);
   const referred = wrappedMessage(2, struct({ $ref: [1, string] }));
   return (writer, number, value) => ("$ref" in (value as MutableJson) ? referred : plain)(writer, number, value);
 }
 
-/** Writes what `encode` writes, or a boolean: two fields of a message. */
+/** Returns the encoder of a message with two fields, for a value that is a boolean or is encoded by `encode`. */
 export function orBoolean(encode: Encoder): Encoder {
   const plain = wrappedMessage(1, encode);
   const flag = wrappedMessage(2, boolean);
   return (writer, number, value) => (typeof value === "boolean" ? flag : plain)(writer, number, value);
 }
 
-/** Schemas say these about values; both versions number these fields in the same order, from `first` on. */
+/** Returns the rows of the keywords that limit values. Both versions number them in the same order, from `first` on. */
 export const limitRows = (first: number): Rows => numbered(first, limits);
 
-/** The operations of a path; both versions number these in the same order, too. */
+/** Returns the rows of the operations of a path. Both versions number them in the same order, from `first` on. */
 export const methodRows = (first: number, operation: Encoder): Rows =>
   numbered(
     first,

@@ -1,6 +1,6 @@
 /**
- * The version 2 document in protobuf, converted from JSON; the only form that older clients request. Source of field
- * numbers: `OpenAPIv2.proto` of `google/gnostic-models`.
+ * Converts the version 2 document from JSON to protobuf, which is the only form that older clients request. Source of
+ * field numbers: `OpenAPIv2.proto` of `google/gnostic-models`.
  */
 import {
   any,
@@ -20,7 +20,7 @@ import {
 } from "./protobuf-rows.ts";
 import type { MutableJson } from "./published-schema.ts";
 
-/** Contains itself. */
+/** Encodes a schema. It is a function, since a schema contains schemas. */
 const schema: Encoder = (writer, number, value) => schemaMessage(writer, number, value);
 const schemaMessage = struct({
   $ref: [1, string],
@@ -49,7 +49,7 @@ const commonFields = { required: [1, boolean], in: [2, string], description: [3,
 const query = struct({ ...commonFields, type: [6, string], uniqueItems: [20, boolean] });
 const path = struct({ ...commonFields, type: [5, string], uniqueItems: [19, boolean] });
 
-/** Body, query and path parameters are messages of their own. */
+/** The encoders of parameters: body, query and path parameters are messages of different types. */
 const parameterKinds: Readonly<Record<string, Encoder>> = {
   body: wrappedMessage(1, body),
   path: wrappedMessage(2, wrappedMessage(4, path)),
@@ -75,7 +75,7 @@ const operation = struct({
 
 const key = struct({ type: [1, string], name: [2, string], in: [3, string], description: [4, string] });
 
-/** The JSON document as protobuf. */
+/** Returns the JSON document as protobuf. */
 export const encodeProtobufV2 = documentEncoder({
   swagger: [1, string],
   info: [2, struct({ title: [1, string], version: [2, string] })],

@@ -1,6 +1,6 @@
 /**
- * A version 3 document in protobuf, converted from JSON. The format has no field for defaults that are objects. Source
- * of field numbers: `OpenAPIv3.proto` of `google/gnostic-models`.
+ * Converts a version 3 document from JSON to protobuf. The format has no field for defaults that are objects. Source of
+ * field numbers: `OpenAPIv3.proto` of `google/gnostic-models`.
  */
 import {
   any,
@@ -20,7 +20,7 @@ import {
   wrappedMessage,
 } from "./protobuf-rows.ts";
 
-/** Contains itself. */
+/** Encodes a schema. It is a function, since a schema contains schemas. */
 const schema: Encoder = (writer, number, value) => schemaMessage(writer, number, value);
 const schemaOrReference = orReference(schema);
 
@@ -73,7 +73,7 @@ const operation = struct({
   "x-": [13, any],
 });
 
-/** The JSON document as protobuf. */
+/** Returns the JSON document as protobuf. */
 export const encodeProtobufV3 = documentEncoder({
   openapi: [1, string],
   info: [2, struct({ title: [1, string], version: [6, string] })],

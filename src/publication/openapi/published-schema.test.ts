@@ -1,4 +1,4 @@
-/** Published schemas; every row was recorded from a 1.32 server. */
+/** Tests published schemas; every row was recorded from a 1.32 server. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type EmbeddedFields, isOpen, type MutableJson, publishedSchema } from "./published-schema.ts";
@@ -10,7 +10,7 @@ const embedded: EmbeddedFields = {
 
 const same = "as before";
 
-/** The author's schema, and its forms in version 3 and version 2. */
+/** Each row has the author's schema, and its forms in version 3 and version 2. */
 const rows: readonly (readonly [
   name: string,
   props: MutableJson,

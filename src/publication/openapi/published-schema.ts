@@ -1,7 +1,7 @@
 /**
- * The published schema of a custom kind, without keywords that the format or its readers do not know. Version 2 has no
- * alternatives and no defaults, and no structure where `kubectl` would refuse values that the server accepts. Source:
- * upstream's `apiextensions-apiserver`, `controller/openapi` and `apiserver/schema`.
+ * Makes the published schema of a custom kind, without keywords that the format or its readers do not know. Version 2
+ * has no alternatives and no defaults, and no structure where `kubectl` would refuse values that the server accepts.
+ * Source: upstream's `apiextensions-apiserver`, `controller/openapi` and `apiserver/schema`.
  */
 import { isObject } from "#std/is-object.ts";
 import { isRawNumber } from "#std/raw-number.ts";
@@ -11,18 +11,21 @@ export type MutableJson = Record<string, unknown>;
 
 export type OpenApiVersion = 2 | 3;
 
-/** Fields added to embedded objects, and their required ones. */
+/** The fields that are added to embedded objects, and the names of the required ones. */
 export interface EmbeddedFields {
   readonly properties: MutableJson;
   readonly required: readonly string[];
 }
 
-/** `props` must have passed the checks of a definition. `embedded` is shared between the schemas it is added to. */
+/**
+ * Returns the published form of `props`, which must have passed the checks of a definition. The schemas to which
+ * `embedded` is added share it.
+ */
 export function publishedSchema(props: MutableJson, version: OpenApiVersion, embedded: EmbeddedFields): MutableJson {
   return new Publication(version, embedded).structure(props);
 }
 
-/** Whether the schema restricts nothing. Version 2 then shows no fields. */
+/** Whether the schema preserves unknown fields. Version 2 then shows no fields. */
 export const isOpen = (props: MutableJson): boolean => props[preserve] === true;
 
 const preserve = "x-kubernetes-preserve-unknown-fields";
@@ -30,7 +33,7 @@ const embeddedMark = "x-kubernetes-embedded-resource";
 const intOrString = "x-kubernetes-int-or-string";
 
 const texts = ["description", "title", "format", "pattern"] as const;
-/** Zero counts. */
+/** The keywords with numbers, which are published even if they are 0. */
 const numbers = [
   "maximum",
   "minimum",
@@ -65,7 +68,7 @@ class Publication {
     const out = this.#values(props);
     if (props["default"] !== undefined && !plain) out["default"] = props["default"];
     if (nullable && !plain) out["nullable"] = true;
-    // Upstream: version 2 has no null, and its readers refuse unknown fields of what has any structure.
+    // Upstream: version 2 has no null, and its readers refuse unknown fields of objects with any structure.
     const isVague = plain && (nullable || props[preserve] === true);
     const { items, properties, additionalProperties } = props;
     const hasItems = !isVague && isObject(items);
@@ -84,7 +87,7 @@ class Publication {
     return out;
   }
 
-  /** Version 2: nullable fields are not required, since its readers omit them. */
+  /** Removes nullable fields from the required ones in version 2, since its readers omit them. */
   #plainRequired(props: MutableJson, out: MutableJson): void {
     const { required } = out;
     if (!Array.isArray(required)) return;
@@ -101,13 +104,13 @@ class Publication {
   }
 
   #embed(out: MutableJson): void {
-    const own = (out["properties"] ?? {}) as MutableJson; // made above
+    const own = (out["properties"] ?? {}) as MutableJson; // `structure` made this object
     out["properties"] = { ...own, ...this.#embedded.properties };
-    const required = (out["required"] ?? []) as readonly string[]; // as the author wrote it
+    const required = (out["required"] ?? []) as readonly string[]; // the author's list was checked
     out["required"] = [...required, ...this.#embedded.required.filter((name) => !required.includes(name))];
   }
 
-  /** Keywords shared by schemas and by the alternatives inside them. */
+  /** Returns the keywords that schemas and the alternatives inside of them share. */
   #values(props: MutableJson): MutableJson {
     const out: MutableJson = {};
     for (const name of texts) if (typeof props[name] === "string" && props[name] !== "") out[name] = props[name];
@@ -129,7 +132,7 @@ class Publication {
     return out;
   }
 
-  /** Upstream: of alternatives, `additionalProperties` are not published. */
+  /** Returns a schema of an alternative. Upstream: its `additionalProperties` are not published. */
   #alternative(props: MutableJson): MutableJson {
     const out = this.#values(props);
     const { items, properties, type, nullable } = props;
@@ -144,10 +147,10 @@ class Publication {
   }
 }
 
-/** Says in alternatives what the mark means, unless the author did. */
+/** Adds alternatives for the int-or-string mark, unless the author wrote them. */
 function unfold(out: MutableJson): void {
   const { anyOf } = out;
-  const allOf = (out["allOf"] ?? []) as readonly MutableJson[]; // made before
+  const allOf = (out["allOf"] ?? []) as readonly MutableJson[]; // `#values` made this list
   if (isEitherType(anyOf) || isEitherType(allOf[0]?.["anyOf"])) return;
   if (anyOf === undefined) out["anyOf"] = eitherType;
   else out["allOf"] = [{ anyOf: eitherType }, ...allOf];
@@ -163,5 +166,5 @@ function isEitherType(list: unknown): boolean {
 const isNumber = (value: unknown): boolean => typeof value === "number" || isRawNumber(value);
 
 function mapObject(object: MutableJson, change: (value: MutableJson) => MutableJson): MutableJson {
-  return Object.fromEntries(Object.entries(object).map(([name, value]) => [name, change(value as MutableJson)])); // schemas
+  return Object.fromEntries(Object.entries(object).map(([name, value]) => [name, change(value as MutableJson)])); // the values are schemas
 }

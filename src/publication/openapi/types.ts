@@ -1,8 +1,8 @@
 /**
- * Type definitions in OpenAPI: each named type is a definition, in alphabetical order, and is referenced by name.
- * Version 2 has no defaults, and references stand alone. Source: upstream's `kube-openapi`.
+ * Writes type definitions in OpenAPI: each named type is a definition, in alphabetical order, and is referenced by
+ * name. Version 2 has no defaults, and does not wrap references in `allOf`. Source: upstream's `kube-openapi`.
  *
- * Descriptions are our own (`api/descriptions.ts`); without one, only metadata fields are described.
+ * Descriptions are our own (`api/descriptions.ts`); types without one have descriptions of metadata fields only.
  */
 import { loadDescriptions } from "#api/descriptions.ts";
 import type { ApiTables } from "#api/definitions.ts";
@@ -19,17 +19,17 @@ import {
   publishedSchema,
 } from "./published-schema.ts";
 
-/** Definitions of one document: those asked for, and all that these refer to. */
+/** The definitions of one document: those requested, and all to which they refer. */
 export class TypeCollection {
   readonly #tables: ApiTables;
   readonly #version: OpenApiVersion;
   readonly #prefix: string;
-  /** Custom kinds and their lists, by definition name. */
+  /** Functions that make the definitions of custom kinds and their lists, by definition name. */
   readonly #custom = new Map<string, () => MutableJson>();
-  /** JSON by name; empty for those that are referred to and not defined yet. */
+  /** The JSON of each definition by name; empty for names to which a reference exists, but that are not defined yet. */
   readonly #done = new Map<string, string>();
   readonly #descriptions: ReturnType<typeof loadDescriptions>;
-  /** Names referred to and not defined yet. */
+  /** The names to which a reference exists, but that are not defined yet. */
   readonly #open: string[] = [];
 
   constructor(tables: ApiTables, version: OpenApiVersion, definitions: readonly ResourceDefinition[]) {
@@ -46,7 +46,7 @@ export class TypeCollection {
     }
   }
 
-  /** A reference to the definition called `name`, which becomes part of the document. */
+  /** Returns a reference to the definition `name`, which becomes part of the document. */
   reference(name: string): MutableJson {
     if (!this.#done.has(name)) {
       this.#done.set(name, "");
@@ -55,7 +55,9 @@ export class TypeCollection {
     return { $ref: this.#prefix + name };
   }
 
-  /** JSON of all definitions, by name. Call it last. `pause` is awaited after definitions of unknown size. */
+  /**
+   * Returns the JSON of all definitions by name. Call it last. `pause` is awaited after definitions of unknown size.
+   */
   async finish(pause: () => Promise<void>): Promise<string> {
     for (let name = this.#open.pop(); name !== undefined; name = this.#open.pop()) {
       this.#done.set(name, JSON.stringify(this.#define(name)));
@@ -126,7 +128,7 @@ export class TypeCollection {
     return Object.assign(property, this.#use(field.schema, true));
   }
 
-  /** A type where it is used: a reference with the marks of the field, or the type itself. */
+  /** Returns a type where it is used: a reference with the marks of the field, or the type itself. */
   #use(schema: Schema, isProperty: boolean): MutableJson {
     const { name } = schema;
     if (name !== undefined) {
@@ -163,7 +165,7 @@ export class TypeCollection {
     }
   }
 
-  /** A member of a list or map; version 3 tells the zero value of those that are no pointers. */
+  /** Returns a member of a list or map. Version 3 shows the zero value of members that are not pointers. */
   #member(items: Schema | undefined): MutableJson {
     if (items === undefined) return { type: "object" };
     const used = this.#use(items, false);
@@ -178,7 +180,10 @@ export class TypeCollection {
     return this.#version === 2 ? mark : { anyOf: [{ type: "integer" }, { type: "string" }], ...mark };
   }
 
-  /** Upstream: version 2 has no null; a nullable value has any type there. */
+  /**
+   * Returns the description of a type that may be nullable. Upstream: version 2 has no null, so a nullable value may
+   * have any type.
+   */
   #nullable(schema: Schema, described: MutableJson): MutableJson {
     if (schema.nullable !== true) return described;
     if (this.#version === 3) return { ...described, nullable: true };
@@ -194,7 +199,7 @@ export class TypeCollection {
     };
     if (props === undefined || (this.#version === 2 && isOpen(props))) return { type: "object", ...marks };
     const kind = publishedSchema(props, this.#version, this.#embedded());
-    const properties = { ...(kind["properties"] as MutableJson | undefined), ...this.#envelope("ObjectMeta") }; // an object
+    const properties = { ...(kind["properties"] as MutableJson | undefined), ...this.#envelope("ObjectMeta") }; // `publishedSchema` made this object
     return { ...kind, properties: sortedObject(new Map(Object.entries(properties))), ...marks };
   }
 
@@ -214,7 +219,7 @@ export class TypeCollection {
     };
   }
 
-  /** The fields that custom kinds do not define themselves. */
+  /** Returns the fields that custom kinds do not define themselves. */
   #envelope(metadata: "ObjectMeta" | "ListMeta"): MutableJson {
     return {
       apiVersion: { description: this.#text("apiVersion"), type: "string" },
@@ -223,7 +228,7 @@ export class TypeCollection {
     };
   }
 
-  /** The same of whole objects inside of others. */
+  /** Returns these fields for whole objects inside of other objects. */
   #embedded(): EmbeddedFields {
     const properties = {
       apiVersion: { description: this.#text("embeddedApiVersion"), type: "string" },
@@ -248,12 +253,15 @@ function kindMark({ group, version, kind }: GroupVersionKind): MutableJson {
   return { group, kind, version };
 }
 
-/** Upstream: of custom kinds only, and there even when empty. */
+/** Returns the marks of selectable fields. Upstream: only custom kinds have them, even if they are empty. */
 function selectableMarks({ selectableFields }: ResourceDefinition): MutableJson[] {
   return selectableFields.map((field) => ({ fieldPath: field }));
 }
 
-/** The extensions that say how lists and maps merge. A reference repeats no map type that its definition has. */
+/**
+ * Returns the extensions that define how lists and maps merge. A reference does not repeat a map type of its
+ * definition.
+ */
 function listMarks(schema: Schema, canonical: Schema | undefined): MutableJson {
   const marks: MutableJson = {};
   if (schema.listType !== undefined) marks["x-kubernetes-list-type"] = schema.listType;

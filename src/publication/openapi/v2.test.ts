@@ -1,4 +1,4 @@
-/** OpenAPI version 2: content and negotiation. Expectations were recorded from a 1.32 server. */
+/** Tests OpenAPI version 2: content and negotiation. Expectations were recorded from a 1.32 server. */
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -42,10 +42,10 @@ async function documentOf(of: OpenApiV2): Promise<unknown> {
   return JSON.parse(String((await get(of)).bytes));
 }
 
-/** Value below the keys, without descriptions, which are our own; `undefined` where there is none. */
+/** Returns the value below the keys, without descriptions, which are our own; `undefined` if there is none. */
 function at(value: unknown, ...keys: readonly (string | number)[]): unknown {
   const found = keys.reduce(
-    (inner, key) => (inner as Readonly<Record<string, unknown>> | undefined)?.[key], // what JSON.parse returned
+    (inner, key) => (inner as Readonly<Record<string, unknown>> | undefined)?.[key], // `JSON.parse` returned it
     value,
   );
   if (found === undefined) return undefined;

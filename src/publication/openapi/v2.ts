@@ -1,7 +1,7 @@
 /**
- * OpenAPI version 2: one document of everything served. It is built on the first request after a change, in pieces that
- * let other work run, and kept as bytes. Clients before 1.27 request it in protobuf. Source: upstream's
- * `kube-openapi/pkg/handler`.
+ * Answers OpenAPI version 2: one document of everything served. It is built on the first request after a change, in
+ * pieces between which other work runs, and cached as bytes. Clients before 1.27 request it in protobuf. Source:
+ * upstream's `kube-openapi/pkg/handler`.
  */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { ApiRequest, Reply } from "#http/api-request.ts";
@@ -17,7 +17,7 @@ import type { OpenApiOptions, OpenApiRequest } from "./v3.ts";
 
 const json = "application/json";
 const protobuf = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
-/** The second name of protobuf is no valid media type, and the one that clients send. */
+/** The media types. The second name of protobuf is not a valid media type, but is the one that clients send. */
 const offered = [json, protobuf, "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"];
 
 interface File {
@@ -30,7 +30,7 @@ export class OpenApiV2 {
   readonly #options: Pick<OpenApiOptions, "tables" | "groups" | "remote">;
   readonly #operations: Operations;
   #groups: readonly ServedGroup[] | undefined;
-  /** The files show the present groups. */
+  /** The files of the current groups. */
   #json: Promise<File> | undefined;
   #protobuf: Promise<File> | undefined;
 
@@ -39,7 +39,7 @@ export class OpenApiV2 {
     this.#operations = new Operations(options.tables);
   }
 
-  /** The answer for `/openapi/v2`. */
+  /** Returns the answer for `/openapi/v2`. */
   reply(request: OpenApiRequest): MaybePromise<Reply> {
     const type = acceptedType(request.headers["accept"], offered);
     if (type === undefined) return notAcceptableFile;
@@ -67,7 +67,7 @@ export class OpenApiV2 {
     );
   }
 
-  /** Parts of other servers that protobuf cannot hold cost those parts alone. */
+  /** Converts the document to protobuf. If that fails, converts it without the parts of other servers. */
   async #convert(built: Promise<File>, groups: readonly ServedGroup[]): Promise<File> {
     try {
       return await convert(built);

@@ -1,4 +1,4 @@
-/** OpenAPI version 3: content and negotiation. Expectations were recorded from a 1.32 server. */
+/** Tests OpenAPI version 3: content and negotiation. Expectations were recorded from a 1.32 server. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { apiDomain, kubernetesDomain } from "#meta/api-domain.ts";
@@ -46,15 +46,15 @@ async function document(of: OpenApiV3, name: string): Promise<unknown> {
   return JSON.parse(String(reply.bytes));
 }
 
-/** Value below the keys; `undefined` where there is none. */
+/** Returns the value below the keys; `undefined` if there is none. */
 function at(value: unknown, ...keys: readonly (string | number)[]): unknown {
   return keys.reduce(
-    (inner, key) => (inner as Readonly<Record<string, unknown>> | undefined)?.[key], // what JSON.parse returned
+    (inner, key) => (inner as Readonly<Record<string, unknown>> | undefined)?.[key], // `JSON.parse` returned it
     value,
   );
 }
 
-/** The value without descriptions, which are our own. */
+/** Returns the value without descriptions, which are our own. */
 function bare(value: unknown): unknown {
   const text = JSON.stringify(value, (key, inner: unknown) =>
     key === "description" && typeof inner === "string" ? undefined : inner,

@@ -1,8 +1,8 @@
 /**
- * OpenAPI version 3: one document per group version, and an index whose URLs hold the hash of each document. Documents
- * are built on first request; the index needs all hashes and lets other work run between two documents. Only encoded
- * documents are kept, `keptBytesMax` of them at most. Protobuf is rarely requested and converted from JSON each time.
- * Source: upstream's `kube-openapi/pkg/handler3`.
+ * Answers OpenAPI version 3: one document per group version, and an index whose URLs contain the hash of each document.
+ * Documents are built on first request; the index needs all hashes, and other work runs between two documents. Only
+ * encoded documents are cached, at most `keptBytesMax` bytes of them. Protobuf is rarely requested, and converted from
+ * JSON each time. Source: upstream's `kube-openapi/pkg/handler3`.
  */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { ApiTables } from "#api/definitions.ts";
@@ -18,18 +18,18 @@ import { encodeProtobufV3 } from "./protobuf-v3.ts";
 
 export interface OpenApiOptions {
   readonly tables: ApiTables;
-  /** Groups served now. Others are another array. */
+  /** Returns the groups that are served now. If they change, it returns another array. */
   groups(): readonly ServedGroup[];
-  /** Group versions of other servers, whose documents they answer themselves. */
+  /** Returns the group versions of other servers, which answer for their own documents. */
   remote?(): readonly AggregatedVersion[];
-  /** Bytes of documents that are kept; the one just asked for always is. */
+  /** The maximum number of bytes of cached documents. The document requested last is always cached. */
   readonly keptBytesMax?: number;
 }
 
 /** The fields of a request that OpenAPI reads. */
 export type OpenApiRequest = Pick<ApiRequest, "method" | "path" | "query" | "headers" | "receivedMs">;
 
-/** A document that can be built. */
+/** The input of a document. */
 interface Source {
   readonly definitions: readonly ResourceDefinition[];
   paths(): readonly PathItem[];
@@ -39,14 +39,14 @@ interface Document {
   readonly definitions: readonly ResourceDefinition[];
   readonly hash: string;
   readonly builtMs: number;
-  /** Dropped when too much is kept. */
+  /** The encoded document; `undefined` if it was dropped from the cache. */
   bytes: Buffer | undefined;
 }
 
 const prefix = "/openapi/v3";
 const json = "application/json";
 const protobuf = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf";
-/** The second name of protobuf is no valid media type, and the one that clients send. */
+/** The media types. The second name of protobuf is not a valid media type, but is the one that clients send. */
 const offered = [json, protobuf, "application/com.github.proto-openapi.spec.v3@v1.0+protobuf"];
 const yearMs = 365 * 24 * 3600 * 1000;
 
@@ -56,11 +56,11 @@ export class OpenApiV3 {
   readonly #keptBytesMax: number;
   #groups: readonly ServedGroup[] | undefined;
   #sources: ReadonlyMap<string, Source> = new Map();
-  /** The keys are paths below the prefix, in the order of last use. */
+  /** The documents by path below the prefix, in the order of last use. */
   readonly #documents = new Map<string, Document>();
   #keptBytes = 0;
   readonly #building = new Map<Source, Promise<Buffer>>();
-  /** The index shows the present sources. */
+  /** The index of the current sources. */
   #index: Promise<Buffer> | undefined;
 
   constructor(options: OpenApiOptions) {
@@ -69,7 +69,7 @@ export class OpenApiV3 {
     this.#keptBytesMax = options.keptBytesMax ?? 16 * 1024 * 1024;
   }
 
-  /** The answer for `/openapi/v3` and below. */
+  /** Returns the answer for `/openapi/v3` and the paths below it. */
   reply(request: OpenApiRequest): MaybePromise<Reply> {
     const { path } = request;
     this.#refresh();
@@ -111,7 +111,7 @@ export class OpenApiV3 {
     for (const name of [...new Set([...sources.keys(), ...elsewhere.keys()])].sort()) {
       const source = sources.get(name);
       if (source === undefined) {
-        paths[name] = { serverRelativeURL: elsewhere.get(name)! }; // a key of one of the maps
+        paths[name] = { serverRelativeURL: elsewhere.get(name)! }; // the name is a key of one of the maps
         continue;
       }
       const isKnown = this.#known(name, source) !== undefined;
@@ -127,12 +127,12 @@ export class OpenApiV3 {
     return cached !== undefined && isSame(cached.definitions, source.definitions) ? cached : undefined;
   }
 
-  /** The cached document, or a new one when its definitions changed. */
+  /** Returns the cached document, or a new one if its definitions changed. */
   async #document(name: string, source: Source, nowMs: number): Promise<Document> {
     const known = this.#known(name, source);
     if (known !== undefined) return known;
     const bytes = await this.#build(source);
-    // Another request may have built it meanwhile.
+    // Another request may have built the document in the meantime.
     const built = this.#known(name, source);
     if (built !== undefined) return built;
     const before = this.#documents.get(name);
@@ -140,7 +140,7 @@ export class OpenApiV3 {
     const hash = digestOf(bytes);
     const builtMs = before?.hash === hash ? before.builtMs : nowMs;
     const document = { definitions: source.definitions, hash, builtMs, bytes: undefined };
-    // The table may have changed meanwhile, too; then the document is not needed again.
+    // If the table also changed in the meantime, the document is not needed again.
     const now = this.#sources.get(name);
     if (now !== undefined && isSame(now.definitions, source.definitions)) this.#keep(name, document, bytes);
     return document;
@@ -152,7 +152,7 @@ export class OpenApiV3 {
     return bytes;
   }
 
-  /** Builds a document; all who want it at the same time get the same one. */
+  /** Builds a document. Concurrent requests for it share one build. */
   #build(source: Source): Promise<Buffer> {
     let bytes = this.#building.get(source);
     if (bytes === undefined) {
@@ -163,7 +163,7 @@ export class OpenApiV3 {
     return bytes;
   }
 
-  /** Makes the document the one used last, and drops the bytes of others when there are too many. */
+  /** Makes the document the one used last, and drops the bytes of others if the cache is too large. */
   #keep(name: string, document: Document, bytes: Buffer): void {
     this.#drop(document);
     document.bytes = bytes;

@@ -131,7 +131,7 @@ function around(value: unknown, steps: readonly (string | undefined)[]): unknown
       inner = object;
     }
   }
-  const object = { ...(inner as Record<string, unknown>) }; // a way into metadata begins with a name
+  const object = { ...(inner as Record<string, unknown>) }; // a path into metadata begins with a name
   object["kind"] ??= "Validation";
   object["apiVersion"] ??= "validation/v1";
   return object;

@@ -85,7 +85,7 @@ class Walk {
     for (const name of Object.keys(props.dependencies ?? {}).sort()) {
       const inner = props.dependencies![name]!;
       if (inner === null || Array.isArray(inner)) continue;
-      this.schema(inner as JsonSchemaProps, path.child("dependencies").key(name), context); // no list
+      this.schema(inner as JsonSchemaProps, path.child("dependencies").key(name), context); // lists were skipped above
     }
     this.#extensions(props, path);
     if (this.#checks.mapKeys !== false) addAll(this.findings, mapKeyFindings(props, path));

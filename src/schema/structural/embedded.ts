@@ -78,7 +78,7 @@ function checkWhole(object: Json, field: FieldPath, options: EmbeddedMetaOptions
   if (!Object.hasOwn(object, "metadata")) return;
   const path = field.child("metadata");
   const meta =
-    options.isRead === true ? (object["metadata"] as ObjectMeta) : readMetadata(object["metadata"], options.metadata); // as promised
+    options.isRead === true ? (object["metadata"] as ObjectMeta) : readMetadata(object["metadata"], options.metadata); // `isRead` guarantees this
   if (typeof meta === "string") findings.push(invalid(path, shown(object["metadata"]), meta));
   else addAll(findings, checkMetadata(meta, path));
 }
@@ -105,7 +105,7 @@ function checkMetadata(meta: ObjectMeta, field: FieldPath): FieldError[] {
 function readMetadata(value: unknown, schema: Schema | undefined): ObjectMeta | string {
   if (value === null || schema === undefined) return {};
   try {
-    return decodeTyped(schema, value, { keys: 0, unknown: false }, { defaults: false }) as ObjectMeta; // by its schema
+    return decodeTyped(schema, value, { keys: 0, unknown: false }, { defaults: false }) as ObjectMeta; // it was decoded by this schema
   } catch (error) {
     if (error instanceof DecodeError) return error.message;
     throw error;

@@ -89,7 +89,7 @@ export function givenKeywords(props: JsonSchemaProps): readonly string[] {
 /** Returns the one schema of a list's members; `undefined` if there is none, and for the forbidden list of schemas. */
 export function itemsOf(props: JsonSchemaProps): JsonSchemaProps | undefined {
   const { items } = props;
-  return items === undefined || items === null || Array.isArray(items) ? undefined : (items as JsonSchemaProps); // no list
+  return items === undefined || items === null || Array.isArray(items) ? undefined : (items as JsonSchemaProps); // lists were excluded
 }
 
 /** Returns the schema of a map's values; `undefined` if there is none, and for a boolean. */
@@ -112,7 +112,7 @@ export const hasDefault = (props: JsonSchemaProps): boolean => props.default !==
 /** Adds all direct subschemas to `into`. Hot path for definitions of megabytes: it creates no intermediate lists. */
 export function addSubSchemas(props: JsonSchemaProps, into: JsonSchemaProps[]): void {
   if (Array.isArray(props.items)) for (const inner of props.items as readonly JsonSchemaProps[]) into.push(inner);
-  else if (props.items !== undefined) into.push(props.items as JsonSchemaProps); // no list
+  else if (props.items !== undefined) into.push(props.items as JsonSchemaProps); // lists were handled above
   if (props.allOf !== undefined) for (const inner of props.allOf) into.push(inner);
   if (props.anyOf !== undefined) for (const inner of props.anyOf) into.push(inner);
   if (props.oneOf !== undefined) for (const inner of props.oneOf) into.push(inner);
@@ -124,7 +124,7 @@ export function addSubSchemas(props: JsonSchemaProps, into: JsonSchemaProps[]): 
   if (typeof props.additionalItems === "object") into.push(props.additionalItems);
   if (props.dependencies !== undefined) {
     for (const dependency of Object.values(props.dependencies)) {
-      if (dependency !== null && !Array.isArray(dependency)) into.push(dependency as JsonSchemaProps); // no list
+      if (dependency !== null && !Array.isArray(dependency)) into.push(dependency as JsonSchemaProps); // lists were excluded
     }
   }
 }

@@ -110,7 +110,7 @@ export function readingSize(text: string): number {
 export const compiledSize = (text: string): number => expandedSize(text) + readingSize(text);
 
 const codePoint = (hex: string | undefined, char: string | undefined): number =>
-  hex === undefined ? char!.codePointAt(0)! : Number.parseInt(hex, 16); // one of them is there
+  hex === undefined ? char!.codePointAt(0)! : Number.parseInt(hex, 16); // one of the two is always set
 
 /** Matches the beginning of a group that has a name. */
 const namedGroup = /\(\?P?<\w+>/y;

@@ -91,7 +91,7 @@ export class LinearRegExp {
   }
 }
 
-const engineOf = ({ re2Input }: RE2JS): Engine => re2Input as unknown as Engine; // see above
+const engineOf = ({ re2Input }: RE2JS): Engine => re2Input as unknown as Engine; // `Automaton` says why
 
 /**
  * The package's error for a name of a group that it takes for a duplicate: it refuses repeated names and names of

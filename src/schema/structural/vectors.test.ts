@@ -25,7 +25,7 @@ function lines<T>(name: string): readonly T[] {
   return text
     .trim()
     .split("\n")
-    .map((line) => JSON.parse(line) as T); // written by hand or recorded, as the interfaces below say
+    .map((line) => JSON.parse(line) as T); // the files are written by hand or recorded in the form of the interfaces below
 }
 
 const textsOf = (findings: readonly FieldError[]): readonly string[] => findings.map(printFieldError).sort();
@@ -99,7 +99,7 @@ test("values are taken, changed and refused as by a 1.32 server [ERR-01] [SSA-29
   for (const { x, cases } of vectors) {
     const schema = new StructuralSchema(object({ spec: object({ x }) }), metadata);
     for (const { value, findings, result, gone } of cases) {
-      const object = read({ spec: { x: exactly(value) } }, schema) as { spec: { x?: unknown } }; // as given
+      const object = read({ spec: { x: exactly(value) } }, schema) as { spec: { x?: unknown } }; // the object was made with this form
       const where = `${JSON.stringify(x)} ${value}`;
       assert.deepEqual(findingsOf(object, schema), findings ?? [], where);
       if (findings !== undefined) continue;
@@ -114,7 +114,7 @@ test("values are taken, changed and refused as by a 1.32 server [ERR-01] [SSA-29
 
 /** Returns the value of a JSON text. Integers beyond 2^53 and floats without a fraction stay exact. */
 function exactly(text: string): unknown {
-  const raw = JSON as unknown as { rawJSON(text: string): unknown }; // newer than the types
+  const raw = JSON as unknown as { rawJSON(text: string): unknown }; // `rawJSON` is newer than the types
   const keep = (_: string, value: unknown, context?: { readonly source?: string }): unknown =>
     typeof value === "number" && context?.source !== undefined && context.source !== String(value)
       ? raw.rawJSON(context.source)
