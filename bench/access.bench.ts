@@ -1,6 +1,6 @@
 /**
  * Authentication and authorization: service account tokens with RBAC, for 2,000 roles, 2,000 bindings and 10,000
- * accounts, in process and through the whole server. Alone, after a build: `node --conditions=source
+ * accounts, in process and through the whole server. To run it alone, after a build: `node --conditions=source
  * bench/access.bench.ts`.
  */
 import { generateKeyPairSync } from "node:crypto";
@@ -66,7 +66,7 @@ async function measure(run: Run): Promise<void> {
   if (["bad-tokens-10000", "bad-tokens"].some((name) => run.wanted(name))) await measureFloods(run);
 }
 
-/** The parts a request passes, without the request. */
+/** Measures the parts that a request passes, without the request. */
 async function measureAlone(run: Run): Promise<void> {
   if (!["check-allowed", "check-refused", "check-allowed-50000"].some((name) => run.wanted(name))) return;
   const pem = generateKeyPairSync("ec", { namedCurve: "P-256" })
@@ -95,7 +95,7 @@ async function measureAlone(run: Run): Promise<void> {
             keys: new VerificationKeys(readVerificationKeys(pem)),
             audiences: [issuer],
             lookup: true,
-            find: ((_resource, namespace, name) => present.get(`${namespace}/${name}`)) as FindObject, // accounts only
+            find: ((_resource, namespace, name) => present.get(`${namespace}/${name}`)) as FindObject, // only accounts are looked up
             usedSecret() {},
           }),
         ),
@@ -122,7 +122,7 @@ async function measureAlone(run: Run): Promise<void> {
       headers: { authorization: `Bearer ${token}` },
       path: "",
       warnings: [],
-    } as unknown as RequestCredentials); // all that is looked at
+    } as unknown as RequestCredentials); // the authenticators read no other members
   }
   for (const sent of headers) await authenticator.authenticate(sent);
   const check = (name: string, bindings: number, resource: string): Promise<void> => {
@@ -136,7 +136,9 @@ async function measureAlone(run: Run): Promise<void> {
   await check("check-allowed-50000", 50_000, "configmaps");
 }
 
-/** Every account has one binding of its own, as far as there are bindings, and those that everybody has. */
+/**
+ * Returns an index in which every account has a binding of its own, if there are enough, and the bindings of everybody.
+ */
 function indexOf(bindings: number): RbacIndex {
   const index = new RbacIndex("rbac.authorization.k8s.io");
   for (const name of reader) {
@@ -214,7 +216,7 @@ async function measureServer(run: Run): Promise<void> {
   }
 }
 
-/** Uses a server of its own, so that other rows' memory does not count. */
+/** Measures floods on a server of its own, so that memory of other rows does not count. */
 async function measureFloods(run: Run): Promise<void> {
   const server = await startServer();
   try {
@@ -237,8 +239,8 @@ async function measureFloods(run: Run): Promise<void> {
 }
 
 /**
- * A flood, with good requests beside it one at a time; the CPU time is that of both, per bad token. The longest time is
- * the 99th percentile.
+ * Measures a flood, with one good request after the other beside it. The CPU time is that of both kinds of requests,
+ * per bad token. The longest time is the 99th percentile.
  */
 async function flooded(run: Run, server: Server, good: string, rate: number): Promise<Measurement> {
   const { host, port, ca } = server;
@@ -285,7 +287,7 @@ const accessReview = (at: number, { domain }: Target): string =>
     },
   });
 
-/** Makes accounts, roles and bindings; answers with tokens of the first accounts. */
+/** Creates accounts, roles and bindings. Returns the tokens of the first accounts. */
 async function populate(target: Target): Promise<string[]> {
   const { domain } = target;
   const rbacRoot = `/apis/rbac.authorization.${domain}/v1/namespaces`;

@@ -1,6 +1,6 @@
 /**
- * Server-side apply by two managers in turn, on one Deployment per connection. They share no field, and each apply
- * changes two values. The Deployment is paused, so that a peer's controller has nothing to do.
+ * Server-side apply by two managers in turn, on one Deployment for each connection. They share no field, and each apply
+ * changes two values. The Deployment is paused, so that the controllers of a peer have nothing to do.
  */
 import { closedLoop } from "./closed-loop.ts";
 import { requestBytes } from "./connection.ts";
@@ -52,12 +52,12 @@ async function prepare(target: Target): Promise<PreparedWorkload> {
   };
 }
 
-/** Verifies that both containers exist and each manager owns its part; otherwise the figures are meaningless. */
+/** Checks that both containers exist and that each manager owns its part; otherwise the figures are meaningless. */
 async function checkOwners(target: Target, path: string): Promise<void> {
   const client = await Client.open(target);
   const text = await client.send("GET", path);
   client.close();
-  const { metadata, spec } = JSON.parse(text) as DeploymentView; // a Deployment of ours or of another server
+  const { metadata, spec } = JSON.parse(text) as DeploymentView; // a Deployment, of our server or of another one
   const owners = metadata.managedFields.filter(({ operation }) => operation === "Apply").map(({ manager }) => manager);
   const containers = spec.template.spec.containers.map(({ name }) => name);
   if (owners.toSorted().join() !== managers.join() || containers.toSorted().join() !== "app,sidecar")

@@ -1,6 +1,7 @@
 /**
  * Server-side apply: two managers of a Deployment in turn, in process and through the whole server; in process also
- * very long lists and very many managers. Alone, after a build: `node --conditions=source bench/apply.bench.ts`.
+ * very long lists and very many managers. To run it alone, after a build: `node --conditions=source
+ * bench/apply.bench.ts`.
  */
 import { applyFields, type FieldApply } from "#apply/server-side-apply.ts";
 import { checkApplied } from "#apply/check-applied.ts";
@@ -82,7 +83,7 @@ class Deployed {
     const result = applyFields(apply);
     if (!result.ok) throw new Error(result.conflicts.message);
     if (result.object === this.live) return;
-    this.live = decodeTyped(schema, result.object, { keys: 0, unknown: false }) as OwnedObject; // a Deployment is one
+    this.live = decodeTyped(schema, result.object, { keys: 0, unknown: false }) as OwnedObject; // a Deployment has managed fields
   }
 }
 

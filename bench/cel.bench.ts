@@ -1,6 +1,6 @@
 /**
- * The cost of compiling and evaluating expressions with their cost counted, and of spending a budget. Alone:
- * `node --conditions=source bench/cel.bench.ts`.
+ * The cost of compiling expressions, of evaluating them with their cost counted, and of spending a budget. To run it
+ * alone: `node --conditions=source bench/cel.bench.ts`.
  */
 import assert from "node:assert/strict";
 import { check } from "#cel/check.ts";

@@ -1,4 +1,4 @@
-/** Closed loops: each connection sends its next request after the last answer. */
+/** Closed loops: each connection sends its next request after the last answer has arrived. */
 import { Connection, requestBytes, textOf } from "./connection.ts";
 import { type Usage, usageOf } from "./process-usage.ts";
 import type { Measurement } from "./suite.ts";
@@ -8,16 +8,16 @@ interface ClosedLoop {
   readonly name: string;
   readonly connections: number;
   readonly seconds: number;
-  /** The loop ends earlier after so many operations. */
+  /** The number of operations after which the loop ends earlier. */
   readonly operationsMax?: number;
-  /** Bytes of the next request; `count` starts again at 0 after the warm-up. */
+  /** Returns the bytes of the next request. `count` starts again at 0 after the warm-up. */
   next(worker: number, count: number): Buffer;
 }
 
-/** Warm-up: the first operations do not count. */
+/** The number of first operations that do not count. */
 const warmupOperations = 200;
 
-/** Runs the loop; any answer that is not a success ends it with an error. */
+/** Runs the loop. An answer that is not a success ends it with an error. */
 export async function closedLoop(target: Target, loop: ClosedLoop): Promise<Measurement> {
   const { name, seconds, operationsMax = Number.POSITIVE_INFINITY } = loop;
   const open = await Promise.all(Array.from({ length: loop.connections }, () => Connection.open(target)));
@@ -60,13 +60,13 @@ export async function closedLoop(target: Target, loop: ClosedLoop): Promise<Meas
 }
 
 interface CreateLoop extends Omit<ClosedLoop, "next"> {
-  /** The collection has this path. */
+  /** The path of the collection. */
   readonly path: string;
-  /** The body of an object of this name. */
+  /** Returns the body of an object with this name. */
   object(name: string): string;
 }
 
-/** A loop of creates. The collection is emptied after it. */
+/** Runs a loop of creates, and empties the collection after it. */
 export async function createLoop(target: Target, { path, object, ...loop }: CreateLoop): Promise<Measurement> {
   let serial = 0;
   const measured = await closedLoop(target, {

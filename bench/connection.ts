@@ -4,7 +4,7 @@
  */
 import { connect, type TLSSocket } from "node:tls";
 
-/** The address to connect to; without a `ca` the certificate is not checked. */
+/** The address to connect to. Without a `ca` the certificate is not checked. */
 export interface Endpoint {
   readonly host: string;
   readonly port: number;
@@ -18,7 +18,7 @@ interface Answer {
   readonly isChunked: boolean;
 }
 
-/** The body as text, without framing. */
+/** Returns the body as text, without framing. */
 export function textOf({ body, isChunked }: Answer): string {
   if (!isChunked) return body.toString();
   const parts: Buffer[] = [];
@@ -36,7 +36,7 @@ const lastChunk = "0\r\n\r\n";
 
 export class Connection {
   readonly #socket: TLSSocket;
-  /** The received bytes of the answer, and the number needed; unknown before the headers are there. */
+  /** The received bytes of the answer, and the number needed, which is unknown before the headers have arrived. */
   #parts: Buffer[] = [];
   #size = 0;
   #need: number | "chunks" | undefined;
@@ -64,14 +64,14 @@ export class Connection {
     });
   }
 
-  /** Whether it ended while nobody asked: a server ends connections that are idle for long. */
+  /** Whether the connection ended without a request: a server closes connections that are idle for long. */
   get isClosed(): boolean {
     return this.#socket.destroyed || this.#socket.readableEnded;
   }
 
-  /** One request and its answer; requests on one connection follow each other. */
+  /** Sends a request and resolves with its answer. Requests on one connection follow each other. */
   request(bytes: Buffer): Promise<Answer> {
-    // A closed socket would never tell.
+    // A closed socket would never emit an event.
     if (this.isClosed) return Promise.reject(new Error("the server closed the connection"));
     return new Promise((resolve, reject) => {
       this.#resolve = resolve;
@@ -80,7 +80,7 @@ export class Connection {
     });
   }
 
-  /** Sends a watch request; every piece of the body that arrives is handed on, framing included. */
+  /** Sends a watch request. `onChunk` gets every piece of the body that arrives, framing included. */
   stream(bytes: Buffer, onChunk: (chunk: Buffer) => void): void {
     this.#onChunk = onChunk;
     this.#socket.write(bytes);
@@ -114,7 +114,7 @@ export class Connection {
     resolve?.(answer);
   }
 
-  /** Bytes of the whole answer, by its headers. */
+  /** Returns the number of bytes of the whole answer, by its headers. */
   #needed(): number | "chunks" | undefined {
     const all = joined(this.#parts);
     const at = all.indexOf(headerEnd);
@@ -134,7 +134,7 @@ function joined(parts: readonly Buffer[]): Buffer {
   return parts.length === 1 ? parts[0]! : Buffer.concat(parts);
 }
 
-/** Bytes of a request; an empty token is none. */
+/** Returns the bytes of a request. With an empty token there are no credentials. */
 export function requestBytes(
   method: string,
   path: string,

@@ -1,6 +1,7 @@
 /**
- * The garbage collector: how soon a dependent goes after its owner, how fast many go, and what its graph costs; how long
- * namespaces with content take to go; and creates under a quota. Alone, after a build: `node --conditions=source bench/controllers.bench.ts`.
+ * The controllers: the time until a dependent is deleted after its owner, the rate for many dependents, and the cost of
+ * the garbage collector's graph; the time until namespaces with content are deleted; and creates under a quota. To run
+ * it alone, after a build: `node --conditions=source bench/controllers.bench.ts`.
  */
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
@@ -116,7 +117,7 @@ async function collectMany(name: string, server: Target, maps: string, count: nu
 
 const namespacesCount = 100;
 
-/** Deletes namespaces with content, all at once. */
+/** Measures the deletion of namespaces with content, all at the same time. */
 async function dropNamespaces(server: Target): Promise<Measurement> {
   const client = await Client.open(server);
   const list = "/api/v1/namespaces?labelSelector=bench%3Dmany";
@@ -155,7 +156,7 @@ async function makeFilledNamespace(client: Client, name: string): Promise<void> 
   }
 }
 
-/** Does something for each item, over several connections. */
+/** Calls `work` for each item, over several connections. */
 async function inParallel<T>(
   server: Target,
   items: readonly T[],
@@ -172,7 +173,7 @@ async function inParallel<T>(
 const filler = "x".repeat(860);
 const giveUpMs = 60_000;
 
-/** A namespace, with a quota in force or without one. */
+/** Prepares a namespace, with or without a quota in force. */
 async function prepareCreates(target: Target, name: string, hasQuota: boolean): Promise<PreparedWorkload> {
   const namespace = await makeNamespace(target, "quota");
   const path = `/api/v1/namespaces/${namespace}`;
@@ -216,7 +217,7 @@ function buildGraph(): Measurement {
   const common = { isBeingDeleted: false, deletesDependents: false, orphansDependents: false, round: 1 };
   for (let at = 0; at < owners * dependentsEach; at++) {
     const owner = at % owners;
-    // Read from JSON, as they are: each object has texts of its own.
+    // The objects are parsed from JSON, as in a server: each has texts of its own.
     graph.observe({
       apiVersion: "v1",
       kind: "Pod",
@@ -232,7 +233,7 @@ function buildGraph(): Measurement {
   return { name: "graph-1m", cpuUsPerOp: (used.user + used.system) / graph.size, rssMb };
 }
 
-/** Returns what the process keeps. */
+/** Returns the memory that the process uses after a garbage collection. */
 function usedMb(): number {
   setFlagsFromString("--expose-gc");
   runInNewContext("gc")();

@@ -1,6 +1,6 @@
 /**
- * Custom resource workloads: creates of objects with 30 fields, and the delay until a new kind accepts its first
- * object. The definition has `x-kubernetes-validations` only where a name says so.
+ * Workloads of custom resources: creates of objects with 30 fields, and the delay until a new kind accepts its first
+ * object. The definition has `x-kubernetes-validations` only if the name of the workload says so.
  */
 import { createLoop } from "./closed-loop.ts";
 import { usageOf } from "./process-usage.ts";
@@ -9,7 +9,7 @@ import { Client, dropNamespace, makeNamespace, type Target, uniqueSuffix } from 
 
 export type Json = Readonly<Record<string, unknown>>;
 
-/** POST of a custom resource with 30 fields over one connection or several, without rules and with three. */
+/** Creates of a custom resource with 30 fields, over one connection or several, without rules and with three. */
 export const createWorkloads: readonly Workload[] = [false, true].flatMap((isRuled) =>
   [1, 16].map((connections) => {
     const name = `create-cr-${isRuled ? "rules-" : ""}${connections}`;
@@ -18,15 +18,15 @@ export const createWorkloads: readonly Workload[] = [false, true].flatMap((isRul
 );
 
 /**
- * Measures the time from POST of a definition until its first object is created, trying again where the server is not
- * ready.
+ * Measures the time from POST of a definition until its first object is created. The create is repeated until the
+ * server is ready.
  */
 export const readyWorkload: Workload = { name: "crd-ready", prepare: prepareReady };
 
-/** Path of definitions. */
+/** Returns the path of definitions. */
 export const definitionsPath = (domain: string): string => `/apis/apiextensions.${domain}/v1/customresourcedefinitions`;
 
-/** A definition of the kind Widget in `group`. */
+/** Returns a definition of the kind Widget in `group`. */
 export function definition(domain: string, group: string, schema: Json): string {
   return JSON.stringify({
     apiVersion: `apiextensions.${domain}/v1`,
@@ -47,7 +47,9 @@ const text = (more: Json = {}): Json => ({ type: "string", ...more });
 const integer = (more: Json = {}): Json => ({ type: "integer", format: "int32", ...more });
 const short = text({ maxLength: 63 });
 
-/** 30 fields: limits, a pattern, enums, formats, defaults, lists that are sets and maps, nested objects. */
+/**
+ * A schema of 30 fields: limits, a pattern, enums, formats, defaults, lists that are sets and maps, and nested objects.
+ */
 const thirtyFields: Json = {
   type: "object",
   required: ["spec"],
@@ -105,12 +107,12 @@ const rules = (...texts: readonly string[]): Json => ({
   "x-kubernetes-validations": texts.map((rule) => ({ rule, message: `does not hold: ${rule}` })),
 });
 
-/** The same with three rules. */
+/** Returns the same schema with three rules. */
 function ruledFields(): Json {
-  const { spec } = thirtyFields["properties"] as { readonly spec: Json }; // made above
-  const { window } = spec["properties"] as { readonly window: Json }; // the same
+  const { spec } = thirtyFields["properties"] as { readonly spec: Json }; // this file has made the schema
+  const { window } = spec["properties"] as { readonly window: Json }; // as above
   const properties = {
-    ...(spec["properties"] as Json), // the same
+    ...(spec["properties"] as Json), // as above
     window: { ...window, ...rules("self.start < self.end") },
   };
   const ofSpec = rules(
@@ -123,7 +125,7 @@ function ruledFields(): Json {
   };
 }
 
-/** An object of that kind, 1.1 KB; some fields are left to their defaults. */
+/** Returns an object of this kind, of 1.1 KB. Some of its fields get their defaults. */
 function widget(group: string, name: string): string {
   return `{"apiVersion":"${group}/v1","kind":"Widget","metadata":{"name":"${name}","labels":{"app":"bench"}},"spec":${widgetSpec}}`;
 }
@@ -190,7 +192,10 @@ async function prepareCreates(target: Target, { name, connections, isRuled }: Cr
   };
 }
 
-/** A schema that is not in force would make the figures worthless: a wrong type is refused, a default filled in. */
+/**
+ * Checks that the schema is in force, since the figures are worthless otherwise: a wrong type is refused, and a default
+ * is filled in.
+ */
 async function checkEnforced(client: Client, path: string, group: string, isRuled: boolean): Promise<void> {
   for (const [given, wrong] of isRuled ? brokenRules : []) {
     const { code } = await client.ask("POST", path, widget(group, "bad").replace(given, wrong));
@@ -203,14 +208,14 @@ async function checkEnforced(client: Client, path: string, group: string, isRule
   if (!first.includes('"timeoutSeconds":30')) throw new Error("the default of timeoutSeconds is not there");
 }
 
-/** Each of these breaks a rule. */
+/** Changes of an object, each of which breaks a rule. */
 const brokenRules = [
   ['"replicas":3', '"replicas":9'],
   ['"port":8080', '"port":80'],
   ['"start":2', '"start":7'],
 ] as const;
 
-/** Milliseconds between two attempts, and until giving up. */
+/** The pause between two attempts, and the time after which there are no more, in milliseconds. */
 const retryMs = 5;
 const giveUpMs = 20_000;
 
@@ -232,7 +237,7 @@ async function dropDefinition(target: Target, group: string): Promise<void> {
 
 const readyMin = 3;
 const readyMax = 20;
-/** Work after the answer, such as publishing the schema, counts as CPU time of the server. */
+/** The time for work after the answer, such as publishing the schema, whose CPU time counts too. */
 const settleMs = 300;
 
 async function prepareReady(target: Target): Promise<PreparedWorkload> {

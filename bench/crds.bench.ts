@@ -1,6 +1,7 @@
 /**
- * Custom resources: delay until the first object of a new kind, creates of objects with 30 fields, and the memory and
- * update cost of 500 definitions of 30 KB. Alone, after a build: `node --conditions=source bench/crds.bench.ts`.
+ * Custom resources: the delay until the first object of a new kind, creates of objects with 30 fields, and the cost of
+ * 500 definitions of 30 KB in memory and updates. To run it alone, after a build: `node --conditions=source
+ * bench/crds.bench.ts`.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -51,7 +52,7 @@ async function measure(run: Run): Promise<void> {
   if (Object.keys(manyRows).some((name) => run.wanted(name))) await measureMany(run);
 }
 
-/** A schema of about 30 KB in the manner of real ones: nested, described, with defaults and limits. */
+/** Returns a schema of about 30 KB that resembles real ones: nested, described, with defaults and limits. */
 function largeSchema(): Json {
   const leaf = (at: number): Json =>
     at % 3 === 0
@@ -68,7 +69,10 @@ function largeSchema(): Json {
 
 const groupOf = (at: number): string => `group${at}.example.com`;
 
-/** The rows build on each other: each is made even when it is not wanted, and then only not reported. */
+/**
+ * Measures the rows about many definitions. Each builds on the one before, so rows that are not wanted run too, but are
+ * not reported.
+ */
 async function measureMany(run: Run): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "binnacle-bench-"));
   const schema = largeSchema();
@@ -111,12 +115,12 @@ async function measureMany(run: Run): Promise<void> {
   }
 }
 
-/** Measures the time from a change of one definition until it is in force, with all the others there. */
+/** Measures the time from a change of one definition until it is in force, while all the others exist. */
 function timeChanges(server: Server, schema: Json): Promise<Omit<Measurement, "name">> {
   return timeEach(server, 20, async (client, at) => {
     const added = {
       type: "object",
-      properties: { ...(schema["properties"] as Json), [`added${Date.now()}`]: { type: "string" } }, // made above
+      properties: { ...(schema["properties"] as Json), [`added${Date.now()}`]: { type: "string" } }, // this file has made the schema
     };
     const patch = [{ op: "replace", path: "/spec/versions/0/schema/openAPIV3Schema", value: added }];
     const path = `${definitionsPath(server.domain)}/widgets.${groupOf(at)}`;

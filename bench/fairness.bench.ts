@@ -1,6 +1,6 @@
 /**
- * The cost of priority and fairness for a request that finds a seat: schema, flow, work estimate, seats and their
- * return. Alone: `node --conditions=source bench/fairness.bench.ts`.
+ * The cost of priority and fairness for a request that gets a seat at once: schema, flow, work estimate, seats and
+ * their return. To run it alone: `node --conditions=source bench/fairness.bench.ts`.
  */
 import { bootstrapFlowControl } from "#api/bootstrap-flow-control.ts";
 import { FlowControl } from "#flowcontrol/flow-control.ts";

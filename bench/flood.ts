@@ -1,7 +1,7 @@
 /**
  * A flood of bad tokens: several connections send requests with different tokens at a given rate, without waiting for
- * answers. HTTP/1.1 only, since the server accepts one bad token per HTTP/2 connection. `floodAside(flood)` runs it as
- * a separate process, so that the caller can measure good requests meanwhile.
+ * answers. It uses HTTP/1.1 only, since the server accepts one bad token per HTTP/2 connection. `floodAside(flood)`
+ * runs the flood in a separate process, so that the caller can measure good requests at the same time.
  */
 import { execFile } from "node:child_process";
 import { connect, type TLSSocket } from "node:tls";
@@ -11,38 +11,39 @@ import type { Endpoint } from "./connection.ts";
 
 export interface Flood extends Endpoint {
   readonly kind: BadToken;
-  /** A good token of a service account, which `forged` tokens are like. */
+  /** A good token of a service account, which `forged` tokens resemble. */
   readonly good: string;
-  /** Requests a second; as many as the server takes when it is 0. */
+  /** The number of requests a second; 0 for as many as the server accepts. */
   readonly rate: number;
   readonly seconds: number;
-  /** Ends after so many requests instead, however long they take. */
+  /** The number of requests after which the flood ends, whatever time they take. */
   readonly count?: number;
 }
 
 /**
- * `unknown`: a short text, such as tokens of a file are; `foreign`: a JSON Web Token of another issuer; `forged`: claims
- * of a good token under another signature, which takes the most to find out; `long`: the same with 8 KB of claims.
+ * The kinds of bad tokens. `unknown` is a short text, like tokens in a file; `foreign` a JSON Web Token of another
+ * issuer; `forged` has the claims of a good token under another signature, which takes the longest to detect; `long` is
+ * the same with 8 KB of claims.
  */
 export const badTokens = ["unknown", "foreign", "forged", "long"] as const;
 type BadToken = (typeof badTokens)[number];
 
 interface Flooded {
-  /** Answers by their code. */
+  /** The number of answers by their code. */
   readonly answers: Readonly<Record<string, number>>;
-  /** Answers a second. */
+  /** The number of answers a second. */
   readonly rate: number;
 }
 
 const connections = 16;
-/** Requests of a connection that wait for their answers. */
+/** The maximum number of unanswered requests of a connection. */
 const depth = 32;
 const everyMs = 2;
 const digits = 12;
 
 const encode = (part: object): string => Buffer.from(JSON.stringify(part)).toString("base64url");
 
-/** A token whose last `digits` characters before `end` are a counter. */
+/** Returns a bad token without its counter, which has `digits` characters before `end`. */
 function badToken(kind: BadToken, good: string): { readonly begin: string; readonly end: string } {
   const [header = "", claims = "", signature = ""] = good.split(".");
   const filling = "A".repeat(Math.max(0, signature.length - digits));
@@ -56,7 +57,7 @@ function badToken(kind: BadToken, good: string): { readonly begin: string; reado
   return { begin: `${header}.${encode(more)}.`, end: filling };
 }
 
-/** Requests one after the other, each with the next token. */
+/** The bytes of successive requests, each with the next token. */
 class Requests {
   readonly #one: Buffer;
   readonly #countAt: number;
@@ -82,7 +83,7 @@ class Requests {
 
 const headEnd = Buffer.from("\r\n\r\n");
 
-/** Sends for the time given and resolves when all is answered. Rejects when a connection breaks. */
+/** Sends requests for the given time, and resolves when all are answered. Rejects when a connection breaks. */
 async function flood(options: Flood): Promise<Flooded> {
   const requests = new Requests(options);
   const answers: Record<string, number> = {};
@@ -150,13 +151,13 @@ function open({ host, port, ca }: Endpoint): Promise<TLSSocket> {
   });
 }
 
-/** The flood, from another process. */
+/** Runs the flood in another process. */
 export async function floodAside(options: Flood): Promise<Flooded> {
   const { stdout } = await promisify(execFile)(process.execPath, [
     fileURLToPath(import.meta.url),
     JSON.stringify(options),
   ]);
-  return JSON.parse(stdout) as Flooded; // printed below
+  return JSON.parse(stdout) as Flooded; // the other process prints it
 }
 
 if (import.meta.main) process.stdout.write(JSON.stringify(await flood(JSON.parse(process.argv[2] ?? "{}") as Flood)));

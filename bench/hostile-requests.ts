@@ -1,49 +1,47 @@
 /**
- * Hostile requests: small or harmless to look at, but costing a naive server seconds or gigabytes. `hostile.bench.ts`
- * and the tests send them beside a client that only reads.
+ * Hostile requests: they look small or harmless, but cost a naive server seconds or gigabytes. `hostile.bench.ts` and
+ * the tests send them while another client only reads.
  */
 import type { Client } from "./target.ts";
 
-/** One request. */
+/** A hostile request. */
 export interface HostileRequest {
   readonly method: string;
   readonly path: string;
   readonly body?: Buffer;
-  /** The body is sent with this type. */
+  /** The media type of the body. */
   readonly type?: string;
   readonly accept?: string;
-  /** Answers it may have; left out: any that is a clear refusal or a success, below 500. */
+  /** The expected status codes; by default any code from 200 to 499. */
   readonly codes?: readonly number[];
-  /** A watch: over when it has brought so many bytes; 0 never reads. */
+  /** A watch ends when it has received so many bytes; with 0 the client never reads. */
   readonly watchBytes?: number;
-  /** The body is sent except its last byte, then nothing for this time. */
+  /** The time in milliseconds for which the last byte of the body is held back. */
   readonly holdMs?: number;
 }
 
 interface HostileCase {
   readonly about: string;
-  /** Makes what the requests need. */
+  /** Creates the objects that the requests need. */
   prepare?(at: HostileSetting): Promise<void>;
-  /** The requests of one client; `index` tells clients apart. */
+  /** Returns the requests of one client; `index` distinguishes clients. */
   requests(at: HostileSetting, index: number): readonly HostileRequest[];
-  /** Sent by an administrator, whom priority and fairness exempts. */
+  /** Whether an administrator sends the requests, who is exempt from priority and fairness. */
   readonly byAdministrator?: boolean;
 }
 
 export interface HostileSetting {
-  /** It asks as an administrator. */
+  /** The client of an administrator. */
   readonly client: Client;
   readonly namespace: string;
   readonly domain: string;
-  /** Objects in the namespace, of a kilobyte each. */
+  /** The number of objects in the namespace, of a kilobyte each. */
   readonly objects: number;
-  /** Definitions of custom resources, of six kilobytes each, where a case makes many. */
+  /** The number of custom resource definitions, of six kilobytes each, in cases that create many. */
   readonly definitions: number;
-  /** Watches of one client that reads none of them. */
+  /** The number of watches of one client that reads none of them. */
   readonly watches: number;
-  /**
-   * The time for which clients keep open the requests that they do not finish and the answers that they do not read.
-   */
+  /** The time for which clients keep unfinished requests and unread answers open, in milliseconds. */
   readonly holdMs: number;
 }
 
@@ -71,7 +69,7 @@ function definition(domain: string, plural: string, kind: string, schema: object
   return definitionOf(domain, { plural, kind }, [version]);
 }
 
-/** A definition with 1,000 versions, as many columns in each as there is room for, and 1,000 short names. */
+/** Returns a definition with 1,000 versions, as many columns in each as there is space for, and 1,000 short names. */
 function wideDefinition(domain: string, plural: string, kind: string): string {
   const openAPIV3Schema = { type: "object", properties: { a: { type: "string" } } };
   const column = { name: "A", type: "string", jsonPath: ".a" };
@@ -91,7 +89,7 @@ const listOf = (properties: object): object => ({
   properties: { items: { type: "array", items: { type: "object", properties } } },
 });
 
-/** Makes an object that may be there from an earlier round. */
+/** Creates an object that may exist from an earlier round. */
 async function make({ client }: HostileSetting, path: string, body: string): Promise<void> {
   const { code, text } = await client.ask("POST", path, body);
   if (code !== 201 && code !== 409) throw new Error(`POST ${path}: ${code} ${text.slice(0, 300)}`);
@@ -106,7 +104,7 @@ async function define(at: HostileSetting, plural: string, kind: string, schema: 
   throw new Error(`${plural} are not served`);
 }
 
-/** A role of 15,000 rules, bound five times to an idle user and once to the sender. */
+/** Creates a role with 15,000 rules, bound five times to an idle user and once to the sender. */
 async function manyRules(at: HostileSetting): Promise<void> {
   const rbac = `rbac.authorization.${at.domain}`;
   const rules = Array.from({ length: 15_000 }, (_, i) => ({ verbs: ["get"], apiGroups: [`g${i}`], resources: ["x"] }));
@@ -125,7 +123,7 @@ const collection = ({ namespace }: HostileSetting, plural: string): string =>
   `/apis/${group}/v1/namespaces/${namespace}/${plural}`;
 const configMaps = ({ namespace }: HostileSetting): string => `/api/v1/namespaces/${namespace}/configmaps`;
 
-/** A create of an object of a resource that `define` made. */
+/** Returns a create of an object of a resource that `define` made. */
 const customObject = (
   at: HostileSetting,
   plural: string,
@@ -138,13 +136,13 @@ const customObject = (
   body: json({ apiVersion: `${group}/v1`, kind, metadata: { name }, ...fields }),
 });
 
-/** `{"apiVersion":…,"items":[{},{},…]}` */
+/** Returns the body `{"apiVersion":…,"items":[{},{},…]}`. */
 const manyEmpty = (kind: string, name: string, count: number): Buffer =>
   Buffer.from(
     `{"apiVersion":"${group}/v1","kind":"${kind}","metadata":{"name":"${name}"},"items":[${"{},".repeat(count - 1)}{}]}`,
   );
 
-/** A create of a pod with so many containers that say nothing. */
+/** Returns a create of a pod with `count` empty containers. */
 const emptyContainers = ({ namespace }: HostileSetting, name: string, count: number): HostileRequest => ({
   method: "POST",
   path: `/api/v1/namespaces/${namespace}/pods`,
@@ -171,7 +169,7 @@ const read = (path: string, accept?: string, more: Partial<HostileRequest> = {})
 
 const meta = (kind: string, domain: string): string => `application/json;as=${kind};g=meta.${domain};v=v1`;
 
-/** Expressions of about so many bytes together that take long to check, each of a kind of its own. */
+/** Returns expressions of about `bytes` bytes together that take a long time to check, each of another kind. */
 function hostileExpressions(list: string, bytes: number, seed: number): readonly string[] {
   const kinds: readonly ((i: number) => string)[] = [
     (i) => `${list}.size() != ${i + 1000}`,
@@ -199,13 +197,13 @@ const policy = (domain: string, name: string, expressions: readonly string[]): o
   },
 });
 
-/** 1.2 MB of YAML as large as bodies may be, in block style. */
+/** Returns 1.2 MB of YAML in block style, the maximum size of a body. */
 const yamlBody = (name: string): Buffer => {
   const lines = Array.from({ length: 90_000 }, (_, i) => `  key${i}: 'value ${i} with words'`);
   return Buffer.from(`apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: ${name}\ndata:\n${lines.join("\n")}\n`);
 };
 
-/** A list in which a list is doubled 30 times, from a text. */
+/** Returns an expression for a list in which a list from a text is doubled 30 times. */
 const doubled = (by = "[v, v]"): string => `[[self]]${`.map(v, ${by})`.repeat(30)}`;
 
 const sharedValues = [
@@ -221,7 +219,7 @@ const sharedValueRules = (): object =>
     sharedValues.map((rule, i) => [`f${i}`, { type: "string", "x-kubernetes-validations": [{ rule }] }]),
   );
 
-/** A mutating policy with these variables, of which it writes the last into each new object. */
+/** Creates a mutating policy with these variables, which writes the last one into each new object. */
 async function mutate(
   at: HostileSetting,
   resource: string,

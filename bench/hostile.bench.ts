@@ -1,7 +1,7 @@
 /**
  * The effect of hostile requests (`hostile-requests.ts`) on other clients, one at a time and eight at once, from a user
  * without exemption. `time` is the 99th percentile of another client's GET over HTTP/2, `longest` its maximum, and
- * memory the server's peak increase. Alone, after a build: `node --conditions=source bench/hostile.bench.ts`.
+ * memory the server's peak increase. To run it alone, after a build: `node --conditions=source bench/hostile.bench.ts`.
  */
 import { type ClientHttp2Session, connect } from "node:http2";
 import { hostileCases, type HostileRequest, type HostileSetting } from "./hostile-requests.ts";
@@ -32,10 +32,10 @@ export const hostileSuite: Suite = {
 const hostileToken = "mallory-token";
 const victimToken = "victim-token";
 
-/** Lines of a token file: the sender, and the reader. */
+/** The lines of a token file for the sender and the reader. */
 export const hostileUsers = [`${hostileToken},mallory,mallory`, `${victimToken},victim,victim`];
 
-/** The server needs these flags: mutating policies are alpha. */
+/** The flags that the server needs, since mutating policies are alpha. */
 export const hostileFlags = [
   "--feature-gates=MutatingAdmissionPolicy=true",
   "--runtime-config=admissionregistration.platform.io/v1alpha1=true",
@@ -68,7 +68,7 @@ async function measureRequests(run: Run): Promise<void> {
   }
 }
 
-/** A namespace with config maps, and users with all rights but no exemption. */
+/** Creates a namespace with config maps, and users with all rights but without exemption. */
 export async function prepareHostile(
   server: Target,
   size: Pick<HostileSetting, "objects" | "definitions" | "watches" | "holdMs">,
@@ -109,7 +109,7 @@ type Seen = Measurement & {
   readonly codes: readonly number[];
 };
 
-/** Sends the requests of a case `crowd` times at once while another client reads. */
+/** Sends the requests of `crowd` clients at the same time, while another client reads. */
 export async function besideGets(server: Target, setting: HostileSetting, name: string, crowd: number): Promise<Seen> {
   const hostile = hostileCases[name]!;
   const token = hostile.byAdministrator === true ? server.token : hostileToken;
@@ -120,7 +120,7 @@ export async function besideGets(server: Target, setting: HostileSetting, name: 
   const sessions: ClientHttp2Session[] = [];
   const sent = requests.flatMap((list) =>
     list.map((request, i) => {
-      // A client library also sends up to a hundred requests on a connection.
+      // A client library, too, sends up to a hundred requests on a connection.
       if (i % 100 === 0) {
         const session = connect(`https://${host}:${port}`, ca === undefined ? {} : { ca, servername: "localhost" });
         session.on("error", () => undefined);
@@ -141,7 +141,7 @@ export async function besideGets(server: Target, setting: HostileSetting, name: 
   return { name: `${name}-x${crowd}`, ms: p99Ms, p99Ms, longestMs: maxMs, rssMb: peakMb - before, codes };
 }
 
-/** The code of the answer, once it is whole; 0 for none. */
+/** Resolves with the code of the answer when it is complete; 0 for no answer. */
 function send(session: ClientHttp2Session, request: HostileRequest, token: string): Promise<number> {
   const { method, path, body, type = "application/json", accept = "application/json", watchBytes, holdMs } = request;
   return new Promise((resolve) => {

@@ -4,8 +4,8 @@ import type { Measurement } from "./suite.ts";
 const rounds = 5;
 
 /**
- * The best of five rounds of `count` calls, as CPU time of this thread, which other processes trouble little, and as
- * rate; `run` gets the number of its call.
+ * Returns the best of five rounds of `count` calls of `run`, as CPU time of this thread, which depends little on other
+ * processes, and as a rate. `run` gets the number of the call.
  */
 export function bestOf(name: string, count: number, run: (at: number) => void): Measurement {
   let cpuUs = Number.POSITIVE_INFINITY;

@@ -1,6 +1,6 @@
 /**
- * Runs a workload against ours and peers in turn, round by round, so that noise of the machine affects all. Figures are
- * medians of the rounds; ratios are medians of the ratios within a round.
+ * Runs a workload against our server and peers in turn, round by round, so that noise of the machine affects all of
+ * them. Figures are medians of the rounds; ratios are medians of the ratios within a round.
  */
 import { column, figure, nameWidth, progress } from "./report.ts";
 import { type Measurement, median, type PreparedWorkload, type Workload } from "./suite.ts";
@@ -9,7 +9,7 @@ import type { Target } from "./target.ts";
 interface PeerOptions {
   readonly rounds: number;
   readonly seconds: number;
-  /** Length of a pass before the first round that does not count. */
+  /** The length in seconds of a pass before the first round, which does not count. */
   readonly warmupSeconds: number;
   readonly isJson: boolean;
 }
@@ -20,7 +20,7 @@ interface TargetFigures {
   readonly cpuUsPerOp: number;
   readonly clientUsPerOp: number;
   readonly ms?: number;
-  /** Ours to this one; 1 for ours. */
+  /** The ratio of ours to this one; 1 for ours. */
   readonly rateRatio: number;
   readonly cpuRatio: number;
   readonly rounds: readonly Measurement[];
@@ -31,10 +31,10 @@ interface ComparedWorkload {
   readonly targets: readonly TargetFigures[];
 }
 
-/** A client that kept its one thread busier than this was part of what limited the rate. */
+/** The share of a second above which the client's single thread was a limit of the rate. */
 const clientShareMax = 0.85;
 
-/** Measures and prints; the first target is ours. */
+/** Measures the workloads and prints the results. The first target is ours. */
 export async function comparePeers(
   workloads: readonly Workload[],
   targets: readonly Target[],

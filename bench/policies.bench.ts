@@ -1,6 +1,6 @@
 /**
- * Creates over 64 connections, with and without admission policies. Alone, after a build:
- * `node --conditions=source bench/policies.bench.ts`.
+ * Creates over 64 connections, with and without admission policies. To run it alone, after a build: `node
+ * --conditions=source bench/policies.bench.ts`.
  */
 import { createLoop } from "./closed-loop.ts";
 import { runAlone } from "./report.ts";
@@ -70,7 +70,10 @@ const rule = (apiGroups: readonly string[], resources: readonly string[]): objec
   resources,
 });
 
-/** Two about these config maps, three about others, the rest about other resources. */
+/**
+ * Returns the match constraints of a policy: two policies match these config maps, three match others, and the rest
+ * match other resources.
+ */
 function constraints(at: number, label: string): object {
   if (at >= 5) return { resourceRules: [rule(["apps"], ["deployments", "statefulsets"]), rule([""], ["pods"])] };
   const wanted = at < 2 ? label : `other-${at}`;
@@ -115,7 +118,7 @@ const bindings = (domain: string): string =>
 const retryMs = 50;
 const giveUpMs = 20_000;
 
-/** Makes the policies, and waits until those that match are in force. */
+/** Creates the policies, and waits until those that match are in force. */
 async function enforce(target: Target, label: string, path: string): Promise<void> {
   const client = await Client.open(target);
   for (let at = 0; at < policyCount; at++) {

@@ -1,7 +1,7 @@
 /**
- * A client that reads one object repeatedly over HTTP/2, and records its latency and the server's memory; on demand also
- * on new connections, and `/livez` without credentials. A separate process, so that only the server can delay it. It runs
- * until its input ends, then prints the results: the worst of all ways.
+ * A client that reads one object repeatedly over HTTP/2, and records its latency and the server's memory; on request it
+ * also reads on new connections, and `/livez` without credentials. It is a separate process, so that only the server
+ * can delay it. It runs until its input ends, then prints the worst results of these ways.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -13,7 +13,7 @@ interface Probe extends Endpoint {
   readonly token: string;
   readonly path: string;
   readonly pid: number | undefined;
-  /** Asks on new connections as well, for the object and for `/livez`. */
+  /** Whether it also reads the object and `/livez` on new connections. */
   readonly alsoNew?: boolean;
 }
 
@@ -21,14 +21,14 @@ interface Probed {
   readonly count: number;
   readonly p99Ms: number;
   readonly maxMs: number;
-  /** Most memory the server had, and what it had in the beginning. */
+  /** The maximum memory of the server, and its memory at the beginning. */
   readonly peakMb: number;
   readonly beforeMb: number;
-  /** Answers that were none. */
+  /** The number of requests without a success. */
   readonly failed: number;
 }
 
-/** Begins to probe; `end` stops it. */
+/** Starts to probe; `end` stops it. */
 export async function startProber(probe: Probe): Promise<{ end(): Promise<Probed> }> {
   const program = fileURLToPath(import.meta.url);
   const child: ChildProcess = spawn(process.execPath, [program, JSON.stringify(probe)], {
@@ -46,18 +46,18 @@ export async function startProber(probe: Probe): Promise<{ end(): Promise<Probed
     async end() {
       child.stdin!.end();
       await ended;
-      return JSON.parse(output.slice(output.indexOf("{"))) as Probed; // our own output
+      return JSON.parse(output.slice(output.indexOf("{"))) as Probed; // printed by `run`
     },
   };
 }
 
 const pauseMs = 2;
-/** The pause between new connections, which cost both sides more. */
+/** The pause between new connections, which are more expensive for both sides. */
 const newPauseMs = 20;
-/** The minimum observation of short cases, since their effects may come later. */
+/** The minimum time of observation, since effects of short cases may come later. */
 const leastMs = 750;
 
-/** The code of the answer; 0 for none. */
+/** Resolves with the code of the answer; 0 for no answer. */
 type Get = () => Promise<number>;
 
 async function run({ host, port, ca, token, path, pid, alsoNew }: Probe): Promise<void> {

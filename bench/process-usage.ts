@@ -1,16 +1,16 @@
-/** Resource usage of a process tree, from the kernel. Linux only; elsewhere the figures are NaN. */
+/** The resource usage of a process tree, from the kernel, on Linux only; elsewhere the figures are NaN. */
 import { readdirSync, readFileSync } from "node:fs";
 
 export interface Usage {
-  /** User and system time of all its threads and children, ended ones included, microseconds. */
+  /** User and system time of all threads and children in microseconds, including ended ones. */
   readonly cpuUs: number;
   readonly rssMb: number;
 }
 
-/** Ticks a second of `/proc`; 100 on every Linux that Node runs on. */
+/** The number of ticks a second in `/proc`, which is 100 on every Linux that Node supports. */
 const ticksPerSecond = 100;
 
-/** Usage of the process and its descendants; NaN for `undefined` and for an ended process. */
+/** Returns the usage of the process and its descendants; NaN for `undefined` and for an ended process. */
 export function usageOf(pid: number | undefined): Usage {
   if (pid === undefined) return { cpuUs: Number.NaN, rssMb: Number.NaN };
   try {
@@ -41,7 +41,7 @@ function treeOf(root: number): number[] {
   return found;
 }
 
-/** Lists the children of one thread; a thread that ended in between, or a kernel without this file, has none. */
+/** Lists the children of one thread. A thread that has ended meanwhile, or a kernel without this file, has none. */
 function childrenOf(pid: number, thread: string): string {
   try {
     return readFileSync(`/proc/${pid}/task/${thread}/children`, "latin1").trim();

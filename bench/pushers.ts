@@ -1,7 +1,7 @@
 /**
- * Many connections that each send a body as fast as it is taken, whatever the server answers. A separate process
- * (`pushersAside`), so that only the server can delay others. Over HTTP/2 it writes frames itself, which is cheap, and
- * lets it break the rules.
+ * Many connections that each send a body as fast as the server accepts it, whatever the answer is. They run in a
+ * separate process (`pushersAside`), so that only the server can delay other clients. Over HTTP/2 the program writes
+ * frames itself, which is cheap and allows violations of the protocol.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { constants, setPriority } from "node:os";
@@ -16,28 +16,30 @@ export interface Push extends Endpoint {
   readonly path: string;
   readonly token?: string;
   readonly bodyBytes: number;
-  /** Bytes that a connection sends in a second, at once; left out: as many as are taken. */
+  /**
+   * The number of bytes that a connection sends each second, in one piece; by default as many as the server accepts.
+   */
   readonly slowBytes?: number;
-  /** HTTP/2: sends these frames without end instead of the body. */
+  /** The frames that are sent endlessly in place of the body, over HTTP/2. */
   readonly frames?: keyof typeof floods;
-  /** HTTP/2: goes on with a body that the server has reset. */
+  /** Whether the client continues a body that the server has reset, over HTTP/2. */
   readonly isDeaf?: boolean;
-  /** Opens another connection for one that the server closes. */
+  /** Whether it opens another connection when the server closes one. */
   readonly reopens?: boolean;
 }
 
 interface Pushed {
-  /** Answers by their code. */
+  /** The number of answers by their code. */
   readonly answers: Readonly<Record<string, number>>;
   readonly sentMb: number;
-  /** Connections that the server ended, and those opened in all. */
+  /** The number of connections that the server ended, and of all opened ones. */
   readonly ended: number;
   readonly opened: number;
 }
 
 const pieceBytes = 16 * 1024;
 const piece = Buffer.alloc(pieceBytes, 0x20);
-/** Ticks of a second. In each, some of the slow connections have their turn. */
+/** The number of ticks of a second. Each tick serves some of the slow connections. */
 const ticks = 50;
 
 class Pushers {
@@ -53,7 +55,7 @@ class Pushers {
     this.#options = options;
   }
 
-  /** Opens all, a few at a time. */
+  /** Opens all connections, a few at a time. */
   async open(): Promise<void> {
     let left = this.#options.connections;
     const next = async (): Promise<void> => {
@@ -157,7 +159,7 @@ function frame(type: number, flags: number, stream: number, payload: Buffer): Bu
   return Buffer.concat([head, payload]);
 }
 
-/** A header field in HPACK, as a literal that is not indexed. */
+/** Returns a header field in HPACK, as a literal without indexing. */
 function literal(name: string, value: string): Buffer {
   const text = (one: string): Buffer => {
     const bytes = Buffer.from(one, "latin1");
@@ -174,7 +176,7 @@ function repeated(one: Buffer): Buffer {
   return Buffer.concat(Array.from({ length: pieceBytes / one.length }, () => one));
 }
 
-/** Frames that cost a server something, and that no event of its protocol shows. */
+/** Frames that cost a server something but cause no event in its HTTP/2 library. */
 const floods = {
   windowUpdate: repeated(frame(frames.windowUpdate, 0, 0, Buffer.from([0, 0, 0, 1]))),
   unknown: repeated(frame(0xbb, 0, 0, Buffer.alloc(0))),
@@ -229,7 +231,7 @@ class Http2Pusher implements Pusher {
       if (stream === 0) this.#window += payload.readUInt32BE(0);
       else if (stream === this.#stream) this.#streamWindow += payload.readUInt32BE(0);
     } else if (type === frames.headers) {
-      // The first field of an answer is its status: an index of the static table, or a literal of three digits.
+      // The first field of an answer is its status: an index in the static table, or a literal of three digits.
       const known = ["200", "204", "206", "304", "400", "404", "500"][(payload[0]! & 127) - 8];
       const code = payload[0]! >= 128 ? known! : "other";
       this.#all.answers[code] = (this.#all.answers[code] ?? 0) + 1;
@@ -285,7 +287,7 @@ class Http2Pusher implements Pusher {
   }
 }
 
-/** Resolves when all connections are open; `begin` lets them push, `end` stops them. */
+/** Resolves when all connections are open. `begin` starts to push, `end` stops. */
 export async function pushersAside(push: Push): Promise<{ begin(): void; end(): Promise<Pushed> }> {
   const child: ChildProcess = spawn(process.execPath, [fileURLToPath(import.meta.url), JSON.stringify(push)], {
     stdio: ["pipe", "pipe", "inherit"],
@@ -303,13 +305,13 @@ export async function pushersAside(push: Push): Promise<{ begin(): void; end(): 
     async end() {
       child.stdin!.end();
       await ended;
-      return JSON.parse(output.slice(output.indexOf("{"))) as Pushed; // our own output
+      return JSON.parse(output.slice(output.indexOf("{"))) as Pushed; // printed by this file
     },
   };
 }
 
 if (import.meta.main) {
-  // Attackers have machines of their own: here they leave the processors to the server and whoever measures it.
+  // Attackers have machines of their own, so here they leave the processors to the server and the client that measures.
   setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
   const pushers = new Pushers(JSON.parse(process.argv[2]!) as Push); // from `pushersAside`
   await pushers.open();

@@ -1,8 +1,9 @@
 /**
- * Rows of `hostile.bench.ts`: what others notice while thousands of connections send bodies as fast as they are taken: without credentials to
- * `/livez`, as a user who is refused, and slowly as one who is not, or frames of HTTP/2 that are no bodies. `time` is the worst 99th percentile, and `longest` the
- * worst time, of another client's GETs on a kept and on new connections, and of `/livez` on new ones; memory is the
- * server's peak increase. The figures of the row `push-nobody`, taken with no such connections, are the machine's own.
+ * Rows of `hostile.bench.ts`: the effect on other clients of thousands of connections that send bodies as fast as the
+ * server accepts them: without credentials to `/livez`, as a user who is refused, slowly as a user who is not, or
+ * frames of HTTP/2 that are not bodies. `time` is the worst 99th percentile, and `longest` the worst time, of another
+ * client's GETs on a kept and on new connections, and of `/livez` on new ones; memory is the server's peak increase.
+ * The row `push-nobody` has no such connections, so its figures are those of the machine.
  */
 import { readFileSync } from "node:fs";
 import { startProber } from "./prober.ts";
@@ -61,7 +62,7 @@ const pushes: readonly Row[] = Object.entries(cases).flatMap(([name, { about, ..
   ),
 );
 
-/** HTTP/2 frames without end; who is closed does not come back. */
+/** HTTP/2 frames without end. A closed connection is not opened again. */
 const floods: readonly Row[] = (["windowUpdate", "unknown"] as const).map((frames) => ({
   name: `frames-${frames}-100`,
   about: `a GET of a user, then ${frames} frames without end; 100 connections, h2`,
@@ -78,16 +79,16 @@ const floods: readonly Row[] = (["windowUpdate", "unknown"] as const).map((frame
 
 const nobody = "push-nobody";
 
-/** The descriptions of the workloads, by name. */
+/** The descriptions of the rows by name. */
 export const pushRows: Readonly<Record<string, string>> = {
   [nobody]: "no connections that push",
   ...Object.fromEntries([...pushes, ...floods].map(({ name, about }) => [name, about])),
 };
 
-/** The time in seconds for which the clients push. */
+/** The time for which the clients push, in seconds. */
 const seconds = 25;
 
-/** Measures those that are wanted. */
+/** Measures the wanted rows. */
 export async function measurePushes(run: Run): Promise<void> {
   await run.row(nobody, () => onServer((server) => besides(server, nobody, undefined)));
   for (const { name, push } of [...pushes, ...floods]) {
@@ -98,7 +99,9 @@ export async function measurePushes(run: Run): Promise<void> {
   }
 }
 
-/** A server of its own for each row, as one that had thousands of connections is not what it was. */
+/**
+ * Runs the work on a server of its own for each row, since thousands of earlier connections leave traces in a server.
+ */
 async function onServer(work: (server: Server) => Promise<Measurement>): Promise<Measurement> {
   const server = await startServer(undefined, users);
   try {
@@ -121,7 +124,7 @@ async function besides(server: Server, name: string, push: Row["push"] | undefin
   return { name, ms: p99Ms, longestMs: maxMs, rssMb: peakMb - beforeMb };
 }
 
-/** Linux counts sockets as files, and a process may open only so many. */
+/** Checks the limit of open files, since Linux counts sockets as files. */
 function requireFiles(connections: number): void {
   const [, limit] = /^Max open files\s+\d+\s+(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8")) ?? [];
   if (Number(limit) < 1.5 * connections) throw new Error(`the limit of open files is ${limit}: raise it (ulimit -n)`);

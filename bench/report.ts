@@ -5,14 +5,14 @@ import type { Measurement, Run, Suite } from "./suite.ts";
 
 interface ReportOptions {
   readonly seconds: number;
-  /** Names of suites and rows; without any, everything. */
+  /** The names of the wanted suites and rows; empty for all. */
   readonly names: readonly string[];
   readonly isJson: boolean;
   /** Whether the results become the new baselines. */
   readonly isUpdate: boolean;
 }
 
-/** A row and its baseline, compared by CPU time per operation or, without it, by time. */
+/** A row and its baseline, compared by CPU time per operation, else by time or memory. */
 interface Compared extends Measurement {
   readonly suite: string;
   readonly baseline?: number;
@@ -21,16 +21,16 @@ interface Compared extends Measurement {
 
 type Baselines = Readonly<Record<string, Measurement>>;
 
-/** A row that grew by more than this is marked. */
+/** The ratio to the baseline from which a row is marked. */
 const slowerFrom = 1.1;
 
 export const defaultSeconds = 3;
 
-/** Figures of a table, aligned to the right; `name` is the first column. */
+/** The width of the first column, `name`. The figures of a table are aligned to the right. */
 export const nameWidth = 30;
 export const column = (text: string, width = 13): string => text.padStart(width);
 
-/** Three or four significant digits with a unit; empty for unknown values. */
+/** Returns three or four significant digits with a unit; empty for unknown values. */
 export function figure(value: number | undefined, unit: string): string {
   if (value === undefined || Number.isNaN(value)) return "";
   const text = value.toLocaleString(
@@ -40,13 +40,13 @@ export function figure(value: number | undefined, unit: string): string {
   return `${text}${unit}`;
 }
 
-/** Reports progress on standard error: in place on a terminal, else as lines when asked for. */
+/** Reports progress on standard error: in place on a terminal, else as lines if `isKept` is set. */
 export function progress(text: string, isKept = false): void {
   if (process.stderr.isTTY) process.stderr.write(`\r\u001B[K${text}`);
   else if (isKept && text !== "") process.stderr.write(`${text}\n`);
 }
 
-/** Measures the rows of `suites` that are wanted and prints them as they come. */
+/** Measures the wanted rows of `suites` and prints each as it is measured. */
 export async function runSuites(suites: readonly Suite[], options: ReportOptions): Promise<void> {
   const { names, isJson } = options;
   const all: Compared[] = [];
@@ -76,7 +76,7 @@ export async function runSuites(suites: readonly Suite[], options: ReportOptions
   if (isJson) console.log(JSON.stringify(all, undefined, 2));
 }
 
-/** Runs all rows of a bench file that is started by itself. */
+/** Runs all rows of a bench file that was started alone. */
 export async function runAlone(suite: Suite): Promise<void> {
   await runSuites([suite], { seconds: defaultSeconds, names: [], isJson: false, isUpdate: false });
 }
@@ -85,7 +85,7 @@ const fileOf = (suite: Suite): URL => new URL(`./baselines/${suite.name}.json`, 
 
 function readBaselines(suite: Suite): Baselines {
   const file = fileOf(suite);
-  return existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as Baselines) : {}; // written below
+  return existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as Baselines) : {}; // written by `writeBaselines`
 }
 
 function writeBaselines(suite: Suite, before: Baselines, rows: readonly Compared[]): void {
@@ -102,7 +102,7 @@ function writeBaselines(suite: Suite, before: Baselines, rows: readonly Compared
   console.error(`wrote ${rows.length} rows to bench/baselines/${suite.name}.json`);
 }
 
-/** Three decimals at most, none for large figures; unknown values are left out. */
+/** Rounds figures to at most three decimals, large ones to none. Unknown values are left out. */
 function rounded(row: Measurement): Measurement {
   const entries = Object.entries(row).flatMap(([key, value]: [string, unknown]) => {
     if (typeof value !== "number") return [[key, value]];

@@ -1,6 +1,6 @@
 /**
- * `npm run bench [-- NAME…]`: measures against the committed baselines; with `--peer`, against another server. See the
- * help below.
+ * `npm run bench [-- NAME…]`: measures our server against the committed baselines, or with `--peer` against another
+ * server. The help is below.
  */
 import { readCommandLine } from "../scripts/command-line.ts";
 import { accessSuite } from "./access.bench.ts";

@@ -1,4 +1,4 @@
-/** The server under measurement: one child process, and when it is ready. */
+/** The measured server: one child process, and the time at which it is ready. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
@@ -13,7 +13,7 @@ export interface Server extends Target {
   stop(): Promise<void>;
 }
 
-/** It belongs to a user who may do everything. */
+/** The token of a user who may do everything. */
 export const benchToken = "bench-token";
 
 const program = new URL("../dist/bin/binnacle.js", import.meta.url).pathname;
@@ -30,8 +30,8 @@ async function freePort(): Promise<number> {
 }
 
 /**
- * Starts a server on `folder`, which stays; without one on a folder of its own, which goes with it. `users` are more
- * lines of its token file.
+ * Starts a server. The folder `given` stays; without it the server gets a new folder, which is deleted with it. `users`
+ * are further lines of its token file.
  */
 export async function startServer(
   given?: string,
@@ -80,7 +80,7 @@ export async function startServer(
   };
 }
 
-/** Waits until `/readyz` answers 200; resolves with the CA. */
+/** Waits until `/readyz` answers 200. Resolves with the CA. */
 async function ready(port: number, caFile: string, child: ChildProcess): Promise<string> {
   const until = performance.now() + 20_000;
   while (performance.now() < until && child.exitCode === null) {
@@ -91,7 +91,7 @@ async function ready(port: number, caFile: string, child: ChildProcess): Promise
       connection.close();
       if (code === 200) return ca;
     } catch {
-      // The file is not there yet.
+      // The file does not exist yet.
     }
     await new Promise((resolve) => setTimeout(resolve, 2));
   }

@@ -1,6 +1,6 @@
 /**
- * The whole server over TLS: rate, CPU per operation, memory, start. The server is one child process on a temporary
- * folder, the client this process. Both share the machine, so compare the CPU figures.
+ * The whole server over TLS: rate, CPU per operation, memory, and start. The server is one child process on a temporary
+ * folder, the client is this process. Both share the machine, so only the CPU figures can be compared.
  */
 import { closedLoop } from "./closed-loop.ts";
 import { Connection, requestBytes } from "./connection.ts";
@@ -50,7 +50,7 @@ async function fill(server: Server, namespace: string, count: number): Promise<v
   );
 }
 
-/** One writer at full speed, `watchers` connections that watch; an operation is one delivered event. */
+/** Measures one writer at full speed, with `watchers` connections that watch. An operation is one delivered event. */
 async function fanOut(server: Server, watchers: number, seconds: number): Promise<Measurement> {
   const open: Connection[] = [];
   let delivered = 0;
@@ -92,7 +92,7 @@ async function fanOut(server: Server, watchers: number, seconds: number): Promis
   };
 }
 
-/** The work that controllers do at once is over by then. */
+/** The time after which the first work of the controllers is done, in milliseconds. */
 const idleAfterMs = 3000;
 
 async function afterStart({ pid }: Server): Promise<Measurement> {

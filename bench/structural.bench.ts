@@ -1,6 +1,6 @@
 /**
- * The cost of an object with 30 fields under its structural schema, and of checking and compiling a schema of 1 MB.
- * Alone: `node --conditions=source bench/structural.bench.ts`.
+ * The cost of an object with 30 fields under its structural schema, and of checking and compiling a schema of 1 MB. To
+ * run it alone: `node --conditions=source bench/structural.bench.ts`.
  */
 import { FieldPath } from "#meta/field-path.ts";
 import {
@@ -35,7 +35,7 @@ export const structuralSuite: Suite = {
 
 const text = (more: JsonSchemaProps = {}): JsonSchemaProps => ({ type: "string", ...more });
 
-/** 30 fields, four of them lists or maps, with the keywords that are common. */
+/** Returns a schema of 30 fields with common keywords; four of the fields are lists or maps. */
 function thirtyFields(): JsonSchemaProps {
   const spec: Record<string, JsonSchemaProps> = {
     image: text({ minLength: 1, maxLength: 255 }),
@@ -107,7 +107,7 @@ async function measure(run: Run): Promise<void> {
   await row("check-schema", 1000, () => checkStructural(props, FieldPath.of("spec")));
   await row("compile-schema", 1000, () => new StructuralSchema(props).node);
   const text = JSON.stringify(largeSchema(1_000_000));
-  const large = (): JsonSchemaProps => JSON.parse(text) as JsonSchemaProps; // made above
+  const large = (): JsonSchemaProps => JSON.parse(text) as JsonSchemaProps; // JSON of a schema
   await row("check-schema-1m", 1, () => checkStructural(large(), FieldPath.of("spec")));
   await row("compile-schema-1m", 1, () => new StructuralSchema(large()).node);
 }

@@ -3,21 +3,24 @@ import type { Target } from "./target.ts";
 
 export interface Measurement {
   readonly name: string;
-  /** Operations a second; absent where a row has no rate. */
+  /** The number of operations a second; absent if the row has no rate. */
   readonly rate?: number;
-  /** CPU time of the server, or of the code itself where there is no server. */
+  /** The CPU time of the server in microseconds, or of the code itself if there is no server. */
   readonly cpuUsPerOp?: number;
-  /** CPU time of the client; with one thread, the rate times this must stay well below a second a second. */
+  /**
+   * The CPU time of the client's single thread in microseconds. Multiplied by the rate, it must stay well below a
+   * second.
+   */
   readonly clientUsPerOp?: number;
   readonly rssMb?: number;
-  /** Time of one operation: the median where there were several. */
+  /** The time of one operation in milliseconds; the median of several operations. */
   readonly ms?: number;
   readonly longestMs?: number;
 }
 
-/** One measuring of one suite. */
+/** One run of one suite. */
 export interface Run {
-  /** Length of a closed loop. */
+  /** The length of a closed loop. */
   readonly seconds: number;
   wanted(name: string): boolean;
   /** Measures and reports a row, if it is wanted. */
@@ -27,31 +30,31 @@ export interface Run {
 /** A workload that can run against any server of the API. */
 export interface Workload {
   readonly name: string;
-  /** Makes what the workload needs, and checks that the server does with it what it should. */
+  /** Creates the objects that the workload needs, and checks that the server handles them correctly. */
   prepare(target: Target): Promise<PreparedWorkload>;
 }
 
 export interface PreparedWorkload {
-  /** Can be called again and again; each time starts with as few objects as the first. */
+  /** Measures the workload. Each call starts with as few objects as the first one. */
   measure(seconds: number): Promise<Measurement>;
-  /** Removes what `prepare` made. */
+  /** Removes the objects that `prepare` created. */
   clean(): Promise<void>;
 }
 
 export interface Suite {
   readonly name: string;
   readonly about: string;
-  /** Names and descriptions of the rows, in the order of measurement. */
+  /** The names and descriptions of the rows, in the order of measurement. */
   readonly rows: Readonly<Record<string, string>>;
-  /** These rows can be compared with a peer. */
+  /** The rows that can be compared with a peer. */
   readonly workloads: readonly Workload[];
   measure(run: Run): Promise<void>;
 }
 
-/** Seconds before a workload's figures count: the first hundred objects cost several times as much as later ones. */
+/** The time in seconds before figures count: the first hundred objects cost several times as much as later ones. */
 export const defaultWarmupSeconds = 2;
 
-/** Runs workloads one after the other against one target, those that are wanted. */
+/** Runs the wanted workloads one after the other against one target. */
 export async function measureWorkloads(run: Run, target: Target, workloads: readonly Workload[]): Promise<void> {
   for (const workload of workloads) {
     await run.row(workload.name, async () => {

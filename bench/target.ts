@@ -1,6 +1,6 @@
 /**
- * A server that a workload runs against: address, credentials, and the process whose CPU time counts. A peer is named
- * on the command line; `startServer` starts ours.
+ * A server against which a workload runs: its address, credentials, and the process whose CPU time counts. A peer is
+ * named on the command line; `startServer` starts ours.
  */
 import { readFileSync } from "node:fs";
 import { Connection, requestBytes, textOf } from "./connection.ts";
@@ -10,11 +10,11 @@ export interface Target {
   readonly name: string;
   readonly host: string;
   readonly port: number;
-  /** The authority that signed its certificate; without one the certificate is not checked. */
+  /** The authority that signed the certificate. Without it the certificate is not checked. */
   readonly ca: string | undefined;
-  /** It belongs to a user who may do everything. */
+  /** The token of a user who may do everything. */
   readonly token: string;
-  /** Root of the process tree whose CPU time counts; `undefined` when unknown. */
+  /** The root of the process tree whose CPU time counts; `undefined` if it is unknown. */
   readonly pid: number | undefined;
   /** The suffix of the vendor's API groups, as in `apiextensions.<domain>`. */
   readonly domain: string;
@@ -24,8 +24,8 @@ export interface Target {
 const peerSyntax = "NAME=URL,TOKEN,PID";
 
 /**
- * Reads `NAME=URL,TOKEN,PID`; `@FILE` as token reads it from a file, `-` as PID means unknown. Throws a `UsageError` on
- * anything else.
+ * Parses `NAME=URL,TOKEN,PID`. The token `@FILE` is read from a file, the PID `-` means unknown. Throws a `UsageError`
+ * for other texts.
  */
 function parsePeer(text: string): Omit<Target, "domain"> {
   const refuse = (why: string): UsageError => new UsageError(`--peer: ${why}; expected ${peerSyntax}`);
@@ -47,7 +47,7 @@ function parsePeer(text: string): Omit<Target, "domain"> {
   };
 }
 
-/** A peer by its text; asks it for its domain. */
+/** Opens the peer that a text names, and reads its domain. */
 export async function openPeer(text: string): Promise<Target> {
   const peer = parsePeer(text);
   const client = await Client.open({ ...peer, domain: "" });
@@ -58,7 +58,7 @@ export async function openPeer(text: string): Promise<Target> {
   return { ...peer, domain };
 }
 
-/** Requests outside measured loops: one connection, bodies as text, errors thrown. */
+/** A client for requests outside measured loops: one connection, bodies as text, errors are thrown. */
 export class Client {
   readonly #target: Target;
   #connection: Connection;
@@ -72,14 +72,14 @@ export class Client {
     return new Client(target, await Connection.open(target));
   }
 
-  /** The status and body of any answer. */
+  /** Resolves with the status and body of any answer. */
   async ask(method: string, path: string, body = "", type?: string): Promise<{ code: number; text: string }> {
     if (this.#connection.isClosed) this.#connection = await Connection.open(this.#target);
     const answer = await this.#connection.request(requestBytes(method, path, this.#target.token, body, type));
     return { code: answer.code, text: textOf(answer) };
   }
 
-  /** The body of a success; throws on any other answer. */
+  /** Resolves with the body of a success. Throws for any other answer. */
   async send(method: string, path: string, body = "", type?: string): Promise<string> {
     const { code, text } = await this.ask(method, path, body, type);
     if (code >= 300) throw new Error(`${this.#target.name}: ${method} ${path}: ${code} ${text.slice(0, 300)}`);
@@ -91,7 +91,7 @@ export class Client {
   }
 }
 
-/** Makes a namespace of its own name for a workload; the answer is that name. */
+/** Creates a namespace for a workload. Resolves with its unique name. */
 export async function makeNamespace(target: Target, purpose: string): Promise<string> {
   const name = `bench-${purpose}-${uniqueSuffix()}`;
   const client = await Client.open(target);
@@ -104,7 +104,7 @@ export async function makeNamespace(target: Target, purpose: string): Promise<st
   return name;
 }
 
-/** Removes a namespace and, where no controller finishes it, its finalizer; its content must be gone before. */
+/** Removes a namespace, whose content must be deleted before, and its finalizer if no controller does so. */
 export async function dropNamespace(target: Target, name: string): Promise<void> {
   const client = await Client.open(target);
   const path = `/api/v1/namespaces/${name}`;
@@ -114,5 +114,5 @@ export async function dropNamespace(target: Target, name: string): Promise<void>
   client.close();
 }
 
-/** A few letters and digits that no other run has. */
+/** Returns a few letters and digits that no other run has. */
 export const uniqueSuffix = (): string => Math.random().toString(36).slice(2, 8).padEnd(6, "0");

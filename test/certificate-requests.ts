@@ -7,15 +7,15 @@ import type { TestServer } from "./harness.ts";
 import type { ObjectBody } from "./objects.ts";
 
 interface NewRequest {
-  /** Base64 of PEM, as `spec.request` takes it. */
+  /** The request as `spec.request` has it: base64 of PEM. */
   readonly request: string;
-  /** PEM. */
+  /** The private key in PEM. */
   readonly key: string;
 }
 
 const algorithm = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
 
-/** A new key, and a request for it. */
+/** Makes a key, and a request for it. */
 export async function newRequest(name: JsonName, dnsNames: readonly string[] = []): Promise<NewRequest> {
   const keys = (await webcrypto.subtle.generateKey(algorithm, true, ["sign", "verify"])) as webcrypto.CryptoKeyPair;
   const names = dnsNames.map((value) => ({ type: "dns", value }) as const);
@@ -28,7 +28,7 @@ export async function newRequest(name: JsonName, dnsNames: readonly string[] = [
 
 export const requests = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
 
-/** A certificate request object; `spec` gives signer and usages. */
+/** Returns a certificate request object; `spec` has its signer and usages. */
 export const signingRequest = (name: string, spec: object): ObjectBody => ({
   apiVersion: "certificates.k8s.io/v1",
   kind: "CertificateSigningRequest",
@@ -36,6 +36,6 @@ export const signingRequest = (name: string, spec: object): ObjectBody => ({
   spec,
 });
 
-/** Connections with a client certificate; both PEM. */
+/** Returns an agent for connections with a client certificate. `cert` and `key` are PEM. */
 export const certificateAgent = ({ ca }: TestServer, cert: string, key: string): https.Agent =>
   new https.Agent({ ca, cert, key, maxSockets: 1 });

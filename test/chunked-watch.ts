@@ -1,4 +1,7 @@
-/** A watch over HTTP/1.1 or HTTP/2 whose events are handed over as they arrive: those of one piece of the body together. */
+/**
+ * A watch over HTTP/1.1 or HTTP/2 that delivers its events as they arrive: the events of one piece of the body
+ * together.
+ */
 import type http2 from "node:http2";
 import https from "node:https";
 import type { Api } from "./harness.ts";
@@ -6,13 +9,13 @@ import type { Api } from "./harness.ts";
 interface ChunkedWatch {
   /** Called with the lines that a piece of the body completes. */
   onLines(lines: readonly string[]): void;
-  /** Called once, when the body has ended in whatever way. */
+  /** Called once when the body has ended for any reason. */
   onEnd?(): void;
 }
 
 /**
- * Opens a watch of `path`, whose query is given; over `session` where there is one, else over a new connection. Resolves with what
- * ends it, once the server has answered 200.
+ * Opens a watch of `path`, which may have a query, over `session` if it is given, else over a new connection. Resolves
+ * with a function that ends the watch, once the server has answered 200.
  */
 export async function openChunkedWatch(
   api: Api,

@@ -1,6 +1,6 @@
 /**
  * An HTTP client for tests: requests over node:https, expectations about answers, and watch streams read line by line.
- * Requests are written with Kubernetes' names and translated to the server's domain.
+ * Requests have Kubernetes' names and are translated to the server's domain.
  */
 import assert from "node:assert/strict";
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
@@ -9,7 +9,7 @@ import { type Fields, type Rename, View } from "./view.ts";
 
 /** The maximum time that a test waits before it gives up. */
 export const patienceMs = 120_000;
-/** The maximum time of an answer; requests of hostile size come in crowds. */
+/** The maximum time of an answer, since hostile requests are sent in crowds. */
 const answerMs = 600_000;
 
 export interface Endpoint {
@@ -17,20 +17,20 @@ export interface Endpoint {
   readonly port: number;
   readonly agent: https.Agent;
   readonly rename: Rename;
-  /** Bearer tokens by user name. */
+  /** The bearer tokens by user name. */
   readonly tokens: Readonly<Record<string, string>>;
 }
 
 export interface SendOptions {
-  /** User whose token is sent, `admin` by default; `nobody` sends no credentials. */
+  /** The user whose token is sent, by default `admin`; `nobody` sends no credentials. */
   readonly as?: string;
   readonly accept?: string;
-  /** Type of the body; `application/json` by default. An empty text sends none. */
+  /** The media type of the body; by default `application/json`. An empty text sends no type. */
   readonly type?: string;
   readonly headers?: Readonly<Record<string, string | readonly string[]>>;
-  /** Sends everything as written, without the names of the domain. */
+  /** Whether everything is sent as written, without the names of the domain. */
   readonly literal?: boolean;
-  /** Another way to the server, for instance with a client certificate. */
+  /** The agent of the connection, for example one with a client certificate. */
   readonly agent?: https.Agent;
 }
 
@@ -41,7 +41,7 @@ export const patchTypes = {
   apply: "application/apply-patch+yaml",
 } as const;
 
-/** Accept header of a Table. */
+/** The Accept header of a Table. */
 export const asTable = "application/json;as=Table;g=meta.k8s.io;v=v1";
 
 export class Answer extends View {
@@ -62,13 +62,13 @@ export class Answer extends View {
     return this.bytes.toString();
   }
 
-  /** Texts of the `Warning` headers. */
+  /** The texts of the `Warning` headers. */
   get warnings(): string[] {
     const header = this.headers["warning"] ?? "";
     return [...header.matchAll(/299 - ("(?:[^"\\]|\\.)*")/g)].map((match) => JSON.parse(match[1]!) as string);
   }
 
-  /** Checks status and fields of the body. */
+  /** Checks the status, and fields of the body. */
   expect(status: number | readonly number[], fields: Fields = {}): this {
     const allowed = typeof status === "number" ? [status] : status;
     assert.ok(allowed.includes(this.status), `${this.title}\nstatus must be ${allowed.join(" or ")}`);
@@ -89,7 +89,7 @@ export class Answer extends View {
     });
   }
 
-  /** Checks that the answer is some failure `Status` of the client's making (the specification names no code). */
+  /** Checks that the answer is a failure `Status` with a 4xx code (the specification names no code). */
   rejected(message?: string | RegExp): this {
     assert.ok(this.status >= 400 && this.status < 500, `${this.title}\nmust be a 4xx`);
     return this.has({ kind: "Status", status: "Failure", code: this.status, ...(message ? { message } : {}) });
@@ -128,12 +128,12 @@ export class Client {
     return this.send("DELETE", path, body, options);
   }
 
-  /** A merge patch, or another type. */
+  /** Sends a merge patch, or a patch of another type. */
   patch(path: string, body: unknown, type: string = patchTypes.merge, options?: SendOptions): Promise<Answer> {
     return this.send("PATCH", path, body, { type, ...options });
   }
 
-  /** Any request. A body that is no text and no bytes is sent as JSON. */
+  /** Sends a request. A body that is neither text nor bytes is sent as JSON. */
   async send(method: string, path: string, body?: unknown, options: SendOptions = {}): Promise<Answer> {
     const message = await this.#open(method, path, body, options);
     const pieces: Buffer[] = [];
@@ -141,7 +141,7 @@ export class Client {
     return new Answer(`${method} ${path}`, message, Buffer.concat(pieces), this.endpoint.rename);
   }
 
-  /** Opens a watch; `watch=true` is added. Fails when the answer is no stream. */
+  /** Opens a watch; `watch=true` is added. Rejects when the answer is not a stream. */
   async watch(path: string, options: SendOptions = {}): Promise<WatchStream> {
     const target = `${path}${path.includes("?") ? "&" : "?"}watch=true`;
     const message = await this.#open("GET", target, undefined, options);
@@ -151,7 +151,7 @@ export class Client {
     return stream;
   }
 
-  /** Ends the streams a test left open. */
+  /** Closes the streams that a test left open. */
   close(): void {
     for (const stream of this.#streams) stream.close();
     this.#streams.clear();
@@ -182,7 +182,7 @@ export class Client {
         );
         request.on("timeout", () => request.destroy(new Error(`${method} ${path}: no answer in time`)));
         request.on("error", (error: NodeJS.ErrnoException) => {
-          // The server may end a connection that was idle for long, which it is when a test moves the clock.
+          // The server may close a connection that was idle for long, which happens when a test advances the clock.
           if (asks && request.reusedSocket && error.code === "ECONNRESET") resolve(send());
           else reject(error);
         });
@@ -198,18 +198,18 @@ function bodyBytes(body: unknown, rename: Rename): Buffer | undefined {
   return Buffer.from(rename(typeof body === "string" ? body : JSON.stringify(body)));
 }
 
-/** One document of a watch stream. */
+/** A document of a watch stream. */
 export class WatchEvent extends View {
   get type(): string {
     return this.string("type");
   }
 
-  /** Name of the object. */
+  /** The name of the object. */
   get name(): string {
     return this.string("object.metadata.name");
   }
 
-  /** Version of the object. */
+  /** The resource version of the object. */
   get version(): string {
     return this.string("object.metadata.resourceVersion");
   }
@@ -237,21 +237,21 @@ export class WatchStream {
     message.on("close", () => this.#finish("cut"));
   }
 
-  /** The next event. Fails when the stream ends or no event arrives in time. */
+  /** Resolves with the next event. Rejects when the stream ends or no event arrives in time. */
   async next(withinMs: number = patienceMs): Promise<WatchEvent> {
     const event = await this.#poll(withinMs);
     if (event !== undefined) return event;
     throw new Error(`${this.title}: ${this.#ended === undefined ? "nothing came in time" : "the stream ended"}`);
   }
 
-  /** The next `count` events. */
+  /** Resolves with the next `count` events. */
   async take(count: number): Promise<WatchEvent[]> {
     const events: WatchEvent[] = [];
     while (events.length < count) events.push(await this.next());
     return events;
   }
 
-  /** Events up to and with the first that `isLast` accepts. */
+  /** Resolves with the events up to and including the first that `isLast` accepts. */
   async until(isLast: (event: WatchEvent) => boolean): Promise<WatchEvent[]> {
     const events: WatchEvent[] = [];
     for (;;) {
@@ -261,7 +261,7 @@ export class WatchStream {
     }
   }
 
-  /** All events until the server ends the stream. Fails when it is cut off instead. */
+  /** Resolves with all events until the server ends the stream. Rejects when the stream is cut off. */
   async rest(withinMs: number = patienceMs): Promise<WatchEvent[]> {
     const events: WatchEvent[] = [];
     const deadline = Date.now() + withinMs;

@@ -9,13 +9,13 @@ interface DefinitionFields {
   readonly names?: object;
   /** The whole schema. */
   readonly schema?: object;
-  /** Fields of the version beyond its name and schema. */
+  /** The fields of the version beside its name and schema. */
   readonly version?: object;
-  /** All versions; then `schema` and `version` are ignored. */
+  /** All versions. If they are given, `schema` and `version` are ignored. */
   readonly versions?: readonly object[];
 }
 
-/** A definition in `group` of the plural that belongs to its kind, by default `widgets`, in version `v1`. */
+/** Returns a definition in `group` in version `v1`, whose plural is derived from the kind, by default `widgets`. */
 export function definition(group: string, fields: DefinitionFields = {}): ObjectBody {
   const { kind = "Widget", scope = "Cluster", names = {}, schema = { type: "object" }, version = {} } = fields;
   const plural = `${kind.toLowerCase()}s`;
@@ -28,7 +28,7 @@ export function definition(group: string, fields: DefinitionFields = {}): Object
   };
 }
 
-/** An object of such a kind. */
+/** Returns an object of such a kind. */
 export const custom = (group: string, name: string, fields: object = {}, kind = "Widget"): ObjectBody => ({
   apiVersion: `${group}/v1`,
   kind,

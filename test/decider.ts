@@ -1,4 +1,7 @@
-/** A webhook that decides, for tests, about access or what else a review asks: TLS, client certificates on demand, and every misbehaviour. */
+/**
+ * A webhook for tests that decides about access or answers another review, with TLS, client certificates on request,
+ * and every misbehaviour.
+ */
 import { writeFileSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import https from "node:https";
@@ -8,7 +11,7 @@ import type { TLSSocket } from "node:tls";
 import { type FakeAuthority, fakeAuthority } from "#authn/fake-authority.ts";
 import { temporaryFolder } from "./harness.ts";
 
-/** A SubjectAccessReview asks this. */
+/** The spec of a SubjectAccessReview. */
 interface AccessSpec {
   readonly user?: string;
   readonly uid?: string;
@@ -19,22 +22,25 @@ interface AccessSpec {
   readonly nonResourceAttributes?: Readonly<Record<string, string>>;
 }
 
-/** A received question. */
+/** A received review. */
 export interface Question<Spec = AccessSpec> {
   readonly apiVersion: string;
   readonly kind: string;
   readonly spec: Spec;
 }
 
-/** `silent` never answers, `redirect` sends to where everything is in order, `broken` answers text. */
+/**
+ * The behaviour of the webhook: `silent` never answers, `redirect` redirects to a path that answers well, `broken`
+ * answers a text.
+ */
 type Mode = "well" | "silent" | "redirect" | "broken";
 
 export class Decider<Spec = AccessSpec> {
   readonly questions: Question<Spec>[] = [];
-  /** Common names of the certificates that were shown. */
+  /** The common names of the clients' certificates. */
   readonly clients = new Set<string>();
   mode: Mode = "well";
-  /** The review's status. */
+  /** Returns the status of a review. */
   answer: (spec: Spec) => object | Promise<object> = () => ({ allowed: false });
   readonly #server: https.Server;
   readonly #authority: FakeAuthority;
@@ -63,11 +69,11 @@ export class Decider<Spec = AccessSpec> {
   }
 
   get url(): string {
-    const { port } = this.#server.address() as AddressInfo; // a TCP server's
+    const { port } = this.#server.address() as AddressInfo; // a TCP server has a port
     return `https://127.0.0.1:${port}/decide`;
   }
 
-  /** Path of a kubeconfig that names it; with another authority it is not believed. */
+  /** Writes a kubeconfig for the webhook and returns its path. With another `ca`, clients do not trust the webhook. */
   kubeconfig({ ca = this.#authority.certificate, url = this.url } = {}): string {
     const data = (pem: string): string => Buffer.from(pem).toString("base64");
     const user = {
@@ -87,7 +93,7 @@ export class Decider<Spec = AccessSpec> {
     return file;
   }
 
-  /** Forgets what was asked. */
+  /** Forgets the received reviews. */
   reset(answer: Decider<Spec>["answer"], mode: Mode = "well"): void {
     this.questions.length = 0;
     this.answer = answer;

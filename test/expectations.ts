@@ -1,12 +1,15 @@
-/** YAML files of tests: a schema of js-yaml with what YAML cannot express, such as a field that must be absent. */
+/**
+ * A js-yaml schema for the YAML files of tests. It has tags for expectations that YAML cannot express, such as an
+ * absent field.
+ */
 import { CORE_SCHEMA, defineScalarTag, mergeTag, type ScalarTagDefinition, type Schema } from "js-yaml";
 import { absent, present } from "./view.ts";
 
-/** A tag whose value is made of the text after it: `!match ^a+$`. */
+/** Returns a tag whose value is made from the text after it: `!match ^a+$`. */
 export const yamlTag = (name: string, resolve: (source: string) => unknown): ScalarTagDefinition =>
   defineScalarTag(name, { resolve, identify: () => false });
 
-/** Knows `!absent`, `!present`, `!match EXPRESSION` and merge keys. */
+/** The schema with `!absent`, `!present`, `!match EXPRESSION` and merge keys. */
 export const expectations: Schema = CORE_SCHEMA.withTags(
   mergeTag,
   yamlTag("!absent", () => absent),

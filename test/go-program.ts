@@ -15,7 +15,7 @@ export class GoModule {
     this.#folder = fileURLToPath(new URL(`${name}/`, import.meta.url));
   }
 
-  /** Returns why a package cannot be built here; `undefined` when it can. */
+  /** Returns the reason why a package cannot be built here; `undefined` if it can. */
   missing(packageName: string): string | undefined {
     if (process.env["TEST_SERVER"] !== undefined) return "starts a server of its own";
     if ("problem" in this.run(["version"])) return "Go is not here";
@@ -41,7 +41,7 @@ export class GoModule {
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
-  const { port } = server.address() as AddressInfo; // a TCP server's address is never a text
+  const { port } = server.address() as AddressInfo; // a TCP server has a port
   server.close();
   return port;
 }

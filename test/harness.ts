@@ -35,10 +35,10 @@ import type { Rename } from "./view.ts";
 export const domains = ["k8s.io", "platform.io"] as const;
 export type Domain = (typeof domains)[number];
 
-/** A server elsewhere that the suites are pointed at. */
+/** The URL of the server of TEST_SERVER. */
 const external = process.env["TEST_SERVER"];
 
-/** Lines of the token file: token, user, uid, groups. */
+/** The lines of the token file: token, user, uid, groups. */
 export const tokenLines = [
   "admin-token,admin,admin-uid,system:masters",
   "alice-token,alice,alice-uid,developers",
@@ -48,7 +48,10 @@ export const tokenLines = [
 
 const tokens = Object.fromEntries(tokenLines.map((line) => [line.split(",")[1]!, line.split(",")[0]!]));
 
-/** Kubernetes' names in `domain`. Written a second time here on purpose: tests do not trust the server's own. */
+/**
+ * Returns the function that translates Kubernetes' names to `domain`. The rules are written here again on purpose,
+ * since tests do not trust those of the server.
+ */
 export function renamer(domain: Domain): Rename {
   if (domain === "k8s.io") return (text) => text;
   return (text) =>
@@ -59,7 +62,7 @@ export function renamer(domain: Domain): Rename {
       .replace(/\bkube-(system|public|node-lease)\b/g, "platform-$1");
 }
 
-/** The settings for tests of the specification's rows, unless a row says "default server". */
+/** The settings for tests of the specification's rows, except those for a "default server". */
 export const gated: ServerSettings = {
   featureGates: ["VolumeAttributesClass=true", "DynamicResourceAllocation=true", "RecoverVolumeExpansionFailure=true"],
   runtimeConfig: ["storage.k8s.io/v1beta1=true", "resource.k8s.io/v1beta1=true"],
@@ -68,21 +71,21 @@ export const gated: ServerSettings = {
 export interface TestServer {
   readonly domain: Domain;
   readonly url: string;
-  /** Certificate authority of the serving certificate, PEM; empty for a server elsewhere. */
+  /** The certificate authority of the serving certificate in PEM; empty for the server of TEST_SERVER. */
   readonly ca: string;
-  /** Text of a kubeconfig of an administrator. */
+  /** The text of an administrator's kubeconfig. */
   readonly kubeconfig: string;
   readonly endpoint: Endpoint;
-  /** Only a server whose time can be advanced has one. */
+  /** The clock, if the time of the server can be advanced. */
   readonly clock?: MovingClock;
-  /** Stops the server; first closes the connections of this endpoint, unless they are kept. */
+  /** Stops the server. Before, the connections of this endpoint are closed, unless `keepConnections` is set. */
   close(options?: { readonly keepConnections: boolean }): Promise<void>;
 }
 
-/** Folders made by this process; they go with it. */
+/** The folders that this process has created. They are deleted at its end. */
 const folders: string[] = [];
 
-/** A new empty folder under the system's temporary one. */
+/** Creates an empty folder in the system's temporary folder. */
 export function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), "binnacle-test-"));
   folders.push(folder);
@@ -93,27 +96,28 @@ process.once("exit", () => {
   for (const folder of folders) rmSync(folder, { recursive: true, force: true });
 });
 
-/** Path of a new file with this text, in a folder of its own. */
+/** Creates a file with this text in a folder of its own. Returns its path. */
 export function file(name: string, text: string): string {
   const path = join(temporaryFolder(), name);
   writeFileSync(path, text);
   return path;
 }
 
-/** A file with the tokens above, or other lines. */
+/** Creates a token file with the lines above, or with other lines. Returns its path. */
 export function tokenFile(lines: readonly string[] = tokenLines): string {
   return file("tokens.csv", `${lines.join("\n")}\n`);
 }
 
-/** Log lines that say that something is broken are part of a test's output; others are not. */
+/** Prints log lines about errors, which belong to the output of a test. Other lines are dropped. */
 function showErrors(line: string): void {
   if (line.includes('"level":"error"')) process.stderr.write(line);
 }
 
 /**
- * Suites count the config maps they made; one of the server's own in each namespace would be in their way. They name
- * owners that do not exist, write Endpoints, slices and the status of budgets by hand, and delete pods of nodes that
- * nobody made: what controllers do about all this, `test/controllers/` has.
+ * The controllers for suites that manage objects themselves. Suites count the config maps that they created, so the
+ * server must not add one to each namespace. They name owners that do not exist, write Endpoints, slices and the status
+ * of budgets by hand, and delete pods of nodes that do not exist. `test/controllers/` tests the controllers that are
+ * off here.
  */
 export const ownObjectsOnly = [
   "*",
@@ -126,15 +130,15 @@ export const ownObjectsOnly = [
   "-pod-garbage-collector-controller",
 ];
 
-/** Ends servers that run. One that a failed test left open would keep its file from ending. */
+/** Functions that end running servers. A server that a failed test left open would prevent the end of its file. */
 export const leftOpen = new Set<() => unknown>();
 after(async () => {
   for (const end of leftOpen) await end();
 });
 
 /**
- * Starts a server in this process, in memory or in a new folder unless one is named. The caller closes it; if nobody
- * does, it is closed at the end of the file.
+ * Starts a server in this process, in memory or in a new folder unless one is named. The caller closes it; otherwise it
+ * is closed at the end of the file.
  */
 export async function openServer(
   domain: Domain,
@@ -142,8 +146,8 @@ export async function openServer(
   environment: ServerEnvironment = {},
 ): Promise<TestServer> {
   const rename = renamer(domain);
-  const renamed = JSON.parse(rename(JSON.stringify(settings))) as ServerSettings; // the same shape, other names
-  // Loaded when needed: tests of another server run without ours.
+  const renamed = JSON.parse(rename(JSON.stringify(settings))) as ServerSettings; // the same shape with other names
+  // The modules are loaded on demand, since tests of another server run without ours.
   const { startServer } = await import("#server/start-server.ts");
   const { openLog } = await import("#std/log.ts");
   const own = {
@@ -210,18 +214,18 @@ export class Api extends Client {
     this.domain = server.domain;
   }
 
-  /** A name of the domain. */
+  /** Translates a name to the domain. */
   name(text: string): string {
     return this.endpoint.rename(text);
   }
 
-  /** Time passes for the server; for one elsewhere it has to be waited for. */
+  /** Lets time pass for the server. For the server of TEST_SERVER, this is real time. */
   async pass(ms: number): Promise<void> {
     if (this.server.clock === undefined) await sleep(ms);
     else this.server.clock.advance(ms);
   }
 
-  /** A unique name. */
+  /** Returns a unique name. */
   unique(prefix = "t"): string {
     return `${prefix}-${randomBytes(5).toString("hex")}`;
   }
@@ -237,12 +241,12 @@ export class Api extends Client {
 export interface Observed {
   readonly api: Api;
   readonly clock: MovingClock;
-  /** Lines of the server's log so far. */
+  /** The lines of the server's log so far. */
   readonly logged: string[];
   close(): Promise<void>;
 }
 
-/** Runs with a server whose log is read and whose time is advanced, and closes it. */
+/** Runs a part of a test with a server whose log is read and whose time is advanced, and closes the server. */
 export async function usingObserved(
   domain: Domain,
   settings: ServerSettings,
@@ -257,7 +261,10 @@ export async function usingObserved(
   }
 }
 
-/** Such a server. The caller closes it; where nothing else does, `usingObserved` is shorter. */
+/**
+ * Starts a server whose log is read and whose time is advanced. The caller closes it; `usingObserved` is shorter if
+ * only `run` closes it.
+ */
 export async function observed(
   domain: Domain,
   settings: ServerSettings,
@@ -279,18 +286,18 @@ export async function observed(
   };
 }
 
-/** Runs `work` with an own server in each domain. For tests of options. */
+/** Registers one test in each domain, with a server of its own, for tests of options. */
 type OwnServers = (name: string, settings: ServerSettings, run: (api: Api, t: TestContext) => Promise<void>) => void;
 
 interface Difference {
-  /** The point in which the specification, or this server on purpose, differs from a 1.32 server. */
+  /** The difference between this server, by the specification or on purpose, and a 1.32 server. */
   readonly differs?: string;
 }
 
-/** Registers one test per domain; all tests of a file share its servers. */
+/** Registers one test in each domain. All tests of a file share its servers. */
 type InBothDomains = (name: string, run: (api: Api, t: TestContext) => Promise<void>, difference?: Difference) => void;
 
-/** The servers of a test file, started when first needed and closed at its end. */
+/** Makes the servers of a test file, which start at their first use and are closed at its end. */
 export function suite(settings?: ServerSettings): InBothDomains {
   const servers = new Map<Domain, Promise<TestServer>>();
   const serverOf = (domain: Domain): Promise<TestServer> => {
@@ -321,7 +328,7 @@ export function suite(settings?: ServerSettings): InBothDomains {
   };
 }
 
-/** The server that is tested, or a new one; for suites with a way of their own of asking it. */
+/** Returns the server of TEST_SERVER, or a new one, for suites with a client of their own. */
 export function anyServer(domain: Domain): Promise<TestServer> {
   return external === undefined ? openServer(domain) : Promise.resolve(externalServer(external));
 }
@@ -333,7 +340,7 @@ export const withOwnServer: OwnServers = (name, settings, run) => {
   }
 };
 
-/** Runs with a server of its own, and closes it. */
+/** Runs a part of a test with a server of its own, and closes the server. */
 export async function usingServer(
   domain: Domain,
   settings: ServerSettings,
@@ -355,7 +362,7 @@ function skipped(settings: ServerSettings | undefined, { differs }: Difference):
   return differs === undefined ? undefined : `differs from a 1.32 server: ${differs}`;
 }
 
-/** Repeats `work` until it does not throw; its last error when that takes too long. */
+/** Repeats `work` until it does not throw. Throws its last error when this takes too long. */
 export async function eventually<T>(work: () => Promise<T>, withinMs: number = patienceMs): Promise<T> {
   const deadline = Date.now() + withinMs;
   for (;;) {

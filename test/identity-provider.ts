@@ -1,6 +1,6 @@
 /**
  * An OpenID Connect provider for tests, as a separate process: https with a private authority, discovery document and
- * keys, and every misbehaviour on command. It signs nothing; tests hold the keys.
+ * keys, and every misbehaviour on request. It signs nothing, since tests have the keys.
  */
 import { spawn } from "node:child_process";
 import https from "node:https";
@@ -8,18 +8,18 @@ import type { AddressInfo } from "node:net";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
-/** The provider's behaviour from now on. */
+/** The behaviour of the provider from now on. */
 interface ProviderState {
-  /** Issuer in its document; default: its own URL. */
+  /** The issuer in its document; by default its own URL. */
   readonly issuer?: string;
   readonly keys?: readonly object[];
-  /** `redirect` sends to `/elsewhere/…`, where everything is in order. */
+  /** The behaviour: `redirect` redirects to `/elsewhere/…`, where everything is correct. */
   readonly mode?: "well" | "silent" | "redirect" | "broken";
 }
 
 interface ProviderProcess {
   readonly url: string;
-  /** Changes its answers. Resolves with the number of requests it has seen so far. */
+  /** Changes the answers. Resolves with the number of requests so far. */
   set(state: ProviderState): Promise<number>;
   stop(): Promise<void>;
 }
@@ -28,7 +28,7 @@ interface Started {
   readonly port: number;
 }
 
-/** Starts it. `cert` and `key` are PEM. */
+/** Starts the provider. `cert` and `key` are PEM. */
 export async function spawnProvider(cert: string, key: string): Promise<ProviderProcess> {
   const child = spawn(process.execPath, ["--conditions=source", fileURLToPath(import.meta.url)], {
     stdio: ["pipe", "pipe", "inherit"],
@@ -53,7 +53,7 @@ export async function spawnProvider(cert: string, key: string): Promise<Provider
   };
 }
 
-/** The process itself: its first line of input holds the certificate, each further one a state. */
+/** Runs the provider itself. Its first line of input is the certificate, each further line a state. */
 async function run(): Promise<void> {
   let state: ProviderState = {};
   let requests = 0;

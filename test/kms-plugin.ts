@@ -1,5 +1,5 @@
 /**
- * A KMS plugin for tests: gRPC over a unix socket, with keys in memory, and faults on request. It has its own protobuf
+ * A KMS plugin for tests: gRPC over a unix socket, with keys in memory, and faults on request. It has its own Protobuf
  * code, so that both sides cannot have the same error.
  */
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from "node:crypto";
@@ -10,24 +10,24 @@ import { temporaryFolder } from "./harness.ts";
 
 type Method = "Status" | "Encrypt" | "Decrypt";
 
-/** Fields of a message by number: bytes of strings and messages; each in its order. */
+/** The fields of a message by number: the bytes of its strings and messages, in their order. */
 type Fields = ReadonlyMap<number, readonly Buffer[]>;
 
 export class KmsPlugin {
   readonly socket: string;
-  /** The status says this. */
+  /** The key id in the status. */
   keyId = "key-1";
   healthz = "ok";
   version = "v2";
-  /** The keys that the plugin has; what other keys encrypted cannot be decrypted. */
+  /** The keys of the plugin. Data of other keys cannot be decrypted. */
   readonly keys = new Set(["key-1"]);
   annotations: Readonly<Record<string, string>> = { "kms.example.com": "noted" };
-  /** Methods that never answer, and those that answer with an error. */
+  /** The methods that never answer, and below those that answer with an error. */
   readonly hanging = new Set<Method>();
   readonly failing = new Map<Method, string>();
-  /** The answer instead of what was encrypted. */
+  /** The answer in place of the encrypted bytes. */
   ciphertext: Buffer | undefined;
-  /** The answer instead of what was decrypted. */
+  /** The answer in place of the decrypted bytes. */
   plaintext: Buffer | undefined;
   readonly calls: Record<Method, number> = { Status: 0, Encrypt: 0, Decrypt: 0 };
   #server: Server | undefined;
@@ -36,7 +36,7 @@ export class KmsPlugin {
     this.socket = socket;
   }
 
-  /** Names another key; the old one still decrypts. */
+  /** Changes the current key. The old one still decrypts. */
   rotate(keyId: string): void {
     this.keyId = keyId;
     this.keys.add(keyId);
@@ -79,7 +79,7 @@ export class KmsPlugin {
     this.#server = server;
   }
 
-  /** Ends at once; calls that hang are cut off. */
+  /** Stops at once, and cancels pending calls. */
   stop(): void {
     this.#server?.forceShutdown();
     this.#server = undefined;
@@ -123,11 +123,11 @@ function unseal(keyId: string, sealed: Buffer): Buffer {
   return Buffer.concat([cipher.update(sealed.subarray(12, -16)), cipher.final()]);
 }
 
-/** Texts and bytes as fields with these numbers. */
+/** Encodes texts and bytes as fields with these numbers. */
 function message(...fields: readonly (readonly [number: number, value: string | Buffer])[]): Buffer {
   return Buffer.concat(
     fields.flatMap(([number, value]) => {
-      const bytes = Buffer.from(value as string); // a buffer is taken as well
+      const bytes = Buffer.from(value as string); // a buffer is accepted too
       return [Buffer.from([number * 8 + 2, ...base128(bytes.length)]), bytes];
     }),
   );
@@ -137,7 +137,7 @@ function base128(value: number): number[] {
   return value < 128 ? [value] : [(value % 128) + 128, ...base128(Math.floor(value / 128))];
 }
 
-/** Reads the fields of a message that has texts and bytes alone. */
+/** Decodes the fields of a message that has texts and bytes only. */
 function fieldsOf(bytes: Buffer): Fields {
   const fields = new Map<number, Buffer[]>();
   for (let at = 0; at < bytes.length; ) {

@@ -1,9 +1,9 @@
-/** Media types that the server speaks, as its refusals name them. */
+/** The media types of the server, in the order of its refusals. */
 
-/** Objects come in these types; refusals name them in this order. */
+/** The media types of objects, in the order in which refusals name them. */
 export const objectTypes = ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"] as const;
 
-/** Watches come in these types; refusals name them in this order. */
+/** The media types of watches, in the order in which refusals name them. */
 export const watchTypes = [
   "application/json;stream=watch",
   "application/vnd.kubernetes.protobuf;stream=watch",

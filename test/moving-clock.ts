@@ -1,4 +1,4 @@
-/** A real-time clock for running servers that tests can advance; timers that become due fire at once. */
+/** A real-time clock for running servers that tests can advance. Timers that become due then fire at once. */
 import { type Clock, systemClock } from "#std/clock.ts";
 import { patienceMs } from "./client.ts";
 
@@ -13,7 +13,7 @@ export class MovingClock implements Clock {
   readonly #heldMs: number | undefined;
   readonly #timers = new Set<Timer>();
 
-  /** Timers that are set for `heldMs` fire only when time is advanced. */
+  /** Timers with the delay `heldMs` fire only when the time is advanced. */
   constructor(heldMs?: number) {
     this.#heldMs = heldMs;
   }
@@ -45,14 +45,14 @@ export class MovingClock implements Clock {
   }
 
   /**
-   * Returns the number of waiting timers that were set for this long. The time until a deadline is less than that, on a
-   * busy machine by much; a rounded time may be more by a millisecond.
+   * Returns the number of waiting timers with about this delay. The time until a deadline is shorter than the delay, on
+   * a busy machine by much; a rounded time may be longer by a millisecond.
    */
   waiting(delayMs: number): number {
     return [...this.#timers].filter((timer) => timer.delayMs > 0.9 * delayMs && timer.delayMs <= delayMs + 1).length;
   }
 
-  /** Resolves when so many wait. Rejects when that takes too long. */
+  /** Resolves when `count` timers with this delay wait. Rejects when this takes too long. */
   async untilWaiting(delayMs: number, count = 1): Promise<void> {
     for (const endMs = systemClock.now() + patienceMs; this.waiting(delayMs) !== count; ) {
       if (systemClock.now() > endMs) throw new Error(`${this.waiting(delayMs)} wait ${delayMs} ms, not ${count}`);
@@ -60,7 +60,7 @@ export class MovingClock implements Clock {
     }
   }
 
-  /** Timers that are set meanwhile wait for the next push. */
+  /** Advances the time and fires the timers that are due. Timers that are set meanwhile wait for the next call. */
   advance(ms: number): void {
     this.#aheadMs += ms;
     const due = [...this.#timers].filter(({ dueMs }) => dueMs <= this.monotonic());

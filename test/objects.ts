@@ -2,7 +2,7 @@
 
 export type ObjectBody = Readonly<Record<string, unknown>>;
 
-/** Fields of an object. */
+/** The fields of an object. */
 type Fields = object;
 
 export const claim = (name: string, spec: Fields = {}, metadata: Fields = {}): ObjectBody => ({
@@ -62,7 +62,7 @@ export const lease = (name: string, spec: Fields = {}, metadata: Fields = {}): O
   spec,
 });
 
-/** Collections of one namespace. */
+/** The collections of one namespace. */
 export interface NamespacePaths {
   readonly ns: string;
   readonly claims: string;

@@ -25,9 +25,9 @@ export interface ServerProcess {
   readonly dataDir: string;
   /** Resolves with the exit code, or the signal, once the process has ended. */
   readonly exited: Promise<number | string>;
-  /** Resident memory, by its own metrics. */
+  /** Returns the resident memory in bytes, from the metrics of the process. */
   memoryBytes(): Promise<number>;
-  /** Ends it and waits for its end. */
+  /** Ends the process, and resolves with its exit code or signal. */
   stop(signal?: NodeJS.Signals): Promise<number | string>;
 }
 
@@ -35,12 +35,15 @@ interface ProcessOptions {
   readonly domain: Domain;
   readonly dataDir?: string;
   readonly storage?: "disk" | "memory";
-  /** `--controllers` gets these; controllers that leave a suite's objects alone run only when they are named. */
+  /** The value of `--controllers`. Controllers that would change the objects of a suite run only if they are named. */
   readonly controllers?: readonly string[];
   readonly flags?: readonly string[];
 }
 
-/** Starts `binnacle serve` on a free port and waits until it is ready. What nobody stops is killed at the end of the file. */
+/**
+ * Starts `binnacle serve` on a free port and waits until it is ready. A process that a test leaves running is killed at
+ * the end of the file.
+ */
 export async function spawnServer(options: ProcessOptions): Promise<ServerProcess> {
   const { domain, dataDir = join(temporaryFolder(), "data"), storage = "memory", flags = [] } = options;
   const { controllers = ownObjectsOnly } = options;

@@ -1,4 +1,4 @@
-/** Objects as protobuf bodies for tests, written as client-go sends them, from the tables of built-in kinds. */
+/** Encodes objects as Protobuf bodies for tests, as client-go sends them, with the tables of built-in kinds. */
 import { loadDefinitions } from "#api/definitions.ts";
 import { kubernetesDomain } from "#meta/api-domain.ts";
 import { parseApiVersion } from "#meta/group-version.ts";
@@ -8,7 +8,7 @@ import { double, envelope, field, integer } from "./protobuf.ts";
 
 const tables = loadDefinitions(kubernetesDomain);
 
-/** The object in protobuf; members that no table knows are left out, and so are numbers below zero. */
+/** Returns the object in Protobuf. Members that no table has and negative numbers are left out. */
 export function protobufBody(object: ObjectBody): Buffer | undefined {
   const { apiVersion, kind, ...members } = object;
   if (typeof apiVersion !== "string" || typeof kind !== "string") return undefined;

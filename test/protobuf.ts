@@ -1,4 +1,4 @@
-/** A protobuf writer for tests: message fields and the API's envelope. */
+/** A Protobuf writer for tests: message fields and the API's envelope. */
 
 function varint(value: number): Buffer {
   const bytes: number[] = [];
@@ -7,19 +7,19 @@ function varint(value: number): Buffer {
   return Buffer.from([...bytes, rest]);
 }
 
-/** A field with a length: a text, bytes, or a message. */
+/** Encodes a field with a length: a text, bytes, or a message. */
 export function field(number: number, ...parts: readonly (string | Buffer)[]): Buffer {
   const content = Buffer.concat(parts.map((part) => Buffer.from(part)));
   return Buffer.concat([varint(number * 8 + 2), varint(content.length), content]);
 }
 
-/** An entry of a map from texts to texts. */
+/** Encodes an entry of a map from texts to texts. */
 export const entry = (number: number, key: string, value: string): Buffer =>
   field(number, field(1, key), field(2, value));
 
 const prefix = Buffer.from("k8s\u0000", "latin1");
 
-/** Prefix, type and object, as clients send them. */
+/** Encodes prefix, type and object, as clients send them. */
 export const envelope = (apiVersion: string, kind: string, ...fields: readonly Buffer[]): Buffer =>
   Buffer.concat([
     prefix,
@@ -29,10 +29,10 @@ export const envelope = (apiVersion: string, kind: string, ...fields: readonly B
     field(4, ""),
   ]);
 
-/** A field with an integer that is not negative. */
+/** Encodes a field with an integer that is not negative. */
 export const integer = (number: number, value: number): Buffer => Buffer.concat([varint(number * 8), varint(value)]);
 
-/** A field with a floating-point number. */
+/** Encodes a field with a floating-point number. */
 export function double(number: number, value: number): Buffer {
   const bytes = Buffer.alloc(8);
   bytes.writeDoubleLE(value);

@@ -5,16 +5,16 @@ import { type Endpoint, patienceMs } from "./client.ts";
 
 export interface RawConnection {
   readonly socket: tls.TLSSocket;
-  /** Everything received so far, as Latin-1. */
+  /** Returns all bytes received so far, as Latin-1. */
   readonly received: () => string;
   write(text: string | Buffer): void;
-  /** Resolves once `text` has been received, or the connection is closed; rejects after a timeout. */
+  /** Resolves once `text` has been received or the connection is closed. Rejects after a timeout. */
   until(text: string, withinMs?: number): Promise<string>;
-  /** Resolves with everything received once the peer has closed the connection; rejects after a timeout. */
+  /** Resolves with everything received once the server has closed the connection. Rejects after a timeout. */
   closed(withinMs?: number): Promise<string>;
 }
 
-/** A connection with HTTP/1.1 agreed on, which nothing reads yet. */
+/** Opens a connection that has agreed on HTTP/1.1 and that nothing reads yet. */
 export async function connectTls(endpoint: Endpoint, ca: string): Promise<tls.TLSSocket> {
   const socket = tls.connect({
     host: endpoint.host,
@@ -26,12 +26,12 @@ export async function connectTls(endpoint: Endpoint, ca: string): Promise<tls.TL
     socket.once("secureConnect", resolve);
     socket.once("error", reject);
   });
-  // A connection that a failed test left open does not keep the process alive.
+  // A connection that a failed test left open must not keep the process alive.
   socket.unref();
   return socket;
 }
 
-/** Connects with HTTP/1.1 agreed on. Errors of the connection count as its end. */
+/** Opens a connection that has agreed on HTTP/1.1. Errors of the connection count as its end. */
 export async function connectRaw(endpoint: Endpoint, ca: string): Promise<RawConnection> {
   const socket = await connectTls(endpoint, ca);
   let received = "";
@@ -71,7 +71,7 @@ export async function connectRaw(endpoint: Endpoint, ca: string): Promise<RawCon
   };
 }
 
-/** An HTTP/2 session. */
+/** Opens an HTTP/2 session. */
 export async function connectHttp2(endpoint: Endpoint, ca: string): Promise<http2.ClientHttp2Session> {
   const options = ca === "" ? { rejectUnauthorized: false } : { ca };
   const session = http2.connect(`https://${endpoint.host}:${endpoint.port}`, options);
@@ -84,7 +84,7 @@ export async function connectHttp2(endpoint: Endpoint, ca: string): Promise<http
   return session;
 }
 
-/** One request over an HTTP/2 session: status and body. */
+/** Sends a request over an HTTP/2 session. Resolves with status and body. */
 export function request2(
   session: http2.ClientHttp2Session,
   headers: http2.OutgoingHttpHeaders,

@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 
-/** A field that must not be there. */
+/** Expects that a field is absent. */
 export const absent = Symbol("absent");
 
 /** Expects a field with any value. */
@@ -16,15 +16,16 @@ export type Expected = unknown;
 export type Rename = (text: string) => string;
 
 /**
- * Fields by path: `metadata.name`, `items.0.spec`, `items.length`; keys with dots in brackets,
- * `metadata.labels[example.com/a]`, which may hold brackets themselves; the first item that has a field, `status.conditions[type=Resizing].status`.
+ * Expected fields by path: `metadata.name`, `items.0.spec`, `items.length`. Keys with dots are in brackets and may
+ * contain brackets themselves: `metadata.labels[example.com/a]`. The first item with a field is selected by
+ * `status.conditions[type=Resizing].status`.
  */
 export type Fields = Readonly<Record<string, Expected>>;
 
 export class View {
   readonly value: unknown;
   readonly rename: Rename;
-  /** Heads every message of a failed expectation. */
+  /** The beginning of every message about a failed expectation. */
   readonly title: string;
 
   constructor(value: unknown, rename: Rename, title: string) {
@@ -33,7 +34,7 @@ export class View {
     this.title = title;
   }
 
-  /** The field at a path; `undefined` when there is none. */
+  /** Returns the field at a path; `undefined` if there is none. */
   at(path: string): unknown {
     let value = this.value;
     for (const [, inner, plain] of this.rename(path).matchAll(/\[((?:[^[\]]|\[[^\]]*\])*)\]|([^.[\]]+)/g)) {
@@ -42,31 +43,31 @@ export class View {
     return value;
   }
 
-  /** The field at a path as a view of its own. */
+  /** Returns the field at a path as a view of its own. */
   view(path: string): View {
     return new View(this.at(path), this.rename, `${this.title}: ${path}`);
   }
 
-  /** A field that must be a text. */
+  /** Returns a field that must be a text. */
   string(path: string): string {
     const value = this.at(path);
     assert.equal(typeof value, "string", `${this.title}: ${path} must be a text, is ${shown(value)}`);
     return String(value);
   }
 
-  /** A field that must be a list of objects, each as a view of its own. */
+  /** Returns the items of a field that must be a list, each as a view of its own. */
   list(path: string): View[] {
     const value = this.at(path);
     assert.ok(Array.isArray(value), `${this.title}: ${path} must be a list, is ${shown(value)}`);
     return value.map((item, index) => new View(item, this.rename, `${this.title}: ${path}.${index}`));
   }
 
-  /** Names of a list's items. */
+  /** Returns the names of a list's items. */
   names(): string[] {
     return this.list("items").map((item) => item.string("metadata.name"));
   }
 
-  /** Checks every field given. */
+  /** Checks every expected field. */
   has(fields: Fields): this {
     for (const [path, expected] of Object.entries(fields)) this.#check(path, this.at(path), expected);
     return this;
@@ -88,7 +89,7 @@ export class View {
   }
 }
 
-/** The value itself or, by `[key=value]`, the first matching item of a list. */
+/** Returns the member of a value, or by `[key=value]` the first matching item of a list. */
 function step(value: unknown, inner: string | undefined, plain: string | undefined): unknown {
   if (value === null || value === undefined) return undefined;
   const equals = inner?.indexOf("=") ?? -1;

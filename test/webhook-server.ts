@@ -12,33 +12,36 @@ import { fileURLToPath } from "node:url";
 import { type FakeAuthority, fakeAuthority } from "#authn/fake-authority.ts";
 import { convert } from "./extensions/converter.ts";
 
-/** Every question at a path is answered with this; without anything it is allowed. */
+/** The answer to every request at a path. An empty one allows the request. */
 export interface WebhookAnswer {
-  /** Members of the response beside its uid. */
+  /** The members of the response beside its uid. */
   readonly response?: object;
-  /** Operations of a JSON Patch in the response. */
+  /** The operations of a JSON Patch in the response. */
   readonly patch?: readonly object[];
-  /** The number of operations that do the same. */
+  /** The number of repetitions of the operations. */
   readonly patchTimes?: number;
-  /** A warning of so many bytes. */
+  /** The length of a warning in bytes. */
   readonly warningBytes?: number;
-  /** The body instead of a review. */
+  /** The body in place of a review. */
   readonly body?: string;
   readonly code?: number;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Whether it never answers. */
+  /** Whether the webhook never answers. */
   readonly hangs?: boolean;
-  /** Whether it converts: the `apiVersion` of each object is set, and with `ports` also the fields that go with it. */
+  /**
+   * Whether the webhook converts: it sets the `apiVersion` of each object, and with `ports` also the fields that
+   * differ.
+   */
   readonly converts?: boolean | "ports";
 }
 
-/** A question as it arrived. */
+/** A received request. */
 export interface Received {
   readonly path: string;
   readonly query: string;
   readonly host: string;
   readonly authorization: string;
-  /** Common name of the certificate that was shown. */
+  /** The common name of the client's certificate. */
   readonly client: string;
   readonly review: {
     readonly apiVersion: string;
@@ -71,7 +74,7 @@ export class WebhookServer {
     });
   }
 
-  /** `hosts` are further names in its certificate. */
+  /** Starts the server. `hosts` are further names in its certificate. */
   static async open(hosts: readonly string[] = []): Promise<WebhookServer> {
     const authority = await fakeAuthority("webhooks");
     const issued = await authority.issue({
@@ -82,7 +85,7 @@ export class WebhookServer {
     const child = fork(fileURLToPath(import.meta.url), { stdio: ["ignore", "ignore", "inherit", "ipc"] });
     const { certificate, key } = issued;
     child.send({ start: { certificate, key, authority: authority.certificate } } satisfies ToServer);
-    const [{ port }] = (await once(child, "message")) as [{ readonly port: number }]; // its first one
+    const [{ port }] = (await once(child, "message")) as [{ readonly port: number }]; // the first message
     return new WebhookServer(child, authority, port);
   }
 
@@ -90,7 +93,7 @@ export class WebhookServer {
     return Buffer.from(this.authority.certificate).toString("base64");
   }
 
-  /** Sets the answer at a path, and returns the `clientConfig` of a webhook there. */
+  /** Sets the answer at a path, and returns the `clientConfig` of a webhook at this path. */
   async at(path: string, answer: WebhookAnswer = {}): Promise<{ readonly url: string; readonly caBundle: string }> {
     const isSet = new Promise<void>((resolve) => {
       const hear = (message: FromServer): void => {
@@ -105,7 +108,7 @@ export class WebhookServer {
     return { url: `https://127.0.0.1:${this.port}${path}`, caBundle: this.caBundle };
   }
 
-  /** Returns what was asked at a path since the last time, in order. */
+  /** Returns the requests at a path since the last call, in order. */
   take(path: string): Received[] {
     const taken = this.received.filter((one) => one.path === path);
     for (const one of taken) this.received.splice(this.received.indexOf(one), 1);
@@ -133,7 +136,7 @@ function serve(send: (message: FromServer) => void): void {
       { cert: certificate, key, ca: authority, requestCert: true, rejectUnauthorized: false },
       (request, response) => void reply(request, response, answers, send),
     );
-    server.listen(0, "127.0.0.1", () => send({ port: (server.address() as AddressInfo).port })); // a TCP server's
+    server.listen(0, "127.0.0.1", () => send({ port: (server.address() as AddressInfo).port })); // a TCP server has a port
   });
   process.on("disconnect", () => process.exit());
 }
@@ -181,5 +184,5 @@ function reviewOf(answer: WebhookAnswer, { apiVersion, kind, request }: Received
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url) && process.send !== undefined) {
-  serve((message) => process.send!(message)); // it was forked
+  serve((message) => process.send!(message)); // the process was forked
 }
