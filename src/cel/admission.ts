@@ -49,6 +49,7 @@ const valueTypes: Readonly<Record<ExpressionPurpose, readonly CelType[]>> = {
   jsonPatch: [patchType],
 };
 
+/** The properties that decide which variables an expression sees, and which functions it may use. */
 export interface AdmissionVariables {
   /** Whether `authorizer` has `requestResource`; true by default. */
   readonly hasRequestResource?: boolean;

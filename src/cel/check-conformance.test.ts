@@ -116,7 +116,7 @@ const isOfElsewhere = ({ original, error = "" }: SerializedIncrementalTest): boo
   original["container"] !== undefined || elsewhere.some(([which]) => which.test(error));
 
 function conformanceEnvironment(one: SerializedIncrementalTest): Environment {
-  // `typeEnv` of the data is JSON of the specification's `Decl` messages.
+  // In the data, `typeEnv` is the JSON of `Decl` messages of the specification.
   const declarations = (one.original["typeEnv"] ?? []) as unknown as readonly Declaration[];
   if (declarations.length === 0) return extendedBase;
   const variables = declarations.flatMap(({ name, ident }) =>

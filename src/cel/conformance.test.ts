@@ -161,7 +161,8 @@ const costLimit = 1_000_000;
 function run({ test: { original } }: Case): Evaluation | string {
   const parsed = parse(original.expr, { hasTwoVariables: true });
   if ("issues" in parsed) return parsed.issues.map(({ message }) => message).join("; ");
-  const declarations = (original["typeEnv"] ?? []) as unknown as readonly Declaration[]; // these are `Decl` messages in JSON
+  // These are `Decl` messages in JSON.
+  const declarations = (original["typeEnv"] ?? []) as unknown as readonly Declaration[];
   const bindings = (original["bindings"] ?? {}) as unknown as Readonly<Record<string, { readonly value: Encoded }>>;
   const activation = Object.fromEntries(Object.entries(bindings).map(([name, { value }]) => [name, decode(value)]));
   const environment = base.extend({
@@ -194,7 +195,8 @@ function difference(one: Case): string | undefined {
   // Other tests compare types.
   if (original["typedResult"] !== undefined && original["value"] === undefined) return undefined;
   if (typeof result === "string" || "error" in result) return shown;
-  const wanted = decode((original["value"] ?? { boolValue: true }) as Encoded); // without a value, the test expects true
+  // Without a value, the test expects true.
+  const wanted = decode((original["value"] ?? { boolValue: true }) as Encoded);
   const isSame =
     kindOf(wanted) === kindOf(result.value) &&
     (equals(wanted, result.value, noBudget) || (isNan(wanted) && isNan(result.value)));

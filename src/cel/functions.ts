@@ -18,7 +18,7 @@ export interface EvaluationContext {
   work(units: number): void;
 }
 
-/** One form of a function. */
+/** An overload of a function. */
 export interface Overload {
   /** Unique id, such as `add_int64` or `string_contains`. Costs and checked trees refer to it. */
   readonly id: string;

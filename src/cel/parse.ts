@@ -33,6 +33,7 @@ export type { Repetition } from "./parse/nodes.ts";
 /** The tree, or the issues in the order in which they were found; `showIssues` sorts them. */
 type ParseResult = { readonly ast: Expression } | { readonly issues: readonly Issue[] };
 
+/** Parses a source. Returns its tree or its issues. */
 export function parse(source: string, options: ParseOptions = {}): ParseResult {
   const { hasTwoVariables = false, depthMax = 250, sizeMax = 100_000, repetition = { left: repeatedMax } } = options;
   if (source.length > sizeMax) {

@@ -67,6 +67,7 @@ export interface ObjectType {
   readonly converted?: readonly ObjectField[];
 }
 
+/** A field of an object type. `key` is its key in JSON. */
 export interface ObjectField {
   readonly key: string;
   readonly type: CelType;

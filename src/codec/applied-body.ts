@@ -10,6 +10,7 @@ import type { FieldValidation } from "./object.ts";
 import { kindOf } from "./unreadable.ts";
 import { decodeYaml } from "./yaml.ts";
 
+/** A decoded configuration, with the findings about duplicate keys. */
 export interface AppliedBody {
   /** The decoded object. Whole numbers that a JavaScript number cannot represent are raw numbers. */
   readonly value: Readonly<Record<string, unknown>>;

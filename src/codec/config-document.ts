@@ -75,7 +75,8 @@ export function readDocument<F extends Forms>(
 export function readSettings<F extends Forms>(text: string, fields: F): Decoded<F> {
   try {
     const { value } = decodeYaml(Buffer.from(text));
-    return decodeTyped(struct(fields), value, { keys: 0, unknown: false }) as Decoded<F>; // it was decoded by these schemas
+    // The value has the type of these schemas.
+    return decodeTyped(struct(fields), value, { keys: 0, unknown: false }) as Decoded<F>;
   } catch (error) {
     throw asConfigError(error);
   }

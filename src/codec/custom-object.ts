@@ -187,7 +187,8 @@ function shape(value: Json, { type, gvk, room }: Pick<CustomBody, "type" | "gvk"
 }
 
 function withShape(value: unknown, gvk: GroupVersionKind, metadata: ObjectMeta): Unstructured {
-  const { kind: _kind, apiVersion: _apiVersion, metadata: _metadata, ...rest } = value as Json; // coercion and defaults keep an object an object
+  // The value is still an object after coercion and defaults.
+  const { kind: _kind, apiVersion: _apiVersion, metadata: _metadata, ...rest } = value as Json;
   return { kind: gvk.kind, apiVersion: apiVersionOf(gvk), metadata, ...rest };
 }
 

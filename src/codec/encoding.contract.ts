@@ -40,6 +40,7 @@ const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
 const bytesOf = async (body: LongBody): Promise<Buffer> =>
   Buffer.concat("chunks" in body ? await Array.fromAsync(body.chunks) : [...body.pieces]);
 
+/** Defines the tests of the contract for one encoding. */
 export function encodingContract({ name, encoding, ...subject }: EncodingSubject): void {
   const decoded = (bytes: Uint8Array): unknown => plain(encoding.decode(bytes, any).value);
   const wholeList = (bytes: Buffer, key: string): ReadList => {
@@ -90,7 +91,8 @@ export function encodingContract({ name, encoding, ...subject }: EncodingSubject
           assert.deepEqual(await bytesOf(await encoding.list({ ...list, itemJson }, { clock })), bytes);
           const large = {
             weight: 0,
-            encode: (one: Encoding, value: unknown) => Promise.resolve(one.item!(value)), // an encoding that calls `large` has this method
+            // An encoding that calls `encode` has `item`.
+            encode: (one: Encoding, value: unknown) => Promise.resolve(one.item!(value)),
           };
           assert.deepEqual(await bytesOf(await encoding.list(list, { clock, large })), bytes);
         }

@@ -215,7 +215,8 @@ class LongPart {
       for (const item of this.#decode(Buffer.concat([openList, text, closeList])) as unknown[]) value.push(item);
       return;
     }
-    const members = this.#decode(Buffer.concat([openObject, text, closeObject])) as Record<string, unknown>; // the text was put in braces
+    // The value is an object, since the text was put in braces.
+    const members = this.#decode(Buffer.concat([openObject, text, closeObject])) as Record<string, unknown>;
     for (const [key, member] of Object.entries(members)) setKey(value, key, member);
   }
 }

@@ -71,7 +71,7 @@ function survey(bytes: Uint8Array): Survey {
           if (inner === 0x22) break;
           if (inner === 0x5c) {
             at++;
-            // \uD8.. to \uDF..
+            // The escape is one from \uD800 to \uDFFF.
             if (bytes[at] === 0x75 && (bytes[at + 1]! | 0x20) === 0x64) seen.surrogates = true;
           }
           high |= inner;

@@ -32,6 +32,7 @@ export interface Expected {
   readonly isOptions?: boolean;
 }
 
+/** A request body, and the object that it should contain. */
 export interface ObjectBody extends Expected {
   readonly bytes: Uint8Array;
   readonly encoding: BodyEncoding;
@@ -39,6 +40,7 @@ export interface ObjectBody extends Expected {
   readonly fieldValidation: FieldValidation;
 }
 
+/** An object that was decoded from a request body. */
 export interface DecodedObject {
   /** The canonical object: schema defaults are filled in, `kind` and `apiVersion` are set. */
   readonly object: Unstructured;
@@ -69,7 +71,8 @@ export function decodeMerged({
   schema,
 }: MergedValue): Pick<DecodedObject, "object" | "hasEmptyLists"> {
   const findings: Findings = { keys: 0, unknown: false, keepsEmptyLists: true };
-  const object = decodeTyped(schema, value, findings, { known: live, explain: unstructuredMismatch }) as Unstructured; // schemas of kinds are structs with metadata
+  // Schemas of kinds are structs with metadata.
+  const object = decodeTyped(schema, value, findings, { known: live, explain: unstructuredMismatch }) as Unstructured;
   return { object: withType(object, apiVersionOf(gvk), gvk.kind), hasEmptyLists: findings.hasEmptyLists === true };
 }
 
@@ -100,7 +103,8 @@ export function decodeObject(body: ObjectBody): DecodedObject {
  * cannot distinguish the two. Ownership is recorded before, while an empty list still counts as sent.
  */
 export function nullEmptyLists(schema: Schema, object: Unstructured): Unstructured {
-  return decodeTyped(schema, object, { keys: 0, unknown: false }, { defaults: false }) as Unstructured; // decoding keeps the type
+  // The result has the same type.
+  return decodeTyped(schema, object, { keys: 0, unknown: false }, { defaults: false }) as Unstructured;
 }
 
 function finish(schema: Schema, read: DecodedValue, gvk: GroupVersionKind, validation: FieldValidation): DecodedObject {

@@ -108,6 +108,7 @@ function checkJsonPatch(value: unknown, isStrict: boolean): void {
   }
 }
 
+/** A patched value, and the object that it should be. */
 export interface PatchedValue extends Expected {
   /** The patched value. It is not changed; the result shares unchanged parts with it. */
   readonly value: unknown;
@@ -132,7 +133,8 @@ export function decodePatched(patched: PatchedValue): PatchedObject {
   const isStrategic = strategic !== undefined;
   const findings: Findings = { keys: 0, unknown: false, keepsEmptyLists: true };
   const decode = (): Unstructured =>
-    decodeTyped(schema, value ?? {}, findings, isStrategic ? { explain: unstructuredMismatch } : {}) as Unstructured; // schemas of kinds are structs with metadata
+    // Schemas of kinds are structs with metadata.
+    decodeTyped(schema, value ?? {}, findings, isStrategic ? { explain: unstructuredMismatch } : {}) as Unstructured;
   let object: Unstructured;
   try {
     // The result of a strategic patch is decoded by its type before its kind is checked.

@@ -1,7 +1,7 @@
 /** Reads the fields of protobuf messages. `protobuf.ts` gives them their meaning. */
 import { DecodeError } from "#schema/decode-error.ts";
 
-/** Wire types: the encodings of values. */
+/** The wire types, which are the encodings of values. */
 export const varintType = 0;
 export const fixed64Type = 1;
 export const bytesType = 2;

@@ -54,7 +54,8 @@ function collectByNumber(schema: Schema): ReadonlyMap<number, NumberedField> {
     if (field.proto === undefined) continue;
     let level = root;
     for (const [number] of field.protoIn ?? []) {
-      const through = (level.get(number)?.through ?? new Map<number, NumberedField>()) as Map<number, NumberedField>; // this function made the map
+      // The map is mutable, since this function made it.
+      const through = (level.get(number)?.through ?? new Map<number, NumberedField>()) as Map<number, NumberedField>;
       level.set(number, { name: "", field: undefined, through });
       level = through;
     }

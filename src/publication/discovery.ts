@@ -221,6 +221,7 @@ function encodedReply({ object, bytes, mediaType }: Encoded): Reply {
 /** Returns the digest for entity tags and the URLs of OpenAPI documents. */
 export const digestOf = (bytes: Buffer): string => hash("sha512", bytes, "hex").toUpperCase();
 
+/** Throws `methodUnknown` unless the method is GET or HEAD. */
 export function checkMethod(request: Pick<ApiRequest, "method">): void {
   if (request.method !== "GET" && request.method !== "HEAD") throw methodUnknown();
 }

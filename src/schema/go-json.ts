@@ -6,6 +6,7 @@
 import { goQuote, GoSyntax } from "#meta/field-error.ts";
 import { isRawNumber } from "#std/raw-number.ts";
 
+/** The kinds of JSON values. A whole number that fits 64 bits is an `integer`. */
 export type JsonKind = "null" | "boolean" | "string" | "array" | "object" | "integer" | "number";
 
 export type Json = Readonly<Record<string, unknown>>;
@@ -38,7 +39,8 @@ const isWhole = (literal: string): boolean =>
  */
 export function numberOf(value: unknown): number | bigint {
   if (typeof value === "number") return value;
-  const literal = typeof value === "bigint" ? String(value) : (value as { rawJSON: string }).rawJSON; // other values of these kinds are raw numbers
+  // Other values of these kinds are raw numbers.
+  const literal = typeof value === "bigint" ? String(value) : (value as { rawJSON: string }).rawJSON;
   const nearest = Number(literal);
   if (Number.isSafeInteger(nearest)) return nearest === 0 ? 0 : nearest;
   return isWhole(literal) ? BigInt(literal) : nearest;

@@ -33,9 +33,11 @@ export function nestedInteger(object: unknown, path: string): NestedField<number
   const { value } = field;
   if (value === undefined) return field as NestedField<never>; // the field has no value
   if (goTypeOf(value) !== "int64") return { problem: wrongType(pathNames(path), value, "int64") };
-  return { value: isRawNumber(value) ? BigInt(value.rawJSON) : (value as number) }; // other whole numbers are plain numbers
+  // Other whole numbers are plain numbers.
+  return { value: isRawNumber(value) ? BigInt(value.rawJSON) : (value as number) };
 }
 
+/** Returns a text. */
 export function nestedText(object: unknown, path: string): NestedField<string> {
   const field = nestedField(object, path);
   const { value } = field;

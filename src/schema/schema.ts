@@ -17,6 +17,7 @@ export type SpecialType =
   | "schemaOrBool"
   | "schemaOrStringArray";
 
+/** The schema of one type, or of a field or member that uses a type. */
 export interface Schema {
   /**
    * `object` is a struct with `fields`; `map` has string keys and `items` as values; `any` is unchecked JSON.
@@ -62,6 +63,7 @@ export interface Schema {
   readonly oneOf?: readonly { readonly type: string }[];
 }
 
+/** A field of a struct. */
 export interface Field {
   readonly schema: Schema;
   readonly required?: boolean;

@@ -109,7 +109,8 @@ test("defaults are filled in at every depth, and open the way for those inside o
 
 test("defaults are shared by all objects, and are frozen", () => {
   const schema = new StructuralSchema(object({ spec: object({ a: text }, { default: { a: "x" } }) }));
-  const [one, other] = [applyDefaults({}, schema.node), applyDefaults({}, schema.node)] as { spec: { a: string } }[]; // the schema has this form
+  // The results have the form of the schema.
+  const [one, other] = [applyDefaults({}, schema.node), applyDefaults({}, schema.node)] as { spec: { a: string } }[];
   assert.equal(one!.spec, other!.spec);
   assert.throws(() => {
     one!.spec.a = "y";
@@ -343,7 +344,8 @@ test("10,000 properties and enums of 100,000 values cost what they weigh", () =>
   const properties: Record<string, JsonSchemaProps> = {};
   for (let at = 0; at < 10_000; at++) properties[`p${at}`] = { ...text, default: "x" };
   assert.deepEqual(checkStructural(object(properties), FieldPath.of("s")), []);
-  assert.equal(Object.keys(applyDefaults({}, new StructuralSchema(object(properties)).node) as object).length, 10_000); // the result is an object
+  // The result is an object.
+  assert.equal(Object.keys(applyDefaults({}, new StructuralSchema(object(properties)).node) as object).length, 10_000);
   const values = Array.from({ length: 100_000 }, (_, at) => `v${at}`);
   assert.deepEqual(findings(object({ l: { type: "array", items: { ...text, enum: values } } }), { l: values }), []);
 });

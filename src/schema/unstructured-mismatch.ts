@@ -38,10 +38,12 @@ function problemOf(schema: Schema, raw: unknown): DecodeError | undefined {
       return scalarProblem(raw, "bool");
     case "array":
       if (!Array.isArray(raw)) return new DecodeError(`cannot restore slice from ${goKind(raw)}`);
-      return firstProblem(raw as readonly unknown[], (item) => problemOf(schema.items!, item)); // the schema of a list has `items`
+      // The schema of a list has `items`.
+      return firstProblem(raw as readonly unknown[], (item) => problemOf(schema.items!, item));
     case "map":
       if (goKind(raw) !== "map") return new DecodeError(`cannot restore map from ${goKind(raw)}`);
-      return firstProblem(Object.keys(raw).sort(), (key) => problemOf(schema.items!, member(raw, key))); // the schema of a map has `items`
+      // The schema of a map has `items`.
+      return firstProblem(Object.keys(raw).sort(), (key) => problemOf(schema.items!, member(raw, key)));
     case "object":
       if (schema.fields === undefined) return undefined;
       if (goKind(raw) !== "map") return new DecodeError(`cannot restore struct from: ${goKind(raw)}`);
@@ -60,7 +62,8 @@ function firstProblem<T>(parts: readonly T[], of: (part: T) => DecodeError | und
 }
 
 function member(raw: unknown, name: string): unknown {
-  return Object.hasOwn(raw as object, name) ? (raw as Readonly<Record<string, unknown>>)[name] : undefined; // `raw` is an object
+  // The value is an object.
+  return Object.hasOwn(raw as object, name) ? (raw as Readonly<Record<string, unknown>>)[name] : undefined;
 }
 
 /** Returns the error of a scalar. `type` is the kind of the expected type, `name` its name. */

@@ -49,7 +49,8 @@ const notBoolean = (id: number): CelError => new CelError("no such overload", id
  * error is the result.
  */
 function junction(node: Call, deciding: boolean, compilation: Compilation): Step {
-  const [left, right] = node.args.map((operand) => compilation.compile(operand).step) as [Step, Step]; // both operators have two operands
+  // Both operators have two operands.
+  const [left, right] = node.args.map((operand) => compilation.compile(operand).step) as [Step, Step];
   return (frame) => {
     const a = left(frame);
     if (a === deciding) return deciding;
@@ -62,7 +63,8 @@ function junction(node: Call, deciding: boolean, compilation: Compilation): Step
 }
 
 function conditional(node: Call, compilation: Compilation): Compiled {
-  const [test, yes, no] = node.args.map((operand) => compilation.compile(operand)) as [Compiled, Compiled, Compiled]; // the operator has three operands
+  // The operator has three operands.
+  const [test, yes, no] = node.args.map((operand) => compilation.compile(operand)) as [Compiled, Compiled, Compiled];
   const condition = test.step;
   const [truthy, falsy] = [bareStep(yes), bareStep(no)];
   const step: Step = (frame) => {
@@ -104,7 +106,8 @@ function onlyOverload(node: Call, compilation: Compilation): string | undefined 
 }
 
 function binary(node: Call, operator: Binary, compilation: Compilation): Step {
-  const [left, right] = node.args.map((operand) => compilation.compile(operand).step) as [Step, Step]; // binary operators have two operands
+  // Binary operators have two operands.
+  const [left, right] = node.args.map((operand) => compilation.compile(operand).step) as [Step, Step];
   const cost = costOf(node.name, onlyOverload(node, compilation));
   const apply = (a: Value, b: Value, frame: Frame): Value | CelError => {
     const result = operator(a, b, frame);

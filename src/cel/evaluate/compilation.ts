@@ -19,6 +19,7 @@ export interface LoopVariable {
   isShared: boolean;
 }
 
+/** The state of one compilation, for the compilers of nodes. */
 export interface Compilation {
   compile(expression: Expression): Compiled;
   meaning(expression: Expression): Meaning | undefined;

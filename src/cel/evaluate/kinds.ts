@@ -4,6 +4,7 @@ import { CelError, Double, Duration, Opaque, Optional, Timestamp, TypeValue, Uin
 import { typeName } from "../types.ts";
 import type { Int } from "./numbers.ts";
 
+/** A map: a `Map` that an expression made, or a JSON object. */
 export type MapValue = ReadonlyMap<Value, Value> | { readonly [key: string]: Value };
 
 export const isInt = (value: unknown): value is Int => typeof value === "number" || typeof value === "bigint";
@@ -80,7 +81,7 @@ export function sizeOf(value: Value | CelError): number {
 type JsonObject = { readonly [key: string]: Value };
 
 /** Returns the number of entries. */
-export const mapSize = (map: MapValue): number => (map instanceof Map ? map.size : jsonKeys(map as JsonObject).length); // a map that is not a `Map` is a JSON object
+export const mapSize = (map: MapValue): number => (map instanceof Map ? map.size : jsonKeys(map as JsonObject).length); // a JSON object
 
 /** The keys of large objects, which are listed once: loops need the keys, and costs their number, many times. */
 const knownKeys = new WeakMap<JsonObject, readonly string[]>();

@@ -21,7 +21,8 @@ function ownField(object: Json, key: string): Value | undefined {
 /** Returns the value of a key; `undefined` if it is absent. A numeric key is found by its value. */
 export function mapGet(map: MapValue, key: Value, context: EvaluationContext): Value | undefined {
   if (!(map instanceof Map)) {
-    const value = typeof key === "string" ? ownField(map as Json, key) : undefined; // a map that is not a `Map` is a JSON object
+    // A map that is not a `Map` is a JSON object.
+    const value = typeof key === "string" ? ownField(map as Json, key) : undefined;
     return value === undefined ? undefined : read(value);
   }
   const entries = map as ReadonlyMap<Value, Value>;
@@ -66,7 +67,8 @@ function numberOf(key: Value): number | bigint | undefined {
 
 /** Returns the keys in the order of the map; those of a JSON object in the order of its properties. */
 export const mapKeys = (map: MapValue): readonly Value[] =>
-  map instanceof Map ? [...(map as ReadonlyMap<Value, Value>).keys()] : jsonKeys(map as Json); // a map that is not a `Map` is a JSON object
+  // A map that is not a `Map` is a JSON object.
+  map instanceof Map ? [...(map as ReadonlyMap<Value, Value>).keys()] : jsonKeys(map as Json);
 
 /** Whether `holds` is true for every entry. It is called in any order, until it returns false. */
 export function everyEntry(map: MapValue, holds: (key: Value, value: Value) => boolean): boolean {

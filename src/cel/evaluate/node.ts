@@ -2,6 +2,7 @@
 import { CelError, type Value } from "../values.ts";
 import type { Step } from "./frame.ts";
 
+/** A compiled node, with the steps for different uses of its value. */
 export interface Compiled {
   readonly step: Step;
   /**

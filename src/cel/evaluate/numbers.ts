@@ -4,6 +4,7 @@
  */
 import { CelError, Double, Uint } from "../values.ts";
 
+/** An integer of 64 bits: a number if it is safe, else a bigint. */
 export type Int = number | bigint;
 
 const int64Max = 2n ** 63n - 1n;
@@ -20,6 +21,7 @@ export function intOf(value: bigint): Int | CelError {
   return value > int64Max || value < int64Min ? overflow() : value;
 }
 
+/** Returns `value` as a uint; an error if it is negative or has more than 64 bits. */
 export const uintOf = (value: bigint): Uint | CelError =>
   value < 0n || value > uint64Max ? uintOverflow() : new Uint(value);
 
@@ -85,6 +87,7 @@ export function intOfDouble(value: number): Int | CelError {
   return intOf(BigInt(Math.trunc(value)));
 }
 
+/** Returns a double as a uint, truncated toward zero; an error if it is out of range. */
 export function uintOfDouble(value: number): Uint | CelError {
   if (!(value >= 0 && value < 2 ** 64)) return uintOverflow();
   return new Uint(BigInt(Math.trunc(value)));
@@ -97,6 +100,7 @@ export function parseInt64(text: string): Int | undefined {
   return value instanceof CelError ? undefined : value;
 }
 
+/** Parses a decimal of 64 bits without a sign; returns `undefined` for other texts. */
 export function parseUint64(text: string): Uint | undefined {
   if (!/^[0-9]{1,400}$/.test(text)) return undefined;
   const value = uintOf(BigInt(text));
@@ -140,7 +144,8 @@ export function doubleText(value: number): string {
   const special = named(value);
   if (special !== undefined) return special;
   if (Object.is(value, -0)) return "-0";
-  const [digits, power] = value.toExponential().split("e") as [string, string]; // the result of toExponential always has an exponent
+  // The result of `toExponential` always has an exponent.
+  const [digits, power] = value.toExponential().split("e") as [string, string];
   const exponent = Number(power);
   if (exponent < -4 || exponent >= 6) return `${digits}e${exponentText(exponent)}`;
   return plainText(value);
@@ -153,7 +158,8 @@ export function plainText(value: number): string {
   if (Object.is(value, -0)) return "-0";
   const text = String(value);
   if (!text.includes("e")) return text;
-  const [mantissa, power] = value.toExponential().split("e") as [string, string]; // the result of toExponential always has an exponent
+  // The result of `toExponential` always has an exponent.
+  const [mantissa, power] = value.toExponential().split("e") as [string, string];
   const digits = mantissa.replace("-", "").replace(".", "");
   const sign = value < 0 ? "-" : "";
   const exponent = Number(power);

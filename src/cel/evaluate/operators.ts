@@ -20,6 +20,7 @@ import { countText } from "./text.ts";
 import { durationOf, timeBetween, timestampOf } from "./time.ts";
 import { isUnique, mergeUnique } from "./unique-lists.ts";
 
+/** An operator on two values. It returns `undefined` if it does not exist for them. */
 export type Binary = (a: Value, b: Value, context: EvaluationContext) => Value | CelError | undefined;
 
 function add(a: Value, b: Value, context: EvaluationContext): Value | CelError | undefined {

@@ -61,7 +61,8 @@ function readBytes(value: Value): Value {
   const wrong = value.search(/[+/]/);
   if (wrong === -1) return Buffer.from(value, "base64");
   const text = `Invalid byte formatted string ${value}: illegal base64 data at input byte ${wrong}`;
-  return new CelError(text) as unknown as Value; // an error in place of a value ends the evaluation like any other error
+  // An error in place of a value ends the evaluation like any other error.
+  return new CelError(text) as unknown as Value;
 }
 
 const readDuration = (value: Value): Value =>
@@ -80,6 +81,7 @@ function durationOfText(text: string): Value {
   return nanoseconds === undefined ? text : new Duration(nanoseconds);
 }
 
+/** Reads a JSON value as a value of expressions. */
 export type Reader = (value: Value) => Value;
 
 const asItIs: Reader = (value) => value;
@@ -166,7 +168,8 @@ function objectReader(type: ObjectType): Reader {
   if (converted === undefined || converted.length === 0) return read;
   const readers = converted.map(({ key, type: declared }) => ({ key, reader: readerOf(declared) }));
   return memoize((value) => {
-    if (Object.getPrototypeOf(value) !== Object.prototype) return value as Value; // the value is not JSON, so it was read already
+    // A value that is not JSON was read already.
+    if (Object.getPrototypeOf(value) !== Object.prototype) return value as Value;
     const source = value as { readonly [key: string]: Value };
     const copy = Object.assign(Object.create(null) as { [key: string]: Value }, source);
     for (const { key, reader } of readers) if (Object.hasOwn(source, key)) copy[key] = reader(source[key]!);

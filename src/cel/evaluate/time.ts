@@ -18,6 +18,7 @@ const durationMin = -(2n ** 63n);
 const timestampOverflow = (): CelError => new CelError("timestamp overflow");
 const durationOverflow = (): CelError => new CelError("integer overflow");
 
+/** Returns a timestamp; an error outside of the years 1 to 9999. */
 export const timestampOf = (nanoseconds: bigint, offsetSeconds = 0): Timestamp | CelError =>
   nanoseconds < nanosecondsMin || nanoseconds > nanosecondsMax
     ? timestampOverflow()

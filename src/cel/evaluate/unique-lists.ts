@@ -31,6 +31,7 @@ export function uniqueList(elements: Value[], source: readonly Value[], by: read
 
 const uniquenessOf = (list: readonly Value[]): Uniqueness | undefined => (list as Marked)[mark];
 
+/** Whether a list has type `set` or `map`. */
 export const isUnique = (list: readonly Value[]): boolean => uniquenessOf(list) !== undefined;
 
 /** The work of computing the identity of one element. */

@@ -30,9 +30,11 @@ export class Ip extends Opaque {
   }
 }
 
+/** Whether the bytes are an IPv4 address in the form of an IPv6 address. */
 export const isMapped = (bytes: readonly number[]): boolean =>
   bytes.length === 16 && bytes.every((byte, at) => at > 11 || byte === (at > 9 ? 255 : 0));
 
+/** Parses an address. Returns an error for other texts, and for addresses that are not allowed. */
 export function ipOf(text: string): Ip | CelError {
   const address = parseAddress(text);
   if ("fault" in address) {

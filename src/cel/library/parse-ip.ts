@@ -23,6 +23,7 @@ interface FaultAt extends Fault {
 
 const fault = (text: string, at?: string): FaultAt => (at === undefined ? { fault: text } : { fault: text, at });
 
+/** Parses an address. Returns an error in Go's words for other texts. */
 export function parseAddress(text: string): IpAddress | Fault {
   const parsed = parseAny(text);
   if ("bytes" in parsed) return parsed;
@@ -36,6 +37,7 @@ interface IpPrefix {
   readonly bits: number;
 }
 
+/** Parses an address with the length of its prefix. Returns an error in Go's words for other texts. */
 export function parsePrefix(text: string): IpPrefix | Fault {
   const wrong = (why: string): Fault => ({ fault: `netip.ParsePrefix(${goQuote(text)}): ${why}` });
   const slash = text.lastIndexOf("/");

@@ -180,7 +180,7 @@ export function escapedPath({ path, rawPath }: ParsedUrl): string {
   );
 }
 
-/** Returns the host without brackets around an address and without the port, and the port. */
+/** Returns the name of the host, without port and without the brackets around an address, and the port. */
 export function splitHost(host: string): { readonly name: string; readonly port: string } {
   const colon = host.lastIndexOf(":");
   const hasPort = colon >= 0 && isPort(host.slice(colon));

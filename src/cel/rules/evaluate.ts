@@ -53,6 +53,7 @@ export interface RuleFindings {
 
 const everything = { isRule: () => true, isMessage: () => true };
 
+/** The options for evaluating the rules of an object. */
 export interface RuleOptions {
   /** The old object of an update. */
   readonly old?: unknown;
@@ -139,7 +140,8 @@ export class RuleRun implements RuleFindings {
   /** Evaluates the rules of a whole object and of its parts, with the old object of an update. */
   *object(node: SchemaNode, value: unknown, { old, isStrict }: RuleOptions): Steps<void> {
     if (old !== undefined && isStrict !== true) this.#correlation = new Correlation(node, value, old);
-    yield* this.#untilStopped(this.#value(node, value as Value, old as Value | undefined, true)); // both values are JSON
+    // Both values are JSON.
+    yield* this.#untilStopped(this.#value(node, value as Value, old as Value | undefined, true));
   }
 
   /** Evaluates the rules of the default at `field`: first as a new value, then as an unchanged one. */
@@ -180,7 +182,8 @@ export class RuleRun implements RuleFindings {
     for (let at = 0; at < list.length; at++) {
       this.#way.push({ at, isProperty: false });
       const key = before === undefined ? undefined : itemKey(list[at], mapKeys);
-      const oldItem = key === undefined ? undefined : (before?.get(key) as Value | undefined); // it is an item of the old list
+      // The result is an item of the old list.
+      const oldItem = key === undefined ? undefined : (before?.get(key) as Value | undefined);
       yield* this.#value(items, list[at]!, oldItem, items.embedded);
       this.#way.pop();
     }

@@ -32,6 +32,7 @@ const escapes: Readonly<Record<string, string>> = {
   "/": "__slash__",
 };
 
+/** Whether a name is a reserved word of the language. */
 export const isReserved = (name: string): boolean => reserved.has(name);
 
 /**

@@ -32,7 +32,8 @@ function none(): never {
 
 /** Encodes the document in its envelope. */
 function encodeDiscovery(document: DiscoveryDocument): Buffer {
-  const { apiVersion = "", kind = "" } = document as { apiVersion?: string; kind?: string }; // the members are read as texts only
+  // The members are read as texts only.
+  const { apiVersion = "", kind = "" } = document as { apiVersion?: string; kind?: string };
   const writer = new ProtobufWriter();
   writeEnvelope(writer, apiVersion, kind, () => writeFields(writer, body(document)));
   return writer.finish();

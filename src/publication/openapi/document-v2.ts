@@ -44,7 +44,8 @@ export class DocumentV2 {
       await pause();
       const parsed = JSON.parse(`{${paths.join(",")}}`) as MutableJson; // the text was written above
       await pause();
-      const own = { paths: parsed, parameters, definitions: JSON.parse(definitions) as MutableJson }; // the text was written above
+      // The text was written above.
+      const own = { paths: parsed, parameters, definitions: JSON.parse(definitions) as MutableJson };
       for (const document of remote) {
         await pause();
         await addRemoteV2(own, document, pause);

@@ -73,7 +73,8 @@ async function collectRenamed(
   const moved = async (table: (typeof tablesWithNames)[number]): Promise<MutableJson> => {
     const parts: [string, unknown][] = [];
     for await (const [name, value] of inParts(tableOf(document, table), pause)) {
-      parts.push([names.get(`#/${table}/${name}`)!.slice(table.length + 3), rewrite(value)]); // every name was set above
+      // Every name was set above.
+      parts.push([names.get(`#/${table}/${name}`)!.slice(table.length + 3), rewrite(value)]);
     }
     return Object.fromEntries(parts);
   };

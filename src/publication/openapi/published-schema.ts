@@ -166,5 +166,6 @@ function isEitherType(list: unknown): boolean {
 const isNumber = (value: unknown): boolean => typeof value === "number" || isRawNumber(value);
 
 function mapObject(object: MutableJson, change: (value: MutableJson) => MutableJson): MutableJson {
-  return Object.fromEntries(Object.entries(object).map(([name, value]) => [name, change(value as MutableJson)])); // the values are schemas
+  // The values are schemas.
+  return Object.fromEntries(Object.entries(object).map(([name, value]) => [name, change(value as MutableJson)]));
 }

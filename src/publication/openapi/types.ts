@@ -199,7 +199,8 @@ export class TypeCollection {
     };
     if (props === undefined || (this.#version === 2 && isOpen(props))) return { type: "object", ...marks };
     const kind = publishedSchema(props, this.#version, this.#embedded());
-    const properties = { ...(kind["properties"] as MutableJson | undefined), ...this.#envelope("ObjectMeta") }; // `publishedSchema` made this object
+    // `publishedSchema` made this object.
+    const properties = { ...(kind["properties"] as MutableJson | undefined), ...this.#envelope("ObjectMeta") };
     return { ...kind, properties: sortedObject(new Map(Object.entries(properties))), ...marks };
   }
 

@@ -25,6 +25,7 @@ interface DefaultChecks {
     | undefined;
 }
 
+/** Returns the errors of all defaults in a schema, except those of map values. */
 export function defaultFindings(props: JsonSchemaProps, path: FieldPath, checks: DefaultChecks): FieldError[] {
   const walk = new Walk(checks);
   const root = compileNode(props, "defaults");

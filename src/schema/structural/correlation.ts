@@ -6,6 +6,7 @@
 import { deepEqual, type Json, kindOf, numberOf } from "../go-json.ts";
 import type { SchemaNode } from "./node.ts";
 
+/** A part of a new object, matched with its counterpart in the old one. */
 export class Correlation {
   readonly #node: SchemaNode;
   readonly #value: unknown;

@@ -25,7 +25,8 @@ function filledDefault(node: SchemaNode, room: ByteBudget): unknown {
 /** Returns the approximate number of bytes of a value in JSON. */
 function sizeOf(value: unknown): number {
   if (typeof value === "string") return value.length + 2;
-  if (typeof value !== "object" || value === null) return String(value as number | boolean).length; // only scalars remain
+  // The value is a scalar.
+  if (typeof value !== "object" || value === null) return String(value as number | boolean).length;
   if (isRawNumber(value)) return value.rawJSON.length;
   let bytes = 2;
   if (Array.isArray(value)) for (const item of value as readonly unknown[]) bytes += sizeOf(item) + 1;

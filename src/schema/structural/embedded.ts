@@ -78,7 +78,8 @@ function checkWhole(object: Json, field: FieldPath, options: EmbeddedMetaOptions
   if (!Object.hasOwn(object, "metadata")) return;
   const path = field.child("metadata");
   const meta =
-    options.isRead === true ? (object["metadata"] as ObjectMeta) : readMetadata(object["metadata"], options.metadata); // `isRead` guarantees this
+    // `isRead` says that the value is metadata.
+    options.isRead === true ? (object["metadata"] as ObjectMeta) : readMetadata(object["metadata"], options.metadata);
   if (typeof meta === "string") findings.push(invalid(path, shown(object["metadata"]), meta));
   else addAll(findings, checkMetadata(meta, path));
 }
@@ -105,7 +106,8 @@ function checkMetadata(meta: ObjectMeta, field: FieldPath): FieldError[] {
 function readMetadata(value: unknown, schema: Schema | undefined): ObjectMeta | string {
   if (value === null || schema === undefined) return {};
   try {
-    return decodeTyped(schema, value, { keys: 0, unknown: false }, { defaults: false }) as ObjectMeta; // it was decoded by this schema
+    // The value has the type of the schema.
+    return decodeTyped(schema, value, { keys: 0, unknown: false }, { defaults: false }) as ObjectMeta;
   } catch (error) {
     if (error instanceof DecodeError) return error.message;
     throw error;

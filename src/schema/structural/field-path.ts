@@ -4,6 +4,7 @@
  */
 import { additionalOf, type JsonSchemaProps } from "./json-schema.ts";
 
+/** The field to which a path leads. */
 export interface FieldPathTarget {
   /** The names from the root. */
   readonly names: readonly string[];

@@ -6,6 +6,7 @@
 import { parseIp } from "#meta/names.ts";
 import { parseDuration } from "#std/go-duration.ts";
 
+/** Returns whether a text has the format. */
 export type FormatCheck = (text: string) => boolean;
 
 /** Returns the check of a format by its name, with or without dashes; `undefined` for formats that are not checked. */

@@ -89,7 +89,8 @@ export function givenKeywords(props: JsonSchemaProps): readonly string[] {
 /** Returns the one schema of a list's members; `undefined` if there is none, and for the forbidden list of schemas. */
 export function itemsOf(props: JsonSchemaProps): JsonSchemaProps | undefined {
   const { items } = props;
-  return items === undefined || items === null || Array.isArray(items) ? undefined : (items as JsonSchemaProps); // lists were excluded
+  // The value is not a list.
+  return items === undefined || items === null || Array.isArray(items) ? undefined : (items as JsonSchemaProps);
 }
 
 /** Returns the schema of a map's values; `undefined` if there is none, and for a boolean. */
@@ -124,7 +125,8 @@ export function addSubSchemas(props: JsonSchemaProps, into: JsonSchemaProps[]): 
   if (typeof props.additionalItems === "object") into.push(props.additionalItems);
   if (props.dependencies !== undefined) {
     for (const dependency of Object.values(props.dependencies)) {
-      if (dependency !== null && !Array.isArray(dependency)) into.push(dependency as JsonSchemaProps); // lists were excluded
+      // The value is not a list.
+      if (dependency !== null && !Array.isArray(dependency)) into.push(dependency as JsonSchemaProps);
     }
   }
 }

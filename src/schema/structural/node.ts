@@ -21,6 +21,7 @@ export const kindBits: Readonly<Record<JsonKind, number>> = {
   number: 64,
 };
 
+/** A compiled schema. */
 export interface SchemaNode {
   readonly props: JsonSchemaProps;
   /** The types that the keyword allows; 0 if it allows any. */
@@ -78,6 +79,7 @@ export interface SchemaNode {
   readonly patternSize: number;
 }
 
+/** The limits of numbers. */
 export interface NumberRules {
   readonly maximum: number | undefined;
   readonly exclusiveMaximum: boolean;

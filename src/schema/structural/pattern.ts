@@ -5,6 +5,7 @@
 import { expandedSize, readingSize } from "./pattern-text.ts";
 import { LinearRegExp, type StateCount } from "./re2.ts";
 
+/** A regular expression of a schema. */
 export interface Pattern {
   readonly text: string;
   /** The approximate number of instructions, which is the maximum cost of one character. */

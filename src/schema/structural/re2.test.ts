@@ -29,7 +29,8 @@ test("the states of an automaton are counted as they are made, and made once", (
 
 test("the package has the members that are replaced, and its automaton uses them", () => {
   const { program } = new LinearRegExp("^(a{1,100}){1,10}$");
-  const { dfa, ...engine } = program.re2Input as unknown as Record<string, unknown> & { readonly dfa: object }; // the package's types do not declare it
+  // The package's types do not declare this member.
+  const { dfa, ...engine } = program.re2Input as unknown as Record<string, unknown> & { readonly dfa: object };
   const inside = dfa as Record<string, unknown>;
   assert.deepEqual(
     [inside["memBudget"], inside["stateBudget"], inside["getState"], inside["match"]].map((member) => typeof member),

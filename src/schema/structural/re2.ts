@@ -43,6 +43,7 @@ let package_: typeof RE2JS | undefined;
 // Node loads CommonJS and ES modules in this way synchronously.
 const load = (): typeof RE2JS => (createRequire(import.meta.url)("re2js") as { RE2JS: typeof RE2JS }).RE2JS;
 
+/** A regular expression, compiled by the package. */
 export class LinearRegExp {
   /** The program of the package, for searches, which use no automaton. */
   readonly program: RE2JS;

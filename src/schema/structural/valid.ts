@@ -142,6 +142,7 @@ export function wholeLimit(limit: number): number {
   return Math.trunc(limit);
 }
 
+/** Whether a number does not exceed the maximum, if there is one. */
 export function maximumHolds(rules: NumberRules, value: number | bigint, isInteger: boolean): boolean {
   const { maximum } = rules;
   if (maximum === undefined) return true;
@@ -149,6 +150,7 @@ export function maximumHolds(rules: NumberRules, value: number | bigint, isInteg
   return rules.exclusiveMaximum ? value < limit : value <= limit;
 }
 
+/** Whether a number is not below the minimum, if there is one. */
 export function minimumHolds(rules: NumberRules, value: number | bigint, isInteger: boolean): boolean {
   const { minimum } = rules;
   if (minimum === undefined) return true;

@@ -25,7 +25,8 @@ function lines<T>(name: string): readonly T[] {
   return text
     .trim()
     .split("\n")
-    .map((line) => JSON.parse(line) as T); // the files are written by hand or recorded in the form of the interfaces below
+    // The files have the form of the interfaces below.
+    .map((line) => JSON.parse(line) as T);
 }
 
 const textsOf = (findings: readonly FieldError[]): readonly string[] => findings.map(printFieldError).sort();
@@ -99,7 +100,8 @@ test("values are taken, changed and refused as by a 1.32 server [ERR-01] [SSA-29
   for (const { x, cases } of vectors) {
     const schema = new StructuralSchema(object({ spec: object({ x }) }), metadata);
     for (const { value, findings, result, gone } of cases) {
-      const object = read({ spec: { x: exactly(value) } }, schema) as { spec: { x?: unknown } }; // the object was made with this form
+      // The object was made with this form.
+      const object = read({ spec: { x: exactly(value) } }, schema) as { spec: { x?: unknown } };
       const where = `${JSON.stringify(x)} ${value}`;
       assert.deepEqual(findingsOf(object, schema), findings ?? [], where);
       if (findings !== undefined) continue;
