@@ -40,7 +40,7 @@ import { showArguments, showType } from "./show-type.ts";
 /** The number of nodes of a large tree after which others have a turn; they take a few milliseconds. */
 const nodesPerPiece = 1000;
 
-/** Checks one tree; every check makes a new one. */
+/** Checks one tree; make a new checker for each tree. */
 export class Checker {
   readonly #environment: Environment;
   readonly #inference = new Inference();

@@ -50,7 +50,7 @@ const byOverload: ReadonlyMap<string, Cost> = new Map<string, Cost>([
   ["contains_string", (a, b) => traversal(sizeOf(a)) * traversal(sizeOf(b))],
 ]);
 
-/** Returns the cost of a call. `undefined`: it costs 1, whatever its arguments are. */
+/** Returns the function for the cost of a call; `undefined` if it costs 1, whatever its arguments are. */
 export function costOf(name: string, overload: string | undefined): Cost | undefined {
   if (name === operators.equals || name === operators.notEquals) return comparison;
   return overload === undefined ? undefined : byOverload.get(overload);

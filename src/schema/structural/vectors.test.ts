@@ -22,10 +22,10 @@ import { formatCheck } from "./formats.ts";
 
 function lines<T>(name: string): readonly T[] {
   const text = readFileSync(new URL(`./vectors/${name}.jsonl`, import.meta.url), "utf8");
+  // The files have the form of the interfaces below.
   return text
     .trim()
     .split("\n")
-    // The files have the form of the interfaces below.
     .map((line) => JSON.parse(line) as T);
 }
 
