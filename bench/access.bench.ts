@@ -95,7 +95,7 @@ async function measureAlone(run: Run): Promise<void> {
             keys: new VerificationKeys(readVerificationKeys(pem)),
             audiences: [issuer],
             lookup: true,
-            find: ((_resource, namespace, name) => present.get(`${namespace}/${name}`)) as FindObject, // only accounts are looked up
+            find: ((_resource, namespace, name) => present.get(`${namespace}/${name}`)) as FindObject, // accounts only
             usedSecret() {},
           }),
         ),

@@ -120,7 +120,7 @@ function timeChanges(server: Server, schema: Json): Promise<Omit<Measurement, "n
   return timeEach(server, 20, async (client, at) => {
     const added = {
       type: "object",
-      properties: { ...(schema["properties"] as Json), [`added${Date.now()}`]: { type: "string" } }, // this file has made the schema
+      properties: { ...(schema["properties"] as Json), [`added${Date.now()}`]: { type: "string" } }, // made above
     };
     const patch = [{ op: "replace", path: "/spec/versions/0/schema/openAPIV3Schema", value: added }];
     const path = `${definitionsPath(server.domain)}/widgets.${groupOf(at)}`;

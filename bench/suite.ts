@@ -18,7 +18,7 @@ export interface Measurement {
   readonly longestMs?: number;
 }
 
-/** One run of one suite. */
+/** A run of a suite. */
 export interface Run {
   /** The length of a closed loop. */
   readonly seconds: number;

@@ -1,5 +1,6 @@
 /**
- * `docs/compatibility.md` is scannable: fixed areas, three columns, one sentence a cell, requirement IDs that exist.
+ * Tests that `docs/compatibility.md` can be scanned: fixed areas, three columns, one sentence in each cell, and
+ * requirement IDs that exist.
  */
 import assert from "node:assert";
 import { readFileSync } from "node:fs";
@@ -30,7 +31,7 @@ const areas = [
   "Clients and tools",
 ];
 
-/** Rows of all tables, without heads and rules. */
+/** The rows of all tables, without heads and rules. */
 const rows = page
   .split("\n")
   .filter((line) => line.startsWith("|"))
@@ -72,7 +73,7 @@ void test("a difference that the specification asks for cites rows that exist", 
   assert.deepStrictEqual(unmarked, []);
 });
 
-/** Ends with a full stop and has none before, apart from those inside code. */
+/** Whether a cell ends with a full stop and has no other one, except inside code. */
 function isSentence(cell: string | undefined): boolean {
   const text = cell?.replaceAll(/`[^`]*`/g, "x") ?? "";
   return text.endsWith(".") && !/[.!?] +[A-Z]/.test(text) && text.length < 300;

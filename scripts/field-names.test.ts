@@ -1,11 +1,11 @@
-/** The names in paths of findings: every one is a field of a built-in type, or written as upstream writes it. */
+/** Tests that every name in the paths of findings is a field of a built-in type, or an odd name of upstream. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { loadDefinitions } from "#api/definitions.ts";
 import { kubernetesDomain } from "#meta/api-domain.ts";
 import { blank, readSources } from "./tidy.ts";
 
-/** Upstream: names in its findings that no field has. */
+/** The names in upstream's findings that are not fields. */
 const oddNames: ReadonlySet<string> = new Set([
   "CSINodeDriver",
   "JSONPath",
@@ -15,7 +15,7 @@ const oddNames: ReadonlySet<string> = new Set([
   "[]",
   "allocatedResourceStatus",
   "attachedRequired",
-  // A configuration has this field.
+  // This is a field of a configuration.
   "exemptions",
   "initiatorname",
   "patch",

@@ -1,4 +1,4 @@
-/** The committed types equal the generator's output. */
+/** Tests that the committed types equal the output of the generator. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** The text by which a run of tests says how far it is. */
+/** The text that shows the progress of a run of tests. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { expectedSeconds, progressText } from "./progress.ts";

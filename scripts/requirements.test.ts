@@ -1,4 +1,4 @@
-/** Requirement IDs are found in test names, and unproved rows are reported. */
+/** Tests that requirement IDs are found in test names, and that unproved rows are reported. */
 import assert from "node:assert";
 import { test } from "node:test";
 import { citedInVain, proofsIn, readRows, requirementIndex } from "./requirements.ts";

@@ -1,4 +1,4 @@
-/** Each check of file shapes finds its violation and nothing else. */
+/** Tests that each check of file shapes finds its violation and nothing else. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { aliasedTypes, circles, moduleState, roomCircles, sharedTypeNames } from "./tidy-shape.ts";

@@ -1,4 +1,4 @@
-/** Tests that measure time are found, and those that only know what time it is are not. */
+/** Tests that tests which measure time are found, and tests that only read the time are not. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { measuredTimes } from "./tidy-tests.ts";

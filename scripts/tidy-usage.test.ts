@@ -1,4 +1,4 @@
-/** Each check of what nobody uses finds its violation and nothing else. */
+/** Tests that each check of unused things finds its violation and nothing else. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { unknownFiles, unusedExports, unusedPermissions } from "./tidy-usage.ts";

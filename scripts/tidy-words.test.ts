@@ -1,4 +1,4 @@
-/** Comments that are half sentences are found, and sentences are not. */
+/** Tests that comments without a main clause are found, and sentences are not. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { firstWords, retired } from "./tidy-words.ts";

@@ -1,4 +1,4 @@
-/** Each rule of the checker finds a planted violation. */
+/** Tests that each rule of the checker finds a violation. */
 import assert from "node:assert";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
@@ -14,7 +14,7 @@ const packages: Packages = {
   files: new Set(),
 };
 
-/** Messages about `file`, which is put among files that are in order. */
+/** Returns the messages about `file`, which stands among files without violations. */
 function findings(file: string, text: string, header = "/** A file. */\n"): string[] {
   const sources = new Map([
     ["src/std/clock.ts", "/** Time. */\nexport const clock = 1;\n"],

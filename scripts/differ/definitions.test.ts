@@ -1,4 +1,4 @@
-/** Cases of `npm run differ -- --definitions`: the same seed gives the same case, and many definitions are right. */
+/** Cases of `npm run differ -- --definitions`: the same seed gives the same case, and many definitions are valid. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FieldPath } from "#meta/field-path.ts";
@@ -10,9 +10,9 @@ void test("a seed gives the same case each time", () => {
   assert.notDeepEqual(definitionCase(7), definitionCase(8));
 });
 
-/** The schema as a server decodes it. */
+/** Returns the schema as a server decodes it. */
 const withoutNulls = (schema: JsonSchemaProps | undefined): JsonSchemaProps | undefined =>
-  schema && (JSON.parse(JSON.stringify(schema, (_name, value: unknown) => value ?? undefined)) as JsonSchemaProps); // one it was
+  schema && (JSON.parse(JSON.stringify(schema, (_name, value: unknown) => value ?? undefined)) as JsonSchemaProps); // still one
 
 void test("most definitions have a schema that is right, and objects; their mutations are not all alike", () => {
   let right = 0;

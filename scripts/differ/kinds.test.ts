@@ -1,4 +1,7 @@
-/** Cases of `npm run differ -- --pods` and `--workloads`: the same for a seed, right ones right, edits within the types. */
+/**
+ * Cases of `npm run differ -- --pods` and `--workloads`: the same seed gives the same case, valid objects are valid,
+ * and edits stay within the types.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { kindUnderTest } from "#kinds/kind-for-tests.ts";
@@ -11,7 +14,7 @@ import type { Json } from "./servers.ts";
 const seeds = Array.from({ length: 60 }, (_, seed) => seed);
 
 function underTest({ kind, bodies }: KindCase) {
-  const { apiVersion = "", kind: name } = bodies.at(-1) as Record<string, string>; // what is made has both
+  const { apiVersion = "", kind: name } = bodies.at(-1) as Record<string, string>; // each body has both
   const [group, version] = apiVersion.includes("/") ? apiVersion.split("/") : ["", apiVersion];
   return { kind, known: kindUnderTest({ group: group!, version: version!, kind: name! }) };
 }
@@ -49,7 +52,7 @@ void test("edits stay within the type, and change what they name", () => {
       const { known } = underTest({ bodies, changes, kind });
       const stored = bodies.at(-1)!;
       for (const { edits } of changes) {
-        for (const edit of edits(stored)) known.decode(applyEdit(stored, edit) as Unstructured); // throws for what is not of the type
+        for (const edit of edits(stored)) known.decode(applyEdit(stored, edit) as Unstructured); // throws if the type differs
       }
     }
   }

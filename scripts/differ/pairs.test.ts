@@ -1,4 +1,7 @@
-/** Cases of `npm run differ -- --pairs`: the same for a seed, first objects right; the patches that clients make of them. */
+/**
+ * Cases of `npm run differ -- --pairs`: the same seed gives the same pair, first objects are valid, and so are the
+ * patches of clients.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { applyJsonPatch } from "#apply/json-patch.ts";
@@ -21,11 +24,11 @@ void test("a seed gives the same pair each time", () => {
 
 void test("the first object of a pair is right", async () => {
   for (const kind of pairedKinds) {
-    // Services are right once they have the ports that a server gives them.
+    // Services become valid with the ports that a server assigns.
     if (kind.resource === "services") continue;
     for (const seed of seeds) {
       const [first] = pairOf(kind, seed, "a").objects;
-      const { apiVersion = "", kind: name } = first as Record<string, string>; // what is made has both
+      const { apiVersion = "", kind: name } = first as Record<string, string>; // each object has both
       const [group, version] = apiVersion.includes("/") ? apiVersion.split("/") : ["", apiVersion];
       const known = kindUnderTest({ group: group!, version: version!, kind: name! });
       await known.loadRules(asReceived(first));
@@ -38,7 +41,7 @@ void test("patches of what changed give the other object", () => {
   for (const kind of pairedKinds) {
     for (const seed of seeds) {
       const [first, second] = pairOf(kind, seed, "a").objects;
-      // Merge patches cannot say null.
+      // Merge patches cannot set null.
       const wanted = withoutNulls(second) as Json; // still an object
       assert.deepEqual(applyMergePatch(first, mergePatch(first, wanted)), wanted, `${kind.resource} ${seed}`);
       assert.deepEqual(applyJsonPatch(first, jsonPatch(first, second)), second, `${kind.resource} ${seed}`);

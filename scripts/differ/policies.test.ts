@@ -22,7 +22,7 @@ void test("most policies to be enforced are accepted, most of the others are not
   const accepted = (requests: readonly PolicyRequest[]): readonly boolean[] =>
     requests
       .filter(({ body }) => body?.["kind"] === "ValidatingAdmissionPolicy")
-      .map(({ body }) => policies.refuseCreate(policies.defaults(body as Unstructured)).length === 0); // of that kind
+      .map(({ body }) => policies.refuseCreate(policies.defaults(body as Unstructured)).length === 0); // such policies
   const seeds = Array.from({ length: 40 }, (_, seed) => policyCase(seed));
   const share = (all: readonly boolean[]): number => all.filter(Boolean).length / all.length;
   assert.ok(share(accepted(seeds.flatMap(({ enforced }) => enforced))) > 0.8);

@@ -16,7 +16,7 @@ void test("a seed gives the same case each time", () => {
 void test("every schema is structural, and many have no rule that is refused", () => {
   let accepted = 0;
   for (let seed = 0; seed < 40; seed++) {
-    const schema = ruleCase(seed).schema as JsonSchemaProps; // it is one
+    const schema = ruleCase(seed).schema as JsonSchemaProps; // each case has a schema
     assert.deepEqual(checkStructural(schema, FieldPath.root), [], `seed ${seed}`);
     if (checkStructural(schema, FieldPath.root, { rules }).length === 0) accepted++;
   }

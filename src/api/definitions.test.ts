@@ -34,7 +34,7 @@ test("the version of every kind has option types, and a priority, without which 
       const schema = kubernetes.schemaOf({ group, version, kind });
       assert.ok(schema, `add ${group}/${version} to ${kind} of meta.v1 in src/api/tables/type-index.json`);
     }
-    if (group === "apiregistration.k8s.io") continue; // its place is before all others
+    if (group === "apiregistration.k8s.io") continue; // has the priority above all groups
     assert.ok(versionsOf.get(group)?.[version], `add ${group}/${version} to src/api/group-priorities.ts`);
   }
 });

@@ -1,4 +1,4 @@
-/** Descriptions name only existing types and fields, and cover the common kinds. */
+/** Tests that descriptions name only existing types and fields, and cover the common kinds. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { apiDomain, kubernetesDomain } from "#meta/api-domain.ts";

@@ -1,4 +1,4 @@
-/** The flag `--feature-gates` against the gates of 1.32. */
+/** The flag `--feature-gates`, with the gates of 1.32. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { kubernetesDomain } from "#meta/api-domain.ts";

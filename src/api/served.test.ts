@@ -1,4 +1,4 @@
-/** Tests which kinds are served by default and with `--runtime-config`. */
+/** The kinds that are served by default and with `--runtime-config`. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { apiDomain } from "#meta/api-domain.ts";
@@ -7,7 +7,7 @@ import { parseRuntimeConfig, servedKinds } from "./served.ts";
 
 const { kinds, versions } = loadDefinitions(apiDomain("platform.io"));
 
-/** Served resources of a group version. */
+/** Returns the served resources of a group version. */
 function served(config: string[], at: string, gates: string[] = []): string[] {
   const found = servedKinds(kinds, parseRuntimeConfig(config, versions), (gate) => gates.includes(gate));
   return found.filter((kind) => `${kind.group}/${kind.version}` === at).map((kind) => kind.resource);

@@ -1,9 +1,9 @@
-/** Documents of files for `binnacle import`. */
+/** The documents of files for `binnacle import`. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { readDocuments } from "./documents.ts";
 
-/** Names of the objects in a text; problems with their lines. */
+/** Returns the names of the objects in a text, and its problems with their lines. */
 async function read(text: string): Promise<string[]> {
   const found: string[] = [];
   const lines = (async function* () {

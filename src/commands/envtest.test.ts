@@ -1,4 +1,4 @@
-/** The settings of the kube-apiserver that suites start. */
+/** The settings of the kube-apiserver that test suites start. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parseServeArguments, resolveOptions } from "#server/options.ts";

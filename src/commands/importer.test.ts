@@ -1,4 +1,4 @@
-/** Objects that `binnacle import` cannot create, or must not. */
+/** Objects that `binnacle import` cannot create or must not create. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Unstructured } from "#meta/object-meta.ts";
@@ -7,7 +7,7 @@ import { Importer } from "./importer.ts";
 
 const configMaps = { name: "configmaps", kind: "ConfigMap", namespaced: true, verbs: ["create", "get", "list"] };
 
-/** A server of config maps that takes everything. */
+/** A server that serves config maps and accepts every object. */
 class Server implements ServerClient {
   readonly url = "https://server";
   readonly created: string[] = [];
@@ -15,8 +15,8 @@ class Server implements ServerClient {
   call<T>({ method, path, body }: ServerCall): Promise<{ value: T; warnings: readonly string[] }> {
     const answer: object =
       path === "/apis" ? { groups: [] } : method === "GET" ? { resources: [configMaps] } : (body as object); // an object
-    if (method === "POST") this.created.push(`${path.split("?")[0]} ${(body as Unstructured).metadata.name}`); // the same
-    return Promise.resolve({ value: answer as T, warnings: [] }); // the caller names it
+    if (method === "POST") this.created.push(`${path.split("?")[0]} ${(body as Unstructured).metadata.name}`); // an object
+    return Promise.resolve({ value: answer as T, warnings: [] }); // the caller names the type
   }
 
   close(): void {}

@@ -1,4 +1,4 @@
-/** Examples for linkKubectl. */
+/** Examples for `linkKubectl`. */
 import assert from "node:assert/strict";
 import {
   chmodSync,
@@ -15,7 +15,7 @@ import { delimiter, join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { linkKubectl } from "./link-kubectl.ts";
 
-/** A folder with subfolders of these names, of which those in `programs` hold a kubectl. */
+/** Creates a folder with subfolders of these names. Those in `programs` contain a kubectl. */
 function folders(t: TestContext, names: readonly string[], programs: readonly string[]): (name: string) => string {
   const root = mkdtempSync(join(tmpdir(), "kubectl-"));
   t.after(() => rmSync(root, { recursive: true, force: true }));

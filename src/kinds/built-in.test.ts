@@ -1,4 +1,4 @@
-/** Definitions of built-in kinds: scopes, versions, domains, warnings. */
+/** The definitions of built-in kinds: scopes, versions, domains, warnings. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type ApiTables, loadDefinitions } from "#api/definitions.ts";
@@ -97,7 +97,7 @@ test("subresources behind a gate are there when it is on", () => {
   assert.ok(names(false).includes("status"));
 });
 
-/** A small version of what `npm run generate` writes of a kind: its type, its schema and its row of facts. */
+/** An example of a kind as `npm run generate` writes it: its type, its schema and its row of facts. */
 interface Ferry extends ApiObject {
   readonly spec: { readonly seats?: number; readonly route?: string };
   readonly status: { readonly boarded: number };
@@ -135,7 +135,7 @@ function withFerries(tables: ApiTables): ApiTables {
   };
 }
 
-/** Such a definition is the file of a kind. */
+/** Returns the behaviour of the kind. The file of a kind has such a function. */
 function ferries(): KindBehaviour<Ferry> {
   const specPath = FieldPath.of("spec");
   const validate = ({ spec: { seats = 0 } }: Ferry) =>
@@ -159,7 +159,7 @@ test("a kind is a file with its behaviour, and a line in the list", () => {
     builtInDefinitions(tables, environment, ({ group }) => group === "harbour.example", kinds)[0]!;
   const ferry = definitionUnderTest(definitionOf([...builtInKinds, row("harbour.example", "Ferry", ferries)]));
 
-  // The kind says these itself.
+  // The behaviour of the kind itself decides these values.
   const made = ferry.create({ metadata: { name: "f", generation: 1 }, spec: { route: "a" } });
   assert.deepEqual(made["spec"], { seats: 40, route: "a" });
   assert.deepEqual(ferry.refuseCreate({ metadata: {}, spec: { seats: -1 } }), [
@@ -171,7 +171,7 @@ test("a kind is a file with its behaviour, and a line in the list", () => {
   const boarded = ferry.update({ ...made, spec: {}, status: { boarded: 3 } }, made, "status");
   assert.deepEqual(ferry.row(boarded), { Name: "f", Free: 37 });
 
-  // The file of the kind does not say these: they are the behaviour of all kinds, and the facts of the tables.
+  // The generic behaviour and the facts of the tables decide these values.
   assert.deepEqual([boarded["spec"], boarded["status"]], [made["spec"], { boarded: 3 }]);
   assert.deepEqual(ferry.create({ ...made, status: { boarded: 3 } })["status"], { boarded: 0 });
   assert.equal(ferry.update({ ...made, spec: { route: "a", seats: 9 } }, made).metadata.generation, 2);
@@ -182,7 +182,7 @@ test("a kind is a file with its behaviour, and a line in the list", () => {
     resource: "ferries",
   });
 
-  // Without its line in the list the kind is stored as it comes.
+  // Without its line in the list the kind has no behaviour of its own.
   const plain = definitionUnderTest(definitionOf(builtInKinds));
   assert.deepEqual(plain.create({ metadata: { name: "f" }, spec: { seats: -1 } })["spec"], { seats: -1 });
 });

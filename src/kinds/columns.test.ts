@@ -1,4 +1,4 @@
-/** Columns of all kinds compared with the fact tables, and computed cells. */
+/** The columns of all kinds, compared with the tables of facts, and computed cells. */
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { test } from "node:test";
@@ -32,13 +32,13 @@ test("every kind has the columns of release 1.32", { skip }, () => {
   for (const definition of definitions) {
     const group = definition.storage.group;
     const row = kinds.find((one) => one.group === group && one.kind === definition.kind);
-    // A 1.32 server shows the age second.
+    // A 1.32 server shows the age in the second column.
     if (definition.kind === "ResourceQuota") continue;
-    // The tables give this kind columns; a 1.32 server shows the default ones.
+    // The tables have columns for this kind, but a 1.32 server shows the default ones.
     const isOtherwise = definition.kind === "CSIStorageCapacity";
     const isDefault =
       isOtherwise || row === undefined || row.default === true || row.columns.every(({ name }) => known.has(name));
-    // Definitions of custom resources have the default columns with the texts that clients of 1.32 see.
+    // Definitions of custom resources have the default columns, with the descriptions that clients of 1.32 see.
     const isTold = definition.kind === "CustomResourceDefinition";
     const wanted = isDefault && !isTold ? [] : (row?.columns ?? []);
     const found = definition.columns.map(({ name, type, format, priority }) => ({ name, type, format, priority }));

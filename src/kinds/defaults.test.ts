@@ -7,7 +7,7 @@ import { kindUnderTest } from "./kind-for-tests.ts";
 const defaulted = (group: string, version: string, kind: string, object: object): Record<string, unknown> =>
   kindUnderTest({ group, version, kind }).defaults({ metadata: { name: "x" }, ...object });
 
-/** The fields of `expected`, as decoding shows them, are what the object has after its defaults. */
+/** Checks that an object has the fields of `expected`, as they are decoded, after its defaults were filled in. */
 function check(group: string, version: string, kind: string, object: object, expected: object): void {
   const made = defaulted(group, version, kind, object);
   const wanted = kindUnderTest({ group, version, kind }).decode({ metadata: { name: "x" }, ...expected });

@@ -1,4 +1,4 @@
-/** Dropping fields by invented tables; objects without such fields are not copied. */
+/** Dropping fields by tables that were made for the tests. Objects without such fields are not copied. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Unstructured } from "#meta/object-meta.ts";

@@ -1,4 +1,4 @@
-/** The table names gates and fields that there are. */
+/** Tests that the table names existing gates and fields. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { loadDefinitions } from "#api/definitions.ts";
@@ -9,7 +9,7 @@ import { gatedParts } from "./gated-fields.ts";
 const tables = loadDefinitions(kubernetesDomain);
 const gates = new Set(tables.gates.map(({ name }) => name));
 
-/** The type at a path; `undefined` where the path leads nowhere. */
+/** Returns the type at a path; `undefined` if the path does not exist. */
 function typeAt(schema: Schema | undefined, path: string): Schema | undefined {
   let found = schema;
   for (const name of path === "" ? [] : path.split(".")) {

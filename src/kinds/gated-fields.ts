@@ -19,7 +19,7 @@ const isTrue = (value: unknown): boolean => value === true;
 
 /** Whether resource requirements name some resource: empty requirements do not count as use. */
 function hasAmounts(value: unknown): boolean {
-  const { requests = {}, limits = {}, claims = [] } = value as ResourceRequirements; // what the field holds
+  const { requests = {}, limits = {}, claims = [] } = value as ResourceRequirements; // by its schema
   return Object.keys(requests).length > 0 || Object.keys(limits).length > 0 || claims.length > 0;
 }
 
@@ -156,7 +156,7 @@ const ofClaims: readonly GatedFields[] = [
   {
     gates: ["CrossNamespaceVolumeDataSource"],
     paths: ["spec.dataSourceRef"],
-    becomes: (ref) => ((ref as { readonly namespace?: string }).namespace ? undefined : ref), // what the field holds
+    becomes: (ref) => ((ref as { readonly namespace?: string }).namespace ? undefined : ref), // by its schema
   },
   ...["allocatedResources", "allocatedResourceStatuses"].map((name): GatedFields => {
     return { gates: ["RecoverVolumeExpansionFailure"], paths: [`status.${name}`], on: ["status"] };

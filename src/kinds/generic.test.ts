@@ -1,4 +1,4 @@
-/** Status and generation of all kinds. */
+/** The status and generation of all kinds. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Unstructured } from "#meta/object-meta.ts";

@@ -8,7 +8,7 @@ interface Case {
   readonly group: string;
   readonly kind: string;
   readonly made: object;
-  /** Changed fields, and the errors. */
+  /** The changed fields, each with its findings. */
   readonly updates: readonly (readonly [sent: object, ...findings: string[]])[];
 }
 

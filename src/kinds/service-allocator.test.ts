@@ -1,4 +1,6 @@
-/** Allocation of service addresses and ports beyond the API tests: pending writes, old services, random sequences. */
+/**
+ * The allocation of service addresses and ports beyond the API tests: pending writes, old services, random sequences.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Service, ServiceSpec } from "#api/core/v1.ts";
@@ -7,7 +9,7 @@ import type { WriteAttributes } from "#registry/resource-definition.ts";
 import { seededRandom } from "#std/random.ts";
 import { ServiceAllocator } from "./service-allocator.ts";
 
-const write = { subresource: "", dryRun: false } as WriteAttributes; // the context is not looked at
+const write = { subresource: "", dryRun: false } as WriteAttributes; // the allocator does not read the context
 
 const open = (range = "10.0.0.0/28"): ServiceAllocator =>
   new ServiceAllocator({

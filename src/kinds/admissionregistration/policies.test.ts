@@ -1,4 +1,4 @@
-/** Validation of policies and bindings, with 1.32's texts. */
+/** Validation of policies and bindings, with the messages of 1.32. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Unstructured } from "#meta/object-meta.ts";
@@ -98,7 +98,7 @@ test("variables have names, and see those before them", () => {
     { name: "b", expression: "1" },
   ];
   check({ variables: later }, compiling("spec.variables[0].expression", "variables.b", 9, "undefined field 'b'"));
-  // Nothing is known of types with fields of their own and of types of libraries.
+  // The fields of custom types and of types of libraries are not checked.
   const typed = (expression: string, use: string) => ({
     variables: [{ name: "a", expression }],
     validations: [{ expression: use }],

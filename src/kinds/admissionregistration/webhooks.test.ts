@@ -1,4 +1,4 @@
-/** Validation of webhook configurations, with 1.32's texts, and errors that an update may keep. */
+/** Validation of webhook configurations, with the messages of 1.32, and errors that an update may keep. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ValidatingWebhook, ValidatingWebhookConfiguration } from "#api/admissionregistration/v1.ts";
@@ -76,7 +76,7 @@ test("a webhook is reached in one way, which can be", () => {
   check({ clientConfig: { url: "https://a/%zz" } }, /invalid URL escape "%zz"/);
   const service = { name: "s", namespace: "n" };
   check({ clientConfig: { service } });
-  // Upstream: takes the name and the namespace for each other.
+  // Upstream: each message is at the field of the other.
   check({ clientConfig: { service: { ...service, name: "" } } }, /^clientConfig\.service\.namespace: Required value/);
   check({ clientConfig: { service: { ...service, namespace: "" } } }, /^clientConfig\.service\.name: Required value/);
   check({ clientConfig: { service: { ...service, port: 0 } } }, /^clientConfig\.service\.port: .*between 1 and 65535/);

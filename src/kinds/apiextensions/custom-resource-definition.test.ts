@@ -1,4 +1,4 @@
-/** Rules of custom resource definitions. Wording and order were recorded from a 1.32 server. */
+/** Rules of custom resource definitions. The messages and their order were recorded from a 1.32 server. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Unstructured } from "#meta/object-meta.ts";

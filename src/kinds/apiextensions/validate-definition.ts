@@ -294,7 +294,7 @@ class SchemaRules {
     this.always = schema === undefined ? { rules } : { metadata: schema, rules };
   }
 
-  /** The same checks without those that some stored schema does not pass. */
+  /** The checks of every schema without those that some stored schema does not pass. */
   get ratcheted(): CheckOptions {
     const stored = this.#versions.flatMap(({ schema }) => schema?.openAPIV3Schema ?? []);
     return (this.#ratcheted ??= stored.length === 0 ? this.always : { ...this.always, ...ratchetedChecks(stored) });

@@ -1,4 +1,4 @@
-/** API services: names, servers and conditions, and how clients are told what is wrong. */
+/** API services: names, servers and conditions, and the messages about errors. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Unstructured } from "#meta/object-meta.ts";
@@ -23,7 +23,7 @@ test("the name is that of the group version", () => {
     wrong("generateName", "a-"),
     wrong("name", "a-1"),
   ]);
-  // The checks of metadata tell of a text that is no name at all.
+  // The checks of metadata report a text that is not a name.
   for (const name of ["", "a/b"]) assert.deepEqual(services.refuseCreate(object({}, { name })), []);
 });
 

@@ -1,4 +1,4 @@
-/** Validation of workloads of the apps group, their status and updates, with the texts of kube-apiserver 1.32.1. */
+/** Validation of workloads of the apps group, their status and updates, with the messages of kube-apiserver 1.32.1. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Unstructured } from "#meta/object-meta.ts";
@@ -48,7 +48,7 @@ test("numbers and the strategy of a deployment are checked", () => {
 test("a selector is not empty, can be read, and selects the pods of the template", () => {
   for (const called of ["Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"]) {
     const { refuseCreate } = kind(called);
-    // 1.32 tells of a deployment for replica sets, too.
+    // The message of 1.32 mentions a deployment for replica sets too.
     const told = called === "ReplicaSet" ? "deployment" : called.toLowerCase();
     assert.deepEqual(refuseCreate(workload({ selector: {} })), [emptySelector(told)]);
     assert.deepEqual(refuseCreate(workload({ selector: { matchLabels: { app: "b" } } })), [

@@ -1,4 +1,4 @@
-/** Validation of horizontal pod autoscalers, with the texts of kube-apiserver 1.32.1. */
+/** Validation of horizontal pod autoscalers, with the messages of kube-apiserver 1.32.1. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { kindUnderTest } from "../kind-for-tests.ts";

@@ -68,7 +68,7 @@ test("annotations hold metrics and the behaviour as kube-apiserver writes them",
   ]);
   const shown = fromHub(toHub(object)).metadata.annotations!;
   assert.equal(shown[`${prefix}metrics`], given[`${prefix}metrics`]);
-  // A field that is left out has its default once it is stored.
+  // An omitted field gets its default when the object is stored.
   assert.match(shown[`${prefix}behavior`]!, /^\{"ScaleUp":\{"StabilizationWindowSeconds":5,.*"ScaleDown":\{/);
 });
 

@@ -1,4 +1,4 @@
-/** Validation of jobs, their status, and cron jobs, with the texts of kube-apiserver 1.32.1. */
+/** Validation of jobs, their status, and cron jobs, with the messages of kube-apiserver 1.32.1. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Unstructured } from "#meta/object-meta.ts";

@@ -42,7 +42,7 @@ export function cronJobs({ domain }: KindEnvironment): KindBehaviour<CronJob> {
   };
 }
 
-/** Defaults of the cron job; those of the job template apply when a job is created. */
+/** Fills in the defaults of a cron job. The defaults of its job template apply when a job is created. */
 function defaultSpec(spec: CronJobSpec): CronJobSpec {
   const next = fillAbsent(fillZero(spec, { concurrencyPolicy: "Allow" }), {
     suspend: false,

@@ -1,4 +1,4 @@
-/** Valid schedules, and the texts of kube-apiserver 1.32.1 for invalid ones. */
+/** Valid schedules, and the messages of kube-apiserver 1.32.1 about invalid ones. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { cronScheduleError } from "./cron-schedule.ts";

@@ -1,4 +1,4 @@
-/** Rules of certificate requests and trust bundles. */
+/** The rules of certificate requests and trust bundles. */
 import assert from "node:assert/strict";
 import { createPublicKey } from "node:crypto";
 import { test } from "node:test";
@@ -10,7 +10,7 @@ import { kindUnderTest } from "../kind-for-tests.ts";
 const group = "certificates.k8s.io";
 const requests = kindUnderTest({ group, version: "v1", kind: "CertificateSigningRequest" });
 
-/** The request is for O=builders, CN=robot. */
+/** A request for O=builders, CN=robot. */
 const request =
   "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KTUlIZE1JR0ZBZ0VBTUNNeEVUQVBCZ05WQkFvTUNHSjFhV3hrWlhKek1RNHdEQVlEVlFRRERBVnliMkp2ZERCWgpNQk1HQnlxR1NNNDlBZ0VHQ0NxR1NNNDlBd0VIQTBJQUJBVkkxNEZScjBTbm1wbWUwQW9ZZU4zVkwrNFRXSUhrCmw3NTZzcEFmS1NwUW5PNTVRK3FIQXFuS0NGVVRBU3BDbDl6L0JlN1pQMkJOeEN6UjBKN1V4VTJnQURBS0JnZ3EKaGtqT1BRUURBZ05IQURCRUFpQUZ1VXZ5SThsZFBMWm9NbVFMZUlDVEZnaWlUdXBaTStESEFyZGJtbzV3OXdJZwpZTmRHblY3R05vNExjRU9DNG9RMHJORHlXQUM1cTk5RkhoVXYxNFRyeVNRPQotLS0tLUVORCBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0K";
 const key = newKey();

@@ -1,4 +1,4 @@
-/** These tests show what kube-apiserver 1.32.1 says about leases of coordinated elections. */
+/** The findings of kube-apiserver 1.32.1 about leases of coordinated elections. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { kindUnderTest } from "../kind-for-tests.ts";

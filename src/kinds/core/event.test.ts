@@ -1,4 +1,4 @@
-/** Rules of both event APIs, and conversion between them. */
+/** The rules of both event APIs, and the conversion between them. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Unstructured } from "#meta/object-meta.ts";

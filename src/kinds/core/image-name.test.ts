@@ -1,4 +1,4 @@
-/** Pull policies by the names of images, as kube-apiserver 1.32.1 answers. */
+/** The default pull policies of images by their names, as in kube-apiserver 1.32.1. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { pullPolicy } from "./image-name.ts";

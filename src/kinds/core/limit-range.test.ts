@@ -1,4 +1,4 @@
-/** These tests show what kube-apiserver 1.32.1 says of limit ranges. */
+/** The findings of kube-apiserver 1.32.1 about limit ranges. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { kindUnderTest } from "../kind-for-tests.ts";

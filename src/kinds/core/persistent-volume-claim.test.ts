@@ -1,4 +1,4 @@
-/** Rules of claims, row by row. */
+/** The rules of claims, by the rows of the requirements. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { dns1123Subdomain } from "#meta/names.ts";

@@ -1,4 +1,4 @@
-/** These tests show what kube-apiserver 1.32.1 says about persistent volumes. */
+/** The findings of kube-apiserver 1.32.1 about persistent volumes. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { dns1123Label, dns1123Subdomain } from "#meta/names.ts";
@@ -20,7 +20,7 @@ const onNode = (...keys: readonly string[]) => ({
 
 const refuses = (spec: object, ...expected: readonly string[]): void =>
   assert.deepEqual(volumes.refuseCreate(volume(spec)), expected, JSON.stringify(spec));
-/** Checks what is refused of a volume with a host path. */
+/** Checks the findings about a volume with a host path. */
 const refusesWith = (spec: object, ...expected: readonly string[]): void => refuses({ hostPath, ...spec }, ...expected);
 
 const badName = (name: string): string => `Invalid value: "${name}": ${dns1123Subdomain(name)[0]}`;
@@ -255,14 +255,14 @@ test("a class changes while there are classes, and does not go", () => {
     `${path}: Forbidden: update from non-nil value to nil is forbidden`,
   ]);
   assert.deepEqual(changed(classed, {}), []);
-  assert.deepEqual(changed(bare, { volumeAttributesClassName: "b" }), []); // it is dropped
+  assert.deepEqual(changed(bare, { volumeAttributesClassName: "b" }), []); // the class is dropped
   assert.deepEqual(changed(classed, { volumeAttributesClassName: "b" }), [
     `${path}: Forbidden: update is forbidden when the VolumeAttributesClass feature gate is disabled`,
   ]);
 });
 
 test("the status says when the phase changed last", () => {
-  const now = "2023-11-14T22:13:20Z"; // of the tests' clock
+  const now = "2023-11-14T22:13:20Z"; // the time of the tests' clock
   const before = "2020-01-01T00:00:00Z";
   const own = "2021-01-01T00:00:00Z";
   const made = stored({ hostPath });

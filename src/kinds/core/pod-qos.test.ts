@@ -1,4 +1,4 @@
-/** Classes of service. */
+/** The quality-of-service classes of pods. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { PodSpec, ResourceRequirements } from "#api/core/v1.ts";

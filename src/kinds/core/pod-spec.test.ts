@@ -1,4 +1,7 @@
-/** Defaults of pods and templates that differ, or that odd values get. Source: the answers of kube-apiserver 1.32.1. */
+/**
+ * Defaults that differ between pods and templates, and defaults of unusual values. Source: the answers of
+ * kube-apiserver 1.32.1.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { PodSpec } from "#api/core/v1.ts";
@@ -55,7 +58,7 @@ test("a pod with limits of its own requests what its containers do, or the limit
   });
   assert.deepEqual(requestsOf({ limits: { memory: "1Gi" } }, { requests: { cpu: "1" } }), { cpu: "1", memory: "1Gi" });
   assert.equal(requestsOf({}, { requests: { cpu: "1" } }), undefined);
-  const whole = { containers: [{ name: "a", image: "x", resources: {} }], resources: { limits } } as unknown as PodSpec; // what the fields hold
+  const whole = { containers: [{ name: "a", image: "x", resources: {} }], resources: { limits } } as unknown as PodSpec; // a PodSpec
   assert.equal(defaultPod(whole, { resizePolicy: false, podResources: false }).resources?.requests, undefined);
 });
 

@@ -1,4 +1,4 @@
-/** These tests show what kube-apiserver 1.32.1 says about the status of pods, and what it keeps of it. */
+/** The findings of kube-apiserver 1.32.1 about the status of pods, and the parts that it stores. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Unstructured } from "#meta/object-meta.ts";

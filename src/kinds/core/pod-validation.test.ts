@@ -1,4 +1,4 @@
-/** Validation of pods, with the texts of kube-apiserver 1.32.1. */
+/** Validation of pods, with the messages of kube-apiserver 1.32.1. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Pod, PodSpec } from "#api/core/v1.ts";
@@ -21,7 +21,7 @@ function check(spec: object, ...findings: string[]): void {
   assert.deepEqual(found, findings, JSON.stringify(spec));
 }
 
-/** A check of one container, found below its path. */
+/** Checks the findings about one container, below its path. */
 const checkContainer = (fields: object, ...findings: string[]): void =>
   check({ containers: [{ ...container, ...fields }] }, ...findings.map((text) => `spec.containers[0].${text}`));
 

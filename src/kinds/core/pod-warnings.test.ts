@@ -1,4 +1,4 @@
-/** These tests show what kube-apiserver 1.32.1 warns of in pods and templates. */
+/** The warnings of kube-apiserver 1.32.1 about pods and templates. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { PodSpec } from "#api/core/v1.ts";

@@ -1,4 +1,4 @@
-/** Pods: what each subresource may change. */
+/** Pods: the fields that each subresource may change. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Unstructured } from "#meta/object-meta.ts";
@@ -75,7 +75,7 @@ const made = {
   tolerations: [{ key: "a", operator: "Exists", effect: "NoExecute", tolerationSeconds: 5 }],
 };
 
-/** Findings of an update of a pod that was made with `before`. */
+/** Returns the findings about an update of a pod that was created with `before`. */
 function updated(before: object, after: object): string[] {
   const pod = (spec: object): Unstructured => ({ kind: "Pod", apiVersion: "v1", metadata: old.metadata, spec });
   return pods.refuseUpdate(pod(after), pods.update(pod(before), old));

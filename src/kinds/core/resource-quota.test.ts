@@ -1,4 +1,4 @@
-/** These tests show what kube-apiserver 1.32.1 says of quotas, and how much of it. */
+/** The findings of kube-apiserver 1.32.1 about quotas, and their number. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Unstructured } from "#meta/object-meta.ts";

@@ -1,4 +1,4 @@
-/** These tests show what kube-apiserver 1.32.1 makes of old annotations that confine containers. */
+/** The treatment of old annotations that confine containers, as in kube-apiserver 1.32.1. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Unstructured } from "#meta/object-meta.ts";

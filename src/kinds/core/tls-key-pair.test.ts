@@ -1,4 +1,4 @@
-/** These tests show what kube-apiserver 1.32.1 warns of in secrets for TLS. */
+/** The warnings of kube-apiserver 1.32.1 about secrets for TLS. */
 import assert from "node:assert/strict";
 import { createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
 import { test } from "node:test";
@@ -44,7 +44,7 @@ test("what does not fit is told in Go's words", async () => {
     [certificate, certificate, "tls: found a certificate rather than a key in the PEM for the private key"],
     [other("FOO") + other("BAR"), "", skipping('"CERTIFICATE" PEM block', "certificate", "FOO BAR")],
     [certificate, other("FOO"), skipping('PEM block with type ending in "PRIVATE KEY"', "key", "FOO")],
-    // Upstream: the whole label.
+    // Upstream: the message has the whole label.
     [other("F".repeat(400_000)), "", skipping('"CERTIFICATE" PEM block', "certificate", `${"F".repeat(100)}...`)],
     [other("CERTIFICATE"), "x", "tls: failed to find any PEM data in key input"],
     [other("CERTIFICATE"), pkcs8(key), "x509: malformed certificate"],

@@ -1,4 +1,4 @@
-/** Endpoints and endpoint slices: what is refused, and how clients are told. */
+/** Endpoints and endpoint slices: refused objects, and the messages about them. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Unstructured } from "#meta/object-meta.ts";
@@ -23,7 +23,7 @@ const slice = (fields: object): Unstructured => ({
   ...fields,
 });
 
-/** A finding without the explanation of a form of names. */
+/** Returns a finding without the explanation of a form of names. */
 const short = (finding: string): string => finding.replace(/(?:a lowercase|a valid label|name part must).*$/, "…");
 
 test("endpoints have addresses that others can reach, and ports", () => {

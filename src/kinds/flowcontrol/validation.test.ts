@@ -141,7 +141,7 @@ test("mandatory ones keep their spec, but the exempt level may share otherwise, 
   refusesLevel("exempt", { type: "Exempt" });
   refusesLevel("exempt", { type: "Exempt", exempt: { nominalConcurrencyShares: 7, lendablePercent: 50 } });
   const catchAll = mandatory.levels.find(({ metadata }) => metadata.name === "catch-all")!;
-  const spec = catchAll["spec"] as { readonly limited: object }; // as written there
+  const spec = catchAll["spec"] as { readonly limited: object }; // the level has these fields
   const changed = { ...spec, limited: { ...spec.limited, nominalConcurrencyShares: 6 } };
   assert.match(
     levels.refuseCreate({ metadata: { name: "catch-all" }, spec: changed }).join(),

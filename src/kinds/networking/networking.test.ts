@@ -1,4 +1,4 @@
-/** Ingresses, their classes, and network policies: what is refused, and how clients are told. */
+/** Ingresses, their classes, and network policies: refused objects, and the messages about them. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Unstructured } from "#meta/object-meta.ts";
@@ -16,7 +16,7 @@ const object = (kind: string, spec: object, annotations?: Record<string, string>
   spec,
 });
 
-/** A finding without the explanation of a form of names. */
+/** Returns a finding without the explanation of a form of names. */
 const short = (finding: string): string =>
   finding.replace(/(?:a lowercase|a DNS-1035|a wildcard|name part must).*$/, "…");
 

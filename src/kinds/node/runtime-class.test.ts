@@ -1,4 +1,4 @@
-/** These tests show what kube-apiserver 1.32.1 says about runtime classes. */
+/** The findings of kube-apiserver 1.32.1 about runtime classes. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { dns1123Label, qualifiedName } from "#meta/names.ts";

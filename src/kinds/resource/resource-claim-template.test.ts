@@ -1,4 +1,4 @@
-/** Rules of claim templates, row by row. */
+/** The rules of claim templates, by the rows of the requirements. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Unstructured } from "#meta/object-meta.ts";

@@ -1,4 +1,4 @@
-/** These tests show what kube-apiserver 1.32.1 says about storage drivers. */
+/** The findings of kube-apiserver 1.32.1 about storage drivers. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Unstructured } from "#meta/object-meta.ts";

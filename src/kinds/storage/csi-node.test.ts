@@ -1,4 +1,4 @@
-/** These tests show what kube-apiserver 1.32.1 says about the storage drivers of nodes. */
+/** The findings of kube-apiserver 1.32.1 about the storage drivers of nodes. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { dns1123Subdomain, qualifiedName } from "#meta/names.ts";

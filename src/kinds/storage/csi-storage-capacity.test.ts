@@ -1,4 +1,4 @@
-/** These tests show what kube-apiserver 1.32.1 says about free space. */
+/** The findings of kube-apiserver 1.32.1 about free space. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { dns1123Subdomain } from "#meta/names.ts";

@@ -1,4 +1,4 @@
-/** These tests show what kube-apiserver 1.32.1 says about storage classes. */
+/** The findings of kube-apiserver 1.32.1 about storage classes. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { qualifiedName } from "#meta/names.ts";

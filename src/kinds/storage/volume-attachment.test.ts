@@ -1,4 +1,4 @@
-/** These tests show what kube-apiserver 1.32.1 says about attachments; specs are shown as JSON. */
+/** The findings of kube-apiserver 1.32.1 about attachments; specs are shown as JSON. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { dns1123Subdomain } from "#meta/names.ts";

@@ -1,4 +1,4 @@
-/** Rules of volume attributes classes, row by row. */
+/** The rules of volume attributes classes, by the rows of the requirements. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { qualifiedName } from "#meta/names.ts";
