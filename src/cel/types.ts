@@ -27,7 +27,7 @@ interface ListType {
   readonly element: CelType;
   /**
    * The keys that identify elements for `==` and `+`; empty if the whole element does. The comparison of types ignores
-   * it.
+   * these keys.
    */
   readonly uniqueBy?: readonly string[];
 }

@@ -54,9 +54,9 @@ function deepFreeze(value: unknown): unknown {
 const endless = new ByteBudget(Number.POSITIVE_INFINITY, () => new Error("no room"));
 
 /**
- * Returns `value` with the schema's defaults. Nulls that the schema does not accept get the default or, if there is
- * none and `dropsNulls` is true, are dropped. Returns the same value if nothing changes; never changes `value`.
- * Defaults are frozen and shared. `room` limits their size; leave it out for trusted values.
+ * Returns `value` with the schema's defaults. A null that the schema does not accept gets the default; a member without
+ * a default is dropped if `dropsNulls` is true, and a list item stays null. Returns the same value if nothing changes;
+ * never changes `value`. Defaults are frozen and shared. `room` limits their size; leave it out for trusted values.
  */
 export function applyDefaults(
   value: unknown,
