@@ -1,7 +1,7 @@
 /**
- * `npm test`: build, the steps of `npm run check`, and whole servers (`test/`); all that a change should be tried with.
- * `npm run test:more` has the rest: random tests, crashes, long simulations, other programs against the server, and the
- * recorded scenarios where `../shared` exists. Both need no network, and end with one line, `N passed, N failed, N
+ * `npm test`: runs the build, the steps of `npm run check`, and the tests of whole servers (`test/`), as a test of every
+ * change. `npm run test:more` runs the rest: random tests, crashes, long simulations, other programs against the server,
+ * and the recorded scenarios if `../shared` exists. Both need no network, and end with one line, `N passed, N failed, N
  * skipped`.
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
@@ -26,7 +26,7 @@ Usage: npm test -- [options]
   -v, --verbose        name the tests that are skipped, below each reason
   -h, --help           print this`;
 
-/** Whether a file seldom fails by a change and takes long, or starts programs that are not everywhere. */
+/** Whether a file takes long and a change rarely breaks it, or starts programs that are not on every machine. */
 const isMore = (file: string): boolean =>
   /\.fuzz\.ts$|crash\.test\.ts$/.test(file) ||
   /^test\/(?:kubectl|helm|simulation|real-world)\//.test(file) ||
@@ -78,7 +78,7 @@ process.stdout.write(`took ${clockText((performance.now() - start) / 1000)}\n`);
 process.exitCode = tally.failed === 0 ? 0 : 1;
 
 if (sumFile !== undefined) {
-  // Written by the other command, in this way.
+  // The other command has written its sums in the same form.
   if (existsSync(sumFile))
     tally = addTallies(tally, { ...emptyTally, ...(JSON.parse(readFileSync(sumFile, "utf8")) as object) });
   const { passed, failed, skipped } = tally;

@@ -21,7 +21,7 @@ import { namespace, namespaces, type NamespacePaths, namespacePaths } from "./ob
 import type { Rename } from "./view.ts";
 
 /*
- * These are the starters, and the tests that take them:
+ * The functions that start servers, and the tests for which each is meant:
  *
  *     suite           the usual case: the tests of a file share a server in each domain
  *     withOwnServer   one test in each domain, with a server of its own, such as tests of options
@@ -333,7 +333,7 @@ export function anyServer(domain: Domain): Promise<TestServer> {
   return external === undefined ? openServer(domain) : Promise.resolve(externalServer(external));
 }
 
-/** Does the same as `suite`, with an own server for the one test. */
+/** Does the same as `suite`, with a server of its own for each test. */
 export const withOwnServer: OwnServers = (name, settings, run) => {
   for (const domain of external === undefined ? domains : ([] as const)) {
     test(`${domain}: ${name}`, (t) => usingServer(domain, settings, (api) => run(api, t)));

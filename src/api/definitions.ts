@@ -28,7 +28,7 @@ export interface SubresourceFacts {
   readonly verbs: readonly string[];
   /** Whether requests are streamed or proxied. */
   readonly connect: boolean;
-  /** Whether it is also served with a path after the subresource's name. */
+  /** Whether the subresource is also served with a path after its name. */
   readonly proxyPath: boolean;
   /** The feature gate without which the subresource does not exist. */
   readonly gate: string | undefined;

@@ -27,7 +27,7 @@ export function fillAbsent<T extends Fields>(object: T, defaults: Partial<T>): T
   let next: T | undefined;
   for (const name of Object.keys(defaults) as (keyof T & string)[]) {
     if (!Object.hasOwn(object, name) || isAbsent(object[name])) {
-      setKey((next ??= { ...object }) as Record<string, unknown>, name, defaults[name]); // a copy, to be written
+      setKey((next ??= { ...object }) as Record<string, unknown>, name, defaults[name]); // a copy is writable
     }
   }
   return next ?? object;
@@ -37,7 +37,7 @@ export function fillAbsent<T extends Fields>(object: T, defaults: Partial<T>): T
 export function fillZero<T extends Fields>(object: T, defaults: Partial<T>): T {
   let next: T | undefined;
   for (const name of Object.keys(defaults) as (keyof T & string)[]) {
-    if (isZero(object[name])) (next ??= { ...object })[name] = defaults[name]!; // defaults hold no undefined
+    if (isZero(object[name])) (next ??= { ...object })[name] = defaults[name]!; // defaults are defined
   }
   return next ?? object;
 }

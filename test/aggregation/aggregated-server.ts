@@ -1,4 +1,7 @@
-/** Starts and stops the aggregated API server of `server-process.ts`, registers it, and shows what it was sent. */
+/**
+ * Starts and stops the aggregated API server of `server-process.ts`, registers it, and has the requests that it
+ * received.
+ */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
@@ -12,7 +15,7 @@ export const apiServices = "/apis/apiregistration.k8s.io/v1/apiservices";
 export const group = "wardle.example.com";
 export const base = `/apis/${group}/v1`;
 
-/** The route `flood` sends so much: far more than two connections can hold. */
+/** The number of bytes that the route `flood` sends: far more than two connections can buffer. */
 export const floodBytes = 256 * 1024 * 1024;
 
 const program = fileURLToPath(new URL("server-process.ts", import.meta.url));
@@ -20,9 +23,9 @@ const program = fileURLToPath(new URL("server-process.ts", import.meta.url));
 interface Received {
   readonly method: string;
   readonly url: string;
-  /** `name: value`, names in lower case. */
+  /** The headers as `name: value`, with names in lower case. */
   readonly headers: readonly string[];
-  /** Common name of the certificate that was shown. */
+  /** The common name of the client's certificate. */
   readonly client: string | undefined;
   readonly body: string;
 }
@@ -34,9 +37,9 @@ interface Flooded {
 
 export class AggregatedServer {
   readonly received: Received[] = [];
-  /** URLs of requests that were given up before their answer was complete. */
+  /** The URLs of requests that were aborted before their answer was complete. */
   readonly cut: string[] = [];
-  /** Bytes that answers of the route `flood` could write before they were held back, by URL. */
+  /** The number of bytes that answers of the route `flood` wrote before they were blocked, by URL. */
   readonly flooded = new Map<string, number>();
   readonly #authority: FakeAuthority;
   readonly #settings: object;
@@ -70,7 +73,7 @@ export class AggregatedServer {
     return Buffer.from(this.#authority.certificate).toString("base64");
   }
 
-  /** Starts the server on the port that it had before. */
+  /** Starts the server again on its port. */
   async start(): Promise<void> {
     const settings = file("settings.json", JSON.stringify({ ...this.#settings, port: this.#port }));
     const child = spawn(process.execPath, [program, settings], { stdio: ["ignore", "pipe", "inherit"] });
@@ -101,7 +104,7 @@ export class AggregatedServer {
     await exited;
   }
 
-  /** Requests of clients, those of the server itself left out. */
+  /** The requests of clients, without those of the API server itself. */
   get asked(): readonly Received[] {
     return this.received.filter(
       ({ headers }) => !headers.some((header) => header.startsWith("x-remote-user: system:")),
@@ -109,7 +112,7 @@ export class AggregatedServer {
   }
 }
 
-/** The APIService of the server, with other fields of its spec. */
+/** Returns the APIService of the server, with other fields of its spec. */
 export const apiService = (namespace: string, spec: object): object => ({
   apiVersion: "apiregistration.k8s.io/v1",
   kind: "APIService",
@@ -134,7 +137,7 @@ export async function register(api: Api, namespace: string, server: AggregatedSe
   await becomes(api, "True", "Passed");
 }
 
-/** Waits until the APIService is in a state. */
+/** Waits until the APIService has a state. */
 export const becomes = (api: Api, status: string, reason: string, message?: string | RegExp): Promise<unknown> =>
   eventually(async () =>
     (await api.get(`${apiServices}/v1.${group}`)).expect(200, {

@@ -1,7 +1,7 @@
 /**
  * An aggregated API server as a process, for tests: `wardle.example.com/v1` with flunders in memory, their watch,
  * discovery in both forms, OpenAPI, and faults. It trusts identity headers, and prints each request as a line of JSON.
- * Arguments: a file with its port, certificate and key, and the form of its discovery.
+ * Its argument is a file with its port, certificate and key, and the form of its discovery.
  */
 import { readFileSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
@@ -15,11 +15,11 @@ interface Settings {
   readonly port: number;
   readonly certificate: string;
   readonly key: string;
-  /** API domain, for the media type of aggregated discovery. */
+  /** The API domain, for the media type of aggregated discovery. */
   readonly domain: string;
   readonly hasAggregated: boolean;
   readonly floodBytes: number;
-  /** It agrees to speak this; HTTP/1.1 beside HTTP/2 too. */
+  /** The protocol that the server accepts; with HTTP/2, it accepts HTTP/1.1 too. */
   readonly protocol: "HTTP/1.1" | "HTTP/2";
 }
 
@@ -31,13 +31,13 @@ interface Flunder {
   readonly apiVersion: string;
   readonly kind: string;
 }
-/** All objects, by namespace and name. */
+/** All objects by namespace and name. */
 const flunders = new Map<string, Flunder>();
 interface WatchEvent {
   readonly type: "ADDED" | "DELETED";
   readonly object: Flunder;
 }
-/** The first has the resource version 2. */
+/** All events. The first one has the resource version 2. */
 const events: WatchEvent[] = [];
 const watchers = new Set<(event: WatchEvent) => void>();
 const version = (): number => events.length + 1;
@@ -117,7 +117,7 @@ function reply(response: ServerResponse, code: number, body: object, headers: Re
   response.end(JSON.stringify(body));
 }
 
-/** Gives the object its resource version. */
+/** Gives the object its next resource version, and delivers the event. */
 function happen(type: WatchEvent["type"], object: Flunder): Flunder {
   const metadata = { ...object.metadata, resourceVersion: String(version() + 1) };
   const event = { type, object: { ...object, metadata } };
@@ -126,10 +126,13 @@ function happen(type: WatchEvent["type"], object: Flunder): Flunder {
   return event.object;
 }
 
-/** A server that is not held back is written to again long before. */
+/**
+ * The time without a write after which an answer counts as blocked, in milliseconds. A server that reads lets the next
+ * write happen much earlier.
+ */
 const heldMs = 300;
 
-/** Sends many bytes, and prints how many could be written when it is held back for the first time. */
+/** Sends many bytes, and prints how many were written when the answer is blocked for the first time. */
 function flood(request: IncomingMessage, response: ServerResponse): void {
   response.writeHead(200, { "content-type": "application/octet-stream" });
   const piece = Buffer.alloc(256 * 1024);
@@ -156,7 +159,7 @@ function flood(request: IncomingMessage, response: ServerResponse): void {
   pour();
 }
 
-/** These misbehave, by the name of the flunder that is asked for, or a parameter. */
+/** The faults, by the name of the requested flunder or by a parameter. */
 const misbehaviours: Readonly<Record<string, (request: IncomingMessage, response: ServerResponse) => void>> = {
   redirect: (_request, response) => response.writeHead(302, { location: "https://elsewhere.example.com/" }).end(),
   reset: (request) => request.socket.destroy(),
@@ -234,7 +237,7 @@ interface Asked {
   readonly since: string | undefined;
 }
 
-/** Replays what came after a resource version, or shows what there is, and goes on with what comes. */
+/** Sends the events after a resource version, or the present objects, and then new events. */
 function watch(response: ServerResponse, namespace: string, since: string): void {
   response.writeHead(200, { "content-type": "application/json" });
   response.flushHeaders();
@@ -310,7 +313,7 @@ server.on("request", (request: IncomingMessage, response: ServerResponse) => {
   });
 });
 
-/** Echoes in capitals after a greeting; refuses where the path says so. */
+/** Answers an upgrade with a greeting and echoes in capitals. A path with `refuse` is refused. */
 server.on("upgrade", (request: IncomingMessage, socket: Duplex, early: Buffer) => {
   print(describe(request, Buffer.alloc(0)));
   socket.on("error", () => undefined);

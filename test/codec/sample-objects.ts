@@ -1,4 +1,4 @@
-/** An object of every built-in kind with each field set once, generated from the tables, in protobuf and as a value. */
+/** An object of every built-in kind with each field set once, generated from the tables, in Protobuf and as a value. */
 import type { ApiTables } from "#api/definitions.ts";
 import { apiVersionOf, type GroupVersionKind } from "#meta/group-version.ts";
 import type { Schema } from "#schema/schema.ts";
@@ -8,11 +8,11 @@ export interface SampleObject {
   readonly gvk: GroupVersionKind;
   readonly schema: Schema;
   readonly object: Readonly<Record<string, unknown>>;
-  /** The same as a protobuf body. */
+  /** The same object as a Protobuf body. */
   readonly protobuf: Buffer;
 }
 
-/** One for each kind of each version. */
+/** Returns an object for each kind in each version. */
 export function sampleObjects(tables: ApiTables): SampleObject[] {
   return tables.kinds.map(({ group, version, kind, typeName }) => {
     const schema = tables.schema(typeName)!;
@@ -27,7 +27,7 @@ export function sampleObjects(tables: ApiTables): SampleObject[] {
   });
 }
 
-/** A value of a type in both forms. Types inside of themselves end at the second time. */
+/** Returns a value of a type in both forms. A type inside itself ends at the second level. */
 function sample(schema: Schema, number: number, seen: readonly Schema[]): [Buffer, unknown] | undefined {
   switch (schema.special) {
     case "time":

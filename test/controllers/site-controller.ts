@@ -99,11 +99,11 @@ export const siteDefinition: V1CustomResourceDefinition = {
 type Watched<T extends KubernetesObject> = Informer<T> & ObjectCache<T>;
 
 export class SiteController {
-  /** Sites that the system outside knows: titles by `namespace/name`. */
+  /** The titles of the sites in the outside system, by `namespace/name`. */
   readonly registered = new Map<string, string>();
-  /** The number of times that an informer connected or connected again. */
+  /** The number of times that an informer connected. */
   connections = 0;
-  /** Errors that were retried. */
+  /** The errors after which work was repeated. */
   readonly failures: string[] = [];
   readonly #core: CoreV1Api;
   readonly #custom: CustomObjectsApi;
@@ -138,7 +138,7 @@ export class SiteController {
       informer.on("connect", () => {
         this.connections += 1;
       });
-      // The library's examples do the same: it leaves connecting again after a failure to its user.
+      // The examples of the library do the same: after a failure, its user has to connect again.
       informer.on("error", (error: unknown) => this.#retry(error, () => void informer.start()));
     }
   }
@@ -165,7 +165,7 @@ export class SiteController {
     this.#timers.add(timer);
   }
 
-  /** One key at a time, each at most once in the queue. */
+  /** Adds a key to the queue, unless it waits there already. Keys are processed one at a time. */
   #enqueue(namespace = "", name = ""): void {
     const key = `${namespace}/${name}`;
     if (this.#stopped || this.#waiting.has(key)) return;
@@ -194,7 +194,7 @@ export class SiteController {
       return;
     }
     if (!finalizers.includes(finalizer)) {
-      // The change comes back through the informer.
+      // The informer delivers this change again.
       await this.#patchFinalizers(site, [...finalizers, finalizer]);
       return;
     }
@@ -203,7 +203,7 @@ export class SiteController {
     await this.#patchStatus(site, Object.keys(map.data ?? {}).length);
   }
 
-  /** A merge patch that insists on the version it was made for, so that no other finalizer is lost. */
+  /** Sends a merge patch with the version of the object, so that no other finalizer is lost. */
   async #patchFinalizers(site: Site, finalizers: readonly string[]): Promise<void> {
     const { namespace = "", name = "", resourceVersion } = site.metadata ?? {};
     await this.#custom.patchNamespacedCustomObject(
@@ -256,7 +256,7 @@ export class SiteController {
   }
 }
 
-/** Ignores that the object is gone already. */
+/** Waits for work, and ignores that the object is deleted already. */
 async function unlessGone(work: Promise<unknown>): Promise<void> {
   try {
     await work;

@@ -1,6 +1,6 @@
 /**
  * A conversion webhook as a process, with HTTPS and faults. Versions `v1` have `spec.host` and `spec.port`, versions
- * `v2` `spec.address`. The annotation `converter` of an object selects a fault.
+ * `v2` have `spec.address`. The annotation `converter` of an object selects a fault.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -30,7 +30,7 @@ interface Response {
 
 /** The running webhook. */
 export interface Converter {
-  /** The webhook in the form of definitions. */
+  /** The `webhook` of the conversion settings of definitions. */
   readonly webhook: object;
   stop(): Promise<void>;
 }
@@ -58,7 +58,7 @@ export async function startConverter(): Promise<Converter> {
   };
 }
 
-/** The object in another version, as the webhook answers where nothing goes wrong. */
+/** Returns the object in another version, as the webhook converts it without a fault. */
 export function convert(object: Converted, apiVersion: string): Converted {
   const { host, port, address, ...rest } = object.spec ?? {};
   const [newHost, newPort] = (address ?? "").split(":");
@@ -69,7 +69,7 @@ export function convert(object: Converted, apiVersion: string): Converted {
   return { ...object, apiVersion, spec };
 }
 
-/** This goes wrong, by name: with an object, or with the whole answer. */
+/** The faults by name: in an object, and below in the whole answer. */
 const objectMistakes: Readonly<Record<string, (object: Converted) => unknown>> = {
   version: (object) => ({ ...object, apiVersion: "other.example.com/v9" }),
   kind: (object) => ({ ...object, kind: "Other" }),

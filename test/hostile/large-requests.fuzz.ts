@@ -1,6 +1,6 @@
 /**
- * Threads answer as the event loop does: the same random requests go to an ordinary server and to one that treats every
- * request as large. Answers, watch events, audit log and metric labels agree, except for random values.
+ * Tests that threads answer as the event loop does: the same random requests go to an ordinary server and to one that
+ * treats every request as large. Answers, watch events, audit log and metric labels agree, except for random values.
  */
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -26,8 +26,8 @@ const oneIn = (random: Random, count: number): boolean => below(random, count) =
 const ownPeriodMs = 10_000;
 
 /**
- * The machine's clock, but the date stands still between two requests, and what the server does by itself every few seconds
- * (its own service and identity lease) it does once: its requests are counted like others.
+ * The machine's clock, except that the date stands still between two requests, and that periodic work of the server
+ * (its own service and identity lease) runs only once, since its requests are counted too.
  */
 class StandingClock implements Clock {
   #nowMs = systemClock.now();
@@ -46,12 +46,12 @@ class StandingClock implements Clock {
   }
 }
 
-/** One of the two servers, with what its answers showed and names for what it gave out at random. */
+/** One of the two servers, with its answers, and with comparable names for its random values. */
 class Twin {
   readonly api: Api;
   readonly #server: TestServer;
   readonly #auditLog: string;
-  /** Newest object seen at a path. */
+  /** The newest object at each path. */
   readonly objects = new Map<string, ObjectBody>();
   readonly #given = new Map<string, string>();
   readonly told: string[] = [];
@@ -62,7 +62,9 @@ class Twin {
     this.#auditLog = auditLog;
   }
 
-  /** The text with names in the place of what is given out: ids, versions, addresses, ports, endings of names, tokens. */
+  /**
+   * Returns the text with names in place of random values: ids, versions, addresses, ports, endings of names, tokens.
+   */
   named(text: string): string {
     const given =
       /(?<uid>[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12})|(?<=resourceVersion\\*"?: ?\\*"?)(?<version>\d+)(?=\\*"|\n|$)|(?<=in record \()(?<recorded>\d+)|(?<address>\b10\.0\.\d+\.\d+)|(?<port>\b3[0-2]\d{3}\b)|(?<=\b(?:gen|kube-api-access)-)(?<ending>[a-z0-9]{5})\b|(?<token>eyJ[\w-]+\.[\w-]+\.[\w-]+)/g;
@@ -87,7 +89,7 @@ class Twin {
     })().catch(() => undefined);
   }
 
-  /** The audit events of requests from tests. */
+  /** Returns the audit events of requests from tests. */
   audited(): string[] {
     const lines = readFileSync(this.#auditLog, "utf8").split("\n");
     return lines.filter((line) => line.includes('"userAgent":"suite/1.0"') && !/"verb":"watch"|"\/metrics"/.test(line));
@@ -119,7 +121,7 @@ async function openTwins(clock: Clock): Promise<[Twin, Twin]> {
   return Promise.all([open(), open(0)]);
 }
 
-/** A request; its content may depend on earlier answers of a server. */
+/** A request. Its content may depend on earlier answers of a server. */
 interface Sent {
   readonly method: string;
   readonly path: string;
@@ -353,14 +355,14 @@ const { request: signingRequest } = await newRequest([{ CN: ["twin"] }]);
 
 const names = ["a", "b", "c"];
 
-/** The name a kind's object has in its path. */
+/** Returns the path of an object of a kind. */
 const pathOf = ({ path }: Kind, name: string): string =>
   `${path}/${path === crds ? `widgets.${name}.example.com` : name}`;
 
 type Metadata = Readonly<Record<string, unknown>>;
-const metaOf = (object: ObjectBody): Metadata => (object["metadata"] ?? {}) as Metadata; // of objects that tests made
+const metaOf = (object: ObjectBody): Metadata => (object["metadata"] ?? {}) as Metadata; // objects of tests
 
-/** The object with some things that are odd, or wrong. */
+/** Returns the object with some odd or invalid changes. */
 function tweaked(random: Random, object: ObjectBody): ObjectBody {
   const withMeta = (more: object): ObjectBody => ({ ...object, metadata: { ...metaOf(object), ...more } });
   const owner = { apiVersion: "v1", kind: "Pod", name: "o", uid: "u" };
@@ -402,7 +404,7 @@ function tweaked(random: Random, object: ObjectBody): ObjectBody {
   }
 }
 
-/** A body in one of the forms that clients send, now and then not quite. */
+/** Returns a body in one of the forms that clients send, sometimes with errors. */
 function encoded(random: Random, object: unknown): { type: string; body: unknown } {
   const json = JSON.stringify(object);
   switch (below(random, 14)) {
@@ -412,7 +414,7 @@ function encoded(random: Random, object: unknown): { type: string; body: unknown
     case 2:
       return {
         type: "application/vnd.kubernetes.protobuf",
-        body: protobufBody(object as ObjectBody) ?? Buffer.from(json), // what is written is an object
+        body: protobufBody(object as ObjectBody) ?? Buffer.from(json), // the body is an object
       };
     case 3:
       return oneOf(random, [
@@ -467,7 +469,7 @@ function whoAsks(random: Random): Sent["options"] {
   };
 }
 
-/** The newest object of the path as this server showed it, changed. */
+/** A change of the newest object at the path, as this server showed it. */
 type Change = (object: ObjectBody) => ObjectBody;
 
 function changeOf(random: Random, kind: Kind, name: string): Change {
@@ -537,7 +539,7 @@ function patchOf(random: Random, kind: Kind, name: string): { type: string; body
   }
 }
 
-/** Bodies of subresources that are no object of the kind. */
+/** Returns a body of a subresource that has another kind. */
 function partBody(random: Random, kind: Kind, part: string, name: string): ObjectBody {
   switch (part) {
     case "scale":
@@ -625,7 +627,7 @@ function nextRequest(random: Random): Sent {
   };
 }
 
-/** Headers but for those that tell of the one answer only. */
+/** Returns the headers except those that differ for each answer. */
 function headersOf(answer: Answer): object {
   const { date: _date, "audit-id": _id, "content-length": _length, ...headers } = answer.headers;
   return headers;
@@ -637,7 +639,7 @@ async function ask(twin: Twin, { method, path, options, body }: Sent): Promise<{
   const value = answer.value as ObjectBody | undefined; // JSON, or nothing
   const plain = path.split("?")[0]!;
   const isObject = answer.status < 300 && typeof value?.["metadata"] === "object" && value["kind"] !== "Status";
-  // A dry run shows an address that is drawn anew, which may be the one there is, and only here.
+  // A dry run shows a random address, which may be taken on this server only.
   const isDry = path.includes("dryRun=");
   if (isObject && !isDry && method !== "DELETE" && value["kind"] !== "PartialObjectMetadata") {
     const name = String(metaOf(value)["name"]);
@@ -651,8 +653,8 @@ async function ask(twin: Twin, { method, path, options, body }: Sent): Promise<{
 }
 
 /**
- * Counts the requests since `before`, by their series of metrics, without those that the server makes by itself at any
- * time.
+ * Returns the number of requests since `before`, by their series of metrics, without requests that the server itself
+ * sends at any time.
  */
 async function countsOf(twin: Twin, before: ReadonlyMap<string, number> = new Map()): Promise<Map<string, number>> {
   const { text } = await twin.api.get("/metrics");

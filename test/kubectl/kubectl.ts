@@ -1,6 +1,6 @@
 /**
- * Released kubectl programs: `kubectl`, `kubectl.1.27` and so on, from the PATH or beside it. All use one server in the
- * domain k8s.io.
+ * Released kubectl programs: `kubectl`, `kubectl.1.27` and so on, from the folders of the PATH, and from those to which
+ * links there lead. All use one server in the domain k8s.io.
  */
 import { spawn } from "node:child_process";
 import { readdirSync, realpathSync, writeFileSync } from "node:fs";
@@ -10,7 +10,7 @@ import { patienceMs } from "../client.ts";
 import { anyServer, Api, type TestServer, temporaryFolder } from "../harness.ts";
 import assert from "node:assert/strict";
 
-/** Paths of the programs found, by name, each program once. */
+/** Returns the paths of the programs by name, each program once. */
 function findPrograms(): Map<string, string> {
   const found = new Map<string, string>();
   const look = (folder: string): void => {
@@ -18,7 +18,7 @@ function findPrograms(): Map<string, string> {
     try {
       names = readdirSync(folder).filter((name) => /^kubectl(\.\d+\.\d+)?(\.exe)?$/.test(name));
     } catch {
-      // A folder of the PATH that is not there.
+      // A folder of the PATH may not exist.
     }
     for (const name of names) if (!found.has(name)) found.set(name, join(folder, name));
   };
@@ -39,7 +39,7 @@ export interface RunOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** One kubectl in one namespace. */
+/** A kubectl with a namespace. */
 export class Kubectl {
   readonly api: Api;
   readonly ns: string;
@@ -53,7 +53,7 @@ export class Kubectl {
     this.#env = env;
   }
 
-  /** Runs it with these arguments; the outcome may be a failure. */
+  /** Runs kubectl with these arguments. Resolves also when it fails. */
   try(args: readonly string[], { input, env }: RunOptions = {}): Promise<Run> {
     return new Promise((resolve, reject) => {
       const child = this.#spawn(args, env);
@@ -71,21 +71,21 @@ export class Kubectl {
     });
   }
 
-  /** Runs it and returns what it printed; fails when it fails. */
+  /** Runs kubectl and resolves with its output. Rejects when it fails. */
   async run(args: readonly string[], options: RunOptions = {}): Promise<string> {
     const { code, stdout, stderr } = await this.try(args, options);
     assert.equal(code, 0, `kubectl ${args.join(" ")}: ${stderr}${stdout}`);
     return stdout;
   }
 
-  /** Runs it and expects that it fails with this text. */
+  /** Runs kubectl and expects that it fails with this text. */
   async fails(args: readonly string[], text: RegExp, options: RunOptions = {}): Promise<void> {
     const { code, stdout, stderr } = await this.try(args, options);
     assert.notEqual(code, 0, `kubectl ${args.join(" ")}: ${stdout}`);
     assert.match(stderr + stdout, text);
   }
 
-  /** Starts it; `until` resolves once it has printed a text. */
+  /** Starts kubectl; `until` resolves once it has printed a text. */
   start(args: readonly string[]): { until: (text: RegExp) => Promise<string>; stop: () => void } {
     const child = this.#spawn(args);
     child.stdin.end();
@@ -117,7 +117,7 @@ export class Kubectl {
     };
   }
 
-  /** Writes a manifest into a file and returns its path. Objects are written as JSON. */
+  /** Writes a manifest to a file and returns its path. Objects are written as JSON. */
   file(manifest: unknown, name = "manifest.yaml"): string {
     const path = join(temporaryFolder(), name);
     writeFileSync(path, typeof manifest === "string" ? manifest : JSON.stringify(manifest));
@@ -161,7 +161,10 @@ export function kubectlSuite(register: (kubectlTest: KubectlTest) => void): void
   }
 }
 
-/** Nothing of the user's own settings: a home folder without any, one kubeconfig, and room for the edits it keeps. */
+/**
+ * Returns an environment without the user's own settings: an empty home folder, a kubeconfig, and a folder for edited
+ * files.
+ */
 function environment(server: TestServer): NodeJS.ProcessEnv {
   const home = temporaryFolder();
   const kubeconfig = join(home, "kubeconfig");

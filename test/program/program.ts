@@ -12,7 +12,7 @@ export interface Ended {
   readonly stderr: string;
 }
 
-/** Starts `binnacle` with these arguments in `folder`, and with `variables` beside those of the environment. */
+/** Starts `binnacle` with these arguments in `folder`, with `variables` added to the environment. */
 function spawnProgram(args: readonly string[], folder: string, variables: NodeJS.ProcessEnv = {}): ChildProcess {
   const program = ["--conditions=source", join(root, "bin/binnacle.ts"), ...args];
   const env = { ...process.env, ...variables };

@@ -1,6 +1,6 @@
 /**
- * Sets of definitions like those of well-known operators, as YAML files of this folder: the definitions as a client sends
- * them, and what is done with them. `!part NAME` is a schema of parts.yaml, which several operators copy into theirs.
+ * Sets of definitions like those of well-known operators, from the YAML files of this folder: the definitions as a
+ * client sends them, and the steps of the tests. `!part NAME` is a schema of parts.yaml, which several operators copy.
  */
 import { load } from "js-yaml";
 import { readFileSync } from "node:fs";
@@ -12,14 +12,14 @@ import type { Fields } from "../view.ts";
 export interface OperatorSet {
   readonly title: string;
   readonly definitions: readonly ObjectBody[];
-  /** Valid objects, and the fields expected in them afterwards. */
+  /** Valid objects, and their expected fields after they are stored. */
   readonly accepted: readonly Accepted[];
   readonly refused: readonly Refused[];
-  /** Unknown fields, added to the first accepted object. */
+  /** Unknown fields that are added to the first accepted object. */
   readonly unknown?: { readonly fields: object; readonly named: readonly string[] };
   readonly shared: Shared;
   readonly upgrade: Upgrade;
-  /** Schemas in the OpenAPI v3 document by name, and fields of them. */
+  /** Schemas in the OpenAPI v3 document by name, with expected fields. */
   readonly explained: readonly Explained[];
 }
 
@@ -30,7 +30,7 @@ interface Accepted {
 
 interface Refused {
   readonly object: ObjectBody;
-  /** `field: message` of every cause. */
+  /** The causes of the refusal, each as `field: message`. */
   readonly causes: readonly string[];
 }
 
@@ -39,7 +39,7 @@ interface Shared {
   readonly first: ObjectBody;
   readonly second: ObjectBody;
   readonly merged: Fields;
-  /** A configuration that the second manager may apply only with `force`. */
+  /** A configuration that the second manager can apply only with `force`. */
   readonly disputed: ObjectBody;
   readonly disputedFields: readonly string[];
   readonly settled: Fields;
@@ -47,16 +47,16 @@ interface Shared {
 
 interface Upgrade {
   readonly kind: string;
-  /** The definition's `spec.versions` afterwards; a new one is stored. */
+  /** The `spec.versions` of the definition after the upgrade, in which a new one is stored. */
   readonly versions: readonly ObjectBody[];
   readonly stored: string;
   readonly storedVersions: readonly string[];
-  /** An old object as seen in the new version. */
+  /** An old object, and below its expected fields in the new version. */
   readonly old: string;
   readonly shows: Fields;
-  /** The same after a write, where that differs. */
+  /** The expected fields after a write, if they differ. */
   readonly rewritten?: Fields;
-  /** One that is written in the new version, and how older clients see it. */
+  /** An object that is written in the new version, and below its expected fields in an older version. */
   readonly fresh: ObjectBody;
   readonly olderVersion: string;
   readonly freshInOlder: Fields;
@@ -68,7 +68,10 @@ interface Explained {
   readonly shows: Fields;
 }
 
-/** A set as it is written: descriptions of so many words are added to all schemas, as generated definitions carry them. */
+/**
+ * A set as in its file. `descriptionWords` is the number of words of the descriptions that are added to all schemas,
+ * since generated definitions have descriptions.
+ */
 type WrittenSet = OperatorSet & { readonly descriptionWords: number };
 
 const read = (file: string): string => readFileSync(join(import.meta.dirname, file), "utf8");
@@ -82,23 +85,23 @@ const schema = expectations.withTags(
   }),
 );
 
-/** Reads the set of a file of this folder, named without `.yaml`. */
+/** Reads the set of a file of this folder, whose name is given without `.yaml`. */
 export function readOperatorSet(name: string): OperatorSet {
   const { descriptionWords, ...set } = load(read(`${name}.yaml`), { schema, filename: `${name}.yaml` }) as WrittenSet; // written by hand
   if (descriptionWords === 0) return set;
   return described(set, descriptionWords);
 }
 
-/** The same set with a description at every field of its schemas. */
+/** Returns the set with a description at every field of its schemas. */
 export function described(set: OperatorSet, words: number): OperatorSet {
   const version = (from: ObjectBody): ObjectBody => {
-    const { openAPIV3Schema } = from["schema"] as { readonly openAPIV3Schema: JsonSchema }; // a version has one
+    const { openAPIV3Schema } = from["schema"] as { readonly openAPIV3Schema: JsonSchema }; // a version has a schema
     return { ...from, schema: { openAPIV3Schema: describedSchema(openAPIV3Schema, words, "the object") } };
   };
   return {
     ...set,
     definitions: set.definitions.map((definition) => {
-      const spec = definition["spec"] as { readonly versions: readonly ObjectBody[] }; // a definition has one
+      const spec = definition["spec"] as { readonly versions: readonly ObjectBody[] }; // a definition has a spec
       return { ...definition, spec: { ...spec, versions: spec.versions.map(version) } };
     }),
     upgrade: { ...set.upgrade, versions: set.upgrade.versions.map(version) },
@@ -113,7 +116,7 @@ interface JsonSchema {
 
 const filler = "decides together with its neighbours what the controller makes of it and when that is looked at again";
 
-/** Adds descriptions that differ from field to field. Metadata must have none. */
+/** Adds a different description to each field. Metadata must have none. */
 function describedSchema(schema: JsonSchema, words: number, path: string): JsonSchema {
   if (path === "metadata") return schema;
   const all = filler.split(" ");

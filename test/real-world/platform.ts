@@ -1,4 +1,6 @@
-/** A generated definition of about one megabyte: thousands of fields in sections, as cloud bridges generate them. */
+/**
+ * A generated definition of about one megabyte: thousands of fields in sections, as bridges to clouds generate them.
+ */
 import type { ObjectBody } from "../objects.ts";
 import { described, type OperatorSet } from "./operator-set.ts";
 
@@ -13,7 +15,7 @@ type Properties = Readonly<Record<string, object>>;
 
 const object = (properties: Properties, more: object = {}): object => ({ type: "object", properties, ...more });
 
-/** Options of one resource of the other system. */
+/** The schema of the options of one resource of the other system. */
 const options = (index: number): object =>
   object(
     {
@@ -57,7 +59,7 @@ const version = (name: string, more: object, extra: Properties = {}): ObjectBody
   ...more,
 });
 
-/** An object of the kind. */
+/** Returns an object of the kind. */
 const thing = (name: string, of: object, inVersion = "v1"): ObjectBody => ({
   apiVersion: `${group}/${inVersion}`,
   kind: "Platform",
@@ -65,7 +67,7 @@ const thing = (name: string, of: object, inVersion = "v1"): ObjectBody => ({
   spec: of,
 });
 
-/** Something in every resource of the first sections. */
+/** Fields in every resource of the first sections. */
 const filled = {
   ...numbered(8, "section", () =>
     numbered(resourcesPerSection, "resource", (index) => ({
@@ -142,7 +144,7 @@ const written: OperatorSet = {
     kind: "Platform",
     versions: [
       version("v2", { storage: true }, { region: { type: "string", default: "eu" } }),
-      // Both at full size would be more than a request may hold.
+      // The two versions in full size would exceed the limit of a request.
       {
         name: "v1",
         served: true,

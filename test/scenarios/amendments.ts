@@ -1,14 +1,14 @@
-/** Recorded answers that the specification wants to be others: `amended.yaml`, and the recordings with them. */
+/** Recorded answers that differ from the specification: `amended.yaml`, and the amended recordings. */
 import { load } from "js-yaml";
 import { cpSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** This is answered instead, by the path in the answer, `body.code`. */
+/** The values of the answer in place of the recorded ones, by path: `body.code`. */
 type Answer = Readonly<Record<string, unknown>>;
 
 interface Amendment {
   readonly reason: string;
-  /** The answers by case file, name of the scenario, and index among its recorded answers. */
+  /** The answers by case file, name of the scenario, and index in its recorded answers. */
   readonly recorded: Readonly<Record<string, Readonly<Record<string, Readonly<Record<string, Answer>>>>>>;
 }
 
@@ -18,13 +18,16 @@ function readAmendments(): readonly Amendment[] {
 
 type Golden = Record<string, Record<string, unknown>[]>;
 
-/** Copies the recordings to a folder, amended. Throws for what was not recorded, or is so already. */
+/**
+ * Copies the recordings to a folder with the amendments. Throws for answers that were not recorded, or already have the
+ * amended value.
+ */
 export function amendedRecordings(from: string, to: string, amendments = readAmendments()): void {
   cpSync(from, to, { recursive: true });
   for (const { recorded } of amendments) {
     for (const [file, scenarios] of Object.entries(recorded)) {
       const path = join(to, `${file}.json`);
-      const golden = JSON.parse(readFileSync(path, "utf8")) as Golden; // as the recordings are
+      const golden = JSON.parse(readFileSync(path, "utf8")) as Golden; // the form of recordings
       for (const [name, answers] of Object.entries(scenarios)) {
         for (const [at, values] of Object.entries(answers))
           amend(golden[name]?.[Number(at)], values, `${file}: ${name}`);
@@ -40,7 +43,7 @@ function amend(answer: Record<string, unknown> | undefined, values: Answer, wher
     const names = path.split(".");
     const last = names.pop()!; // at least one
     const holder = names.reduce<unknown>((inner, key) => (inner as Record<string, unknown>)[key], answer);
-    const target = holder as Record<string, unknown>; // of a body that was recorded
+    const target = holder as Record<string, unknown>; // an object of a recorded body
     if (target[last] === value) throw new Error(`test/scenarios/amended.yaml: ${path} is recorded so for ${where}`);
     target[last] = value;
   }

@@ -6,57 +6,57 @@ import { expectations } from "../expectations.ts";
 import type { Fields } from "../view.ts";
 
 export interface RequestStep {
-  /** `POST /api/v1/namespaces`. */
+  /** The method and path: `POST /api/v1/namespaces`. */
   readonly do: string;
-  /** A user of the token file, `nobody`, or any other name, which the administrator impersonates. */
+  /** A user of the token file, `nobody`, or another name, which the administrator impersonates. */
   readonly as?: string;
   /** A bearer token in place of a user. */
   readonly token?: string;
   readonly body?: unknown;
-  /** `json`, `merge`, `strategic`, `apply`, or a media type. */
+  /** The type of the body: `json`, `merge`, `strategic`, `apply`, or a media type. */
   readonly type?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly status: number;
   /** Expected fields of the body. */
   readonly has?: Fields;
-  /** Texts of all warnings; not checked when absent. */
+  /** The texts of all warnings. They are not checked when this is absent. */
   readonly warnings?: readonly string[];
-  /** Variables, and the paths of the body they are taken from. */
+  /** Variables, and the paths in the body of their values. */
   readonly save?: Readonly<Record<string, string>>;
-  /** Whether the request is repeated until all of it holds. */
+  /** Whether the request is repeated until all expectations hold. */
   readonly eventually?: boolean;
 }
 
 interface WatchStep {
-  /** The path that is watched. */
+  /** The watched path. */
   readonly watch: string;
   readonly as?: string;
 }
 
 export interface EventsStep {
-  /** Expected fields of the next events of the scenario's watch, one entry each. */
+  /** The expected fields of the next events of the scenario's watch, one entry for each. */
   readonly events: readonly Fields[];
 }
 
 type Step = RequestStep | WatchStep | EventsStep;
 
 export interface Scenario {
-  /** A sentence about behaviour. */
+  /** A sentence about the behaviour. */
   readonly name: string;
-  /** Rows of the requirements that it proves. */
+  /** The rows of the requirements that the scenario proves. */
   readonly rows: readonly string[];
   readonly steps: readonly Step[];
 }
 
 interface ScenarioFile {
-  /** `access/bootstrap-tokens`. */
+  /** The path without its ending: `access/bootstrap-tokens`. */
   readonly path: string;
   readonly scenarios: readonly Scenario[];
 }
 
 const folder = import.meta.dirname;
 
-/** All files of this folder, sorted. Throws with the location of the first mistake. */
+/** Reads all files of this folder, sorted. Throws with the location of the first mistake. */
 export function readScenarios(): ScenarioFile[] {
   return globSync("*/*.yaml", { cwd: folder })
     .map((path) => path.replaceAll("\\", "/"))
@@ -67,7 +67,7 @@ export function readScenarios(): ScenarioFile[] {
     }));
 }
 
-/** The scenarios of a text. Throws an error that names `path` and the mistake. */
+/** Parses the scenarios of a text. Throws an error that names `path` and the mistake. */
 export function parseScenarios(path: string, text: string): Scenario[] {
   const document: unknown = load(text, { schema: expectations, filename: path });
   const check = new Checker(path);
@@ -103,7 +103,7 @@ class Checker {
       this.members(value, where, ["watch", "as"]);
       this.text(watch, where);
     } else this.#request(value, this.text(request, `${where}: do`), where);
-    return value as Step; // each of its kinds was looked at
+    return value as Step; // the keys of each kind of step were checked
   }
 
   #request(value: unknown, request: string, where: string): void {
@@ -116,7 +116,7 @@ class Checker {
     if (members["warnings"] !== undefined) this.list(members["warnings"], where);
   }
 
-  /** A mapping; with `known`, only of these keys. */
+  /** Returns a mapping. With `known`, it may have only these keys. */
   members(value: unknown, where: string, known?: readonly string[]): Members {
     if (typeof value !== "object" || value === null || Array.isArray(value)) return this.#fail(where, "is no mapping");
     for (const key of Object.keys(value)) if (known?.includes(key) === false) this.#fail(where, `unknown key ${key}`);

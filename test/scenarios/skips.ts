@@ -1,16 +1,16 @@
-/** The skipped scenarios, ours and recorded ones, with reasons: `skipped.yaml`. */
+/** The skipped scenarios, our own and recorded ones, with reasons: `skipped.yaml`. */
 import { load } from "js-yaml";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** Names of scenarios by file, or all of a file. */
+/** The names of scenarios by file, or all scenarios of a file. */
 type Names = Readonly<Record<string, readonly string[] | "all">>;
 
 interface Skip {
   readonly reason: string;
-  /** Scenarios of this folder are named like `access/bootstrap-tokens`. */
+  /** Scenarios of this folder, in files such as `access/bootstrap-tokens`. */
   readonly scenarios?: Names;
-  /** Recordings are named like `core-create`. */
+  /** Recorded scenarios, in files such as `core-create`. */
   readonly recorded?: Names;
 }
 
@@ -18,7 +18,7 @@ export function readSkips(): readonly Skip[] {
   return load(readFileSync(join(import.meta.dirname, "skipped.yaml"), "utf8")) as readonly Skip[]; // written by hand
 }
 
-/** Returns why a scenario is not run; `undefined` when it is. */
+/** Returns the reason why a scenario is skipped; `undefined` if it is not. */
 export function reasonFor(
   skips: readonly Skip[],
   kind: "scenarios" | "recorded",

@@ -1,38 +1,38 @@
 /**
- * The history of a churn (`churn.fuzz.ts`), rebuilt from what writers were answered, and what lists and watches must have
- * shown according to it. An answer does not tell every version: of a removal, and of the mark before it, the version is
- * taken from a watch of everything, and must lie where the answers of others allow it.
+ * The history of a churn (`churn.fuzz.ts`), rebuilt from the answers to the writers, and the lists and watches that
+ * agree with it. Some answers do not show a version: for a removal, and for the mark before it, the version comes from
+ * a watch of all events, and must be possible according to the other answers.
  */
 import assert from "node:assert/strict";
 
-/** The part of an object that tells its versions apart, and that selectors look at. */
+/** The part of an object that differs between its versions, and that selectors use. */
 export interface Content {
-  /** Another one for each version that a writer made. */
+  /** A number that differs for each version from a writer. */
   readonly n: number;
   readonly labels: Readonly<Record<string, string>>;
-  /** A field with a selector; empty where the kind has none. */
+  /** The field of a selector; empty if the kind has none. */
   readonly field: string;
   readonly isMarked: boolean;
 }
 
 export type EventType = "ADDED" | "MODIFIED" | "DELETED";
 
-/** One change that a writer knows to have happened; of a deletion with the last content. */
+/** A change that its writer knows. A deletion has the last content. */
 export interface Change {
   readonly resource: string;
-  /** `namespace/name`. */
+  /** The key of the object: `namespace/name`. */
   readonly key: string;
   readonly uid: string;
   readonly type: EventType;
-  /** `undefined`: the answer did not tell. */
+  /** The version; `undefined` if the answer did not show it. */
   readonly version: number | undefined;
   readonly content: Content;
-  /** The times at which the request was sent and answered, on a clock that counts both. */
+  /** The times of the request and the answer, on a clock that counts both. */
   readonly sent: number;
   readonly answered: number;
 }
 
-/** An event as a watch showed it. */
+/** An event that a watch showed. */
 export interface Seen {
   readonly type: EventType;
   readonly key: string;
@@ -41,34 +41,34 @@ export interface Seen {
   readonly content: Content;
 }
 
-/** The objects of a resource that a client asked for. */
+/** The objects of a resource that a client requests. */
 export interface Selection {
   readonly resource: string;
-  /** Empty for all. */
+  /** The namespace; empty for all. */
   readonly namespace: string;
   readonly query: string;
   matches(key: string, content: Content): boolean;
 }
 
-/** A watch as far as it was read. */
+/** The part of a watch that was read. */
 export interface Watched {
   readonly selection: Selection;
-  /** The version that it began after. */
+  /** The version after which the watch begins. */
   readonly after: number;
   readonly events: readonly Seen[];
-  /** Each with how many events came before it. */
+  /** The bookmarks, each with the number of events before it. */
   readonly bookmarks: readonly { readonly version: number; readonly count: number }[];
-  /** It ended since history did not reach back so far. */
+  /** Whether the watch ended because history did not reach back far enough. */
   readonly isExpired: boolean;
 }
 
-/** An answered list, all pages of it; or `found` is missing, since history did not reach back so far. */
+/** An answered list with all its pages. `found` is `undefined` if history did not reach back far enough. */
 export interface Listed {
   readonly selection: Selection;
-  /** The version asked for, and whether exactly that one was. */
+  /** The requested version, and whether exactly this version was requested. */
   readonly asked: number;
   readonly isExact: boolean;
-  /** The newest version that the client had seen or been answered before, if it asked for the present. */
+  /** The newest version that the client knew before, if it requested the present state. */
   readonly known: number;
   readonly version: number;
   readonly found: readonly Omit<Seen, "type">[] | undefined;
@@ -78,13 +78,13 @@ export interface Recorded {
   readonly changes: readonly Change[];
   readonly watches: readonly Watched[];
   readonly lists: readonly Listed[];
-  /** Watches of all events, one for each resource. */
+  /** The watches of all events, one for each resource. */
   readonly witnesses: ReadonlyMap<string, Watched>;
-  /** Whether history may have forgotten a version, after which so many changes followed. */
+  /** Whether history may have dropped a version, after which `changesAfter` changes followed. */
   mayForget(version: number, changesAfter: number): boolean;
 }
 
-/** A change with its version and what it replaced. */
+/** A change with its version and the content before it. */
 interface Fact extends Change {
   readonly version: number;
   readonly previous: Content | undefined;
@@ -97,7 +97,7 @@ export function checkChurn(recorded: Recorded): void {
   for (const listed of recorded.lists) checkList(recorded, facts, listed);
 }
 
-/** All changes with their versions, in order. */
+/** Returns all changes with their versions, in order. */
 function rebuild({ changes, witnesses }: Recorded): readonly Fact[] {
   const known = new Set(changes.map(({ version }) => version));
   const untold = new Map<string, Seen>();
@@ -123,7 +123,7 @@ function rebuild({ changes, witnesses }: Recorded): readonly Fact[] {
   });
 }
 
-/** A change that was answered before another was sent comes before it. */
+/** Checks that a change that was answered before another was sent has the lower version. */
 function checkOrder(facts: readonly Fact[]): void {
   const answered = facts.toSorted((a, b) => a.answered - b.answered);
   let highest: Fact | undefined;
@@ -147,7 +147,7 @@ const isIn = ({ namespace }: Selection, key: string): boolean => namespace === "
 const line = (version: number, type: string, key: string, uid: string, { n, isMarked }: Content): string =>
   `${version} ${type} ${key} ${uid} n=${n}${isMarked ? " marked" : ""}`;
 
-/** The events that a selection shows after a version. */
+/** Returns the events that a selection shows after a version. */
 function expected(facts: readonly Fact[], selection: Selection, after: number): { version: number; text: string }[] {
   const events: { version: number; text: string }[] = [];
   for (const { version, type, resource, key, uid, content, previous } of facts) {
@@ -157,13 +157,16 @@ function expected(facts: readonly Fact[], selection: Selection, after: number): 
     const add = (shown: string, as: Content): void =>
       void events.push({ version, text: line(version, shown, key, uid, as) });
     if (is) add(was ? "MODIFIED" : "ADDED", content);
-    // An object that leaves a selection is shown as it was in it.
+    // An object that leaves a selection is shown with its last content inside.
     else if (was) add("DELETED", type === "DELETED" ? content : previous);
   }
   return events;
 }
 
-/** Exactly what the selection shows after the start, in order, as far as the watch was read; nothing before a bookmark is missing. */
+/**
+ * Checks that a watch shows exactly the events of its selection after its start, in order, as far as it was read. No
+ * event before a bookmark may be missing.
+ */
 function checkWatch(recorded: Recorded, facts: readonly Fact[], watched: Watched): void {
   const { selection, after, events, bookmarks, isExpired } = watched;
   const wanted = expected(facts, selection, after);
@@ -184,7 +187,7 @@ function checkWatch(recorded: Recorded, facts: readonly Fact[], watched: Watched
   assert.ok(recorded.mayForget(reached, later), `${title} was refused although ${later} changes followed`);
 }
 
-/** The state at the version of the list. */
+/** Checks that a list is the state at its version. */
 function checkList(recorded: Recorded, facts: readonly Fact[], listed: Listed): void {
   const { selection, asked, isExact, known, version, found } = listed;
   const title = `a list of ${described(selection)} at ${asked}`;

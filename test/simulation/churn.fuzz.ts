@@ -1,8 +1,8 @@
 /**
- * Watches and lists while objects of several kinds are made, changed, marked, removed and made anew, enter and leave
- * selections: every watch shows exactly what the answers to the writers say (`churn-history.ts`), from whatever version and
- * over either protocol, before and after a compaction. FUZZ_SEED repeats a run's choices, FUZZ_RUNS makes more runs,
- * FUZZ_STEPS longer ones.
+ * Tests watches and lists while objects of several kinds are created, changed, marked, removed and created again, and
+ * enter and leave selections: every watch shows exactly the changes that the answers to the writers show
+ * (`churn-history.ts`), from any version and over either protocol, before and after a compaction. FUZZ_SEED repeats the
+ * choices of a run, FUZZ_RUNS sets the number of runs, FUZZ_STEPS their length.
  */
 import assert from "node:assert/strict";
 import type http2 from "node:http2";
@@ -30,29 +30,29 @@ import {
 const skip = process.env["TEST_SERVER"] === undefined ? false : "starts its own servers";
 const firstSeed = Number(process.env["FUZZ_SEED"] ?? Date.now() % 1_000_000);
 const runs = Number(process.env["FUZZ_RUNS"] ?? 1);
-/** Writes of each writer in a round. */
+/** The number of writes of each writer in a round. */
 const steps = Number(process.env["FUZZ_STEPS"] ?? 40);
 const writers = 4;
 const readers = 8;
 const listers = 2;
-/** Changes that are recent. */
+/** The number of changes that count as recent. */
 const recent = 40;
-/** The least that a run must contain to mean something. */
+/** The minimum content of a run that proves something. */
 const least = { changes: 100, deletions: 20, events: 200, bookmarks: 100, lists: 30, expired: 1 };
-/** The time between two compactions, which watches outlive. */
+/** The time between two compactions, which watches survive. */
 const compactionMs = 100 * 3_600_000;
 
 /** The time between two bookmarks of a watch. */
 const bookmarkMs = 60_000;
 
-/** A clock that does not wait for bookmarks, so that many come while objects change. */
+/** A clock with short times between bookmarks, so that many are sent while objects change. */
 class BookmarkClock extends MovingClock {
   override after(delayMs: number, callback: () => void): () => void {
     return super.after(delayMs === bookmarkMs ? 20 : delayMs, callback);
   }
 }
 
-/** Whole numbers from 0 to below `bound`. */
+/** Returns a whole number from 0 to below `bound`. */
 type Dice = (bound: number) => number;
 
 function dice(seed: number): Dice {
@@ -60,13 +60,13 @@ function dice(seed: number): Dice {
   return (bound) => Math.floor(random.next() * bound);
 }
 
-/** A version to go back to: any, a recent one, or one of the last. */
+/** Returns an old version to start from: any, a recent one, or one of the last three. */
 const pickVersion = ({ versions }: World, roll: Dice): number =>
   pick(roll, versions.slice(-pick(roll, [versions.length, recent, 3])));
 
 const pick = <T>(roll: Dice, of: readonly T[]): T => of[roll(of.length)]!;
 
-/** An object as far as it matters here. */
+/** The parts of an object that this file uses. */
 interface Shown {
   readonly metadata: {
     readonly name: string;
@@ -81,13 +81,13 @@ interface Shown {
   readonly status?: { readonly phase?: string };
 }
 
-/** A kind whose objects come and go. */
+/** A kind whose objects are created and deleted. */
 interface Resource {
   readonly name: string;
-  /** The paths before the namespace, in each served version. */
+  /** The paths before the namespace, one for each served version. */
   readonly roots: readonly string[];
   make(name: string, metadata: object): ObjectBody;
-  /** A field that selectors know, and how it is changed. */
+  /** A field for selectors, and the subresource that changes it. */
   readonly field?: {
     readonly path: string;
     readonly values: readonly string[];
@@ -175,19 +175,19 @@ class World {
   readonly lists: Listed[] = [];
   readonly watches: Reader[] = [];
   readonly witnesses = new Map<string, Reader>();
-  /** Makes objects so long that history leaves memory. */
+  /** Makes objects so large that history must leave memory. */
   readonly padding = "x".repeat(8000);
-  /** Versions that writers were answered, to go back to. */
+  /** The versions of the answers to writers, from which reads start. */
   readonly versions: number[] = [];
-  /** Counts what is sent and answered. */
+  /** Counts requests and answers. */
   tick = 0;
-  /** The last number given to a version of an object. */
+  /** The number in the last written version of an object. */
   n = 0;
   writes = 0;
-  /** The newest version that anybody was answered or shown. */
+  /** The newest version that any client knows. */
   known = 0;
   isOver = false;
-  /** The first thing that went wrong. */
+  /** The first failure. */
   problem: unknown;
   readonly #waiting = new Set<() => void>();
 
@@ -197,13 +197,13 @@ class World {
     this.session = session;
   }
 
-  /** Something has happened. */
+  /** Records progress, and wakes waiting clients. */
   progress(version = 0): void {
     this.known = Math.max(this.known, version);
     for (const wake of this.#waiting) wake();
   }
 
-  /** Resolves when a condition holds after something has happened, or all is over. */
+  /** Resolves when a condition is true, which is tested after each progress, or when the run is over. */
   until(isDone: () => boolean): Promise<void> {
     return new Promise((resolve) => {
       const look = (): void => {
@@ -216,7 +216,7 @@ class World {
     });
   }
 
-  /** The first failure ends everything. */
+  /** Runs a client. The first failure ends the run. */
   async guard(client: Promise<void>): Promise<void> {
     try {
       await client;
@@ -246,7 +246,7 @@ interface Live {
 
 const tiers = ["a", "b", "c", undefined];
 
-/** One client that writes to objects of its own, one request after the other. */
+/** A client that writes to its own objects, one request after the other. */
 class Writer {
   readonly #world: World;
   readonly #id: number;
@@ -307,7 +307,7 @@ class Writer {
       const metadata = { ...object.metadata, annotations: { ...object.metadata.annotations, n } };
       (await send(() => api.put(path, { ...object, metadata }))).record("MODIFIED", live);
     } else if (choice < 65) {
-      // Changes nothing, and nobody is told.
+      // This patch changes nothing, so watchers get no event.
       const { tier = null } = live.content.labels;
       (await send(() => api.patch(path, { metadata: { labels: { tier } } }))).record("MODIFIED", live);
     } else {
@@ -316,7 +316,7 @@ class Writer {
       if (live.isHeld || propagationPolicy !== undefined) {
         sent.record("MODIFIED", { ...live, isHeld: true });
       } else if (resource.name === "pods") {
-        // A pod is deleted in two writes, and the answer tells the version of the second one only.
+        // A pod is deleted in two writes, and the answer shows only the version of the second.
         const content = contentOf(resource, sent.object);
         sent.change({ type: "MODIFIED", version: undefined, uid: live.uid, content });
         sent.change({ type: "DELETED", version: versionOf(sent.object), uid: live.uid, content });
@@ -332,7 +332,7 @@ class Writer {
     const sent = ++world.tick;
     const answer = (await request()).expect([200, 201]);
     const answered = ++world.tick;
-    const object = answer.value as Shown; // unless it is a Status, of which nothing is read
+    const object = answer.value as Shown; // for a Status, nothing is read
     const objectKey = `${resource.name} ${key}`;
     const change: Sent["change"] = (told) => {
       world.changes.push({ resource: resource.name, key, sent, answered, ...told });
@@ -367,15 +367,15 @@ class Writer {
 interface Sent {
   readonly object: Shown;
   change(told: Pick<Change, "type" | "version" | "uid" | "content">): void;
-  /** The object is gone. */
+  /** Forgets the object, which is deleted. */
   forget(): void;
-  /** The answer shows the object as it is now. */
+  /** Records a change whose answer shows the present object. */
   record(type: EventType, live: Pick<Live, "isHeld">): void;
-  /** The object was removed, at a version that the answer does not tell. */
+  /** Records a deletion whose answer does not show its version. */
   recordEnd(live: Live): void;
 }
 
-/** A selection, and where it is asked for. */
+/** A selection, with its resource and path. */
 interface Asked extends Selection {
   readonly of: Resource;
   readonly path: string;
@@ -426,7 +426,7 @@ function randomSelection(world: World, roll: Dice): Asked {
   };
 }
 
-/** One watch that is read. */
+/** A watch that is read. */
 class Reader implements Watched {
   readonly selection: Asked;
   after: number;
@@ -464,7 +464,7 @@ class Reader implements Watched {
     return reader;
   }
 
-  /** Nothing before this version is missing. */
+  /** The version up to which no event is missing. */
   get position(): number {
     return Math.max(this.after, this.events.at(-1)?.version ?? 0, this.bookmarks.at(-1)?.version ?? 0);
   }
@@ -480,12 +480,12 @@ class Reader implements Watched {
     for (const line of lines) {
       const { type, object } = JSON.parse(line) as { readonly type: string; readonly object: Shown };
       if (type === "ERROR") {
-        assert.equal((object as unknown as { readonly code: number }).code, 410, line); // it is a Status
+        assert.equal((object as unknown as { readonly code: number }).code, 410, line); // a Status
         this.isExpired = true;
       } else if (type === "BOOKMARK") {
         this.#mark(object);
       } else if (world.isOurs(object)) {
-        this.events.push(seen(this.selection.of, type as EventType, object)); // there are three others
+        this.events.push(seen(this.selection.of, type as EventType, object)); // there are three other types
         world.progress(versionOf(object));
       }
     }
@@ -507,7 +507,10 @@ class Reader implements Watched {
   }
 }
 
-/** One client that watches, breaks off and resumes where it was, or starts anew at some version or with the present. */
+/**
+ * Runs a client that watches, breaks off, and resumes at its position or starts again at some version or with the
+ * present.
+ */
 async function watch(world: World, id: number, roll: Dice): Promise<void> {
   let selection = randomSelection(world, roll);
   let after: number | undefined;
@@ -525,7 +528,7 @@ async function watch(world: World, id: number, roll: Dice): Promise<void> {
     await world.until(
       () => reader.after >= 0 && (reader.isEnded || reader.events.length >= mostEvents || world.writes >= mostWrites),
     );
-    // The last ones stay open until they have shown everything.
+    // The last watches stay open until they have shown every change.
     if (world.isOver) return;
     reader.close();
     isResumed = !reader.isExpired;
@@ -538,7 +541,7 @@ interface Page {
   readonly items: readonly Shown[];
 }
 
-/** One client that lists now and then, what there is or what there was. */
+/** Runs a client that sometimes lists the present or a past state. */
 async function list(world: World, roll: Dice): Promise<void> {
   while (!world.isOver) {
     const next = world.writes + 1 + roll(4);
@@ -564,14 +567,14 @@ async function list(world: World, roll: Dice): Promise<void> {
       version ??= Number(page.metadata.resourceVersion);
       assert.equal(Number(page.metadata.resourceVersion), version, "the version changed between pages");
       found.push(...page.items.filter((one) => world.isOurs(one)).map((one) => seen(selection.of, "ADDED", one)));
-      // Lists of custom resources have an empty one at their end.
+      // A list of custom resources has an empty continue token at its end.
       token = page.metadata.continue === "" ? undefined : page.metadata.continue;
       if (token === undefined) world.lists.push({ selection, asked, isExact, known, version, found });
     }
   }
 }
 
-/** A page of a list over either protocol; `undefined`: it is no longer there. */
+/** Returns a page of a list over either protocol; `undefined` if the state has expired. */
 async function get(world: World, roll: Dice, path: string): Promise<Page | undefined> {
   const { api, session } = world;
   let status: number;
@@ -586,10 +589,10 @@ async function get(world: World, roll: Dice, path: string): Promise<Page | undef
   }
   if (status === 410) return undefined;
   assert.equal(status, 200, `${path} answered ${JSON.stringify(value)}`);
-  return value as Page; // it is a list
+  return value as Page; // the body of a list
 }
 
-/** Everybody at work, until the writers are done and each open watch has shown that it lacks nothing. */
+/** Runs all clients until the writers are done and each open watch has shown that no event is missing. */
 async function churn(world: World, writing: readonly Writer[], seed: number): Promise<void> {
   world.isOver = false;
   const work = writing.map((writer) => world.guard(writer.run()));
@@ -604,7 +607,7 @@ async function churn(world: World, writing: readonly Writer[], seed: number): Pr
   await catchUp(world, [...world.watches, ...world.witnesses.values()]);
 }
 
-/** A bookmark says that nothing is missing before it. */
+/** Waits until each open watch has a bookmark after the last change, which shows that no event is missing. */
 async function catchUp(world: World, open: readonly Reader[]): Promise<void> {
   const end = Number((await world.api.get("/api/v1/namespaces?limit=1")).string("metadata.resourceVersion"));
   const isBehind = ({ isEnded, bookmarks }: Reader): boolean => !isEnded && (bookmarks.at(-1)?.version ?? 0) < end;
@@ -619,7 +622,7 @@ async function catchUp(world: World, open: readonly Reader[]): Promise<void> {
   if (world.problem !== undefined) throw world.problem;
 }
 
-/** Versions before the compaction are gone, for lists and watches. */
+/** Checks that versions before the compaction have expired for lists and watches. */
 async function checkForgotten(world: World, roll: Dice, below: number): Promise<void> {
   for (const old of [world.versions[0]!, pick(roll, world.versions)]) {
     if (old >= below) continue;
@@ -632,13 +635,13 @@ async function checkForgotten(world: World, roll: Dice, below: number): Promise<
   }
 }
 
-/** On disk the past is read from the log when it has left memory; in memory it is gone then. */
+/** On disk, old versions are read from the log when they have left memory. In memory, they have expired then. */
 const storages: Readonly<Record<Domain, ServerSettings>> = {
   "k8s.io": { storage: "disk" },
   "platform.io": { storage: "memory" },
 };
 
-/** The number of changes that always fit into the memory for history. */
+/** The number of changes that always fit into the memory of the history. */
 const changesKept = 20;
 
 async function run(domain: Domain, seed: number): Promise<void> {
@@ -651,7 +654,7 @@ async function run(domain: Domain, seed: number): Promise<void> {
       historyMemoryBytes: 2 ** 20,
       historyDurationMs: compactionMs,
       compactionIntervalMs: compactionMs,
-      // Other than the time between bookmarks.
+      // The timeout differs from the time between bookmarks.
       requestTimeoutMs: 2 * bookmarkMs,
       controllers: ["-*"],
       disableAdmissionPlugins: ["ServiceAccount"],
@@ -675,9 +678,9 @@ async function run(domain: Domain, seed: number): Promise<void> {
     const writing = Array.from({ length: writers }, (_, id) => new Writer(world, id, dice(seed + id)));
     await churn(world, writing, seed);
     const below = Math.max(...world.versions);
-    // The first tick of the compaction notes the version that the second one compacts to.
+    // The first tick of the compaction records the version to which the second one compacts.
     for (let ticks = 0; ticks < 2; ticks++) clock.advance(compactionMs);
-    // The server has ended connections that were idle for so long.
+    // The server has closed connections that were idle for so long.
     api.endpoint.agent.destroy();
     const { session } = world;
     world.session = await connectHttp2(api.endpoint, server.ca);

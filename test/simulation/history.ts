@@ -1,14 +1,14 @@
 /**
- * Checks a recorded history of requests and answers against the event order of a watch from the beginning, which is
- * taken as the truth.
+ * Checks a recorded history of requests and answers against the order of events in a watch from the beginning, which
+ * counts as the truth.
  */
 import assert from "node:assert/strict";
 
-/** One change, in the truth. */
+/** A change in the true order. */
 export interface Change {
   readonly version: number;
   readonly type: string;
-  /** `namespace/name`. */
+  /** The key of the object: `namespace/name`. */
   readonly key: string;
   readonly uid: string;
   readonly value: Value;
@@ -16,9 +16,9 @@ export interface Change {
 
 /** The content of simulated objects. */
 export interface Value {
-  /** Counted up by updates that name the version they saw. */
+  /** The count of updates that named the version they saw. */
   readonly count: number;
-  /** Names of unconditional patches, each added once. */
+  /** The names of unconditional patches, each added once. */
   readonly marks: readonly string[];
   readonly isMarked: boolean;
 }
@@ -29,10 +29,10 @@ export interface Write {
   readonly key: string;
   readonly startedMs: number;
   readonly endedMs: number;
-  /** Version it was given; of a deletion undefined. */
+  /** The version of the write; `undefined` for a deletion. */
   readonly version: number | undefined;
   readonly uid: string;
-  /** Name of a patch's mark. */
+  /** The name of a patch's mark. */
   readonly mark?: string;
 }
 
@@ -42,9 +42,9 @@ export interface Listing {
   readonly prefix: string;
   readonly onlyMarked: boolean;
   readonly version: number;
-  /** Version of each object by key. */
+  /** The version of each object by key. */
   readonly found: ReadonlyMap<string, number>;
-  /** Requested without a version, so all earlier acknowledged writes must be present. */
+  /** Whether it was requested without a version, so that all earlier acknowledged writes must be in it. */
   readonly isFresh: boolean;
 }
 
@@ -61,7 +61,7 @@ export interface History {
   readonly writes: readonly Write[];
   readonly listings: readonly Listing[];
   readonly watches: readonly Watched[];
-  /** Keys of writes whose result is unknown, because the client had gone. */
+  /** The keys of writes with unknown results, since their client was stopped. */
   readonly unknown: ReadonlySet<string>;
 }
 
@@ -74,7 +74,10 @@ export function checkHistory(history: History): void {
   for (const watched of history.watches) checkWatch(history.changes, watched);
 }
 
-/** Versions rise strictly; objects are made, changed and removed in this order; no update is lost. */
+/**
+ * Checks that versions increase, that objects are created, changed and removed in this order, and that no update is
+ * lost.
+ */
 function checkOrder(changes: readonly Change[]): void {
   const state: State = new Map();
   const uids = new Set<string>();
@@ -108,7 +111,10 @@ function checkOrder(changes: readonly Change[]): void {
   }
 }
 
-/** Each answered write happened once, at its answer's version; all other changes are writes of clients that left. */
+/**
+ * Checks that each answered write happened once, at the version of its answer. All other changes must be writes of
+ * stopped clients.
+ */
 function checkWrites({ changes, writes, unknown }: History): void {
   const types = { create: "ADDED", update: "MODIFIED", patch: "MODIFIED", delete: "DELETED" } as const;
   const byVersion = new Map(changes.map((change) => [change.version, change]));
@@ -127,7 +133,7 @@ function checkWrites({ changes, writes, unknown }: History): void {
     if (explained.has(change.version)) continue;
     assert.ok(unknown.has(change.key), `${change.type} of ${change.key} at ${change.version}: nobody did this`);
   }
-  // A write that ended before something else began comes before it.
+  // A write that ended before another began has the lower version.
   const ordered = writes.filter((write) => write.version !== undefined).sort((a, b) => a.startedMs - b.startedMs);
   const ended = ordered.toSorted((a, b) => a.endedMs - b.endedMs);
   let highest = 0;
@@ -142,7 +148,7 @@ function checkWrites({ changes, writes, unknown }: History): void {
   }
 }
 
-/** A list is the state at its version, whole. */
+/** Checks that a list is the whole state at its version. */
 function checkListing({ changes, writes }: History, listing: Listing): void {
   const wanted = new Map<string, number>();
   for (const change of changes) {
@@ -162,7 +168,7 @@ function checkListing({ changes, writes }: History, listing: Listing): void {
   }
 }
 
-/** A watch saw every change in its scope after its start, once and in order, up to where it ended. */
+/** Checks that a watch showed every change in its scope after its start, once and in order, up to its end. */
 function checkWatch(changes: readonly Change[], { prefix, onlyMarked, after, events }: Watched): void {
   const end = events.at(-1)?.version ?? after;
   const wanted: string[] = [];

@@ -1,6 +1,7 @@
 /**
  * A small API server in virtual time for simulations of the garbage collector: two kinds with owners, finalizers and
- * propagation policies. Requests take time and may be lost before or after they take effect; watches are late and end.
+ * propagation policies. Requests take time and may be lost before or after they take effect; watches are late and may
+ * end.
  */
 import type { DeleteOptions } from "#api/meta/v1.ts";
 import { eventOfLine, type ReceivedEvent } from "#client/received-event.ts";
@@ -10,7 +11,7 @@ import type { ServedResource } from "#controllers/garbage-collector.ts";
 import type { ApiObject, ObjectMeta, OwnerReference } from "#meta/object-meta.ts";
 import type { Clock } from "#std/clock.ts";
 
-/** Time that jumps from one timer to the next. */
+/** A clock whose time jumps from one timer to the next. */
 export class JumpingClock implements Clock {
   #now = Date.UTC(2026, 0, 1);
   #timers: { readonly at: number; readonly callback: () => void }[] = [];
@@ -33,7 +34,7 @@ export class JumpingClock implements Clock {
     };
   }
 
-  /** Lets everything happen until nothing is left to happen, or it takes longer than a bound. */
+  /** Runs timers until none is left, or until `mostMs` milliseconds have passed. */
   async run(mostMs: number): Promise<void> {
     const end = this.#now + mostMs;
     for (;;) {
@@ -56,11 +57,11 @@ export const things: ServedResource = { ...common, resource: "things", kind: "Th
 export const worlds: ServedResource = { ...common, resource: "worlds", kind: "World", namespaced: false };
 
 const root = `/apis/${group}/v1`;
-/** Path of an object; one without a namespace is a world. */
+/** Returns the path of an object; an object without a namespace is a world. */
 export const pathOf = ({ namespace = "", name = "" }: ObjectMeta): string =>
   namespace === "" ? `${root}/worlds/${name}` : `${root}/namespaces/${namespace}/things/${name}`;
 
-/** A reference to an object, by its path or as it would have been. */
+/** Returns a reference to an object by its path, which need not exist. */
 export const reference = (path: string, uid: string, blocks = false): OwnerReference => ({
   apiVersion: `${group}/v1`,
   kind: path.includes("/worlds/") ? "World" : "Thing",
@@ -69,14 +70,14 @@ export const reference = (path: string, uid: string, blocks = false): OwnerRefer
   ...(blocks ? { blockOwnerDeletion: true } : {}),
 });
 
-/** Whole numbers from 0 to below `bound`. */
+/** Returns a whole number from 0 to below `bound`. */
 export type Dice = (bound: number) => number;
 
 interface Watcher {
   readonly resource: string;
   readonly onEvent: (event: ReceivedEvent) => void;
   readonly end: () => void;
-  /** It was not told these yet. */
+  /** The events that are still to be delivered. */
   readonly late: string[];
   isTelling: boolean;
 }
@@ -88,11 +89,11 @@ interface Change {
 }
 
 interface Faults {
-  /** Most milliseconds that an event or a request takes. */
+  /** The maximum time of an event or a request in milliseconds. */
   readonly delayMs: number;
-  /** The number of requests in a hundred that are lost. */
+  /** The percentage of requests that are lost. */
   readonly lost: number;
-  /** The number of events in a hundred after which the watch ends. */
+  /** The percentage of events after which the watch ends. */
   readonly ended: number;
 }
 
@@ -100,16 +101,16 @@ export const noFaults: Faults = { delayMs: 0, lost: 0, ended: 0 };
 
 export class OwnedObjects {
   readonly objects = new Map<string, ObjectMeta>();
-  /** The collector did these and must not do them. */
+  /** Forbidden actions of the collector. */
   readonly problems: string[] = [];
-  /** Messages of events. */
+  /** The messages of events. */
   readonly events: string[] = [];
   faults: Faults = noFaults;
   readonly #clock: Clock;
   readonly #dice: Dice;
   readonly #history: Change[] = [];
   readonly #watchers = new Set<Watcher>();
-  /** Uids of objects that were to be deleted in the foreground, whatever was asked for later. */
+  /** The uids of objects whose deletion in the foreground was requested, whatever was requested later. */
   readonly #inForeground = new Set<string>();
   #version = 0;
 
@@ -118,7 +119,7 @@ export class OwnedObjects {
     this.#dice = dice;
   }
 
-  /** A client for the controller, with all faults. */
+  /** Returns a client for the controller, with all faults. */
   client(): RestClient {
     const transport: Transport = {
       request: (request) => this.#request(request),
@@ -127,7 +128,7 @@ export class OwnedObjects {
     return new RestClient(transport);
   }
 
-  /** Makes an object, as a user would. Its uid; the one that is there, when there is one. */
+  /** Creates an object, as a user would. Returns its uid, or that of the existing object. */
   create(path: string, more: Pick<ObjectMeta, "ownerReferences" | "finalizers"> = {}): string {
     const present = this.objects.get(path);
     if (present !== undefined) return present.uid!;
@@ -154,7 +155,7 @@ export class OwnedObjects {
     this.#put(path, { ...present, finalizers, deletionTimestamp: "2026-01-01T00:00:00Z" }, "MODIFIED");
   }
 
-  /** Owners that exist where the object says, and those of them that do not wait for it to go. */
+  /** Returns the number of existing owners, and of those that do not wait for the deletion of the object. */
   owners(object: ObjectMeta): { readonly living: number; readonly solid: number } {
     const living = (object.ownerReferences ?? []).flatMap(({ kind, name, uid }) => {
       const namespace = kind === "World" ? undefined : object.namespace;
@@ -269,7 +270,7 @@ export class OwnedObjects {
     return success({ metadata: { resourceVersion: String(this.#version) }, items });
   }
 
-  /** A deletion by the collector, who must have had a reason and must have seen the object as it is. */
+  /** Deletes an object for the collector, which must have a reason and must have seen the present version. */
   #collect(
     path: string,
     present: ObjectMeta,
@@ -286,7 +287,7 @@ export class OwnedObjects {
 const isSame = (present: ObjectMeta, named: Pick<ObjectMeta, "uid" | "resourceVersion">): boolean =>
   present.uid === named.uid && present.resourceVersion === named.resourceVersion;
 
-/** The fields of a merge patch, removed ones as empty lists. */
+/** Returns the fields of a merge patch, with removed ones as empty lists. */
 const withoutNulls = (patch: Partial<ObjectMeta>): Partial<ObjectMeta> =>
   Object.fromEntries(Object.entries(patch).map(([field, value]) => [field, value ?? []]));
 

@@ -1,6 +1,6 @@
 /**
- * Quotas under random schedules: concurrent creates and deletes, slow or lost requests and answers, watches that end,
- * and recounts. No quota is ever exceeded; in the end the status equals the usage, and the rest can be used.
+ * Tests quotas under random schedules: concurrent creates and deletes, slow or lost requests and answers, watches that
+ * end, and recounts. No quota is ever exceeded; in the end the status equals the usage, and the rest can be used.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -48,7 +48,7 @@ class Cluster {
   readonly #watchers = new Set<(change: Change) => void>();
   quota: ResourceQuota;
   revision = 1;
-  /** Whether requests, answers and writes may get lost. */
+  /** Whether requests, answers and writes may be lost. */
   isRough = true;
 
   constructor(seed: number) {
@@ -75,7 +75,7 @@ class Cluster {
     return new Promise((resolve) => this.clock.after(this.below(maxMs), () => resolve()));
   }
 
-  /** A request: slow, and perhaps lost before or after its effect. */
+  /** Runs a request, which is slow and may be lost before or after its effect. */
   async #over<T>(effect: () => T): Promise<T> {
     await this.pause();
     if (this.isRough && this.below(25) === 0) throw serviceUnavailable("lost on its way");
@@ -155,7 +155,7 @@ class Cluster {
     return { metadata: { ...metadata, ...more }, items: page.map((name) => this.#map(name)) };
   }
 
-  /** Events are late, in order; a watch may end at any time. */
+  /** Delivers events late but in order. A watch may end at any time. */
   async #watch(
     { path: whole, signal }: ClientRequest,
     onEvent: (event: ReceivedEvent) => void,
@@ -176,7 +176,7 @@ class Cluster {
     return answer({});
   }
 
-  /** One create as a server handles it; true when the object is stored. */
+  /** Runs a create as a server does; resolves with true when the object is stored. */
   async create(name: string): Promise<boolean> {
     const callbacks: ((isSuccess: boolean) => void)[] = [];
     const base = attributesOf(this.#map(name), { ...configMaps, name });
@@ -227,7 +227,7 @@ class Cluster {
     return controller({ client, reader: client, clock, domain: kubernetesDomain, signal: this.stop.signal, log });
   }
 
-  /** Lets time pass until `isOver`, or for so long. */
+  /** Lets time pass until `isOver` returns true, or for `ms` milliseconds. */
   async passes(ms: number, stepMs: number, isOver: () => boolean): Promise<void> {
     for (let passed = 0; passed < ms && !isOver(); passed += stepMs) {
       this.clock.advance(stepMs);
@@ -249,7 +249,7 @@ async function simulate(seed: number): Promise<void> {
   await written;
   cluster.isRough = false;
   const isRight = (): boolean => cluster.quota.status.used?.["count/configmaps"] === `${cluster.present.size}`;
-  // Everything that was lost is asked for again, after pauses of at most half a minute.
+  // Lost requests are repeated after pauses of at most half a minute.
   for (let calm = 0, rounds = 0; calm < 3 && rounds < 60; rounds++) {
     await cluster.passes(1000, 25, () => false);
     calm = isRight() ? calm + 1 : 0;
@@ -261,7 +261,7 @@ async function simulate(seed: number): Promise<void> {
   await running;
 }
 
-/** Uses up what is left of the quota; not one object more may be made. */
+/** Uses up the rest of the quota. No further object may be created. */
 async function fill(cluster: Cluster): Promise<void> {
   const left = cluster.hard - cluster.present.size;
   let stored = 0;

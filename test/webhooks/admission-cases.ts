@@ -12,7 +12,7 @@ const structural = {
   properties: { data: { type: "object", properties: { a: { type: "string" }, known: { type: "string" } } } },
 };
 
-/** Custom resources of two versions without a converter. */
+/** Defines custom resources with two versions without a converter. */
 async function twoVersions(on: Session, storage: string, schema: object = preserving): Promise<string> {
   const version = (name: string) => ({
     name,
@@ -198,7 +198,7 @@ export const admissionCases: readonly Case[] = [
         await on.client("patch", { patch });
         await on.post(maps, configMap(`m${at}`, { a: "1" }), {
           show: ["data", "metadata.finalizers", "metadata.annotations"],
-          // The servers say it in other words.
+          // The messages of the servers differ.
           isVague: at === 4 || at === 5,
         });
       }
@@ -298,7 +298,7 @@ export const admissionCases: readonly Case[] = [
         );
         await on.send("DELETE", configurations(phase, name));
       }
-      // Policies are no exception.
+      // Policies are not admitted by webhooks either.
       const policy = {
         apiVersion: "admissionregistration.k8s.io/v1",
         kind: "ValidatingAdmissionPolicy",

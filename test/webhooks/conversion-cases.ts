@@ -16,7 +16,7 @@ interface Ports {
   port(version: string, name: string, spec: object, metadata?: object): object;
 }
 
-/** Ports in two versions, of which the first is stored, with a converter of its own. */
+/** Defines ports in two versions, of which the first is stored, with a converter of its own. */
 async function ports(on: Session, answer: WebhookAnswer = { converts: "ports" }): Promise<Ports> {
   const version = (name: string) => ({
     name,
@@ -61,7 +61,7 @@ async function ports(on: Session, answer: WebhookAnswer = { converts: "ports" })
   };
 }
 
-/** Another version is stored from now on. */
+/** Changes the stored version to the second one. */
 async function storesSecond(on: Session, { definition }: Ports): Promise<void> {
   const patch = [
     { op: "replace", path: "/spec/versions/0/storage", value: false },

@@ -6,7 +6,7 @@ import { type Case, configurations, coreRule, denies, ownMaps, type Phase, type 
 
 const kindOf = { mutating: "MutatingWebhookConfiguration", validating: "ValidatingWebhookConfiguration" } as const;
 
-/** A configuration as a client writes it. */
+/** Returns a configuration as a client writes it. */
 const configuration = (on: Session, phase: Phase, name: string, webhooks: readonly object[]): object => ({
   apiVersion: "admissionregistration.k8s.io/v1",
   kind: kindOf[phase],
@@ -14,7 +14,7 @@ const configuration = (on: Session, phase: Phase, name: string, webhooks: readon
   webhooks,
 });
 
-/** Each is created in turn; what is asked follows. */
+/** Creates config maps in turn. In the record, the calls of webhooks follow each of them. */
 async function createMaps(on: Session, names: readonly string[]): Promise<void> {
   for (const name of names) await on.post(on.path("configmaps"), configMap(name), { show: ["data"] });
 }
@@ -216,7 +216,7 @@ export const matchingCases: readonly Case[] = [
     await on.patch(path, [{ op: "replace", path: "/webhooks/0/matchConditions", value: many }], {
       type: patchTypes.json,
     });
-    // False of one beats errors of others.
+    // A false condition wins over errors of others.
     const mixed = [
       { name: "error", expression: "object.x == 1" },
       { name: "false", expression: "false" },

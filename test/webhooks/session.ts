@@ -1,22 +1,22 @@
 /**
  * Runs the steps of a case against one server, and records each request with its answer and the calls of webhooks.
  * Values that differ from run to run (UIDs, times, versions, generated names) are replaced, so that records of two
- * servers can be compared. Requests and names are Kubernetes'; the client translates them.
+ * servers can be compared. Requests have Kubernetes' names; the client translates them.
  */
 import assert from "node:assert/strict";
 import { type Answer, type Client, patchTypes, type SendOptions } from "../client.ts";
 import type { Received, WebhookAnswer, WebhookServer } from "../webhook-server.ts";
 import { View } from "../view.ts";
 
-/** One request or one question. */
+/** A line of the record: a request, or a call of a webhook. */
 export interface Line {
-  /** Tests expect this. */
+  /** The part that tests expect. */
   readonly brief: string;
-  /** All of it. */
+  /** The complete line. */
   readonly whole: string;
 }
 
-/** One group of steps; its name says what they are about. */
+/** A group of steps with a name. */
 export interface Case {
   readonly name: string;
   readonly run: (on: Session) => Promise<void>;
@@ -25,16 +25,16 @@ export interface Case {
 export type Phase = "mutating" | "validating";
 
 interface SessionOptions {
-  /** Part of all names, and of nothing else that is compared. */
+  /** A text in all names that is in nothing else that is compared. */
   readonly run: string;
-  /** Tells servers apart that ask the same webhook server. */
+  /** A name that distinguishes servers that call the same webhook server. */
   readonly side: string;
 }
 
 interface StepOptions extends SendOptions {
-  /** Fields of the answer that the brief line has. */
+  /** The fields of the answer that the brief line has. */
   readonly show?: readonly string[];
-  /** Nothing but the code of the answer is kept: what differs of the rest is documented. */
+  /** Whether only the code of the answer is recorded, since the rest has documented differences. */
   readonly isVague?: boolean;
 }
 
@@ -44,11 +44,11 @@ const kinds: Readonly<Record<Phase, string>> = {
   validating: "ValidatingWebhookConfiguration",
 };
 
-/** Path of the configurations of a phase, or of one. */
+/** Returns the path of the configurations of a phase, or of one configuration. */
 export const configurations = (phase: Phase, name = ""): string =>
   `${registration}/${phase}webhookconfigurations${name === "" ? "" : `/${name}`}`;
 
-/** The rule of most cases, with other resources of the core group. */
+/** Returns the rule of most cases, for these resources of the core group. */
 export const coreRule = (...resources: readonly string[]): object => ({
   apiGroups: [""],
   apiVersions: ["v1"],
@@ -56,10 +56,10 @@ export const coreRule = (...resources: readonly string[]): object => ({
   resources: resources.length === 0 ? ["configmaps"] : resources,
 });
 
-/** A patch with one operation that sets a value. */
+/** Returns an answer with a patch that sets a value. */
 export const sets = (path: string, value: unknown): WebhookAnswer => ({ patch: [{ op: "add", path, value }] });
 
-/** A refusal with this message. */
+/** Returns a refusal with this message. */
 export const denies = (message: string): WebhookAnswer => ({ response: { allowed: false, status: { message } } });
 
 const volatileKeys = new Set([
@@ -72,14 +72,14 @@ const volatileKeys = new Set([
   "continue",
 ]);
 
-/** Selects the config maps of a case alone. */
+/** The query that selects only the config maps of a case. */
 export const ownMaps = "fieldSelector=metadata.name!%3Dkube-root-ca.crt";
 
 export class Session {
   readonly lines: Line[] = [];
   readonly ns: string;
   readonly run: string;
-  /** A group for custom resources. */
+  /** The API group of the custom resources of a case. */
   readonly group: string;
   readonly #client: Client;
   readonly #server: WebhookServer;
@@ -105,24 +105,24 @@ export class Session {
     const session = new Session(client, server, options);
     await session.prepare("POST", "/api/v1/namespaces", { metadata: { name: session.ns } });
     session.#made.push(`/api/v1/namespaces/${session.ns}`);
-    // A namespace without the account has no pods.
+    // Pods need the default account of the namespace.
     await session.served(session.path("serviceaccounts/default"));
     return session;
   }
 
-  /** The path of a collection in the namespace, or of an object: `pods`, `apps/v1/deployments/d`. */
+  /** Returns the path of a collection in the namespace, or of an object: `pods`, `apps/v1/deployments/d`. */
   path(rest: string): string {
     const [, group, tail] = /^([a-z0-9.-]+\/v\d\w*)\/(.*)$/.exec(rest) ?? [];
     const root = group === undefined ? "/api/v1" : `/apis/${group}`;
     return `${root}/namespaces/${this.ns}/${tail ?? rest}`;
   }
 
-  /** A name of this run. */
+  /** Returns a name of this run. */
   name(text: string): string {
     return `${text}-${this.run}`;
   }
 
-  /** A request that is written down, with the questions that webhooks were asked meanwhile. */
+  /** Sends a request and records it, with the calls of webhooks in the meantime. */
   async send(
     method: string,
     path: string,
@@ -132,13 +132,13 @@ export class Session {
     await this.#questions();
     let answer = await this.#client.send(method, path, body, options);
     if (method === "GET" && answer.status === 429) {
-      // It prepares for a definition that has just changed.
+      // The server prepares a definition that has just changed.
       await this.#until(
         async () => (answer = await this.#client.send(method, path, body, options)).status !== 429,
         path,
       );
     }
-    const { generateName, name } = (answer.at("metadata") ?? {}) as { generateName?: string; name?: string }; // of an object
+    const { generateName, name } = (answer.at("metadata") ?? {}) as { generateName?: string; name?: string }; // an object
     if (generateName !== undefined && name !== undefined) this.#generated.set(name, `${generateName}GENERATED`);
     const asked = await this.#questions();
     const failure = answer.status < 400 || isVague ? [] : [answer.at("reason"), answer.at("message")];
@@ -157,12 +157,12 @@ export class Session {
     return this.send("POST", path, body, options);
   }
 
-  /** A merge patch, or another type. */
+  /** Sends a merge patch, or a patch of another type. */
   patch(path: string, body: unknown, options?: StepOptions): Promise<Answer> {
     return this.send("PATCH", path, body, { type: patchTypes.merge, ...options });
   }
 
-  /** Reads an object, changes it, and writes it back; only the write is written down. */
+  /** Reads an object, changes it, and writes it back. Only the write is recorded. */
   async edit(
     path: string,
     change: (object: Record<string, unknown>) => object,
@@ -172,7 +172,7 @@ export class Session {
     return this.send("PUT", path, change(value as Record<string, unknown>), options); // an object
   }
 
-  /** A request that is not written down, and must succeed. */
+  /** Sends a request that is not recorded, and that must succeed. */
   async prepare(method: string, path: string, body?: unknown, options?: SendOptions): Promise<Answer> {
     const answer = await this.#client.send(method, path, body, options);
     assert.ok(answer.status < 300, answer.title);
@@ -180,12 +180,12 @@ export class Session {
     return answer;
   }
 
-  /** Writes down one line of a case's own. */
+  /** Records a line of the case itself. */
   note(brief: string, whole: unknown = ""): void {
     this.#write(brief, whole);
   }
 
-  /** A definition of custom resources, from when on they are served. */
+  /** Creates a definition of custom resources, and waits until they are served. */
   async define(definition: object, collection: string): Promise<void> {
     const made = await this.prepare("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition);
     this.#made.unshift(`/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${made.string("metadata.name")}`);
@@ -202,17 +202,20 @@ export class Session {
     await this.#until(async () => (await this.#client.get(path)).at(field) !== undefined, `${field} of ${path}`);
   }
 
-  /** Deletes this at the end, before what was made earlier. */
+  /** Schedules a deletion for the end, before those of objects that were created earlier. */
   removesLater(path: string): void {
     this.#made.unshift(path);
   }
 
-  /** Returns the client configuration of the webhook of this name, which gives `answer`. */
+  /** Returns the client configuration of the webhook `id`, whose answer is `answer`. */
   async client(id: string, answer: WebhookAnswer = {}): Promise<{ readonly url: string; readonly caBundle: string }> {
     return this.#server.at(this.#prefix + id, answer);
   }
 
-  /** A webhook of a configuration, for config maps of the namespace unless it says more. `show` are fields of its questions. */
+  /**
+   * Returns a webhook of a configuration, by default for config maps of the namespace. `show` are recorded fields of
+   * the calls.
+   */
   async webhook(
     phase: Phase,
     id: string,
@@ -233,7 +236,7 @@ export class Session {
     };
   }
 
-  /** Registers a webhook alone, in a configuration of its name, and waits until it is in force. */
+  /** Registers a single webhook in a configuration with its name, and waits until it is in force. */
   async hook(
     phase: Phase,
     id: string,
@@ -245,7 +248,7 @@ export class Session {
     await this.settled();
   }
 
-  /** A configuration of this name; not in force at once. */
+  /** Creates a configuration with this name. It is not in force at once. */
   async configure(phase: Phase, name: string, webhooks: readonly object[], labels: object = {}): Promise<void> {
     const metadata = { name: this.name(name), labels };
     const body = { apiVersion: "admissionregistration.k8s.io/v1", kind: kinds[phase], metadata, webhooks };
@@ -253,7 +256,7 @@ export class Session {
     this.removesLater(configurations(phase, this.name(name)));
   }
 
-  /** Waits until all that was registered, changed and removed before is in force. */
+  /** Waits until every earlier change of configurations is in force. */
   async settled(): Promise<void> {
     const isFirst = this.#markers === 0;
     const mark = `${this.run}-${++this.#markers}`;
@@ -276,7 +279,7 @@ export class Session {
     await this.#questions();
   }
 
-  /** Removes what the case made. */
+  /** Removes all objects that the case created. */
   async close(): Promise<void> {
     for (const path of this.#made) await this.#client.delete(path);
     this.#client.close();
@@ -291,8 +294,9 @@ export class Session {
   }
 
   /**
-   * Returns what webhooks were asked about the session's own requests since the last time: mutating ones in their
-   * order, then the others, which are asked at once, by name. When converters are asked is a server's choice.
+   * Returns the calls of webhooks for the session's own requests since the last call of this method: mutating ones in
+   * their order, then the others by name, since they are called at the same time. The server decides when it calls
+   * converters.
    */
   async #questions(): Promise<Line[]> {
     await this.#server.at(`${this.#prefix}all-has-arrived`);
@@ -322,7 +326,7 @@ export class Session {
     return this.#line(`  ${id}: ${[...about, ...fields].join(" ")}`, { query, review });
   }
 
-  /** Writes down which versions converters were asked for until now, and the form of the questions. */
+  /** Records the versions to which converters were asked to convert so far, and the form of the calls. */
   conversions(): void {
     const forms = new Map<string, Line>();
     for (const { query, review } of this.#converted) {
@@ -347,12 +351,12 @@ export class Session {
     return { brief: this.#same(brief), whole: this.#same(JSON.stringify(sorted(whole), undefined, 1)) };
   }
 
-  /** Leaves out what belongs only to this server and this run. */
+  /** Replaces values that belong only to this server and this run. */
   #same(text: string): string {
     let same = text
       .replaceAll(this.#prefix, "/")
       .replaceAll(this.run, "RUN")
-      // The name of the program.
+      // The name of the program differs.
       .replaceAll('"reference"', '"kube-apiserver"')
       .replaceAll(`:${this.#server.port}`, ":PORT")
       .replaceAll(this.#server.caBundle, "CA")
@@ -366,11 +370,11 @@ export class Session {
 
 const shown = (value: unknown): string => JSON.stringify(sorted(value)) ?? "none";
 
-/** Sorts the keys, and leaves out values that are the server's choice. */
+/** Sorts the keys, and removes values that the server chooses. */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) {
     const items = value.map(sorted);
-    // The order of owners is that of times.
+    // Owners are in the order of their times.
     const isOwners = items.some((item) => new View(item, String, "").at("fieldsType") !== undefined);
     return isOwners ? items.toSorted((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1)) : items;
   }
