@@ -1,6 +1,6 @@
 /**
- * Every verb on every kind of target, allowed by each possible grant and refused without it, with the exact message.
- * Cases are generated: each subject holds one verb by one grant and tries all verbs.
+ * Tests every verb on every kind of target, allowed by each possible grant and refused without it, with the exact
+ * message. Cases are generated: each subject has one verb by one grant and tries all verbs.
  */
 import assert from "node:assert/strict";
 import { type Answer, patchTypes, type SendOptions } from "../client.ts";
@@ -12,24 +12,24 @@ const inBothDomains = suite({ ...gated, minRequestTimeoutSeconds: 1 });
 const rbacGroup = "rbac.authorization.k8s.io";
 const rbac = `/apis/${rbacGroup}/v1`;
 
-/** Something that is acted upon, and how each verb is sent to it. */
+/** The target of requests, with the request of each verb. */
 interface Target {
   readonly name: string;
   readonly group: string;
   /** The name of the resource in rules. */
   readonly resource: string;
   readonly namespaced: boolean;
-  /** Requests by verb; those left out are not served there. */
+  /** The requests by verb. Other verbs are not served there. */
   readonly requests: Readonly<Record<string, (api: Api, as: SendOptions, where: Where) => Promise<Answer>>>;
 }
 
 interface Where {
-  /** Path of the collection. */
+  /** The path of the collection. */
   readonly collection: string;
   readonly item: string;
 }
 
-/** Verbs that act on one object by its name; a rule for some names can allow these. */
+/** The verbs for one object by its name, which a rule for some names can allow. */
 const named = new Set(["get", "update", "patch", "delete"]);
 
 const write = (path: string): string => `${path}?dryRun=All`;
@@ -90,7 +90,7 @@ const ways: readonly Way[] = ["role", "scope", "name", "aggregation"];
 const metadata = (name: string, labels?: object): object => ({ name, ...(labels === undefined ? {} : { labels }) });
 const kinded = (kind: string, rest: object): object => ({ apiVersion: `${rbacGroup}/v1`, kind, ...rest });
 
-/** Gives `user` one verb on a target in one way; `ns` is where it may act, if anywhere in particular. */
+/** Grants `user` one verb on a target in one way. `ns` is the namespace of the grant, if the way has one. */
 async function grant(api: Api, user: string, target: Target, verb: string, way: Way, ns: string): Promise<void> {
   const rule = {
     apiGroups: [target.group],
@@ -120,7 +120,7 @@ async function grant(api: Api, user: string, target: Target, verb: string, way: 
   (await api.post(bindings, kinded(bindingKind, { metadata: metadata(user), roleRef, subjects }))).expect(201);
 }
 
-/** The whole message of a refusal. */
+/** Returns the whole message of a refusal. */
 function refusal(user: string, target: Target, verb: string, ns: string, name: string): string {
   const resource = target.resource.split("/")[0]!;
   const full = target.group === "" ? resource : `${resource}.${target.group}`;
@@ -137,7 +137,7 @@ function collectionOf(target: Target, ns: string): string {
 
 const acting = (user: string): SendOptions => ({ headers: { "impersonate-user": user } });
 
-/** Tries every verb as a subject that holds `held` in one way. */
+/** Tries every verb as a subject that has `held` in one way. */
 async function tryAll(api: Api, user: string, target: Target, held: string, way: Way, ns: string, other: string) {
   for (const [verb, request] of Object.entries(target.requests)) {
     for (const namespace of target.namespaced ? [ns, other] : [ns]) {
@@ -162,7 +162,7 @@ for (const target of targets) {
         for (const ns of target.namespaced ? [first.ns, second.ns] : [first.ns]) {
           for (const name of ["mine", "another"]) {
             const answer = await api.post(collectionOf(target, ns), body(name));
-            // Objects of the cluster stay for the other ways.
+            // Objects of the cluster stay, since the other ways use them.
             answer.expect(target.namespaced ? 201 : [201, 409]);
           }
         }
@@ -210,7 +210,7 @@ inBothDomains(
   },
 );
 
-/** Paths outside the API, with the methods that are verbs there. */
+/** Paths outside the API, whose verbs are these methods. */
 const methods = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"];
 
 for (const way of ["role", "scope", "aggregation"] as const) {
@@ -237,7 +237,7 @@ for (const way of ["role", "scope", "aggregation"] as const) {
           }
           const subjects = [{ kind: "User", apiGroup: rbacGroup, name: user }];
           const roleRef = { apiGroup: rbacGroup, kind: "ClusterRole", name: user };
-          // A binding of a namespace gives nothing outside namespaces.
+          // A binding of a namespace grants nothing outside namespaces.
           const isLocal = way === "scope";
           const bindings = isLocal ? `${rbac}/namespaces/${ns}/rolebindings` : `${rbac}/clusterrolebindings`;
           const kind = isLocal ? "RoleBinding" : "ClusterRoleBinding";

@@ -15,7 +15,7 @@ const inBothDomains = suite();
 const claims = "/api/v1/namespaces/default/persistentvolumeclaims";
 const nobody = { as: "nobody" } as const;
 
-/** The sentence that refuses `user`. */
+/** Returns the message that refuses `user`. */
 const cannot = (
   user: string,
   verb: string,
@@ -25,12 +25,12 @@ const cannot = (
 ): string =>
   `${resource.split("/")[0]}${name === "" ? "" : ` "${name}"`} is forbidden: User "${user}" cannot ${verb} resource "${resource}" in API group ""${where}`;
 
-/** Checks under which name a caller is known. */
+/** Checks the name by which the server knows a caller. */
 async function isKnownAs(api: Api, options: SendOptions, user: string): Promise<void> {
   (await api.get(claims, options)).refused(403, "Forbidden", cannot(user, "list"));
 }
 
-/** Two authorities, their certificates in one file. */
+/** Makes two authorities, whose certificates are in one file. */
 async function authorities(): Promise<{ first: FakeAuthority; second: FakeAuthority; settings: ServerSettings }> {
   const first = await fakeAuthority("first");
   const second = await fakeAuthority("second");
@@ -39,7 +39,7 @@ async function authorities(): Promise<{ first: FakeAuthority; second: FakeAuthor
   return { first, second, settings: { ...gated, clientCaFile: file } };
 }
 
-/** A connection that shows a certificate. */
+/** Makes a connection with a client certificate. */
 async function showing(api: Api, authority: FakeAuthority, options: IssueOptions): Promise<SendOptions> {
   const { certificate, key } = await authority.issue(options);
   return { as: "nobody", agent: new https.Agent({ ca: api.server.ca, cert: certificate, key }) };
@@ -107,7 +107,7 @@ withOwnServer(
   async (api) => {
     (await api.get(claims, { as: "many" })).expect(200);
     await isKnownAs(api, { as: "plain" }, "plain");
-    // Every authenticated user may discover what is served.
+    // Every authenticated user may read discovery.
     (await api.get("/apis", { as: "plain" })).expect(200);
   },
 );

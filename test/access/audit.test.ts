@@ -1,6 +1,6 @@
 /**
- * The audit log: what a policy records, in a file and by a webhook over TLS with a private authority. Also full, down,
- * slow, invalid and redirecting backends.
+ * The audit log: the events that a policy records, in a file and by a webhook over TLS with a private authority. Also
+ * full, unavailable, slow, invalid and redirecting backends.
  */
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
@@ -60,7 +60,7 @@ function policyFile(domain: Domain, policy: object): string {
   return file("policy.json", renamer(domain)(json({ apiVersion: policyVersion, kind: "Policy", ...policy })));
 }
 
-/** Requests of the server's own controllers are not what these tests are about. */
+/** Rules without the requests of the server's own controllers. */
 const notItself = [
   { level: "None", users: ["system:apiserver", "system:kube-controller-manager"] },
   { level: "None", userGroups: ["system:serviceaccounts:kube-system"] },
@@ -68,7 +68,7 @@ const notItself = [
 
 interface Audited extends Observed {
   readonly path: string;
-  /** Events of requests to a path, in order; kept once the request is answered. */
+  /** Returns the events of requests to a path, in order. They exist when the request is answered. */
   of(part: string): Event[];
 }
 
@@ -92,7 +92,7 @@ function events(path: string): Event[] {
   return lines.filter((line) => line !== "").map((line) => JSON.parse(line) as Event);
 }
 
-/** Runs with a server of its own, and closes it. */
+/** Runs a part of a test with a server of its own, and closes the server. */
 async function usingAudited(
   domain: Domain,
   policy: object,
@@ -107,7 +107,7 @@ async function usingAudited(
   }
 }
 
-/** One test per domain, with a server of its own. */
+/** Registers one test in each domain, with a server of its own. */
 function withAudit(
   name: string,
   policy: object,
@@ -372,7 +372,7 @@ withAudit(
   async (on) => {
     const { configMaps } = await on.api.createNamespace();
     (await on.api.get(`${configMaps}?watch=true&timeoutSeconds=1`)).expect(200);
-    // The end of a stream waits for no log.
+    // The end of a stream does not wait for the log.
     await eventually(() => {
       const recorded = on.of(`${configMaps}?watch`);
       const stages = recorded.map(({ stage }) => stage);
@@ -476,7 +476,7 @@ withAudit(
   { auditLogMode: "batch", auditLogBatchMaxSize: 1000, auditLogBatchMaxWaitMs: 600_000 },
 );
 
-// The tests below are about what stops a start.
+// The tests below are about errors that prevent a start.
 
 test("a policy that cannot be used stops the start before anything is written, and is told by its path and rule", async () => {
   const kind = { apiVersion: policyVersion, kind: "Policy" };
@@ -536,7 +536,7 @@ test("nothing of the audit log is loaded by a server without a policy", () => {
     if (seen.has(path)) return;
     seen.add(path);
     const source = readFileSync(path, "utf8");
-    // An import of types alone loads nothing, and neither does an import by a call.
+    // Imports of types only and imports by calls load nothing at the start.
     for (const [, names, target = ""] of source.matchAll(
       /^(?:import|export) ((?!type )[^;]*?) from "([#.][^"]+)";/gm,
     )) {
@@ -558,7 +558,7 @@ test("nothing of the audit log is loaded by a server without a policy", () => {
   );
 });
 
-// A log that is full
+// The tests below are about a full log.
 
 for (const [mode, code] of [
   ["blocking-strict", 500],
@@ -575,7 +575,7 @@ for (const [mode, code] of [
       const answer = (await on.api.post(reviews, review, { as: "alice" })).expect(code);
       if (code === 500) assert.equal(answer.text, `Internal Server Error: "${reviews}": failed to store audit event\n`);
       (await on.api.post(reviews, review, { as: "bob" })).expect(201);
-      // Batches are written later.
+      // Batches are written later than their requests.
       const text = await eventually(async () => {
         const metrics = await on.api.get("/metrics");
         assert.match(metrics.text, /^apiserver_audit_error_total\{plugin="log"\} [1-9]/m);
@@ -591,7 +591,7 @@ for (const [mode, code] of [
   });
 }
 
-// The webhook
+// The tests below are about the webhook.
 
 const hookAuthority = await fakeAuthority("audit hooks");
 
@@ -689,7 +689,7 @@ test("a webhook that is down for a while hears of everything later, and no reque
 
 test("a webhook that is slow, false or sends elsewhere costs its events after some calls, which is told without credentials", async (t) => {
   const other = await fakeAuthority("audit hooks");
-  // A webhook that answers is given time to do so: the limit of a call is 30 s on the same clock.
+  // A webhook that answers gets time for its answer: the timeout of a call is 30 s on the same clock.
   for (const [respond, by, stepMs, reason] of [
     [() => "silent" as const, hookAuthority, 60_000, /no answer from/],
     [() => 404, hookAuthority, 2000, /the webhook answered 404/],

@@ -1,7 +1,7 @@
 /**
  * Authorizers other than RBAC: webhooks over TLS with private authorities, ABAC files, AlwaysAllow and AlwaysDeny; by
- * flags and by a configuration file that changes while the server runs. Also webhooks that are down, slow, invalid or
- * redirecting.
+ * flags and by a configuration file that changes while the server runs. Also webhooks that are unavailable, slow,
+ * invalid or redirecting.
  */
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -141,7 +141,7 @@ for (const domain of domains) {
       clock.advance(20_000);
       (await answer).refused(504, "Timeout");
       decided.resolve({ allowed: true });
-      // The webhook's answer is known here once it is not asked again.
+      // The server has cached the webhook's answer once it no longer calls the webhook.
       await eventually(async () => {
         const before = first.questions.length;
         (await api.patch(`${requests}/late/approval?dryRun=All`, approval, patchTypes.merge, bob)).expect(200);
@@ -169,7 +169,7 @@ for (const domain of domains) {
     }));
 }
 
-/** An AuthorizationConfiguration in a file of its own. */
+/** Writes an AuthorizationConfiguration to a file of its own. */
 function configuration(domain: Domain, authorizers: readonly object[]): string {
   return file("authorization.json", configurationText(domain, authorizers));
 }
@@ -193,7 +193,10 @@ const hook = (name: string, kubeConfigFile: string, over: object = {}): object =
 });
 
 test("a webhook is asked where its conditions hold, and they decide when they have no value [AUTHZ-43] [AUTHZ-44] [AUTHZ-45] [AUTHZ-46]", async () => {
-  /** The answers about config maps, which roles do not permit, and the version, which they do; and how often it was asked. */
+  /**
+   * Returns the answers about config maps, which no role permits, and about the version, which a role permits, and the
+   * number of calls.
+   */
   const answers = async (over: object): Promise<readonly number[]> => {
     first.reset(() => ({ allowed: true }));
     const authorizers = [hook("first", first.kubeconfig(), over), { type: "RBAC" }];
@@ -212,7 +215,7 @@ test("a webhook is asked where its conditions hold, and they decide when they ha
   const missing = "request.extra['team'][0] == 'x'";
   assert.deepEqual(await answers({ ...when(missing), failurePolicy: "Deny" }), [403, 403, 0]);
   assert.deepEqual(await answers({ ...when(missing), failurePolicy: "NoOpinion" }), [403, 200, 0]);
-  // A false one excludes, whatever others are.
+  // A false condition excludes the webhook, whatever the others are.
   assert.deepEqual(await answers({ ...when(missing, "request.user == ''"), failurePolicy: "Deny" }), [403, 200, 0]);
 });
 
@@ -231,7 +234,7 @@ test("without an answer the policy decides: closed or open, never in between [AU
   ];
   for (const [what, kubeconfig, prepare] of failures) {
     prepare();
-    // Only a webhook that never answers is not waited for.
+    // Only the webhook that never answers has a short timeout.
     const timeout = what === "slow" ? "300ms" : "30s";
     const open = configuration("k8s.io", [hook("open", kubeconfig, { timeout }), { type: "RBAC" }]);
     await usingObserved("k8s.io", { authorizationConfig: open }, async ({ api, logged }) => {
@@ -326,7 +329,7 @@ for (const domain of domains) {
       await becomes(configurationText(domain, [denying, { type: "RBAC" }]), "success");
       (await api.get(maps, bob)).expect(403);
 
-      // A question that is under way when its webhook goes is answered all the same.
+      // A call that is under way when its webhook is removed is still answered.
       const asked = Promise.withResolvers<void>();
       const hold = Promise.withResolvers<object>();
       second.reset(() => {
@@ -429,7 +432,7 @@ test("a policy file gives rights by its lines [AUTHZ-27] [AUTHZ-30]", async () =
       (await api.get("/api/v1/configmaps", bob)).expect(403);
       (await api.get("/metrics", bob)).expect(403);
       (await api.post(maps, configMap("c"), { as: "alice" })).expect(201);
-      // A user who may list or watch sees the content of the objects.
+      // A user who may list or watch can read the content of the objects.
       const secrets = "/api/v1/namespaces/watched/secrets";
       (await api.post(namespaces, namespace("watched"))).expect(201);
       (await api.post(secrets, secret("s", { key: "value" }))).expect(201);

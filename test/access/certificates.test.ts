@@ -28,7 +28,7 @@ const certificateOf = (answer: Answer): string => Buffer.from(answer.string("sta
 const issued = (api: Api, name: string): Promise<string> =>
   eventually(async () => certificateOf((await api.get(`${requests}/${name}`)).expect(200)));
 
-/** Resolves when the signers have looked at everything that was asked for before: a later request has been signed. */
+/** Resolves when the signers have processed every earlier request: a later one has been signed. */
 async function signersPassed(api: Api): Promise<void> {
   const { request } = await newRequest([{ CN: ["later"] }]);
   const name = api.unique("later");
@@ -191,7 +191,8 @@ inBothDomains("a machine joins by a bootstrap token and renews its certificate a
   const joining = { as: `${id}.0123456789abcdef` };
   const first = await ask(joining);
   first.made.expect(201, { "spec.username": `system:bootstrap:${id}` });
-  // The request is not approved before the group has the role; requests of others with the role are approved meanwhile.
+  // The request is not approved before the group has the role; meanwhile, requests of others with the role are
+  // approved.
   const others = api.unique("others");
   for (const role of ["node-bootstrapper", "certificates.k8s.io:certificatesigningrequests:nodeclient"]) {
     await bindGroup(api, others, `system:${role}`);
@@ -288,7 +289,7 @@ inBothDomains("hostile requests are refused and the server goes on", async (api)
   (await api.get("/readyz")).expect(200);
 });
 
-/** An authority of its own, in files. */
+/** Writes a new authority to files. */
 async function authorityFiles(commonName: string) {
   const folder = temporaryFolder();
   const key = newKey();
@@ -336,7 +337,7 @@ test("signers sign with the files of their flags, read again when they change, a
   writeFileSync(authority.certificate, next.pem);
   clock.skip(120_000);
   await eventually(() => Promise.resolve(assert.match(said, /the signer of certificates stays as it was/)));
-  // The key does not fit yet: the old pair signs on.
+  // The key does not match yet, so the old pair still signs.
   assert.equal(new X509Certificate(await issued(api, await ask(clientSigner, clientUsages))).issuer, "CN=the first");
   writeFileSync(authority.key, readFileSync(next.key));
   clock.skip(120_000);
@@ -375,7 +376,7 @@ test("files of signers that cannot be used end the start with one line", async (
   await refused({ serviceAccountPrivateKeyFile: certificate }, /ca\.crt: /);
 });
 
-/** The machine's clock, which timers can be brought forward on. */
+/** The machine's clock, whose timers can be brought forward. */
 class SkippingClock implements Clock {
   #skippedMs = 0;
   readonly #timers = new Set<{ readonly at: number; run(): void }>();

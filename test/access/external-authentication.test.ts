@@ -1,6 +1,6 @@
 /**
  * External authenticators over TLS with private authorities: an identity provider as a separate process, a token
- * webhook, and an authenticating proxy. Also ones that are down, slow, invalid or redirecting, and configuration files
+ * webhook, and an authenticating proxy. Also unavailable, slow, invalid and redirecting ones, and configuration files
  * that change while the server runs.
  */
 import assert from "node:assert/strict";
@@ -47,7 +47,7 @@ async function isKnownAs(answer: Promise<Answer>, username: string, groups?: rea
 
 const isRefused = async (answer: Promise<Answer>): Promise<Answer> => (await answer).refused(401, "Unauthorized");
 
-// Identity providers
+// The tests below are about identity providers.
 
 const authority = await fakeAuthority("providers");
 const ca = file("providers.crt", authority.certificate);
@@ -96,7 +96,7 @@ withOwnServer(
     await isRefused(ask(api, await idToken({ tenant: "one", exp: Math.floor(Date.now() / 1000) - 1 })));
     await isRefused(ask(api, await idToken({ tenant: "one" }, { key: pair("old") })));
     await isRefused(ask(api, await idToken({ tenant: "one", iss: `${provider.url}/` })));
-    // The first known token still is.
+    // The first token is still accepted.
     await isKnownAs(ask(api, good), `${provider.url}#alice`);
   },
 );
@@ -125,7 +125,7 @@ for (const domain of domains) {
   });
 }
 
-/** A server that never gets the provider's keys, while the rest of it works. */
+/** Tests a server that never gets the provider's keys, while the rest of it works. */
 async function withoutKeys(settings: ServerSettings, reason: RegExp): Promise<void> {
   const { api, clock, logged, close } = await observed("k8s.io", settings);
   try {
@@ -172,7 +172,7 @@ test("a provider that sends the server elsewhere, says nothing, or is another, g
   await withoutKeys({ ...oidc, oidcIssuerUrl: "https://127.0.0.1:1" }, /ECONNREFUSED/);
 });
 
-// The configuration file
+// The tests below are about the configuration file.
 
 const entry = (url: string, more = "") => `
 - issuer:
@@ -217,7 +217,7 @@ for (const domain of domains) {
       const other = await idToken({ tenant: "one" }, { url: second.url });
       (await eventually(() => isKnownAs(ask(api, token), "p:alice", ["t"]))).has({ "status.userInfo.uid": "u1" });
       await isRefused(ask(api, other));
-      // A rule that is false, and claims that make no user.
+      // A rule is false, or the claims do not result in a user.
       await isRefused(ask(api, await idToken({ tenant: "two", oid: "u1" })));
       await isRefused(ask(api, await idToken({ oid: "u1" })));
       await isRefused(ask(api, await idToken({ tenant: "one", oid: 7 })));
@@ -231,7 +231,7 @@ for (const domain of domains) {
       assert.ok(logged.some((line) => line.includes("URL scheme must be https") && line.includes('"level":"error"')));
       await isKnownAs(ask(api, token), "p:alice");
 
-      // No provider answers: the old configuration stays until the file is right again.
+      // No provider answers: the old configuration stays until the file is valid again.
       writeFileSync(path, configuration(domain, entry("https://127.0.0.1:1")));
       clock.advance(minuteMs);
       await eventually(async () => {
@@ -296,14 +296,14 @@ test("a file that cannot be ends the start, which has written nothing [AUTHRES-5
   }
 });
 
-// The token webhook
+// The tests below are about the token webhook.
 
 const hookAuthority = await fakeAuthority("hooks");
 
 interface Hook {
   readonly url: string;
   readonly reviews: Record<string, unknown>[];
-  /** Common names of the clients that asked. */
+  /** The common names of the calling clients' certificates. */
   readonly clients: string[];
   respond(spec: { readonly token: string }): object | number | "silent" | "redirect";
 }
@@ -404,7 +404,7 @@ for (const domain of domains) {
       assert.equal(hook.reviews.length, 2);
       const refused = await isRefused(ask(api, "bad-token-7"));
       assert.ok(!refused.text.includes("secret reasons"));
-      // The server's own are not shown to it.
+      // The webhook does not get tokens that the server knows itself.
       await isKnownAs(ask(api, "alice-token"), "alice");
       assert.ok(!hook.reviews.some(({ spec }) => (spec as { token: string }).token === "alice-token"));
       assert.ok(!logged.some((line) => line.includes("bad-token-7") || line.includes("good-1")));
@@ -452,7 +452,7 @@ test("without the webhook, with a false one, a slow one or one that sends elsewh
   );
 });
 
-// The authenticating proxy, and certificates
+// The tests below are about the authenticating proxy and certificates.
 
 const proxies = await fakeAuthority("proxies");
 const clients = await fakeAuthority("clients");
@@ -484,7 +484,7 @@ withOwnServer(
       "status.userInfo.uid": "u1",
       "status.userInfo.extra": { scopes: ["one", "two"], "acme.io/team": ["t"] },
     });
-    // For its next client on the same connection the proxy names another user; without headers there is none.
+    // The proxy names another user for its next client on the same connection. Without headers there is no user.
     await isKnownAs(api.post(whoAmI, subject, { ...proxy, headers: { "X-Remote-User": "bob" } }), "bob", []);
     await isRefused(api.post(whoAmI, subject, proxy));
     // Names are UTF-8; Node writes headers as Latin-1.
@@ -560,7 +560,7 @@ withOwnServer(
   },
 );
 
-/** A proxy that knows its users by their path and speaks for them, with a certificate of its own. */
+/** Starts a proxy that knows its users by their path and names them to the server, with a certificate of its own. */
 async function openProxy(api: Api, options: IssueOptions) {
   const front = await fakeAuthority("front");
   const { certificate, key } = await front.issue({ usage: "server" });
@@ -568,7 +568,7 @@ async function openProxy(api: Api, options: IssueOptions) {
   const agent = new https.Agent({ ca: api.server.ca, cert: own.certificate, key: own.key, keepAlive: true });
   const server = https.createServer({ cert: certificate, key }, (request, response) => {
     const [, user = "", path = ""] = /^\/as\/([^/]+)(.*)$/.exec(request.url ?? "") ?? [];
-    // Headers in which its clients tell of themselves go no further.
+    // The proxy drops headers in which its clients name themselves.
     const passed = Object.entries(request.headers).filter(([name]) => !/^x-remote-|^authorization$/.test(name));
     const headers = { ...Object.fromEntries(passed), "x-remote-user": user, "x-remote-group": "behind" };
     const onward = https.request(api.server.url + path, { agent, method: request.method, headers }, (answer) => {

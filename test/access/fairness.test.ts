@@ -1,4 +1,4 @@
-/** Priority and fairness: built-in objects, classification, queueing, refusals, and what the server reports. */
+/** Priority and fairness: built-in objects, classification, queueing, refusals, and the server's reports. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { slowMs } from "#http/api-request.ts";
@@ -79,7 +79,7 @@ const body = <T = Named>(answer: Answer): T => JSON.parse(answer.expect([200, 20
 const itemsOf = async (api: Api, path: string): Promise<readonly Named[]> =>
   body<{ items: readonly Named[] }>(await api.get(path)).items;
 
-/** UIDs that an answer names: of its schema and of its level. */
+/** Returns the UIDs of the schema and of the level that an answer names. */
 const marks = ({ headers }: Answer): readonly unknown[] => [
   headers["x-kubernetes-pf-flowschema-uid"],
   headers["x-kubernetes-pf-prioritylevel-uid"],
@@ -188,7 +188,7 @@ inBothDomains("a schema without its level is dangling and takes no request", asy
   });
   (await api.post(levels, level(name, 10, queuing))).expect(201);
   await eventually(async () => assert.equal((await dangling())?.status, "False"));
-  // Another level that is there as well: the words change.
+  // Another existing level changes the message.
   const elsewhere = { spec: { priorityLevelConfiguration: { name: "catch-all" } } };
   (await api.patch(`${schemas}/${name}`, elsewhere)).expect(200);
   await eventually(async () => assert.match((await dangling())?.message ?? "", /named "catch-all" and it exists$/));
@@ -303,9 +303,12 @@ inBothDomains("schemas and levels are replaced without a version, and their stat
   (await api.delete(`${levels}/${name}`)).expect(200);
 });
 
-/** Four seats; bob's level has one of them, and one place to wait: a minute, which is a quarter of a request's time. */
+/**
+ * Settings with four seats. Bob's level has one of them, and one place in its queue; a request waits there for at most
+ * a minute, a quarter of a request's timeout.
+ */
 const small = { ...gated, maxRequestsInflight: 3, maxMutatingRequestsInflight: 1, requestTimeoutMs: 240_000 };
-/** A read that waits for its version until the clock is advanced by as much as such a read may wait. */
+/** The query of a read that waits for its version until the clock is advanced by the maximum wait. */
 const slowly = "?resourceVersion=99999999999";
 const readWaitMs = 3000;
 
@@ -337,7 +340,7 @@ async function queueForOneSeat(api: Api, clock: MovingClock): Promise<void> {
   const first = api.get(`${configMaps}${slowly}`, { as: "bob" });
   first.catch(() => undefined);
   await eventually(async () => assert.match(await dumped(api, "requests"), /^tight, +tight, +0, +-1, +bob, /m));
-  // A quarter of a request's time is the longest wait.
+  // The maximum wait is a quarter of a request's timeout.
   (await api.get(`${configMaps}?timeout=1s`, { as: "bob" })).refused(429, "TooManyRequests");
   const second = api.get(configMaps, { as: "bob" });
   second.catch(() => undefined);
@@ -348,7 +351,7 @@ async function queueForOneSeat(api: Api, clock: MovingClock): Promise<void> {
   third.refused(429, "TooManyRequests", "Too many requests, please try again later.");
   assert.equal(third.headers["retry-after"], "1");
   assert.equal(marks(third).filter((uid) => typeof uid === "string" && uid.length === 36).length, 2);
-  // Others do not notice, and neither do those who may do everything.
+  // Other users are not affected, and neither are users with all rights.
   (await api.get(configMaps, { as: "alice" })).expect(403);
   (await api.get(configMaps)).expect(200);
   assert.match(
@@ -395,7 +398,7 @@ withOwnServer("a level without shares is a jail, and one that does not queue ref
 for (const domain of domains) {
   const name = "a watch that begins with a large state has its seat until the client has read it";
   test(`${domain}: ${name}`, { skip }, async () => {
-    // The seat of a client that reads slowly is given up by the clock, which stands still here.
+    // The seat of a slow reader is freed by the clock, which stands still here.
     const server = await openServer(domain, gated, { clock: new MovingClock(slowMs) });
     const api = new Api(server);
     const { configMaps } = await api.createNamespace();
@@ -462,7 +465,7 @@ withOwnServer("every figure that 1.32 shows of its flows is shown here", small, 
   assert.deepEqual(shown, [...inflight, ...flowcontrol]);
   const count = (name: string, labels: string): number =>
     Number(new RegExp(`^apiserver_flowcontrol_${name}_count\\{${labels}\\} (.*)$`, "m").exec(metrics)?.[1]);
-  // Weighed with time: all histograms of a level have seen as many nanoseconds.
+  // The histograms are weighted with time: all of a level have counted the same nanoseconds.
   const ns = count("demand_seats", 'priority_level="exempt"');
   assert.ok(ns > 1e6);
   for (const phase of ["executing", "waiting"]) {
@@ -499,7 +502,7 @@ withOwnServer(
   "a start changes nothing that is as it should be, and mends what is not",
   { ...gated, storage: "disk" },
   async (api) => {
-    // The folder is made here so that it outlives a server.
+    // The test creates the folder, so that it outlives a server.
     const dataDir = `${temporaryFolder()}/data`;
     const settings = { ...gated, storage: "disk", dataDir } as const;
     const during = async (work: (own: Api) => Promise<void>): Promise<void> => {
@@ -528,7 +531,7 @@ withOwnServer(
     });
     await during(async (own) => {
       assert.deepEqual(await versions(own), before);
-      // Suggested: gone, changed while the server has the say, taken over by its users.
+      // Suggested objects: one is deleted, one changed while the server owns it, one taken over by its users.
       (await own.delete(`${levels}/node-high`)).expect(200);
       (await own.patch(`${levels}/system`, { spec: { limited: { nominalConcurrencyShares: 31 } } })).expect(200);
       const mine = {
@@ -540,9 +543,9 @@ withOwnServer(
         metadata: { annotations: { [annotation]: mark } },
         spec: { exempt: { nominalConcurrencyShares } },
       });
-      // The shares of exempt requests are theirs in any case, and the mark is the server's.
+      // The shares of exempt requests belong to their users in any case, and the annotation to the server.
       (await own.patch(`${levels}/exempt`, shares("false", 7))).expect(200);
-      // Go's words for yes and no.
+      // The annotation may have Go's texts for booleans.
       const words = (mark: string) => ({
         metadata: { annotations: { [annotation]: mark } },
         spec: { limited: { nominalConcurrencyShares: 51 } },
@@ -554,14 +557,14 @@ withOwnServer(
         spec: { limited: { nominalConcurrencyShares: 41 } },
       };
       (await own.patch(`${levels}/workload-high`, unmarked)).expect(200);
-      // Mandatory: gone. Of another release: marked as the server's own.
+      // Mandatory objects are deleted. An object of another release is marked as the server's own.
       (await own.delete(`${schemas}/catch-all`)).expect(200);
       (await own.delete(`${schemas}/exempt`)).expect(200);
       const old = schema("old", "system", user("x")) as { metadata: object };
       (await own.post(schemas, { ...old, metadata: { name: "old", annotations: { [annotation]: "true" } } })).expect(
         201,
       );
-      // Meanwhile they are in force all the same.
+      // The mandatory objects are still in force meanwhile.
       (await own.get("/api/v1/nodes")).expect(200);
     });
     await during(async (own) => {

@@ -120,7 +120,7 @@ inBothDomains(
     });
     const user = { "status.userInfo.username": `system:serviceaccount:${ns}:robot` };
     (await api.post(whoAmI, subject, { as: token })).expect(201, user);
-    // A removed object comes back.
+    // A removed object is created again.
     (await api.patch(`${secrets}/old`, { data: { "ca.crt": null, namespace: null } })).expect(200);
     await until(api, `${secrets}/old`, (answer) =>
       answer.expect(200, { "data[ca.crt]": present, "data.namespace": present }),
@@ -152,7 +152,7 @@ inBothDomains("an account no longer names a Secret of its token that is gone", a
 inBothDomains("a pod runs as an account of its namespace, with its files [ASA-11]", async (api) => {
   const { ns, serviceAccounts } = await api.createNamespace();
   const pods = `/api/v1/namespaces/${ns}/pods`;
-  // The pod is made at once: the account of a new namespace is waited for.
+  // The pod is created at once: the request waits for the account of the new namespace.
   const plain = (await api.post(pods, pod("plain"))).expect(201, {
     "spec.serviceAccountName": "default",
     "spec.serviceAccount": "default",

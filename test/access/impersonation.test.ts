@@ -1,4 +1,4 @@
-/** Impersonation: permissions, identities, and no way around the checks. */
+/** Impersonation: permissions, identities, and attempts to circumvent the checks. */
 import assert from "node:assert/strict";
 import type { Answer, SendOptions } from "../client.ts";
 import { type Api, suite } from "../harness.ts";
@@ -27,7 +27,7 @@ const may = (resource: string, group = "", resourceNames?: readonly string[]): R
   ...(resourceNames === undefined ? {} : { resourceNames }),
 });
 
-/** A role for one user, or a group, in the whole cluster, taken away at the end. */
+/** Grants a cluster role to a user or a group, and removes it at the end. */
 async function granted(
   api: Api,
   whom: string | { readonly group: string },
@@ -86,7 +86,7 @@ inBothDomains(
 );
 
 inBothDomains("names in headers are UTF-8, and checked as what they say [IMP-04] [IMP-05] [IMP-11]", async (api) => {
-  // Node writes headers as Latin-1: these are the bytes of UTF-8.
+  // Node writes headers as Latin-1, so these texts are the bytes of UTF-8.
   const utf8 = (text: string): string => Buffer.from(text).toString("latin1");
   const headers = {
     "impersonate-user": utf8("jürgen"),
@@ -141,11 +141,11 @@ inBothDomains(
       await refused({ ...dave, "impersonate-extra-scopes": ["view", "edit"] }, "userextras/scopes");
       await refused({ ...dave, "impersonate-extra-other": "view" }, "userextras/other");
       await refused({ "impersonate-user": "system:serviceaccount:default:robot" }, "serviceaccounts");
-      // A name that is none of an account is the name of a user.
+      // A name that is not that of an account is the name of a user.
       await refused({ "impersonate-user": "system:serviceaccount:default-:robot" }, "users");
       await refused({ "impersonate-user": "system:serviceaccount:default:a..b" }, "users");
       await refused({ "impersonate-user": "system:serviceaccount:default:robot:x" }, "users");
-      // The strongest group of all is one more group.
+      // The group with all rights needs permission like any other group.
       await refused({ ...dave, "impersonate-group": "system:masters" }, "groups");
     });
     (await ask(api, dave, "carol")).expect(403);
@@ -194,7 +194,7 @@ inBothDomains(
   "an impersonated user cannot impersonate, and has no permission of the caller [IMP-02] [IMP-03]",
   async (api) => {
     await granted(api, "carol", [may("users", "", ["bob"])], async () => {
-      // Two users in one request: the first counts, and is the one who is checked.
+      // If a request names two users, the first one counts, and is the one who is checked.
       const twice = await ask(api, { "impersonate-user": ["bob", "admin"] }, "carol");
       if (twice.status === 201) twice.has({ "status.userInfo.username": "bob" });
       else twice.expect([400, 403]);
@@ -206,7 +206,7 @@ inBothDomains(
         (await api.get("/api/v1/secrets", bob)).refused(403, "Forbidden", /User "bob" cannot list/);
       });
       await granted(api, "bob", [may("users")], async () => {
-        // Bob may, but the request is Carol's: she may become Bob only.
+        // Bob may do this, but the request is Carol's, who may impersonate only Bob.
         (await ask(api, { "impersonate-user": "admin" }, "carol")).expect(403);
       });
     });

@@ -1,4 +1,7 @@
-/** Kubelets under the Node authorizer and NodeRestriction: what they may read and write, and when they lose it. */
+/**
+ * Kubelets under the Node authorizer and NodeRestriction: the objects that they may read and write, and the end of
+ * these rights.
+ */
 import type { ServerSettings } from "#server/options.ts";
 import { type Answer, patchTypes } from "../client.ts";
 import { type Api, gated, tokenFile, tokenLines, withOwnServer } from "../harness.ts";
@@ -27,7 +30,7 @@ const node = (name: string, metadata: object = {}, spec: object = {}): ObjectBod
   spec,
 });
 
-/** A pod of an administrator on a node, with a secret, a config map and a claim. */
+/** Creates a pod on a node, as an administrator, with a secret, a config map and a claim. */
 async function scheduled(api: Api, podName = "p", nodeName = "one"): Promise<string> {
   const { ns, configMaps, secrets } = await api.createNamespace();
   (await api.post(secrets, secret("used"))).expect(201);
@@ -72,12 +75,12 @@ withOwnServer(
     (await api.put(`${core}/secrets/used`, secret("used"), one)).refused(403, "Forbidden", /can only read resources/);
     (await api.get(`${core}/secrets/used`, { as: "pretender-token" })).expect(403);
 
-    // A user who acts as the node has the node's rights, and no others.
+    // A user who impersonates the node has the node's rights, and no others.
     const acting = { headers: { "impersonate-user": "system:node:one", "impersonate-group": "system:nodes" } };
     (await api.get(`${core}/secrets/used`, acting)).expect(200);
     await refusals([api.get(`${core}/secrets/unused`, acting)], unrelated);
 
-    // Gone when the deletion is acknowledged, not some time after.
+    // The rights end when the deletion is acknowledged, not some time later.
     (await api.delete(`${core}/pods/p?gracePeriodSeconds=0`)).expect(200);
     await refusals([api.get(`${core}/secrets/used`, one)], unrelated);
   },
@@ -94,7 +97,7 @@ withOwnServer("a kubelet lists its own pods only, and sees itself only [AUTHZ-32
       api.get("/api/v1/pods", one),
       api.get("/api/v1/pods?fieldSelector=spec.nodeName%3Dtwo", one),
       api.get("/api/v1/pods?fieldSelector=spec.nodeName%21%3Done", one),
-      // Watches by path take no selector from authorization.
+      // Watches by path get no selector from authorization.
       api.get("/api/v1/watch/pods?fieldSelector=spec.nodeName%3Done", one),
     ],
     /can only list\/watch pods with spec\.nodeName field selector$/,
@@ -139,11 +142,11 @@ withOwnServer("a kubelet writes its own node without what steers workloads [AUTH
     { spec: { taints: [{ key: "a", effect: "NoSchedule" }] } },
     'node "one" is not allowed to modify taints',
   );
-  // A node that is owned by what does not exist would be collected (CVE-2025-5187).
+  // A node whose owner does not exist would be deleted by the garbage collector (CVE-2025-5187).
   const ownerReferences = [{ apiVersion: "v1", kind: "ConfigMap", name: "gone", uid: "x" }];
   await refused({ metadata: { ownerReferences } }, 'node "one" is not allowed to modify ownerReferences');
   (await api.patch(`${nodes}/two`, {}, patchTypes.merge, one)).expect([403, 404]);
-  // It may not delete even itself.
+  // A node may not delete even itself.
   (await api.delete(path, undefined, one)).refused(403, "Forbidden", /cannot delete resource "nodes"/);
 });
 

@@ -43,7 +43,7 @@ const binding = (kind: string, name: string, roleKind: string, roleName: string,
 });
 const acting = (name: string): SendOptions => ({ headers: { "impersonate-user": name } });
 
-/** Gives a user rules in a namespace. */
+/** Grants a user rules in a namespace. */
 async function grant(api: Api, ns: string, name: string, ...rules: Rule[]): Promise<void> {
   const key = api.unique("grant");
   (await api.post(`${rbac}/namespaces/${ns}/roles`, role(key, ...rules))).expect(201);
@@ -51,7 +51,7 @@ async function grant(api: Api, ns: string, name: string, ...rules: Rule[]): Prom
   (await api.post(`${rbac}/namespaces/${ns}/rolebindings`, bound)).expect(201);
 }
 
-/** Gives a user rules everywhere. */
+/** Grants a user rules everywhere. */
 async function grantAll(api: Api, name: string, ...rules: Rule[]): Promise<void> {
   const key = api.unique("grant");
   (await api.post(`${rbac}/clusterroles`, clusterRole(key, rules))).expect(201);
@@ -138,7 +138,7 @@ withOwnServer(
         "metadata.labels[kubernetes.io/bootstrapping]": "rbac-defaults",
       });
       (await api.get(`${rbac}/clusterroles/system:discovery`)).expect(200, { rules: null });
-      // Additions stay beside restored parts.
+      // Additions of users stay beside restored parts.
       const rules = (await api.get(`${rbac}/clusterroles/system:node-problem-detector`)).at("rules") as readonly Rule[];
       assert.ok(rules.length > 1);
       assert.ok(JSON.stringify(rules).includes("secrets"));
@@ -177,7 +177,7 @@ inBothDomains(
   },
 );
 
-/** Ways to write an object, each for a user with the verbs it needs. */
+/** The ways to write an object, each for a user with the verbs that it needs. */
 const writers: readonly [
   name: string,
   verbs: string,
@@ -279,7 +279,7 @@ inBothDomains(
       clusterRole("r", [{ ...rule("get", "pods"), ...path }]),
       `${urls}rules cannot apply to both regular resources and non-resource URLs`,
     );
-    // A mistake of an update is one cause.
+    // A mistake in an update is one cause.
     const noVerbs = "Required value: verbs must contain at least one value";
     (await api.post(`${rbac}/${roles}`, role("r", rule("get", "pods")))).expect(201);
     (await api.put(`${rbac}/${roles}/r`, role("r", { ...rule("get", "pods"), verbs: [] }))).expect(422, {
@@ -346,7 +346,7 @@ inBothDomains(
       403,
       "Forbidden",
     );
-    // A change that collecting garbage needs is no gain.
+    // A change that garbage collection needs does not give rights.
     (await api.patch(path, { metadata: { finalizers: ["example.com/f"] } }, patchTypes.merge, acting(who))).expect(200);
     (await api.patch(path, { metadata: { finalizers: null } }, patchTypes.merge, acting(who))).expect(200);
     await grant(api, ns, who, rule("bind", "roles", group, ["r"]));
@@ -369,7 +369,7 @@ inBothDomains(
     (
       await api.patch(`${rbac}/clusterroles/view`, { metadata: { labels: { a: "b" } } }, patchTypes.merge, acting(who))
     ).refused(403, "Forbidden");
-    // Nor can the user keep aggregated rights by ending the aggregation.
+    // The user cannot keep aggregated rights by ending the aggregation either.
     const selector = { matchLabels: { [`example.com/${name}`]: "yes" } };
     const sum = clusterRole(name, [], { aggregationRule: { clusterRoleSelectors: [selector] } });
     (await api.post(`${rbac}/clusterroles`, sum)).expect(201);
@@ -437,7 +437,7 @@ inBothDomains("a refusal tells nothing about what there is [AUTHZ-07]", async (a
     }
   }
   assert.equal(messages.size, 4);
-  // Namespaces and kinds that are not there are refused alike.
+  // Missing namespaces and kinds are refused in the same way.
   (await api.get("/api/v1/namespaces/no-such/configmaps/x", acting("eve"))).expect(403);
   (await api.get("/apis/no.such/v1/things", acting("eve"))).expect(403);
   (await api.post("/api/v1/namespaces/no-such/configmaps", configMap("x"), acting("eve"))).expect(403);
@@ -496,7 +496,7 @@ inBothDomains(
       user: "reader",
     });
     (await api.post(`${root}/namespaces/${ns}/localsubjectaccessreviews`, elsewhere)).refused(422, "Invalid");
-    // Nothing is stored, so there is nothing to read.
+    // Reviews are not stored, so they cannot be read.
     (await api.get(`${root}/subjectaccessreviews`)).refused(405, "MethodNotAllowed");
   },
 );
@@ -593,7 +593,7 @@ withOwnServer("roles that gather are not touched by a restart [AUTHRES-45]", {},
         return [answer.list("rules").length, answer.string("metadata.resourceVersion")];
       }),
     );
-  /** A role of our own that gathers tells when the controller has had its turn. */
+  /** Waits until the controller has aggregated a role of the test, and so all roles before. */
   const gathered = async (api: Api, name: string): Promise<void> => {
     const labels = { [`example.com/${name}`]: "yes" };
     const aggregationRule = { clusterRoleSelectors: [{ matchLabels: labels }] };

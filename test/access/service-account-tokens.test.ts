@@ -1,6 +1,6 @@
 /**
  * Service account tokens: request, binding, use, review, verification with the published keys, and invalidation when a
- * bound object goes. Also bootstrap tokens and tokens in Secrets.
+ * bound object is deleted. Also bootstrap tokens and tokens in Secrets.
  */
 import assert from "node:assert/strict";
 import {
@@ -43,12 +43,12 @@ const account = (name: string) => ({ apiVersion: "v1", kind: "ServiceAccount", m
 
 const ask = (api: Api, token: string): Promise<Answer> => api.post(whoAmI, subject, bearer(token));
 
-/** The body of a token, read without trust. */
+/** Returns the claims of a token without verification. */
 function claimsOf(token: string): Record<string, unknown> {
   return JSON.parse(Buffer.from(token.split(".")[1]!, "base64url").toString()) as Record<string, unknown>;
 }
 
-/** A new account in a new namespace, and a function that requests its tokens. */
+/** Creates an account in a new namespace, with a function that requests its tokens. */
 async function robot(api: Api) {
   const paths = await api.createNamespace();
   const created = (await api.post(paths.serviceAccounts, account("robot"))).expect(201);
@@ -78,7 +78,7 @@ inBothDomains(
       "spec.expirationSeconds": 3600,
       "spec.audiences": [defaultIssuer],
       "spec.boundObjectRef": null,
-      // A field that the request did not set is its sender's all the same.
+      // The sender also owns a field that the request did not set.
       "metadata.managedFields.0.fieldsV1": { "f:spec": { "f:expirationSeconds": {} } },
     });
     const token = answer.string("status.token");
@@ -414,7 +414,7 @@ withOwnServer("without the option a bootstrap token is refused [ABOOT-01]", gate
   (await ask(api, "abcdef.0123456789abcdef")).refused(401, "Unauthorized");
 });
 
-/** Keys of all kinds in files, and settings that name them. */
+/** Writes keys of all kinds to files, and returns settings that name them. */
 function keyFiles() {
   const folder = temporaryFolder();
   const write = (name: string, key: KeyObject): string => {
@@ -440,7 +440,7 @@ function keyFiles() {
 
 const files = keyFiles();
 
-/** A serving certificate of another authority, in files, and a way to connect to who shows it. */
+/** Writes a serving certificate of another authority to files, and makes a connection that trusts it. */
 async function servingFiles() {
   const authority = await fakeAuthority();
   const { certificate, key } = await authority.issue({ usage: "server" });
@@ -467,7 +467,7 @@ withOwnServer(
     const claims = claimsOf(token);
     assert.deepEqual([claims["iss"], claims["aud"]], ["https://new.example.com", ["api"]]);
     (await ask(api, token)).expect(201);
-    // The id is not known here: any key may be meant.
+    // The server does not know the key id, so it tries all keys.
     const old = { ...claims, iss: "https://old.example.com", jti: undefined };
     (await ask(api, await signJwt(old, files.rsa.privateKey, ""))).expect(201, { "status.userInfo.username": it.user });
     (await ask(api, await signJwt({ ...old, iss: "https://x.example.com" }, files.rsa.privateKey, ""))).expect(401);

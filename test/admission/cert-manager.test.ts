@@ -1,6 +1,7 @@
 /**
- * The webhook of cert-manager, built from its Go module (`test/cert-manager`): it keeps its certificate in a Secret here, fills in
- * and checks cert-manager's objects. Needs Go and cached modules: `cd test/cert-manager && go mod download`.
+ * The webhook of cert-manager, built from its Go module (`test/cert-manager`). It stores its certificate in a Secret of
+ * this server, fills in and checks cert-manager's objects. The test needs Go and cached modules: `cd test/cert-manager
+ * && go mod download`.
  */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -25,7 +26,7 @@ const group = "cert-manager.io";
 const issuers = `/apis/${group}/v1/namespaces/default/issuers`;
 const requests = `/apis/${group}/v1/namespaces/default/certificaterequests`;
 
-/** cert-manager's definitions, as its module has them for helm. */
+/** Returns cert-manager's definitions, which its module has for helm. */
 function definitions(): readonly object[] {
   const listed = certManager.run(["list", "-m", "-f", "{{.Dir}}", "github.com/cert-manager/cert-manager"]);
   assert.ok("output" in listed);
@@ -35,7 +36,7 @@ function definitions(): readonly object[] {
   });
 }
 
-/** The configuration that cert-manager's chart registers. */
+/** Returns the configuration that cert-manager's chart registers. */
 const configuration = (kind: "Mutating" | "Validating", path: string, caBundle: string): object => ({
   apiVersion: "admissionregistration.k8s.io/v1",
   kind: `${kind}WebhookConfiguration`,
@@ -104,13 +105,13 @@ test(
         60_000,
       );
       (await api.post(issuers, object("Issuer", "self", { selfSigned: {} }))).expect(201);
-      // Its own words about what its schema lets pass.
+      // The webhook refuses an object that its schema accepts.
       (await api.post(issuers, object("Issuer", "none", {}))).refused(
         406,
         "NotAcceptable",
         /admission webhook "webhook\.cert-manager\.io" denied the request: spec: Required value: at least one issuer must be configured/,
       );
-      // The name of the user is filled in, and may not be changed.
+      // The webhook fills in the name of the user, which cannot be changed.
       const { request } = await newRequest([{ CN: ["one"] }], ["one.example.com"]);
       const spec = { request, issuerRef: { name: "self" } };
       const made = await api.post(requests, object("CertificateRequest", "one", spec), { as: "admin" });

@@ -1,4 +1,7 @@
-/** The image policy webhook over TLS with a private authority: answers, kept answers, and a webhook that gives none. */
+/**
+ * The image policy webhook over TLS with a private authority: answers, cached answers, and a webhook that does not
+ * answer.
+ */
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import type { ImageReviewSpec } from "#api/imagepolicy/v1alpha1.ts";
@@ -40,7 +43,7 @@ interface Policed extends Omit<Observed, "close"> {
   readonly pods: string;
 }
 
-/** One test per domain, with a server of its own whose webhook allows all images but `bad`. */
+/** Registers one test in each domain, with a server whose webhook allows all images except `bad`. */
 function policed(name: string, imagePolicy: object, run: (on: Policed) => Promise<void>): void {
   for (const domain of domains) {
     test(`${domain}: ${name}`, async () => {

@@ -1,6 +1,6 @@
 /**
- * Users who write an admission policy or a binding need permission to read its parameters: otherwise a message would
- * show these to anybody.
+ * Users who write an admission policy or a binding need permission to read its parameters, since messages could show
+ * them to anybody.
  */
 import assert from "node:assert/strict";
 import { type Answer, patchTypes, type SendOptions } from "../client.ts";
@@ -76,7 +76,7 @@ function binding({ kind, version }: Way, name: string, policyName: string, param
   };
 }
 
-/** Gives a user rules everywhere, or in a namespace. Returns the paths of what does it. */
+/** Grants a user rules everywhere, or in a namespace. Returns the paths of the created objects. */
 async function grant(api: Api, user: string, rules: readonly object[], ns?: string): Promise<void> {
   const apiVersion = "rbac.authorization.k8s.io/v1";
   const name = api.unique("grant");
@@ -95,7 +95,7 @@ async function grant(api: Api, user: string, rules: readonly object[], ns?: stri
   ).expect(201);
 }
 
-/** A user who may write policies and bindings, and otherwise nothing but config maps. */
+/** Creates a user who may write policies, bindings and config maps, and nothing else. */
 async function author(api: Api): Promise<{ readonly name: string; readonly as: SendOptions; readonly shown: string }> {
   const name = api.unique("eve");
   await grant(api, name, [
@@ -141,7 +141,7 @@ inBothDomains("a policy does not show its author a secret that he may not read",
   const bound = binding(validating, name, name, { name: "db", namespace: ns });
   (await api.post(policies(validating), reading, eve.as)).refused(422, "Invalid");
   (await api.post(bindings(validating), bound, eve.as)).refused(422, "Invalid");
-  // The policy of somebody else does not help either.
+  // A policy that somebody else created does not help either.
   (await api.post(policies(validating), reading)).expect(201);
   (await api.post(bindings(validating), bound, eve.as)).refused(422, "Invalid");
   for (const selector of [{}, { matchLabels: { a: "b" } }]) {
@@ -175,7 +175,7 @@ for (const way of ways) {
       const unknown = policy(way, name, { apiVersion, kind: paramKind });
       refused(await api.post(path, unknown, eve.as), of, name, "spec.paramKind", why(paramKind, apiVersion));
     }
-    // Other findings come first, and alone.
+    // Other findings precede this one, and are reported alone.
     const wrong = policy(way, name, secrets, { failurePolicy: "No" });
     (await api.post(path, wrong, eve.as)).refused(
       422,
@@ -198,7 +198,7 @@ for (const way of ways) {
     for (const dryRun of ["", "?dryRun=All"]) {
       no(
         await eventually(async () => {
-          // Another writer tells about types in the status.
+          // A controller writes the types to the status meanwhile.
           const resourceVersion = (await api.get(`${path}/${name}`)).string("metadata.resourceVersion");
           const next = { ...policy(way, name, secrets), metadata: { name, resourceVersion } };
           const answer = await api.put(`${path}/${name}${dryRun}`, next, eve.as);
@@ -217,7 +217,7 @@ for (const way of ways) {
     refused(await api.patch(`${path}/${name}`, other, patchTypes.merge, eve.as), of, name, "spec.paramKind", refusal);
     (await api.patch(`${path}/${name}`, { spec: { paramKind: null } }, patchTypes.merge, eve.as)).expect(200);
 
-    // Reading some of them is not enough; reading all is.
+    // The right to read some of the secrets is not enough; the right to read all is.
     await grant(api, eve.name, [{ apiGroups: [""], resources: ["secrets"], resourceNames: ["db"], verbs: ["get"] }]);
     await grant(api, eve.name, [{ apiGroups: [""], resources: ["secrets"], verbs: ["get"] }], api.name("kube-system"));
     no(await api.patch(`${path}/${name}`, adds, patchTypes.merge, eve.as));
@@ -238,7 +238,7 @@ for (const way of ways) {
     const path = bindings(way);
     const ns = api.name("kube-system");
     const no = (answer: Answer, why: string): void => refused(answer, `${of}Binding`, name, "spec.paramRef", why);
-    // 1.32 mixes up user and verb where the policy is a mutating one.
+    // 1.32 exchanges user and verb in the message about a mutating policy.
     const lacks = (verb: string): string => {
       const [who, what] = kind === "Mutating" ? [verb, eve.shown] : [eve.shown, verb];
       return `user ${who} does not have "${what}" permission on the object referenced by paramRef`;
@@ -268,7 +268,7 @@ for (const way of ways) {
     const forced = `${path}/${name}?fieldManager=a&force=true`;
     no(await api.patch(forced, applied, patchTypes.apply, eve.as), lacks("get"));
     (await api.patch(`${path}/${name}`, adds)).expect(200);
-    // 1.32 asks at every update of a binding with a reference.
+    // 1.32 checks every update of a binding with a reference.
     const label = { metadata: { labels: { a: "b" } } };
     no(await api.patch(`${path}/${name}`, label, patchTypes.merge, eve.as), lacks("get"));
 

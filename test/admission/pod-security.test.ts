@@ -33,7 +33,7 @@ interface NamespacePaths {
   readonly deployments: string;
 }
 
-/** A new namespace with labels. */
+/** Creates a namespace with labels. */
 async function createLabeled(api: Api, labels: object, name = api.unique("ns")): Promise<NamespacePaths> {
   (await api.post(namespaces, namespace(name, labeled(labels)))).expect(201);
   return pathsIn(name);
@@ -221,7 +221,7 @@ for (const domain of domains) {
   });
 }
 
-/** Requests of which each name a field manager, and the metrics about them. */
+/** Sends requests that each name a field manager, and returns the metrics about them. */
 async function askConfigured(api: Api): Promise<void> {
   const { pods } = await createLabeled(api, {});
   const free = await createLabeled(api, {}, "free");
@@ -246,7 +246,7 @@ async function askConfigured(api: Api): Promise<void> {
   );
 }
 
-/** The plugin's annotations of a request in the audit log. */
+/** Returns the plugin's annotations of a request in the audit log. */
 function annotationsOf(path: string, part: string, prefix: string): Readonly<Record<string, string>> {
   const lines = existsSync(path) ? readFileSync(path, "utf8").split("\n") : [];
   const events = lines.filter((line) => line.includes(part)).map((line) => JSON.parse(line) as AuditEvent);

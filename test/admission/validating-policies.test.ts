@@ -18,7 +18,7 @@ interface Rule {
 
 const configMaps: Rule = { apiGroups: [""], apiVersions: ["v1"], operations: ["*"], resources: ["configmaps"] };
 
-/** A policy in force, for what it is about in one namespace or, with no namespace, everywhere. */
+/** Creates a policy that is in force, in one namespace or, with no namespace, everywhere. */
 async function enforce(api: Api, name: string, ns: string | undefined, rule: Rule, spec: object): Promise<void> {
   const namespaceSelector = ns === undefined ? {} : { matchLabels: { "kubernetes.io/metadata.name": ns } };
   const matchConstraints = { namespaceSelector, resourceRules: [rule] };
@@ -158,7 +158,7 @@ inBothDomains(
 
 const bundle = "gateway.networking.k8s.io/bundle-version";
 
-/** A definition of a protected group, of a release. */
+/** Returns a definition of a protected group, as in one of its releases. */
 const gatewayDefinition = (plural: string, version: string | undefined, description: string) => ({
   apiVersion: "apiextensions.k8s.io/v1",
   kind: "CustomResourceDefinition",

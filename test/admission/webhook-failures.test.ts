@@ -14,7 +14,7 @@ const mutatingConfigurations = configurations.replace("validating", "mutating");
 const maps = "/api/v1/namespaces/default/configmaps";
 const rules = [{ apiGroups: [""], apiVersions: ["v1"], operations: ["*"], resources: ["configmaps"] }];
 
-/** The file in which the audited test finds its events. */
+/** The file of audit events. */
 const auditLog = file("audit.log", "");
 
 function auditSettings(): ServerSettings {
@@ -49,7 +49,7 @@ function serviceSettings(): ServerSettings {
 }
 
 interface Hooked extends Observed {
-  /** Registers a webhook at a path of its own, `/<name>`. */
+  /** Registers a webhook at its own path, `/<name>`. */
   hook(name: string, answer?: WebhookAnswer, more?: object, path?: string): Promise<void>;
 }
 
@@ -65,7 +65,7 @@ function hooked(name: string, settings: ServerSettings, run: (on: Hooked) => Pro
             name: `${id}.hooks.example.com`,
             clientConfig: await server.at(`/${id}`, answer),
             rules,
-            // Controllers write elsewhere.
+            // Controllers write to other namespaces.
             namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "default" } },
             sideEffects: "None",
             admissionReviewVersions: ["v1"],
@@ -89,7 +89,7 @@ function hooked(name: string, settings: ServerSettings, run: (on: Hooked) => Pro
 
 const create = (api: Api) => api.post(maps, configMap(api.unique(), { a: "1" }));
 
-/** Waits until so many questions have arrived at a path. */
+/** Waits until `count` calls have arrived at a path. */
 const asked = (path: string, count = 1): Promise<void> =>
   eventually(() =>
     Promise.resolve(assert.equal(server.received.filter((one) => one.path === path).length, count, path)),

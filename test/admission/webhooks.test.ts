@@ -1,4 +1,4 @@
-/** Admission webhooks in another process: their requests, their answers, and what clients see. */
+/** Admission webhooks in another process: their requests, their answers, and the results for clients. */
 import assert from "node:assert/strict";
 import { after } from "node:test";
 import { patchTypes } from "../client.ts";
@@ -22,13 +22,13 @@ interface Placed {
   readonly api: Api;
   readonly ns: string;
   readonly maps: string;
-  /** Registers a webhook for this namespace alone; the result is the path at which it is asked. */
+  /** Registers a webhook for this namespace only. Returns the path at which it is called. */
   hook(phase: keyof typeof kinds, answer?: WebhookAnswer, more?: object): Promise<string>;
 }
 
 const inBothDomains = suite();
 
-/** A test in a namespace of its own, whose webhooks are gone afterwards. */
+/** Registers a test in a namespace of its own, and removes its webhooks afterwards. */
 function hooked(name: string, run: (on: Placed) => Promise<void>): void {
   inBothDomains(name, async (api) => {
     const { ns } = await api.createNamespace();

@@ -1,6 +1,6 @@
 /**
- * Aggregated APIs: clients use the group version of another server process as one of this server. It speaks HTTP/2 in
- * one domain and HTTP/1.1 in the other.
+ * Aggregated APIs: clients use a group version of another server process like one of this server. The other server
+ * speaks HTTP/2 in one domain and HTTP/1.1 in the other.
  */
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -32,7 +32,7 @@ after(async () => {
 
 const protocolOf = ({ domain }: Api): "HTTP/1.1" | "HTTP/2" => (domain === "k8s.io" ? "HTTP/2" : "HTTP/1.1");
 
-/** The server beside the domain's one, registered and available. */
+/** Returns the aggregated server of the domain, registered and available. */
 function backend(api: Api): Promise<AggregatedServer> {
   let server = servers.get(api.domain);
   if (server === undefined) {
@@ -52,7 +52,7 @@ inBothDomains("objects of an aggregated API are written, read, listed and watche
   const watch = await api.watch(flunders);
   (await api.post(flunders, flunder("one"))).expect(201, { "metadata.name": "one" });
   (await watch.next()).has({ type: "ADDED", "object.metadata.name": "one" });
-  // The next event comes on the same open answer.
+  // The next event arrives in the same open answer.
   (await api.post(flunders, flunder("two"))).expect(201);
   (await watch.next()).has({ type: "ADDED", "object.metadata.name": "two" });
   (await api.get(`${flunders}/one`)).expect(200, { kind: "Flunder", "metadata.namespace": ns });
@@ -118,7 +118,7 @@ inBothDomains("the other server gets the user in headers, which no client can fo
     "x-forwarded-for": "9.9.9.9",
     "audit-id": "known",
     "x-custom": "kept",
-    // Neither is UTF-8.
+    // These two texts are not UTF-8.
     "x-bytes": ["\xe4", "\xff"],
   };
   (await api.get(`${flunders}?b=2&a=x+y`, { as: "alice", headers })).expect(200);
@@ -213,7 +213,7 @@ inBothDomains("HTTP/2 clients are served as well", async (api) => {
 
 inBothDomains("invalid status codes, and protocols that were not asked for, are failures", async (api) => {
   await backend(api);
-  // HTTP/2 has neither.
+  // HTTP/2 has neither of the two.
   if (protocolOf(api) === "HTTP/2") return;
   for (const [name, problem] of [
     ["code-99", "the answer has the status code 99"],
@@ -291,7 +291,7 @@ inBothDomains("a client that leaves ends the request at the other server too", a
   await eventually(() => Promise.resolve(mentions(cut, "leaving=2")));
 });
 
-/** Asks for a path with a header, and reads nothing of the answer yet. */
+/** Requests a path with a header, and reads nothing of the answer yet. */
 type Ask = (api: Api, path: string, authorization: string) => Promise<Duplex>;
 
 const ways: Readonly<Record<string, Ask>> = {
@@ -318,7 +318,7 @@ for (const [protocol, ask] of Object.entries(ways)) {
       const answer = await ask(api, url, "Bearer admin-token");
       await eventually(() => Promise.resolve(assert.ok(flooded.has(url), "the other server is not held back")));
       const held = flooded.get(url)!;
-      // Two connections hold so much, in the system for the most part; the rest of the body waits at the other server.
+      // Two connections buffer so many bytes, mostly in the system; the rest of the body waits at the other server.
       assert.ok(held < floodBytes, `${held} bytes were written`);
       let read = 0;
       for await (const piece of answer as AsyncIterable<Buffer>) {
@@ -418,7 +418,7 @@ inBothDomains("a server that stops makes its API unavailable, and available agai
   const server = await backend(api);
   await server.stop();
   (await api.get(flunders)).expect(503);
-  // A change of its service is looked at in time.
+  // The server notices a change of the service in time.
   const service = `/api/v1/namespaces/${ns}/services/api`;
   (await api.patch(service, { metadata: { labels: { touched: "1" } } })).expect(200);
   await becomes(api, "False", "FailedDiscoveryCheck", /connection refused/);

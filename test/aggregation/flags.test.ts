@@ -1,4 +1,4 @@
-/** Flags of the aggregation layer: the certificate that other servers see, where services are, and loops. */
+/** Flags of the aggregation layer: the certificate that other servers get, the addresses of services, and loops. */
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { fakeAuthority } from "#authn/fake-authority.ts";
@@ -32,7 +32,7 @@ for (const domain of domains) {
     const backend = await AggregatedServer.start(api, "shop", { hasAggregated: false });
     closing.push(() => backend.stop());
     (await api.post(namespaces, { metadata: { name: "shop" } })).expect(201);
-    // There is no service of the name: its address is given.
+    // No service has this name, so the flag gives the address.
     (await api.post(apiServices, apiService("shop", { caBundle: backend.caBundle }))).expect(201);
     await becomes(api, "False", "FailedDiscoveryCheck", /dial tcp 127\.0\.0\.1:1: connect: connection refused/);
     const trust = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication";
@@ -42,7 +42,7 @@ for (const domain of domains) {
         "data.requestheader-allowed-names": '["own-proxy"]',
       }),
     );
-    // The test flag knows no port that is taken later: an external name leads to the real one.
+    // The test flag cannot name a port that is chosen later, so an external name leads to the real one.
     const real = { metadata: { name: "real" }, spec: { type: "ExternalName", externalName: "localhost" } };
     (await api.post("/api/v1/namespaces/shop/services", real)).expect(201);
     const spec = { service: { name: "real", port: backend.port }, caBundle: null, insecureSkipTLSVerify: true };
@@ -52,7 +52,7 @@ for (const domain of domains) {
     const last = backend.received.findLast(({ url }) => url === `${base}/flunders`)!;
     assert.equal(last.client, "own-proxy");
     assert.ok(last.headers.includes("x-remote-uid: admin-uid"));
-    // Resources that only the older form of discovery names.
+    // Only the older form of discovery names these resources.
     await discovered(api, {
       "versions.0.resources.0.resource": "flunders",
       "versions.0.resources.0.subresources.0.subresource": "status",
@@ -73,7 +73,7 @@ for (const domain of domains) {
     const spec = { service: { namespace: "default", name: "kubernetes", port: 443 }, insecureSkipTLSVerify: true };
     await eventually(async () => (await api.get("/api/v1/namespaces/default/endpoints/kubernetes")).expect(200));
     (await api.post(apiServices, apiService("default", spec))).expect(201);
-    // Discovery of the group version is what this server asks itself for.
+    // This server calls itself for the discovery of the group version.
     await becomes(api, "False", "FailedDiscoveryCheck", /bad status from .*: 5\d\d/);
     (await api.get(`${base}/flunders`)).expect(503);
   });

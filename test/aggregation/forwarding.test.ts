@@ -1,4 +1,4 @@
-/** Calls to aggregated API servers, connection by connection: peers of either protocol, well-behaved and not. */
+/** Calls to aggregated API servers, connection by connection: peers of either protocol, correct and faulty ones. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import {
@@ -44,7 +44,7 @@ async function listen(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port; // a TCP server's address is never a text
 }
 
-/** Calls to a port. */
+/** Makes a client that calls a port. */
 function caller(t: TestContext, port: number, clock = systemClock): { call: Call; forwarder: Forwarder } {
   const trust = { ca: authority.certificate, insecure: false, serverName: "peer" };
   const forwarder = openForwarder({ clock, ...trust, ...identity() });
@@ -87,7 +87,7 @@ async function http2Peer(answer: (stream: ServerHttp2Stream, path: string) => vo
   return { port: await listen(server), sessions, server };
 }
 
-/** A peer of which every byte is given. */
+/** Starts a peer that sends given bytes. */
 async function rawPeer(answer: (socket: TLSSocket, streamId: number, connection: number) => void): Promise<number> {
   let connections = 0;
   const server = tls.createServer({ ...identity(), ALPNProtocols: ["h2"] }, (socket) => {
@@ -130,7 +130,7 @@ const numbers = (...values: number[]): Buffer =>
       return bytes;
     }),
   );
-/** Status 200. */
+/** Returns a HEADERS frame with status 200. */
 const head = (streamId: number): Buffer => frame(frames.headers, streamId, Buffer.from([0x88]), 4);
 const data = (streamId: number, text: string, flags = 0): Buffer =>
   frame(frames.data, streamId, Buffer.from(text), flags);
@@ -274,7 +274,7 @@ for (const [name, refuse] of [
   });
 }
 
-/** A body that never ends. */
+/** Makes a body that never ends. */
 function uploaded(text: string): { readonly body: ForwardedBody; readonly stopped: Promise<void> } {
   const { promise, resolve } = Promise.withResolvers<void>();
   const nothing = (): void => undefined;
@@ -344,7 +344,7 @@ test("an unused connection is closed after a while, and one with a silent watch 
   }
 });
 
-/** Everything that the peer has sent before has arrived when its own ping is answered. */
+/** Resolves when the peer's own ping is answered: everything that it has sent before has arrived. */
 const answeredPing = (session: ServerHttp2Session): Promise<void> =>
   new Promise((resolve) => void session.ping(() => resolve()));
 
@@ -365,7 +365,7 @@ test("an answer that is not read delays no other on its connection", async (t) =
   const floods = await Promise.all(Array.from({ length: 20 }, () => call({ path: "/flood" })));
   assert.equal((await whole(await call())).length, 4 * 1024 * 1024);
   assert.equal(sessions.length, 1);
-  // All that is held back is in the windows and the queues of the streams.
+  // All unread bytes are in the windows and the queues of the streams.
   assert.ok(written < 20 * 1024 * 1024, `${written} bytes`);
   for (const { destroy } of floods) destroy();
 });

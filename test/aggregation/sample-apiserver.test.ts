@@ -55,7 +55,7 @@ test(
         }
       }, patienceMs);
     try {
-      // It starts when it has read the ConfigMap.
+      // The other server starts when it has read the ConfigMap.
       const trust = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication";
       await eventually(async () => (await api.get(trust)).expect(200));
       (await api.post(namespaces, { metadata: { name: "wardle" } })).expect(201);
@@ -77,15 +77,15 @@ test(
       const watch = await api.watch(flunders("v1alpha1"));
       const flunder = { apiVersion: `${group}/v1beta1`, kind: "Flunder", metadata: { name: "one" } };
       (await api.post(flunders("v1beta1"), flunder)).expect(201);
-      // Written in one version, watched in the other.
+      // The object is written in one version and watched in the other.
       (await watch.next()).has({
         type: "ADDED",
         "object.metadata.name": "one",
         "object.apiVersion": `${group}/v1alpha1`,
       });
-      // It has no protobuf of its own kinds, and says so in protobuf.
+      // The other server has no Protobuf for its own kinds, and says so in Protobuf.
       (await api.get(flunders("v1beta1"), { accept: "application/vnd.kubernetes.protobuf" })).expect(406);
-      // Both servers decide about a user, and the other one knows who it is.
+      // Both servers authorize a user, and the other one knows the user's name.
       (await api.get(flunders("v1beta1"), { as: "alice" })).refused(403, "Forbidden");
       await discovered(api, {
         "versions.0.version": "v1beta1",

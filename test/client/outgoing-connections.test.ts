@@ -1,4 +1,4 @@
-/** Idle connections to other servers: they are closed, and errors on them do no harm. */
+/** Idle connections to other servers are closed, and errors on them do no harm. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import https from "node:https";
@@ -70,7 +70,7 @@ test("an upgraded connection that breaks before its use does no harm", async () 
   await withForwarder(async (forwarder) => {
     const answer = await forwarder.upgrade(...upgrade(new AbortController().signal));
     assert.ok(answer.kind === "upgraded");
-    // `once` of events would listen for errors, too.
+    // The function `once` would listen for errors too.
     const closed = new Promise<void>((resolve) => answer.connection.once("close", () => resolve()));
     answer.connection.destroy(new Error("broken"));
     await closed;

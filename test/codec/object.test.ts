@@ -53,7 +53,7 @@ function refused(
   );
 }
 
-/** `name` in the words of the errors around it. */
+/** Returns `name` as the errors show it. */
 const cannot = (kind: string, version = "v1", said = kind): string =>
   `${said} in version "${version}" cannot be handled as a ${kind}: `;
 

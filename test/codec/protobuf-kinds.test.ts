@@ -23,7 +23,7 @@ test("every field of every built-in kind is read from protobuf [MEDIA-06, MEDIA-
   }
 });
 
-/** The object that fields of the spec are read to. */
+/** Returns the object that is decoded from fields of the spec. */
 function spec(gvk: GroupVersionKind, ...fields: readonly Buffer[]): unknown {
   const bytes = envelope(apiVersionOf(gvk), gvk.kind, field(1, field(1, "name")), field(2, ...fields));
   const schema = tables.schemaOf(gvk)!;

@@ -1,6 +1,6 @@
 /**
- * Objects of every kind pass the typed decoder unchanged: objects generated from the tables, and, where present,
- * objects recorded from a 1.32 server; JSON byte for byte and YAML by value.
+ * Tests that objects of every kind pass the typed decoder unchanged: objects generated from the tables, and, if
+ * present, objects recorded from a 1.32 server; JSON byte for byte and YAML by value.
  */
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
@@ -33,13 +33,13 @@ function decode(bytes: Buffer, encoding: BodyEncoding, name: string) {
 
 const samples = sampleObjects(tables);
 
-/** A body after decoding. */
+/** Returns a body after decoding. */
 function reread({ gvk, schema }: SampleObject, bytes: Buffer, encoding: BodyEncoding): unknown {
   const { object } = decodeObject({ bytes, encoding, schema, gvk, fieldValidation: "Strict" });
   return JSON.parse(JSON.stringify(object));
 }
 
-/** The sample as the decoder leaves it: with the metadata that every object has. */
+/** Returns the sample with the metadata that every decoded object has. */
 function whole({ object }: SampleObject): Readonly<Record<string, unknown>> {
   return { ...object, metadata: { creationTimestamp: null, ...(object["metadata"] as object) } };
 }

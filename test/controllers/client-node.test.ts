@@ -1,7 +1,7 @@
 /**
  * An unmodified `@kubernetes/client-node` controller against this server: reconciliation of custom resources, and
- * recovery after ended watches, its own absence, and a restart of the server. In the domain k8s.io, whose names the
- * library has built in.
+ * recovery after ended watches, its own absence, and a restart of the server. It runs in the domain k8s.io, whose names
+ * are built into the library.
  */
 import assert from "node:assert/strict";
 import { join } from "node:path";

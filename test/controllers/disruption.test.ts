@@ -1,4 +1,4 @@
-/** The status of disruption budgets, and evictions that use it up. */
+/** The status of disruption budgets, and evictions that use up the budget. */
 import type { Api } from "../harness.ts";
 import { eventually, gated, suite } from "../harness.ts";
 import { namespaces, pod } from "../objects.ts";
@@ -33,7 +33,7 @@ class BudgetTest {
     (await this.#api.post(this.budgets, object)).expect(201);
   }
 
-  /** A running pod, of a controller if one is named. */
+  /** Creates a running pod, of a controller if one is named. */
   async pod(name: string, ready = true, ownerReferences: readonly object[] = []): Promise<void> {
     const made = pod(name, {}, { labels: { app: "web" }, ownerReferences });
     await eventually(async () => (await this.#api.post(this.pods, made)).expect(201));
@@ -45,7 +45,7 @@ class BudgetTest {
     (await this.#api.patch(`${this.pods}/${name}/status`, { status })).expect(200);
   }
 
-  /** A ReplicaSet, StatefulSet or Deployment; the reference of its pods. */
+  /** Creates a ReplicaSet, StatefulSet or Deployment. Returns the owner reference for its pods. */
   async controller(kind: string, name: string, replicas: number, ownerReferences: readonly object[] = []) {
     const template = {
       metadata: { labels: { app: "web" } },

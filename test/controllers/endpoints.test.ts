@@ -32,7 +32,7 @@ async function createPaths(api: Api): Promise<ServicePaths> {
   };
 }
 
-/** The name of a new node in a zone. */
+/** Creates a node in a zone. Returns its name. */
 async function zoned(api: Api, zone: string): Promise<string> {
   const name = api.unique("node");
   const labels = { "topology.kubernetes.io/zone": zone };
@@ -108,7 +108,7 @@ async function slicesOf(api: Api, paths: ServicePaths, name: string): Promise<re
   return (JSON.parse(answer.text) as { items: readonly Slice[] }).items; // as the kind says
 }
 
-/** All addresses in the slices of a service. */
+/** Returns all addresses in the slices of a service. */
 const addressesOf = (slices: readonly Slice[]): string[] =>
   slices.flatMap(({ endpoints }) => (endpoints ?? []).flatMap(({ addresses }) => addresses)).sort();
 
@@ -341,7 +341,7 @@ inBothDomains("endpoints say which zone to prefer when the service prefers near 
   });
 });
 
-/** Nodes of the whole server count, so this one is alone. */
+/** Nodes of the whole server count, so this test has a server of its own. */
 withOwnServer("endpoints get hints by the CPUs of zones, as long as the service wants them", settings, async (api) => {
   const paths = await createPaths(api);
   const isReady = async (node: string, cpu: string, status = "True"): Promise<void> => {
@@ -373,7 +373,7 @@ withOwnServer("endpoints get hints by the CPUs of zones, as long as the service 
   await isReady(far, "1");
   await isReady(paths.node, "3");
   await eventually(async () => assert.deepEqual(await zones(), ["far", "z", "z", "z"]));
-  // Without the annotation the other wish of the service counts.
+  // Without the annotation, the other setting of the service counts.
   const mode = { "service.kubernetes.io/topology-mode": null };
   (await api.patch(`${paths.services}/web`, { metadata: { annotations: mode } })).expect(200);
   await eventually(async () => assert.deepEqual(await zones(), ["z", "z", "z", "z"]));

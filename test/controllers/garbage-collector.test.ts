@@ -33,7 +33,7 @@ const onlyOwner = (name: string): Fields => ({
   "metadata.ownerReferences.0.name": name,
 });
 
-/** Creates an object. Its name and uid. */
+/** Creates an object. Returns its name and uid. */
 async function make(api: Api, path: string, body: ObjectBody): Promise<Owner> {
   const answer = (await api.post(path, body)).expect(201);
   return { name: answer.string("metadata.name"), uid: answer.string("metadata.uid") };
@@ -181,7 +181,7 @@ inBothDomains("custom resources own and are owned, from when they are served unt
   const name = `widgets.${ofTheirs}`;
   const widgets = `/apis/${ofTheirs}/v1/namespaces/${ns}/widgets`;
   const of = { apiVersion: `${ofTheirs}/v1`, kind: "Widget" };
-  // Nobody can say yet whether the owner exists.
+  // Nobody can know yet whether the owner exists.
   const early = { name: "w", uid: "11111111-1111-4111-8111-111111111111", ...of };
   await make(api, configMaps, configMap("early", {}, ownedBy(early)));
   const top = await make(api, configMaps, configMap("top"));
@@ -335,7 +335,7 @@ withOwnServer(
     const top = await make(api, configMaps, configMap("top"));
     await make(api, configMaps, configMap("child", {}, ownedBy(top)));
     (await api.delete(`${configMaps}/top`)).expect(200);
-    // Collected objects would have gone by the time a namespace is gone.
+    // By the time this namespace is deleted, the collector would have deleted the child too.
     const { ns } = await api.createNamespace();
     (await api.delete(`${namespaces}/${ns}`)).expect(200);
     await gone(api, `${namespaces}/${ns}`);

@@ -1,4 +1,4 @@
-/** Resource claims that are made from templates for pods. */
+/** Resource claims that are created from templates for pods. */
 import assert from "node:assert/strict";
 import type { Api } from "../harness.ts";
 import { eventually, gated, suite } from "../harness.ts";

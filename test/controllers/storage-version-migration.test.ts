@@ -24,7 +24,7 @@ interface Condition {
   readonly reason: string;
 }
 
-/** Conditions of a migration, once one of them is final. */
+/** Returns the conditions of a migration, once one of them is final. */
 function conditionsOf(api: Api, name: string): Promise<readonly Condition[]> {
   return eventually(async () => {
     const { status } = JSON.parse((await api.get(`${migrations}/${name}`)).expect(200).text) as {
@@ -75,7 +75,7 @@ inBothDomains("objects stored in an old version are written in the new one, and 
   );
   assert.notEqual(await versionOf("old"), before.old);
   assert.equal(await versionOf("new"), before.new);
-  // A second one finds nothing to do.
+  // A second migration has nothing to do.
   const after = await versionOf("old");
   const again = api.unique("m");
   (await api.post(migrations, migration(again, group, "v2", "widgets"))).expect(201);

@@ -57,14 +57,14 @@ inBothDomains("a custom group version has one for as long as it is served", asyn
   await eventually(async () => (await api.get(`${services}/v2.${group}`)).expect(200));
   (await api.get(`${services}/v3.${group}`)).expect(404);
 
-  // Created again when it is deleted, and repaired when it is changed.
+  // The object is created again after its deletion, and repaired after a change.
   (await api.delete(one)).expect(200);
   await eventually(async () => (await api.get(one)).expect(200));
   await api.patch(one, { spec: { versionPriority: 3 }, metadata: { labels: { mine: "yes" } } });
   await eventually(async () =>
     (await api.get(one)).expect(200, { "spec.versionPriority": 100, "metadata.labels.mine": "yes" }),
   );
-  // The object is left alone once it has no owner.
+  // The controller ignores an object without its label.
   const nobodys = { metadata: { labels: { "kube-aggregator.kubernetes.io/automanaged": null } } };
   (await api.patch(`${services}/v2.${group}`, nobodys)).expect(200);
 

@@ -1,6 +1,6 @@
 /**
- * Conversion webhooks that do not answer: calls end with their clients, waiting calls are bounded, other requests go
- * on.
+ * Conversion webhooks that do not answer: calls end with their clients, the number of waiting calls is bounded, and
+ * other requests continue.
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -15,7 +15,7 @@ import { Api, eventually, gated, openServer, type TestServer } from "../harness.
 
 interface Hook {
   readonly webhook: object;
-  /** Calls that have begun, and those that have ended without an answer. */
+  /** The numbers of calls that have begun, and that have ended without an answer. */
   readonly counts: { begun: number; ended: number };
   close(): void;
 }
@@ -25,12 +25,12 @@ interface Review {
   readonly request: { readonly uid: string; readonly desiredAPIVersion: string; readonly objects: readonly object[] };
 }
 
-/** A webhook that changes the version only; one that hangs never answers. */
+/** Starts a webhook that changes only the version. A hanging one never answers. */
 async function startHook(isHanging: boolean, padding = ""): Promise<Hook> {
   const authority = await fakeAuthority("converters");
   const { certificate: cert, key } = await authority.issue({ commonName: "converter", usage: "server" });
   const counts = { begun: 0, ended: 0 };
-  // A webhook in Go keeps numbers that a double would change.
+  // Like a webhook in Go, this one preserves numbers that a double would change.
   const exact = (key: string, value: unknown, context?: { readonly source?: string }): unknown =>
     key === "big" ? rawNumber(context!.source!) : value;
   const server = https.createServer({ cert, key }, (request, response) => {
@@ -63,7 +63,7 @@ async function startHook(isHanging: boolean, padding = ""): Promise<Hook> {
 
 const schema = { openAPIV3Schema: { type: "object", "x-kubernetes-preserve-unknown-fields": true } };
 
-/** Defines ports of the group, stored as `v1`, with one object. */
+/** Defines ports of the group with the stored version `v1`, and creates one object. */
 async function define(api: Api, group: string, webhook: object, more = ""): Promise<string> {
   const definition = {
     apiVersion: "apiextensions.k8s.io/v1",
@@ -97,7 +97,7 @@ async function withServer(run: (server: TestServer, api: Api) => Promise<void>, 
   }
 }
 
-/** A GET that nobody waits for; what it returns makes its client leave. */
+/** Sends a GET without waiting. Returns a function that closes its connection. */
 function ask(
   { endpoint: { host, port, tokens }, ca }: TestServer,
   path: string,

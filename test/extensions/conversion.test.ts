@@ -1,4 +1,4 @@
-/** Conversion webhooks: versions with different fields, what a webhook may change, and what happens when it fails. */
+/** Conversion webhooks: versions with different fields, permitted changes of a webhook, and its failures. */
 import assert from "node:assert/strict";
 import { after, before } from "node:test";
 import { type Answer, patchTypes } from "../client.ts";
@@ -71,7 +71,7 @@ class Ports {
     return this.api.post(this.path(of), this.object(of, name, spec, metadata));
   }
 
-  /** Stores an object with which the webhook makes a mistake. */
+  /** Stores an object for which the webhook makes a mistake. */
   async mistaken(mistake: string): Promise<void> {
     const annotations = { converter: mistake };
     (await this.post("v1", mistake, { host: "h", port: "1" }, { annotations })).expect(201);
@@ -86,7 +86,7 @@ inBothDomains("objects are written in one version and read in another by way of 
     spec: { host: "h", port: "1" },
   });
   (await ports.post("v1", "b", { host: "i", port: "2" })).expect(201);
-  // Upstream gives no defaults to what a webhook returned.
+  // Upstream does not add defaults to the objects that a webhook returned.
   (await api.get(ports.path("v2", "b"))).expect(200, { spec: { address: "i:2" } });
   (await api.get(ports.path("v2"))).expect(200, {
     kind: "PortList",
@@ -134,12 +134,12 @@ inBothDomains("a manager owns in its version what another version calls otherwis
   (await apply("v1", "one", { host: "h", port: "1" })).expect(409, {
     message: 'Apply failed with 1 conflict: conflict with "two": .spec.address',
   });
-  // Another kind of write takes what it changes, in every version.
+  // Another kind of write takes over the fields that it changes, in every version.
   (await api.patch(`${ports.path("v1", "a")}?fieldManager=three`, { spec: { port: "3" } }, patchTypes.merge)).expect(
     200,
   );
   assert.equal(await managersOf(), 'one {"f:host":{}}; three {"f:port":{}}');
-  // A manager that moves to another version takes along what it owns.
+  // A manager that applies another version keeps its fields.
   (await apply("v2", "one&force=true", { address: "h:4" })).expect(200);
   assert.equal(await managersOf(), 'one {"f:address":{}}');
 });
@@ -158,7 +158,7 @@ inBothDomains("ownership that cannot be converted refuses an apply, and is dropp
   const written = await api.patch(ports.path("v1", "a"), annotation, patchTypes.merge);
   written.expect(200, { "metadata.managedFields": absent });
   (await apply("v1", "two", annotated("v1", { text: "x" }))).expect(200);
-  // A field that the webhook leaves in an object and the other version does not have cannot be owned there.
+  // A field cannot be owned in the other version, which does not have it, although the webhook left it in the object.
   (await api.patch(ports.path("v1", "a"), { metadata: { annotations: { converter: null } } }, patchTypes.merge)).expect(
     200,
   );
@@ -209,7 +209,7 @@ inBothDomains("the stored version is changed, objects are migrated, and the old 
   (await api.get(ports.path("v2", "a"))).expect(200, { spec: { address: "h:1" } });
   (await api.get(ports.path("v1", "a"))).expect(200, { spec: { host: "h", port: "1" } });
   const old = (await api.get(ports.path("v2", "a"))).expect(200);
-  // Rewriting an object as it is stores it in the new version.
+  // A write of an unchanged object stores it in the new version.
   const migrated = (await api.put(ports.path("v2", "a"), old.value)).expect(200);
   assert.notEqual(migrated.at("metadata.resourceVersion"), old.at("metadata.resourceVersion"));
   (await api.patch(`${ports.definition}/status`, { status: { storedVersions: ["v2"] } }, patchTypes.merge)).expect(200);

@@ -1,4 +1,6 @@
-/** Failure and recovery of the custom resource controller: writers of definitions wait exactly as long. */
+/**
+ * Failure and recovery of the custom resource controller: writers of definitions wait exactly until it has recovered.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";

@@ -400,7 +400,7 @@ inBothDomains(
 );
 
 const skip = process.env["TEST_SERVER"] === undefined ? false : "starts its own servers";
-/** More requests of others than find room before and after work in one piece. */
+/** The minimum number of other requests that are answered: more than fit before and after work in one piece. */
 const answeredMin = 5;
 
 for (const domain of domains) {
@@ -419,7 +419,7 @@ for (const domain of domains) {
     (await api.get(`${widgets(group)}/x`)).expect(200, { spec: { a: "d" } });
     (await api.get(widgets(group))).expect(200, { "items.0.spec": { a: "d" } });
     (await api.post(widgets(group), custom(group, "y", { spec: {} }))).expect(201, { spec: { a: "d" } });
-    // A deletion that was under way goes on.
+    // A deletion that was under way continues.
     (await api.patch(`${widgets("ending.example.com")}/held`, { metadata: { finalizers: null } })).expect(200);
     await eventually(async () => (await api.get(path("ending.example.com"))).expect(404));
     await stop();
@@ -437,7 +437,7 @@ for (const domain of domains) {
         ]),
       ),
     );
-    // Defaults at both ends of the schema say which one was in force.
+    // The defaults at both ends of the schema show which schema was in force.
     const schemaOf = (count: number): object => {
       const counted = object({ count: { ...integer, default: count } }, { default: {} });
       return object({ spec: object({ a: counted, m: filler, z: counted }, { default: {} }) });
@@ -465,9 +465,9 @@ for (const domain of domains) {
         const patch = [{ op: "replace", path: "/spec/versions/0/schema/openAPIV3Schema", value: schemaOf(count) }];
         const before = answered;
         (await api.patch(path(group), patch, patchTypes.json)).expect(200);
-        // In one piece, one request at most would come before the change and one with it.
+        // If the work were one piece, at most one request would come before the change and one with it.
         assert.ok(answered - before >= answeredMin, `${answered - before} requests of others were answered`);
-        // The change is in force when the answer is there.
+        // The change is in force when its answer arrives.
         (await api.post(widgets(group), custom(group, `after${count}`))).expect(201, {
           "spec.a.count": count,
           "spec.z.count": count,

@@ -1,6 +1,6 @@
 /**
- * Schemas of definitions with keywords that say nothing: absent, null, zero, false and empty are different things.
- * Expectations are answers of kube-apiserver 1.32.1.
+ * Schemas of definitions with keywords without effect: absent, null, zero, false and empty differ. Expectations are
+ * answers of kube-apiserver 1.32.1.
  */
 import assert from "node:assert/strict";
 import { patchTypes } from "../client.ts";
@@ -31,7 +31,7 @@ const schemas = {
 type Position = keyof typeof schemas;
 const all = Object.keys(schemas) as readonly Position[]; // the keys of the constant above
 
-/** A keyword, and where it is refused: `status` is the root of a version with a status. */
+/** A keyword, and the positions at which it is refused: `status` is the root of a version with a status. */
 type Case = readonly [keyword: string, value: unknown, where: readonly (Position | "status")[]];
 const refused: readonly Case[] = [
   ["dependencies", {}, [...all, "status"]],
@@ -126,6 +126,6 @@ inBothDomains("a time of zero that a type may leave out is null, and not the sam
   });
   const path = `${leases}/${made.string("metadata.name")}`;
   (await api.get(path)).expect(200, { spec: { renewTime: null } });
-  // A client that sends null back sends no time.
+  // A client that sends null back sends an absent time.
   (await api.patch(path, { spec: { leaseTransitions: 3 } })).expect(200, { spec: { leaseTransitions: 3 } });
 });

@@ -1,4 +1,6 @@
-/** Metrics are about what there is: those of deleted definitions, policies, webhooks and flow schemas are dropped. */
+/**
+ * Metrics are about existing objects: those of deleted definitions, policies, webhooks and flow schemas are dropped.
+ */
 import assert from "node:assert/strict";
 import { openLog } from "#std/log.ts";
 import { Api, eventually, openServer, suite } from "../harness.ts";
@@ -139,7 +141,7 @@ test("definitions that go are no warning", async () => {
       (await api.post(definitions, definition(name, `Widget${i}`))).expect(201);
       (await api.post(`/apis/gone.example.com/v1/${name}`, { ...widget, kind: `Widget${i}` })).expect(201);
     }
-    // The collector watches all of them.
+    // The garbage collector watches all of them.
     await eventually(async () => {
       const watches = await linesAbout(api, /^apiserver_longrunning_requests\{verb="WATCH".*resource="widgets\d".* 1$/);
       assert.equal(watches.length, names.length);

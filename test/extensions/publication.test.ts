@@ -1,4 +1,4 @@
-/** Discovery and OpenAPI of custom resources: immediate, and changed only where a definition changed. */
+/** Discovery and OpenAPI of custom resources: changes are immediate, and affect only changed definitions. */
 import assert from "node:assert/strict";
 import { asTable } from "../client.ts";
 import { crds, custom, definition } from "../crds.ts";
@@ -14,7 +14,7 @@ const schemaWith = (properties: object): object => ({
 
 const reversed = (group: string): string => group.split(".").reverse().join(".");
 
-/** Tags of all documents of OpenAPI version 3, which the addresses in the index hold. */
+/** Returns the tags of all documents of OpenAPI version 3, which the addresses in the index contain. */
 async function addresses(api: Api): Promise<ReadonlyMap<string, string>> {
   const { paths } = (await api.get("/openapi/v3")).expect(200).value as {
     paths: Record<string, { serverRelativeURL: string }>;

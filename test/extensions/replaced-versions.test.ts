@@ -1,7 +1,4 @@
-/**
- * These tests show what version 1 of webhook configurations and definitions changed against the versions that 1.22
- * removed.
- */
+/** The differences between version 1 of webhook configurations and definitions and the versions that 1.22 removed. */
 import { crds, definition } from "../crds.ts";
 import { suite } from "../harness.ts";
 

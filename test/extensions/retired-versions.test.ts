@@ -1,4 +1,4 @@
-/** Field ownership of custom resources when a version of their definition is no longer served, or gone. */
+/** Field ownership of custom resources when a version of their definition is no longer served, or removed. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -26,7 +26,7 @@ interface VersionFields {
   readonly replicas?: string;
 }
 
-/** Objects of one kind, by managers that are named in each write. */
+/** The objects of one kind. Each write names its manager. */
 class Kind {
   readonly #api: Api;
   readonly #group: string;
@@ -63,7 +63,7 @@ class Kind {
     (await this.#api.patch(this.#definition, { spec: body.spec })).expect(200);
   }
 
-  /** Forgets that objects were stored in other versions, as after a migration. */
+  /** Sets the stored versions, as after a migration. */
   async storedIn(...versions: readonly string[]): Promise<void> {
     (await this.#api.patch(`${this.#definition}/status`, { status: { storedVersions: versions } })).expect(200);
   }
@@ -94,7 +94,7 @@ function version(name: string, fields: VersionFields): object {
   };
 }
 
-/** Manager, version and fields of each entry, in order. */
+/** Returns manager, version and fields of each entry, in order. */
 function owners(answer: Answer): string[] {
   return (answer.at("metadata.managedFields") === undefined ? [] : answer.list("metadata.managedFields")).map(
     (entry) =>

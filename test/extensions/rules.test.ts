@@ -1,6 +1,6 @@
 /**
- * Rules of custom resources, `x-kubernetes-validations`: invalid rules are refused with the definition, valid ones are
- * evaluated at writes.
+ * Rules of custom resources, `x-kubernetes-validations`: invalid rules are refused with the definition, and valid ones
+ * are evaluated at writes.
  */
 import assert from "node:assert/strict";
 import { patchTypes } from "../client.ts";
@@ -26,7 +26,7 @@ const text = (more: Schema = {}): Schema => ({ type: "string", ...more });
 const integer = (more: Schema = {}): Schema => ({ type: "integer", ...more });
 const list = (items: Schema, more: Schema = {}): Schema => ({ type: "array", items, ...more });
 const object = (properties: Schema, more: Schema = {}): Schema => ({ type: "object", properties, ...more });
-/** A schema whose spec has these fields. */
+/** Returns a schema whose spec has these fields. */
 const spec = (properties: Schema, more: Schema = {}): Schema => object({ spec: object(properties, more) });
 
 const widgets = (group: string): string => `/apis/${group}/v1/widgets`;
@@ -37,7 +37,7 @@ async function install(api: Api, group: string, schema: Schema, version: object 
   await eventually(async () => (await api.get(widgets(group))).expect(200));
 }
 
-/** The causes of a refused definition, without the path of the schema and the rule as Go writes it. */
+/** Returns the causes of a refused definition, without the path of the schema and without the rule in Go syntax. */
 async function refusal(api: Api, schema: Schema): Promise<string[]> {
   const answer = (await api.post(`${crds}?dryRun=All`, definition("refused.example.com", { schema }))).expect(422);
   return causes(answer).map((cause) =>
@@ -220,16 +220,16 @@ inBothDomains("an optional old value is read without its schema, as in 1.32", as
   const day = text({ format: "date" });
   const names = list(text({ maxLength: 9 }), { "x-kubernetes-list-type": "set", maxItems: 9 });
   const given = [
-    // Names are not escaped, absent or not.
+    // Names are not escaped, whether they are absent or not.
     "oldSelf.value().dash__dash__ed == 'a'",
     "has(oldSelf.value().dash__dash__ed)",
     "oldSelf.value().plain == 'a'",
-    // A date is a text, and a set a list in its order.
+    // A date is a text, and a set is a list in its order.
     "self.day == oldSelf.value().day",
     "oldSelf.value().names == ['b', 'a']",
     "oldSelf.value().names == ['a', 'b']",
     "self.names == oldSelf.value().names",
-    // An absent value and null are not the same.
+    // An absent value and null differ.
     "has(oldSelf.value().none)",
   ];
   const fields = { "dash-ed": text(), plain: text(), day, names, none: text({ nullable: true }) };
@@ -263,7 +263,7 @@ inBothDomains("a rule that came later is a warning until what it is about change
   const warning = 'spec: Invalid value: "object": failed rule: self.min <= self.max';
   const labelled = (await change({ metadata: { labels: { a: "b" } } })).expect(200);
   assert.deepEqual(labelled.warnings, [warning]);
-  // Neither a rule without a value nor a write of the status tolerates anything.
+  // Rules without a value, and writes of the status, tolerate nothing.
   (await changeRules(api, group, "self.min <= self.max", "self.min / 0 == 1")).expect(200);
   const failed = 'spec: Invalid value: "object": division by zero evaluating rule: self.min / 0 == 1';
   await eventually(async () => (await change({ metadata: { labels: { a: "c" } } })).expect(422));

@@ -30,7 +30,9 @@ const spec = {
   either: { "x-kubernetes-int-or-string": true },
 };
 
-/** Each case says what is applied at one member of the spec, the fields that are owned then, and what is kept. */
+/**
+ * The cases: the applied value of one member of the spec, the fields that are owned afterwards, and the stored value.
+ */
 const cases: readonly (readonly [name: string, applied: unknown, owned: string, kept: unknown])[] = [
   ["bare", { u: 1 }, '{"f:u":{}}', {}],
   ["bare", { u: { v: [1] } }, '{"f:u":{".":{},"f:v":{}}}', {}],

@@ -13,7 +13,10 @@ const skip = isThere ? false : "no helm on the PATH";
 let server: Promise<TestServer> | undefined;
 after(async () => (await server)?.close());
 
-/** A chart with a Service whose type is a value, a ConfigMap ordered after it, and a custom resource. */
+/**
+ * Creates a chart with a Service whose type is a value, a ConfigMap that follows it, and a custom resource. Returns its
+ * folder.
+ */
 function chart(): string {
   const folder = join(temporaryFolder(), "shop");
   for (const part of ["templates", "crds"]) mkdirSync(join(folder, part), { recursive: true });
@@ -83,7 +86,7 @@ test("helm installs and waits, upgrades, goes back and uninstalls", { skip }, as
     assert.equal(upgraded.code, 0, upgraded.said);
     (await api.get(service)).expect(200, { "spec.ports[0].nodePort": present });
 
-    // No controller gives a load balancer service its address.
+    // No controller assigns an address to a load balancer service.
     const failed = await helm("upgrade", "one", folder, "--set=type=LoadBalancer", "--atomic", "--timeout=2s");
     assert.notEqual(failed.code, 0);
     assert.match(failed.said, /has been rolled back due to atomic being set/);

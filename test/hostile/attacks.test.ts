@@ -1,4 +1,4 @@
-/** Known attacks on access control of other servers. SECURITY.md lists where each class is tested. */
+/** Known attacks on access control of other servers. SECURITY.md lists the test of each class. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { systemRandom } from "#std/random.ts";
@@ -34,7 +34,7 @@ const role = (name: string, rules: readonly Rule[], metadata: object = {}): obje
 });
 const acting = (name: string): SendOptions => ({ headers: { "impersonate-user": name } });
 
-/** A user with these rules in a namespace. */
+/** Creates a user with these rules in a namespace. */
 async function userWith(api: Api, ns: string, ...rules: Rule[]): Promise<SendOptions> {
   const name = api.unique("user");
   (await api.post(`${rbac}/namespaces/${ns}/roles`, role(name, rules))).expect(201);
@@ -75,7 +75,8 @@ for (const domain of domains) {
         if (answer.status === 200) good.push(word);
         else answer.refused(401, "Unauthorized");
       }
-      // The administrator's, which lies in the data folder for the owner; so the words tried are the right ones.
+      // Only the administrator's token works, which is in the data folder for its owner: so the tried texts are the
+      // right ones.
       assert.equal(good.length, 1);
       const self = await api.post(selfReviews, review, { as: good[0]! });
       self.expect(201, { "status.userInfo.username": "admin" });
@@ -132,7 +133,7 @@ inBothDomains("an update or apply that would create takes the right to create", 
     apply: (as: SendOptions) => api.patch(`${roles}/new?fieldManager=m`, role("new", []), patchTypes.apply, as),
   };
   const writer = await userWith(api, ns, ofRoles("update patch get"));
-  // A name in a rule says something about what is there already.
+  // A name in a rule applies to existing objects only.
   const named = await userWith(api, ns, ofRoles("update patch"), { ...ofRoles("create"), resourceNames: ["other"] });
   for (const as of [writer, named]) {
     for (const way of [send.update, send.apply]) {
@@ -185,7 +186,7 @@ inBothDomains("a user who may read one object sees no other, by any kind of requ
   ]) {
     for (const accept of [undefined, asTable, "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"]) {
       const answer = await api.get(maps + query, { ...as, ...(accept === undefined ? {} : { accept }) });
-      // Contradicting selectors may find nothing, and never the other object.
+      // Contradicting selectors may find nothing, but never the other object.
       if (answer.status === 200) assert.ok(!answer.text.includes("other"), `${query}: ${answer.text}`);
       else answer.refused(403, "Forbidden");
     }
@@ -209,7 +210,8 @@ inBothDomains(
     const { ns } = await api.createNamespace();
     const roles = `${rbac}/namespaces/${ns}/roles`;
     const as = await userWith(api, ns, ofRoles("get update patch"));
-    // Finalizers may change on a role beyond one's rights. A write judged by an older state would bring rights back.
+    // Users may change the finalizers of a role with more rights than their own. A write that is judged by an older
+    // state would restore rights.
     const wide = [core("get", "secrets")];
     const finalizers = ["example.com/f"];
     for (let round = 0; round < 15; round++) {
@@ -263,7 +265,7 @@ inBothDomains(
     const wide = role("wide", [{ apiGroups: ["*"], resources: ["*"], verbs: ["*"] }]);
     (await api.post(`${v9}/roles`, { ...wide, apiVersion: `${group}/v9` })).expect(404);
     (await api.post(`/apis/${group}/v1/namespaces/${ns}/rolez`, wide)).expect(404);
-    // A forged approval, in the name of another user.
+    // The request forges an approval in the name of another user.
     const approved = {
       apiVersion: "certificates.k8s.io/v9",
       kind: "CertificateSigningRequest",

@@ -1,6 +1,6 @@
 /**
- * Values of secrets, and of kinds that are encrypted, are in no answer to a refused request, no warning and no line of the
- * logs, however wrong the request is. The words of policies and webhooks are not touched.
+ * Tests that values of secrets, and of kinds that are encrypted, are in no answer to a refused request, no warning and
+ * no line of the logs, however invalid the request is. The messages of policies and webhooks are not changed.
  */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -12,11 +12,11 @@ import { type Api, domains, file, observed, renamer, suite, temporaryFolder } fr
 import { pod } from "../objects.ts";
 import { WebhookServer } from "../webhook-server.ts";
 
-/** The beginning of texts that must not be seen, so that their base64 begins alike. */
+/** The beginning of confidential texts, so that their base64 has the same beginning. */
 const hidden = "hunter2hunter2";
 const encoded = Buffer.from(hidden).toString("base64");
 
-/** Members of a whole object that make it wrong. */
+/** Members that make a whole object invalid. */
 type Wrong = Readonly<Record<string, unknown>>;
 
 const wrongOfSecrets: readonly Wrong[] = [
@@ -108,7 +108,7 @@ const merged = (object: Kind["object"], wrong: Wrong, name: string): Record<stri
   return { ...object, ...wrong, metadata: named };
 };
 
-/** Sends everything that is wrong by every kind of write; the answers. */
+/** Sends every invalid object by every kind of write. Yields the answers. */
 async function* requests(api: Api, { path, object, wrong }: Kind): AsyncGenerator<Answer> {
   const one = `${path}/one`;
   (await api.post(path, merged(object, {}, "one"))).expect(201);
@@ -147,7 +147,7 @@ async function* requests(api: Api, { path, object, wrong }: Kind): AsyncGenerato
   }
 }
 
-/** Sends everything that is wrong with objects that are not stored, and bodies that are no objects; the answers. */
+/** Sends invalid objects that are not stored, and bodies that are not objects. Yields the answers. */
 async function* reviews(api: Api, { path, object, wrong }: Kind): AsyncGenerator<Answer> {
   (await api.post(path, object)).expect(201);
   for (const more of wrong) {
@@ -246,7 +246,7 @@ const apiVersion = "admissionregistration.k8s.io/v1";
 const secretRule = { apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: ["secrets"] };
 const inNamespace = (ns: string) => ({ matchLabels: { "kubernetes.io/metadata.name": ns } });
 
-/** Small ones are handled at once, large ones in a thread. */
+/** A small secret, which is handled at once, and a large one, which is handled in a thread. */
 const newSecrets = [{}, { annotations: { large: "y".repeat(200_000) } }].map((metadata) => ({
   apiVersion: "v1",
   kind: "Secret",

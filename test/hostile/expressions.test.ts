@@ -1,4 +1,7 @@
-/** Expressions that take long: they are checked in threads when they are written, and compiled and evaluated in pieces. */
+/**
+ * Expressions that take a long time: they are checked in threads when they are written, and compiled and evaluated in
+ * pieces.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { patchTypes } from "../client.ts";
@@ -19,7 +22,7 @@ const listSchema = (...texts: readonly string[]): object => ({
 
 const withServer = (run: (api: Api) => Promise<void>): Promise<void> => usingServer("k8s.io", gated, run);
 
-/** Whether the work begins a thread. The server must not have one yet. */
+/** Returns whether the work starts a thread. The server must not have one yet. */
 async function beginsThread(work: () => Promise<unknown>): Promise<boolean> {
   let begun = false;
   const begin = (): void => void (begun = true);
@@ -43,11 +46,11 @@ async function roundsDuring(work: () => Promise<unknown>): Promise<number> {
   return rounds;
 }
 
-/** The rounds of such work: the middle one of five tries, as other programs may delay one. */
+/** Returns the usual number of rounds of such work: the middle one of five tries, as other programs may delay one. */
 async function usualRounds(work: (at: number) => Promise<unknown>): Promise<number> {
   const rounds: number[] = [];
   for (let at = 0; at < 5; at++) rounds.push(await roundsDuring(() => work(at)));
-  return rounds.sort((a, b) => a - b)[2]!; // of five
+  return rounds.sort((a, b) => a - b)[2]!; // there are five
 }
 
 const policy = (name: string, ...expressions: readonly string[]): object => ({
@@ -170,7 +173,7 @@ test("others have a turn while a policy's one long expression is compiled", asyn
     };
     (await api.post(`${admission}/validatingadmissionpolicybindings`, binding)).expect(201);
     const creates = Array.from({ length: 3 }, (_, at) => () => api.post(configMaps, configMap(`first-${at}`)));
-    // Requests that come meanwhile wait for the same compilation.
+    // Requests that arrive meanwhile wait for the same compilation.
     const first = await roundsDuring(async () => {
       for (const answer of await Promise.all(creates.map((create) => create()))) answer.expect(201);
     });
@@ -196,7 +199,7 @@ test("others have a turn while one long rule of a custom resource is compiled", 
   });
 });
 
-/** A list in which a list is doubled so often. */
+/** Returns an expression for a list in which a list is doubled 30 times. */
 const doubled = (first: string): string => `[[${first}]]${".map(v, [v, v])".repeat(30)}`;
 
 test("a rule about a value that doubles 30 times ends at its bound, and its message is another piece", async () => {
@@ -217,7 +220,7 @@ test("a rule about a value that doubles 30 times ends at its bound, and its mess
     (await api.post(widgets, custom(group, "message", { b: "x" }))).expect(422, {
       message: /no further validation rules will be run due to call cost exceeds limit for messageExpression/,
     });
-    // Others go on between eight at once, and theirs is no different an answer.
+    // Other requests get turns between eight at the same time, whose answers are the same.
     const answers: { expect(code: number): unknown }[] = [];
     const rounds = await roundsDuring(async () => {
       const creates = Array.from({ length: 8 }, (_, at) => api.post(widgets, custom(group, `w${at}`, { a: "x" })));

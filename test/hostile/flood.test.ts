@@ -1,7 +1,7 @@
 /**
- * Floods of bad tokens of all kinds from another process, as many at a time as the server takes: each is refused, memory
- * stays bounded, and good tokens, known or new, are answered meanwhile. How long that takes, `npm run bench -- access`
- * says.
+ * Floods of bad tokens of all kinds from another process, as many at a time as the server accepts: each is refused,
+ * memory stays bounded, and requests with good tokens, known or new, are answered meanwhile. `npm run bench -- access`
+ * measures the time of the answers.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -12,16 +12,14 @@ import { spawnServer } from "../process.ts";
 const skip = process.env["TEST_SERVER"] === undefined ? false : "starts its own servers";
 const megabyte = 1024 * 1024;
 
-/** Makes tokens of one service account. */
+/** Creates a service account, and returns a function that makes its tokens. */
 async function robot(api: Api): Promise<() => Promise<string>> {
   const accounts = (await api.createNamespace()).configMaps.replace(/configmaps$/, "serviceaccounts");
   (await api.post(accounts, { metadata: { name: "robot" } })).expect(201);
   return async () => (await api.post(`${accounts}/robot/token`, { spec: {} })).expect(201).string("status.token");
 }
 
-/**
- * Sends requests one after the other, and returns how many were answered; every tenth shows a token for the first time.
- */
+/** Sends requests one after the other, and returns the number of answers. Every tenth request has a new token. */
 async function goodRequests(api: Api, token: () => Promise<string>, isOver: () => boolean): Promise<number> {
   const known = await token();
   let count = 0;
@@ -61,7 +59,8 @@ for (const domain of domains) {
         memory.push((await server.memoryBytes()) / megabyte);
         t.diagnostic(`${kind}: ${good} good ones, ${Math.round(memory.at(-1)!)} MB`);
         assert.deepEqual(answers, { 401: flood.count }, kind);
-        // Sixteen connections with 32 requests each that wait: one after the other, all before a good one, leave no room.
+        // Sixteen connections have 32 waiting requests each. If all of them were handled before a good request, there
+        // would be fewer good answers.
         assert.ok(good >= 5, `${kind}: ${good} good requests beside ${answers["401"]} bad ones`);
       }
       const [first = 0, ...later] = memory;

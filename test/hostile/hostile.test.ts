@@ -1,7 +1,7 @@
 /**
- * Hostile input and load: each case ends in a clear `Status` or a clean close, and the server goes on. Covers bodies
- * and paths that break parsers, misbehaving connections, and exceeded limits. Several tests cover classes of CVEs of
- * other servers; their names say which.
+ * Hostile input and load: each case ends in a clear `Status` or a clean close, and the server continues. The tests
+ * cover bodies and paths that break parsers, misbehaving connections, and exceeded limits. Several of them cover
+ * classes of CVEs of other servers, which their names mention.
  */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
@@ -18,7 +18,7 @@ const yaml = "application/yaml";
 const host = "Host: localhost\r\n";
 const admin = "Authorization: Bearer admin-token\r\n";
 
-/** The server still answers. */
+/** Checks that the server still answers. */
 async function isUp(api: Api): Promise<void> {
   (await api.get("/api/v1/namespaces/default")).expect(200);
 }
@@ -470,7 +470,7 @@ inBothDomains(
   async (api) => {
     const seriesNow = async (): Promise<string[]> => {
       const { text } = (await api.get("/metrics")).expect(200);
-      // The server renews a Lease of its own, every ten seconds.
+      // The server renews its own Lease every ten seconds.
       return text
         .split("\n")
         .filter((line) => !line.includes('resource="leases"'))
@@ -489,7 +489,7 @@ inBothDomains(
       }
     };
     await odd(5);
-    // The controllers of a young server make requests of kinds that there were none of, but not for ever.
+    // The controllers of a new server make requests of new kinds, but only for some time.
     let added: string[] = [];
     for (let tries = 0; tries < 10; tries++) {
       const known = new Set(await seriesNow());
@@ -689,7 +689,7 @@ withOwnServer("a body that never ends is given up", impatient, async (api) => {
 
 withOwnServer(
   "more requests than there are seats are told to come back [LIMIT-07]",
-  // No controllers: what they ask for takes seats too.
+  // Controllers are off, since their requests take seats too.
   {
     ...gated,
     controllers: ["-*"],
@@ -700,9 +700,9 @@ withOwnServer(
   async (api) => {
     const { configMaps } = await api.createNamespace();
     const { server } = api;
-    // Reads that wait for a version that is far away, and a write whose body does not end, take all seats. A read that
-    // gave up waiting is followed by another one. These users are answered without a seat where none is free, and another
-    // may have had theirs: so there are more of them than seats.
+    // Reads that wait for a version far in the future, and a write whose body does not end, take all seats. A read that
+    // gave up is followed by another one. There are more of these users than seats, since a user is answered without a
+    // seat if none is free.
     let isOver = false;
     const waitAgain = async (): Promise<readonly number[]> => {
       const answers: number[] = [];
@@ -721,7 +721,7 @@ withOwnServer(
       (await api.post(configMaps, configMap("m1"), { as: "bob" })).expect(429),
     );
     assert.equal(write.headers["retry-after"], "1");
-    // Users who may do everything get through, and watches need no seat.
+    // Users with all rights get through, and watches need no seat.
     (await api.get(`${configMaps}/none`)).expect(404);
     (await api.watch(configMaps)).close();
     isOver = true;

@@ -1,6 +1,6 @@
 /**
- * Large requests that fail: clients that leave, exceeded time or memory, threads that die, a stopping server. Other
- * requests are unaffected, and nothing is half done.
+ * Large requests that fail: closed clients, exceeded time or memory, threads that die, a stopping server. Other
+ * requests are unaffected, and no request is half done.
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -14,17 +14,17 @@ import { Api, eventually, gated, openServer, temporaryFolder, type TestServer } 
 import { configMap } from "../objects.ts";
 
 const configMaps = "/api/v1/namespaces/default/configmaps";
-/** 100 KB. */
+/** Data of 100 KB. */
 const filling = { filler: "x".repeat(100_000) };
 
 interface On {
   readonly api: Api;
   readonly server: TestServer;
-  /** Threads of large requests that live, in the order in which they began. */
+  /** The running threads of large requests, in the order of their start. */
   readonly threads: Worker[];
 }
 
-/** Runs a test with a server of its own; threads that begin meanwhile belong to it, since the store is in memory. */
+/** Runs a test with a server of its own. Threads that start meanwhile belong to it, since the store is in memory. */
 async function withServer(settings: ServerSettings, run: (on: On) => Promise<void>): Promise<void> {
   const server = await openServer("k8s.io", { ...gated, ...settings });
   const api = new Api(server);
@@ -43,12 +43,12 @@ async function withServer(settings: ServerSettings, run: (on: On) => Promise<voi
   }
 }
 
-/** Another large request works. */
+/** Checks that another large request works. */
 async function goesOn({ api }: On, name = api.unique()): Promise<void> {
   (await api.post(configMaps, configMap(name, filling))).expect(201);
 }
 
-/** Sends a request whose client leaves when `when` resolves. */
+/** Sends a request whose client closes the connection when `when` resolves. */
 async function leave({ server }: On, path: string, body: object, when: () => Promise<unknown>): Promise<void> {
   const { host, port, tokens } = server.endpoint;
   const headers = { authorization: `Bearer ${tokens["admin"]}`, "content-type": "application/json" };
@@ -59,7 +59,7 @@ async function leave({ server }: On, path: string, body: object, when: () => Pro
   request.destroy();
 }
 
-/** A body that takes a thread a second or more. */
+/** Returns a body for which a thread needs a second or more. */
 const slow = (name: string): object => {
   const names = Array.from({ length: 200_000 }, (_, i) => [`f:k${i}`, {}] as const);
   const fieldsV1 = Object.fromEntries(names);
@@ -107,7 +107,8 @@ test("a request that needs too much memory is refused with 413; what is nested d
       const object = JSON.stringify(custom("deep.example.com", `deep-${count}`, { spec: "deep" }));
       const body = object.replace('"deep"', `[${Array.from({ length: count }, () => deep).join(",")}]`);
       (await api.post(widgets, body, { literal: true })).expect(201);
-      // Indented at every level it would have hundreds of megabytes, or more than a text may have.
+      // With indentation at every level, the text would have hundreds of megabytes, or exceed the maximum length of a
+      // text.
       for (const path of [`${widgets}/deep-${count}`, widgets]) {
         for (const options of [{}, { accept: "application/yaml" }]) {
           const indented = await api.get(`${path}?pretty=true`, options);
@@ -139,7 +140,7 @@ test("what is nested more deeply than the event loop can read is refused by thre
 
 test("a request that takes a thread too long is answered with 504, and the next is handled", async () => {
   await withServer({}, async (on) => {
-    // A thread takes longer to begin.
+    // The start of a thread takes longer than the timeout.
     const late = await on.api.post(`${configMaps}?timeout=20ms`, configMap("late", filling));
     late.refused(504, "Timeout");
     await eventually(() => Promise.resolve(assert.equal(on.threads.length, 0)));

@@ -1,6 +1,6 @@
 /**
- * Objects of half a megabyte: every verb treats them as small ones, in threads. `hostile.test.ts` and `npm run bench --
- * hostile` cover the effect on others.
+ * Objects of half a megabyte: every verb treats them like small ones, in threads. `hostile.test.ts` and `npm run bench
+ * -- hostile` cover the effect on other clients.
  */
 import assert from "node:assert/strict";
 import { custom, crds, definition } from "../crds.ts";
@@ -13,7 +13,7 @@ const inBothDomains = suite();
 
 const yaml = "application/yaml";
 
-/** Half a megabyte in many keys. */
+/** Returns half a megabyte of data in many keys. */
 const manyKeys = (value: string): Record<string, string> =>
   Object.fromEntries(Array.from({ length: 5000 }, (_, i) => [`key-${i}`, value.padEnd(80, "x")]));
 
@@ -203,7 +203,7 @@ inBothDomains("an object that its owners of fields would make too large is store
   const large = { "metadata.managedFields": absent, [`data.${"k".repeat(72)}9`]: "A" };
   (await api.post(configMaps, configMap("made", longKeys))).expect(201, large);
   (await api.get(`${configMaps}/made`)).expect(200, large);
-  // An apply without owners would be none.
+  // An apply is impossible without managed fields, so this one is refused.
   const applied = configMap("made", { a: "b" });
   const refused = await api.patch(`${configMaps}/made?fieldManager=m&force=true`, applied, patchTypes.apply);
   refused.refused(413, "RequestEntityTooLarge", /larger than the 1572864 bytes/);

@@ -1,5 +1,5 @@
 /**
- * Many clients: thousands of idle watches, readers that do not read, floods of bad requests. The server is mostly a
+ * Many clients: thousands of idle watches, readers that do not read, floods of bad requests. The server is usually a
  * separate process, so that its memory can be measured.
  */
 import assert from "node:assert/strict";
@@ -17,7 +17,7 @@ const skip = process.env["TEST_SERVER"] === undefined ? false : "starts its own 
 const megabyte = 1024 * 1024;
 const authorization = "Bearer admin-token";
 
-/** Registers a test per domain with a server process. */
+/** Registers a test in each domain with a server process. */
 function loaded(name: string, run: (server: ServerProcess, api: Api) => Promise<void>): void {
   for (const domain of domains) {
     test(`${domain}: ${name}`, { skip }, async () => {
@@ -113,7 +113,7 @@ loaded("a watcher that does not read is cut off, others are told everything", as
         "object.data.k": (value: unknown) => String(value).startsWith(`${i} `),
       });
     }
-    // The events that 20 watchers were not told would be 800 MB.
+    // The unread events of 20 watchers would be 800 MB.
     const grown = (await server.memoryBytes()) - before;
     assert.ok(grown < 300 * megabyte, `${Math.round(grown / megabyte)} MB`);
   } finally {
@@ -121,7 +121,7 @@ loaded("a watcher that does not read is cut off, others are told everything", as
   }
 });
 
-/** Memory in use after a full collection. */
+/** Returns the memory in use after a full garbage collection, in bytes. */
 function heapInUse(): number {
   setFlagsFromString("--expose-gc");
   const collect = runInNewContext("gc") as () => void;

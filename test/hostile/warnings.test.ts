@@ -1,5 +1,5 @@
 /**
- * These tests show that what clients see of warnings is bounded, and so is the work for them. Lengths: the answers of
+ * Tests that the size and the cost of warnings for clients are bounded. Lengths are those of the answers of
  * kube-apiserver 1.32.1.
  */
 import assert from "node:assert/strict";
@@ -18,7 +18,7 @@ after(async () => {
   await server.close();
 });
 
-/** Lengths of the warnings about unknown fields, each of which is to have the given length. */
+/** Returns the lengths of the warnings about unknown fields, which were made to have the given lengths. */
 async function shown(...lengths: readonly number[]): Promise<number[]> {
   const fields = lengths.map((length, at): [string, number] => [
     `f${String(at).padStart(3, "0")}`.padEnd(length - 'unknown field ""'.length, "x"),

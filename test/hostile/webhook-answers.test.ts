@@ -1,4 +1,4 @@
-/** Answers of webhooks that are long and made of very many values: others have a turn while they are read. */
+/** Answers of webhooks that are long and have very many values: other requests have turns while they are decoded. */
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { largestPiece } from "#std/growth-for-tests.ts";
@@ -29,7 +29,7 @@ const configuration = (clientConfig: object): object => ({
   ],
 });
 
-/** Runs with a server whose webhook for new config maps answers so. */
+/** Runs a part of a test with a server whose webhook for new config maps gives this answer. */
 async function whileAnswering(answer: WebhookAnswer, run: (api: Api) => Promise<void>): Promise<void> {
   const server = await openServer("k8s.io", gated);
   const api = new Api(server);
@@ -42,7 +42,7 @@ async function whileAnswering(answer: WebhookAnswer, run: (api: Api) => Promise<
   }
 }
 
-/** A piece may be this share of the work; it would be nearly all of work that is done at once. */
+/** The maximum share of the work in one piece. If all work were done at once, a piece would be nearly all of it. */
 const pieceMax = 1 / 3;
 
 const empty = (count: number): readonly object[] => Array.from({ length: count }, () => ({}));

@@ -21,7 +21,7 @@ import { splitTarget } from "#http/request-info.ts";
 
 const tokens = readTokenFile("admin,admin,admin-uid,system:masters\nbob,bob,bob-uid\n", "tokens");
 
-/** Everybody may see health, everybody known discovery. */
+/** Permits health for everybody, and discovery for every known user. */
 const healthAndDiscovery: Authorizer = {
   authorize({ user, path }) {
     const open = path === "/healthz" || (path === "/apis" && user.groups.includes("system:authenticated"));
@@ -32,7 +32,7 @@ const healthAndDiscovery: Authorizer = {
 interface Fixture {
   readonly clock: FakeClock;
   readonly logged: string[];
-  /** Paths that reached the router. */
+  /** The requests that reached the router. */
   readonly routed: ApiRequest[];
   send(line: string, headers?: Readonly<Record<string, string | readonly string[]>>, h2?: boolean): Promise<Reply>;
 }
@@ -69,7 +69,7 @@ function chain(over: Partial<ChainOptions> = {}): Fixture {
   return { clock, logged, routed, send };
 }
 
-/** `GET /path as bob`; without `as` anonymous. */
+/** Makes a request from a line such as `GET /path as bob`; without `as` it is anonymous. */
 function requestOf(
   line: string,
   headers: Readonly<Record<string, string | readonly string[]>>,
@@ -101,7 +101,7 @@ function requestOf(
   );
 }
 
-/** Code and message of a failure. */
+/** Returns the code and message of a failure. */
 function failure({ code, bytes }: Reply): string {
   assert.ok(Buffer.isBuffer(bytes));
   const { message } = JSON.parse(bytes.toString()) as { message: string };
@@ -510,7 +510,7 @@ test("the audit event hears of the decision, and of a refusal more than the clie
   });
   await send("GET /apis as bob");
   assert.match(failure(await send("GET /apis as admin")), /cannot get path "\/apis": for the client$/);
-  // A denial has its own reason; reasons of other authorizers are left out.
+  // A denial has its own reason. Reasons of other authorizers are left out.
   await send("GET /api as admin");
   await send("GET /version as admin");
   assert.deepEqual(heard, [

@@ -1,6 +1,6 @@
 /**
- * An encoding is one file and one line of a list: a made-up one, added to the list, reads bodies and writes objects,
- * lists, watches, Tables and errors, and handlers do not know it.
+ * Tests that an encoding is one file and one line of a list: an invented one, added to the list, reads bodies and
+ * writes objects, lists, watches, Tables and errors, and handlers do not know it.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -29,11 +29,11 @@ import { FakeClock } from "#std/fake-clock.ts";
 import { seededRandom } from "#std/random.ts";
 import { openMemoryStore } from "#storage/memory.ts";
 
-/** JSON with every bit inverted: no text, and line feeds may be anywhere in it. */
+/** Returns JSON with every bit inverted: the bytes are not text, and may contain line feeds. */
 const inverted = (text: string): Buffer => Buffer.from(text).map((byte) => byte ^ 0xff) as Buffer; // of a buffer
 const reverted = (bytes: Uint8Array): string => Buffer.from(bytes.map((byte) => byte ^ 0xff)).toString();
 
-/** Its length, and then the value. */
+/** Returns the length of a value, followed by the value. */
 function sized(value: unknown): Buffer {
   const bytes = inverted(JSON.stringify(value));
   const head = Buffer.alloc(4);
@@ -41,7 +41,7 @@ function sized(value: unknown): Buffer {
   return Buffer.concat([head, bytes]);
 }
 
-/** Values that follow each other. */
+/** Returns the values that follow each other. */
 function valuesOf(bytes: Buffer): unknown[] {
   const values: unknown[] = [];
   for (let at = 0; at < bytes.length; ) {
@@ -52,7 +52,7 @@ function valuesOf(bytes: Buffer): unknown[] {
   return values;
 }
 
-/** The schemas that were given with what was written last. */
+/** The schemas of the last encoded value. */
 const schemas = { object: undefined, list: undefined, frame: undefined } as Record<string, Schema | undefined>;
 
 const mediaType = "application/x-inverted";
@@ -98,7 +98,7 @@ encodingContract({
   encoding: invertedEncoding,
   listOf(bytes) {
     const [members, ...items] = valuesOf(bytes);
-    // After items there is an end, after none there is not.
+    // There is an end after items, and none without items.
     return { members, items: items.length === 0 ? undefined : items.slice(0, -1) };
   },
   framesOf: valuesOf,
@@ -142,7 +142,7 @@ async function server(negotiates = offered) {
   });
 }
 
-/** A request for ConfigMaps; `name` for one of them. */
+/** Returns a request for ConfigMaps, or for the one with the name `name`. */
 function request(verb: string, name = "", body: string | Buffer = "", accept = mediaType, query = ""): ApiRequest {
   const path = `/api/v1/namespaces/n/configmaps${name === "" ? "" : `/${name}`}`;
   const info = {
@@ -188,7 +188,7 @@ const metadataOf = (object: unknown): string | undefined =>
 const initialEvents =
   "watch=true&resourceVersion=0&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
 
-/** Returns what a watch writes at first, to a sink that takes messages or one that takes bytes. */
+/** Returns the first bytes of a watch, written to a sink for messages or for bytes. */
 async function begin(watch: Reply, isWebSocket = false): Promise<Buffer[]> {
   const sent: Buffer[] = [];
   const take = (bytes: Buffer): boolean => sent.push(bytes) > 0;
@@ -243,7 +243,7 @@ test("an encoding that is in the list reads and writes objects, lists, Tables an
     ],
   );
   assert.equal(sent.length, 2, "the initial objects together, and the bookmark");
-  // A WebSocket.
+  // The same watch over a WebSocket.
   const messages = await begin(await route(request("watch", "", "", mediaType, initialEvents)), true);
   assert.deepEqual(Buffer.concat(messages), Buffer.concat(sent));
   assert.equal(messages.length, 3);

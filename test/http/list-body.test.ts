@@ -1,5 +1,6 @@
 /**
- * Lists in pieces and in chunks: the same bytes, also when entries are added, changed and removed between two lists.
+ * Lists in pieces and in chunks have the same bytes, also when entries are added, changed and removed between two
+ * lists.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";

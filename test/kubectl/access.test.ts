@@ -8,7 +8,7 @@ import { type Kubectl, kubectlSuite, type RunOptions } from "./kubectl.ts";
 
 const rbac = "rbac.authorization.k8s.io/v1";
 
-/** Runs as another user than the administrator, with only these credentials. */
+/** Returns options to run kubectl as another user, with only these credentials. */
 function as({ api }: Kubectl, user: Readonly<Record<string, string>>): RunOptions {
   const { url, ca } = api.server;
   const trust =
@@ -50,7 +50,7 @@ interface Self {
 const whoAmI = async (kubectl: Kubectl, args: readonly string[] = [], options: RunOptions = {}): Promise<Self> =>
   JSON.parse(await kubectl.run(["auth", "whoami", "-o", "json", ...args], options)) as Self;
 
-/** `whoami` before 1.28 asks for versions that are off by default. */
+/** Whether kubectl has `whoami`: before 1.28 it requests versions that are off by default. */
 const hasWhoAmI = async (kubectl: Kubectl): Promise<boolean> => (await minorVersion(kubectl)) >= 28;
 
 kubectlSuite((test) => {
@@ -139,7 +139,7 @@ kubectlSuite((test) => {
       "--remove-extra-subjects=true",
     ]);
     (await api.get(`${roles}/roles/r`)).expect(200, { rules: [rule(["list"], "secrets")] });
-    // Another role needs another binding: the old one goes first.
+    // Another role needs another binding: the old one is deleted first.
     const after = await api.get(`${roles}/rolebindings/r`);
     after.expect(200, { subjects: [subject("u2")], roleRef: roleRef("other") });
     assert.notEqual(after.string("metadata.uid"), before.string("metadata.uid"));
@@ -309,7 +309,7 @@ kubectlSuite((test) => {
       /rolebindings\.rbac\.authorization\.k8s\.io "none" not found/,
       user,
     );
-    // Rights that one holds may be given on, and with the verb bind also rights that one does not hold.
+    // Users may grant rights that they have, and with the verb bind also other rights.
     await kubectl.run(["create", "rolebinding", "same", "--role=granter", "--user=bob"], user);
     await kubectl.run([
       "create",

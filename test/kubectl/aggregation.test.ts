@@ -8,7 +8,7 @@ import { type Kubectl, kubectlSuite } from "./kubectl.ts";
 let server: Promise<AggregatedServer> | undefined;
 after(async () => (await server)?.stop());
 
-/** The same for all programs. */
+/** Returns the aggregated server, which all programs share. */
 function backend(api: Api): Promise<AggregatedServer> {
   server ??= AggregatedServer.start(api, "wardle").then(async (started) => {
     await register(api, "wardle", started);

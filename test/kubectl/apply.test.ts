@@ -9,7 +9,7 @@ import { claim, configMap, namespace, type ObjectBody, secret } from "../objects
 import { absent } from "../view.ts";
 import { kubectlSuite } from "./kubectl.ts";
 
-/** A program that compares two folders of files, for machines without `diff`. */
+/** Writes a program that compares two folders of files, for machines without `diff`. */
 function differ(): string {
   const script = join(temporaryFolder(), "differ.mjs");
   writeFileSync(
@@ -28,7 +28,7 @@ process.exitCode = lines.length > 0 ? 1 : 0;
   return script;
 }
 
-/** A Deployment of one container. */
+/** Returns a Deployment with one container. */
 const deployment = (image: string, spec: object = {}): ObjectBody => ({
   apiVersion: "apps/v1",
   kind: "Deployment",
@@ -40,14 +40,14 @@ const deployment = (image: string, spec: object = {}): ObjectBody => ({
   },
 });
 
-/** Managers of an object as `name Operation`, sorted. */
+/** Returns the managers of an object as `name Operation`, sorted. */
 const managers = (answer: Answer): string[] =>
   answer
     .list("metadata.managedFields")
     .map((entry) => `${entry.string("manager")} ${entry.string("operation")}`)
     .sort();
 
-/** A program that an editor's place can be taken by: replaces one text by another in the file it is given. */
+/** Writes a program that replaces an editor: it replaces one text by another in its file. */
 function editor(from: string, to: string): string {
   const script = join(temporaryFolder(), "editor.mjs");
   writeFileSync(
@@ -201,7 +201,8 @@ kubectlSuite((test) => {
     const last = "metadata.annotations[kubectl.kubernetes.io/last-applied-configuration]";
     await kubectl.run(["apply", "-f", kubectl.file(deployment("i:1", { replicas: 2 }))]);
     assert.deepEqual(managers(await api.get(path)), ["kubectl-client-side-apply Update"]);
-    // Another image and no replicas: no conflict with itself, and what is left out goes.
+    // The image changes, and replicas are left out: there is no conflict with the same manager, and the omitted field
+    // is removed.
     await kubectl.run(["apply", "--server-side", "-f", kubectl.file(deployment("i:2"))]);
     const moved = (await api.get(path)).expect(200, {
       "spec.template.spec.containers.0.image": "i:2",

@@ -4,9 +4,9 @@ import { custom, definition } from "../crds.ts";
 import type { ObjectBody } from "../objects.ts";
 import { type Kubectl, kubectlSuite } from "./kubectl.ts";
 
-/** A definition with everything kubectl looks at, and the name of its group. */
+/** Returns a definition with all fields that kubectl reads, and the name of its group. */
 function widgets(kubectl: Kubectl): { readonly group: string; readonly body: ObjectBody } {
-  // Names are shared by all groups to kubectl, so that each test has its own.
+  // All groups share names in kubectl, so each test has a group of its own.
   const group = `${kubectl.api.unique("g")}.example.com`;
   const port = { "x-kubernetes-int-or-string": true, description: "Number or name of the port." };
   const size = { type: "integer", format: "int32", minimum: 0, description: "How many are wanted." };
@@ -78,7 +78,7 @@ kubectlSuite((test) => {
     assert.match(spec, /labels\s+<map\[string\]string>/);
     assert.match(spec, /port\s+<\S*>/);
     assert.match(await kubectl.run(["explain", `${plural}.${group}`, "--recursive"]), /\n +conditions\s+<\[\]Object>/);
-    // Kubernetes' own end-to-end tests look for these words in the explanation of a custom kind.
+    // Kubernetes' own end-to-end tests expect this text in the explanation of a custom kind.
     assert.match(await kubectl.run(["explain", `${plural}.metadata`]), /CreationTimestamp is a timestamp/);
     await kubectl.fails(["explain", `${plural}.spec.nothing`], /field "nothing" does not exist/);
 
@@ -105,7 +105,7 @@ kubectlSuite((test) => {
     );
     await kubectl.run(["wait", plural, "w1", "--for=condition=Ready", "--timeout=120s"]);
 
-    // A schema that is there refuses what it does not know, in kubectl and in the server.
+    // A schema refuses unknown fields, in kubectl and in the server.
     const typo = custom(group, "w2", { spec: { sise: 2, size: 1 } });
     await kubectl.fails(["create", "-f", kubectl.file(typo)], /unknown field "spec\.sise"/);
     const file = kubectl.file(custom(group, "w1", { spec: { size: 3 } }));

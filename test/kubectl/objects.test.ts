@@ -6,7 +6,7 @@ import { eventually, temporaryFolder } from "../harness.ts";
 import { claim, configMap, secret } from "../objects.ts";
 import { kubectlSuite } from "./kubectl.ts";
 
-/** An editor that replaces one text by another. */
+/** Writes an editor that replaces one text by another. */
 function editor(from: string, to: string): string {
   const script = join(temporaryFolder(), "editor.mjs");
   writeFileSync(

@@ -12,7 +12,7 @@ import { absent } from "../view.ts";
 const inBothDomains = suite();
 const slow = { differs: "1.32 needs two seconds until a definition is served" };
 
-/** Applies; `how` is the rest of the query. */
+/** Applies an object; `how` is the rest of the query. */
 function apply(
   api: Api,
   path: string,
@@ -28,7 +28,7 @@ function apply(
 const one = async (api: Api): Promise<string> => `${(await api.createNamespace()).configMaps}/one`;
 const map = (data?: object, metadata: object = {}): ObjectBody => configMap("one", data, metadata);
 
-/** Managers of an object with the fields each has, as `m1: data.a`. */
+/** Returns the managers of an object with the fields of each, as `m1: data.a`. */
 function owners(answer: Answer): string[] {
   if (answer.at("metadata.managedFields") === undefined) return [];
   return answer.list("metadata.managedFields").map((entry) => {
@@ -78,7 +78,7 @@ inBothDomains("the same apply again changes nothing: no version, no time, no eve
     [path, map({ a: "1" }, { labels: { x: "y" } })],
     // Numbers and units that are stored in another form.
     [deployments, deployment],
-    // A list that is stored as none.
+    // An empty list that is stored as an absent one.
     [
       path.replace("configmaps/one", "endpoints/one"),
       {
@@ -91,13 +91,13 @@ inBothDomains("the same apply again changes nothing: no version, no time, no eve
   ] as const;
   const made: Answer[] = [];
   for (const [at, body] of cases) made.push((await apply(api, at, "m1", body)).expect(201));
-  // Times of managers are in seconds.
+  // The times of managers have a precision of seconds.
   await api.pass(1100);
   for (const [index, [at, body]] of cases.entries()) {
     const first = made[index]!;
     const again = (await apply(api, at, "m1", body)).expect(200);
     assert.deepEqual(again.at("metadata"), first.at("metadata"));
-    // Fields that the server owns count as little as they are kept.
+    // Fields that the server sets are neither compared nor stored.
     for (const creationTimestamp of [null, "2001-01-01T00:00:00Z"]) {
       const { metadata } = body as { readonly metadata: object };
       const nothing = { uid: null, resourceVersion: null };
@@ -470,7 +470,7 @@ inBothDomains("managers of different versions of a kind meet in its fields [MF-0
 });
 
 const skip = process.env["TEST_SERVER"] === undefined ? false : "starts its own servers";
-/** More requests of others than find room before and after work in one piece. */
+/** The minimum number of other requests that are answered: more than fit before and after work in one piece. */
 const answeredMin = 5;
 
 for (const domain of domains) {
@@ -499,13 +499,13 @@ for (const domain of domains) {
           items: Array.from({ length: (count - from) / step }, (_, at) => ({ name: `n${from + at * step}`, value })),
         },
       });
-    /** The answer of `work`, during which others ask all the time. */
+    /** Returns the answer of `work`, during which other requests are sent all the time. */
     const meanwhile = async (work: Promise<Answer>): Promise<Answer> => {
       let isDone = false;
       const done = work.finally(() => (isDone = true));
       let answered = 0;
       for (; answered === 0 || !isDone; answered++) (await api.get("/api/v1/namespaces/default")).expect(200);
-      // In one piece, one request at most would come before it and one after it.
+      // If the work were one piece, at most one request would come before it and one after it.
       assert.ok(answered >= answeredMin, `${answered} requests of others were answered`);
       return done;
     };
@@ -522,14 +522,14 @@ for (const domain of domains) {
       { name: "n0", value: 2 },
       { name: "n1", value: 1 },
     ]);
-    // Fields that m1 leaves out go, unless they are m2's.
+    // Fields that m1 leaves out are removed, unless m2 owns them.
     const half = (await meanwhile(apply(api, path, "m1", body(4_000, 1, 1), "force=true"))).expect(200);
     const names = itemsOf(half).map(({ name }) => name);
     assert.equal(names.length, 6_000);
     assert.deepEqual([...names.slice(0, 2), ...names.slice(-2)], ["n0", "n2", "n7998", "n7999"]);
     assert.ok(!names.includes("n1"));
     const none = (await meanwhile(apply(api, path, "m1", custom(group, "a")))).expect(200);
-    // All of m2's are left.
+    // All fields of m2 remain.
     assert.equal(itemsOf(none).length, 4_000);
   });
 }

@@ -1,4 +1,4 @@
-/** VolumeAttributesClasses: rules of a driver's name and its parameters. */
+/** VolumeAttributesClasses: the rules of a driver's name and of its parameters. */
 import { type Api, suite, withOwnServer } from "../harness.ts";
 import { attributesClass, attributesClasses } from "../objects.ts";
 import { absent } from "../view.ts";

@@ -1,4 +1,4 @@
-/** Annotations in which version v1 of autoscalers keeps fields of v2; any client may write any text into them. */
+/** Annotations in which version v1 of autoscalers keeps fields of v2. Any client may write any text into them. */
 import { suite } from "../harness.ts";
 import { absent } from "../view.ts";
 

@@ -1,4 +1,6 @@
-/** Single kinds answer as kube-apiserver 1.32.1: selectors of fields, defaults, warnings and what views show. */
+/**
+ * Single kinds that answer like kube-apiserver 1.32.1: field selectors, defaults, warnings, and the content of Tables.
+ */
 import assert from "node:assert/strict";
 import { asTable, patchTypes } from "../client.ts";
 import { suite } from "../harness.ts";
@@ -63,7 +65,7 @@ inBothDomains("autoscalers of version v1 come back from exports, and their statu
   (await api.get(`${newer}/one`)).expect(200, { ...spec, "status.conditions[0].status": "True" });
   (await api.put(`${older}/one/status`, exported("False"))).expect(200);
   (await api.get(`${newer}/one`)).expect(200, { "status.conditions[0].status": "False" });
-  // A status written through v1 leaves the spec as it is stored, which v1 cannot say.
+  // A status that is written through v1 does not change the stored spec, which v1 cannot express.
   const average = { type: "AverageValue", averageValue: "3" };
   const object = { describedObject: { kind: "Service", name: "s" }, metric: { name: "m" }, target: average };
   (await api.patch(`${newer}/one`, { spec: { metrics: [{ type: "Object", object }] } })).expect(200);
@@ -132,7 +134,7 @@ inBothDomains("small things of pods, jobs and services are those of 1.32", async
   });
   const long = (await api.post(jobs, job("a".repeat(64), undefined, undefined))).expect(422);
   assert.equal(long.list("details.causes").length, 2);
-  // One that was given the labels of its template keeps them, one without has what the template gets.
+  // A job with the same labels as its template keeps them; a job without labels has those that the template gets.
   (await api.post(jobs, job("same", { a: "b" }, { a: "b" }))).expect(201, { "metadata.labels": { a: "b" } });
   (await api.post(jobs, job("none", undefined, { a: "b" }))).expect(201, { "metadata.labels[job-name]": "none" });
   (await api.post(jobs, job("bare", undefined, undefined))).expect(201, { "metadata.labels[job-name]": "bare" });
@@ -174,7 +176,7 @@ inBothDomains("the zero time is a value, not the absence of one", async (api) =>
   (await statusOf({ startTime: zero, completionTime: zero, conditions })).expect(200, {
     "status.completionTime": null,
   });
-  // A null is an absent time.
+  // A null time is an absent one.
   const gone = (await statusOf({ startTime: null, completionTime: null })).expect(422);
   assert.equal(gone.list("details.causes").length, 2);
 });

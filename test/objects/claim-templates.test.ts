@@ -1,4 +1,4 @@
-/** ResourceClaimTemplates: rules of their spec. */
+/** ResourceClaimTemplates: the rules of their spec. */
 import { type Api, suite, withOwnServer } from "../harness.ts";
 import { claimTemplate } from "../objects.ts";
 import { absent } from "../view.ts";

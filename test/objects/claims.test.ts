@@ -11,7 +11,7 @@ const inBothDomains = (name: string, run: (api: Api) => Promise<void>): void => 
 
 const storageClasses = "/apis/storage.k8s.io/v1/storageclasses";
 
-/** A claim `c1` in a new namespace. */
+/** Creates a claim `c1` in a new namespace. */
 async function one(api: Api, spec = {}): Promise<{ claims: string; path: string }> {
   const { claims } = await api.createNamespace();
   (await api.post(claims, claim("c1", spec))).expect(201);
@@ -29,7 +29,7 @@ async function refused(api: Api, claims: string, spec: object, field: string, me
   (await api.get(`${claims}/bad`)).expect(404);
 }
 
-/** Expects that a create or update is taken and gives the fields. */
+/** Expects that a create is accepted and results in the fields. */
 const made = async (api: Api, claims: string, spec: object, fields = {}): Promise<Answer> =>
   (await api.post(claims, claim(api.unique("c"), spec))).expect(201, fields);
 

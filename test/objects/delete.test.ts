@@ -10,7 +10,7 @@ const inBothDomains = suite();
 
 const hold = { finalizers: ["example.com/hold"] };
 
-/** A collection of config maps with one object, `m1`. */
+/** Creates a collection of config maps with one object, `m1`. */
 async function one(api: Api, metadata = {}): Promise<{ maps: string; path: string; uid: string; version: string }> {
   const { configMaps: maps } = await api.createNamespace();
   const made = (await api.post(maps, configMap("m1", {}, metadata))).expect(201);

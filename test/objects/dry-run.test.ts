@@ -1,4 +1,4 @@
-/** Dry runs: everything but the write. */
+/** Dry runs: everything except the write. */
 import assert from "node:assert/strict";
 import { type Api, suite } from "../harness.ts";
 import { claim, configMap } from "../objects.ts";
@@ -136,7 +136,7 @@ inBothDomains("only All is a dry run [DRY-12]", async (api) => {
   (await api.get(maps)).expect(200, { "items.length": 1, "items.0.data.k": "v" });
 });
 
-/** The object without what a server gives out. */
+/** Returns the object without the values that a server generates. */
 function plain(value: unknown): unknown {
   const object = structuredClone(value) as { metadata: Record<string, unknown> };
   for (const key of ["name", "uid", "creationTimestamp", "resourceVersion", "managedFields"])

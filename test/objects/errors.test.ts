@@ -145,7 +145,7 @@ inBothDomains("a body beyond 3 MiB is refused with 413 [LIMIT-08]", async (api) 
   (await api.delete(configMaps, big)).refused(413, "RequestEntityTooLarge", /limit is 3145728$/);
   const token = "/api/v1/namespaces/default/serviceaccounts/default/token";
   (await api.post(token, big)).refused(413, "RequestEntityTooLarge", /limit is 3145728$/);
-  // Shorter ones are beyond the limits of their own kind.
+  // Shorter bodies exceed the limits of their own kind.
   const some = configMap("some", { text: "x".repeat(300_000) });
   (await api.delete(`${configMaps}/m1`, some)).refused(413, "RequestEntityTooLarge", /limit is 65536$/);
   (await api.post(token, some)).refused(413, "RequestEntityTooLarge", /limit is 262144$/);

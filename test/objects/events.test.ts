@@ -9,7 +9,7 @@ const inBothDomains = suite();
 
 const time = "2026-01-02T03:04:05.123456Z";
 
-/** An event of the newer group. */
+/** Returns an event of the newer group. */
 const event = (name: string, ns: string, fields: object = {}): Record<string, unknown> => ({
   apiVersion: "events.k8s.io/v1",
   kind: "Event",

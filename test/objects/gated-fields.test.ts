@@ -1,4 +1,4 @@
-/** Fields whose feature gates are off: not stored, unless the object has them already. */
+/** Fields whose feature gates are off are not stored, unless the object has them already. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -10,10 +10,10 @@ import { absent, type Expected, type Fields, present } from "../view.ts";
 /** A field of pod specs. */
 interface Row {
   readonly gate: string;
-  /** A spec that has it. */
+  /** A spec that has the field. */
   readonly spec: Fields;
   readonly path: string;
-  /** This is stored while the gate is off, where it is not nothing. */
+  /** The stored value while the gate is off; by default the field is absent. */
   readonly becomes?: Expected;
 }
 
@@ -161,7 +161,7 @@ const selected = (spec: Fields): Fields => ({
   template: { metadata: { labels }, spec: { ...inContainer({}), ...spec } },
 });
 
-/** A deployment, or another workload. */
+/** Returns a deployment, or another workload. */
 const workload = (spec: Fields, apiVersion: string, kind: string, name = "w"): Fields => ({
   apiVersion,
   kind,
@@ -225,11 +225,11 @@ onDefaultServer("an update, a patch and an apply drop them, and change nothing",
   (await api.patch(path, change, patchTypes.strategic)).expect(200, kept);
   const applied = (await api.patch(`${path}?fieldManager=me&force=true`, next, patchTypes.apply)).expect(200, kept);
   assert.equal(applied.at("metadata.uid"), made.at("metadata.uid"));
-  // The manager owns what it asked for.
+  // The manager owns the requested field.
   applied.has({ "metadata.managedFields[manager=me].fieldsV1.f:spec.f:template.f:spec.f:hostUsers": {} });
 });
 
-/** Runs with a server of these gates in a folder, and closes it. */
+/** Runs a part of a test with a server with these gates in a folder, and closes the server. */
 const withGates = (
   domain: (typeof domains)[number],
   dataDir: string,
@@ -262,7 +262,7 @@ for (const domain of domains) {
         (await api.put(`${podTemplates}/plain?dryRun=All`, podTemplate("plain", spec))).expect(200, {
           [`template.spec.${path}`]: becomes,
         });
-        // Once it is gone it stays away.
+        // A removed field cannot be set again.
         (await api.put(one, podTemplate(`t${at}`, {}))).expect(200, { [`template.spec.${path}`]: absent });
         (await api.put(one, podTemplate(`t${at}`, spec))).expect(200, { [`template.spec.${path}`]: becomes });
       }

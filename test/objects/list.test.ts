@@ -14,7 +14,7 @@ async function makeClaims(api: Api, claims: string, names: readonly string[], me
 
 const token = (answer: Answer): string => encodeURIComponent(answer.string("metadata.continue"));
 
-/** All chunks of a collection. */
+/** Reads all chunks of a collection. */
 async function chunks(
   api: Api,
   path: string,

@@ -26,7 +26,7 @@ spec:
       storage: 1Gi
 `;
 
-/** A collection whose list is longer than what is sent uncompressed. */
+/** Creates a collection whose list is longer than the limit for uncompressed answers. */
 async function large(api: Api): Promise<{ maps: string; path: string }> {
   const { configMaps: maps } = await api.createNamespace();
   (await api.post(maps, configMap("big", { text: "compress me ".repeat(15_000) }))).expect(201);
@@ -230,7 +230,7 @@ inBothDomains("bodies of built-in kinds can be protobuf [MEDIA-06]", async (api)
   (await api.put(`${configMaps}/m1`, changed, { type: protobuf, accept: "application/json" })).expect(200, {
     data: { k: "w" },
   });
-  // holderIdentity = 1, leaseDurationSeconds = 2, of the spec, which is field 2.
+  // The spec is field 2, with holderIdentity as field 1 and leaseDurationSeconds as field 2.
   const lease = envelope(
     api.name("coordination.k8s.io/v1"),
     "Lease",

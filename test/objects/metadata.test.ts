@@ -9,7 +9,7 @@ import { absent, present, type View } from "../view.ts";
 const inBothDomains = suite();
 const isHere = process.env["TEST_SERVER"] === undefined;
 
-/** Begins now; the returned function demands a time between this beginning and its own call. */
+/** Starts a time span. The returned function checks that a time is between this start and its own call. */
 function span(): (time: string) => void {
   // The clock of another server may differ.
   const skewMs = 10_000;
@@ -303,7 +303,7 @@ inBothDomains("an object to be created carries no resourceVersion [META-22]", as
     message: /resourceVersion should not be set on objects to be created/,
   });
   (await api.get(`${claims}/c1`)).expect(404);
-  // A text that cannot be a version is passed over, as in 1.32.
+  // A text that cannot be a version is ignored, as in 1.32.
   for (const [i, resourceVersion] of ["", "0", "00", "abc", "-1", "99999999999999999999"].entries()) {
     (await api.post(claims, claim(`none${i}`, {}, { resourceVersion }))).expect(201, {
       "metadata.resourceVersion": /^[1-9]\d*$/,
@@ -427,14 +427,14 @@ inBothDomains("fields that the server assigns have no manager [MF-12]", async (a
   }
 });
 
-/** The one entry of a manager, whatever its subresource. */
+/** Returns the only entry of a manager, with any subresource. */
 function entryOf(answer: Answer, manager: string): View {
   const entries = answer.list("metadata.managedFields").filter((entry) => entry.at("manager") === manager);
   assert.equal(entries.length, 1, `${answer.title}: entries of ${manager}`);
   return entries[0]!;
 }
 
-/** The object of an answer with other metadata fields. */
+/** Returns the object of an answer with other metadata fields. */
 function withMeta(answer: Answer, metadata: Record<string, unknown>): unknown {
   const object = answer.value as { metadata: object };
   return { ...object, metadata: { ...object.metadata, ...metadata } };

@@ -13,7 +13,7 @@ async function one(api: Api, metadata = {}, data: Record<string, unknown> = { k:
   return `${configMaps}/m1`;
 }
 
-/** Patches that change an existing object; apply creates it. */
+/** The patches that change an existing object; apply may also create one. */
 const changingTypes = [patchTypes.json, patchTypes.merge, patchTypes.strategic];
 
 const json = (api: Api, path: string, operations: unknown) => api.patch(path, operations, patchTypes.json);
@@ -177,7 +177,7 @@ inBothDomains("a patch that names a version must name the current one [PATCH-07]
   (await api.get(path)).expect(200, { "data.k": "w" });
 });
 
-/** Many patches of one object at the same time; each must be there in the end. */
+/** Sends many patches of one object at the same time, and checks that all are in the result. */
 async function patchTogether(api: Api): Promise<void> {
   const path = await one(api);
   const keys = Array.from({ length: 30 }, (_, i) => `k${i}`);
@@ -269,7 +269,7 @@ inBothDomains("a strategic patch may say any type; the path decides", async (api
   }
   (await strategic(api, path, { kind: 5 })).rejected();
   (await api.patch(path, { kind: "Deployment" })).refused(422, "Invalid");
-  // Ansible's k8s_scale sends this: the resource's kind, to its scale.
+  // Ansible's k8s_scale sends the resource's kind to its scale.
   const { ns } = await api.createNamespace();
   const deployments = `/apis/apps/v1/namespaces/${ns}/deployments`;
   const template = { metadata: { labels: { a: "b" } }, spec: { containers: [{ name: "c", image: "i" }] } };

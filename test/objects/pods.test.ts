@@ -42,7 +42,7 @@ const evict = ({ api, pods }: Pods, name: string, more: Fields = {}, query = "")
 
 const done = { kind: "Status", apiVersion: "v1", status: "Success", code: 201 };
 
-/** A pod that runs, and is ready or not. */
+/** Creates a running pod, ready or not. */
 async function running(at: Pods, name: string, ready: "True" | "False" = "True"): Promise<void> {
   await make(at, name);
   const status = { phase: "Running", conditions: [{ type: "Ready", status: ready }] };

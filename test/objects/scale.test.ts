@@ -142,7 +142,7 @@ inBothDomains("the scale of a custom resource is where its definition says", asy
   });
   (await api.patch(`${path}/w/status`, { status: { size: { count: 2 }, selector: "a=b" } })).expect(200);
   (await api.get(`${path}/w/scale`)).expect(200, { status: { replicas: 2, selector: "a=b" } });
-  // The number is checked by the schema of the object.
+  // The schema of the object checks the number.
   const large = await api.patch(`${path}/w/scale`, { spec: { replicas: 21 } });
   large.refused(422, "Invalid", /spec.size.count in body should be less than or equal to 20/);
   (await api.put(`${path}/w/scale`, scale("w", 7))).expect(200, { spec: { replicas: 7 } });

@@ -33,7 +33,7 @@ interface ServiceBody {
 
 const bodyOf = (answer: Answer): ServiceBody => answer.expect([200, 201]).value as ServiceBody;
 
-/** Creates a service, expects it to be taken, and deletes it again. */
+/** Creates a service, expects that it is accepted, and deletes it again. */
 async function gets(api: Api, services: string, spec: Fields, fields: Fields): Promise<void> {
   const name = api.unique("s");
   (await api.post(services, service(name, spec))).expect(201, fields);
@@ -247,7 +247,7 @@ inBothDomains("a type without node ports clears those there were, whatever comes
           const path = `${services}/${name}`;
           const made = bodyOf(await api.post(services, service(name, { type: from, ports })));
           const given = made.spec.ports[0]!.nodePort;
-          // The first port keeps its node port in one of the ways there are.
+          // The first port keeps its node port in one of the possible ways.
           const kept = wanted.map((port, i) => (i === 0 && how !== "strategic" ? { ...port, nodePort: given } : port));
           const next = service(name, { ...to, ports: kept });
           const answer =
@@ -266,7 +266,7 @@ inBothDomains("a type without node ports clears those there were, whatever comes
       }
     }
   }
-  // One that is new was asked for.
+  // A new node port was requested.
   const name = api.unique("s");
   (await api.post(services, service(name, { type: "NodePort", ports }))).expect(201);
   const asks = { type: "ClusterIP", ports: [{ name: "a", port: 80, nodePort: 29_999 }] };
@@ -305,7 +305,7 @@ inBothDomains(
       "spec.healthCheckNodePort",
       "Invalid value: 30005: provided port is already allocated",
     );
-    // The port of the first apply stays, and its node port with it.
+    // The port of the first apply stays, with its node port.
     const wrong = service("one", { type: "NodePort", ports: [{ name: "d", port: -1 }] });
     (await api.patch(`${services}/one?fieldManager=m&force=true`, wrong, patchTypes.apply)).refused(
       422,

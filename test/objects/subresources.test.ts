@@ -1,4 +1,4 @@
-/** Subresources: the verbs of each, and 404 for unknown ones. */
+/** Subresources: their verbs, and 404 for unknown ones. */
 import assert from "node:assert/strict";
 import { type Answer, patchTypes } from "../client.ts";
 import { crds, custom, definition } from "../crds.ts";
@@ -6,7 +6,7 @@ import { type Api, eventually, gated, suite } from "../harness.ts";
 
 const inBothDomains = suite({ ...gated, runtimeConfig: ["api/all=true"] });
 
-/** The served subresources of resources, with their verbs. Every `status` is like a view. */
+/** The verbs of `status` subresources; below, the served subresources of resources, with their verbs. */
 const view = ["GET", "PUT", "PATCH"];
 const served: Readonly<Record<string, readonly string[]>> = {
   "namespaces/finalize": ["PUT"],
@@ -28,10 +28,10 @@ const names =
 const methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 
 interface Resource {
-  /** Path of its collection. */
+  /** The path of the collection. */
   readonly collection: string;
   readonly name: string;
-  /** Names of the subresources that discovery lists. */
+  /** The names of the subresources that discovery lists. */
   readonly listed: readonly string[];
 }
 
@@ -111,7 +111,7 @@ function check(answer: Answer): void {
   assert.ok([404, 405].includes(answer.status), `${answer.title} answers ${answer.status}`);
   if (answer.bytes.length === 0 || answer.value === undefined) return;
   assert.ok(!answer.bytes.includes("password"), answer.title);
-  // A handler that looked for the object itself answers that it does not exist.
+  // A handler that read the object itself would answer that it does not exist.
   if (!answer.title.includes("widgets"))
     assert.doesNotMatch(answer.bytes.toString(), /\\"x\\" not found/, answer.title);
 }

@@ -1,4 +1,4 @@
-/** Objects whose stored bytes cannot be decoded, and how to delete them. */
+/** Objects whose stored bytes cannot be decoded, and their deletion. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -11,7 +11,7 @@ import { absent } from "../view.ts";
 const skip = process.env["TEST_SERVER"] === undefined ? false : "starts its own servers";
 const forced = { kind: "DeleteOptions", apiVersion: "v1", ignoreStoreReadErrorWithClusterBreakingPotential: true };
 
-/** Puts a version without meaning over the present one of a key with this end, as bad decryption would. */
+/** Replaces the present version of the key with this end by meaningless bytes, as a wrong decryption would. */
 function spoil(dataDir: string, end: string): void {
   const log = new LogFile(logFilePath(dataDir));
   try {
@@ -28,7 +28,7 @@ function spoil(dataDir: string, end: string): void {
   assert.fail(`${end} is not in the log`);
 }
 
-/** A server with the config maps `good` and `bad` in namespace n1, the second spoiled between two starts. */
+/** Starts a server with the config maps `good` and `bad` in namespace n1; the second is damaged between two starts. */
 async function withSpoiled(domain: Domain): Promise<{ api: Api; configMaps: string }> {
   const settings = {
     ...gated,

@@ -20,7 +20,10 @@ const skip = process.env["TEST_SERVER"] === undefined ? false : "starts its own 
 
 const later = "99999999999";
 
-/** A collection with claims `a` and `b`, the version at which only `a` was there, and that of `b`'s write. */
+/**
+ * Creates a collection with claims `a` and `b`. Returns the version at which only `a` existed, and the version of the
+ * write of `b`.
+ */
 async function twoVersions(api: Api): Promise<{ claims: string; old: string; recent: string }> {
   const { claims } = await api.createNamespace();
   (await api.post(claims, claim("a"))).expect(201);
@@ -219,7 +222,7 @@ describe("versions that are not there yet", { concurrency: true }, () => {
   });
 });
 
-/** The time that a read waits for a version. */
+/** The maximum time that a read waits for a version, in milliseconds. */
 const waitMs = 3000;
 
 for (const domain of domains) {
@@ -228,7 +231,7 @@ for (const domain of domains) {
   }, async () => {
     const use = async ({ api, clock }: Observed): Promise<void> => {
       const { claims, recent } = await twoVersions(api);
-      // The server itself writes as well while it starts, but not as much.
+      // The server itself also writes while it starts, but less.
       const wanted = Number(recent) + 400;
       const waiting = api.get(`${claims}?resourceVersion=${wanted}`);
       const { configMaps } = namespacePaths(claims.split("/")[4]!);

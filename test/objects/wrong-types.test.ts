@@ -1,4 +1,6 @@
-/** Patches and applies with values of the wrong type: what the answer says. Expectations are those of kube-apiserver 1.32.1. */
+/**
+ * Patches and applies with values of the wrong type, and the answers. Expectations are those of kube-apiserver 1.32.1.
+ */
 import { patchTypes } from "../client.ts";
 import { type Api, suite } from "../harness.ts";
 
@@ -12,7 +14,7 @@ const podSpec = (fields: object): object => ({ spec: { template: { spec: fields 
 const jsonValue = (type: string, wanted: string): string =>
   `json: cannot unmarshal ${type} into Go value of type ${wanted}`;
 
-/** Functions that put a value where a certain type is wanted, each with values and their errors. */
+/** Functions that put a value into a field of a certain type, each with values and their errors. */
 const cases: readonly (readonly [make: (value: unknown) => object, errors: readonly (readonly [unknown, string])[]])[] =
   [
     [
@@ -106,7 +108,7 @@ const deployment = {
   },
 };
 
-/** The deployment that is patched, made once in a domain. */
+/** Returns the path of the deployment that is patched, which is created once in a domain. */
 function deploymentPath(api: Api): Promise<string> {
   let path = made.get(api.domain);
   if (path === undefined) {
@@ -123,7 +125,7 @@ async function makeDeployment(api: Api): Promise<string> {
   return `${path}/d`;
 }
 
-/** A value as Go prints it. */
+/** Returns a value as Go prints it. */
 function goText(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(goText).join(" ")}]`;
   if (typeof value !== "object" || value === null) return String(value);

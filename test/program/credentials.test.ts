@@ -22,7 +22,7 @@ const review = { apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectRevie
 
 const decoded = (text: string | undefined): string => Buffer.from(text ?? "", "base64").toString();
 
-/** A client with what a kubeconfig holds, and nothing else. */
+/** Makes a client that has the content of a kubeconfig and nothing else. */
 function clientOf(config: Config, domain: Domain): { client: Client; token: string | undefined; close: () => void } {
   const [{ cluster } = assert.fail()] = config.clusters;
   const [{ user } = assert.fail()] = config.users;
@@ -36,7 +36,7 @@ function clientOf(config: Config, domain: Domain): { client: Client; token: stri
   return { client, token: user["token"], close: () => agent.destroy() };
 }
 
-/** The user of a kubeconfig, as the server reports it. */
+/** Returns the user of a kubeconfig, as the server reports it. */
 async function whoIs(text: string, domain: Domain) {
   const { client, token, close } = clientOf(JSON.parse(text) as Config, domain);
   try {
@@ -46,7 +46,7 @@ async function whoIs(text: string, domain: Domain) {
   }
 }
 
-/** The output of a run that must succeed. */
+/** Returns the output of a run that must succeed. */
 async function printed(run: Promise<Ended>): Promise<string> {
   const { code, stdout, stderr } = await run;
   assert.equal(code, 0, stderr);
@@ -54,7 +54,7 @@ async function printed(run: Promise<Ended>): Promise<string> {
   return stdout;
 }
 
-/** A run that must fail with one line. */
+/** Checks that a run fails with one line. */
 async function fails(run: Promise<Ended>, pattern: RegExp): Promise<void> {
   const { code, stdout, stderr } = await run;
   assert.match(stderr, pattern);
@@ -76,7 +76,7 @@ for (const domain of domains) {
       const data = "--data-dir=data";
       const { child, ended, kubeconfig } = await serveProgram(folder, data, `--api-domain=${domain}`);
       try {
-        // The controllers make the account a moment after its namespace.
+        // The controllers create the account shortly after its namespace.
         const first = await eventually(() => printed(run("token", "create", data)));
         assert.match(first, /^[\w-]+\.[\w-]+\.[\w-]+\n$/);
         const { sub, iat, exp } = payload(first);
@@ -148,7 +148,7 @@ for (const domain of domains) {
           "status.userInfo.username": "system:serviceaccount:default:default",
         });
         assert.equal((JSON.parse(robot) as Config).contexts[0]!.context["namespace"], "default");
-        // The command uses the kubeconfig of another user, and gets no more than that user may have.
+        // The command uses the kubeconfig of another user, and gets only the rights of that user.
         writeFileSync(join(folder, "robot.kubeconfig"), robot);
         await fails(
           run("token", "create", "--kubeconfig=robot.kubeconfig"),
@@ -180,7 +180,7 @@ for (const domain of domains) {
       }
       await fails(run("token", "create", data), /no server answers at https:.*ECONNREFUSED.*binnacle serve/);
       await fails(run("kubeconfig", data, "--serviceaccount=default/default"), /no server answers at/);
-      // People need no server that runs.
+      // A kubeconfig for a user needs no running server.
       assert.match(
         await printed(run("kubeconfig", data, "--user=bob", "--server=https://x.test:6443")),
         /server: https:\/\/x\.test:6443\n/,
@@ -191,7 +191,7 @@ for (const domain of domains) {
   });
 }
 
-/** A kubeconfig of our own, with each value on its own line. */
+/** Parses a kubeconfig of the program, which has each value on its own line. */
 function readConfig(file: string): Config {
   const text = readFileSync(file, "utf8");
   const value = (name: string): Record<string, string> => {
@@ -226,7 +226,7 @@ void test("a kubeconfig trusts a given certificate by its chain and its name", a
     trusts(readFileSync(kubeconfig, "utf8"));
     trusts(await printed(run("kubeconfig", "--user=alice")));
     trusts(await eventually(() => printed(run("kubeconfig", "--serviceaccount=default/default"))));
-    // The commands are let in like everybody else.
+    // The commands authenticate like other clients.
     assert.match(await printed(run("backup", "kept.backup")), /^backup of revision \d+ written to /);
   } finally {
     child.kill();

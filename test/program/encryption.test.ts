@@ -35,7 +35,7 @@ const config = (kms: readonly object[]): string =>
     ],
   });
 
-/** Each object holds this: in clear, in base64 as a Secret's data, and the same elsewhere in a longer text. */
+/** The text in each object: in clear, in base64 as a Secret's data, and in other kinds inside a longer text. */
 const marker = (name: string): string => `marker-of-${name}-in-clear`;
 const formsOf = (name: string): string[] => {
   const text = marker(name);
@@ -43,7 +43,7 @@ const formsOf = (name: string): string[] => {
   return [text, ...inner];
 };
 
-/** Names of the files below `path` that hold one of the texts. */
+/** Returns the names of the files below `path` that contain one of the texts. */
 function filesWith(path: string, texts: readonly string[]): string[] {
   if (statSync(path).isDirectory()) return readdirSync(path).flatMap((name) => filesWith(join(path, name), texts));
   const bytes = readFileSync(path);
@@ -103,7 +103,7 @@ test("nothing of an encrypted object is in clear in any file, with history, afte
       name,
     );
   }
-  // Values that are not encrypted are found, so this search finds things; and so are the providers' prefixes.
+  // The search finds values that are not encrypted, and the prefixes of the providers, so it works.
   const shown = files.map((path) => filesWith(path, formsOf("serviceaccounts")).length);
   assert.ok(
     shown.every((count) => count > 0),

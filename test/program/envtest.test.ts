@@ -1,6 +1,6 @@
 /**
- * A controller-runtime suite, built from its Go module (`test/envtest`), on the programs of `binnacle envtest`. Needs
- * Go and cached modules: `cd test/envtest && go mod download`.
+ * A controller-runtime suite, built from its Go module (`test/envtest`), with the programs of `binnacle envtest`. The
+ * test needs Go and cached modules: `cd test/envtest && go mod download`.
  */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";

@@ -1,5 +1,5 @@
 /**
- * A server on a disk that fills up: a small tmpfs, where it can be mounted. `src/storage/sqlite.test.ts` tests the same
+ * A server on a disk that fills up: a small tmpfs, if it can be mounted. `src/storage/sqlite.test.ts` tests the same
  * without one.
  */
 import assert from "node:assert";
@@ -61,7 +61,7 @@ const filler = (name: string, kibibytes: number): unknown => ({
   data: { filler: "x".repeat(kibibytes * 1024) },
 });
 
-/** Creates config maps until one is refused; returns the refusal and the names of the others. */
+/** Creates config maps until one is refused. Returns the refusal and the names of the others. */
 async function fill(url: string, prefix: string, kibibytes: number): Promise<{ refusal: Answer; names: string[] }> {
   const names: string[] = [];
   for (let i = 0; i < 500; i++) {
@@ -81,10 +81,10 @@ test("on a full disk reads and deletions go on, writes are refused in words, and
   const hog = join(disk, "hog");
   writeFileSync(hog, Buffer.alloc(4 * 1024 * 1024));
   server = await serveProgram(folder, data);
-  // An object whose deletion takes a write before the last one.
+  // The deletion of this object needs a write before the last one.
   const held = { metadata: { name: "held", finalizers: ["example.com/hold"] } };
   assert.strictEqual((await ask(server.url, "POST", configMaps, held)).code, 201);
-  // The same of one that is handled in a thread.
+  // This object is the same, but is handled in a thread.
   const large = { metadata: { name: "large", finalizers: ["example.com/a", "example.com/b"] }, ...data100 };
   assert.strictEqual((await ask(server.url, "POST", configMaps, large)).code, 201);
   const { refusal, names } = await fill(server.url, "a", 200);
@@ -102,7 +102,7 @@ test("on a full disk reads and deletions go on, writes are refused in words, and
   assert.match(copied.stderr, /no space left on the disk of \S+copy\.backup\n$/);
   assert.deepStrictEqual(readdirSync(disk).toSorted(), ["data", "hog"], "nothing is left of it");
 
-  // Another file takes the remaining room, and the process is killed.
+  // Another file takes the remaining space, and the process is killed.
   const fillUp = (): void => {
     for (let size = 1024 * 1024; size >= 1024; size /= 2) {
       try {
@@ -115,7 +115,7 @@ test("on a full disk reads and deletions go on, writes are refused in words, and
   fillUp();
   server.child.kill("SIGKILL");
   await server.ended;
-  // The server starts on the same port, because there is no room for another kubeconfig.
+  // The server starts on the same port, because there is no space for another kubeconfig.
   server = await serveProgram(folder, data, `--secure-port=${server.port}`);
   const listed = await ask(server.url, "GET", configMaps);
   assert.strictEqual(listed.code, 200);
@@ -129,7 +129,7 @@ test("on a full disk reads and deletions go on, writes are refused in words, and
     answer = await ask(server.url, "POST", configMaps, filler("back", 1));
   assert.strictEqual(answer.code, 201, answer.text);
 
-  // Deletions make room by themselves.
+  // Deletions free space without help.
   const again = await fill(server.url, "c", 200);
   assert.match(again.refusal.body.message!, message);
   assert.strictEqual((await ask(server.url, "DELETE", `${configMaps}/held`)).code, 200);

@@ -1,7 +1,7 @@
 /**
- * The requests of `bench/hostile-requests.ts`, one at a time and eight at once, while another client reads: each has a
- * clear answer, the other client's reads succeed, and memory is bounded. How long the reads take, `npm run bench --
- * hostile` says; docs/performance.md has the figures.
+ * The requests of `bench/hostile-requests.ts`, one at a time and eight at once, while another client reads: each gets a
+ * clear answer, the other client's reads succeed, and memory is bounded. `npm run bench -- hostile` measures the time
+ * of the reads; docs/performance.md has the figures.
  */
 import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -27,7 +27,7 @@ const token = "admin-token";
 
 async function start(): Promise<{ target: Target; setting: HostileSetting }> {
   writeFileSync(join(folder, "tokens.csv"), `${token},admin,admin,system:masters\n${hostileUsers.join("\n")}\n`);
-  // All of the requests that take as long as they may have an end within this time, also on a slow machine.
+  // All requests that take their maximum time end within this time, also on a slow machine.
   const flags = ["--data-dir=data", "--token-auth-file=tokens.csv", "--request-timeout=1h", ...hostileFlags];
   server = await serveProgram(folder, ...flags);
   const target: Target = {

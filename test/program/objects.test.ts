@@ -12,7 +12,7 @@ import { type Ended, runProgram, type Serving, serveProgram } from "./program.ts
 const folders: string[] = [];
 const running: Serving[] = [];
 after(() => {
-  // Tests that failed leave them behind.
+  // Failed tests leave processes and folders behind.
   for (const { child } of running) child.kill("SIGKILL");
   for (const folder of folders) rmSync(folder, { recursive: true, force: true });
 });
@@ -33,7 +33,7 @@ interface Body {
   readonly items?: readonly Body[];
 }
 
-/** A server in a folder of its own, and commands run beside it. */
+/** A server in a folder of its own, with commands that run beside it. */
 class ServerFixture {
   readonly folder: string;
   readonly serving: Serving;
@@ -54,7 +54,7 @@ class ServerFixture {
     return runProgram([...args, "--data-dir=data"], this.folder);
   }
 
-  /** A command that succeeds; its output. */
+  /** Runs a command that must succeed. Returns its output. */
   async done(...args: readonly string[]): Promise<string> {
     const { code, stdout, stderr } = await this.run(...args);
     assert.strictEqual(code, 0, `${args.join(" ")}: ${stderr}`);
@@ -168,7 +168,7 @@ void test("history shows versions, undelete brings one back, compact drops them,
   await fixture.done("verify");
 });
 
-/** A backup of a server with some objects. */
+/** Creates a backup of a server with some objects. */
 async function backupOf(fixture: ServerFixture): Promise<string> {
   await fixture.ask("POST", configMaps, map("good"));
   await fixture.ask("POST", configMaps, map("bad", { marker: "here" }));
@@ -307,7 +307,7 @@ void test("owners that come later in the file are found at the end, and those th
     map("parent"),
     ...Array.from({ length: 30 }, (_, i) => map(`more-${i}`)),
   ].map((object) => JSON.stringify({ apiVersion: "v1", kind: "ConfigMap", ...object }));
-  // The child is made before the parent: what is made at the same time has no order.
+  // The child is created before the parent, since objects that are created at the same time have no order.
   writeFileSync(join(fixture.folder, "objects.json"), objects.join("\n"));
   const { code, stdout, stderr } = await fixture.run("import", "objects.json");
   assert.strictEqual(code, 0, stderr);
@@ -331,7 +331,7 @@ interface VerifyReport {
 
 const boats = "/apis/example.com/v1/namespaces/default/boats";
 
-/** An encryption configuration in a file: a provider for everything. */
+/** Writes an encryption configuration with one provider for all resources to a file. */
 function encryptionFile(provider: object): string {
   const file = join(temporary(), "encryption.json");
   const resources = [{ resources: ["*.*"], providers: [provider] }];
@@ -345,7 +345,7 @@ const keyed = (fill: number): object => {
   return { aesgcm: { keys: [{ name: `k${fill}`, secret }] } };
 };
 
-/** A store that was made by a server with this configuration, and has a custom resource and a config map in it. */
+/** Creates a store with this configuration, with a custom resource and a config map. */
 async function encryptedStore(file: string): Promise<ServerFixture> {
   const fixture = await ServerFixture.open("--api-domain=k8s.io", `--encryption-provider-config=${file}`);
   await fixture.ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition);
@@ -389,7 +389,7 @@ void test("verify finds what is wrong inside of encrypted objects, and names tho
     found?.problem ?? "",
     /^cannot be decrypted: no matching key was found for the provided AES transformer$/,
   );
-  // The same store with the rule for config maps gone: they are named, all others are read.
+  // The same store is read without the rule for config maps: they are reported, all others are read.
   const config = JSON.parse(readFileSync(file, "utf8")) as {
     resources: { resources: string[]; providers: object[] }[];
   };

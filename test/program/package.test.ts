@@ -12,7 +12,7 @@ import { bundledPackages } from "../../scripts/layers.ts";
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const isBuilt = existsSync(join(root, "dist/src/server/start-server.d.ts"));
 
-// The name is put in, since here it is no package that is installed.
+// The name is inserted here, since the package is not installed under it.
 const binnacle = JSON.stringify("binnacle");
 
 const program = `
@@ -86,7 +86,7 @@ test("a signal to npm start stops the server in good order", {
     const closed = once(npm, "close");
     await once(npm.stdout, "data");
     npm.kill("SIGTERM");
-    // Its output closes when the server has ended, too.
+    // The output closes when the server has ended too.
     await closed;
     assert.match(stderr, /"msg":"stopped"/);
   } finally {
@@ -97,7 +97,7 @@ test("a signal to npm start stops the server in good order", {
 test("an older Node.js is told which one the program needs, in one line and by a file that it can read", () => {
   const { engines } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { engines: { node: string } };
   const entry = join(root, "bin/binnacle.ts");
-  // An old Node.js reads this file alone: it names no other before it has looked.
+  // An old Node.js parses only this file, which imports no other before its check.
   assert.doesNotMatch(readFileSync(entry, "utf8"), /^import /m);
   const older = 'Object.defineProperty(process, "versions", { value: { ...process.versions, node: "22.1.0" } });';
   const run = spawnSync(process.execPath, [`--import=data:text/javascript,${encodeURIComponent(older)}`, entry]);

@@ -1,4 +1,4 @@
-/** The commands of the README work as written. */
+/** Tests that the commands of the README work as they are written. */
 import assert from "node:assert";
 import { execFile, execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";

@@ -1,4 +1,4 @@
-/** The tests that SECURITY.md names exist. */
+/** Tests that the tests that SECURITY.md names exist. */
 import assert from "node:assert";
 import { existsSync, readFileSync } from "node:fs";
 import { test } from "node:test";

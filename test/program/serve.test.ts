@@ -1,4 +1,4 @@
-/** `binnacle serve`: errors of the start, files it leaves, and shutdown. */
+/** `binnacle serve`: errors at the start, its files, and shutdown. */
 import assert from "node:assert";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import https from "node:https";
@@ -25,7 +25,7 @@ interface Answer {
   readonly text: string;
 }
 
-/** A request as the administrator of the folder's server. */
+/** Sends a request as the administrator of the folder's server. */
 function ask(folder: string, url: string, method: string, path: string, body?: unknown): Promise<Answer> {
   const pem = (name: string): Buffer => readFileSync(join(folder, "data/pki", name));
   const options = { method, ca: pem("ca.crt"), cert: pem("admin.crt"), key: pem("admin.key"), agent: false as const };
@@ -136,7 +136,7 @@ void test("a signal makes readiness fail at once while requests still succeed fo
   assert.match(ready.text, /\[-\]shutdown failed: reason withheld/);
   assert.strictEqual((await ask(folder, url, "GET", "/livez")).code, 200);
   assert.strictEqual((await ask(folder, url, "GET", "/api/v1/namespaces")).code, 200);
-  // Signals that come soon after one another count as one.
+  // Signals that follow each other quickly count as one.
   const again = setInterval(() => child.kill("SIGTERM"), 100);
   const { code, stderr } = await ended;
   clearInterval(again);
@@ -156,7 +156,7 @@ void test("a watch ends in good order when the server stops, a second signal for
   const stubborn = await serveProgram(folder, data, "--storage=memory", "--shutdown-delay-duration=1h");
   stubborn.child.kill("SIGTERM");
   while ((await ask(folder, stubborn.url, "GET", "/readyz")).code === 200);
-  // The signal is sent again and again: one that follows the first at once is the same signal.
+  // The signal is sent repeatedly: one that follows the first immediately is the same signal.
   const again = setInterval(() => stubborn.child.kill("SIGTERM"), 50);
   const { code, stderr } = await stubborn.ended;
   clearInterval(again);
@@ -166,7 +166,7 @@ void test("a watch ends in good order when the server stops, a second signal for
 
 void test("a signal that comes twice at once, from a terminal and from npm, asks for an orderly end", async () => {
   const server = await serveProgram(temporary(), data, "--shutdown-delay-duration=200ms");
-  // Two of the same that wait for a busy process become one.
+  // Two equal signals that wait for a busy process become one.
   server.child.kill("SIGINT");
   server.child.kill("SIGTERM");
   const { code, stderr } = await server.ended;

@@ -1,6 +1,6 @@
 /**
- * Sets of definitions like those of well-known operators, each through an installation's life: installed, listed,
- * explained, used with valid and invalid objects, applied by two managers, upgraded over stored objects, removed.
+ * Sets of definitions like those of well-known operators, each through the life of an installation: installed, listed,
+ * explained, used with valid and invalid objects, applied by two managers, upgraded with stored objects, and removed.
  */
 import assert from "node:assert/strict";
 import type { Answer } from "../client.ts";
@@ -13,10 +13,12 @@ import { type OperatorSet, readOperatorSet } from "./operator-set.ts";
 import { platform } from "./platform.ts";
 
 const inBothDomains = suite();
-/** Whether to wait for a 1.32 server to serve a definition; ours serves at once, which other tests prove. */
+/**
+ * Whether tests wait until a 1.32 server serves a definition. Our server serves it at once, which other tests prove.
+ */
 const external = process.env["TEST_SERVER"] !== undefined;
 
-/** Our server is right when a write returns; another may take its time. */
+/** Repeats work for a 1.32 server, which may take some time. Our server is up to date when a write returns. */
 const soon: <T>(work: () => Promise<T>) => Promise<T> = external ? eventually : (work) => work();
 
 interface Definition {
@@ -32,7 +34,7 @@ interface Definition {
 const typed = (definition: ObjectBody): Definition => definition as unknown as Definition; // written by this folder
 const text = (value: unknown): string => String(value);
 
-/** One installation of a set in a namespace of its own. */
+/** An installation of a set in a namespace of its own. */
 class Installation {
   readonly api: Api;
   readonly set: OperatorSet;
@@ -55,7 +57,7 @@ class Installation {
     return `/apis/${group}/${version}/${scope === "Cluster" ? "" : `namespaces/${this.ns}/`}${names.plural}`;
   }
 
-  /** The collection an object belongs to, and its path. */
+  /** Returns the collection of an object, and its path. */
   pathsOf(object: ObjectBody, version?: string): { collection: string; path: string } {
     const collection = this.collection(text(object["kind"]), version ?? text(object["apiVersion"]).split("/")[1]!);
     return { collection, path: `${collection}/${nameOf(object)}` };
@@ -131,7 +133,7 @@ async function explained({ api, set }: Installation): Promise<void> {
   all.expect(200, { [`definitions[${set.explained[0]!.schema}].type`]: "object" });
 }
 
-/** A server that evaluates rules says this beside other causes. */
+/** A cause that servers with rules add to other causes. */
 const unchecked = /^<nil>: .* some validation rules were not checked/;
 
 async function used(installation: Installation): Promise<void> {
@@ -160,7 +162,7 @@ async function used(installation: Installation): Promise<void> {
   assert.deepEqual(warned.warnings, problems);
 }
 
-/** One over the other, object by object. */
+/** Returns the base with the values of `over`, merged object by object. */
 function merged(base: unknown, over: unknown): ObjectBody {
   const result: Record<string, unknown> = { ...(base as object) };
   for (const [key, value] of Object.entries(over as object)) {
@@ -204,7 +206,7 @@ async function upgraded(installation: Installation): Promise<void> {
   (await installation.post(upgrade.fresh)).expect(201);
   const older = installation.collection(upgrade.kind, upgrade.olderVersion);
   (await api.get(`${older}/${nameOf(upgrade.fresh)}`)).expect(200, upgrade.freshInOlder);
-  // Writing an old object again stores it in the new version.
+  // A write of an old object stores it in the new version.
   const label = { metadata: { labels: { migrated: "yes" } } };
   const rewritten = upgrade.rewritten ?? upgrade.shows;
   (await api.patch(`${inNew}/${upgrade.old}`, label)).expect(200, rewritten);

@@ -1,4 +1,4 @@
-/** Followers of a store are in step with it when a write is acknowledged. */
+/** Tests that followers of a store are up to date with it when a write is acknowledged. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
@@ -149,7 +149,7 @@ test("a watch that cannot be begun again is tried again with growing pauses, and
   assert(isWritten);
   assert.equal(informer.synced, true);
   assert.deepEqual(names(), ["n/a"]);
-  // The next time begins with a short pause.
+  // The next attempt begins after a short pause.
   fail(new Error("disk I/O error"));
   watches.at(-1)!("slow");
   await turn();
@@ -201,7 +201,7 @@ test("an object that cannot be read counts as none, and is told of", async () =>
   informer.close();
 });
 
-/** An informer whose handlers are the test's. */
+/** Makes an informer with the handlers of the test. */
 async function informerOf(handlers: InformerHandlers) {
   const clock = new FakeClock();
   const cache = await openMemoryStore({ clock });

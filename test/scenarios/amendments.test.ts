@@ -1,4 +1,4 @@
-/** Amended recordings: what was recorded changes where it is said, and what was not there cannot be amended. */
+/** Amended recordings: recorded answers change where an amendment says so, and other answers cannot be amended. */
 import assert from "node:assert/strict";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

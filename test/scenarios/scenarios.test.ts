@@ -17,7 +17,7 @@ const users = tokenLines.map((line) => line.split(",")[1]!);
 
 type Variables = Map<string, string>;
 
-/** `${name}` in every text of a value, keys included, and in expressions. */
+/** Replaces `${name}` in every text of a value, including keys and expressions. */
 function filled(value: unknown, variables: Variables): unknown {
   const fill = (text: string, quoted: (value: string) => string = (plain) => plain): string =>
     text.replaceAll(/\$\{(\w+)\}/g, (_, name: string) => {
@@ -34,7 +34,7 @@ function filled(value: unknown, variables: Variables): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [fill(key), filled(item, variables)]));
 }
 
-/** The credentials of a user's requests: the user's token, or the administrator's with impersonation. */
+/** Returns the credentials of a user's requests: the user's token, or the administrator's with impersonation. */
 function identity({ as: user = "admin", token, headers = {} }: Pick<RequestStep, "as" | "token" | "headers">) {
   if (token !== undefined) return { as: token, headers };
   if (user === "nobody" || users.includes(user)) return { as: user, headers };

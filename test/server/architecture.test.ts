@@ -1,7 +1,7 @@
 /**
- * The performance rules of ARCHITECTURE.md ("Bytes, not objects"), observed inside one process: one encoding per object
- * version for all readers and watchers, reads from memory only, group commit. The tests count calls of the platform's
- * public functions.
+ * The performance rules of ARCHITECTURE.md ("Invariants"), observed inside one process: one encoding per object version
+ * for all readers and watchers, reads from memory only, group commit. The tests count calls of the platform's public
+ * functions.
  */
 import assert from "node:assert/strict";
 import https from "node:https";
@@ -15,7 +15,7 @@ import { configMap } from "../objects.ts";
 
 const skip = process.env["TEST_SERVER"] === undefined ? false : "looks inside a server";
 
-/** A server until the end of the test: what one of another test does by itself would be counted as well. */
+/** Opens a server until the end of the test, since the own work of another test's server would be counted too. */
 async function opened(t: TestContext, domain: Domain, settings: ServerSettings): Promise<Api> {
   const server = await openServer(domain, settings);
   t.after(() => server.close());
@@ -23,7 +23,7 @@ async function opened(t: TestContext, domain: Domain, settings: ServerSettings):
 }
 
 async function disk(t: TestContext, domain: Domain): Promise<Api> {
-  // Nothing is written but what a client asks for.
+  // Nothing is written except for requests of clients.
   const featureGates = [...(gated.featureGates ?? []), "APIServerIdentity=false"];
   const api = await opened(t, domain, { ...gated, featureGates, storage: "disk" });
   await quiet(api);
@@ -41,7 +41,7 @@ async function encodings(work: () => Promise<void>): Promise<{ encoded: string[]
   const nameOf = (value: unknown): string | undefined => {
     const object = value as { kind?: string; metadata?: { name?: string } } | null | undefined;
     const name = object?.metadata?.name;
-    // Reads that the server makes by itself now and then are nothing a request caused.
+    // The server itself reads these objects from time to time.
     return object?.kind === "APIService" || name === "kubernetes" ? undefined : name;
   };
   JSON.stringify = ((...args: Parameters<typeof stringify>) => {
@@ -64,7 +64,7 @@ async function encodings(work: () => Promise<void>): Promise<{ encoded: string[]
   return { encoded, decoded };
 }
 
-/** Waits until the server's own controllers have written what they write at the start; flow schemas are the last. */
+/** Waits until the server's own controllers have finished their first writes, of which flow schemas are the last. */
 async function quiet(api: Api): Promise<void> {
   const schemas = api.name("/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas");
   for (let before = ""; ; ) {
@@ -82,8 +82,8 @@ const revisionOf = async (api: Api): Promise<string> =>
   (await api.get("/api/v1/namespaces?limit=1")).string("metadata.resourceVersion");
 
 /**
- * Messages to the store's thread while `work` runs, from a run during which no controller wrote. Writes are committed in
- * order: where two of our own have neighbouring revisions, none of another was under way between them.
+ * Returns the number of messages to the store's thread while `work` runs, in a run during which no controller wrote.
+ * Writes are committed in order: if two of our own have neighbouring revisions, there was no other between them.
  */
 async function undisturbed(api: Api, configMaps: string, work: () => Promise<void>): Promise<number> {
   const write = async (): Promise<number> => {
@@ -97,7 +97,7 @@ async function undisturbed(api: Api, configMaps: string, work: () => Promise<voi
   }
 }
 
-/** A GET whose answer is not parsed. */
+/** Sends a GET whose answer is not parsed. */
 function bytesOf(api: Api, path: string): Promise<Buffer> {
   const { host, port, agent } = api.endpoint;
   return new Promise((resolve, reject) => {
@@ -111,7 +111,7 @@ function bytesOf(api: Api, path: string): Promise<Buffer> {
   });
 }
 
-/** A watch whose events are not parsed: resolves `done` once `text` was received. */
+/** Opens a watch whose events are not parsed. `done` resolves when `text` was received. */
 function watchBytes(api: Api, path: string, text: string): Promise<{ done: Promise<void>; close: () => void }> {
   const { host, port } = api.endpoint;
   const agent = new https.Agent({ ca: api.server.ca });
@@ -216,7 +216,7 @@ for (const domain of domains) {
     const api = await disk(t, domain);
     const { configMaps } = await api.createNamespace();
     const count = 300;
-    // Connections first: what is to be measured is many writes at one time.
+    // Connections are opened first, since the test measures many writes at the same time.
     await Promise.all(Array.from({ length: count }, () => api.get(configMaps)));
     const asked = await messages(async () => {
       const answers = await Promise.all(
@@ -228,7 +228,10 @@ for (const domain of domains) {
   });
 }
 
-/** Calls of worker threads while `work` runs, by message or by waking them; one of them owns the disk. */
+/**
+ * Returns the number of calls of worker threads while `work` runs, by a message or by a wake-up. One of the threads
+ * owns the disk.
+ */
 async function messages(work: () => Promise<void>): Promise<number> {
   const { postMessage } = Worker.prototype;
   const { notify } = Atomics;

@@ -34,7 +34,7 @@ const accountPrefix = "system:serviceaccount:kube-system:";
 const manager = "system:kube-controller-manager";
 const rbac = "/apis/rbac.authorization.k8s.io/v1";
 
-/** One test per domain, on a server that records who asks for what. */
+/** Registers one test in each domain, on a server that records the requests of all users. */
 function withServer(name: string, settings: ServerSettings, run: (on: Running) => Promise<void>): void {
   for (const domain of domains) {
     test(`${domain}: ${name}`, async () => {
@@ -84,7 +84,7 @@ const tokenSecret = (name: string, ofAccount: string) => ({
 });
 const gone = (api: Api, path: string): Promise<unknown> => eventually(async () => (await api.get(path)).expect(404));
 
-/** Something to do for the controllers of pods and services; resolves when they have done it. */
+/** Creates work for the controllers of pods and services. Resolves when they have done it. */
 async function occupyWithPods(api: Api): Promise<void> {
   const { ns, claims, templates } = await api.createNamespace();
   const core = `${namespaces}/${ns}`;
@@ -150,7 +150,7 @@ async function occupyWithPods(api: Api): Promise<void> {
   await eventually(async () => (await api.get(`${core}/pods/held`)).expect(200, { "status.phase": "Failed" }));
 }
 
-/** Something for every controller to do; resolves when all have done it. */
+/** Creates work for every controller. Resolves when all have done it. */
 async function occupy(api: Api): Promise<string> {
   const { ns, secrets, serviceAccounts, configMaps, claims } = await api.createNamespace();
   (await api.post(`/api/v1/namespaces/${ns}/pods`, pod("p"))).expect(201);
@@ -234,7 +234,7 @@ async function occupy(api: Api): Promise<string> {
   return ns;
 }
 
-/** Every account with what it wrote in `occupy`. */
+/** The writes of every account in `occupy`. */
 const writes: Readonly<Record<string, readonly string[]>> = {
   "bootstrap-signer": ["update configmaps"],
   "certificate-controller": [
@@ -249,7 +249,7 @@ const writes: Readonly<Record<string, readonly string[]>> = {
   "endpointslicemirroring-controller": ["create endpointslices"],
   "ephemeral-volume-controller": ["create persistentvolumeclaims"],
   "expand-controller": ["patch persistentvolumeclaims/status"],
-  // Jobs go in the foreground.
+  // Jobs are deleted in the foreground.
   "generic-garbage-collector": ["patch jobs"],
   "namespace-controller": ["deletecollection", "update namespaces/finalize", "update namespaces/status"],
   "pod-garbage-collector": ["delete pods", "patch pods/status"],
@@ -263,7 +263,7 @@ const writes: Readonly<Record<string, readonly string[]>> = {
   "ttl-after-finished-controller": ["delete jobs"],
 };
 
-/** These depend on how fast they are. */
+/** Writes that depend on the speed of the controllers. */
 const sometimes = ["create events", "update endpoints", "update endpointslices", "delete endpointslices"];
 
 const readVerbs = ["get", "list", "watch"];
@@ -300,7 +300,7 @@ withServer("every controller acts as an account of its own, and its role lets it
     if (user.username !== manager) assert.equal(user.username, `${accountPrefix}${userAgent}`);
     if (verb === "watch") assert.equal(user.username, manager);
   }
-  // A written object names who wrote it.
+  // A written object names its writer.
   const map = await api.get("/api/v1/namespaces/default/configmaps/kube-root-ca.crt");
   map.expect(200, { "metadata.managedFields.0.manager": "root-ca-cert-publisher" });
 });
@@ -429,7 +429,7 @@ withServer(
       const answer = (await api.post(whoAmI, subject, { as: token })).expect(code);
       assert.deepEqual(answer.warnings, code === 201 ? [automaticWarning] : []);
     };
-    // The cleaner has been at work when it waits for the next day again, as others do.
+    // The cleaner has finished when it waits for the next day again, as others do.
     const sleepers = clock.waiting(dayMs);
     assert.ok(sleepers > 0);
     const day = async (): Promise<void> => {
@@ -449,7 +449,7 @@ withServer(
     const metrics = (await api.get("/metrics")).text;
     assert.match(metrics, /^serviceaccount_invalid_legacy_auto_token_uses_total 1$/m);
     assert.match(metrics, /^serviceaccount_legacy_auto_token_uses_total 12$/m);
-    // The attempt was a use: the time until it goes begins anew.
+    // The attempt counts as a use, so the time until the deletion begins again.
     for (let passed = 0; passed < 9; passed++) {
       await use(used, 201);
       await day();
@@ -475,7 +475,7 @@ withServer(
     const { secrets, serviceAccounts } = await api.createNamespace();
     await api.post(serviceAccounts, account("robot", { secrets: [{ name: "unused" }] }));
     await api.post(secrets, tokenSecret("unused", "robot"));
-    // Another cleaner by the same clock has come to the last day.
+    // Another cleaner with the same clock has come to the last day.
     const lastDay = new Date(Date.now() + 5 * dayMs).toISOString().replace(/\.\d+/, "");
     const bootstrap = { "token-id": "abcdef", "token-secret": "0123456789abcdef", expiration: lastDay };
     const token = { kind: "Secret", apiVersion: "v1", type: "bootstrap.kubernetes.io/token", stringData: bootstrap };

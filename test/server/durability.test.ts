@@ -1,6 +1,6 @@
 /**
- * A server killed during writes: acknowledged writes survive, versions never repeat, and watches saw no lost write.
- * Storage has a longer test; this one uses HTTP.
+ * A server that is killed during writes: acknowledged writes survive, versions never repeat, and watches saw no lost
+ * write. Storage has a longer test; this one uses HTTP.
  */
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -15,9 +15,9 @@ const rounds = Number(process.env["CRASH_ROUNDS"] ?? 4);
 
 /** The clients' knowledge of one object. */
 interface Known {
-  /** Version and value last acknowledged; undefined after an acknowledged deletion. */
+  /** The last acknowledged version and value; `undefined` after an acknowledged deletion. */
   acknowledged: { readonly version: number; readonly value: string } | undefined;
-  /** A write that was sent and never answered may have happened. */
+  /** A write that was sent but not answered, and so may have happened. */
   unanswered: { readonly value: string | undefined } | undefined;
 }
 
@@ -109,10 +109,10 @@ for (const domain of domains) {
   });
 }
 
-/** One owner and its dependents should come to this. */
+/** The expected end of an owner and its dependents. */
 interface Family {
   readonly names: readonly string[];
-  /** Whether its deletion was acknowledged; `undefined` when it was sent and nobody knows. */
+  /** Whether the deletion was acknowledged; `undefined` if it was sent but not answered. */
   isDeleted: boolean | undefined;
 }
 
@@ -143,7 +143,7 @@ for (const domain of domains) {
           const answer = await api.delete(`${configMaps}/${name}?propagationPolicy=${policy}`);
           if (answer.status === 200) family.isDeleted = true;
         });
-      // Some dependents are gone by then, others are not.
+      // Some dependents are deleted by then, others are not.
       await Promise.race([...deletions, new Promise((resolve) => setTimeout(resolve, 20 * round))]);
       await stop("SIGKILL");
       await Promise.allSettled(deletions);
@@ -173,7 +173,7 @@ for (const domain of domains) {
   });
 }
 
-/** An owner and five dependents of it. */
+/** Creates an owner and five dependents. */
 async function makeFamily(api: Api, configMaps: string, secrets: string, name: string): Promise<Family> {
   const uid = (await api.post(configMaps, configMap(name))).expect(201).string("metadata.uid");
   const ownerReferences = [{ apiVersion: "v1", kind: "ConfigMap", name, uid, blockOwnerDeletion: true }];
@@ -184,7 +184,10 @@ async function makeFamily(api: Api, configMaps: string, secrets: string, name: s
   return { names, isDeleted: false };
 }
 
-/** Each object is in a state that clients know, or in that of an unanswered write, which is known from then on. */
+/**
+ * Checks that each object is in the state that clients know, or in that of an unanswered write, which is known from
+ * then on.
+ */
 function check(known: Map<string, Known>, list: Answer): void {
   const found = new Map(list.list("items").map((item) => [item.string("metadata.name"), item]));
   for (const [name, fact] of known) {

@@ -24,7 +24,7 @@ const keys = (...fills: readonly number[]): object => ({
   keys: fills.map((fill) => ({ name: `key${fill}`, secret: Buffer.alloc(32, fill).toString("base64") })),
 });
 
-/** A configuration that encrypts secrets by these providers. */
+/** Returns a configuration that encrypts secrets with these providers. */
 const config = (domain: Domain, ...providers: readonly object[]): string =>
   renamer(domain)(
     JSON.stringify({
@@ -44,7 +44,7 @@ const secret = (name: string, metadata: object = {}): object => ({
   stringData: { a: "hidden" },
 });
 
-/** Settings of servers with one data folder. */
+/** Returns the settings of servers with one data folder. */
 function settingsOf(...featureGates: readonly string[]) {
   const dataDir = join(temporaryFolder(), "data");
   return (encryption: string) =>
@@ -277,14 +277,14 @@ for (const domain of domains) {
         const marked = lines.filter((line) =>
           line.includes(api.name('"apiserver.k8s.io/unsafe-delete-ignore-read-error":""')),
         );
-        // Two secrets, one of them twice, and the others.
+        // There are two secrets, one of them twice, and the other objects.
         assert.equal(
           marked.filter((line) => line.includes('"ResponseComplete"')).length,
           3 + Object.keys(objects).length,
         );
         return Promise.resolve();
       });
-      // Everything that follows the objects in memory goes on.
+      // All followers of the objects in memory continue.
       (await api.post(`${inNamespace}/services`, { metadata: { name: "y" }, spec: { ports } })).expect(201);
       (await api.get("/readyz")).expect(200);
     });

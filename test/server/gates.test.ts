@@ -9,7 +9,7 @@ import { absent } from "../view.ts";
 
 const skip = process.env["TEST_SERVER"] === undefined ? false : "starts its own servers";
 
-/** Registers a test per domain that starts servers itself. */
+/** Registers a test in each domain that starts servers itself. */
 function starting(
   name: string,
   run: (start: (settings: ServerSettings) => Promise<Api>, lines: string[]) => Promise<void>,

@@ -10,7 +10,7 @@ const inBothDomains = suite();
 const endpoints = ["/healthz", "/livez", "/readyz"] as const;
 const verboseLines = (answer: Answer): string[] => answer.text.trimEnd().split("\n");
 
-/** Names of the checks of an endpoint. */
+/** Returns the names of the checks of an endpoint. */
 async function checksOf(api: Api, endpoint: string): Promise<string[]> {
   const answer = (await api.get(`${endpoint}?verbose`)).expect(200);
   return verboseLines(answer).flatMap((line) => /^\[\+\](\S+) ok$/.exec(line)?.[1] ?? []);

@@ -1,6 +1,4 @@
-/**
- * These tests show what servers say of themselves: identity Leases, and the StorageVersions of those that are there.
- */
+/** Identity Leases of servers, and the StorageVersions of those that run. */
 import assert from "node:assert/strict";
 import { hostname } from "node:os";
 import { test } from "node:test";
@@ -70,7 +68,7 @@ for (const domain of domains) {
         for (const name of ["gone", "says-nothing", "says-null"]) (await api.get(`${leases}/${name}`)).expect(404);
       });
       for (const name of ["another-kind", "no-identity", "alive"]) (await api.get(`${leases}/${name}`)).expect(200);
-      // Its own it keeps, also when the machine slept too long to renew it.
+      // The server keeps its own lease, even if the machine slept too long to renew it.
       (await api.get(own)).expect(200, { "metadata.uid": made.string("metadata.uid") });
     }));
 
@@ -137,7 +135,7 @@ for (const domain of domains) {
       (await api.get(`${versions}/core.secrets`)).expect(200, {
         "metadata.resourceVersion": other.string("metadata.resourceVersion"),
       });
-      // The log has no line about a lease that is only just being made, either.
+      // The log also has no line about a lease that is just being created.
       assert.deepEqual(
         logged.filter((line) => line.includes("could not write in which versions")),
         [],
@@ -198,7 +196,7 @@ withOwnServer(
   "a server without the gate APIServerIdentity has no lease",
   { ...gated, featureGates: [...(gated.featureGates ?? []), "APIServerIdentity=false"] },
   async (api) => {
-    // The account is made by a controller that starts after those of the server itself.
+    // A controller creates the account, which starts after those of the server itself.
     await eventually(async () => (await api.get("/api/v1/namespaces/default/serviceaccounts/default")).expect(200));
     (await api.get(own)).expect(404);
     (await api.get(leases)).expect(200, { "items.length": 0, "metadata.continue": absent });

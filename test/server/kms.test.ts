@@ -25,7 +25,7 @@ async function startedPlugin(socket?: string): Promise<KmsPlugin> {
   return plugin;
 }
 
-/** Calls may take an hour, so that a clock that is advanced ends none. */
+/** Returns a configuration in which calls may take an hour, so that an advanced clock does not end them. */
 const config = (socket: string, name = "mine", timeout = "1h"): string =>
   JSON.stringify({
     apiVersion: "apiserver.config.k8s.io/v1",
@@ -38,7 +38,7 @@ const config = (socket: string, name = "mine", timeout = "1h"): string =>
     ],
   });
 
-/** A server with this data folder; the answer of its plugin is not waited for long. */
+/** Opens a server with this data folder, which does not wait long for its plugin. */
 function open(dataDir: string, socket: string, timeout = "1h"): Promise<Observed> {
   return observed("k8s.io", {
     storage: "disk",
@@ -55,7 +55,10 @@ async function made(api: Api, ...names: readonly string[]): Promise<void> {
   for (const name of names) (await api.post(secrets, secret(name))).expect(201);
 }
 
-/** Repeats `check` until it holds, and lets time pass in between: enough for a look at the plugin, which has time to answer. */
+/**
+ * Repeats `check` until it holds, and lets time pass in between: enough for a check of the plugin, which has time to
+ * answer.
+ */
 async function afterLooks<T>({ clock }: Observed, check: () => Promise<T>): Promise<T> {
   return eventually(async () => {
     try {
@@ -68,7 +71,7 @@ async function afterLooks<T>({ clock }: Observed, check: () => Promise<T>): Prom
   });
 }
 
-/** Replaces a secret by itself until that writes it, as it does once there is another key. */
+/** Replaces a secret by itself until this writes it, which happens when the key has changed. */
 async function writtenAgain(opened: Observed, name: string): Promise<void> {
   const { api } = opened;
   const before = (await api.get(`${secrets}/${name}`)).expect(200);

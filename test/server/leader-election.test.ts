@@ -41,13 +41,13 @@ for (const domain of domains) {
     await usingObserved(domain, elected, async ({ api, clock, logged }) => {
       const started = (): number => logged.filter((line) => line.includes("this server leads")).length;
       await eventually(() => Promise.resolve(assert.equal(started(), 1)));
-      // Another takes it, as it may when this server has not renewed it for long.
+      // Another server takes the lease, as it may when this server has not renewed it for long.
       const renewTime = "2100-01-01T00:00:00.000000Z";
       const taken = { holderIdentity: "other", leaseDurationSeconds: 3600, renewTime, leaseTransitions: 7 };
       (await api.patch(lease, { spec: taken })).expect(200);
       await eventually(() => Promise.resolve(assert.ok(logged.some((line) => line.includes("no longer leads")))));
       const { serviceAccounts } = await api.createNamespace();
-      // Long enough for attempts to lead, and for whatever a controller that went on would do.
+      // This is long enough for attempts to lead, and for any action of a controller that still runs.
       for (let round = 0; round < 5; round++) {
         clock.advance(30_000);
         (await api.get(lease)).expect(200, { "spec.holderIdentity": "other", "spec.preferredHolder": absent });

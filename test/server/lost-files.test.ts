@@ -1,4 +1,4 @@
-/** A start notices that files of its data folder are gone, says which, and makes nothing anew in their place. */
+/** Tests that a start notices missing files of its data folder, names them, and does not create new ones. */
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,7 +8,10 @@ import { silentLog } from "#std/log.ts";
 import { backup, restore } from "#commands/backup.ts";
 import { domains, temporaryFolder } from "../harness.ts";
 
-/** Starts on a folder, with or without what is lost, and stops; returns what clients could have seen. */
+/**
+ * Starts a server on a folder, with or without the lost files, and stops it. Returns the values that clients could have
+ * seen.
+ */
 async function run(dataDir: string, settings: Parameters<typeof startServer>[0] = {}) {
   const server = await startServer({ dataDir, securePort: 0, ...settings }, { log: silentLog });
   const { certificate, token } = server.admin;
@@ -42,7 +45,7 @@ for (const apiDomain of domains) {
       readdirSync(folder).filter((name) => /^store\.(?:db|head)/.test(name)),
       [],
     );
-    // A server in memory has no use for it.
+    // A server in memory does not need the file.
     assert.equal((await run(folder, { apiDomain, storage: "memory" })).ca, first.ca);
     await assert.rejects(run(folder, { apiDomain }), lost);
     await run(folder, { apiDomain, acceptDataLoss: true });
@@ -86,7 +89,7 @@ test("a lost authority, key of tokens or administrator's token is refused by nam
   const third = await run(folder, { acceptDataLoss: true });
   assert.notEqual(third.ca, first.ca);
   assert.equal((await run(folder)).ca, third.ca);
-  // A copy of half of the folder.
+  // The folder is a copy without some files.
   rmSync(join(folder, "pki"), { recursive: true });
   await assert.rejects(run(folder), refusal(join(folder, "pki/ca\\.key")));
 });

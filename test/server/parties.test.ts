@@ -1,6 +1,6 @@
 /**
- * Hostile identity providers and webhooks: answers that never come or never end. Each costs bounded time and memory,
- * its connection is closed, and other requests go on.
+ * Hostile identity providers and webhooks: answers that never arrive or never end. Each costs bounded time and memory,
+ * its connection is closed, and other requests continue.
  */
 import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
@@ -13,7 +13,7 @@ import { type Api, eventually, file, observed } from "../harness.ts";
 
 const skip = process.env["TEST_SERVER"] === undefined ? false : "starts its own servers";
 const megabyte = 1024 * 1024;
-/** The bytes read of an endless answer, including the buffers of both ends. */
+/** The maximum number of bytes that are read from an endless answer, including the buffers of both ends. */
 const takenMax = 12 * megabyte;
 
 /** Endless answers, and the errors about them. */
@@ -51,11 +51,11 @@ const misdeeds = {
 } as const;
 type Misdeed = keyof typeof misdeeds;
 
-/** One server in the role of all parties, and its behaviour. */
+/** A server in the role of all parties, with a misbehaviour. */
 class Party {
   misdeed: Misdeed = "a body that stops";
   calls = 0;
-  /** Bytes that were taken by those who left. */
+  /** The number of bytes that each closed client had read. */
   readonly taken: number[] = [];
   readonly authority: string;
   readonly #server: https.Server;
@@ -130,9 +130,9 @@ interface Role {
   readonly settings: ServerSettings;
   /** The log message of its failures. */
   readonly told: string;
-  /** The time that passes between two looks: calls that have just begun must not be over. */
+  /** The time that passes between two checks, during which new calls must not time out. */
   readonly stepMs: number;
-  /** Has the server ask, and resolves with the answer to the request that needed it. */
+  /** Makes the server call the party, and resolves with the status of the request that needed the call. */
   provoke(api: Api): Promise<number>;
   readonly answered: number;
 }
@@ -196,7 +196,7 @@ for (const [who, role] of Object.entries(roles)) {
         party.calls = 0;
         party.taken.length = 0;
         logged.length = 0;
-        // Whoever the last misdeed keeps busy, and pauses after failures, end here.
+        // Calls of the last misbehaviour, and pauses after failures, end here.
         clock.advance(60_000);
         const answer = role.provoke(api);
         const { said } = misdeeds[misdeed];

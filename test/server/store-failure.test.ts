@@ -1,4 +1,7 @@
-/** After an error of the disk clients are told that the server must be started again, and so are log, health and metrics. */
+/**
+ * After an error of the disk, clients get a message that the server must be restarted, and so do log, health and
+ * metrics.
+ */
 import assert from "node:assert/strict";
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -39,7 +42,7 @@ for (const domain of domains) {
       rmSync(fails);
       (await api.post(maps, configMap("later"))).refused(500, "InternalError", told);
 
-      // Reads go on, of the past as well.
+      // Reads continue, also of old versions.
       (await api.get(`${maps}/before`)).expect(200, { "data.a": "1" });
       (await api.get(`${maps}?resourceVersion=${metadata.resourceVersion}&resourceVersionMatch=Exact`)).expect(200);
       for (const path of ["/livez", "/readyz", "/healthz"]) {

@@ -1,6 +1,6 @@
 /**
- * `--upstream-timing`, as suites on `binnacle envtest` have it: controllers that decide by their cache see deletion
- * marks, and reads without a version come after what the newest write set going. Without the flag nothing waits.
+ * `--upstream-timing`, as in suites with `binnacle envtest`: controllers that decide by their cache see deletion marks,
+ * and reads without a version return after the effects of the newest write. Without the flag nothing waits.
  */
 import assert from "node:assert/strict";
 import type http2 from "node:http2";
@@ -25,15 +25,15 @@ interface Seen {
 }
 
 /**
- * A controller as controller-runtime has them: a watch fills a cache and queues names, and a worker that comes later
- * looks up what the cache has then. Two events of an object that arrive together are one for it.
+ * A controller like those of controller-runtime: a watch fills a cache and queues names, and a worker looks up the
+ * content of the cache later. Two events of an object that arrive together are one for the worker.
  */
 class Controller {
   readonly #cache = new Map<string, Seen>();
   readonly #queue = new Set<string>();
-  /** Objects that it found marked, by uid. */
+  /** The objects that it saw with a deletion mark, by uid. */
   readonly marked = new Set<string>();
-  /** Objects that were there and are gone. */
+  /** The objects that existed and are deleted. */
   readonly gone = new Set<string>();
   close: () => void = () => undefined;
 
@@ -70,7 +70,7 @@ class Controller {
 }
 
 /**
- * The collection, the number of objects that are made and deleted there, the way of deletion, and the number of
+ * A collection, the number of objects that are created and deleted in it, the way of deletion, and the number of
  * additional watchers.
  */
 interface Case {
@@ -81,7 +81,7 @@ interface Case {
   readonly more: number;
 }
 
-/** Creates and deletes objects, some at a time. Their uids. */
+/** Creates and deletes objects, some at a time. Returns their uids. */
 async function churn(api: Api, { path, count, make, options }: Case): Promise<readonly string[]> {
   const uids: string[] = [];
   let next = 0;
@@ -99,7 +99,7 @@ async function churn(api: Api, { path, count, make, options }: Case): Promise<re
 /** The number of objects that are deleted in each case. The programs of envtest have Kubernetes' names. */
 const counts = { "k8s.io": { pods: 1000, others: 25 }, "platform.io": { pods: 50, others: 10 } };
 
-/** More watchers, so many that their events would be held back for some milliseconds. */
+/** The number of additional watchers, for which events would be delayed by some milliseconds. */
 const audience = 30;
 
 for (const domain of domains) {
@@ -147,7 +147,7 @@ for (const domain of domains) {
   });
 }
 
-/** A clock that can be stopped; then short timers go off when the test lets time pass. */
+/** A clock that can be stopped. Short timers then fire when the test lets time pass. */
 class HeldClock implements Clock {
   readonly #held = new Set<() => void>();
   #stoppedMs: number | undefined;
@@ -204,7 +204,7 @@ for (const domain of domains) {
     skip,
   }, async () => {
     const clock = new HeldClock();
-    // Nothing else writes.
+    // Other writers are off.
     const quiet = { controllers: ["-*"], featureGates: ["APIServerIdentity=false"] };
     const server = await openServer(domain, { ...settings, ...quiet }, { clock });
     const api = new Api(server);
@@ -217,7 +217,7 @@ for (const domain of domains) {
       const version = (await api.post(pods, pod("a"))).expect(201).string("metadata.resourceVersion");
       const reads = Promise.all([api.get(path), api.get(pods)]);
       const areRead = answered(reads);
-      // Reads of a version, whichever, are answered meanwhile.
+      // Reads of any version are answered meanwhile.
       for (const read of [path, pods]) {
         for (const known of ["0", version]) (await api.get(`${read}?resourceVersion=${known}`)).expect(200);
       }
@@ -229,7 +229,7 @@ for (const domain of domains) {
       const isDeleted = answered(deletion);
       (await watch.next()).has({ type: "MODIFIED" });
       (await api.get(`${path}?resourceVersion=0`)).expect(200, { "metadata.deletionGracePeriodSeconds": 0 });
-      // An object that is deleted in one step goes meanwhile.
+      // An object that is deleted in one step is removed meanwhile.
       (await api.post(configMaps, configMap("c"))).expect(201);
       (await api.delete(`${configMaps}/c`)).expect(200);
       assert.equal(isDeleted(), false);

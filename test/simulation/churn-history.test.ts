@@ -1,4 +1,4 @@
-/** The checks of a churn can fail: each of these histories has one fault. */
+/** Tests that the checks of a churn can fail: each of these histories has one fault. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Change, checkChurn, type Content, type Recorded, type Seen, type Selection } from "./churn-history.ts";
@@ -56,11 +56,11 @@ const good: Recorded = {
   mayForget: (_version, after) => after > 3,
 };
 
-/** One more watch. */
+/** Returns a history with one more watch. */
 const watching = (more: object): Partial<Recorded> => ({ watches: [{ ...watch, events, ...more }] });
-/** One more list. */
+/** Returns a history with one more list. */
 const listing = (more: object): Partial<Recorded> => ({ lists: [{ ...good.lists[0]!, ...more }] });
-/** Changes with another one in place of one of them. */
+/** Returns a history in which one change is replaced. */
 const changing = (index: number, more: Partial<Change>): Partial<Recorded> => ({
   changes: changes.with(index, { ...changes[index]!, ...more }),
 });

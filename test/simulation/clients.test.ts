@@ -1,7 +1,7 @@
 /**
- * Many concurrent clients with seeded behaviour: all kinds of writes, whole and chunked lists of present and past,
- * interrupted and resumed watches, cancelled requests. The history is recorded and checked (`history.ts`). SIM_SEED
- * repeats a run's choices, SIM_STEPS makes it longer.
+ * Many concurrent clients with seeded behaviour: all kinds of writes, whole and chunked lists of present and past
+ * states, interrupted and resumed watches, cancelled requests. The history is recorded and checked (`history.ts`).
+ * SIM_SEED repeats the choices of a run, SIM_STEPS makes it longer.
  */
 import assert from "node:assert/strict";
 import https from "node:https";
@@ -26,16 +26,16 @@ interface World {
   readonly listings: Listing[];
   readonly watches: Watched[];
   readonly unknown: Set<string>;
-  /** Versions lists were given, to go back to. */
+  /** The versions of lists, from which reads start. */
   readonly versions: number[];
-  /** Makes objects long enough that history leaves memory. */
+  /** Makes objects so large that history must leave memory. */
   readonly padding: string;
   isOver: boolean;
-  /** The first thing that went wrong. */
+  /** The first failure. */
   problem: unknown;
 }
 
-/** Whole numbers from 0 to below `bound`. */
+/** Returns a whole number from 0 to below `bound`. */
 type Dice = (bound: number) => number;
 
 function dice(seed: number): Dice {
@@ -54,16 +54,16 @@ const valueOf = (object: View): Value => {
   };
 };
 const keyOf = (object: View): string => `${object.string("metadata.namespace")}/${object.string("metadata.name")}`;
-/** The server has config maps of its own elsewhere. */
+/** Whether an object belongs to the test. The server has config maps of its own elsewhere. */
 const isOurs = (namespaces: readonly NamespacePaths[], key: string): boolean =>
   namespaces.some(({ ns }) => key.startsWith(`${ns}/`));
 const versionOf = (object: View): number => Number(object.string("metadata.resourceVersion"));
 
-/** Whether those who read were served often enough: how far they come in the time of the writes is up to the machine. */
+/** Whether readers were served often enough. Their progress in the time of the writes depends on the machine. */
 const isReadEnough = ({ listings, watches }: World): boolean =>
   listings.length > least.listings && watches.length > least.watches;
 
-/** One writing client, until it has done its steps and the readers have seen enough of them. */
+/** Runs a writing client until its steps are done and the readers have seen enough of them. */
 async function write(world: World, id: number, roll: Dice): Promise<void> {
   const { api } = world;
   for (let i = 0; (i < steps || !isReadEnough(world)) && world.problem === undefined; i++) {
@@ -107,7 +107,7 @@ async function write(world: World, id: number, roll: Dice): Promise<void> {
   }
 }
 
-/** Sends a patch of the label and goes away after some microseconds, whatever became of it. */
+/** Sends a patch of the label, and closes the connection after some microseconds, whatever the result is. */
 function leave(api: Api, path: string, afterMicros: number): Promise<void> {
   const { host, port } = api.endpoint;
   const body = JSON.stringify({ metadata: { labels: { marked: afterMicros % 2 === 0 ? "1" : null } } });
@@ -128,7 +128,7 @@ function leave(api: Api, path: string, afterMicros: number): Promise<void> {
   });
 }
 
-/** One client that lists. */
+/** Runs a client that lists. */
 async function list(world: World, roll: Dice): Promise<void> {
   const { api } = world;
   while (!world.isOver) {
@@ -166,7 +166,7 @@ async function list(world: World, roll: Dice): Promise<void> {
   }
 }
 
-/** One client that watches, breaks off and resumes where it was, or starts anew at some version. */
+/** Runs a client that watches, breaks off, and resumes at its position or starts again at some version. */
 async function watch(world: World, roll: Dice): Promise<void> {
   const { api } = world;
   let after: number | undefined;
@@ -191,7 +191,7 @@ async function watch(world: World, roll: Dice): Promise<void> {
         if (isOurs(world.namespaces, key)) events.push({ version: Number(event.version), type: event.type, key });
       }
     } catch {
-      // Nothing came for a while.
+      // There was no event for some time.
     }
     stream.close();
     world.watches.push({ prefix: paths === undefined ? "" : `${paths.ns}/`, onlyMarked, after, events });
@@ -199,7 +199,7 @@ async function watch(world: World, roll: Dice): Promise<void> {
   }
 }
 
-/** The first client that fails ends the run. */
+/** Runs a client. The first failure ends the run. */
 async function guard(world: World, client: Promise<void>): Promise<void> {
   try {
     await client;
@@ -209,7 +209,7 @@ async function guard(world: World, client: Promise<void>): Promise<void> {
   }
 }
 
-/** Records every change of config maps until the last one comes. */
+/** Records every change of config maps until the last one arrives. */
 async function readTruth(stream: WatchStream, namespaces: readonly NamespacePaths[], changes: Change[]): Promise<void> {
   for (;;) {
     const event = await stream.next();
@@ -228,7 +228,7 @@ for (const [index, domain] of domains.entries()) {
   }, async (t) => {
     const seed = Number(process.env["SIM_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
     t.diagnostic(`SIM_SEED=${seed}`);
-    // One store is on disk, with so little memory for history that the past is read from the log.
+    // One store is on disk, with so little memory for history that old versions are read from the log.
     const isDisk = index === 0;
     const storage = isDisk ? ({ storage: "disk", historyMemoryBytes: 2 ** 20 } as const) : {};
     const server = await openServer(domain, { ...gated, ...storage });
@@ -251,7 +251,7 @@ for (const [index, domain] of domains.entries()) {
         problem: undefined,
       };
       const reading = readTruth(truth, namespaces, changes);
-      // When a client failed, the others do not wait for it.
+      // If a client failed, the others do not wait for it.
       reading.catch(() => undefined);
       const writers = Array.from({ length: 8 }, (_, id) => guard(world, write(world, id, dice(seed + id))));
       const others = [

@@ -1,7 +1,7 @@
 /**
- * The garbage collector with late watches, lost requests and arbitrary user actions: no object with a living owner is
- * deleted, every object without living owners is, and nothing waits for ever. SIM_SEED repeats one run, SIM_SEEDS sets
- * their number.
+ * The garbage collector with late watches, lost requests and arbitrary actions of users: no object with a living owner
+ * is deleted, every object without living owners is deleted, and nothing waits for ever. SIM_SEED repeats one run,
+ * SIM_SEEDS sets the number of runs.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -46,15 +46,18 @@ function open(dice: Dice): World {
 const namespaces = ["a", "b", ""];
 const hold = "example.com/hold";
 
-/** Users do this: make objects with owners of all sorts, give them others, delete them in every way, hold them. */
+/**
+ * Acts as a user: creates objects with owners of all kinds, changes their owners, deletes them in every way, and adds
+ * finalizers.
+ */
 function act(api: OwnedObjects, dice: Dice, uids: Map<string, string>): void {
   const somewhere = (): string => pathOf({ namespace: namespaces[dice(3)]!, name: `t${dice(6)}` });
   const path = somewhere();
   const owners = (): OwnerReference[] => {
     const chosen = Array.from({ length: [0, 1, 1, 1, 2, 3][dice(6)]! }, () => {
-      // A namespace that an object of the cluster names is a mistake that has a test of its own.
+      // A reference of a cluster-scoped object to a namespaced one is a mistake, which has a test of its own.
       const owner = path.includes("/worlds/") ? pathOf({ name: `t${dice(6)}` }) : somewhere();
-      // Sometimes the one there is now, sometimes one there was, sometimes another's.
+      // The uid is that of the present object, of an earlier one, or of another object.
       const now = api.objects.get(owner)?.uid;
       const uid = dice(8) === 0 ? uids.get(somewhere()) : (now ?? uids.get(owner));
       return reference(owner, uid ?? "00000000-0000-4000-9000-000000000000", dice(2) === 0);
@@ -78,7 +81,7 @@ function act(api: OwnedObjects, dice: Dice, uids: Map<string, string>): void {
   }
 }
 
-/** Takes back the finalizer that holds an object. */
+/** Removes the finalizer of an object. */
 function release(api: OwnedObjects, path: string): void {
   const { finalizers = [] } = api.objects.get(path) ?? {};
   if (finalizers.includes(hold)) api.change(path, { finalizers: finalizers.filter((one) => one !== hold) });
@@ -153,7 +156,7 @@ test("100,000 dependents go with their one owner, 10,000 before it, and 10,000 s
     api.delete(thing("owner"), policy);
     const isDone = (): boolean =>
       api.objects.size === left && api.objects.get(thing(count - 1))?.ownerReferences === undefined;
-    // In a round of the loop there is time for a part of it.
+    // One round of the loop has time for a part of the work.
     for (let rounds = 0; rounds < 10_000 && !isDone(); rounds++) await clock.run(1000);
     assert.equal(api.objects.size, left, policy);
     assert.ok([...api.objects.values()].every(({ ownerReferences }) => ownerReferences === undefined));

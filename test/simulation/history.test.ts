@@ -1,4 +1,4 @@
-/** The history checks can fail: each of these histories has one fault. */
+/** Tests that the checks of a history can fail: each of these histories has one fault. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Change, checkHistory, type History, type Write } from "./history.ts";

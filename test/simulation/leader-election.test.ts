@@ -1,6 +1,6 @@
 /**
  * Two servers elect a leader over one store, in virtual time: requests are lost before and after they take effect,
- * answers are late, wall clocks jump, processes freeze. There is never more than one leader, and soon one.
+ * answers are late, wall clocks jump, processes freeze. There is never more than one leader, and there is one soon.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -17,18 +17,18 @@ const apiVersion = "coordination.k8s.io/v1";
 const namespace = "kube-system";
 const lease = `/apis/${apiVersion}/namespaces/${namespace}/leases/controllers`;
 
-/** One server: a clock of its own, and a way to the store that may fail. */
+/** A server with a clock of its own, and a connection to the store that may fail. */
 class Server {
   readonly identity: string;
-  /** This goes wrong with its requests, each from 0 to 1. */
+  /** The faults of its requests: the two probabilities are from 0 to 1. */
   faults = { lost: 0, answerLost: 0, lateMs: 0 };
-  /** Milliseconds that its wall clock is wrong. */
+  /** The error of its wall clock in milliseconds. */
   aheadMs = 0;
-  /** The time until which the process stands still; timers that fall due meanwhile go off later. */
+  /** The time until which the process is frozen. Timers that become due meanwhile fire later. */
   frozenUntilMs = 0;
   term: Term | undefined;
   terms = 0;
-  /** Writes that were made by this leader. */
+  /** The number of writes of this server as the leader. */
   writes = 0;
   readonly stop = new AbortController();
   readonly #base: FakeClock;
@@ -101,7 +101,8 @@ class Server {
   }
 
   /**
-   * Writes as a controller would, if it may. The request spends `insideMs` in the server before it is stored. Whether it was.
+   * Writes as a controller would, if it may. The request takes `insideMs` in the server before it is stored. Returns
+   * whether it was stored.
    */
   async write(insideMs = 0): Promise<boolean> {
     if (this.term === undefined) return false;
@@ -117,7 +118,7 @@ class Server {
       this.writes++;
       return true;
     } catch {
-      // It leads no longer.
+      // The server is no longer the leader.
       return false;
     }
   }
@@ -143,7 +144,7 @@ class World {
     return this.servers.filter(({ leads }) => leads).map(({ identity }) => identity);
   }
 
-  /** Advances in steps; after each there is at most one leader, and only that one can write. */
+  /** Advances in steps. After each step there is at most one leader, and only this one can write. */
   async pass(ms: number, stepMs = 500): Promise<void> {
     for (let passed = 0; passed < ms; passed += stepMs) {
       this.clock.advance(stepMs);
@@ -219,7 +220,7 @@ test("a request of a leader that was in the server already is not stored when an
   const late = leader!.write(30_000);
   await world.pass(40_000);
   assert.equal(await late, false);
-  // The signal of its term could not go off, since the process stood still.
+  // The signal of its term could not fire, since the process was frozen.
   assert.notEqual(leader!.term, undefined);
   assert.equal(world.leaders.length, 1);
   world.close();
@@ -251,7 +252,7 @@ test("a leader that stood still for long makes no write when it wakes up", async
   leader!.frozenUntilMs = world.clock.monotonic() + 40_000;
   await world.pass(30_000);
   assert.equal(world.leaders.length, 1);
-  // Its timers have not gone off, and still it may not write.
+  // Its timers have not fired, but it may not write.
   assert.notEqual(leader!.term, undefined);
   assert.equal(leader!.leads, false);
   await world.pass(30_000);

@@ -1,4 +1,7 @@
-/** Bodies over real TLS connections: how much of them is read, when, and beside whom; and bounds of connections. */
+/**
+ * Bodies over real TLS connections: how many bytes are read, when, and beside which other bodies; and limits of
+ * connections.
+ */
 import assert from "node:assert/strict";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { once } from "node:events";
@@ -35,7 +38,7 @@ async function serve(
 
 const text = (value: string, code = 200): Reply => ({ code, contentType: "text/plain", bytes: Buffer.from(value) });
 
-/** A watch that has one event; `closed` is told of its end. */
+/** Returns a watch that has one event; `closed` is called at its end. */
 const watch = (closed: () => void): Reply => ({
   code: 200,
   stream: {
@@ -51,7 +54,10 @@ async function until(holds: () => boolean): Promise<void> {
   assert.ok(holds(), "still not so");
 }
 
-/** The sockets that the server accepts from now on; clients are in this process as well, and are not among them. */
+/**
+ * Records the sockets that the server accepts from now on. Clients are in the same process, but their sockets are not
+ * recorded.
+ */
 function accepted(t: TestContext): Socket[] {
   const sockets: Socket[] = [];
   const add = (message: unknown): void => void sockets.push((message as { socket: Socket }).socket); // Node's own
@@ -78,12 +84,12 @@ async function session(port: number, t: TestContext): Promise<ClientHttp2Session
   return client;
 }
 
-/** Resolves when the socket is closed, whatever the error is. */
+/** Resolves when the socket is closed, with or without an error. */
 const closed = (socket: TLSSocket): Promise<void> => new Promise((resolve) => socket.once("close", () => resolve()));
 
 const piece = Buffer.alloc(64 * 1024, 0x20);
 
-/** Sends a body as fast as it is taken, until the end of the connection. */
+/** Sends a body as fast as it is accepted, until the end of the connection. */
 function push(
   stream: { write(bytes: Buffer): boolean; once(name: "drain", next: () => void): unknown },
   bytes: number,
@@ -102,7 +108,10 @@ const headOf = (method: string, path: string, length: number, more = ""): string
   `${method} ${path} HTTP/1.1\r\nHost: a\r\nContent-Length: ${length}\r\n${more}\r\n`;
 
 const long = 15_900_000;
-/** The bytes that may come with a head: as many as Node reads at once, and one piece of those that were on their way. */
+/**
+ * The maximum number of bytes that arrive with a head: as many as Node reads at once, and one piece of the bytes on
+ * their way.
+ */
 const withHeadMax = 192 * 1024;
 
 for (const [about, reply] of [
@@ -332,13 +341,14 @@ for (const protocol of ["http/1.1", "h2"] as const) {
       await once(others, "data");
       most = Math.max(most, bodies() - before);
     }
-    // A few turns of a quarter of a megabyte each: the client is in the same process, and takes turns as well.
+    // The limit is a few turns of a quarter of a megabyte each, since the client is in the same process and takes turns
+    // as well.
     assert.ok(most < 6 * 1024 * 1024, `${most} bytes of bodies were read before an answer`);
     if (protocol === "http/1.1") await Promise.all(answers);
   });
 }
 
-/** Answers with the length of the body, or says why it was refused. */
+/** Makes a handler that answers with the length of the body, or with the reason of its refusal. */
 const lengthOf =
   (ownMax: number, allMax: number) =>
   async (request: ApiRequest): Promise<Reply> => {

@@ -55,7 +55,7 @@ interface Answer {
   readonly body: Buffer;
 }
 
-/** One request over HTTP/1.1, on a connection of its own unless an agent is given. */
+/** Sends a request over HTTP/1.1, on a connection of its own unless an agent is given. */
 function http1(
   port: number,
   path: string,
@@ -78,7 +78,7 @@ function http1(
 async function session(port: number): Promise<ClientHttp2Session> {
   const client = connectHttp2(`https://127.0.0.1:${port}`, { ca, maxSendHeaderBlockLength: 200_000 });
   client.on("error", () => {});
-  // From then on the client keeps the limits of the server.
+  // From now on the client obeys the limits of the server.
   await Promise.all([once(client, "connect"), once(client, "remoteSettings")]);
   return client;
 }
@@ -100,7 +100,7 @@ function on(client: ClientHttp2Session, path: string, headers: object = {}, body
   });
 }
 
-/** One request over HTTP/2, on a connection of its own. */
+/** Sends a request over HTTP/2, on a connection of its own. */
 async function http2(port: number, path: string, headers: object = {}, body?: Buffer): Promise<Answer> {
   const client = await session(port);
   try {
@@ -117,7 +117,7 @@ async function socketTo(port: number): Promise<TLSSocket> {
   return socket;
 }
 
-/** Sends bytes as they are and gives what comes back until the server closes. */
+/** Sends bytes as they are. Returns the received bytes when the server closes. */
 async function raw(port: number, text: string | Buffer): Promise<string> {
   const socket = await socketTo(port);
   let received = "";
@@ -750,7 +750,7 @@ test("a client cannot renegotiate TLS 1.2", async () => {
   assert.equal((await http1(listener.port, "/")).status, 200);
 });
 
-/** A handler whose streams can be got at. */
+/** Makes a handler whose streams are accessible. */
 function streaming(): { readonly sinks: StreamSink[]; readonly events: string[]; handle: () => Reply } {
   const sinks: StreamSink[] = [];
   const events: string[] = [];
@@ -991,7 +991,7 @@ test("nothing is kept of an HTTP/2 connection that has ended", async () => {
   assert.ok(grown < 150 * 2 * 1024, `${Math.round(grown / 1024)} KiB`);
 });
 
-/** Memory in use after a full collection. */
+/** Returns the memory in use after a full garbage collection, in bytes. */
 function heapInUse(): number {
   setFlagsFromString("--expose-gc");
   const collect = runInNewContext("gc") as () => void; // what the flag adds
@@ -1026,7 +1026,7 @@ test("more streams than allowed on one connection wait, they are not lost", asyn
   const answers = Array.from({ length: 25 }, () => on(client, "/"));
   for (let ended = 0; ended < 25; ) {
     await until(() => sinks.length > ended);
-    // The server has seen everything that the client has sent before.
+    // The server has processed everything that the client has sent before.
     await new Promise<void>((resolve) => void client.ping(() => resolve()));
     assert.ok(sinks.length - ended <= 10);
     while (ended < sinks.length) sinks[ended++]!.end();

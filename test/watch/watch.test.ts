@@ -9,7 +9,7 @@ import { absent, present } from "../view.ts";
 
 const inBothDomains = suite();
 
-/** A collection of config maps, some made, and its version then. */
+/** Creates a collection of config maps with some objects. Returns its version at that time. */
 async function started(
   api: Api,
   names: readonly string[] = [],
@@ -350,7 +350,7 @@ describe("watches that end", { concurrency: true }, () => {
   inBothDomains("an error is told as ERROR with a Status, then the stream ends [WATCH-08]", async (api) => {
     const { maps } = await started(api);
     const answer = await api.get(`${maps}?watch=true&resourceVersion=1&timeoutSeconds=2`);
-    // Either the history reaches back so far, or the one document says that it does not.
+    // The history either reaches back far enough, or the only document says that it does not.
     answer.expect([200, 410]);
     if (answer.status === 410) answer.refused(410, "Expired");
     for (const line of answer.status === 200 ? answer.text.split("\n").filter((text) => text !== "") : []) {
@@ -379,7 +379,7 @@ describe("watches that end", { concurrency: true }, () => {
     for (const seconds of ["2147484", "99999999999"]) {
       const stream = await api.watch(`${maps}?timeoutSeconds=${seconds}`);
       assert.equal((await stream.next()).name, "a");
-      // A timer of the runtime that is told a time too long for it goes off after 1 ms: before these.
+      // A timer with too long a delay fires after 1 ms in Node, which is before these.
       for (let i = 0; i < 3; i++) await new Promise((resolve) => setTimeout(resolve, 2));
       const name = api.unique("m");
       (await api.post(maps, configMap(name))).expect(201);

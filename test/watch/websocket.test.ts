@@ -18,19 +18,19 @@ const handshake = [
   "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
 ];
 
-/** The API trusts its own authority only, and Node's WebSocket takes no other option. */
+/** Makes Node trust the API's authority, since its WebSocket has no such option. */
 function trust(ca: string): void {
   tls.setDefaultCACertificates(ca === "" ? tls.getCACertificates() : [...tls.getCACertificates(), ca]);
 }
 
-/** A collection of config maps with one in it. */
+/** Creates a collection of config maps with one object. */
 async function createConfigMaps(api: Api): Promise<string> {
   const { configMaps } = await api.createNamespace();
   (await api.post(configMaps, configMap("first", { k: "ä\n" }))).expect(201);
   return configMaps;
 }
 
-/** Node's own client on a watch. Its messages, and how it ended. */
+/** Opens a watch with Node's own client. Returns its messages and its end. */
 function open(api: Api, path: string, protocols: readonly string[] = []) {
   trust(api.server.ca);
   const url = `${api.server.url.replace("https:", "wss:")}${api.name(path)}`;
@@ -61,7 +61,7 @@ async function ask(
   return { raw, head: (await raw.until("\r\n\r\n")).split("\r\n\r\n")[0]! };
 }
 
-/** A client's frame with a mask of zeros. */
+/** Returns a client's frame with a mask of zeros. */
 const frame = (op: number, payload: string): Buffer =>
   Buffer.concat([Buffer.from([0x80 | op, 0x80 | payload.length, 0, 0, 0, 0]), Buffer.from(payload, "latin1")]);
 
@@ -192,7 +192,7 @@ withOwnServer("a WebSocket that is not read delays no others, and goes on when i
     (await api.patch(`${maps}/first`, { data: { k: `${i} ${"x".repeat(200_000)}` } })).expect(200);
   }
   await eventually(async () => assert.equal(await Promise.resolve(good.messages.length), rounds + 1));
-  // More than the kernel and the server would keep for it: the rest was waiting in the history.
+  // These are more bytes than the kernel and the server would buffer: the rest was waiting in the history.
   let seen = 0;
   raw.socket.on("data", (piece: Buffer) => {
     seen += piece.toString("latin1").split('"type":"MODIFIED"').length - 1;

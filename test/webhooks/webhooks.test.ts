@@ -1,7 +1,7 @@
 /**
  * The requests of Kubernetes' end-to-end tests of webhooks and conversion, and similar ones. `recorded.json` has the
- * answers and calls of kube-apiserver 1.32.1. `npm run differ -- --webhooks --record test/webhooks/recorded.json`
- * records it again.
+ * answers and calls of kube-apiserver 1.32.1, which `npm run differ -- --webhooks --record test/webhooks/recorded.json`
+ * records again.
  */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
