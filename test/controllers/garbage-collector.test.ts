@@ -335,7 +335,7 @@ withOwnServer(
     const top = await make(api, configMaps, configMap("top"));
     await make(api, configMaps, configMap("child", {}, ownedBy(top)));
     (await api.delete(`${configMaps}/top`)).expect(200);
-    // By the time this namespace is deleted, the collector would have deleted the child too.
+    // The collector would have deleted the child by the time this namespace is deleted.
     const { ns } = await api.createNamespace();
     (await api.delete(`${namespaces}/${ns}`)).expect(200);
     await gone(api, `${namespaces}/${ns}`);
