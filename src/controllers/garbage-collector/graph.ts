@@ -243,19 +243,18 @@ export class OwnershipGraph {
       return;
     }
     const ownersByUid = new Map(before.map(({ owner }) => [owner.uid, owner]));
-    const after: Link[] = [];
-    for (const { uid, blockOwnerDeletion: blocks = false, ...claim } of distinct(references)) {
+    node.owners = distinct(references).map(({ uid, blockOwnerDeletion: blocks = false, ...claim }): Link => {
       const owner =
         ownersByUid.get(uid) ?? this.#nodes.get(uid) ?? this.#insert(uid, { ...claim, namespace: node.namespace });
-      after.push({ owner, blocks });
       if (holdsUp(node, owner, blocks)) owner.blockers++;
       if (isDoubtful(owner, claim, node)) this.#listener.suspect(node);
-      if (ownersByUid.delete(uid)) continue;
-      owner.add(node);
-      if (owner.state !== "observed") this.#listener.unverified(owner);
-      if (owner.deletesDependents) this.#listener.suspect(node);
-    }
-    node.owners = after;
+      if (!ownersByUid.delete(uid)) {
+        owner.add(node);
+        if (owner.state !== "observed") this.#listener.unverified(owner);
+        if (owner.deletesDependents) this.#listener.suspect(node);
+      }
+      return { owner, blocks };
+    });
     // The remaining known owners are owners no more.
     for (const owner of ownersByUid.values()) owner.drop(node);
     for (const { owner, blocks } of before) {
