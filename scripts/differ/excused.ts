@@ -111,6 +111,12 @@ const excuses: readonly Excuse[] = [
     ours: [/^200 $/, /^\.owners\./],
     theirs: [/^200 $/],
   },
+  // A node port that comes twice in an update is a finding; upstream's allocator fails with it.
+  {
+    resource: "services",
+    ours: [/^422 Invalid$/, /^FieldValueDuplicate spec\.ports\[\d+\]/],
+    theirs: [/^500 $/, /^duplicate nodePort: /],
+  },
   // The traffic policy of a service of type ExternalName returns with another type, and has its owner still.
   {
     resource: "services",
