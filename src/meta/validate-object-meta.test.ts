@@ -137,7 +137,7 @@ test("an update keeps identity and needs a version [META-09] [META-17]", () => {
   );
 });
 
-test("findings about the metadata of an update come as often as recorded [META-19]", () => {
+test("findings about the metadata of an update come as often as the checks of all kinds find them [META-19]", () => {
   const old: ObjectMeta = { name: "a", resourceVersion: "1" };
   const count = (next: ObjectMeta, standardFinalizers: boolean) =>
     validateObjectMetaUpdate({ ...old, ...next }, old, { standardFinalizers }).length;

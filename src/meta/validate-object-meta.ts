@@ -93,8 +93,8 @@ export function validateObjectMeta(meta: ObjectMeta, rules: ObjectMetaRules): Fi
 
 /**
  * Findings about the metadata of an update: the new metadata is checked as that of a create, with any path segment as the
- * name, and compared with the old. Each comes as often as kube-apiserver's checks for all kinds find it, since recorded
- * answers list them so: it compares twice, and built-in kinds check the new metadata once more.
+ * name, and compared with the old. Clients see each as often as kube-apiserver's checks for
+ * all kinds find it: they compare twice, and those of built-in kinds check the new metadata once more.
  */
 export function validateObjectMetaUpdate(
   next: ObjectMeta,

@@ -145,21 +145,25 @@ function decodeStored(entry: Entry): Unstructured {
     const object = parseObject(entry.value.toString()) as Unstructured | null; // checked for damage next
     if (typeof object?.metadata === "object" && object.metadata !== null) return object;
   } catch (cause) {
-    throw storageReadError(entry.key.slice(entry.key.lastIndexOf("/") + 1), withoutQuotedText(cause));
+    throw storageReadError(entry.key.slice(entry.key.lastIndexOf("/") + 1), cause);
   }
   throw storageReadError(entry.key.slice(entry.key.lastIndexOf("/") + 1), undefined);
 }
 
-/** Returns an error of the JSON parser without the text that it quotes, which may be part of a secret. */
-const withoutQuotedText = (error: unknown): Error =>
-  new Error(String(error).replace(/Unexpected token [^]*$/, "Unexpected token"));
-
 /** Returns a key as upstream shows it, where keys do not name the core group. */
 const shownKey = (key: string): string => key.replace(/^\/registry\/core\//, "/registry/");
 
-/** Parses an object that this server encoded. Whole numbers beyond 2^53 stay exact. */
+/**
+ * Parses an object that this server encoded. Whole numbers beyond 2^53 stay exact. Throws for a damaged text, without the
+ * part that the JSON parser quotes: it may be of a secret.
+ */
 export function parseObject(text: string): Unstructured {
-  return (longNumber.test(text) ? exactValue(text) : JSON.parse(text)) as Unstructured; // as it was encoded
+  try {
+    return (longNumber.test(text) ? exactValue(text) : JSON.parse(text)) as Unstructured; // as it was encoded
+  } catch (error) {
+    const { message } = error as Error; // of one of the two parsers
+    throw new Error(message.replace(/^Unexpected token [^]*$/, "Unexpected token"));
+  }
 }
 
 /** Makes a value of bytes that another thread's `StoredObjects` encoded, together with the labels that it passed. */
