@@ -175,16 +175,21 @@ const largeVerbs = new Set(["get", "create", "update", "patch"]);
 /** Returns the encoded reply. Requests that are too large for the event loop are handled in a thread. */
 function answer(scope: Scope, verb: string, handler: Handler): MaybePromise<Reply> {
   const large = largeVerbs.has(verb) ? scope.parts.large : undefined;
+  // A request whose handler has succeeded is not handled again, whatever becomes of its reply.
+  let isHandled = false;
   const encode = (reply: Reply): MaybePromise<Reply> => {
+    isHandled = true;
     endContext(scope, true);
     return encodeReply(reply, scope);
   };
-  const elsewhere = (error: unknown): Promise<Reply> => {
-    if (large !== undefined && error instanceof MustRunInWorker) return handleInWorker(large, scope);
-    endContext(scope, false);
+  const fail = (error: unknown): Promise<Reply> => {
+    if (!isHandled) {
+      if (large !== undefined && error instanceof MustRunInWorker) return handleInWorker(large, scope);
+      endContext(scope, false);
+    }
     throw shownError(scope, error);
   };
-  return attempt(() => andThen(dispatch(scope, verb, handler), encode), scope, elsewhere);
+  return attempt(() => andThen(dispatch(scope, verb, handler), encode), scope, fail);
 }
 
 async function handleInWorker(large: LargeRequests, scope: Scope): Promise<Reply> {
