@@ -2,11 +2,7 @@
  * The graph of owners and dependents, built from watch events. It decides nothing: it says which owners to verify and
  * which objects to examine, and live reads decide (`collect.ts`). It contains only objects with owners or dependents,
  * and those with a finalizer of the collector. An owner known only from a reference is in it as `claimed`. There may be
- * a million objects, so a node has few fields, and the dependents of one owner share their list of owners.
- *
- * It holds only objects with owners or dependents, and those with a finalizer of the collector. An owner known only
- * from a reference is in it as `claimed`. There may be a million objects, so a node has few fields, and the dependents
- * of one owner share their list of owners.
+ * a million objects, so a node has few fields.
  */
 import type { OwnerReference } from "#meta/object-meta.ts";
 
@@ -48,7 +44,7 @@ interface GraphListener {
   suspect(node: GraphNode): void;
 }
 
-/** An owner of a node. All its dependents share the object. */
+/** An owner of a node. */
 interface Link {
   readonly owner: GraphNode;
   /** Whether the owner's foreground deletion waits for the dependent. */
