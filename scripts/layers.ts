@@ -14,13 +14,14 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
   api: ["std", "meta", "schema"],
   storage: ["std"],
   encryption: ["std", "meta", "codec", "storage"],
-  client: ["std", "meta", "codec", "api"],
+  client: ["std", "meta", "api"],
+  egress: ["std", "meta", "codec", "api", "client"],
   registry: ["std", "meta", "schema", "codec", "apply", "api", "storage"],
-  authn: ["std", "meta", "codec", "api", "client"],
-  authz: ["std", "meta", "codec", "api", "client"],
+  authn: ["std", "meta", "codec", "api", "egress"],
+  authz: ["std", "meta", "codec", "api", "egress"],
   flowcontrol: ["std", "meta", "api"],
-  audit: ["std", "meta", "codec", "api", "client"],
-  admission: ["std", "meta", "schema", "cel", "apply", "api", "client", "authz"],
+  audit: ["std", "meta", "codec", "api", "egress"],
+  admission: ["std", "meta", "schema", "cel", "apply", "api", "client", "egress", "authz"],
   kinds: ["std", "meta", "schema", "cel", "apply", "api", "registry"],
   extensions: ["std", "meta", "schema", "codec", "cel", "apply", "api", "registry"],
   http: [
@@ -32,6 +33,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
     "api",
     "storage",
     "client",
+    "egress",
     "registry",
     "authn",
     "authz",
@@ -53,6 +55,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
     "storage",
     "encryption",
     "client",
+    "egress",
     "registry",
     "authn",
     "authz",
@@ -66,7 +69,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
     "transport",
     "controllers",
   ],
-  commands: ["std", "meta", "codec", "client", "storage", "transport", "server"],
+  commands: ["std", "meta", "codec", "egress", "storage", "transport", "server"],
 };
 
 /** The folders outside `src/`, and the folders that they may import. Tests, benches and scripts may import all. */
@@ -83,9 +86,9 @@ export const openFolders: readonly string[] = ["api"];
 /** Built-in modules that only some folders may import. */
 export const guardedModules: Readonly<Record<string, readonly string[]>> = {
   "node:sqlite": ["storage"],
-  "node:http": ["transport", "client"],
-  "node:https": ["transport", "client"],
-  "node:http2": ["transport", "client"],
+  "node:http": ["transport", "egress"],
+  "node:https": ["transport", "egress"],
+  "node:http2": ["transport", "egress"],
   "node:async_hooks": [],
 };
 

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ImageReviewSpec } from "#api/imagepolicy/v1alpha1.ts";
-import { type Outgoing, type OutgoingCall, OutgoingError } from "#client/outgoing-https.ts";
+import { type Outgoing, type OutgoingCall, OutgoingError } from "#egress/outgoing-https.ts";
 import { apiDomain, kubernetesDomain } from "#meta/api-domain.ts";
 import { StatusError } from "#meta/status-error.ts";
 import { FakeClock } from "#std/fake-clock.ts";

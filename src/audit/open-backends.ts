@@ -2,7 +2,7 @@
  * Opens the audit backends of a server: a log, a webhook, or both, each with its mode, batches, rate limit and size
  * limits.
  */
-import { openWebhook, type WebhookConnection } from "#client/webhook-connection.ts";
+import { openWebhook, type WebhookConnection } from "#egress/webhook-connection.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Random } from "#std/random.ts";

@@ -2,8 +2,8 @@
  * Sends events to a webhook as an `EventList`. A failed call is retried a few times, whatever the reason. Source:
  * upstream's `plugin/webhook` and its backoff.
  */
-import type { Outgoing } from "#client/outgoing-https.ts";
-import { retryCall } from "#client/webhook-question.ts";
+import type { Outgoing } from "#egress/outgoing-https.ts";
+import { retryCall } from "#egress/webhook-question.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Random } from "#std/random.ts";
 import type { EventWriter } from "./backend.ts";

@@ -5,7 +5,7 @@
  * 1.0, RFC 7517.
  */
 import { createPublicKey, type JsonWebKeyInput, type KeyObject } from "node:crypto";
-import type { Outgoing } from "#client/outgoing-https.ts";
+import type { Outgoing } from "#egress/outgoing-https.ts";
 import type { Clock } from "#std/clock.ts";
 import { algorithmsOf } from "./jwt.ts";
 

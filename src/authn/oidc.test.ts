@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { createHmac, generateKeyPairSync, type KeyObject } from "node:crypto";
 import { test } from "node:test";
-import { type Outgoing, OutgoingError } from "#client/outgoing-https.ts";
+import { type Outgoing, OutgoingError } from "#egress/outgoing-https.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import { signJwt } from "./jwt.ts";
 import { type TokenIssuer, OidcTokens } from "./oidc.ts";

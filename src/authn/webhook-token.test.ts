@@ -1,7 +1,7 @@
 /** The token webhook: request, accepted answers, cache, and failures. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type Outgoing, type OutgoingCall, OutgoingError } from "#client/outgoing-https.ts";
+import { type Outgoing, type OutgoingCall, OutgoingError } from "#egress/outgoing-https.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import { seededRandom } from "#std/random.ts";
 import { WebhookTokens } from "./webhook-token.ts";

@@ -4,8 +4,8 @@
  * `plugin/pkg/authenticator/token/webhook`.
  */
 import { hash } from "node:crypto";
-import type { Outgoing } from "#client/outgoing-https.ts";
-import { askWebhook, reviewStatus } from "#client/webhook-question.ts";
+import type { Outgoing } from "#egress/outgoing-https.ts";
+import { askWebhook, reviewStatus } from "#egress/webhook-question.ts";
 import { tooManyRequests } from "#meta/status-error.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import type { Clock } from "#std/clock.ts";

@@ -31,7 +31,7 @@ import {
   struct,
   textValue,
 } from "#codec/config-document.ts";
-import { readWebhookConnection, type WebhookConnection } from "#client/webhook-connection.ts";
+import { readWebhookConnection, type WebhookConnection } from "#egress/webhook-connection.ts";
 
 interface WebhookSettings {
   readonly connection: WebhookConnection;

@@ -1,7 +1,7 @@
 /** The authorization webhook: request, accepted answers, cache, conditions, and failures. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type Outgoing, type OutgoingCall, OutgoingError } from "#client/outgoing-https.ts";
+import { type Outgoing, type OutgoingCall, OutgoingError } from "#egress/outgoing-https.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import { seededRandom } from "#std/random.ts";
 import { attributes, pathAttributes } from "./attributes-for-tests.ts";

@@ -6,8 +6,8 @@
 import { hash } from "node:crypto";
 import type { ResourceAttributes, SubjectAccessReviewSpec } from "#api/authorization/v1.ts";
 import type { FieldSelectorRequirement, LabelSelectorRequirement } from "#api/meta/v1.ts";
-import { type Outgoing, OutgoingError } from "#client/outgoing-https.ts";
-import { askWebhook, reviewStatus } from "#client/webhook-question.ts";
+import { type Outgoing, OutgoingError } from "#egress/outgoing-https.ts";
+import { askWebhook, reviewStatus } from "#egress/webhook-question.ts";
 import type { FieldRequirement, LabelRequirement } from "#meta/selector.ts";
 import type { Clock } from "#std/clock.ts";
 import { ExpiringCache } from "#std/expiring-cache.ts";

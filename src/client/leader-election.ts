@@ -8,9 +8,8 @@
 import type { Lease, LeaseSpec } from "#api/coordination/v1.ts";
 import { StatusError, serviceUnavailable } from "#meta/status-error.ts";
 import { microTimestamp } from "#meta/time.ts";
-import type { Clock } from "#std/clock.ts";
+import { type Clock, pause } from "#std/clock.ts";
 import type { Random } from "#std/random.ts";
-import { pause } from "./reflector.ts";
 import { ignoreNotFound, RestClient } from "./rest-client.ts";
 import type { ClientRequest, Transport } from "./transport.ts";
 

@@ -2,7 +2,7 @@
  * Keeps a caller up to date with a collection: it lists, then watches, and lists again when the history is gone or the
  * connection ends. It delivers changes and stores no objects.
  */
-import type { Clock } from "#std/clock.ts";
+import { type Clock, pause } from "#std/clock.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { ReceivedEvent } from "./received-event.ts";
 import type { RestClient } from "./rest-client.ts";
@@ -119,20 +119,4 @@ async function readAll<T extends ApiObject>(
     token = metadata.continue ?? "";
   }
   return { objects, resourceVersion };
-}
-
-/** Resolves after `ms`, or at once when aborted. */
-export function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve();
-  return new Promise((resolve) => {
-    const cancel = clock.after(ms, () => {
-      signal.removeEventListener("abort", aborted);
-      resolve();
-    });
-    const aborted = (): void => {
-      cancel();
-      resolve();
-    };
-    signal.addEventListener("abort", aborted, { once: true });
-  });
 }

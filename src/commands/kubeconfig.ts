@@ -16,7 +16,7 @@ import { connectionFlags, findServer } from "#server/running-server.ts";
 import { StartError } from "#std/start-error.ts";
 import { printUsage } from "./print.ts";
 import { requestToken } from "./token.ts";
-import type { WebhookConnection } from "#client/webhook-connection.ts";
+import type { WebhookConnection } from "#egress/webhook-connection.ts";
 
 const flags = {
   ...connectionFlags,

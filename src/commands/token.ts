@@ -14,7 +14,7 @@ import { connectionFlags, findServer, post } from "#server/running-server.ts";
 import { StartError } from "#std/start-error.ts";
 import { pathPart } from "./discovery.ts";
 import { printUsage } from "./print.ts";
-import type { WebhookConnection } from "#client/webhook-connection.ts";
+import type { WebhookConnection } from "#egress/webhook-connection.ts";
 
 const flags = {
   ...connectionFlags,

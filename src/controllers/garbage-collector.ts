@@ -3,7 +3,7 @@
  * dependents) and `orphan` (keep them). It watches the metadata of all resources, and confirms everything by live reads
  * before it writes. Source: upstream's garbage collector controller.
  */
-import { pause } from "#client/reflector.ts";
+import { pause } from "#std/clock.ts";
 import type { WorkQueue } from "#client/work-queue.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
 import { Collector, type LookOutcome } from "./garbage-collector/collect.ts";

@@ -1,5 +1,5 @@
 /** Repeats work, with pauses, until it is done or the controller stops. */
-import { pause } from "#client/reflector.ts";
+import { pause } from "#std/clock.ts";
 import type { ControllerEnvironment } from "./controller.ts";
 
 /** Repeats `work`. `failure` is the sentence for the log when it rejects; it is then tried again after `retryMs`. */

@@ -2,8 +2,8 @@
  * Counts the usage of quotas and writes it into the status: at once for new quotas and limits, when counted objects are
  * deleted or shrink, and periodically. Admission charges writes that increase usage.
  */
+import { pause } from "#std/clock.ts";
 import type { ResourceQuota } from "#api/core/v1.ts";
-import { pause } from "#client/reflector.ts";
 import type { RestClient } from "#client/rest-client.ts";
 import type { WorkQueue } from "#client/work-queue.ts";
 import type { ApiObject } from "#meta/object-meta.ts";

@@ -3,9 +3,9 @@
  * trusts these headers because of the client certificate of the connection. No credential of the client is forwarded.
  * Source: upstream's `kube-aggregator` and `util/proxy`; texts and headers were recorded from a 1.32 server.
  */
-import { connectionProblem } from "#client/connection-problem.ts";
-import type { Forwarded, ForwardedAnswer, ForwardedBody, Forwarder } from "#client/forwarding.ts";
-import { hostPort, type ServiceAddress } from "#client/service-address.ts";
+import { connectionProblem } from "#egress/connection-problem.ts";
+import type { Forwarded, ForwardedAnswer, ForwardedBody, Forwarder } from "#egress/forwarding.ts";
+import { hostPort, type ServiceAddress } from "#egress/service-address.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import type { Chunks } from "#std/byte-pieces.ts";
 import type { Clock } from "#std/clock.ts";

@@ -30,7 +30,7 @@ import type { FeatureGates } from "#api/feature-gates.ts";
 import type { Authorizer } from "#authz/authorizer.ts";
 import type { RbacIndex } from "#authz/rbac-index.ts";
 import type { RestClient } from "#client/rest-client.ts";
-import type { FindServiceAddress } from "#client/service-address.ts";
+import type { FindServiceAddress } from "#egress/service-address.ts";
 import type { ServedResources } from "#controllers/garbage-collector.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { apiVersionOf, type GroupVersionKind } from "#meta/group-version.ts";

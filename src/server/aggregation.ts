@@ -3,7 +3,7 @@
  * OpenAPI, and checks their availability. Source: upstream's `kube-aggregator`.
  */
 import type { FeatureGates } from "#api/feature-gates.ts";
-import { type FindServiceAddress, hostPort } from "#client/service-address.ts";
+import { type FindServiceAddress, hostPort } from "#egress/service-address.ts";
 import type { AggregatedApi, AggregatedApis } from "#extensions/aggregated-apis.ts";
 import type { HandledRequest, Reply } from "#http/api-request.ts";
 import { forwardRequest, identityHeaders, unavailable } from "#http/forward-request.ts";

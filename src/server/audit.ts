@@ -7,7 +7,7 @@ import { readAuditPolicy } from "#audit/configuration.ts";
 import { auditLossReporter } from "#audit/losses.ts";
 import { openBackends, truncatedAnnotation } from "#audit/open-backends.ts";
 import { AuditPolicy } from "#audit/policy.ts";
-import { readWebhookConnection, type WebhookConnection } from "#client/webhook-connection.ts";
+import { readWebhookConnection, type WebhookConnection } from "#egress/webhook-connection.ts";
 import { type AuditFilters, auditFilters } from "#http/audit-requests.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { AuditFlags } from "./audit/flags.ts";

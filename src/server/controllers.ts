@@ -1,7 +1,7 @@
 /** The built-in controllers by upstream name, and their selection by `--controllers`. */
+import { pause } from "#std/clock.ts";
 import type { Service } from "#api/core/v1.ts";
 import { podReferences } from "#authz/pod-references.ts";
-import { pause } from "#client/reflector.ts";
 import { WorkQueueMetrics } from "#client/work-queue-metrics.ts";
 import { apiServiceAvailabilityController } from "#controllers/api-service-availability.ts";
 import { apiServicesController, type LocalVersions } from "#controllers/api-services.ts";

@@ -1,6 +1,6 @@
 /** Calls conversion webhooks. */
-import type { FindServiceAddress } from "#client/service-address.ts";
-import type { WebhookClients } from "#client/webhook-client.ts";
+import type { FindServiceAddress } from "#egress/service-address.ts";
+import type { WebhookClients } from "#egress/webhook-client.ts";
 import { conversionByReview, type ConvertObjects } from "#extensions/conversion-review.ts";
 import { tooManyRequests } from "#meta/status-error.ts";
 import type { ServerParts } from "./server-parts.ts";
@@ -27,7 +27,7 @@ export function openConversionWebhooks(
 ): ConversionWebhooks {
   let clients: Promise<WebhookClients> | undefined;
   const open = async (): Promise<WebhookClients> => {
-    const loaded = await import("#client/webhook-client.ts");
+    const loaded = await import("#egress/webhook-client.ts");
     return new loaded.WebhookClients({ clock, serviceAddress, credentials: () => undefined });
   };
   const pending = new PendingCalls();

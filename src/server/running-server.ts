@@ -4,7 +4,7 @@
  */
 import { statSync } from "node:fs";
 import { join } from "node:path";
-import { openOutgoing, OutgoingError } from "#client/outgoing-https.ts";
+import { openOutgoing, OutgoingError } from "#egress/outgoing-https.ts";
 import type { Status } from "#meta/status-error.ts";
 import { systemClock } from "#std/clock.ts";
 import { ConfigError } from "#codec/config-document.ts";
@@ -12,7 +12,7 @@ import { exactValue } from "#codec/strict.ts";
 import { reasonOf } from "#std/system-error.ts";
 import { binnacleFlag, optional, type Settings, text } from "#std/flags.ts";
 import { StartError } from "#std/start-error.ts";
-import { readWebhookConnection, type WebhookConnection } from "#client/webhook-connection.ts";
+import { readWebhookConnection, type WebhookConnection } from "#egress/webhook-connection.ts";
 
 /** Flags of commands that call a server. */
 export const connectionFlags = {

@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { httpsTransport } from "#client/https-transport-for-tests.ts";
+import { httpsTransport } from "#egress/https-transport-for-tests.ts";
 import { RestClient } from "#client/rest-client.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { silentLog } from "#std/log.ts";

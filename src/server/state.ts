@@ -5,7 +5,7 @@
 import { WebhookLists } from "#admission/webhooks.ts";
 import { NodeGraph } from "#authz/node-graph.ts";
 import { RbacIndex } from "#authz/rbac-index.ts";
-import type { FindServiceAddress } from "#client/service-address.ts";
+import type { FindServiceAddress } from "#egress/service-address.ts";
 import { ServiceAllocator } from "#kinds/service-allocator.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { podAnnotations } from "#meta/pod-annotations.ts";

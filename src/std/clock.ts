@@ -31,3 +31,19 @@ export const systemClock: Clock = {
     return () => clearTimeout(timer);
   },
 };
+
+/** Resolves after `ms`, or at once when aborted. */
+export function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    const cancel = clock.after(ms, () => {
+      signal.removeEventListener("abort", aborted);
+      resolve();
+    });
+    const aborted = (): void => {
+      cancel();
+      resolve();
+    };
+    signal.addEventListener("abort", aborted, { once: true });
+  });
+}

@@ -13,14 +13,14 @@ import net, { type AddressInfo, type Server } from "node:net";
 import { after, before, test, type TestContext } from "node:test";
 import tls, { type TLSSocket } from "node:tls";
 import { type FakeAuthority, fakeAuthority, type Issued } from "#authn/fake-authority.ts";
-import { connectionProblem } from "#client/connection-problem.ts";
+import { connectionProblem } from "#egress/connection-problem.ts";
 import {
   type Forwarded,
   type ForwardedAnswer,
   type ForwardedBody,
   type Forwarder,
   openForwarder,
-} from "#client/forwarding.ts";
+} from "#egress/forwarding.ts";
 import { systemClock } from "#std/clock.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 

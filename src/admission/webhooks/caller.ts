@@ -3,7 +3,7 @@
  * request. Source: upstream's `admission/plugin/webhook`.
  */
 import type { WebhookClientConfig } from "#api/admissionregistration/v1.ts";
-import { type WebhookCall, WebhookCallError } from "#client/webhook-call.ts";
+import { type WebhookCall, WebhookCallError } from "#egress/webhook-call.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { goQuote } from "#meta/field-error.ts";
 import { qualifiedName } from "#meta/names.ts";

@@ -3,7 +3,7 @@
  * its owners exists; reads prove the absence. Deletions have the observed UID and version as preconditions. Source:
  * upstream's garbage collector controller.
  */
-import { pause } from "#client/reflector.ts";
+import { pause } from "#std/clock.ts";
 import { apiVersionOf } from "#meta/group-version.ts";
 import type { ObjectMeta, OwnerReference } from "#meta/object-meta.ts";
 import type { ControllerEnvironment } from "../controller.ts";

@@ -3,9 +3,9 @@
  * versions that it reads and serves. They are written after the start, and again when others have changed or deleted
  * them. Source: upstream's `apiserver/pkg/storageversion` and KEP-2339.
  */
+import { pause } from "#std/clock.ts";
 import type { Lease } from "#api/coordination/v1.ts";
 import type { ServerStorageVersion, StorageVersion, StorageVersionStatus } from "#api/apiserverinternal/v1alpha1.ts";
-import { pause } from "#client/reflector.ts";
 import { ignoreNotFound } from "#client/rest-client.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { StatusError } from "#meta/status-error.ts";

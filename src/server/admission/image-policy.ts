@@ -4,7 +4,7 @@
  */
 import { type ImagePolicyOptions, imagePolicyWebhook } from "#admission/image-policy-webhook.ts";
 import type { AdmissionPlugin } from "#admission/plugin.ts";
-import { openWebhook, readWebhookConnection, type WebhookConnection } from "#client/webhook-connection.ts";
+import { openWebhook, readWebhookConnection, type WebhookConnection } from "#egress/webhook-connection.ts";
 import { booleanValue, ConfigError, integerValue, readSettings, struct, textValue } from "#codec/config-document.ts";
 import { printGoDuration } from "#std/go-duration.ts";
 import { rateLimited } from "#std/log.ts";

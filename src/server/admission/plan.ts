@@ -5,7 +5,7 @@
 import { dirname, isAbsolute, resolve } from "node:path";
 import { initialPodSecurity, type PodSecuritySettings } from "#admission/pod-security.ts";
 import type { LimitedResource } from "#admission/quota.ts";
-import type { WebhookCredentials } from "#client/webhook-client.ts";
+import type { WebhookCredentials } from "#egress/webhook-client.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { isObject } from "#std/is-object.ts";
 import { StartError } from "#std/start-error.ts";
@@ -100,7 +100,7 @@ async function planWebhooks(
   const planned = new Map<WebhookPlugin, ReadonlyMap<string, WebhookCredentials>>();
   const load = async () => {
     const { readDocument, textValue } = await import("#codec/config-document.ts");
-    const { readWebhookUsers } = await import("#client/webhook-connection.ts");
+    const { readWebhookUsers } = await import("#egress/webhook-connection.ts");
     return (text: string) => {
       const { kubeConfigFile = "" } = readDocument(text, {
         kind: "WebhookAdmissionConfiguration",

@@ -2,8 +2,8 @@
 import type { AdmissionPlugin } from "#admission/plugin.ts";
 import { type WebhookList, type WebhookLists, webhookPlugins, type WebhookType } from "#admission/webhooks.ts";
 import type { Authorizer } from "#authz/authorizer.ts";
-import type { WebhookClients, WebhookCredentials } from "#client/webhook-client.ts";
-import type { FindServiceAddress } from "#client/service-address.ts";
+import type { WebhookClients, WebhookCredentials } from "#egress/webhook-client.ts";
+import type { FindServiceAddress } from "#egress/service-address.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { ObjectHandlers } from "#registry/informer.ts";
@@ -64,7 +64,7 @@ export function openWebhooks(parts: WebhookParts, forms: ServedForms): ServerWeb
   );
   const clients = new Map<WebhookType, Promise<WebhookClients>>();
   const open = async (type: WebhookType): Promise<WebhookClients> => {
-    const { credentialsFor, WebhookClients } = await import("#client/webhook-client.ts");
+    const { credentialsFor, WebhookClients } = await import("#egress/webhook-client.ts");
     const users = plan.webhookCredentials.get(pluginOf[type]) ?? new Map<string, WebhookCredentials>();
     return new WebhookClients({ clock, serviceAddress, credentials: (target) => credentialsFor(users, target) });
   };

@@ -1,7 +1,7 @@
 /** Connections to the servers of aggregated APIs: one pool per API, and reads of whole answers. */
-import { connectionProblem } from "#client/connection-problem.ts";
-import type { Forwarder } from "#client/forwarding.ts";
-import { type FindServiceAddress, hostPort, type ServiceAddress } from "#client/service-address.ts";
+import { connectionProblem } from "#egress/connection-problem.ts";
+import type { Forwarder } from "#egress/forwarding.ts";
+import { type FindServiceAddress, hostPort, type ServiceAddress } from "#egress/service-address.ts";
 import type { AggregatedApi } from "#extensions/aggregated-apis.ts";
 import type { KeyPair } from "#std/certificate.ts";
 import type { Clock } from "#std/clock.ts";
@@ -58,7 +58,7 @@ export class Backends {
     const { certificate: cert, key } = this.#options.credentials();
     const { ca, insecure } = api;
     // Node's HTTP client is loaded only when there is a server to call.
-    const { openForwarder } = await import("#client/forwarding.ts");
+    const { openForwarder } = await import("#egress/forwarding.ts");
     const settings = JSON.stringify([serverName, ca, insecure, cert]);
     let backend = this.#kept.get(api.name);
     if (backend?.settings !== settings) {

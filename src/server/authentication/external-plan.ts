@@ -15,7 +15,7 @@ import { readAuthorities } from "../credentials.ts";
 import { claimExpressions } from "./claim-expressions.ts";
 import { type ExternalAuthenticationFlags, hasOidcFlags, signingAlgorithms } from "./external-flags.ts";
 import { StartError } from "#std/start-error.ts";
-import { readWebhookConnection, type WebhookConnection } from "#client/webhook-connection.ts";
+import { readWebhookConnection, type WebhookConnection } from "#egress/webhook-connection.ts";
 
 export interface ExternalPlan {
   /** The rules by which the file is read again. */

@@ -4,7 +4,7 @@
  */
 import { OidcTokens, type TokenIssuer } from "#authn/oidc.ts";
 import { OidcProvider } from "#authn/oidc-provider.ts";
-import { openOutgoing } from "#client/outgoing-https.ts";
+import { openOutgoing } from "#egress/outgoing-https.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
 import { type JwtIssuer, readAuthenticationConfig } from "#authn/configuration.ts";

@@ -2,7 +2,7 @@
 import type { TokenAuthenticator } from "#authn/bearer-token.ts";
 import { WebhookTokens } from "#authn/webhook-token.ts";
 import { rateLimited } from "#std/log.ts";
-import { openWebhook, type WebhookConnection } from "#client/webhook-connection.ts";
+import { openWebhook, type WebhookConnection } from "#egress/webhook-connection.ts";
 import type { AuthenticationParts } from "./parts.ts";
 
 /** Opens the webhook of `--authentication-token-webhook-config-file`. */

@@ -145,7 +145,7 @@ async function openAuthorizer(
   }
   const { connection, ...settings } = planned.webhook;
   const { webhookAuthorizer } = await import("#authz/webhook.ts");
-  const { openWebhook } = await import("#client/webhook-connection.ts");
+  const { openWebhook } = await import("#egress/webhook-connection.ts");
   const hook = openWebhook(connection, options.clock);
   const authorizer = webhookAuthorizer({
     ...settings,

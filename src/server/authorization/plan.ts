@@ -77,7 +77,7 @@ async function ofFlags(options: AuthorizationFlags, domain: ApiDomain): Promise<
     if (webhookFile === undefined) {
       throw new StartError("authorization-mode Webhook's authorization config file not passed");
     }
-    const { readWebhookConnection } = await import("#client/webhook-connection.ts");
+    const { readWebhookConnection } = await import("#egress/webhook-connection.ts");
     return {
       type: mode,
       name: "default",

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { createServer } from "node:https";
 import { fakeAuthority, type Issued } from "#authn/fake-authority.ts";
-import { openOutgoing } from "#client/outgoing-https.ts";
+import { openOutgoing } from "#egress/outgoing-https.ts";
 import { systemClock } from "#std/clock.ts";
 import { resolveOptions, type ServerSettings } from "../options.ts";
 import { serverTrust } from "./server-trust.ts";

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Endpoints, Service } from "#api/core/v1.ts";
-import { hostPort } from "#client/service-address.ts";
+import { hostPort } from "#egress/service-address.ts";
 import { findServiceAddress } from "./addresses.ts";
 import type { Lookups } from "../lookups.ts";
 import { parseServeArguments, resolveOptions } from "../options.ts";

@@ -4,7 +4,7 @@
  * address. Source: upstream's `util/proxy` and the service resolvers of its aggregator.
  */
 import type { Endpoints, EndpointSubset, Service, ServicePort } from "#api/core/v1.ts";
-import type { FindServiceAddress, ServiceAddress } from "#client/service-address.ts";
+import type { FindServiceAddress, ServiceAddress } from "#egress/service-address.ts";
 import { goQuote } from "#meta/field-error.ts";
 import type { Random } from "#std/random.ts";
 import type { Lookups } from "../lookups.ts";

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { fakeAuthority } from "#authn/fake-authority.ts";
-import { readWebhookConnection } from "#client/webhook-connection.ts";
+import { readWebhookConnection } from "#egress/webhook-connection.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "binnacle-webhook-"));
 after(() => rmSync(folder, { recursive: true, force: true }));

@@ -1,8 +1,8 @@
 /** A `Transport` over https: one connection kept open, a client certificate or a token, one trusted authority. */
 import { Agent, request as httpsRequest } from "node:https";
 import type { IncomingMessage } from "node:http";
-import { eventOfLine } from "./received-event.ts";
-import type { ClientRequest, ClientResponse, Transport } from "./transport.ts";
+import { eventOfLine } from "#client/received-event.ts";
+import type { ClientRequest, ClientResponse, Transport } from "#client/transport.ts";
 
 interface HttpsOptions {
   /** The URL as `https://host:port`. */

@@ -2,11 +2,10 @@
  * Calls to webhooks that answer with the object that they received, and repetition of failed calls. Source: client-go
  * and upstream's `util/webhook`.
  */
-import type { Clock } from "#std/clock.ts";
+import { type Clock, pause } from "#std/clock.ts";
 import { isObject } from "#std/is-object.ts";
 import type { Random } from "#std/random.ts";
 import { type Outgoing, OutgoingError } from "./outgoing-https.ts";
-import { pause } from "./reflector.ts";
 
 interface Retry {
   /** The pause before the second call in milliseconds; each later pause is 1.5 times as long. */

@@ -6,8 +6,8 @@ import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import { after, test } from "node:test";
 import { fakeAuthority } from "#authn/fake-authority.ts";
-import { type Forwarder, openForwarder } from "#client/forwarding.ts";
-import { WebhookClients } from "#client/webhook-client.ts";
+import { type Forwarder, openForwarder } from "#egress/forwarding.ts";
+import { WebhookClients } from "#egress/webhook-client.ts";
 import { systemClock } from "#std/clock.ts";
 import { eventually } from "../harness.ts";
 
