@@ -61,14 +61,14 @@ const reader = ["system:discovery", "system:basic-user", "system:public-info-vie
 
 async function measure(run: Run): Promise<void> {
   await measureAlone(run);
-  if (["get-account-16", "access-review-16", "token-review-16"].some((name) => run.wanted(name)))
+  if (["get-account-16", "access-review-16", "token-review-16"].some((name) => run.isWanted(name)))
     await measureServer(run);
-  if (["bad-tokens-10000", "bad-tokens"].some((name) => run.wanted(name))) await measureFloods(run);
+  if (["bad-tokens-10000", "bad-tokens"].some((name) => run.isWanted(name))) await measureFloods(run);
 }
 
 /** Measures the parts that a request passes, without the request. */
 async function measureAlone(run: Run): Promise<void> {
-  if (!["check-allowed", "check-refused", "check-allowed-50000"].some((name) => run.wanted(name))) return;
+  if (!["check-allowed", "check-refused", "check-allowed-50000"].some((name) => run.isWanted(name))) return;
   const pem = generateKeyPairSync("ec", { namedCurve: "P-256" })
     .privateKey.export({ type: "pkcs8", format: "pem" })
     .toString();
@@ -230,7 +230,7 @@ async function measureFloods(run: Run): Promise<void> {
     client.close();
     const { token } = (JSON.parse(answer) as { readonly status: { readonly token: string } }).status;
     const floods = (name: string, rate: number): Promise<void> =>
-      run.row(name, () => flooded(run, server, token, rate));
+      run.row(name, () => measureFlooded(run, server, token, rate));
     await floods("bad-tokens-10000", 10_000);
     await floods("bad-tokens", 0);
   } finally {
@@ -242,7 +242,7 @@ async function measureFloods(run: Run): Promise<void> {
  * Measures a flood, with one good request after the other beside it. The CPU time is that of both kinds of requests,
  * per bad token. The longest time is the 99th percentile.
  */
-async function flooded(run: Run, server: Server, good: string, rate: number): Promise<Measurement> {
+async function measureFlooded(run: Run, server: Server, good: string, rate: number): Promise<Measurement> {
   const { host, port, ca } = server;
   const flood = { host, port, ca, kind: "forged", good, rate } as const;
   await floodAside({ ...flood, seconds: defaultWarmupSeconds });

@@ -88,7 +88,7 @@ class Deployed {
 }
 
 async function measure(run: Run): Promise<void> {
-  if (run.wanted(applyWorkload.name)) {
+  if (run.isWanted(applyWorkload.name)) {
     const server = await startServer();
     try {
       await measureWorkloads(run, server, [applyWorkload]);
@@ -111,13 +111,13 @@ async function measure(run: Run): Promise<void> {
   });
   const many = new Deployed();
   const items = envOf(100_000);
-  const listed = (env: object[]): Buffer => deployment([{ name: "app", image: "i", env }]);
+  const deploymentWith = (env: object[]): Buffer => deployment([{ name: "app", image: "i", env }]);
   await row("apply-100000-items", 1, () => {
     many.live = undefined;
-    many.apply("a", listed(items));
+    many.apply("a", deploymentWith(items));
   });
   const halves = [0, 1].map((half) => items.filter((_, at) => at % 2 === half));
-  await row("apply-100000-items-half", 1, (at) => many.apply("a", listed(halves[at % 2]!)));
+  await row("apply-100000-items-half", 1, (at) => many.apply("a", deploymentWith(halves[at % 2]!)));
 }
 
 if (import.meta.main) await runAlone(applySuite);

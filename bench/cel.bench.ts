@@ -59,7 +59,7 @@ const object = {
   numbers: Array.from({ length: 300 }, (_, at) => at),
 };
 
-function compiled(source: string): Program {
+function compileProgram(source: string): Program {
   const parsed = parse(source);
   assert.ok("ast" in parsed);
   const checked = check(parsed.ast, environment);
@@ -73,12 +73,12 @@ async function measure(run: Run): Promise<void> {
   const row = (name: string, count: number, call: () => void): Promise<void> =>
     run.row(name, () => bestOf(name, count, call));
   const activation = { self: object };
-  const program = compiled(rule);
+  const program = compileProgram(rule);
   await row("evaluate", 1_000_000, () => program.evaluate(activation, { costLimit: 1_000_000 }));
-  await row("compile", 10_000, () => compiled(rule));
-  const text = compiled(textRule);
+  await row("compile", 10_000, () => compileProgram(rule));
+  const text = compileProgram(textRule);
   await row("text", 200_000, () => text.evaluate(activation, { costLimit: 1_000_000 }));
-  const nested = compiled(loops);
+  const nested = compileProgram(loops);
   await row("budget", 1, () => nested.evaluate(activation, { costLimit: 10_000_000 }));
 }
 

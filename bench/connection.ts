@@ -98,9 +98,9 @@ export class Connection {
     }
     this.#parts.push(data);
     this.#size += data.length;
-    this.#need ??= this.#needed();
+    this.#need ??= this.#bodyLength();
     if (this.#need === undefined || !this.#isComplete(this.#need, data)) return;
-    const all = joined(this.#parts);
+    const all = join(this.#parts);
     const answer: Answer = {
       code: Number(all.toString("latin1", 9, 12)),
       body: all.subarray(all.indexOf(headerEnd) + headerEnd.length),
@@ -115,8 +115,8 @@ export class Connection {
   }
 
   /** Returns the number of bytes of the whole answer, by its headers. */
-  #needed(): number | "chunks" | undefined {
-    const all = joined(this.#parts);
+  #bodyLength(): number | "chunks" | undefined {
+    const all = join(this.#parts);
     const at = all.indexOf(headerEnd);
     if (at < 0) return undefined;
     const length = /\r\ncontent-length: (\d+)/i.exec(all.toString("latin1", 0, at));
@@ -125,12 +125,12 @@ export class Connection {
 
   #isComplete(need: number | "chunks", last: Buffer): boolean {
     if (need !== "chunks") return this.#size >= need;
-    const end = last.length >= lastChunk.length ? last : joined(this.#parts);
+    const end = last.length >= lastChunk.length ? last : join(this.#parts);
     return end.toString("latin1", Math.max(0, end.length - lastChunk.length)) === lastChunk;
   }
 }
 
-function joined(parts: readonly Buffer[]): Buffer {
+function join(parts: readonly Buffer[]): Buffer {
   return parts.length === 1 ? parts[0]! : Buffer.concat(parts);
 }
 

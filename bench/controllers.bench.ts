@@ -50,7 +50,7 @@ export const controllersSuite: Suite = {
 };
 
 async function measure(run: Run): Promise<void> {
-  if ([...Object.keys(serverRows), ...quotaWorkloads.map(({ name }) => name)].some((name) => run.wanted(name))) {
+  if ([...Object.keys(serverRows), ...quotaWorkloads.map(({ name }) => name)].some((name) => run.isWanted(name))) {
     const server = await startServer();
     try {
       const maps = `/api/v1/namespaces/${await makeNamespace(server, "gc")}/configmaps`;
@@ -211,7 +211,7 @@ const dependentsEach = 9;
 
 function buildGraph(): Measurement {
   const uid = (at: number): string => `00000000-0000-4000-8000-${String(at).padStart(12, "0")}`;
-  const before = usedMb();
+  const before = measureMb();
   const start = process.threadCpuUsage();
   const graph = new OwnershipGraph({ unverified() {}, suspect() {} });
   const common = { isBeingDeleted: false, deletesDependents: false, orphansDependents: false, round: 1 };
@@ -229,12 +229,12 @@ function buildGraph(): Measurement {
     });
   }
   const used = process.threadCpuUsage(start);
-  const rssMb = usedMb() - before;
+  const rssMb = measureMb() - before;
   return { name: "graph-1m", cpuUsPerOp: (used.user + used.system) / graph.size, rssMb };
 }
 
 /** Returns the memory that the process uses after a garbage collection. */
-function usedMb(): number {
+function measureMb(): number {
   setFlagsFromString("--expose-gc");
   runInNewContext("gc")();
   const { heapUsed, external } = process.memoryUsage();

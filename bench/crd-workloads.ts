@@ -108,7 +108,7 @@ const rules = (...texts: readonly string[]): Json => ({
 });
 
 /** Returns the same schema with three rules. */
-function ruledFields(): Json {
+function fieldsWithRules(): Json {
   const { spec } = thirtyFields["properties"] as { readonly spec: Json }; // this file has made the schema
   const { window } = spec["properties"] as { readonly window: Json }; // as above
   const properties = {
@@ -170,7 +170,7 @@ async function prepareCreates(target: Target, { name, connections, isRuled }: Cr
   const namespace = await makeNamespace(target, "create");
   const path = widgets(group, namespace);
   const client = await Client.open(target);
-  const schema = isRuled ? ruledFields() : thirtyFields;
+  const schema = isRuled ? fieldsWithRules() : thirtyFields;
   await client.send("POST", definitionsPath(target.domain), definition(target.domain, group, schema));
   await untilCreated(client, path, widget(group, "first"));
   await checkEnforced(client, path, group, isRuled);

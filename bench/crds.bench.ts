@@ -41,7 +41,7 @@ export const crdsSuite: Suite = {
 const definitionCount = 500;
 
 async function measure(run: Run): Promise<void> {
-  if (workloads.some(({ name }) => run.wanted(name))) {
+  if (workloads.some(({ name }) => run.isWanted(name))) {
     const server = await startServer();
     try {
       await measureWorkloads(run, server, workloads);
@@ -49,7 +49,7 @@ async function measure(run: Run): Promise<void> {
       await server.stop();
     }
   }
-  if (Object.keys(manyRows).some((name) => run.wanted(name))) await measureMany(run);
+  if (Object.keys(manyRows).some((name) => run.isWanted(name))) await measureMany(run);
 }
 
 /** Returns a schema of about 30 KB that resembles real ones: nested, described, with defaults and limits. */
@@ -83,23 +83,23 @@ async function measureMany(run: Run): Promise<void> {
       name: keyof typeof manyRows,
       figures: () => Promise<Omit<Measurement, "name">>,
     ): Promise<void> => {
-      if (run.wanted(name)) await run.row(name, async () => ({ name, ...(await figures()) }));
+      if (run.isWanted(name)) await run.row(name, async () => ({ name, ...(await figures()) }));
       else await figures();
     };
-    const grown = (): number => (usageOf(server.pid).rssMb - emptyMb) / definitionCount;
+    const growthMb = (): number => (usageOf(server.pid).rssMb - emptyMb) / definitionCount;
     await row("crd-of-500", async () => {
       const figures = await timeEach(server, definitionCount, (client, at) =>
         client.send("POST", definitionsPath(server.domain), definition(server.domain, groupOf(at), schema)),
       );
-      return { ...figures, rssMb: grown() };
+      return { ...figures, rssMb: growthMb() };
     });
-    if (run.wanted("crd-of-500-change")) await row("crd-of-500-change", () => timeChanges(server, schema));
+    if (run.isWanted("crd-of-500-change")) await row("crd-of-500-change", () => timeChanges(server, schema));
     await server.stop();
     await row("crd-of-500-start", async () => {
       server = await startServer(folder);
-      return { ms: server.startMs, rssMb: grown() };
+      return { ms: server.startMs, rssMb: growthMb() };
     });
-    if (run.wanted("crd-of-500-change-restarted")) {
+    if (run.isWanted("crd-of-500-change-restarted")) {
       await row("crd-of-500-change-restarted", () => timeChanges(server, schema));
     }
     await row("crd-of-500-used", async () => {
@@ -107,7 +107,7 @@ async function measureMany(run: Run): Promise<void> {
         const object = `{"apiVersion":"${groupOf(at)}/v1","kind":"Widget","metadata":{"name":"a"},"spec":{"section0":{}}}`;
         return client.send("POST", `/apis/${groupOf(at)}/v1/namespaces/default/widgets`, object);
       });
-      return { ...figures, rssMb: grown() };
+      return { ...figures, rssMb: growthMb() };
     });
   } finally {
     await server.stop();

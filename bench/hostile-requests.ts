@@ -204,14 +204,14 @@ const yamlBody = (name: string): Buffer => {
 };
 
 /** Returns an expression for a list in which a list from a text is doubled 30 times. */
-const doubled = (by = "[v, v]"): string => `[[self]]${`.map(v, ${by})`.repeat(30)}`;
+const doublingExpression = (by = "[v, v]"): string => `[[self]]${`.map(v, ${by})`.repeat(30)}`;
 
 const sharedValues = [
-  `${doubled()} == ${doubled()}`,
-  `${doubled()} in [${doubled()}]`,
-  `sets.contains([${doubled()}], [${doubled()}])`,
-  `'%s'.format([${doubled()}]) == ''`,
-  `${doubled("v + v")}.size() > 0`,
+  `${doublingExpression()} == ${doublingExpression()}`,
+  `${doublingExpression()} in [${doublingExpression()}]`,
+  `sets.contains([${doublingExpression()}], [${doublingExpression()}])`,
+  `'%s'.format([${doublingExpression()}]) == ''`,
+  `${doublingExpression("v + v")}.size() > 0`,
 ];
 
 const sharedValueRules = (): object =>

@@ -50,14 +50,14 @@ async function measure(run: Run): Promise<void> {
 
 async function measureRequests(run: Run): Promise<void> {
   const names = Object.keys(hostileCases).flatMap((name) => crowds.map((crowd) => `${name}-x${crowd}`));
-  if (!names.some((name) => run.wanted(name))) return;
+  if (!names.some((name) => run.isWanted(name))) return;
   const server = await startServer(undefined, hostileUsers, hostileFlags);
   try {
     const setting = await prepareHostile(server, { objects, definitions: 500, watches: 600, holdMs: 5000 });
     for (const [name, hostile] of Object.entries(hostileCases)) {
-      if (!crowds.some((crowd) => run.wanted(`${name}-x${crowd}`))) continue;
+      if (!crowds.some((crowd) => run.isWanted(`${name}-x${crowd}`))) continue;
       for (const crowd of crowds) {
-        if (!run.wanted(`${name}-x${crowd}`)) continue;
+        if (!run.isWanted(`${name}-x${crowd}`)) continue;
         await hostile.prepare?.(setting);
         await run.row(`${name}-x${crowd}`, () => besideGets(server, setting, name, crowd));
       }

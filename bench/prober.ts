@@ -65,7 +65,7 @@ async function run({ host, port, ca, token, path, pid, alsoNew }: Probe): Promis
   const session = connect(`https://${host}:${port}`, { ...trust, servername: "localhost" });
   let isOver = false;
   process.stdin.on("end", () => (isOver = true)).resume();
-  const kept: Get = () =>
+  const getOnSession: Get = () =>
     new Promise((resolve) => {
       const stream = session.request({ ":path": path, authorization: `Bearer ${token}` });
       let code = 0;
@@ -83,7 +83,7 @@ async function run({ host, port, ca, token, path, pid, alsoNew }: Probe): Promis
       return 0;
     }
   };
-  for (let warm = 0; warm < 20; warm++) await kept();
+  for (let warm = 0; warm < 20; warm++) await getOnSession();
   const beforeMb = residentMb(pid);
   process.stdout.write("begun\n");
   let failed = 0;
@@ -102,7 +102,7 @@ async function run({ host, port, ca, token, path, pid, alsoNew }: Probe): Promis
   };
   const fresh = [requestBytes("GET", path, token), requestBytes("GET", "/livez", "")];
   const all = await Promise.all([
-    watch(kept, pauseMs),
+    watch(getOnSession, pauseMs),
     ...(alsoNew === true ? fresh.map((bytes) => watch(() => onNew(bytes), newPauseMs)) : []),
   ]);
   const worst = (of: (sorted: readonly number[]) => number | undefined): number =>

@@ -172,14 +172,14 @@ function literal(name: string, value: string): Buffer {
 
 const frames = { data: 0, headers: 1, reset: 3, settings: 4, ping: 6, goAway: 7, windowUpdate: 8 };
 
-function repeated(one: Buffer): Buffer {
+function repeat(one: Buffer): Buffer {
   return Buffer.concat(Array.from({ length: pieceBytes / one.length }, () => one));
 }
 
 /** Frames that cost a server something but cause no event in its HTTP/2 library. */
 const floods = {
-  windowUpdate: repeated(frame(frames.windowUpdate, 0, 0, Buffer.from([0, 0, 0, 1]))),
-  unknown: repeated(frame(0xbb, 0, 0, Buffer.alloc(0))),
+  windowUpdate: repeat(frame(frames.windowUpdate, 0, 0, Buffer.from([0, 0, 0, 1]))),
+  unknown: repeat(frame(0xbb, 0, 0, Buffer.alloc(0))),
 };
 
 class Http2Pusher implements Pusher {

@@ -52,18 +52,18 @@ export async function runSuites(suites: readonly Suite[], options: ReportOptions
   const all: Compared[] = [];
   if (!isJson) console.log(tableHead());
   for (const suite of suites) {
-    const wanted = (name: string): boolean =>
+    const isWanted = (name: string): boolean =>
       names.length === 0 || names.includes(suite.name) || (names.includes(name) && Object.hasOwn(suite.rows, name));
-    if (!Object.keys(suite.rows).some(wanted)) continue;
+    if (!Object.keys(suite.rows).some(isWanted)) continue;
     const baselines = readBaselines(suite);
     const rows: Compared[] = [];
     const run: Run = {
       seconds: options.seconds,
-      wanted,
+      isWanted,
       async row(name, measure) {
-        if (!wanted(name)) return;
+        if (!isWanted(name)) return;
         progress(`${suite.name}: ${name} ...`, isJson);
-        const row = compared(suite, rounded(await measure()), baselines);
+        const row = compareRow(suite, roundRow(await measure()), baselines);
         progress("");
         rows.push(row);
         if (!isJson) console.log(tableRow(row));
@@ -103,7 +103,7 @@ function writeBaselines(suite: Suite, before: Baselines, rows: readonly Compared
 }
 
 /** Rounds figures to at most three decimals, large ones to none. Unknown values are left out. */
-function rounded(row: Measurement): Measurement {
+function roundRow(row: Measurement): Measurement {
   const entries = Object.entries(row).flatMap(([key, value]: [string, unknown]) => {
     if (typeof value !== "number") return [[key, value]];
     const scale = value >= 1000 ? 1 : value >= 10 ? 10 : 1000;
@@ -114,7 +114,7 @@ function rounded(row: Measurement): Measurement {
 
 const costOf = (row: Measurement | undefined): number | undefined => row?.cpuUsPerOp ?? row?.ms ?? row?.rssMb;
 
-function compared(suite: Suite, row: Measurement, baselines: Baselines): Compared {
+function compareRow(suite: Suite, row: Measurement, baselines: Baselines): Compared {
   const cost = costOf(row);
   const baseline = costOf(baselines[row.name]);
   if (cost === undefined || baseline === undefined) return { ...row, suite: suite.name };

@@ -136,7 +136,7 @@ async function measureServer(run: Run): Promise<void> {
     );
     await loop("create-1", 1, post, 40_000);
     await loop("create-16", 16, post, 40_000);
-    if (run.wanted("list-5000")) await fill(server, "large", 5000);
+    if (run.isWanted("list-5000")) await fill(server, "large", 5000);
     await loop("list-5000", 4, () => requestBytes("GET", maps("large"), token));
     await run.row("watch-fanout-1000", async () => {
       await fill(server, "fan", 0);

@@ -22,7 +22,7 @@ export interface Measurement {
 export interface Run {
   /** The length of a closed loop. */
   readonly seconds: number;
-  wanted(name: string): boolean;
+  isWanted(name: string): boolean;
   /** Measures and reports a row, if it is wanted. */
   row(name: string, measure: () => Measurement | Promise<Measurement>): Promise<void>;
 }

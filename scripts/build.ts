@@ -92,11 +92,11 @@ const ownImports: Plugin = {
 const asciiOnly: Plugin = {
   name: "ascii-only",
   generateBundle(_options, files) {
-    for (const file of Object.values(files)) if (file.type === "chunk") file.code = escaped(file.code);
+    for (const file of Object.values(files)) if (file.type === "chunk") file.code = escape(file.code);
   },
 };
 
-const escaped = (code: string): string =>
+const escape = (code: string): string =>
   code.replace(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
 
 /**

@@ -12,7 +12,7 @@ import { styleText } from "node:util";
 import { build } from "./build.ts";
 import { readCommandLine } from "./command-line.ts";
 import { type Program, startProgram } from "./program.ts";
-import { amendedRecordings } from "../test/scenarios/amendments.ts";
+import { writeAmendedRecordings } from "../test/scenarios/amendments.ts";
 import { readSkips, reasonFor } from "../test/scenarios/skips.ts";
 import { addTallies, emptyTally, printSkips, type SkippedTest, type Tally } from "./run-tests.ts";
 import { report, root } from "./steps.ts";
@@ -98,7 +98,7 @@ export async function conformance(options: ConformanceOptions = {}): Promise<Tal
 
 async function replayDomain(domain: string, selection: Selection, verbose: boolean): Promise<Tally> {
   const start = performance.now();
-  let tally = { ...emptyTally, ...skippedIn(domain, selection) };
+  let tally = { ...emptyTally, ...countSkips(domain, selection) };
   for (const set of sets) tally = addTallies(tally, await replaySet(domain, set, selection, verbose));
   const detail = `${tally.passed} passed, ${tally.failed} failed, ${tally.skipped} skipped`;
   const seconds = (performance.now() - start) / 1000;
@@ -106,7 +106,7 @@ async function replayDomain(domain: string, selection: Selection, verbose: boole
   return tally;
 }
 
-function skippedIn(domain: string, { skips }: Selection): Pick<Tally, "skipped" | "skips"> {
+function countSkips(domain: string, { skips }: Selection): Pick<Tally, "skipped" | "skips"> {
   return {
     skipped: skips.length,
     skips: skips.map(({ name, reason }) => ({ name: `${domain}: ${name}`, reason })),
@@ -153,7 +153,7 @@ const isOrderOfManagers = (failure: string): boolean => {
 async function replayFresh(domain: string, set: ScenarioSet, replayed: Omit<Replayed, "golden">): Promise<Tally> {
   const folder = mkdtempSync(join(tmpdir(), "binnacle-conformance-"));
   const golden = join(folder, "golden");
-  amendedRecordings(join(shared, "golden"), golden);
+  writeAmendedRecordings(join(shared, "golden"), golden);
   const server = await startFor(domain, folder, set.controllers);
   try {
     return await replay(domain, server.url, { ...replayed, golden });

@@ -38,10 +38,10 @@ export async function startProgram(flags: readonly string[]): Promise<Program> {
   };
 }
 
-function firstLine(child: ChildProcess, said: () => string): Promise<string> {
+function firstLine(child: ChildProcess, readOutput: () => string): Promise<string> {
   return new Promise((resolve, reject) => {
     createInterface({ input: child.stdout! }).once("line", resolve);
-    child.once("exit", (code) => reject(new Error(`the server ended with code ${code}: ${said()}`)));
+    child.once("exit", (code) => reject(new Error(`the server ended with code ${code}: ${readOutput()}`)));
     child.once("error", reject);
   });
 }

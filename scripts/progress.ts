@@ -24,7 +24,7 @@ interface Progress {
 }
 
 /** Returns the seconds that each file took in its last run here. */
-function remembered(): Record<string, number> {
+function readRemembered(): Record<string, number> {
   try {
     return JSON.parse(readFileSync(memory, "utf8")) as Record<string, number>; // `remember` wrote it
   } catch {
@@ -35,22 +35,22 @@ function remembered(): Record<string, number> {
 function remember(seconds: Readonly<Record<string, number>>): void {
   try {
     mkdirSync(cacheFolder, { recursive: true });
-    writeFileSync(memory, JSON.stringify({ ...remembered(), ...seconds }));
+    writeFileSync(memory, JSON.stringify({ ...readRemembered(), ...seconds }));
   } catch {
     // Only the next estimate is worse.
   }
 }
 
 /** Estimates the time of a file that never ran here: files that start servers and long files are slow. */
-function guessed(file: string): number {
+function guessSeconds(file: string): number {
   const kilobytes = statSync(join(root, file)).size / 1024;
   return file.startsWith("test/") ? 2 + kilobytes / 4 : 0.5 + kilobytes / 40;
 }
 
 /** Returns an estimate of the seconds that each file will take. */
 export function expectedSeconds(files: readonly string[]): ReadonlyMap<string, number> {
-  const known = remembered();
-  return new Map(files.map((file) => [file, known[file] ?? guessed(file)]));
+  const known = readRemembered();
+  return new Map(files.map((file) => [file, known[file] ?? guessSeconds(file)]));
 }
 
 /** The time until the first test of a file begins, in seconds. */

@@ -1,7 +1,7 @@
 /** Tests that requirement IDs are found in test names, and that unproved rows are reported. */
 import assert from "node:assert";
 import { test } from "node:test";
-import { citedInVain, proofsIn, readRows, requirementIndex } from "./requirements.ts";
+import { findUnknownCitations, proofsIn, readRows, requirementIndex } from "./requirements.ts";
 
 void test("IDs in brackets are found in names of tests, with ranges", () => {
   const found = proofsIn(
@@ -46,6 +46,6 @@ void test("what a page cites must be in the repository", () => {
   ];
   const rows = readRows("| GEN-01 | One. | x |\n| GEN-02 | Two. | x |\n");
   const { page } = requirementIndex(rows, proofs, { "GEN-02": { step: "2", reason: "waits: long" } }, new Set());
-  assert.deepStrictEqual(citedInVain(page, proofs), []);
-  assert.deepStrictEqual(citedInVain(page, proofs.slice(0, 1)), ["b.yaml: there"]);
+  assert.deepStrictEqual(findUnknownCitations(page, proofs), []);
+  assert.deepStrictEqual(findUnknownCitations(page, proofs.slice(0, 1)), ["b.yaml: there"]);
 });

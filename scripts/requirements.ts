@@ -177,7 +177,7 @@ export function requirementIndex(
     const tests = byRow.get(id) ?? [];
     const waits = later[id];
     if (tests.length === 0 && waits === undefined) open.push(id);
-    const shown = tests.slice(0, 3).map(shownProof);
+    const shown = tests.slice(0, 3).map(formatProof);
     if (tests.length > 3) shown.push(`and ${tests.length - 3} more`);
     if (tests.length === 0)
       shown.push(waits === undefined ? "**nothing yet**" : `${stepName(waits.step)}: ${waits.reason}`);
@@ -190,7 +190,7 @@ export function requirementIndex(
 }
 
 /** Returns the proof as a cell of the page. */
-const shownProof = ({ file, name }: Proof): string => `${file}: ${name}`.replaceAll("|", "\\|");
+const formatProof = ({ file, name }: Proof): string => `${file}: ${name}`.replaceAll("|", "\\|");
 
 function stepName(step: string): string {
   if (step === "client") return "not the server's";
@@ -217,8 +217,8 @@ function buildIndex(proofs: readonly Proof[]): Index | undefined {
 }
 
 /** Returns the tests and scenarios that a page cites but `proofs` does not contain. */
-export function citedInVain(text: string, proofs: readonly Proof[]): string[] {
-  const known = new Set(proofs.map(shownProof));
+export function findUnknownCitations(text: string, proofs: readonly Proof[]): string[] {
+  const known = new Set(proofs.map(formatProof));
   const cells = [...text.matchAll(/^\| [A-Z]+-\d+ \| .* \| (.*) \|$/gm)].map(([, cell]) => cell!);
   return cells.flatMap((cell) => cell.split("<br>").filter((cited) => isProof.test(cited) && !known.has(cited)));
 }
@@ -229,7 +229,7 @@ const isProof = /^\S+\.(?:ts|yaml): /;
 export function requirementProblems(): string[] {
   const proofs = allProofs();
   const committed = existsSync(page) ? readFileSync(page, "utf8") : "";
-  const missing = citedInVain(committed, proofs).map(
+  const missing = findUnknownCitations(committed, proofs).map(
     (cited) => `docs/requirements.md cites what is not there: ${cited}`,
   );
   const index = buildIndex(proofs);

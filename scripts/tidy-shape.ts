@@ -57,7 +57,7 @@ const exported = /^export (?:abstract )?(?:class|interface|type) (\w+)/gm;
  * Returns exported types with the name of another exported type. Types of different group versions may have the same
  * name.
  */
-export function sharedTypeNames(codes: ReadonlyMap<string, string>): ShapeFinding[] {
+export function findSharedTypeNames(codes: ReadonlyMap<string, string>): ShapeFinding[] {
   const findings: ShapeFinding[] = [];
   const first = new Map<string, string>();
   for (const [file, code] of codes) {
@@ -82,7 +82,7 @@ const importList = /^import (type )?\{([^}]*)\} from "([^"]+)";/gm;
  * Returns types that are imported under another name than their own. If a file imports types of two group versions with
  * the same name, one of them may have another.
  */
-export function aliasedTypes(file: string, code: string): ShapeFinding[] {
+export function findAliasedTypes(file: string, code: string): ShapeFinding[] {
   if (file.startsWith("src/api/")) return [];
   const aliases: { name: string; alias: string; line: number; isApi: boolean }[] = [];
   /** The types of the API that the file imports under their own names. */

@@ -23,7 +23,7 @@ const present = String.raw`(?:Date\.now|systemClock\.(?:now|monotonic))\(\)`;
  * Returns the findings about a file whose comments and strings are blank: uses of a meter, and differences of two
  * times.
  */
-export function measuredTimes(file: string, bare: string): Finding[] {
+export function findMeasuredTimes(file: string, bare: string): Finding[] {
   const isTest = file.startsWith("test/") || /\.(?:test|fuzz|contract)\.ts$/.test(file);
   if (!isTest || mayMeasure.includes(file)) return [];
   const found = [...bare.matchAll(meters)];

@@ -1,24 +1,24 @@
 /** Tests that each check of unused things finds its violation and nothing else. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { unknownFiles, unusedExports, unusedPermissions } from "./tidy-usage.ts";
+import { unknownFiles, findUnusedExports, findUnusedPermissions } from "./tidy-usage.ts";
 
 const resolve = (_file: string, specifier: string): string => specifier;
 
 void test("exports that no file imports are found", () => {
-  const unused = (...users: readonly string[]): string[] => {
+  const findUnused = (...users: readonly string[]): string[] => {
     const code = "\nexport const a = 1;\nexport async function b() {}\nexport interface C {}\n";
     const codes = new Map([["node:x", code], ...users.map((user, at) => [`user${at}.ts`, user] as const)]);
-    return unusedExports(codes, resolve, () => false).map(({ line, message }) => `${line} ${message}`);
+    return findUnusedExports(codes, resolve, () => false).map(({ line, message }) => `${line} ${message}`);
   };
   const says = (line: number, name: string): string => `${line} ${name} is exported, and nobody imports it`;
-  assert.deepEqual(unused(), [says(2, "a"), says(3, "b"), says(4, "C")]);
-  assert.deepEqual(unused('import { a, type C } from "node:x";'), [says(3, "b")]);
-  assert.deepEqual(unused('import {\n  a as d,\n  b,\n} from "node:x";', 'export type { C } from "node:x";'), []);
-  assert.deepEqual(unused('const { a } = await import("node:x");'), [says(3, "b"), says(4, "C")]);
-  assert.deepEqual(unused('const all = await import("node:x");'), []);
+  assert.deepEqual(findUnused(), [says(2, "a"), says(3, "b"), says(4, "C")]);
+  assert.deepEqual(findUnused('import { a, type C } from "node:x";'), [says(3, "b")]);
+  assert.deepEqual(findUnused('import {\n  a as d,\n  b,\n} from "node:x";', 'export type { C } from "node:x";'), []);
+  assert.deepEqual(findUnused('const { a } = await import("node:x");'), [says(3, "b"), says(4, "C")]);
+  assert.deepEqual(findUnused('const all = await import("node:x");'), []);
   assert.deepEqual(
-    unusedExports(new Map([["node:x", "export const a = 1;"]]), resolve, () => true),
+    findUnusedExports(new Map([["node:x", "export const a = 1;"]]), resolve, () => true),
     [],
   );
 });
@@ -26,7 +26,7 @@ void test("exports that no file imports are found", () => {
 void test("permissions that no import needs are found", () => {
   const map = { std: [], meta: ["std"], codec: ["std", "meta"] };
   assert.deepEqual(
-    unusedPermissions(map, new Set(["meta std", "codec std"])).map(({ message }) => message),
+    findUnusedPermissions(map, new Set(["meta std", "codec std"])).map(({ message }) => message),
     ["codec need not import meta"],
   );
 });

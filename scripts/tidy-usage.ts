@@ -14,7 +14,7 @@ const loaded = /\bimport\(\s*["']([^"']+)["']|\bnew URL\(\s*["'](\.[^"']*\.ts)["
  * a whole (`await import(…)` without names) count as used. `codes` are sources without comments, `resolve` returns the
  * file that an import names.
  */
-export function unusedExports(
+export function findUnusedExports(
   codes: ReadonlyMap<string, string>,
   resolve: (file: string, specifier: string) => string | undefined,
   isExempt: (file: string) => boolean,
@@ -47,7 +47,7 @@ export function unusedExports(
 }
 
 /** Returns edges of the layer map that no import needs. `edges` are the used ones: `storage meta`. */
-export function unusedPermissions(
+export function findUnusedPermissions(
   layers: Readonly<Record<string, readonly string[]>>,
   edges: ReadonlySet<string>,
 ): Finding[] {

@@ -1,7 +1,7 @@
 /** Tests that comments without a main clause are found, and sentences are not. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { firstWords, retired } from "./tidy-words.ts";
+import { firstWords, findRetiredWords } from "./tidy-words.ts";
 
 void test("comments that begin as a part of the name below are found", () => {
   const first = (text: string): number => firstWords("x.ts", text).length;
@@ -24,9 +24,9 @@ void test("comments that begin as a part of the name below are found", () => {
 });
 
 void test("declarations with a retired name are found", () => {
-  const found = retired("x.ts", "const a = 1;\nexport class Pace {}\nexport class Paces {}\n");
+  const found = findRetiredWords("x.ts", "const a = 1;\nexport class Pace {}\nexport class Paces {}\n");
   assert.deepEqual(found, [{ file: "x.ts", line: 2, message: "Pace is retired: say Yielder" }]);
   for (const code of ["const place = 1;", "let places = 0;", "interface Place {}"])
-    assert.equal(retired("x.ts", code).length, 1, code);
-  assert.deepEqual(retired("x.ts", "const placeholder = 1;\nclass Placement {}\n"), []);
+    assert.equal(findRetiredWords("x.ts", code).length, 1, code);
+  assert.deepEqual(findRetiredWords("x.ts", "const placeholder = 1;\nclass Placement {}\n"), []);
 });

@@ -73,7 +73,7 @@ const retiredNames: ReadonlyMap<string, string> = new Map([
 const declaredName = /(?:class|interface|type|function\*?|const|let) (\w+)/g;
 
 /** Returns declarations with a retired name. `code` has neither comments nor texts. */
-export function retired(file: string, code: string): Finding[] {
+export function findRetiredWords(file: string, code: string): Finding[] {
   return [...code.matchAll(declaredName)].flatMap(({ 1: name = "", index }) => {
     const standard = retiredNames.get(name);
     if (standard === undefined) return [];

@@ -7,10 +7,10 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { isAbsolute, join, posix } from "node:path";
 import { bundledPackages, guardedModules, layers, mayReadClock, openFolders, outside } from "./layers.ts";
 import { root } from "./steps.ts";
-import { aliasedTypes, circles, moduleState, roomCircles, sharedTypeNames } from "./tidy-shape.ts";
-import { measuredTimes } from "./tidy-tests.ts";
-import { unknownFiles, unusedExports, unusedPermissions } from "./tidy-usage.ts";
-import { firstWords, retired } from "./tidy-words.ts";
+import { findAliasedTypes, circles, moduleState, roomCircles, findSharedTypeNames } from "./tidy-shape.ts";
+import { findMeasuredTimes } from "./tidy-tests.ts";
+import { unknownFiles, findUnusedExports, findUnusedPermissions } from "./tidy-usage.ts";
+import { firstWords, findRetiredWords } from "./tidy-words.ts";
 
 export interface Finding {
   readonly file: string;
@@ -54,11 +54,11 @@ export function tidy(sources: Sources, packages: Packages): Finding[] {
     findings.push(...checkHeader(file, text), ...checkWords(file, text), ...firstWords(file, text));
     findings.push(...checkShape(file, code));
     const bare = blank(text, true);
-    findings.push(...checkClock(file, bare), ...measuredTimes(file, bare), ...retired(file, bare));
+    findings.push(...checkClock(file, bare), ...findMeasuredTimes(file, bare), ...findRetiredWords(file, bare));
     const isOwn = file.startsWith("src/") && !isTest(file);
     if (isOwn) codes.set(file, code);
     if (isOwn) findings.push(...moduleState(file, code));
-    if (file.startsWith("src/")) findings.push(...aliasedTypes(file, code));
+    if (file.startsWith("src/")) findings.push(...findAliasedTypes(file, code));
     for (const found of importsOf(code)) {
       importCount += 1;
       const target = resolve(file, found.specifier);
@@ -72,11 +72,11 @@ export function tidy(sources: Sources, packages: Packages): Finding[] {
     }
   }
   if (importCount === 0) throw new Error("no imports seen: the import check is broken");
-  findings.push(...deadFiles(sources, importers, packages), ...sharedTypeNames(codes));
+  findings.push(...deadFiles(sources, importers, packages), ...findSharedTypeNames(codes));
   findings.push(...circles(imports), ...roomCircles(imports));
-  findings.push(...unusedPermissions(packages.layers, edges), ...unknownFiles(sources, packages.files));
+  findings.push(...findUnusedPermissions(packages.layers, edges), ...unknownFiles(sources, packages.files));
   const isExempt = (file: string): boolean => packages.entries.includes(file) || isGenerated(sources.get(file)!);
-  findings.push(...unusedExports(all, resolve, isExempt));
+  findings.push(...findUnusedExports(all, resolve, isExempt));
   return findings.sort((a, b) => (a.file === b.file ? a.line - b.line : a.file < b.file ? -1 : 1));
 }
 

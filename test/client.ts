@@ -52,7 +52,7 @@ export class Answer extends View {
   constructor(title: string, message: IncomingMessage, bytes: Buffer, rename: Rename) {
     const text = bytes.toString();
     const status = message.statusCode ?? 0;
-    super(parsed(text), rename, `${title} answered ${status} ${text.slice(0, 1500)}`);
+    super(tryParse(text), rename, `${title} answered ${status} ${text.slice(0, 1500)}`);
     this.status = status;
     this.headers = message.headers;
     this.bytes = bytes;
@@ -76,7 +76,7 @@ export class Answer extends View {
   }
 
   /** Checks that the answer is a failure `Status` with this code, reason and message. */
-  refused(code: number, reason: string, message?: string | RegExp, fields: Fields = {}): this {
+  expectFailure(code: number, reason: string, message?: string | RegExp, fields: Fields = {}): this {
     return this.expect(code, {
       kind: "Status",
       apiVersion: "v1",
@@ -90,13 +90,13 @@ export class Answer extends View {
   }
 
   /** Checks that the answer is a failure `Status` with a 4xx code (the specification names no code). */
-  rejected(message?: string | RegExp): this {
+  expectClientError(message?: string | RegExp): this {
     assert.ok(this.status >= 400 && this.status < 500, `${this.title}\nmust be a 4xx`);
     return this.has({ kind: "Status", status: "Failure", code: this.status, ...(message ? { message } : {}) });
   }
 }
 
-function parsed(text: string): unknown {
+function tryParse(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
   } catch {

@@ -16,7 +16,7 @@ export class GoModule {
   }
 
   /** Returns the reason why a package cannot be built here; `undefined` if it can. */
-  missing(packageName: string): string | undefined {
+  missingModule(packageName: string): string | undefined {
     if (process.env["TEST_SERVER"] !== undefined) return "starts a server of its own";
     if ("problem" in this.run(["version"])) return "Go is not here";
     if ("problem" in this.run(["list", "-deps", packageName])) {

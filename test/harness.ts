@@ -253,7 +253,7 @@ export async function usingObserved(
   run: (on: Observed) => Promise<void>,
   clock?: MovingClock,
 ): Promise<void> {
-  const on = await observed(domain, settings, clock);
+  const on = await startObserved(domain, settings, clock);
   try {
     await run(on);
   } finally {
@@ -265,7 +265,7 @@ export async function usingObserved(
  * Starts a server whose log is read and whose time is advanced. The caller closes it; `usingObserved` is shorter if
  * only `run` closes it.
  */
-export async function observed(
+export async function startObserved(
   domain: Domain,
   settings: ServerSettings,
   clock: MovingClock = new MovingClock(),
@@ -315,7 +315,7 @@ export function suite(settings?: ServerSettings): InBothDomains {
   });
   return (name, run, difference = {}) => {
     for (const domain of external === undefined ? domains : (["k8s.io"] as const)) {
-      const skip = skipped(settings, difference);
+      const skip = skipReason(settings, difference);
       test(`${domain}: ${name}`, skip === undefined ? {} : { skip }, async (t) => {
         const api = new Api(await serverOf(domain));
         try {
@@ -356,7 +356,7 @@ export async function usingServer(
   }
 }
 
-function skipped(settings: ServerSettings | undefined, { differs }: Difference): string | undefined {
+function skipReason(settings: ServerSettings | undefined, { differs }: Difference): string | undefined {
   if (external === undefined) return undefined;
   if (settings !== undefined) return "needs a server with options of its own";
   return differs === undefined ? undefined : `differs from a 1.32 server: ${differs}`;

@@ -48,14 +48,14 @@ export class MovingClock implements Clock {
    * Returns the number of waiting timers with about this delay. The time until a deadline is shorter than the delay, on
    * a busy machine by much; a rounded time may be longer by a millisecond.
    */
-  waiting(delayMs: number): number {
+  countWaiting(delayMs: number): number {
     return [...this.#timers].filter((timer) => timer.delayMs > 0.9 * delayMs && timer.delayMs <= delayMs + 1).length;
   }
 
   /** Resolves when `count` timers with this delay wait. Rejects when this takes too long. */
   async untilWaiting(delayMs: number, count = 1): Promise<void> {
-    for (const endMs = systemClock.now() + patienceMs; this.waiting(delayMs) !== count; ) {
-      if (systemClock.now() > endMs) throw new Error(`${this.waiting(delayMs)} wait ${delayMs} ms, not ${count}`);
+    for (const endMs = systemClock.now() + patienceMs; this.countWaiting(delayMs) !== count; ) {
+      if (systemClock.now() > endMs) throw new Error(`${this.countWaiting(delayMs)} wait ${delayMs} ms, not ${count}`);
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
   }

@@ -51,14 +51,14 @@ export class View {
   /** Returns a field that must be a text. */
   string(path: string): string {
     const value = this.at(path);
-    assert.equal(typeof value, "string", `${this.title}: ${path} must be a text, is ${shown(value)}`);
+    assert.equal(typeof value, "string", `${this.title}: ${path} must be a text, is ${format(value)}`);
     return String(value);
   }
 
   /** Returns the items of a field that must be a list, each as a view of its own. */
   list(path: string): View[] {
     const value = this.at(path);
-    assert.ok(Array.isArray(value), `${this.title}: ${path} must be a list, is ${shown(value)}`);
+    assert.ok(Array.isArray(value), `${this.title}: ${path} must be a list, is ${format(value)}`);
     return value.map((item, index) => new View(item, this.rename, `${this.title}: ${path}.${index}`));
   }
 
@@ -74,7 +74,7 @@ export class View {
   }
 
   #check(path: string, value: unknown, expected: unknown): void {
-    const say = `${this.title}\n${path} is ${shown(value)}`;
+    const say = `${this.title}\n${path} is ${format(value)}`;
     if (expected === absent) assert.equal(value, undefined, `${say}, must be absent`);
     else if (expected === present) assert.notEqual(value, undefined, `${say}, must be present`);
     else if (expected instanceof RegExp) {
@@ -84,7 +84,7 @@ export class View {
       assert.ok((expected as (value: unknown) => unknown)(value), `${say}, must satisfy ${String(expected)}`);
     } else {
       const wanted: unknown = expected === undefined ? undefined : JSON.parse(this.rename(JSON.stringify(expected)));
-      assert.deepEqual(value, wanted, `${say}, must be ${shown(wanted)}`);
+      assert.deepEqual(value, wanted, `${say}, must be ${format(wanted)}`);
     }
   }
 }
@@ -106,7 +106,7 @@ function property(value: unknown, key: string): unknown {
   return Object.hasOwn(value, key) ? (value as Record<string, unknown>)[key] : undefined;
 }
 
-function shown(value: unknown): string {
+function format(value: unknown): string {
   const text = value === undefined ? "absent" : JSON.stringify(value);
   return text.length > 1500 ? `${text.slice(0, 1500)}…` : text;
 }

@@ -164,7 +164,7 @@ function reviewOf(answer: WebhookAnswer, { apiVersion, kind, request }: Received
   const { patch = [], patchTimes = 1, warningBytes, response, converts } = answer;
   const operations = Array.from({ length: patchTimes }, () => patch).flat();
   const wanted = String(request["desiredAPIVersion"]);
-  const converted = (object: object): object =>
+  const convertObject = (object: object): object =>
     converts === "ports" ? convert(object as Parameters<typeof convert>[0], wanted) : { ...object, apiVersion: wanted };
   return {
     apiVersion,
@@ -172,7 +172,10 @@ function reviewOf(answer: WebhookAnswer, { apiVersion, kind, request }: Received
     response: {
       uid: request.uid,
       ...(converts !== undefined
-        ? { result: { status: "Success" }, convertedObjects: (request["objects"] as readonly object[]).map(converted) }
+        ? {
+            result: { status: "Success" },
+            convertedObjects: (request["objects"] as readonly object[]).map(convertObject),
+          }
         : { allowed: true }),
       ...(patch.length === 0
         ? {}

@@ -3,7 +3,7 @@ import { type Answer, essence } from "./servers.ts";
 
 /** Returns an answer as lines: the findings of a refusal, or a line for each value that a write stored. */
 export function linesOf(answer: Answer, hasServerStatus: boolean): readonly string[] {
-  const found = foundBy(answer);
+  const found = findingsOf(answer);
   if (answer.code >= 300) return found;
   const { apiVersion: _apiVersion, kind: _kind, metadata: _metadata, ...whole } = answer.body;
   const { status: _status, ...withoutStatus } = whole;
@@ -12,7 +12,7 @@ export function linesOf(answer: Answer, hasServerStatus: boolean): readonly stri
 }
 
 /** Returns the code, findings and warnings of an answer, without duplicates. */
-export function foundBy(answer: Answer): string[] {
+export function findingsOf(answer: Answer): string[] {
   // The other lines are parts of Go structs.
   const lines = essence(answer)
     .split("\n")
@@ -59,7 +59,7 @@ export function leaves(path: string, value: unknown): string[] {
 }
 
 /** Returns the lines of each answer without those that both have, except the first line. */
-export function differing(all: readonly (readonly string[])[]): string[] {
+export function findDifferences(all: readonly (readonly string[])[]): string[] {
   return all.map((lines, at) => {
     const others = new Set(all[1 - at]);
     const isOnlyHere = lines[0]!.startsWith("20") && all[1 - at]![0] !== lines[0];

@@ -49,7 +49,7 @@ async function replace(comparison: Comparison, path: string, update: Json, what:
       const { resourceVersion } = body["metadata"] as Json; // definitions have metadata
       return { ...update, metadata: { ...(update["metadata"] as Json), resourceVersion } };
     });
-    const answers = await asked(comparison, "PUT", `${path}?dryRun=All`, (server) => bodies[server]!); // one body each
+    const answers = await askBoth(comparison, "PUT", `${path}?dryRun=All`, (server) => bodies[server]!); // one body each
     if (answers.some(({ code }) => code === 409)) continue;
     compareAnswers(comparison, `${what}: definition replaced`, bodies[0]!, answers);
     return;
@@ -130,10 +130,10 @@ async function send(
   body: Json,
   type?: string,
 ): Promise<boolean> {
-  return compareAnswers(comparison, what, body, await asked(comparison, method, path, () => body, type));
+  return compareAnswers(comparison, what, body, await askBoth(comparison, method, path, () => body, type));
 }
 
-const asked = (
+const askBoth = (
   { servers }: Comparison,
   method: string,
   path: string,
@@ -148,7 +148,7 @@ function compareAnswers(comparison: Comparison, what: string, body: Json, answer
   // A server that is busy with other work answers with a timeout, which is no difference. Release 1.32 closes the
   // connection for some updates.
   if (answers.some(({ code }) => code === 504) || answers.at(-1)?.code === 0) return false;
-  const shown = answers.map((answer) => withoutExcused(`${essence(answer)}\n${stored(answer)}`));
+  const shown = answers.map((answer) => withoutExcused(`${essence(answer)}\n${formatStored(answer)}`));
   return comparison.same(what, body, shown) && answers.every(({ code }) => code < 300);
 }
 
@@ -156,7 +156,7 @@ function compareAnswers(comparison: Comparison, what: string, body: Json, answer
  * Returns an object as it is compared: without values that servers choose, and without the owners and times of the
  * status.
  */
-function stored({ code, body }: Answer): string {
+function formatStored({ code, body }: Answer): string {
   // Code 0 means that the connection was lost.
   if (code === 0 || code >= 300) return "";
   const { status, metadata, ...content } = body;
@@ -165,12 +165,12 @@ function stored({ code, body }: Answer): string {
   const owners = managedFields
     .filter(({ subresource }) => subresource === undefined)
     .map(({ manager, operation, fieldsV1 }) => ({ manager, operation, fieldsV1 }));
-  return JSON.stringify(sorted({ ...content, labels, generation, owners, ...(isDefinition ? {} : { status }) }));
+  return JSON.stringify(sortKeys({ ...content, labels, generation, owners, ...(isDefinition ? {} : { status }) }));
 }
 
-function sorted(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sorted);
+function sortKeys(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sortKeys);
   if (typeof value !== "object" || value === null) return value;
   const names = Object.keys(value).sort();
-  return Object.fromEntries(names.map((name) => [name, sorted((value as Json)[name])]));
+  return Object.fromEntries(names.map((name) => [name, sortKeys((value as Json)[name])]));
 }

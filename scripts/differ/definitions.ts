@@ -25,8 +25,8 @@ export function definitionCase(seed: number): DefinitionCase {
   const whole = pick(random, set.definitions) as unknown as Json; // definitions are objects
   const own = inGroup(whole, `s${seed}.`);
   const { kind } = (whole["spec"] as { readonly names: { readonly kind: string } }).names;
-  const first = chance(random, 0.8) ? mutated(random, own) : { value: own, mutation: "none" };
-  const second = mutated(random, own);
+  const first = chance(random, 0.8) ? mutate(random, own) : { value: own, mutation: "none" };
+  const second = mutate(random, own);
   const objects = set.accepted
     .map(({ object }) => object as unknown as Json)
     .filter((object) => object["kind"] === kind)
@@ -36,7 +36,7 @@ export function definitionCase(seed: number): DefinitionCase {
     mutation: `${kind}: ${first.mutation}, then ${second.mutation}`,
     definition: first.value,
     update: second.value,
-    objects: objects.flatMap((object) => [object, mutatedObject(random, object), mutatedObject(random, object)]),
+    objects: objects.flatMap((object) => [object, mutateObject(random, object), mutateObject(random, object)]),
   };
 }
 
@@ -153,18 +153,18 @@ const settings: readonly (readonly [path: string, values: readonly unknown[]])[]
   ["v.selectableFields", [[], [{ jsonPath: ".spec.name" }], [{ jsonPath: "" }], [{ jsonPath: ".metadata.name" }]]],
 ];
 
-function mutated(random: Random, definition: Json): Mutated {
-  return chance(random, 0.75) ? mutatedSchema(random, definition) : mutatedSetting(random, definition);
+function mutate(random: Random, definition: Json): Mutated {
+  return chance(random, 0.75) ? mutateSchema(random, definition) : mutateSetting(random, definition);
 }
 
-function mutatedSetting(random: Random, definition: Json): Mutated {
+function mutateSetting(random: Random, definition: Json): Mutated {
   const [path, values] = pick(random, settings);
   const value = pick(random, values);
   const names = path.replace(/^v\./, "spec.versions.0.").split(".");
   return { value: withValue(definition, names, value) as Json, mutation: `${path} = ${JSON.stringify(value)}` };
 }
 
-function mutatedSchema(random: Random, definition: Json): Mutated {
+function mutateSchema(random: Random, definition: Json): Mutated {
   const root = ["spec", "versions", "0", "schema", "openAPIV3Schema"];
   const schema = valueAt(definition, root);
   const schemaNodes = [root, ...schemaPaths(schema, root)];
@@ -219,7 +219,7 @@ const objectValues: readonly unknown[] = [
 ];
 
 /** Returns an object with another value at one path, or with one more member. */
-function mutatedObject(random: Random, object: Json): Json {
+function mutateObject(random: Random, object: Json): Json {
   const { metadata, spec, ...rest } = object;
   const targets = valuePaths(spec, ["spec"]);
   const target = targets.length === 0 ? ["spec"] : pick(random, targets);

@@ -1,7 +1,7 @@
 /**
  * Sends the objects of a case, and changes of them, to both servers, and compares the answers and the stored objects.
  */
-import { differing, linesOf, randomName } from "./answers.ts";
+import { findDifferences, linesOf, randomName } from "./answers.ts";
 import { type Edit, applyEdit } from "./edits.ts";
 import { type KindCase, kindCase, type KindSet } from "./kinds.ts";
 import { isExcused } from "./excused.ts";
@@ -86,7 +86,7 @@ async function compareCase(comparison: Comparison, ofCase: KindCase, ns: string,
   const answersTo = (to: Omit<Question, "body">, sent: readonly Json[]): Promise<Answer[]> =>
     Promise.all(comparison.servers.map((server, at) => ask(server, { ...to, body: sent[at]! }))); // one body each
   const compare = (what: string, sent: Json, shown: unknown, answers: readonly Answer[]) => {
-    const lines = differing(answers.map((answer) => linesOf(answer, kind.hasServerStatus === true)));
+    const lines = findDifferences(answers.map((answer) => linesOf(answer, kind.hasServerStatus === true)));
     const isAsDocumented = isExcused(kind.resource, lines, sent);
     if (isAsDocumented) comparison.excused++;
     const isSame = !isAsDocumented && comparison.same(`seed ${seed}: ${kind.resource}: ${what}`, shown, lines);
@@ -104,7 +104,7 @@ async function compareCase(comparison: Comparison, ofCase: KindCase, ns: string,
     await remove(comparison, one);
   }
   if (!isThere) return;
-  const stored = (): Promise<readonly Json[]> =>
+  const listStored = (): Promise<readonly Json[]> =>
     kind.hasServerStatus === true ? whenStatusWritten(comparison, one) : readEach(comparison, one);
   for (const [at, { subresource, edits }] of changes.entries()) {
     let wanted: readonly Edit[] | undefined;
@@ -113,7 +113,7 @@ async function compareCase(comparison: Comparison, ofCase: KindCase, ns: string,
     let shown: unknown;
     // Servers write the status of some kinds at the same time.
     for (let attempt = 0; attempt === 0 || (attempt < 20 && answers.some(({ code }) => code === 409)); attempt++) {
-      const now = await stored();
+      const now = await listStored();
       if (now.some(({ metadata }) => metadata === undefined)) return;
       const chosen = (wanted ??= edits(now[0]!));
       const next = now.map((body) => chosen.map(withNamesOf(body, now[0]!)).reduce<unknown>(applyEdit, body) as Json); // edits keep an object
@@ -134,13 +134,13 @@ async function compareCase(comparison: Comparison, ofCase: KindCase, ns: string,
 function withNamesOf(body: Json, ours: Json): (edit: Edit) => Edit {
   const [own] = JSON.stringify(body).match(randomName) ?? [];
   const [from = "", to = ""] = [ours, body].map(addressOf);
-  const renamed = (text: string): string => {
+  const rename = (text: string): string => {
     const named = own === undefined ? text : text.replace(randomName, own);
     return from === "" ? named : named.replaceAll(`"${from}"`, `"${to}"`);
   };
   return ({ path, value }) => ({
     path,
-    value: value === undefined ? value : JSON.parse(renamed(JSON.stringify(value))),
+    value: value === undefined ? value : JSON.parse(rename(JSON.stringify(value))),
   });
 }
 

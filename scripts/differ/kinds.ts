@@ -67,7 +67,7 @@ function container(random: Random, name: string, volumes: readonly string[]): Js
   };
 }
 
-const runningProbes = (random: Random): Json => ({
+const containerProbes = (random: Random): Json => ({
   ...maybe(random, 0.3, () => ({ livenessProbe: probe(random) })),
   ...maybe(random, 0.3, () => ({ readinessProbe: probe(random) })),
   ...maybe(random, 0.2, () => ({ lifecycle: { preStop: { exec: { command: ["true"] } } } })),
@@ -99,11 +99,11 @@ const ofPods: readonly Json[] = [
 function podSpec(random: Random, restartPolicies: readonly string[]): Json {
   const volumes = Array.from({ length: upTo(random, 2) }, (_, at) => `v${at}`);
   const first = container(random, "a", volumes);
-  const sidecar = chance(random, 0.4) ? { restartPolicy: "Always", ...runningProbes(random) } : {};
+  const sidecar = chance(random, 0.4) ? { restartPolicy: "Always", ...containerProbes(random) } : {};
   return {
     restartPolicy: pick(random, restartPolicies),
     containers: [
-      { ...first, ...runningProbes(random) },
+      { ...first, ...containerProbes(random) },
       ...(chance(random, 0.3) ? [container(random, "b", volumes)] : []),
     ],
     ...maybe(random, 0.3, () => ({ initContainers: [{ ...container(random, "init", volumes), ...sidecar }] })),
@@ -118,7 +118,10 @@ const template = (random: Random, restartPolicies: readonly string[] = ["Always"
   metadata: { labels: { ...labels, tier: "b" } },
   spec: podSpec(random, restartPolicies),
 });
-const selected = (random: Random): Json => ({ selector: { matchLabels: labels }, template: template(random) });
+const selectorAndTemplate = (random: Random): Json => ({
+  selector: { matchLabels: labels },
+  template: template(random),
+});
 
 function jobSpec(random: Random): Json {
   const isIndexed = chance(random, 0.5);
@@ -134,7 +137,7 @@ function jobSpec(random: Random): Json {
 }
 
 const statefulSet = (random: Random): Json => ({
-  ...selected(random),
+  ...selectorAndTemplate(random),
   serviceName: "web",
   ...maybe(random, 0.4, () => ({ replicas: upTo(random, 3), minReadySeconds: 5, revisionHistoryLimit: 2 })),
   ...maybe(random, 0.3, () => ({ updateStrategy: { type: "RollingUpdate", rollingUpdate: { partition: 1 } } })),
@@ -174,7 +177,7 @@ const autoscaler = (random: Random): Json => ({
   })),
 });
 
-const rolling = (random: Random): Json => ({
+const rollingUpdate = (random: Random): Json => ({
   type: "RollingUpdate",
   rollingUpdate: { maxUnavailable: pick<unknown>(random, [1, "25%"]) },
 });
@@ -200,16 +203,20 @@ const sets: Readonly<Record<KindSet, readonly ComparedKind[]>> = {
     })),
     compared("apps", "v1", "ReplicaSet", "replicasets", (random) => ({
       replicas: upTo(random, 3),
-      ...selected(random),
+      ...selectorAndTemplate(random),
     })),
     compared("apps", "v1", "Deployment", "deployments", (random) => ({
-      ...selected(random),
-      ...maybe(random, 0.5, () => ({ strategy: rolling(random), progressDeadlineSeconds: 60, minReadySeconds: 5 })),
+      ...selectorAndTemplate(random),
+      ...maybe(random, 0.5, () => ({
+        strategy: rollingUpdate(random),
+        progressDeadlineSeconds: 60,
+        minReadySeconds: 5,
+      })),
     })),
     compared("apps", "v1", "StatefulSet", "statefulsets", statefulSet),
     compared("apps", "v1", "DaemonSet", "daemonsets", (random) => ({
-      ...selected(random),
-      ...maybe(random, 0.5, () => ({ updateStrategy: rolling(random), minReadySeconds: 5 })),
+      ...selectorAndTemplate(random),
+      ...maybe(random, 0.5, () => ({ updateStrategy: rollingUpdate(random), minReadySeconds: 5 })),
     })),
     compared("batch", "v1", "Job", "jobs", jobSpec),
     compared("batch", "v1", "CronJob", "cronjobs", (random) => ({

@@ -89,7 +89,7 @@ const first = Number(values.seed ?? Math.floor(Math.random() * 1_000_000));
 const runs = Number(values.runs ?? 50);
 const differencesMax = Number(values.differences ?? 10);
 
-async function seeded(compare: (comparison: Comparison, seed: number) => Promise<void>): Promise<number> {
+async function runSeeds(compare: (comparison: Comparison, seed: number) => Promise<void>): Promise<number> {
   const comparison = new Comparison(servers);
   if (values.policies === true) await preparePolicies(comparison);
   let cases = 0;
@@ -105,17 +105,17 @@ async function seeded(compare: (comparison: Comparison, seed: number) => Promise
 }
 
 function differences(): Promise<number> {
-  if (values.rules === true) return seeded(compareRules);
-  if (values.definitions === true) return seeded(compareDefinitions);
+  if (values.rules === true) return runSeeds(compareRules);
+  if (values.definitions === true) return runSeeds(compareDefinitions);
   if (values.policies === true) {
     const logs = values.audit?.split(",") ?? [];
-    return seeded((comparison, seed) => comparePolicies(comparison, seed, logs));
+    return runSeeds((comparison, seed) => comparePolicies(comparison, seed, logs));
   }
   if (values.pairs === true)
-    return seeded((comparison, seed) => comparePairs(comparison, seed, values.kind?.split(",")));
+    return runSeeds((comparison, seed) => comparePairs(comparison, seed, values.kind?.split(",")));
   const set = kindSets.find((name) => values[name] === true);
   if (set !== undefined)
-    return seeded((comparison, seed) => compareKinds(comparison, set, seed, values.kind?.split(",")));
+    return runSeeds((comparison, seed) => compareKinds(comparison, set, seed, values.kind?.split(",")));
   const isFixed = values.seed === undefined;
   return compareWebhooks(servers, { ...values, first, runs, differencesMax, isFixed });
 }

@@ -191,7 +191,7 @@ const definition = (random: Random): Json => ({
 });
 
 /** Returns the kind with another name of its objects, which the rules of the kind require. */
-const named = (of: ComparedKind, name: string): ComparedKind => ({
+const withName = (of: ComparedKind, name: string): ComparedKind => ({
   ...of,
   make: (random) => ({ ...of.make(random), metadata: { name } }),
 });
@@ -406,7 +406,7 @@ export const otherKinds: readonly ComparedKind[] = [
       ofCluster,
     ),
   ),
-  named(
+  withName(
     kind(
       "apiregistration.k8s.io",
       "v1",
@@ -426,7 +426,7 @@ export const otherKinds: readonly ComparedKind[] = [
     ),
     "v9.differ.example.com",
   ),
-  named(
+  withName(
     kind(
       "apiextensions.k8s.io",
       "v1",

@@ -4,7 +4,7 @@
  */
 import { seededRandom } from "#std/random.ts";
 import { pick } from "./choices.ts";
-import { differing, foundBy, leaves, randomName, uid } from "./answers.ts";
+import { findDifferences, findingsOf, leaves, randomName, uid } from "./answers.ts";
 import { clientPatch, jsonPatch, mergePatch } from "./client-apply.ts";
 import { makeNamespace, remove, whenStatusWritten } from "./kind-requests.ts";
 import { type Pair, pairedKinds, pairOf } from "./pairs.ts";
@@ -29,14 +29,14 @@ const merge = "application/merge-patch+json";
 const strategic = "application/strategic-merge-patch+json";
 const annotation = "kubectl.kubernetes.io/last-applied-configuration";
 
-const patched = (path: string, type: string, body: Json | readonly Json[], manager = ""): Question => ({
+const patchQuestion = (path: string, type: string, body: Json | readonly Json[], manager = ""): Question => ({
   method: "PATCH",
   path: manager === "" ? path : `${path}?fieldManager=${manager}`,
   body,
   headers: { "content-type": type },
 });
 
-const applied = (path: string, body: Json, manager: string, force = false): Question => ({
+const applyQuestion = (path: string, body: Json, manager: string, force = false): Question => ({
   method: "PATCH",
   path: `${path}?fieldManager=${manager}&force=${force}`,
   body,
@@ -50,7 +50,7 @@ function withLastApplied(object: Json): Json {
   return { ...object, metadata: { ...meta, annotations } };
 }
 
-const versioned = ({ next, stored }: Step): Json => ({
+const withVersion = ({ next, stored }: Step): Json => ({
   ...next,
   metadata: {
     ...(next["metadata"] as Json),
@@ -64,7 +64,7 @@ interface Way {
   readonly send: Sends;
 }
 
-const created = (path: string, first: Json): Question => ({
+const createQuestion = (path: string, first: Json): Question => ({
   method: "POST",
   path: `${path}?fieldManager=creator`,
   body: first,
@@ -83,22 +83,22 @@ const clientApplied = (path: string, first: Json): Question => ({
  * the client sent.
  */
 const ways: Readonly<Record<string, Way>> = {
-  put: { make: created, send: (step) => ({ method: "PUT", path: step.path, body: versioned(step) }) },
-  merge: { make: created, send: ({ path, next }) => patched(path, merge, next) },
+  put: { make: createQuestion, send: (step) => ({ method: "PUT", path: step.path, body: withVersion(step) }) },
+  merge: { make: createQuestion, send: ({ path, next }) => patchQuestion(path, merge, next) },
   "merge of what changed": {
-    make: created,
-    send: ({ path, before, next }) => patched(path, merge, mergePatch(before, next), "editor"),
+    make: createQuestion,
+    send: ({ path, before, next }) => patchQuestion(path, merge, mergePatch(before, next), "editor"),
   },
-  strategic: { make: created, send: ({ path, next }) => patched(path, strategic, next) },
+  strategic: { make: createQuestion, send: ({ path, next }) => patchQuestion(path, strategic, next) },
   "JSON patch": {
-    make: created,
-    send: ({ path, before, next }) => patched(path, "application/json-patch+json", jsonPatch(before, next)),
+    make: createQuestion,
+    send: ({ path, before, next }) => patchQuestion(path, "application/json-patch+json", jsonPatch(before, next)),
   },
   "kubectl apply": {
     make: clientApplied,
     send({ path, before, next, stored, pair }) {
       const wanted = withLastApplied(next);
-      return patched(
+      return patchQuestion(
         path,
         strategic,
         clientPatch(before, wanted, stored, pair.kind.schema),
@@ -106,24 +106,27 @@ const ways: Readonly<Record<string, Way>> = {
       );
     },
   },
-  apply: { make: created, send: ({ path, next }) => applied(path, next, "applier") },
-  "forced apply": { make: created, send: ({ path, next }) => applied(path, next, "applier", true) },
+  apply: { make: createQuestion, send: ({ path, next }) => applyQuestion(path, next, "applier") },
+  "forced apply": { make: createQuestion, send: ({ path, next }) => applyQuestion(path, next, "applier", true) },
   "apply of one's own": {
-    make: (path, first) => applied(one(path, first), first, "applier"),
-    send: ({ path, next }) => applied(path, next, "applier"),
+    make: (path, first) => applyQuestion(one(path, first), first, "applier"),
+    send: ({ path, next }) => applyQuestion(path, next, "applier"),
   },
-  "apply after kubectl apply": { make: clientApplied, send: ({ path, next }) => applied(path, next, "kubectl", true) },
+  "apply after kubectl apply": {
+    make: clientApplied,
+    send: ({ path, next }) => applyQuestion(path, next, "kubectl", true),
+  },
 };
 
 /** The writes of a status. */
 const statusWays: readonly Sends[] = [
   ({ path, next, stored }) => ({ method: "PUT", path, body: { ...stored, status: next["status"] } }),
-  ({ path, next }) => patched(path, merge, { status: next["status"] }),
-  ({ path, next }) => patched(path, strategic, { status: next["status"] }),
+  ({ path, next }) => patchQuestion(path, merge, { status: next["status"] }),
+  ({ path, next }) => patchQuestion(path, strategic, { status: next["status"] }),
   ({ path, next, stored }) => {
     const { apiVersion, kind } = stored;
     const metadata = { name: nameOf(stored) };
-    return applied(path, { apiVersion, kind, metadata, status: next["status"] }, "controller", true);
+    return applyQuestion(path, { apiVersion, kind, metadata, status: next["status"] }, "controller", true);
   },
 ];
 
@@ -160,7 +163,7 @@ class Shown {
    * Returns a comparable name for a value that a server allocates. Names count the values in the order in which they
    * occur.
    */
-  #named(what: string, value: string): string {
+  #rename(what: string, value: string): string {
     const name = this.#names.get(value) ?? `<${what} ${this.#names.size}>`;
     this.#names.set(value, name);
     return name;
@@ -170,14 +173,14 @@ class Shown {
     return text
       .replace(uid, "UID")
       .replace(randomName, "kube-api-access")
-      .replace(/\b10\.0\.\d{1,3}\.\d{1,3}\b(?!\/)/g, (ip) => this.#named("made", ip))
-      .replace(/\b3[0-2]\d{3}\b/g, (port) => this.#named("made", port))
+      .replace(/\b10\.0\.\d{1,3}\.\d{1,3}\b(?!\/)/g, (ip) => this.#rename("made", ip))
+      .replace(/\b3[0-2]\d{3}\b/g, (port) => this.#rename("made", port))
       .replace(/\b20(?:2[6-9]|[3-9]\d)-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g, "NOW");
   }
 
   /** Returns an answer as lines, one for each finding, warning and stored value. */
   lines(answer: Answer, hasServerStatus: boolean): readonly string[] {
-    const found = foundBy(answer).map((line) => this.text(line));
+    const found = findingsOf(answer).map((line) => this.text(line));
     if (answer.code >= 300 || answer.code === 0) return found;
     const { metadata, status, ...rest } = answer.body;
     const { managedFields, resourceVersion, ...meta } = metadata as Json; // objects have metadata
@@ -239,7 +242,7 @@ class Written {
       answers = await Promise.all(this.#comparison.servers.map((server, at) => ask(server, questions[at]!))); // one each
     }
     const lines = answers.map((answer, at) => this.#shown[at]!.lines(answer, hasServerStatus)); // one for each server
-    const shown = differing(lines.map((all) => [all[0]!, ...all.slice(1).sort()]));
+    const shown = findDifferences(lines.map((all) => [all[0]!, ...all.slice(1).sort()]));
     const isTaken = answers.every(({ code }) => code >= 200 && code < 300);
     const { path, body } = questions[0]!;
     // After an excused answer the objects differ, so that later answers would differ too.
@@ -285,7 +288,7 @@ async function compareStatuses(comparison: Comparison, what: string, pair: Pair,
   const path = one(list, objects[0]);
   const written = new Written(comparison, what, pair, path);
   try {
-    if ((await written.write("made", () => created(list, objects[0]))) !== "taken") return;
+    if ((await written.write("made", () => createQuestion(list, objects[0]))) !== "taken") return;
     for (const [at, status] of [...statuses, statuses[0]].entries()) {
       const send = pick(random, statusWays);
       const done = await written.write(`write ${at}`, (stored) =>

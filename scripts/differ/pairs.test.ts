@@ -88,11 +88,15 @@ void test("differences are excused where they are documented only", () => {
   assert.ok(isExcused("secrets", [type(""), frozen], { data: {} }));
   assert.ok(isExcused("secrets", [type(""), frozen], [{ op: "add", path: "/data", value: {} }]));
   assert.ok(!isExcused("secrets", [type(""), frozen], { data: { a: "" } }));
-  const moved = (manager: string, field = "limits"): string =>
+  const moveFinding = (manager: string, field = "limits"): string =>
     `200 \n.owners.${manager} Update .fieldsV1.f:spec.f:${field} = {}`;
-  assert.ok(isExcused("limitranges", [moved("a"), moved("b")], { spec: { limits: [{ max: {} }] } }));
-  assert.ok(!isExcused("limitranges", [moved("a"), moved("b")], { spec: { limits: [{ max: { cpu: "1" } }] } }));
-  assert.ok(!isExcused("limitranges", [moved("a"), moved("b", "other")], { spec: { limits: [{ max: {} }] } }));
+  assert.ok(isExcused("limitranges", [moveFinding("a"), moveFinding("b")], { spec: { limits: [{ max: {} }] } }));
+  assert.ok(
+    !isExcused("limitranges", [moveFinding("a"), moveFinding("b")], { spec: { limits: [{ max: { cpu: "1" } }] } }),
+  );
+  assert.ok(
+    !isExcused("limitranges", [moveFinding("a"), moveFinding("b", "other")], { spec: { limits: [{ max: {} }] } }),
+  );
   const mount = '422 Invalid\nFieldValueNotFound spec.containers[0].volumeMounts[0].name: Not found: "v"';
   const limit = "must be less than or equal to storage limit of 1Gi";
   const claim = `FieldValueInvalid spec.volumes[0].resources.requests[storage]: Invalid value: "2Gi": ${limit}`;

@@ -153,7 +153,7 @@ class Case {
       await removeZones(this.#comparison);
       await this.#comparison.each("DELETE", `/api/v1/namespaces/${this.#ns}`);
     }
-    if (logs.length === 2) await this.#audited(logs);
+    if (logs.length === 2) await this.#compareAudit(logs);
   }
 
   /** Creates a parameter object. Policies of the case before may refuse it for a while. */
@@ -229,11 +229,11 @@ class Case {
     const title = `seed ${this.#seed}: ${what}: ${one.method} ${one.path}${one.user === undefined ? "" : ` as ${one.user}`}`;
     this.#recorded.set(id, `${title}\n${JSON.stringify(one.body)}`);
     const answers = [...(await this.#both(one, id))];
-    let shown = answers.map(shownAnswer);
+    let shown = answers.map(formatAnswer);
     // The other server answers with a random one of several refusals.
     for (let attempt = 0; attempt < 8 && shown[0] !== shown[1] && answers.every(isRefusal); attempt++) {
       answers[1] = await this.#ask(this.#comparison.servers[1]!, one, id);
-      shown = answers.map(shownAnswer);
+      shown = answers.map(formatAnswer);
     }
     const policies = new Set(shown.map((text) => /'differ-p\d'/.exec(text)?.[0] ?? ""));
     if (policies.size === 1 || !answers.every(isRefusal)) this.#comparison.same(title, one.body, shown);
@@ -265,7 +265,7 @@ class Case {
   }
 
   /** Compares the annotations of policies in the audit log. */
-  async #audited(logs: AuditLogs): Promise<void> {
+  async #compareAudit(logs: AuditLogs): Promise<void> {
     await pause(200);
     // The other server records a random one of several policies or bindings.
     const isRandom = this.#case.enforced.length > 2 || this.#case.enforced.some((one) => "selector" in paramRefOf(one));
@@ -292,7 +292,7 @@ const isRefusal = ({ code, body }: Answer): boolean =>
 /**
  * Returns the compared parts of an answer: all except values that the server chooses, and the binding that came first.
  */
-function shownAnswer(answer: Answer): string {
+function formatAnswer(answer: Answer): string {
   if (answer.code >= 300 || answer.body["kind"] === "Status") {
     return essence(answer).replaceAll(/(with binding 'differ-p\d-)\d'/g, "$1*'");
   }

@@ -166,7 +166,7 @@ const valueOf =
         .map(([name, { value }]) => [name, value(random)]),
     );
 
-const escaped = (name: string): string =>
+const escape = (name: string): string =>
   name === "namespace"
     ? "__namespace__"
     : name.replace(/__|[.-]/g, (part) => ({ __: "__underscores__", ".": "__dot__" })[part] ?? "__dash__");
@@ -382,7 +382,7 @@ function collect(term: Term, depth: number, into: Term[]): void {
   into.push(term);
   if (depth === 0) return;
   for (const [name, kind] of Object.entries(term.kind.fields ?? {})) {
-    collect({ text: `${term.text}.${escaped(name)}`, kind }, depth - 1, into);
+    collect({ text: `${term.text}.${escape(name)}`, kind }, depth - 1, into);
   }
 }
 
@@ -419,17 +419,19 @@ function rule(random: Dice, kind: Kind, isPaired: boolean): Json {
 }
 
 /** Returns the schema with rules at some of its nodes. */
-function ruled(random: Dice, kind: Kind, share: number, isPaired: boolean): Json {
+function addRule(random: Dice, kind: Kind, share: number, isPaired: boolean): Json {
   const { schema } = kind;
   const fields = kind.fields === undefined ? undefined : Object.entries(kind.fields);
   const inner =
     fields === undefined
       ? {}
       : {
-          properties: Object.fromEntries(fields.map(([name, field]) => [name, ruled(random, field, share, isPaired)])),
+          properties: Object.fromEntries(
+            fields.map(([name, field]) => [name, addRule(random, field, share, isPaired)]),
+          ),
         };
   const isPairedInside = isPaired && (kind.type === "map" || schema["x-kubernetes-list-type"] === "map");
-  const element = kind.element === undefined ? undefined : ruled(random, kind.element, share, isPairedInside);
+  const element = kind.element === undefined ? undefined : addRule(random, kind.element, share, isPairedInside);
   const elements =
     element === undefined ? {} : kind.type === "map" ? { additionalProperties: element } : { items: element };
   const count = chance(random, share) ? 1 + upTo(random, 2) : 0;
@@ -449,7 +451,7 @@ export function ruleCase(seed: number): RuleCase {
     value: valueOf({ spec }, ["spec"]),
   };
   return {
-    schema: ruled(random, root, random.isSound ? 0.4 : 0.2, true),
+    schema: addRule(random, root, random.isSound ? 0.4 : 0.2, true),
     objects: Array.from({ length: 8 }, () => root.value(random) as Json), // its schema is an object
   };
 }

@@ -46,7 +46,7 @@ export function ask(server: Server, question: Question): Promise<Answer> {
       ...more,
     };
     // The connection may be closed because it was idle, or because a handler panicked. The server continues.
-    const lost = (error: NodeJS.ErrnoException): void => {
+    const onLoss = (error: NodeJS.ErrnoException): void => {
       if (error.code !== "ECONNRESET") reject(error);
       else if (sent.reusedSocket) ask(server, question).then(resolve, reject);
       else resolve({ code: 0, body: { message: `no answer from ${server.name}` }, warnings: [] });
@@ -54,7 +54,7 @@ export function ask(server: Server, question: Question): Promise<Answer> {
     const sent = request(new URL(path, server.url), { method, headers, agent: server.agent }, (reply) => {
       const parts: Buffer[] = [];
       reply.on("data", (part: Buffer) => parts.push(part));
-      reply.on("error", lost);
+      reply.on("error", onLoss);
       reply.on("end", () => {
         const text = Buffer.concat(parts).toString();
         const warnings = [reply.headers["warning"] ?? []].flat().flatMap((text) => text.split(/, (?=299 - ")/));
@@ -63,7 +63,7 @@ export function ask(server: Server, question: Question): Promise<Answer> {
         resolve({ code: reply.statusCode ?? 0, body: parsed, warnings });
       });
     });
-    sent.on("error", lost);
+    sent.on("error", onLoss);
     sent.end(body === undefined ? undefined : JSON.stringify(body));
   });
 }

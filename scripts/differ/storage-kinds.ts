@@ -85,7 +85,7 @@ const csiNode = (random: Random): Json => ({
   ],
 });
 
-const attachedSource = (random: Random): Json =>
+const attachmentSource = (random: Random): Json =>
   chance(random, 0.6)
     ? { persistentVolumeName: "v" }
     : {
@@ -112,7 +112,7 @@ export const storageKinds: readonly ComparedKind[] = [
     "v1",
     "VolumeAttachment",
     "volumeattachments",
-    (random) => ({ spec: { attacher: "csi.example.com", nodeName: "n", source: attachedSource(random) } }),
+    (random) => ({ spec: { attacher: "csi.example.com", nodeName: "n", source: attachmentSource(random) } }),
     { ...withStatus, ...ofCluster },
   ),
   whole(group, "v1", "CSIStorageCapacity", "csistoragecapacities", () => ({

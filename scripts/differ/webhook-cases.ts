@@ -211,7 +211,7 @@ export function webhookCase(seed: number): Case {
         }
         await on.configure(phase, phase, made);
       }
-      await on.settled();
+      await on.settle();
       for (let at = 0; at < 25; at++) await pick(random, writes)(on, random);
     },
   };

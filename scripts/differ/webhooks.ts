@@ -97,14 +97,14 @@ async function compareCase(
     }
     records.push(session.lines);
   }
-  const [one = [], other = []] = records.map(grouped);
+  const [one = [], other = []] = records.map(groupLines);
   const differences: string[] = [];
   for (let at = 0; at < Math.max(one.length, other.length); at++) {
     const [a = [], b = []] = [one[at], other[at]];
     for (let line = 0; line < Math.max(a.length, b.length); line++) {
       const pair = [a[line], b[line]];
       if (pair[0]?.brief === pair[1]?.brief && pair[0]?.whole === pair[1]?.whole) continue;
-      const shown = clients.map((side, index) => `--- ${side.name}\n${shownLine(pair[index], pair[1 - index])}`);
+      const shown = clients.map((side, index) => `--- ${side.name}\n${formatLine(pair[index], pair[1 - index])}`);
       differences.push([`${name}: ${(a[0] ?? b[0])!.brief.slice(0, 120)}`, ...shown].join("\n"));
     }
   }
@@ -112,7 +112,7 @@ async function compareCase(
 }
 
 /** Groups each request with the calls of webhooks that belong to it. */
-function grouped(lines: readonly Line[]): readonly (readonly Line[])[] {
+function groupLines(lines: readonly Line[]): readonly (readonly Line[])[] {
   const groups: Line[][] = [];
   for (const line of lines) {
     if (line.brief.startsWith("  ")) groups.at(-1)?.push(line);
@@ -122,7 +122,7 @@ function grouped(lines: readonly Line[]): readonly (readonly Line[])[] {
 }
 
 /** Returns the line, with those details that the other line does not have. */
-function shownLine(line: Line | undefined, other: Line | undefined): string {
+function formatLine(line: Line | undefined, other: Line | undefined): string {
   if (line === undefined) return "(nothing)";
   if (other === undefined) return line.brief;
   const there = new Set(other.whole.split("\n"));

@@ -42,14 +42,14 @@ function evaluate(expressions: readonly string[], given: Given = {}): MaybePromi
 function check(expressions: readonly string[], expected: string, given: Given = {}): void {
   const result = evaluate(expressions, given);
   assert.ok(!(result instanceof Promise));
-  assert.equal(shown(result), expected);
+  assert.equal(format(result), expected);
 }
 
 async function checkLate(expressions: readonly string[], expected: string): Promise<void> {
-  assert.equal(shown(await evaluate(expressions)), expected);
+  assert.equal(format(await evaluate(expressions)), expected);
 }
 
-const shown = (result: ConditionsResult): string =>
+const format = (result: ConditionsResult): string =>
   "error" in result ? result.error.message : result.outcome === "no" ? `no: ${result.failed}` : "matches";
 
 test("conditions see the object, the old one, the request and parameters [EXPR-59]", () => {
@@ -93,7 +93,7 @@ test("conditions wait for an authorizer that answers late, and ask it once [EXPR
     },
   });
   assert.ok(late instanceof Promise);
-  assert.equal(shown(await late), "matches");
+  assert.equal(format(await late), "matches");
   assert.deepEqual(
     asked.map(({ verb, resource, namespace, name }) => [verb, resource, namespace, name]),
     [["delete", "configmaps", "n", "m"]],

@@ -116,15 +116,15 @@ test("the client signer is not asked for administrators", async () => {
   ] as const) {
     const attributes = { ...create, resource: { ...create.resource, group: domain.rename(group) } };
     const plugin = certificateSubjectRestriction({ domain });
-    const refusedFor = (organization: string, signerName: string) =>
+    const refuseFor = (organization: string, signerName: string) =>
       messageOf(plugin, attributesOf(csr(signerName, {}, { request: request(organization) }), attributes));
-    assert.equal(await refusedFor("builders", signer), "");
+    assert.equal(await refuseFor("builders", signer), "");
     assert.equal(
-      await refusedFor("system:masters", signer),
+      await refuseFor("system:masters", signer),
       `certificatesigningrequests.${domain.rename(group)} "r" is forbidden: use of ${signer} signer with system:masters group is not allowed`,
     );
-    assert.match(await refusedFor("nobody", signer), /forbidden: failed to parse CSR: PEM block type/);
-    assert.equal(await refusedFor("system:masters", "example.com/s"), "");
+    assert.match(await refuseFor("nobody", signer), /forbidden: failed to parse CSR: PEM block type/);
+    assert.equal(await refuseFor("system:masters", "example.com/s"), "");
   }
 });
 

@@ -13,7 +13,7 @@ import type { AdmissionAttributes } from "./plugin.ts";
 
 type Respond = (spec: ImageReviewSpec) => Promise<{ code: number; body: string }>;
 
-const reviewed = (status: object) =>
+const reviewReply = (status: object) =>
   Promise.resolve({ code: 200, body: JSON.stringify({ kind: "ImageReview", apiVersion: "x/v1alpha1", status }) });
 
 const podAttributes = {
@@ -32,7 +32,7 @@ function podOf(image: string, annotations: Readonly<Record<string, string>> = {}
   };
 }
 
-function asked(respond: Respond, over: Partial<ImagePolicyOptions> = {}) {
+function openWebhook(respond: Respond, over: Partial<ImagePolicyOptions> = {}) {
   const clock = new FakeClock();
   const calls: OutgoingCall[] = [];
   const failures: string[] = [];
@@ -77,17 +77,17 @@ function asked(respond: Respond, over: Partial<ImagePolicyOptions> = {}) {
       return error.message;
     }
   };
-  const sent = (): Readonly<Record<string, unknown>> =>
+  const lastReview = (): Readonly<Record<string, unknown>> =>
     JSON.parse(calls.at(-1)!.body!.toString()) as Readonly<Record<string, unknown>>;
-  return { plugin, review, sent, clock, calls, failures, noted };
+  return { plugin, review, sent: lastReview, clock, calls, failures, noted };
 }
 
-const allowing: Respond = () => reviewed({ allowed: true });
+const allowing: Respond = () => reviewReply({ allowed: true });
 /** Lets promises settle that wait for nothing but each other. */
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 test("it is sent an ImageReview of all images, with the annotations meant for it", async () => {
-  const { review, sent, calls } = asked(allowing);
+  const { review, sent, calls } = openWebhook(allowing);
   const annotations = { "x.image-policy.k8s.io/b": "2", other: "3", "a.image-policy.k8s.io/a": "1" };
   assert.equal(await review(podOf("good", annotations)), undefined);
   assert.deepEqual(sent(), {
@@ -110,7 +110,7 @@ test("it is sent an ImageReview of all images, with the annotations meant for it
 
 test("names follow the domain", async () => {
   const status = { allowed: true, auditAnnotations: { k: "v" } };
-  const { review, sent, noted } = asked(() => reviewed(status), { domain: apiDomain("platform.io") });
+  const { review, sent, noted } = openWebhook(() => reviewReply(status), { domain: apiDomain("platform.io") });
   await review(podOf("good", { "x.image-policy.platform.io/a": "1", "x.image-policy.k8s.io/a": "2" }));
   assert.equal(sent()["apiVersion"], "imagepolicy.platform.io/v1alpha1");
   assert.deepEqual((sent()["spec"] as ImageReviewSpec).annotations, { "x.image-policy.platform.io/a": "1" });
@@ -118,7 +118,7 @@ test("names follow the domain", async () => {
 });
 
 test("ephemeral containers are asked about alone, other subresources and kinds not at all", async () => {
-  const { review, sent, calls } = asked(allowing);
+  const { review, sent, calls } = openWebhook(allowing);
   const pod = { ...podOf("good"), spec: { containers: [], ephemeralContainers: [{ name: "e", image: "debug" }] } };
   await review(pod as never, { operation: "UPDATE", subresource: "ephemeralcontainers" });
   assert.deepEqual(sent()["spec"], { containers: [{ image: "debug" }], namespace: "n" });
@@ -128,8 +128,8 @@ test("ephemeral containers are asked about alone, other subresources and kinds n
 });
 
 test("it denies in upstream's words, with its reason or without", async () => {
-  const { review } = asked(({ containers }) =>
-    reviewed(containers![0]!.image === "bad" ? { allowed: false, reason: "no bad" } : { allowed: false }),
+  const { review } = openWebhook(({ containers }) =>
+    reviewReply(containers![0]!.image === "bad" ? { allowed: false, reason: "no bad" } : { allowed: false }),
   );
   assert.equal(
     await review(podOf("bad")),
@@ -140,8 +140,8 @@ test("it denies in upstream's words, with its reason or without", async () => {
 
 test("answers are kept for their time, and repeat their audit annotations", async () => {
   const status = { allowed: true, auditAnnotations: { k: "v", "not a name": "v" } };
-  const { review, clock, calls, noted } = asked(({ containers }) =>
-    reviewed(containers![0]!.image === "bad" ? { allowed: false } : status),
+  const { review, clock, calls, noted } = openWebhook(({ containers }) =>
+    reviewReply(containers![0]!.image === "bad" ? { allowed: false } : status),
   );
   await review();
   delete noted["imagepolicywebhook.image-policy.k8s.io/k"];
@@ -158,7 +158,7 @@ test("answers are kept for their time, and repeat their audit annotations", asyn
   clock.advance(270_000);
   await review();
   assert.equal(calls.length, 4);
-  const none = asked(allowing, { allowTtlMs: 0 });
+  const none = openWebhook(allowing, { allowTtlMs: 0 });
   await none.review();
   await none.review();
   assert.equal(none.calls.length, 2);
@@ -166,23 +166,23 @@ test("answers are kept for their time, and repeat their audit annotations", asyn
 
 test("equal questions in progress share a call, and a caller that gives up does not end it", async () => {
   const answer = Promise.withResolvers<{ code: number; body: string }>();
-  const { review, calls } = asked(() => answer.promise);
+  const { review, calls } = openWebhook(() => answer.promise);
   const gone = new AbortController();
   const { context } = attributesOf(undefined);
   const first = review(undefined, { context: { ...context, signal: gone.signal } });
   const second = review();
   gone.abort(new Error("late"));
   await assert.rejects(first, /late/);
-  answer.resolve(await reviewed({ allowed: true }));
+  answer.resolve(await reviewReply({ allowed: true }));
   assert.equal(await second, undefined);
   assert.equal(calls.length, 1);
 });
 
 test("without an answer it refuses, or allows and says so; neither is kept", async () => {
   const broken: Respond = () => Promise.resolve({ code: 200, body: "<html>" });
-  const closed = asked(broken);
+  const closed = openWebhook(broken);
   assert.equal(await closed.review(), 'pods "p" is forbidden: the webhook\'s answer is no ImageReview');
-  const open = asked(broken, { defaultAllow: true });
+  const open = openWebhook(broken, { defaultAllow: true });
   assert.equal(await open.review(), undefined);
   assert.deepEqual(open.noted, { "imagepolicywebhook.image-policy.k8s.io/failed-open": "true" });
   await open.review();
@@ -191,7 +191,7 @@ test("without an answer it refuses, or allows and says so; neither is kept", asy
 });
 
 test("what is no review counts as no answer, a review without a status as a denial", async () => {
-  const one = (body: unknown) => asked(() => Promise.resolve({ code: 200, body: JSON.stringify(body) })).review();
+  const one = (body: unknown) => openWebhook(() => Promise.resolve({ code: 200, body: JSON.stringify(body) })).review();
   for (const body of [{ kind: "Status", status: "Failure" }, [], null, { status: { allowed: "yes" } }]) {
     assert.match((await one(body))!, /is no ImageReview$/);
   }
@@ -199,7 +199,7 @@ test("what is no review counts as no answer, a review without a status as a deni
 });
 
 test("a webhook with too much to do is asked five times, with growing pauses; others once", async () => {
-  const busy = asked(() => Promise.resolve({ code: 429, body: "" }));
+  const busy = openWebhook(() => Promise.resolve({ code: 429, body: "" }));
   const answer = busy.review();
   for (const pauseMs of [600, 900, 1350, 2025]) {
     await turn();
@@ -207,15 +207,15 @@ test("a webhook with too much to do is asked five times, with growing pauses; ot
   }
   assert.equal(await answer, 'pods "p" is forbidden: Error contacting webhook: 429');
   assert.equal(busy.calls.length, 5);
-  const refusing = asked(() => Promise.resolve({ code: 403, body: "" }));
+  const refusing = openWebhook(() => Promise.resolve({ code: 403, body: "" }));
   assert.match((await refusing.review())!, /Error contacting webhook: 403$/);
-  const slow = asked(() => Promise.reject(new OutgoingError("TIMEOUT", "no answer from hook within 30000ms")));
+  const slow = openWebhook(() => Promise.reject(new OutgoingError("TIMEOUT", "no answer from hook within 30000ms")));
   assert.match((await slow.review())!, /no answer from hook within 30000ms$/);
   assert.deepEqual([refusing.calls.length, slow.calls.length], [1, 1]);
 });
 
 test("closing ends pauses without an answer", async () => {
-  const { plugin, review, failures } = asked(() => Promise.resolve({ code: 500, body: "" }));
+  const { plugin, review, failures } = openWebhook(() => Promise.resolve({ code: 500, body: "" }));
   const answer = review();
   await turn();
   plugin.close();

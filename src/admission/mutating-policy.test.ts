@@ -89,7 +89,7 @@ async function check(mutations: readonly Mutation[], object: Unstructured, expec
   assert.deepEqual((await mutate([{ mutations, ...more }], object)).answer, expected, JSON.stringify(mutations));
 }
 
-const denied = (message: string): string => `Invalid 403: policy 'a' with binding 'a' denied request: ${message}`;
+const denial = (message: string): string => `Invalid 403: policy 'a' with binding 'a' denied request: ${message}`;
 
 test("a configuration is merged: members into objects, items into keyed lists", async () => {
   const labels = apply('Object{metadata: Object.metadata{labels: {"a": "b"}}}');
@@ -111,7 +111,7 @@ test("a configuration is merged: members into objects, items into keyed lists", 
   await check(
     [apply('Object{spec: Object.spec{tolerations: [Object.spec.tolerations{key: "a"}]}}')],
     pod,
-    denied(
+    denial(
       "error applying patch: invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: .spec.tolerations",
     ),
   );
@@ -126,18 +126,18 @@ test("a patch is applied, unless its test does not hold; keys can be escaped", a
   await check(
     [patch('[JSONPatch{op: "remove", path: "/data/none"}]')],
     map({}),
-    denied("JSON Patch: error in remove for path: '/data/none': Unable to remove nonexistent key: none: missing value"),
+    denial("JSON Patch: error in remove for path: '/data/none': Unable to remove nonexistent key: none: missing value"),
   );
 });
 
 test("an operation has no members but its own, and may be no operation at all", async () => {
   const other = '[JSONPatch{op: "add", path: "/data", value: {}, nope: object}]';
   const why = `expression '${other}' resulted in error: unexpected JSONPatchType field: nope`;
-  await check([patch(other)], map(), denied(why));
+  await check([patch(other)], map(), denial(why));
   await check(
     [patch("[JSONPatch{}] + dyn([1])")],
     map(),
-    denied(
+    denial(
       "JSON Patch: error decoding patch: json: cannot unmarshal number into Go value of type handlers.jsonPatchOp",
     ),
   );
@@ -171,13 +171,13 @@ test("what has no value or does not fit the type refuses, or changes nothing wit
     ],
   ];
   for (const [expression, message] of cases) {
-    await check([apply(expression)], map(), denied(message));
+    await check([apply(expression)], map(), denial(message));
     await check([apply(expression)], map(), undefined, { failurePolicy: "Ignore" });
   }
   await check(
     [patch('[JSONPatch{op: "add", path: "/data", value: type(1)}]')],
     map(),
-    denied(
+    denial(
       "JSONPath valueExpression evaluated to a type that could not marshal to JSON: type conversion not supported for 'type'",
     ),
   );
@@ -228,7 +228,7 @@ test("kinds that only subresources have take patches, and no configurations", as
   await check([add], scale, { ...scale, spec: { replicas: 2 } });
   const why = "no corresponding type for autoscaling/v1, Kind=Scale";
   const message = `error applying patch: failed to convert patch object to typed object: ${why}`;
-  await check([apply("Object{spec: Object.spec{replicas: 2}}")], scale, denied(message));
+  await check([apply("Object{spec: Object.spec{replicas: 2}}")], scale, denial(message));
 });
 
 test("conditions decide whether a policy changes anything", async () => {
@@ -253,15 +253,15 @@ test("a policy that wants it has another look after later changes [DRY-05]", asy
 });
 
 /** Makes variables of which each uses the one before twice. */
-const doubling = (times: number, first: string, by: (name: string) => string) => [
+const doublingVariables = (times: number, first: string, by: (name: string) => string) => [
   { name: "v0", expression: first },
   ...Array.from({ length: times }, (_, at) => ({ name: `v${at + 1}`, expression: by(`variables.v${at}`) })),
 ];
 
 test("what variables double is refused before it is written out, as the failure policy says", async () => {
-  const out = denied("validation failed due to running out of cost budget, no further validation rules will be run");
-  const lists = doubling(40, "['x']", (name) => `[${name}, ${name}]`);
-  const maps = doubling(40, "'x'", (name) => `{'a': ${name}, 'b': ${name}}`);
+  const out = denial("validation failed due to running out of cost budget, no further validation rules will be run");
+  const lists = doublingVariables(40, "['x']", (name) => `[${name}, ${name}]`);
+  const maps = doublingVariables(40, "'x'", (name) => `{'a': ${name}, 'b': ${name}}`);
   for (const variables of [lists, maps]) {
     for (const mutation of [
       patch("[JSONPatch{op: 'add', path: '/data/b', value: variables.v40}]"),
@@ -272,8 +272,8 @@ test("what variables double is refused before it is written out, as the failure 
       await check([mutation], map({}), undefined, { variables, failurePolicy: "Ignore" });
     }
   }
-  const texts = doubling(12, `'${"x".repeat(1000)}'`, (name) => `[${name}, ${name}]`);
-  const long = denied("the value of the expression has more than 3145728 bytes in JSON");
+  const texts = doublingVariables(12, `'${"x".repeat(1000)}'`, (name) => `[${name}, ${name}]`);
+  const long = denial("the value of the expression has more than 3145728 bytes in JSON");
   await check([patch("[JSONPatch{op: 'add', path: '/data/b', value: variables.v12}]")], map({}), long, {
     variables: texts,
   });
@@ -281,7 +281,7 @@ test("what variables double is refused before it is written out, as the failure 
 
 test("copies in a patch that double are refused, and so are thousands of insertions before many items", async () => {
   const copies = Array.from({ length: 20 }, (_, at) => `JSONPatch{op: "copy", from: "/data", path: "/data/a${at}"}`);
-  const text = denied("JSON Patch: copies of more than 3145728 bytes");
+  const text = denial("JSON Patch: copies of more than 3145728 bytes");
   await check([patch(`[${copies.join(", ")}]`)], map({ k: "x".repeat(1000) }), text);
   const many = { name: "many", expression: `'${"x".repeat(4000)}'.split('')` };
   const variables = [many];

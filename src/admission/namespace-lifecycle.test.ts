@@ -16,7 +16,7 @@ const namespaces = new Map<string, Namespace>([
 const plugin = namespaceLifecycle({ domain: kubernetesDomain, getNamespace: (name) => namespaces.get(name) });
 const object: ApiObject = { metadata: { name: "c" } };
 
-function refused(more: Partial<AdmissionAttributes>, by = plugin): StatusError["status"] | undefined {
+function refuse(more: Partial<AdmissionAttributes>, by = plugin): StatusError["status"] | undefined {
   try {
     const answer = by.admit!(attributesOf(object, more), firstRound);
     assert.equal(answer, undefined);
@@ -28,17 +28,17 @@ function refused(more: Partial<AdmissionAttributes>, by = plugin): StatusError["
 }
 
 test("nothing is written in a namespace that does not exist [NAME-10]", () => {
-  assert.equal(refused({}), undefined);
-  const status = refused({ namespace: "nope" });
+  assert.equal(refuse({}), undefined);
+  const status = refuse({ namespace: "nope" });
   assert.equal(status?.code, 404);
   assert.equal(status?.message, 'namespaces "nope" not found');
   assert.deepEqual(status?.details, { name: "nope", kind: "namespaces" });
-  assert.equal(refused({ namespace: "nope", operation: "UPDATE" })?.code, 404);
-  assert.equal(refused({ namespace: "nope", operation: "DELETE" }), undefined);
+  assert.equal(refuse({ namespace: "nope", operation: "UPDATE" })?.code, 404);
+  assert.equal(refuse({ namespace: "nope", operation: "DELETE" }), undefined);
 });
 
 test("nothing is created in a namespace that is being deleted, and the old may change [DELST-01] [META-14]", () => {
-  const status = refused({ namespace: "ending" });
+  const status = refuse({ namespace: "ending" });
   assert.equal(status?.code, 403);
   assert.equal(
     status?.message,
@@ -51,13 +51,13 @@ test("nothing is created in a namespace that is being deleted, and the old may c
       { reason: "NamespaceTerminating", message: "namespace ending is being terminated", field: "metadata.namespace" },
     ],
   });
-  assert.equal(refused({ namespace: "ending", operation: "UPDATE" }), undefined);
-  assert.equal(refused({ namespace: "ending", operation: "DELETE" }), undefined);
+  assert.equal(refuse({ namespace: "ending", operation: "UPDATE" }), undefined);
+  assert.equal(refuse({ namespace: "ending", operation: "DELETE" }), undefined);
 });
 
 test("the system's namespaces are not deleted, by their names in the domain [DELOPT-02]", () => {
   const remove = (name: string, by = plugin) =>
-    refused(
+    refuse(
       {
         operation: "DELETE",
         name,
@@ -79,10 +79,10 @@ test("the system's namespaces are not deleted, by their names in the domain [DEL
 });
 
 test("cluster-scoped objects and access reviews do not need a namespace", () => {
-  assert.equal(refused({ namespace: "" }), undefined);
+  assert.equal(refuse({ namespace: "" }), undefined);
   const review = {
     namespace: "nope",
     resource: { group: "authorization.k8s.io", version: "v1", resource: "localsubjectaccessreviews" },
   };
-  assert.equal(refused(review), undefined);
+  assert.equal(refuse(review), undefined);
 });

@@ -379,7 +379,7 @@ test("leases, CSI nodes and slices bear the node's name [AUTHZ-32]", () => {
 
 test("a node asks for certificates in its own name [AUTHZ-32]", async () => {
   const keys = await webcrypto.subtle.generateKey({ name: "ECDSA", namedCurve: "P-256" }, true, ["sign", "verify"]);
-  const asking = async (commonName: string, signer: string, options = {}): Promise<string> => {
+  const createRequest = async (commonName: string, signer: string, options = {}): Promise<string> => {
     const made = await Pkcs10CertificateRequestGenerator.create({
       name: [{ CN: [commonName] }],
       keys,
@@ -396,11 +396,11 @@ test("a node asks for certificates in its own name [AUTHZ-32]", async () => {
   };
   const wrong = "can only create a node CSR with CN=system:node:one";
   for (const signer of ["kubelet-serving", "kube-apiserver-client-kubelet"]) {
-    assert.equal(await asking("system:node:one", signer), "");
-    assert.equal(await asking("system:node:two", signer), wrong);
-    assert.equal(await asking("system:node:two", signer, { anyCertificates: true }), "");
+    assert.equal(await createRequest("system:node:one", signer), "");
+    assert.equal(await createRequest("system:node:two", signer), wrong);
+    assert.equal(await createRequest("system:node:two", signer, { anyCertificates: true }), "");
   }
-  assert.equal(await asking("whoever", "kube-apiserver-client"), "");
+  assert.equal(await createRequest("whoever", "kube-apiserver-client"), "");
   const requests = resource("certificatesigningrequests", "certificates.k8s.io");
   const spec = { signerName: "kubernetes.io/kubelet-serving", request: "bm90aGluZw==" };
   assert.equal(

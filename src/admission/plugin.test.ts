@@ -5,8 +5,8 @@ import { attributesOf } from "./attributes-for-tests.ts";
 import { objectName } from "./plugin.ts";
 
 test("the name of an object is the request's, or its own in a deleted collection", () => {
-  const named = (name: string) => ({ metadata: { name } });
-  assert.equal(objectName(attributesOf(named("a"), { name: "a" })), "a");
-  assert.equal(objectName(attributesOf(undefined, { operation: "DELETE", oldObject: named("b") })), "b");
+  const objectNamed = (name: string) => ({ metadata: { name } });
+  assert.equal(objectName(attributesOf(objectNamed("a"), { name: "a" })), "a");
+  assert.equal(objectName(attributesOf(undefined, { operation: "DELETE", oldObject: objectNamed("b") })), "b");
   assert.equal(objectName(attributesOf({ metadata: { generateName: "c-" } })), "");
 });

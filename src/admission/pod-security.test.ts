@@ -11,13 +11,13 @@ import type { AdmissionAttributes } from "./plugin.ts";
 import { initialPodSecurity, podSecurity, type PodSecurityOptions } from "./pod-security.ts";
 
 const prefix = "pod-security.kubernetes.io/";
-const labeled = (labels: object): Record<string, string> =>
+const securityLabels = (labels: object): Record<string, string> =>
   Object.fromEntries(Object.entries(labels).map(([key, value]) => [prefix + key, value as string]));
 
 /** Makes a plugin for a namespace with these labels, and records its metrics, annotations and warnings. */
-function opened(labels: object, over: Partial<PodSecurityOptions> = {}) {
+function openPlugin(labels: object, over: Partial<PodSecurityOptions> = {}) {
   const said = { warnings: [] as string[], annotations: {} as Record<string, string>, counted: [] as string[] };
-  const namespace = { metadata: { name: "n", labels: labeled(labels) } } as unknown as Namespace; // as stored
+  const namespace = { metadata: { name: "n", labels: securityLabels(labels) } } as unknown as Namespace; // as stored
   const plugin = podSecurity({
     ...initialPodSecurity,
     domain: kubernetesDomain,
@@ -60,7 +60,12 @@ const shared = podOf({ hostPID: true });
 const refusal = /^pods "p" is forbidden: violates PodSecurity "baseline:latest": host namespaces \(hostPID=true\)$/;
 
 test("each mode has its own standard, and says so", async () => {
-  const { said, ask } = opened({ enforce: "baseline", audit: "restricted", "audit-version": "v1.5", warn: "baseline" });
+  const { said, ask } = openPlugin({
+    enforce: "baseline",
+    audit: "restricted",
+    "audit-version": "v1.5",
+    warn: "baseline",
+  });
   const found = 'would violate PodSecurity "restricted:v1.5":';
   const nonRoot = 'runAsNonRoot != true (pod or container "a" must set securityContext.runAsNonRoot=true)';
   await ask(podOf());
@@ -80,7 +85,7 @@ test("each mode has its own standard, and says so", async () => {
 });
 
 test("where nothing is forbidden, only that is said", async () => {
-  const { said, ask } = opened({ "enforce-version": "v1.5" });
+  const { said, ask } = openPlugin({ "enforce-version": "v1.5" });
   await ask(shared);
   await ask(shared, { operation: "UPDATE", oldObject: shared as unknown as ApiObject, subresource: "resize" });
   assert.deepEqual(said.annotations, { "enforce-policy": "privileged:latest" });
@@ -88,7 +93,7 @@ test("where nothing is forbidden, only that is said", async () => {
 });
 
 test("updates count that change images or add containers", async () => {
-  const { said, ask } = opened({ enforce: "baseline" });
+  const { said, ask } = openPlugin({ enforce: "baseline" });
   const update = (object: object, oldObject: object, subresource = ""): Promise<void> =>
     ask(object, { operation: "UPDATE", oldObject: oldObject as ApiObject, subresource });
   await update({ ...shared, metadata: { name: "p", labels: { a: "b" } } }, shared);
@@ -110,7 +115,7 @@ test("namespaces, users and runtime classes are exempt", async () => {
     ["user", { exemptUsers: new Set(["admin"]) }],
     ["runtimeClass", { exemptRuntimeClasses: new Set(["vm"]) }],
   ] as const) {
-    const { said, ask } = opened({ enforce: "restricted" }, over);
+    const { said, ask } = openPlugin({ enforce: "restricted" }, over);
     await ask(podOf({ hostPID: true, runtimeClassName: "vm" }));
     const resource = { group: "apps", version: "v1", resource: "deployments" };
     await ask({ metadata: {}, spec: { template: podOf({ runtimeClassName: "vm" }) } }, { resource });
@@ -129,7 +134,7 @@ test("pods of controllers are not refused", async () => {
     cronjobs: [{ group: "batch" }, { spec: { jobTemplate: { spec: { template: shared } } } }],
   } as const;
   for (const [resource, [{ group }, object]] of Object.entries(templates)) {
-    const { said, ask } = opened({ enforce: "baseline", audit: "baseline" });
+    const { said, ask } = openPlugin({ enforce: "baseline", audit: "baseline" });
     await ask({ metadata: {}, ...object }, { resource: { group, version: "v1", resource } });
     const text = 'would violate PodSecurity "baseline:latest": host namespaces (hostPID=true)';
     assert.deepEqual(said.warnings, [text]);
@@ -139,7 +144,7 @@ test("pods of controllers are not refused", async () => {
       "deny warn baseline latest create controller ",
     ]);
   }
-  const { said, ask } = opened({ enforce: "baseline" });
+  const { said, ask } = openPlugin({ enforce: "baseline" });
   await ask({ metadata: {}, spec: {} }, { resource: { group: "", version: "v1", resource: "replicationcontrollers" } });
   const other = { group: "example.com", version: "v1", resource: "jobs" };
   await ask({ metadata: {}, spec: { template: shared } }, { resource: other });
@@ -147,7 +152,7 @@ test("pods of controllers are not refused", async () => {
 });
 
 test("labels that cannot be read are annotated and counted, versions to come are one", async () => {
-  const { said, ask } = opened({ enforce: "baseline", "enforce-version": "v1.40", audit: "x" });
+  const { said, ask } = openPlugin({ enforce: "baseline", "enforce-version": "v1.40", audit: "x" });
   await assert.rejects(ask(shared), /violates PodSecurity "baseline:v1.40": /);
   assert.match(
     said.annotations["error"]!,
@@ -164,15 +169,15 @@ const namespaces = {
 };
 
 /** Returns the answer to a change of labels of a namespace with these pods. */
-async function relabeled(
+async function relabel(
   before: object,
   after: object,
   stored: readonly object[],
   over: Partial<PodSecurityOptions> = {},
 ) {
-  const { said, ask } = opened({}, { podsOf: () => podList(stored), ...over });
-  const object = { metadata: { name: "n", labels: labeled(after) } };
-  const oldObject = { metadata: { name: "n", labels: labeled(before) } } as ApiObject;
+  const { said, ask } = openPlugin({}, { podsOf: () => podList(stored), ...over });
+  const object = { metadata: { name: "n", labels: securityLabels(after) } };
+  const oldObject = { metadata: { name: "n", labels: securityLabels(before) } } as ApiObject;
   await ask(object, { ...namespaces, operation: "UPDATE", oldObject });
   return said.warnings;
 }
@@ -205,24 +210,24 @@ test("a stricter level warns about existing pods, grouped by reasons", async () 
     "a (and 2 other pods): host namespaces",
     "c: host namespaces, hostPath volumes",
   ];
-  assert.deepEqual(await relabeled({}, { enforce: "baseline" }, stored, options), lines);
+  assert.deepEqual(await relabel({}, { enforce: "baseline" }, stored, options), lines);
   const other = { enforce: "baseline", "enforce-version": "v1.5" };
-  assert.equal((await relabeled(other, { enforce: "baseline" }, stored, options)).length, 3);
+  assert.equal((await relabel(other, { enforce: "baseline" }, stored, options)).length, 3);
   for (const [before, after] of [
     [{ enforce: "restricted" }, { enforce: "baseline" }],
     [{ enforce: "restricted" }, {}],
     [{}, { warn: "restricted", audit: "restricted" }],
     [{ enforce: "x" }, { enforce: "restricted" }],
   ] as const) {
-    assert.deepEqual(await relabeled(before, after, stored, options), []);
+    assert.deepEqual(await relabel(before, after, stored, options), []);
   }
-  assert.deepEqual(await relabeled({}, { enforce: "baseline" }, [storedPod("e")]), []);
+  assert.deepEqual(await relabel({}, { enforce: "baseline" }, [storedPod("e")]), []);
 });
 
 test("of many pods the first of each controller and some others are checked", async () => {
   const alike = Array.from({ length: 3000 }, (_, at) => storedPod(`a${10_000 + at}`, {}, "one"));
   const stored = [...alike, storedPod("z1", { hostPID: true }, "two"), storedPod("z2", { hostPID: true })];
-  assert.deepEqual(await relabeled({}, { enforce: "baseline" }, stored), [
+  assert.deepEqual(await relabel({}, { enforce: "baseline" }, stored), [
     "new PodSecurity enforce level only checked against the first 3000 of 3002 existing pods",
     'existing pods in namespace "n" violate the new PodSecurity enforce level "baseline:latest"',
     "z1 (and 1 other pod): host namespaces",
@@ -241,10 +246,10 @@ test("the check of existing pods ends with its time", async () => {
   const only = (checked: number, count: number): readonly string[] => [
     `new PodSecurity enforce level only checked against the first ${checked} of ${count} existing pods`,
   ];
-  const checked = (count: number): Promise<readonly string[]> =>
-    relabeled({}, { enforce: "baseline" }, [], { clock, podsOf: () => slow(count) });
-  assert.deepEqual(await checked(1000), only(101, 1000));
-  assert.deepEqual(await checked(100_000), only(51, 100_000));
+  const warnAbout = (count: number): Promise<readonly string[]> =>
+    relabel({}, { enforce: "baseline" }, [], { clock, podsOf: () => slow(count) });
+  assert.deepEqual(await warnAbout(1000), only(101, 1000));
+  assert.deepEqual(await warnAbout(100_000), only(51, 100_000));
 });
 
 test("pods that cannot be read are no reason to refuse labels", async () => {
@@ -254,42 +259,45 @@ test("pods that cannot be read are no reason to refuse labels", async () => {
       throw internalError("broken");
     },
   };
-  assert.deepEqual(await relabeled({}, { enforce: "baseline" }, [], { podsOf: () => broken }), [
+  assert.deepEqual(await relabel({}, { enforce: "baseline" }, [], { podsOf: () => broken }), [
     "failed to list pods while checking new PodSecurity enforce level",
   ]);
 });
 
 test("labels must be readable, unless they were as wrong before", async () => {
-  await assert.rejects(relabeled({}, { enforce: "x" }, []), {
+  await assert.rejects(relabel({}, { enforce: "x" }, []), {
     message:
       'Namespace "n" is invalid: metadata.labels[pod-security.kubernetes.io/enforce]: Invalid value: "x": must be one of privileged, baseline, restricted',
   });
-  await relabeled({ enforce: "x" }, { enforce: "x", warn: "baseline" }, []);
-  await assert.rejects(relabeled({ enforce: "x" }, { enforce: "y" }, []), /Invalid value: "y"/);
-  await assert.rejects(relabeled({ enforce: "x", warn: "x" }, { enforce: "x" }, []), /is invalid: metadata/);
+  await relabel({ enforce: "x" }, { enforce: "x", warn: "baseline" }, []);
+  await assert.rejects(relabel({ enforce: "x" }, { enforce: "y" }, []), /Invalid value: "y"/);
+  await assert.rejects(relabel({ enforce: "x", warn: "x" }, { enforce: "x" }, []), /is invalid: metadata/);
 });
 
 test("labels of an exempt namespace are ignored, and a warning says so", async () => {
   const exempt = { exemptNamespaces: new Set(["n"]) };
   const create = async (labels: object, over: Partial<PodSecurityOptions> = {}): Promise<readonly string[]> => {
-    const { said, ask } = opened({}, { ...exempt, ...over });
-    await ask({ metadata: { name: "n", labels: labeled(labels) } }, namespaces);
+    const { said, ask } = openPlugin({}, { ...exempt, ...over });
+    await ask({ metadata: { name: "n", labels: securityLabels(labels) } }, namespaces);
     return said.warnings;
   };
-  const ignored = (policy: string): readonly string[] => [
+  const ignoredWarnings = (policy: string): readonly string[] => [
     `namespace "n" is exempt from Pod Security, and the policy (${policy}) will be ignored`,
   ];
   const all = { enforce: "baseline", "enforce-version": "v1.3", audit: "privileged", "warn-version": "v1.4" };
-  assert.deepEqual(await create(all), ignored("enforce=baseline:v1.3, warn=baseline:v1.4"));
-  assert.deepEqual(await create({ audit: "restricted" }), ignored("audit=restricted:latest"));
+  assert.deepEqual(await create(all), ignoredWarnings("enforce=baseline:v1.3, warn=baseline:v1.4"));
+  assert.deepEqual(await create({ audit: "restricted" }), ignoredWarnings("audit=restricted:latest"));
   assert.deepEqual(await create({ "enforce-version": "v1.3" }), []);
   const defaults = {
     ...initialPodSecurity.defaults,
     enforce: { level: "baseline", version: "latest", minor: 1e9 },
   } as const;
   assert.deepEqual(await create({ enforce: "baseline", warn: "privileged", "warn-version": "v1.3" }, { defaults }), []);
-  assert.deepEqual(await create({ enforce: "restricted" }, { defaults }), ignored("enforce=restricted:latest"));
+  assert.deepEqual(await create({ enforce: "restricted" }, { defaults }), ignoredWarnings("enforce=restricted:latest"));
   const stored = [storedPod("a", { hostPID: true })];
-  assert.deepEqual(await relabeled({}, { enforce: "baseline" }, stored, exempt), ignored("enforce=baseline:latest"));
-  assert.deepEqual(await relabeled({}, { warn: "baseline" }, stored, exempt), []);
+  assert.deepEqual(
+    await relabel({}, { enforce: "baseline" }, stored, exempt),
+    ignoredWarnings("enforce=baseline:latest"),
+  );
+  assert.deepEqual(await relabel({}, { warn: "baseline" }, stored, exempt), []);
 });

@@ -159,13 +159,13 @@ test("an account that is missing is a refusal; the default one is waited for", a
 
 test("a mirror pod has neither account nor secrets", async () => {
   const { plugin } = world([]);
-  const refused = (spec: Spec) =>
+  const validateMirror = (spec: Spec) =>
     messageOf(() => plugin.validate!(attributesOf(pod(spec, { "kubernetes.io/config.mirror": "x" }), podAttributes)));
   const mirror = pod({}, { "kubernetes.io/config.mirror": "x" });
   assert.equal(await plugin.admit!(attributesOf(mirror, podAttributes), firstRound), undefined);
-  assert.equal(await refused({}), "");
-  assert.equal(await refused({ nodeSelector: { secret: "x" } }), "");
-  assert.equal(await refused({ serviceAccountName: "a" }), "a mirror pod may not reference service accounts");
+  assert.equal(await validateMirror({}), "");
+  assert.equal(await validateMirror({ nodeSelector: { secret: "x" } }), "");
+  assert.equal(await validateMirror({ serviceAccountName: "a" }), "a mirror pod may not reference service accounts");
   // The same holds before other plugins see the pod.
   const named = pod({ serviceAccountName: "a" }, { "kubernetes.io/config.mirror": "x" });
   assert.equal(
@@ -179,42 +179,42 @@ test("a mirror pod has neither account nor secrets", async () => {
     { containers: [{ name: "c", ...secretEnv }] },
     { imagePullSecrets: [{ name: "s" }] },
   ]) {
-    assert.equal(await refused(spec), "a mirror pod may not reference secrets");
+    assert.equal(await validateMirror(spec), "a mirror pod may not reference secrets");
   }
   const token = { volumes: [{ name: "v", projected: { sources: [{ serviceAccountToken: { path: "t" } }] } }] };
-  assert.equal(await refused(token), "a mirror pod may not use ServiceAccountToken volume projections");
+  assert.equal(await validateMirror(token), "a mirror pod may not use ServiceAccountToken volume projections");
 });
 
 test("a marked account allows its own secrets only", async () => {
   const marked = { "kubernetes.io/enforce-mountable-secrets": "true" };
   const more = { secrets: [{ name: "ok" }], imagePullSecrets: [{ name: "pull" }] };
   const { plugin } = world([account("a", more, marked), account("b", more)]);
-  const refused = (spec: Spec, name = "a", attributes: Partial<AdmissionAttributes> = {}) =>
+  const validate = (spec: Spec, name = "a", attributes: Partial<AdmissionAttributes> = {}) =>
     messageOf(() =>
       plugin.validate!(attributesOf(pod({ serviceAccountName: name, ...spec }), { ...podAttributes, ...attributes })),
     );
   const ending = "is not allowed because service account a does not reference that secret";
-  assert.equal(await refused({ volumes: [{ name: "v", secret: { secretName: "ok" } }] }), "");
+  assert.equal(await validate({ volumes: [{ name: "v", secret: { secretName: "ok" } }] }), "");
   const volume = { volumes: [{ name: "v", secret: { secretName: "s" } }] };
-  assert.equal(await refused(volume), `volume with secret.secretName="s" ${ending}`);
-  assert.equal(await refused(volume, "b"), "");
+  assert.equal(await validate(volume), `volume with secret.secretName="s" ${ending}`);
+  assert.equal(await validate(volume, "b"), "");
   assert.equal(
-    await refused({ containers: [{ name: "c", ...secretEnv }] }),
+    await validate({ containers: [{ name: "c", ...secretEnv }] }),
     `container c with envVar E referencing secret.secretName="s" ${ending}`,
   );
   assert.equal(
-    await refused({ initContainers: [{ name: "i", envFrom: [{ secretRef: { name: "s" } }] }] }),
+    await validate({ initContainers: [{ name: "i", envFrom: [{ secretRef: { name: "s" } }] }] }),
     `init container i with envFrom referencing secret.secretName="s" ${ending}`,
   );
   assert.equal(
-    await refused({ imagePullSecrets: [{ name: "s" }] }),
+    await validate({ imagePullSecrets: [{ name: "s" }] }),
     'imagePullSecrets[0].name="s" is not allowed because service account a does not reference that imagePullSecret',
   );
   const ephemeral = { operation: "UPDATE", subresource: "ephemeralcontainers" } as const;
   assert.equal(
-    await refused({ ephemeralContainers: [{ name: "e", ...secretEnv }] }, "a", ephemeral),
+    await validate({ ephemeralContainers: [{ name: "e", ...secretEnv }] }, "a", ephemeral),
     `ephemeral container e with envVar E referencing secret.secretName="s" ${ending}`,
   );
-  assert.equal(await refused(volume, "a", { operation: "UPDATE" }), "");
-  assert.equal(await refused({}, ""), "no service account specified for pod n/p");
+  assert.equal(await validate(volume, "a", { operation: "UPDATE" }), "");
+  assert.equal(await validate({}, ""), "no service account specified for pod n/p");
 });

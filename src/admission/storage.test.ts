@@ -8,19 +8,19 @@ import { attributesOf, claimAttributes, firstRound } from "./attributes-for-test
 import { claimResize, defaultStorageClass, defaultVolumeAttributesClass, storageProtection } from "./storage.ts";
 
 const claim = (spec: Record<string, unknown> = {}): Unstructured => ({ metadata: { name: "c" }, spec });
-const created = (object: Unstructured) => attributesOf(object, claimAttributes);
-const marked = (name: string, annotation: string, creationTimestamp = "2026-01-01T00:00:00Z"): Unstructured => ({
+const creationOf = (object: Unstructured) => attributesOf(object, claimAttributes);
+const classMarked = (name: string, annotation: string, creationTimestamp = "2026-01-01T00:00:00Z"): Unstructured => ({
   metadata: { name, creationTimestamp, annotations: { [annotation]: "true" } },
 });
 
 test("a claim is protected from the start [DELST-05]", () => {
   const plugin = storageProtection({ domain: kubernetesDomain });
-  const protectedClaim = plugin.admit!(created(claim()), firstRound) as Unstructured;
+  const protectedClaim = plugin.admit!(creationOf(claim()), firstRound) as Unstructured;
   assert.deepEqual(protectedClaim.metadata.finalizers, ["kubernetes.io/pvc-protection"]);
-  assert.equal(plugin.admit!(created(protectedClaim), firstRound), undefined);
+  assert.equal(plugin.admit!(creationOf(protectedClaim), firstRound), undefined);
   assert.equal(plugin.admit!(attributesOf(claim()), firstRound), undefined);
   const platform = storageProtection({ domain: apiDomain("platform.io") });
-  const renamed = platform.admit!(created(claim()), firstRound) as Unstructured;
+  const renamed = platform.admit!(creationOf(claim()), firstRound) as Unstructured;
   assert.deepEqual(renamed.metadata.finalizers, ["platform.io/pvc-protection"]);
 });
 
@@ -28,29 +28,31 @@ test("a claim without a storage class gets the newest default", () => {
   const annotation = "storageclass.kubernetes.io/is-default-class";
   const classes = [
     { metadata: { name: "none" } },
-    marked("old", annotation, "2025-01-01T00:00:00Z"),
-    marked("z", annotation),
-    marked("new", "storageclass.beta.kubernetes.io/is-default-class"),
+    classMarked("old", annotation, "2025-01-01T00:00:00Z"),
+    classMarked("z", annotation),
+    classMarked("new", "storageclass.beta.kubernetes.io/is-default-class"),
   ];
   const plugin = defaultStorageClass({ domain: kubernetesDomain, listClasses: () => classes });
-  assert.deepEqual((plugin.admit!(created(claim()), firstRound) as Unstructured)["spec"], { storageClassName: "new" });
+  assert.deepEqual((plugin.admit!(creationOf(claim()), firstRound) as Unstructured)["spec"], {
+    storageClassName: "new",
+  });
   for (const kept of [claim({ storageClassName: "" }), claim({ storageClassName: "x" })]) {
-    assert.equal(plugin.admit!(created(kept), firstRound), undefined);
+    assert.equal(plugin.admit!(creationOf(kept), firstRound), undefined);
   }
   const annotated = { ...claim(), metadata: { annotations: { "volume.beta.kubernetes.io/storage-class": "x" } } };
-  assert.equal(plugin.admit!(created(annotated), firstRound), undefined);
+  assert.equal(plugin.admit!(creationOf(annotated), firstRound), undefined);
 });
 
 test("a claim without a volume attributes class gets the default one [PVC-38]", () => {
-  const classes = [marked("gold", "volumeattributesclass.kubernetes.io/is-default-class")];
+  const classes = [classMarked("gold", "volumeattributesclass.kubernetes.io/is-default-class")];
   const plugin = defaultVolumeAttributesClass({ domain: kubernetesDomain, listClasses: () => classes });
-  assert.deepEqual((plugin.admit!(created(claim()), firstRound) as Unstructured)["spec"], {
+  assert.deepEqual((plugin.admit!(creationOf(claim()), firstRound) as Unstructured)["spec"], {
     volumeAttributesClassName: "gold",
   });
   const named = claim({ volumeAttributesClassName: "x" });
-  assert.equal(plugin.admit!(created(named), firstRound), undefined);
+  assert.equal(plugin.admit!(creationOf(named), firstRound), undefined);
   const none = defaultVolumeAttributesClass({ domain: kubernetesDomain, listClasses: () => [] });
-  assert.equal(none.admit!(created(claim()), firstRound), undefined);
+  assert.equal(none.admit!(creationOf(claim()), firstRound), undefined);
 });
 
 test("objects that are no claims are not read, which large ones would have to be", () => {
@@ -69,7 +71,7 @@ test("objects that are no claims are not read, which large ones would have to be
 });
 
 test("a claim grows only when it is bound and its class allows it [PVC-16]", () => {
-  const sized = (storage: string, phase: string, storageClassName = "grows"): Unstructured => ({
+  const claimOfSize = (storage: string, phase: string, storageClassName = "grows"): Unstructured => ({
     metadata: { name: "c" },
     spec: { storageClassName, resources: { requests: { storage } } },
     status: { phase },
@@ -92,14 +94,14 @@ test("a claim grows only when it is bound and its class allows it [PVC-16]", () 
       return error.message;
     }
   };
-  assert.equal(check(sized("3Gi", "Bound"), sized("1Gi", "Bound")), "");
-  assert.equal(check(sized("1Gi", "Bound"), sized("1024Mi", "Pending")), "");
+  assert.equal(check(claimOfSize("3Gi", "Bound"), claimOfSize("1Gi", "Bound")), "");
+  assert.equal(check(claimOfSize("1Gi", "Bound"), claimOfSize("1024Mi", "Pending")), "");
   assert.equal(
-    check(sized("3Gi", "Pending"), sized("1Gi", "Pending")),
+    check(claimOfSize("3Gi", "Pending"), claimOfSize("1Gi", "Pending")),
     'persistentvolumeclaims "c" is forbidden: Only bound persistent volume claims can be expanded',
   );
   assert.equal(
-    check(sized("3Gi", "Bound", "fixed"), sized("1Gi", "Bound", "fixed")),
+    check(claimOfSize("3Gi", "Bound", "fixed"), claimOfSize("1Gi", "Bound", "fixed")),
     'persistentvolumeclaims "c" is forbidden: only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize',
   );
 });

@@ -91,7 +91,7 @@ async function ask(given: Given): Promise<Answer> {
   return { answer, warnings, annotations, observed };
 }
 
-const denied = (text: string, status = "Invalid 422", by = "'p' with binding 'b0'"): string =>
+const denial = (text: string, status = "Invalid 422", by = "'p' with binding 'b0'"): string =>
   `${status}: configmaps "m" is forbidden: ValidatingAdmissionPolicy ${by} denied request: ${text}`;
 
 async function check(given: Given, expected: string): Promise<void> {
@@ -100,30 +100,30 @@ async function check(given: Given, expected: string): Promise<void> {
 
 test("a validation that is false refuses with its message and reason [ERR-09]", async () => {
   const validations = (more: object) => ({ spec: { validations: [{ expression: "object.data.a == '2'", ...more }] } });
-  await check(validations({}), denied("failed expression: object.data.a == '2'"));
-  await check(validations({ message: " no " }), denied("no"));
-  await check(validations({ reason: "Forbidden" }), denied("failed expression: object.data.a == '2'", "Forbidden 403"));
-  await check(validations({ message: "m", reason: "RequestEntityTooLarge" }), denied("m", "RequestEntityTooLarge 413"));
-  await check(validations({ messageExpression: "'a is ' + object.data.a", message: "m" }), denied("a is 1"));
+  await check(validations({}), denial("failed expression: object.data.a == '2'"));
+  await check(validations({ message: " no " }), denial("no"));
+  await check(validations({ reason: "Forbidden" }), denial("failed expression: object.data.a == '2'", "Forbidden 403"));
+  await check(validations({ message: "m", reason: "RequestEntityTooLarge" }), denial("m", "RequestEntityTooLarge 413"));
+  await check(validations({ messageExpression: "'a is ' + object.data.a", message: "m" }), denial("a is 1"));
   await check({ spec: { validations: [{ expression: "object.data.a == '1'" }] } }, "admitted");
 });
 
 test("a message that has no value, is empty, has lines or is long gives way to the text of the validation", async () => {
   for (const messageExpression of ["'a' + object.missing", "'  '", "'a\\nb'", `'${"é".repeat(2561)}'`]) {
-    await check({ spec: { validations: [{ expression: "false", messageExpression, message: "m" }] } }, denied("m"));
+    await check({ spec: { validations: [{ expression: "false", messageExpression, message: "m" }] } }, denial("m"));
   }
   const fits = "é".repeat(2560);
-  await check({ spec: { validations: [{ expression: "false", messageExpression: `'${fits}'` }] } }, denied(fits));
+  await check({ spec: { validations: [{ expression: "false", messageExpression: `'${fits}'` }] } }, denial(fits));
 });
 
 test("the failure policy decides about what has no value", async () => {
   const validations = [{ expression: "object.missing == 1", message: "m" }];
   const failed = "expression 'object.missing == 1' resulted in error: no such key: missing";
-  await check({ spec: { validations } }, denied(failed));
+  await check({ spec: { validations } }, denial(failed));
   const ignored = await ask({ spec: { validations, failurePolicy: "Ignore" } });
   assert.deepEqual([ignored.answer, ignored.observed], ["admitted", ["allow invalid_error"]]);
   const matchConditions = [{ name: "c", expression: "object.missing == 1" }];
-  await check({ spec: { matchConditions, validations: [{ expression: "false" }] } }, denied(failed));
+  await check({ spec: { matchConditions, validations: [{ expression: "false" }] } }, denial(failed));
   const other = await ask({
     spec: { matchConditions, validations: [{ expression: "false" }], failurePolicy: "Ignore" },
   });
@@ -140,12 +140,12 @@ test("variables are evaluated when they are used, and see those before them", as
   const messageExpression = "'next is ' + string(variables.next)";
   await check(
     { spec: { variables, validations: [{ expression: "variables.next > 5", messageExpression }] } },
-    denied("next is 2"),
+    denial("next is 2"),
   );
   await check({ spec: { variables, validations: [{ expression: "variables.nothing == null" }] } }, "admitted");
   await check(
     { spec: { variables, validations: [{ expression: "variables.unused == 1" }] } },
-    denied(
+    denial(
       `expression 'variables.unused == 1' resulted in error: composited variable "unused" fails to evaluate: no such key: missing`,
     ),
   );
@@ -175,12 +175,12 @@ const loops = (inner: number): string => `${list(150)}.all(a, ${list(150)}.all(b
 test("a policy has a budget for all its validations, and one expression a limit [LIMIT-02] [ERR-06]", async () => {
   const over = "validation failed due to running out of cost budget, no further validation rules will be run";
   const many = Array.from({ length: 30 }, () => ({ expression: loops(4) }));
-  await check({ spec: { validations: many } }, denied(over));
+  await check({ spec: { validations: many } }, denial(over));
   assert.deepEqual((await ask({ spec: { validations: many } })).observed, ["deny out_of_budget"]);
   await check({ spec: { validations: many, failurePolicy: "Ignore" } }, "admitted");
   await check(
     { spec: { validations: [{ expression: loops(50) }] } },
-    denied(`expression '${loops(50)}' resulted in error: operation cancelled: actual cost limit exceeded`),
+    denial(`expression '${loops(50)}' resulted in error: operation cancelled: actual cost limit exceeded`),
   );
   await check(
     {
@@ -191,7 +191,7 @@ test("a policy has a budget for all its validations, and one expression a limit 
         })),
       },
     },
-    denied(`failed messageExpression: ${over}`),
+    denial(`failed messageExpression: ${over}`),
   );
 });
 
@@ -221,7 +221,7 @@ test("actions deny, warn and write to the audit log", async () => {
     ],
   ]);
   const both = await ask({ spec, bindings: [{ validationActions: ["Deny"] }, { validationActions: ["Warn"] }] });
-  assert.equal(both.answer, denied("m"));
+  assert.equal(both.answer, denial("m"));
   assert.equal(both.warnings.length, 1);
 });
 
@@ -242,7 +242,7 @@ test("audit annotations have the policy's name, and values of all bindings once"
   );
   const failing = [{ key: "k", valueExpression: "'v' + object.missing" }];
   const refused = await ask({ spec: { auditAnnotations: failing }, bindings: [{ validationActions: ["Warn"] }] });
-  assert.equal(refused.answer, denied("expression ''v' + object.missing' resulted in error: no such key: missing"));
+  assert.equal(refused.answer, denial("expression ''v' + object.missing' resulted in error: no such key: missing"));
   assert.deepEqual(refused.observed, ["deny invalid_error"]);
   await check({ spec: { auditAnnotations: failing, failurePolicy: "Ignore" } }, "admitted");
 });
@@ -261,19 +261,27 @@ test("parameters come by name or selector, and none are refused where the bindin
     ],
   };
   const params = [param("zero", "0", { role: "limit" }), param("nine", "9", { role: "limit" })];
-  const bound = (paramRef: object, more: Partial<Given> = {}) => ({ spec, params, bindings: [{ paramRef }], ...more });
-  await check(bound({ name: "nine" }), "admitted");
-  await check(bound({ name: "zero" }), denied("at most 0"));
-  await check(bound({ selector: { matchLabels: { role: "limit" } } }), denied("at most 0"));
-  await check(bound({ name: "gone", parameterNotFoundAction: "Allow" }), "admitted");
+  const bindParam = (paramRef: object, more: Partial<Given> = {}) => ({
+    spec,
+    params,
+    bindings: [{ paramRef }],
+    ...more,
+  });
+  await check(bindParam({ name: "nine" }), "admitted");
+  await check(bindParam({ name: "zero" }), denial("at most 0"));
+  await check(bindParam({ selector: { matchLabels: { role: "limit" } } }), denial("at most 0"));
+  await check(bindParam({ name: "gone", parameterNotFoundAction: "Allow" }), "admitted");
   const refused = "failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction";
-  await check(bound({ name: "gone", parameterNotFoundAction: "Deny" }), denied(refused));
-  await check(bound({ selector: { matchLabels: { role: "x" } }, parameterNotFoundAction: "Deny" }), denied(refused));
-  await check({ spec }, denied("failed expression: params != null && object.data.a <= params.data.most"));
+  await check(bindParam({ name: "gone", parameterNotFoundAction: "Deny" }), denial(refused));
+  await check(
+    bindParam({ selector: { matchLabels: { role: "x" } }, parameterNotFoundAction: "Deny" }),
+    denial(refused),
+  );
+  await check({ spec }, denial("failed expression: params != null && object.data.a <= params.data.most"));
   const unknown = { ...spec, paramKind: { apiVersion: "example.com/v1", kind: "Limit" } };
   await check(
     { spec: unknown },
-    denied(
+    denial(
       "failed to configure policy: failed to find resource referenced by paramKind: 'example.com/v1, Kind=Limit'",
       "Invalid 422",
       "'p'",
@@ -283,10 +291,10 @@ test("parameters come by name or selector, and none are refused where the bindin
   const inCluster = { resource: { group: "", version: "v1", resource: "nodes" }, namespace: "" };
   await check(
     {
-      ...bound({ name: "nine", parameterNotFoundAction: "Deny" }, { attributes: inCluster }),
+      ...bindParam({ name: "nine", parameterNotFoundAction: "Deny" }, { attributes: inCluster }),
       spec: { ...spec, matchConstraints: { resourceRules: [{ ...rules[0]!, resources: ["nodes"] }] } },
     },
-    denied(
+    denial(
       "failed to configure binding: cannot use namespaced paramRef in policy binding that matches cluster-scoped resources",
     ).replace("configmaps", "nodes"),
   );
@@ -311,14 +319,14 @@ test("deletes have no object; the namespace and the user can be seen [EXPR-20]",
     authorize: ({ verb }) => Promise.resolve({ decision: verb === "delete" ? "allow" : "deny", reason: "" }),
   };
   await check({ spec: { validations: [{ expression }] }, authorizer: slow }, "admitted");
-  await check({ spec: { validations: [{ expression }] } }, denied(`failed expression: ${expression}`));
+  await check({ spec: { validations: [{ expression }] } }, denial(`failed expression: ${expression}`));
 });
 
 test("a binding narrows what its policy applies to", async () => {
   const spec = { validations: [{ expression: "false", message: "m" }] };
   const matchResources = { objectSelector: { matchLabels: { a: "b" } } };
   await check({ spec, bindings: [{ matchResources }] }, "admitted");
-  await check({ spec, bindings: [{ matchResources }], object: map({}, { a: "b" }) }, denied("m"));
+  await check({ spec, bindings: [{ matchResources }], object: map({}, { a: "b" }) }, denial("m"));
   const updates = { resourceRules: [{ ...rules[0]!, operations: ["UPDATE"] }] };
   await check({ spec, bindings: [{ matchResources: updates }] }, "admitted");
 });
@@ -339,5 +347,5 @@ test("policies see neither policies nor questions about users, whatever they mat
   ]) {
     await check({ spec, attributes }, "admitted");
   }
-  await check({ spec }, denied("failed expression: false"));
+  await check({ spec }, denial("failed expression: false"));
 });

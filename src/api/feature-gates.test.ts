@@ -7,7 +7,7 @@ import { parseFeatureGates } from "./feature-gates.ts";
 
 const { gates } = loadDefinitions(kubernetesDomain);
 const isOn = (texts: string[], name: string): boolean => parseFeatureGates(gates, texts).isOn(name);
-const refused = (text: string, message: string) =>
+const expectRefusal = (text: string, message: string) =>
   assert.throws(() => parseFeatureGates(gates, [text]), { message: `--feature-gates: ${message}` }, text);
 
 test("alpha gates are off and can be switched on [GATE-01, GATE-02]", () => {
@@ -34,9 +34,9 @@ test("setting a GA gate to what it is anyway is accepted with a warning [GATE-05
 });
 
 test("unknown gates and locked values are refused [GATE-07, GATE-08]", () => {
-  refused("Nope=true", "unrecognized feature gate: Nope");
-  refused("__proto__=true", "unrecognized feature gate: __proto__");
-  refused("APIListChunking=false", "cannot set feature gate APIListChunking to false, feature is locked to true");
+  expectRefusal("Nope=true", "unrecognized feature gate: Nope");
+  expectRefusal("__proto__=true", "unrecognized feature gate: __proto__");
+  expectRefusal("APIListChunking=false", "cannot set feature gate APIListChunking to false, feature is locked to true");
 });
 
 test("the flag is pairs of names and truth values, separated by commas or repeated [GATE-09]", () => {
@@ -44,8 +44,8 @@ test("the flag is pairs of names and truth values, separated by commas or repeat
   assert.equal(parsed.isOn("CBORServingAndStorage"), true);
   assert.equal(parsed.isOn("APIResponseCompression"), false);
   assert.equal(isOn(["CBORServingAndStorage=true", "CBORServingAndStorage=false"], "CBORServingAndStorage"), false);
-  refused("APIServerTracing", "missing bool value for APIServerTracing");
-  refused(
+  expectRefusal("APIServerTracing", "missing bool value for APIServerTracing");
+  expectRefusal(
     "APIServerTracing=maybe",
     'invalid value of APIServerTracing=maybe, err: strconv.ParseBool: parsing "maybe": invalid syntax',
   );

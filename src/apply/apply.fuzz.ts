@@ -167,14 +167,14 @@ function without(shape: Shape, value: unknown, set: ReadonlySet<Path>, path: Pat
   return Object.fromEntries(kept.map((part) => [part.element.slice(1), part.value]));
 }
 
-function merged(shape: Shape, live: unknown, applied: unknown): unknown {
+function mergeNaively(shape: Shape, live: unknown, applied: unknown): unknown {
   const old = partsOf(shape, live);
   const own = partsOf(shape, applied);
   if (old === undefined || own === undefined) return applied;
   const all = new Map(old.map((part) => [part.element, part]));
   for (const part of own) {
     const before = all.get(part.element);
-    const value = before === undefined ? part.value : merged(part.shape, before.value, part.value);
+    const value = before === undefined ? part.value : mergeNaively(part.shape, before.value, part.value);
     all.set(part.element, { ...part, value });
   }
   const parts = [...all.values()];
@@ -201,8 +201,8 @@ class Model {
     const owned = withFields(
       new Set([...owners].flatMap(([name, set]) => (name === manager ? [] : [...set]))).union(own),
     );
-    const whole = merged(objectShape, live, applied) as Json;
-    const next = this.#pruned(whole, withFields(last), owned);
+    const whole = mergeNaively(objectShape, live, applied) as Json;
+    const next = this.#prune(whole, withFields(last), owned);
     if (JSON.stringify(next).includes("null")) return false;
     const { taken, removed } = this.#changes(live, next);
     for (const [name, set] of owners) {
@@ -215,7 +215,7 @@ class Model {
     return true;
   }
 
-  #pruned(whole: Json, last: ReadonlySet<Path>, owned: ReadonlySet<Path>): Json {
+  #prune(whole: Json, last: ReadonlySet<Path>, owned: ReadonlySet<Path>): Json {
     const all = withFields(ownable(objectShape, whole));
     const left = withFields(ownable(objectShape, without(objectShape, whole, last) ?? {}));
     const kept = without(objectShape, whole, minus(all, left, owned)) ?? {};
@@ -293,10 +293,10 @@ class Subject {
 }
 
 /** Brings sets and keyed lists into one order, which this test does not compare. */
-function unordered(shape: Shape, value: unknown): unknown {
+function sortSets(shape: Shape, value: unknown): unknown {
   const parts = partsOf(shape, value);
   if (parts === undefined) return canonical(value);
-  return parts.map((part) => [part.element, unordered(part.shape, part.value)]).sort(([a], [b]) => (a! < b! ? -1 : 1));
+  return parts.map((part) => [part.element, sortSets(part.shape, part.value)]).sort(([a], [b]) => (a! < b! ? -1 : 1));
 }
 
 const chance = (random: Random, of: number): boolean => random.next() < of;
@@ -374,7 +374,7 @@ test(`apply does what a naive model does, seed ${seed}`, (context) => {
       }
       const spec = subject.object?.["spec"];
       const found = spec === undefined ? {} : { spec };
-      assert.deepEqual(unordered(objectShape, found), unordered(objectShape, model.object ?? {}), told.join("\n"));
+      assert.deepEqual(sortSets(objectShape, found), sortSets(objectShape, model.object ?? {}), told.join("\n"));
       const wanted = [...model.owners].map(([name, set]) => [
         name,
         [...set].map((path) => path.replaceAll(between, "")).sort(),

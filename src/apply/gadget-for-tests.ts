@@ -13,7 +13,7 @@ const struct = (properties: Readonly<Record<string, Props>>, more: Props = {}): 
 });
 const list = (items: Props): Props => ({ type: "array", items });
 const set = (items: Props): Props => ({ ...list(items), "x-kubernetes-list-type": "set" });
-const keyed = (keys: readonly string[], items: Props): Props => ({
+const listMap = (keys: readonly string[], items: Props): Props => ({
   ...list(items),
   "x-kubernetes-list-type": "map",
   "x-kubernetes-list-map-keys": keys,
@@ -29,7 +29,7 @@ const open: Props = { "x-kubernetes-preserve-unknown-fields": true };
 const room = struct({ number: integer, wing: text });
 const node = struct({ id: integer, role: text, tags: set(text) }, { required: ["id"] });
 const pool = struct(
-  { name: text, size: integer, labels: mapOf(text), tags: set(text), nodes: keyed(["id"], node) },
+  { name: text, size: integer, labels: mapOf(text), tags: set(text), nodes: listMap(["id"], node) },
   { required: ["name"] },
 );
 const port = struct({ port: integer, protocol: { ...text, default: "TCP" }, label: text }, { required: ["port"] });
@@ -51,8 +51,8 @@ export const gadgetSpec: Readonly<Record<string, Props>> = {
   rows: list(struct({ id: integer, v: text })),
   tags: set(text),
   codes: set(integer),
-  pools: keyed(["name"], pool),
-  ports: keyed(["port", "protocol"], port),
+  pools: listMap(["name"], pool),
+  ports: listMap(["port", "protocol"], port),
   at: { ...text, format: "date-time" },
   free: { type: "object", ...open },
   half: struct({ known: text, set: set(text) }, open),

@@ -84,14 +84,14 @@ const metadata = struct("ObjectMeta", {
   managedFields: { type: "array", listType: "atomic", items: { type: "any" } },
 });
 
-const kept = (schema: Schema): Field => ({ schema, keep: true });
+const keptField = (schema: Schema): Field => ({ schema, keep: true });
 
 const object = (fields: readonly (readonly [string, Field])[]): Schema => ({
   type: "object",
   fields: new Map([
     ["apiVersion", { schema: string, omitempty: true }],
     ["kind", { schema: string, omitempty: true }],
-    ["metadata", kept(metadata)],
+    ["metadata", keptField(metadata)],
     ...fields,
   ]),
 });
@@ -103,12 +103,12 @@ export const configMap: Schema = object([["data", { schema: { type: "map", items
 export const workload: Schema = object([
   [
     "spec",
-    kept({
+    keptField({
       type: "object",
       fields: new Map<string, Field>([
         ["replicas", { schema: integer, ptr: true, omitempty: true }],
-        ["strategy", kept(struct("Strategy", { type: string, rolling: placeStruct }))],
-        ["containers", kept({ type: "array", listType: "map", listMapKeys: ["name"], items: item })],
+        ["strategy", keptField(struct("Strategy", { type: string, rolling: placeStruct }))],
+        ["containers", keptField({ type: "array", listType: "map", listMapKeys: ["name"], items: item })],
         [
           "volumes",
           { schema: { type: "array", listType: "map", listMapKeys: ["name"], items: item }, omitempty: true },
@@ -116,5 +116,5 @@ export const workload: Schema = object([
       ]),
     }),
   ],
-  ["status", kept(struct("Status", { phase: string }))],
+  ["status", keptField(struct("Status", { phase: string }))],
 ]);

@@ -141,14 +141,14 @@ function answer(story: Story, problem: ConflictReport | string | undefined): str
   return [`= ${JSON.stringify(withoutDefaults(story.spec))}`, ...owners(story.entries)];
 }
 
-const sortedKeys = (line: string): string =>
-  line.startsWith("= ") ? `= ${JSON.stringify(sorted(JSON.parse(line.slice(2))))}` : line;
+const sortKeys = (line: string): string =>
+  line.startsWith("= ") ? `= ${JSON.stringify(sortDeep(JSON.parse(line.slice(2))))}` : line;
 
-function sorted(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sorted);
+function sortDeep(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sortDeep);
   if (typeof value !== "object" || value === null) return value;
   const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
-  return Object.fromEntries(members.map(([name, inner]) => [name, sorted(inner)]));
+  return Object.fromEntries(members.map(([name, inner]) => [name, sortDeep(inner)]));
 }
 
 const file = readFileSync(new URL("./server-side-apply.vectors.txt", import.meta.url), "utf8");
@@ -167,8 +167,8 @@ for (const told of stories) {
       const problem =
         verb === "writes" ? story.update(manager, spec) : story.apply(manager, spec, { force: verb === "forces" });
       assert.deepEqual(
-        answer(story, problem).map(sortedKeys),
-        expected.map(sortedKeys),
+        answer(story, problem).map(sortKeys),
+        expected.map(sortKeys),
         `after ${manager} ${verb} ${body}`,
       );
     }
@@ -198,7 +198,7 @@ function annotationsOf(story: Story): JsonObject {
 }
 
 /** Makes a story of a stored object. */
-function stored(spec: JsonObject, managedFields: readonly ManagedFieldsEntry[], structural = gadgets): Story {
+function storyOf(spec: JsonObject, managedFields: readonly ManagedFieldsEntry[], structural = gadgets): Story {
   const story = new Story(structural);
   story.object = deepFreeze({ apiVersion, kind: "Gadget", metadata: { name: "one", managedFields }, spec });
   return story;
@@ -254,7 +254,7 @@ conflicts with "b":
 
 test("a conflict names subresource and version of an updater [MF-11]", () => {
   const fields = { "f:status": { "f:phase": {} } };
-  const story = stored({}, [
+  const story = storyOf({}, [
     entry("u", "Update", fields, { subresource: "status" }),
     entry("a", "Apply", fields, { subresource: "status" }),
   ]);
@@ -276,7 +276,7 @@ test("the main resource never owns or takes status, nor status the rest", () => 
 });
 
 test("before its first apply, an object without managers gets one that owns all its fields [SSA-11]", () => {
-  const story = stored({ size: 1, limits: { a: "1" } }, []);
+  const story = storyOf({ size: 1, limits: { a: "1" } }, []);
   assert.equal(
     message(story.apply("m1", { size: 2 })),
     'Apply failed with 1 conflict: conflict with "before-first-apply" using v1: .spec.size',
@@ -338,7 +338,7 @@ test("entries of other versions are held against the object as that version has 
     convert: (object, from, to) =>
       from === to ? object : to === "v2" ? move(object, "size", "amount") : move(object, "amount", "size"),
   };
-  const story = stored({ size: 1, note: "n" }, [
+  const story = storyOf({ size: 1, note: "n" }, [
     entry("m2", "Apply", { "f:spec": { "f:amount": {}, "f:note": {} } }, { apiVersion: "v2" }),
     entry("old", "Apply", { "f:spec": { "f:size": {} } }, { apiVersion: "v0" }),
   ]);
@@ -353,14 +353,14 @@ test("entries of other versions are held against the object as that version has 
 });
 
 test("kubectl takes over what it applied on the client's side, and keeps its annotation [SSA-11]", () => {
-  const told = (spec: JsonObject): JsonObject => ({
+  const gadgetWith = (spec: JsonObject): JsonObject => ({
     annotations: {
       [lastAppliedAnnotation]: `${JSON.stringify({ apiVersion, kind: "Gadget", metadata: { name: "one" }, spec })}\n`,
     },
   });
   const start = (): Story => {
     const story = new Story();
-    story.update("kubectl-client-side-apply", { size: 1, note: "n" }, { metadata: told({ size: 1, note: "n" }) });
+    story.update("kubectl-client-side-apply", { size: 1, note: "n" }, { metadata: gadgetWith({ size: 1, note: "n" }) });
     return story;
   };
   assert.match(message(start().apply("other", { size: 2 })), /conflict with "kubectl-client-side-apply" using v1/);
@@ -430,7 +430,7 @@ test("many items and many managers cost what they are", async () => {
     assert.equal(((story.spec as JsonObject)["pools"] as unknown[]).length, length / 2);
   });
   await growsInProportion(500, (length) => {
-    const crowd = stored(
+    const crowd = storyOf(
       { limits: Object.fromEntries(Array.from({ length }, (_, i) => [`k${i}`, "v"])) },
       Array.from({ length }, (_, i) => entry(`m${i}`, "Apply", { "f:spec": { "f:limits": { [`f:k${i}`]: {} } } })),
     );

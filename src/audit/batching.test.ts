@@ -9,7 +9,7 @@ const record = (auditId: string): EventRecord =>
   new EventRecord({ auditId, requestReceivedMs: 0, stageMs: 0, sourceIps: [] } as unknown as AuditEvent); // no other field matters
 
 /** Returns a queue with a writer that finishes at once, or when the test says so. */
-function opened(options: Partial<BatchOptions> = {}, isSlow = false) {
+function openBackend(options: Partial<BatchOptions> = {}, isSlow = false) {
   const clock = new FakeClock();
   const batches: string[][] = [];
   const ends: (() => void)[] = [];
@@ -45,14 +45,14 @@ function opened(options: Partial<BatchOptions> = {}, isSlow = false) {
   };
 }
 
-const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 test("a full batch goes at once, one that is not when its first event waited long enough", async () => {
-  const { process, batches, clock } = opened();
+  const { process, batches, clock } = openBackend();
   process("a");
   process("b");
   assert.deepEqual(batches, [["a", "b"]]);
-  await settled();
+  await settle();
   process("c");
   clock.advance(99);
   assert.equal(batches.length, 1);
@@ -61,43 +61,43 @@ test("a full batch goes at once, one that is not when its first event waited lon
 });
 
 test("what finds the queue full is lost and told, and no request waits or is refused", () => {
-  const { process, lost, batches } = opened({}, true);
+  const { process, lost, batches } = openBackend({}, true);
   for (const id of "abcdefg") assert.equal(process(id), true);
   assert.deepEqual(batches, [["a", "b"]]);
   assert.deepEqual(lost, ["test 1 the queue of audit events is full"]);
 });
 
 test("batches keep to the rate, with a burst after a pause", async () => {
-  const { process, batches, clock } = opened({ maxSize: 1, throttle: { qps: 10, burst: 2 } });
+  const { process, batches, clock } = openBackend({ maxSize: 1, throttle: { qps: 10, burst: 2 } });
   for (const id of "abcd") {
     process(id);
-    await settled();
+    await settle();
   }
   assert.equal(batches.length, 2);
   clock.advance(100);
-  await settled();
+  await settle();
   assert.equal(batches.length, 3);
   clock.advance(100);
   assert.equal(batches.length, 4);
 });
 
 test("a batch is limited in bytes as well", async () => {
-  const { process, batches, clock } = opened({ maxSize: 10, bufferSize: 10, maxBytes: record("a").bytes * 2 });
+  const { process, batches, clock } = openBackend({ maxSize: 10, bufferSize: 10, maxBytes: record("a").bytes * 2 });
   for (const id of "abc") process(id);
   clock.advance(100);
-  await settled();
+  await settle();
   clock.advance(100);
   assert.deepEqual(batches, [["a", "b"], ["c"]]);
 });
 
 test("closing writes everything that was taken, without waiting for the rate, and then takes nothing more", async () => {
-  const { batching, process, batches, ends, lost, closed } = opened({ throttle: { qps: 0.001, burst: 1 } }, true);
+  const { batching, process, batches, ends, lost, closed } = openBackend({ throttle: { qps: 0.001, burst: 1 } }, true);
   for (const id of "abcd") process(id);
   assert.equal(batches.length, 1);
   const end = batching.close();
   process("late");
   ends[0]?.();
-  await settled();
+  await settle();
   assert.equal(closed(), 0);
   ends[1]?.();
   await end;

@@ -38,7 +38,7 @@ const withToken = (token: string): RequestCredentials => credentials({ headers: 
 const authority = await fakeAuthority();
 const authorities = new CertificateAuthorities(authority.certificate);
 
-async function verified(options: IssueOptions): Promise<VerifiedCertificate> {
+async function issueVerified(options: IssueOptions): Promise<VerifiedCertificate> {
   const { certificate } = await authority.issue(options);
   return {
     commonName: options.commonName ?? "",
@@ -124,14 +124,14 @@ test("records end in line feeds or both, blank lines are none, quoted fields hol
 
 test("a client certificate gives its common name and organizations [ACERT-03] [ACERT-04]", async () => {
   const authenticator = clientCertificate({ domain: kubernetesDomain, clock, authorities: () => authorities });
-  const certificate = await verified({ commonName: "alice", organizations: ["a", "b"] });
+  const certificate = await issueVerified({ commonName: "alice", organizations: ["a", "b"] });
   await check(authenticator, credentials({ clientCertificate: certificate }), "alice [a b]");
   await check(authenticator, credentials(), "none");
-  await check(authenticator, credentials({ clientCertificate: await verified({ organizations: ["a"] }) }), "none");
+  await check(authenticator, credentials({ clientCertificate: await issueVerified({ organizations: ["a"] }) }), "none");
 });
 
 test("the certificate's fingerprint is an extra value, under a key of the domain", async () => {
-  const certificate = await verified({ commonName: "alice" });
+  const certificate = await issueVerified({ commonName: "alice" });
   for (const [domain, key] of [
     [kubernetesDomain, "authentication.kubernetes.io/credential-id"],
     [apiDomain("platform.io"), "authentication.platform.io/credential-id"],
@@ -148,7 +148,7 @@ test("the certificate's fingerprint is an extra value, under a key of the domain
 test("a certificate that expired since the connection began is refused, as one that was never verified [ACERT-05] [ACERT-06]", async () => {
   const later = new FakeClock(Date.now());
   const authenticator = clientCertificate({ domain: kubernetesDomain, clock: later, authorities: () => authorities });
-  const certificate = await verified({ commonName: "alice", notAfter: new Date(Date.now() + 60_000) });
+  const certificate = await issueVerified({ commonName: "alice", notAfter: new Date(Date.now() + 60_000) });
   const given = credentials({ clientCertificate: certificate });
   await check(authenticator, given, "alice []");
   later.advance(120_000);
@@ -160,7 +160,7 @@ test("of several methods the first that knows the user decides, with nothing of 
   const both = withAuthenticatedGroup(
     union([clientCertificate({ domain: kubernetesDomain, clock, authorities: () => authorities }), tokens]),
   );
-  const certificate = await verified({ commonName: "cert", organizations: ["c"] });
+  const certificate = await issueVerified({ commonName: "cert", organizations: ["c"] });
   await check(both, credentials({ clientCertificate: certificate }), "cert [c system:authenticated]");
   await check(both, withToken("t1"), "alice [g1 g2 system:authenticated] u1");
   await check(both, { ...withToken("t1"), clientCertificate: certificate }, "cert [c system:authenticated]");

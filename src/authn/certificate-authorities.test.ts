@@ -11,7 +11,7 @@ import { type FakeAuthority, fakeAuthority, type IssueOptions } from "./fake-aut
 
 const der = (pem: string): Buffer => new X509Certificate(pem).raw;
 
-async function shown(
+async function formatAuthorities(
   by: FakeAuthority,
   options: IssueOptions,
   issuers: readonly FakeAuthority[] = [],
@@ -32,7 +32,7 @@ const onlyFirst = new CertificateAuthorities(first.certificate);
 const alice = { commonName: "alice" };
 
 test("a certificate belongs to the bundles that hold its authority [ACERT-02] [ACERT-05]", async () => {
-  const bySecond = await shown(second, alice);
+  const bySecond = await formatAuthorities(second, alice);
   assert.notEqual(both.validityOf(bySecond), undefined);
   assert.equal(onlyFirst.validityOf(bySecond), undefined);
   assert.deepEqual([both.size, both.overlaps(onlyFirst)], [2, true]);
@@ -41,33 +41,36 @@ test("a certificate belongs to the bundles that hold its authority [ACERT-02] [A
 
 test("an authority of the same name with another key has issued nothing", async () => {
   const twin = await fakeAuthority("first");
-  assert.equal(onlyFirst.validityOf(await shown(twin, alice)), undefined);
+  assert.equal(onlyFirst.validityOf(await formatAuthorities(twin, alice)), undefined);
 });
 
 test("authorities in between may come with the certificate, and do not count without the one above", async () => {
   const middle = await first.subordinate("middle");
   const lower = await middle.subordinate("lower");
-  assert.notEqual(onlyFirst.validityOf(await shown(lower, alice, [lower, middle])), undefined);
-  assert.notEqual(onlyFirst.validityOf(await shown(lower, alice, [first, middle, lower])), undefined);
-  assert.equal(onlyFirst.validityOf(await shown(lower, alice, [lower])), undefined);
-  assert.equal(onlyFirst.validityOf(await shown(lower, alice)), undefined);
-  assert.notEqual(new CertificateAuthorities(middle.certificate).validityOf(await shown(middle, alice)), undefined);
+  assert.notEqual(onlyFirst.validityOf(await formatAuthorities(lower, alice, [lower, middle])), undefined);
+  assert.notEqual(onlyFirst.validityOf(await formatAuthorities(lower, alice, [first, middle, lower])), undefined);
+  assert.equal(onlyFirst.validityOf(await formatAuthorities(lower, alice, [lower])), undefined);
+  assert.equal(onlyFirst.validityOf(await formatAuthorities(lower, alice)), undefined);
+  assert.notEqual(
+    new CertificateAuthorities(middle.certificate).validityOf(await formatAuthorities(middle, alice)),
+    undefined,
+  );
 });
 
 test("a certificate that is no authority's issues nothing", async () => {
   for (const usage of ["any", "client"] as const) {
     const leaf = await first.usurper({ commonName: "leaf", usage });
-    assert.notEqual(onlyFirst.validityOf(await shown(first, { commonName: "leaf", usage })), undefined);
-    assert.equal(onlyFirst.validityOf(await shown(leaf, alice, [leaf])), undefined, usage);
+    assert.notEqual(onlyFirst.validityOf(await formatAuthorities(first, { commonName: "leaf", usage })), undefined);
+    assert.equal(onlyFirst.validityOf(await formatAuthorities(leaf, alice, [leaf])), undefined, usage);
     const middle = await leaf.subordinate("middle");
-    assert.equal(onlyFirst.validityOf(await shown(middle, alice, [middle, leaf])), undefined, usage);
+    assert.equal(onlyFirst.validityOf(await formatAuthorities(middle, alice, [middle, leaf])), undefined, usage);
   }
 });
 
 test("a path is valid while all its certificates are", async () => {
   const middle = await first.subordinate("middle");
   const validity = onlyFirst.validityOf(
-    await shown(middle, { ...alice, notAfter: new Date(Date.now() + 10 * 86_400_000) }, [middle]),
+    await formatAuthorities(middle, { ...alice, notAfter: new Date(Date.now() + 10 * 86_400_000) }, [middle]),
   );
   assert.equal(validity?.notAfterMs, new X509Certificate(middle.certificate).validToDate.getTime());
 });
@@ -83,7 +86,7 @@ test("authorities that go take their clients with them, on connections that stan
     headers: {},
     headerValues: () => [],
     path: "/",
-    clientCertificate: await shown(second, alice),
+    clientCertificate: await formatAuthorities(second, alice),
     clientCertificateProblem: "",
     warnings: [],
   };

@@ -32,9 +32,9 @@ const entry = (issuer: object = {}, rest: object = {}) => ({
   claimMappings: { username },
   ...rest,
 });
-const mapped = (claimMappings: object) => entry({}, { claimMappings: { username, ...claimMappings } });
+const withMappings = (claimMappings: object) => entry({}, { claimMappings: { username, ...claimMappings } });
 
-function refused(config: object, message: string | RegExp): void {
+function expectRefusal(config: object, message: string | RegExp): void {
   assert.throws(() => read(config), { name: "ConfigError", message });
 }
 
@@ -52,8 +52,8 @@ test("both versions are read, with the group of the domain [AUTHRES-50] [AUTHRES
 });
 
 test("the file is YAML, and strict: unknown fields, double keys and wrong types are refused by path", () => {
-  refused({ jwt: [entry({ audience: "a" })] }, 'strict decoding error: unknown field "jwt[0].issuer.audience"');
-  refused(
+  expectRefusal({ jwt: [entry({ audience: "a" })] }, 'strict decoding error: unknown field "jwt[0].issuer.audience"');
+  expectRefusal(
     { jwt: [entry({ audiences: "a" })] },
     "json: cannot unmarshal string into Go struct field configuration.jwt.issuer.audiences of type []string",
   );
@@ -73,7 +73,7 @@ anonymous: {enabled: false}
 
 test("the issuer must be an https URL that no other issuer has [AOIDC-08] [AOIDC-09]", () => {
   const url = (text: string, message: string): void => {
-    refused({ jwt: [entry({ url: text })] }, `jwt[0].issuer.url: ${message}`);
+    expectRefusal({ jwt: [entry({ url: text })] }, `jwt[0].issuer.url: ${message}`);
   };
   url("", "Required value: URL is required");
   url("http://idp.example", 'Invalid value: "http://idp.example": URL scheme must be https');
@@ -85,35 +85,36 @@ test("the issuer must be an https URL that no other issuer has [AOIDC-08] [AOIDC
     "https://own.example",
     'Invalid value: "https://own.example": URL must not overlap with disallowed issuers: [https://own.example]',
   );
-  refused({ jwt: [entry(), entry()] }, 'jwt[1].issuer.url: Duplicate value: "https://idp.example"');
-  refused(
+  expectRefusal({ jwt: [entry(), entry()] }, 'jwt[1].issuer.url: Duplicate value: "https://idp.example"');
+  expectRefusal(
     { jwt: [entry({ discoveryURL: "https://idp.example/" })] },
     'jwt[0].issuer.discoveryURL: Invalid value: "https://idp.example/": discoveryURL must be different from URL',
   );
   const many = Array.from({ length: 65 }, (_, i) => entry({ url: `https://i${i}.example` }));
-  refused({ jwt: many }, "jwt: Too many: 65: must have at most 64 items");
+  expectRefusal({ jwt: many }, "jwt: Too many: 65: must have at most 64 items");
 });
 
 test("audiences are required, and several must match any [AOIDC-10]", () => {
-  const refusedWith = (issuer: object, message: string): void => refused({ jwt: [entry(issuer)] }, message);
-  refusedWith(
+  const expectIssuerRefusal = (issuer: object, message: string): void =>
+    expectRefusal({ jwt: [entry(issuer)] }, message);
+  expectIssuerRefusal(
     { audiences: [] },
     "jwt[0].issuer.audiences: Required value: at least one jwt[0].issuer.audiences is required",
   );
-  refusedWith({ audiences: [""] }, "jwt[0].issuer.audiences[0]: Required value: audience can't be empty");
-  refusedWith(
+  expectIssuerRefusal({ audiences: [""] }, "jwt[0].issuer.audiences[0]: Required value: audience can't be empty");
+  expectIssuerRefusal(
     { audiences: ["a", "a"], audienceMatchPolicy: "MatchAny" },
     'jwt[0].issuer.audiences[1]: Duplicate value: "a"',
   );
-  refusedWith(
+  expectIssuerRefusal(
     { audiences: ["a", "b"] },
     'jwt[0].issuer.audienceMatchPolicy: Invalid value: "": audienceMatchPolicy must be MatchAny for multiple audiences',
   );
-  refusedWith(
+  expectIssuerRefusal(
     { audienceMatchPolicy: "x" },
     'jwt[0].issuer.audienceMatchPolicy: Invalid value: "x": audienceMatchPolicy must be empty or MatchAny for single audience',
   );
-  refusedWith(
+  expectIssuerRefusal(
     { certificateAuthority: "x" },
     'jwt[0].issuer.certificateAuthority: Invalid value: "<omitted>": data does not contain any valid RSA or ECDSA certificates',
   );
@@ -121,7 +122,7 @@ test("audiences are required, and several must match any [AOIDC-10]", () => {
 
 test("a user name comes from a claim with a prefix that is said, or from an expression", () => {
   const name = (value: object, message: string): void => {
-    refused({ jwt: [mapped({ username: value })] }, `jwt[0].claimMappings.username${message}`);
+    expectRefusal({ jwt: [withMappings({ username: value })] }, `jwt[0].claimMappings.username${message}`);
   };
   name({}, ": Required value: claim or expression is required");
   name(
@@ -129,27 +130,33 @@ test("a user name comes from a claim with a prefix that is said, or from an expr
     ".prefix: Required value: prefix is required when claim is set. It can be set to an empty string to disable prefixing",
   );
   name({ claim: "sub", expression: "e" }, `: Invalid value: "": claim and expression can't both be set`);
-  read({ jwt: [mapped({ groups: { prefix: "x" } })] });
-  refused(
-    { jwt: [mapped({ uid: { claim: "a", expression: "b" } })] },
+  read({ jwt: [withMappings({ groups: { prefix: "x" } })] });
+  expectRefusal(
+    { jwt: [withMappings({ uid: { claim: "a", expression: "b" } })] },
     `jwt[0].claimMappings.uid: Invalid value: "": claim and expression can't both be set`,
   );
 });
 
 test("an expression that is wrong is refused where it stands [AOIDC-05]", () => {
   const said = 'Invalid value: "e": it is wrong';
-  refused({ jwt: [mapped({ username: { expression: "e" } })] }, `jwt[0].claimMappings.username.expression: ${said}`);
-  refused({ jwt: [mapped({ groups: { expression: "e" } })] }, `jwt[0].claimMappings.groups.expression: ${said}`);
-  refused({ jwt: [mapped({ uid: { expression: "e" } })] }, `jwt[0].claimMappings.uid.expression: ${said}`);
-  refused(
-    { jwt: [mapped({ extra: [{ key: "a.example/b", valueExpression: "e" }] })] },
+  expectRefusal(
+    { jwt: [withMappings({ username: { expression: "e" } })] },
+    `jwt[0].claimMappings.username.expression: ${said}`,
+  );
+  expectRefusal(
+    { jwt: [withMappings({ groups: { expression: "e" } })] },
+    `jwt[0].claimMappings.groups.expression: ${said}`,
+  );
+  expectRefusal({ jwt: [withMappings({ uid: { expression: "e" } })] }, `jwt[0].claimMappings.uid.expression: ${said}`);
+  expectRefusal(
+    { jwt: [withMappings({ extra: [{ key: "a.example/b", valueExpression: "e" }] })] },
     `jwt[0].claimMappings.extra[0].valueExpression: ${said}`,
   );
-  refused(
+  expectRefusal(
     { jwt: [entry({}, { claimValidationRules: [{ expression: "e" }] })] },
     `jwt[0].claimValidationRules[0].expression: ${said}`,
   );
-  refused(
+  expectRefusal(
     { jwt: [entry({}, { userValidationRules: [{ expression: "e" }] })] },
     "jwt[0].userValidationRules[0].expression: Internal error: it has no value",
   );
@@ -160,7 +167,7 @@ test("every expression is compiled by the given compiler, and its errors are rep
   const { issuers } = read(
     {
       jwt: [
-        mapped({
+        withMappings({
           username: { expression: "name" },
           groups: { expression: "groups" },
           uid: { expression: "uid" },
@@ -194,7 +201,7 @@ test("every expression is compiled by the given compiler, and its errors are rep
 
 test("rules about claims name a claim once, with nothing of an expression", () => {
   const rule = (value: readonly object[], message: string): void => {
-    refused({ jwt: [entry({}, { claimValidationRules: value })] }, `jwt[0].claimValidationRules${message}`);
+    expectRefusal({ jwt: [entry({}, { claimValidationRules: value })] }, `jwt[0].claimValidationRules${message}`);
   };
   rule([{}], "[0]: Required value: claim or expression is required");
   rule([{ claim: "a", expression: "b" }], `[0]: Invalid value: "a": claim and expression can't both be set`);
@@ -205,7 +212,7 @@ test("rules about claims name a claim once, with nothing of an expression", () =
 test("extra keys begin with a domain that is not the vendor's", () => {
   const key = (value: string, message: string): void => {
     assert.throws(
-      () => read({ jwt: [mapped({ extra: [{ key: value }] })] }),
+      () => read({ jwt: [withMappings({ extra: [{ key: value }] })] }),
       (error: Error) => error.message.includes(`jwt[0].claimMappings.extra[0].key: ${message}`),
     );
   };
@@ -226,18 +233,18 @@ test("anonymous requests may be switched off, or left for some paths [AUTHRES-50
   assert.deepEqual(read({ anonymous: { enabled: false } }).anonymous, { enabled: false, paths: [] });
   const some = { enabled: true, conditions: [{ path: "/livez" }, { path: "/readyz" }] };
   assert.deepEqual(read({ anonymous: some }).anonymous, { enabled: true, paths: ["/livez", "/readyz"] });
-  refused(
+  expectRefusal(
     { anonymous: { enabled: false, conditions: [{ path: "/livez" }] } },
     'anonymous.conditions: Invalid value: []apiserver.AnonymousAuthCondition{apiserver.AnonymousAuthCondition{Path:"/livez"}}: enabled should be set to true when conditions are defined',
   );
-  refused(
+  expectRefusal(
     { anonymous: { enabled: true, conditions: [{}] } },
     'anonymous.conditions[0].path: Invalid value: "": must begin with /',
   );
 });
 
 test("everything that is wrong is told at once", () => {
-  refused(
+  expectRefusal(
     { jwt: [{}] },
     "[jwt[0].issuer.url: Required value: URL is required, jwt[0].issuer.audiences: Required value: at least one jwt[0].issuer.audiences is required, jwt[0].claimMappings.username: Required value: claim or expression is required]",
   );

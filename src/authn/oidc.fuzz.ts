@@ -18,7 +18,7 @@ const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789
 const integer = (random: Random, below: number): number => Math.floor(random.next() * below);
 
 /** Makes another text of the same alphabet. */
-function changed(token: string, random: Random): string {
+function changeToken(token: string, random: Random): string {
   const at = integer(random, token.length);
   const letter = alphabet[integer(random, alphabet.length)]!;
   switch (integer(random, 6)) {
@@ -31,13 +31,13 @@ function changed(token: string, random: Random): string {
     case 3:
       return `${token.slice(0, at)}.${token.slice(at)}`;
     case 4:
-      return changedHeader(token, random);
+      return changeHeader(token, random);
     default:
       return token.slice(0, at) + letter + token.slice(at + 1);
   }
 }
 
-function changedHeader(token: string, random: Random): string {
+function changeHeader(token: string, random: Random): string {
   const [, ...rest] = token.split(".");
   const algorithms = ["none", "NONE", "", "HS256", "RS256", "ES384", "ES256 ", "es256", "__proto__"];
   const keys = ["k", "", "x", "../k", "__proto__"];
@@ -80,7 +80,7 @@ test(`no change makes a token anybody's (FUZZ_SEED=${seed})`, async () => {
   const good = await signJwt(claims, privateKey, "k");
   for (let run = 0; run < runs; run++) {
     let token = good;
-    for (let i = integer(random, 3); i >= 0; i--) token = changed(token, random);
+    for (let i = integer(random, 3); i >= 0; i--) token = changeToken(token, random);
     if (token === good) continue;
     const { outcome } = await tokens.authenticateToken(token);
     assert.notEqual(outcome, "user", token);

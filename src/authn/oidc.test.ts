@@ -42,7 +42,11 @@ interface Answer {
   readonly body: unknown;
 }
 
-function provided(over: Partial<TokenIssuer> = {}, published: readonly object[] = [jwk(first)], discoveryUrl?: string) {
+function openProvider(
+  over: Partial<TokenIssuer> = {},
+  published: readonly object[] = [jwk(first)],
+  discoveryUrl?: string,
+) {
   const clock = new FakeClock();
   const calls: string[] = [];
   const failures: string[] = [];
@@ -115,13 +119,13 @@ async function turns(): Promise<void> {
   for (let i = 0; i < 5; i++) await new Promise((resolve) => setImmediate(resolve));
 }
 
-const forged = (header: object, claims: object, signature: string): string => {
+const forge = (header: object, claims: object, signature: string): string => {
   const encode = (part: object): string => Buffer.from(JSON.stringify(part)).toString("base64url");
   return `${encode(header)}.${encode(claims)}.${signature}`;
 };
 
 test("a good token is its user's, and the second time nothing is computed [AOIDC-01] [AOIDC-11]", async () => {
-  const { provider, tokens, token, calls } = provided();
+  const { provider, tokens, token, calls } = openProvider();
   await provider.ready;
   const good = await token({ groups: ["a", "b"] });
   assert.equal(await outcome(tokens, good), "idp:alice g:a g:b");
@@ -130,7 +134,7 @@ test("a good token is its user's, and the second time nothing is computed [AOIDC
 });
 
 test("tokens of others are left to others: opaque ones, other issuers', what is no token [AOIDC-02]", async () => {
-  const { provider, tokens, token } = provided();
+  const { provider, tokens, token } = openProvider();
   await provider.ready;
   for (const other of [
     "opaque",
@@ -145,7 +149,7 @@ test("tokens of others are left to others: opaque ones, other issuers', what is 
 });
 
 test("a token must be signed by the provider, with an algorithm of its key [AOIDC-03]", async () => {
-  const { provider, tokens, token, claims, clock } = provided({}, [jwk(first), jwk(second)]);
+  const { provider, tokens, token, claims, clock } = openProvider({}, [jwk(first), jwk(second)]);
   await provider.ready;
   assert.equal(await outcome(tokens, await token({}, second)), "idp:alice");
   const stranger = rsa("k1");
@@ -156,18 +160,18 @@ test("a token must be signed by the provider, with an algorithm of its key [AOID
   // These tokens have the key of one algorithm under the name of another, no signature, and the public key as a shared
   // secret.
   const parts = good.split(".");
-  assert.match(await outcome(tokens, forged({ alg: "ES256", kid: "k1" }, claims(), parts[2]!)), /^oidc: failed/);
+  assert.match(await outcome(tokens, forge({ alg: "ES256", kid: "k1" }, claims(), parts[2]!)), /^oidc: failed/);
   const another = "oidc: token is signed with another algorithm than the allowed";
-  assert.equal(await outcome(tokens, forged({ alg: "none" }, claims(), "AA")), another);
+  assert.equal(await outcome(tokens, forge({ alg: "none" }, claims(), "AA")), another);
   const secret = first.publicKey.export({ type: "spki", format: "pem" });
-  const unsigned = forged({ alg: "HS256", kid: "k1" }, claims(), "").slice(0, -1);
+  const unsigned = forge({ alg: "HS256", kid: "k1" }, claims(), "").slice(0, -1);
   const mac = createHmac("sha256", secret).update(unsigned).digest("base64url");
   assert.equal(await outcome(tokens, `${unsigned}.${mac}`), another);
-  assert.equal(await outcome(tokens, forged({ alg: "RS384", kid: "k1" }, claims(), parts[2]!)), another);
+  assert.equal(await outcome(tokens, forge({ alg: "RS384", kid: "k1" }, claims(), parts[2]!)), another);
 });
 
 test("a token counts from its beginning to its end, however well it is known [AOIDC-04] [AOIDC-07]", async () => {
-  const { provider, tokens, token, clock } = provided();
+  const { provider, tokens, token, clock } = openProvider();
   await provider.ready;
   const now = clock.now() / 1000;
   assert.equal(await outcome(tokens, await token({ exp: now - 1 })), "oidc: token is expired");
@@ -182,7 +186,7 @@ test("a token counts from its beginning to its end, however well it is known [AO
 });
 
 test("a token must be meant for one of the audiences [AOIDC-10]", async () => {
-  const { provider, tokens, token } = provided({ audiences: ["api", "spare"] });
+  const { provider, tokens, token } = openProvider({ audiences: ["api", "spare"] });
   await provider.ready;
   assert.equal(await outcome(tokens, await token({ aud: ["x", "spare"] })), "idp:alice");
   for (const aud of ["x", ["x", "y"], [], undefined, { api: true }, ["api", 1]]) {
@@ -192,7 +196,7 @@ test("a token must be meant for one of the audiences [AOIDC-10]", async () => {
 
 test("claims become a user by the rules [AOIDC-12] [AOIDC-13]", async () => {
   const check = async (over: Partial<ClaimRules>, claims: object, expected: string): Promise<void> => {
-    const { provider, tokens, token } = provided({ rules: rules(over) });
+    const { provider, tokens, token } = openProvider({ rules: rules(over) });
     await provider.ready;
     assert.equal(await outcome(tokens, await token(claims)), expected);
   };
@@ -226,7 +230,7 @@ test("claims become a user by the rules [AOIDC-12] [AOIDC-13]", async () => {
 });
 
 test("a provider that is gone takes nothing with it [AOIDC-06]", async () => {
-  const { provider, tokens, token, documents, clock, failures } = provided();
+  const { provider, tokens, token, documents, clock, failures } = openProvider();
   await provider.ready;
   const before = await token({ exp: 9_999_999_999 });
   await outcome(tokens, before);
@@ -239,7 +243,7 @@ test("a provider that is gone takes nothing with it [AOIDC-06]", async () => {
 });
 
 test("until a provider has answered its tokens are refused; it is asked every ten seconds", async () => {
-  const { provider, tokens, token, documents, clock, calls, failures } = provided();
+  const { provider, tokens, token, documents, clock, calls, failures } = openProvider();
   const keys = documents.get("https://idp.example/keys")!;
   documents.set("https://idp.example/keys", { code: 503, body: "" });
   await turns();
@@ -256,7 +260,7 @@ test("until a provider has answered its tokens are refused; it is asked every te
 });
 
 test("a new key is found when its first token comes, an old one is forgotten when it is published no longer", async () => {
-  const { provider, tokens, token, publish, clock, calls } = provided();
+  const { provider, tokens, token, publish, clock, calls } = openProvider();
   await provider.ready;
   const old = await token();
   assert.equal(await outcome(tokens, old), "idp:alice");
@@ -272,7 +276,7 @@ test("a new key is found when its first token comes, an old one is forgotten whe
 });
 
 test("ten thousand tokens of unknown keys make the provider answer once, and slow no known token", async () => {
-  const { provider, tokens, token, clock, calls } = provided();
+  const { provider, tokens, token, clock, calls } = openProvider();
   await provider.ready;
   const good = await token();
   await outcome(tokens, good);
@@ -297,7 +301,7 @@ test("ten thousand tokens of unknown keys make the provider answer once, and slo
 
 test("discovery must be the issuer's own, over https, and is followed nowhere else", async () => {
   const check = async (document: Answer, message: string | RegExp, keys?: Answer): Promise<void> => {
-    const { documents, clock, failures, provider } = provided();
+    const { documents, clock, failures, provider } = openProvider();
     await provider.ready;
     await turns();
     documents.set(`${url}/.well-known/openid-configuration`, document);
@@ -341,7 +345,7 @@ test("discovery must be the issuer's own, over https, and is followed nowhere el
 });
 
 test("the document may be elsewhere than the issuer says", async () => {
-  const { documents, provider, tokens, token, clock } = provided({}, [jwk(first)], "https://inside.example/d");
+  const { documents, provider, tokens, token, clock } = openProvider({}, [jwk(first)], "https://inside.example/d");
   documents.set("https://inside.example/d", documents.get(`${url}/.well-known/openid-configuration`)!);
   clock.advance(10_000);
   await turns();
@@ -351,13 +355,13 @@ test("the document may be elsewhere than the issuer says", async () => {
 });
 
 test("a token without the name of a key is tried with all of them", async () => {
-  const { provider, tokens, claims } = provided({}, [jwk(second), jwk(first)]);
+  const { provider, tokens, claims } = openProvider({}, [jwk(second), jwk(first)]);
   await provider.ready;
   assert.equal(await outcome(tokens, await signJwt(claims(), first.privateKey, "")), "idp:alice");
 });
 
 test("other issuers from now on: nothing is known of the tokens before", async () => {
-  const { provider, tokens, token, issuer } = provided();
+  const { provider, tokens, token, issuer } = openProvider();
   await provider.ready;
   const good = await token();
   assert.equal(await outcome(tokens, good), "idp:alice");
@@ -368,7 +372,7 @@ test("other issuers from now on: nothing is known of the tokens before", async (
 });
 
 test("an overlong or malformed token is refused", async () => {
-  const { provider, tokens, token } = provided();
+  const { provider, tokens, token } = openProvider();
   await provider.ready;
   assert.equal(await outcome(tokens, await token({ filler: "x".repeat(48_000) })), "idp:alice");
   assert.equal(await outcome(tokens, await token({ filler: "x".repeat(49_000) })), "none", "although it is signed");

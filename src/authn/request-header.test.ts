@@ -21,7 +21,7 @@ const proxy = await certificateOf(proxies);
 
 type Line = readonly [name: string, value: string];
 
-function saying(
+function requestWith(
   lines: readonly Line[],
   clientCertificate: VerifiedCertificate | undefined = proxy,
 ): RequestCredentials {
@@ -47,7 +47,7 @@ const ask = (given: RequestCredentials, over: Partial<RequestHeaderOptions> = {}
 
 test("the proxy's headers give name, uid, groups and extra [APROXY-01] [APROXY-02] [APROXY-03] [APROXY-04]", () => {
   const answer = ask(
-    saying([
+    requestWith([
       ["x-remote-user", "alice"],
       ["x-remote-uid", "u1"],
       ["x-remote-group", "a, b"],
@@ -69,7 +69,7 @@ test("the proxy's headers give name, uid, groups and extra [APROXY-01] [APROXY-0
 
 test("of repeated user headers the first counts; without one there are no credentials", () => {
   const name = (...lines: Line[]): string => {
-    const answer = ask(saying(lines));
+    const answer = ask(requestWith(lines));
     return answer instanceof Promise || answer.outcome !== "user" ? "nobody" : answer.user.name;
   };
   assert.equal(name(["x-remote-user", "alice"], ["x-remote-user", "root"]), "alice");
@@ -81,15 +81,15 @@ test("of repeated user headers the first counts; without one there are no creden
 test("headers from anybody else say nothing [APROXY-05]", async () => {
   const lines: Line[] = [["x-remote-user", "root"]];
   const stranger = await certificateOf(await fakeAuthority("proxies"));
-  assert.deepEqual(ask({ ...saying(lines), clientCertificate: undefined }), { outcome: "none" });
-  assert.deepEqual(ask(saying(lines, stranger)), { outcome: "none" });
-  assert.deepEqual(ask({ ...saying(lines), clientCertificate: undefined, clientCertificateProblem: "expired" }), {
+  assert.deepEqual(ask({ ...requestWith(lines), clientCertificate: undefined }), { outcome: "none" });
+  assert.deepEqual(ask(requestWith(lines, stranger)), { outcome: "none" });
+  assert.deepEqual(ask({ ...requestWith(lines), clientCertificate: undefined, clientCertificateProblem: "expired" }), {
     outcome: "none",
   });
 });
 
 test("only proxies of the allowed names are believed, only while their certificate is valid [APROXY-07]", async () => {
-  const given = saying([["x-remote-user", "alice"]]);
+  const given = requestWith([["x-remote-user", "alice"]]);
   assert.equal((await ask(given, { allowedNames: ["proxy", "other"] })).outcome, "user");
   assert.deepEqual(await ask(given, { allowedNames: ["other"] }), {
     outcome: "refused",
@@ -107,7 +107,7 @@ test("the headers have the names that were given, the first with a value counts 
     extraPrefixes: ["x-more-", "x-other-"],
   };
   const answer = ask(
-    saying([
+    requestWith([
       ["x-name", ""],
       ["x-login", "alice"],
       ["x-remote-user", "root"],

@@ -57,7 +57,7 @@ function generator(from: number): (below: number) => number {
 const letters = "AZaz09-_.=+/ \n\0é{}";
 
 /** Makes one to three changes in the token: adds, removes and swaps letters, and moves parts. */
-function damaged(token: string, below: (bound: number) => number): string {
+function damageToken(token: string, below: (bound: number) => number): string {
   let text = token;
   for (let i = below(3); i >= 0; i--) {
     const at = below(text.length + 1);
@@ -82,7 +82,7 @@ test(`damaged tokens are nobody's (seed ${seed})`, async () => {
   const good = [await signJwt(bound, privateKey, "k"), await signJwt(bound, privateKey, "")];
   for (let run = 0; run < runs; run++) {
     const token = good[run % 2]!;
-    const text = damaged(token, below);
+    const text = damageToken(token, below);
     const answer = await tokens.authenticateToken(text);
     if (!good.includes(text)) assert.notEqual(answer.outcome, "user", text);
   }

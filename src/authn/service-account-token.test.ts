@@ -24,7 +24,7 @@ const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
 const idOf = (key: KeyObject): string =>
   hash("sha256", createPublicKey(key).export({ type: "spki", format: "der" }), "base64url");
 const keyOf = (key: KeyObject) => ({ id: idOf(key), key: createPublicKey(key) });
-const signed = (claims: object, key = privateKey, id = idOf(key)): Promise<string> => signJwt(claims, key, id);
+const sign = (claims: object, key = privateKey, id = idOf(key)): Promise<string> => signJwt(claims, key, id);
 
 /** A small cluster: objects by `resource/namespace/name`, and an authenticator that sees them. */
 function cluster(over: Partial<ServiceAccountTokenOptions> = {}) {
@@ -90,7 +90,7 @@ const invalidated = "service account token has been invalidated";
 
 test("a token names its account, the groups of accounts and itself [ASA-07] [ASA-08] [ASA-09] [AUTHN-01]", async () => {
   const { ask, claims } = cluster();
-  assert.deepEqual(await ask(await signed(claims())), {
+  assert.deepEqual(await ask(await sign(claims())), {
     outcome: "user",
     user: {
       name: robot,
@@ -107,7 +107,7 @@ test("pod and node of a token are extra values, under keys of the domain", async
   const { ask, claims, put } = cluster({ domain });
   put("pods/shop/p", "pod-1");
   const answer = await ask(
-    await signed(claims({ pod: { name: "p", uid: "pod-1" }, node: { name: "n", uid: "node-1" } })),
+    await sign(claims({ pod: { name: "p", uid: "pod-1" }, node: { name: "n", uid: "node-1" } })),
   );
   assert.ok(answer.outcome === "user");
   assert.deepEqual(answer.user.extra, {
@@ -121,7 +121,7 @@ test("pod and node of a token are extra values, under keys of the domain", async
 
 test("a known token is answered at once, with the same user", async () => {
   const { ask, claims, tokens } = cluster();
-  const token = await signed(claims());
+  const token = await sign(claims());
   const first = await ask(token);
   const second = tokens.authenticateToken(token);
   assert.ok(!(second instanceof Promise));
@@ -130,7 +130,7 @@ test("a known token is answered at once, with the same user", async () => {
 
 test("a token ends with its account, even if another of the same name exists [ASA-06]", async () => {
   const { ask, claims, objects, put, clock } = cluster();
-  const token = await signed(claims());
+  const token = await sign(claims());
   await check(ask(token), robot);
   objects.clear();
   await check(ask(token), 'serviceaccounts "robot" not found');
@@ -149,7 +149,7 @@ for (const [kind, path] of [
 ] as const) {
   test(`a token bound to a ${kind} dies with it [ASA-06]`, async () => {
     const { ask, claims, objects, put, clock } = cluster();
-    const token = await signed(claims({ [kind]: { name: "x", uid: "u1" } }));
+    const token = await sign(claims({ [kind]: { name: "x", uid: "u1" } }));
     await check(ask(token), invalidated);
     put(path, "u1");
     await check(ask(token), robot);
@@ -165,13 +165,13 @@ for (const [kind, path] of [
 test("a pod's token does not need the node it ran on", async () => {
   const { ask, claims, put } = cluster();
   put("pods/shop/p", "pod-1");
-  await check(ask(await signed(claims({ pod: { name: "p", uid: "pod-1" }, node: { name: "n", uid: "" } }))), robot);
+  await check(ask(await sign(claims({ pod: { name: "p", uid: "pod-1" }, node: { name: "n", uid: "" } }))), robot);
 });
 
 test("a token holds from its time to its time, known or not", async () => {
   const { ask, claims, clock } = cluster();
-  const token = await signed(claims({ lifetimeSeconds: 600 }));
-  const later = await signed(claims({ issuedAt: clock.now() / 1000 + 120 }));
+  const token = await sign(claims({ lifetimeSeconds: 600 }));
+  const later = await sign(claims({ issuedAt: clock.now() / 1000 + 120 }));
   await check(ask(later), "service account token is not valid yet");
   await check(ask(token), robot);
   clock.advance(659_000);
@@ -179,29 +179,29 @@ test("a token holds from its time to its time, known or not", async () => {
   await check(ask(later), robot);
   clock.advance(2000);
   await check(ask(token), "service account token has expired");
-  await check(ask(await signed(claims({ issuedAt: clock.now() / 1000 - 7200 }))), "service account token has expired");
+  await check(ask(await sign(claims({ issuedAt: clock.now() / 1000 - 7200 }))), "service account token has expired");
 });
 
 test("a token is for its audiences alone", async () => {
   const { ask, claims } = cluster();
-  const token = await signed(claims({ audiences: ["vault", "api-2"] }));
+  const token = await sign(claims({ audiences: ["vault", "api-2"] }));
   await check(ask(token), robot);
   const both = await ask(token, ["api-2", "vault", "x"]);
   assert.deepEqual(both.outcome === "user" && both.audiences, ["vault", "api-2"]);
   await check(ask(token, ["x"]), 'token audiences ["vault" "api-2"] is invalid for the target audiences ["x"]');
-  const other = await signed(claims({ audiences: ["vault"] }));
+  const other = await sign(claims({ audiences: ["vault"] }));
   for (let i = 0; i < 2; i++) {
     await check(ask(other), 'token audiences ["vault"] is invalid for the target audiences ["api" "api-2"]');
   }
   await check(ask(other, ["vault"]), robot);
-  await check(ask(await signed({ ...claims(), aud: [1] })), /claims could not be validated/);
+  await check(ask(await sign({ ...claims(), aud: [1] })), /claims could not be validated/);
 });
 
 test("tokens of several issuers are known, those of others are left to other authenticators", async () => {
   const { ask, claims } = cluster();
-  await check(ask(await signed(claims({ issuer: "https://old.example.com" }))), robot);
+  await check(ask(await sign(claims({ issuer: "https://old.example.com" }))), robot);
   for (const iss of ["https://other.example.com", "", issuer.toUpperCase(), undefined, [issuer], { issuer }]) {
-    await check(ask(await signed({ ...claims(), iss })), "none");
+    await check(ask(await sign({ ...claims(), iss })), "none");
   }
   for (const text of ["", "x", "a.b.c", "abcdef.0123456789abcdef", "..", "é.ü.ö"]) await check(ask(text), "none");
 });
@@ -211,11 +211,11 @@ test("tokens of other keys are refused: none, unknown, of another kind, or with 
   const stranger = generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey;
   const none = "invalid signature, no keys found";
   const bad = "invalid signature: no key of this server made it";
-  await check(ask(await signed(claims(), stranger)), none);
-  await check(ask(await signed(claims(), stranger, idOf(privateKey))), bad);
-  await check(ask(await signed(claims(), stranger, "")), bad);
-  await check(ask(await signed(claims(), privateKey, "")), robot);
-  const [, body = "", signature = ""] = (await signed(claims())).split(".");
+  await check(ask(await sign(claims(), stranger)), none);
+  await check(ask(await sign(claims(), stranger, idOf(privateKey))), bad);
+  await check(ask(await sign(claims(), stranger, "")), bad);
+  await check(ask(await sign(claims(), privateKey, "")), robot);
+  const [, body = "", signature = ""] = (await sign(claims())).split(".");
   for (const alg of ["none", "HS256", "RS256", "ES384"]) {
     const header = Buffer.from(JSON.stringify({ alg, kid: idOf(privateKey) })).toString("base64url");
     for (let i = 0; i < 2; i++) await check(ask(`${header}.${body}.${signature}`), bad);
@@ -226,7 +226,7 @@ test("keys of RSA, with longer digests too, and several at a time [ASA-03] [ASA-
   const rsa = generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey;
   const { ask, claims } = cluster({ keys: new VerificationKeys([keyOf(rsa), keyOf(privateKey)]) });
   for (const key of [rsa, privateKey]) {
-    for (const id of [idOf(key), ""]) await check(ask(await signed(claims(), key, id)), robot);
+    for (const id of [idOf(key), ""]) await check(ask(await sign(claims(), key, id)), robot);
   }
 });
 
@@ -242,16 +242,16 @@ test("a token with a missing claim, or one of another type, is refused without a
     { namespace: 1 },
     { namespace: "shop", serviceaccount: ["robot"] },
   ]) {
-    await check(ask(await signed({ ...claims(), "kubernetes.io": own })), /not found/);
+    await check(ask(await sign({ ...claims(), "kubernetes.io": own })), /not found/);
   }
-  await check(ask(await signed({ ...claims(), exp: "never" })), /could not be validated/);
+  await check(ask(await sign({ ...claims(), exp: "never" })), /could not be validated/);
 });
 
 test("a use beyond the time that was asked for is told to the audit log", async () => {
   const { ask, claims, clock, put } = cluster();
   put("pods/shop/p", "pod-1");
   const pod = { name: "p", uid: "pod-1" };
-  const token = await signed(claims({ pod, lifetimeSeconds: 31_536_000, warnAfterSeconds: 3607 }));
+  const token = await sign(claims({ pod, lifetimeSeconds: 31_536_000, warnAfterSeconds: 3607 }));
   const before = await ask(token);
   assert.equal(before.outcome === "user" && before.annotations, undefined);
   clock.advance(3_617_000);
@@ -265,7 +265,7 @@ const legacy = legacyClaims(
   { namespace: "shop", account: { name: "robot", uid: "sa-1" }, secret: "s" },
   kubernetesDomain,
 );
-const holding = (token: string, labels?: Record<string, string>) =>
+const tokenSecret = (token: string, labels?: Record<string, string>) =>
   [
     "s-1",
     labels === undefined ? {} : { labels },
@@ -274,11 +274,11 @@ const holding = (token: string, labels?: Record<string, string>) =>
 
 test("a legacy token lives as long as its Secret holds it and its account is there [ASA-06]", async () => {
   const { ask, objects, put, clock, used } = cluster();
-  const token = await signed(legacy);
+  const token = await sign(legacy);
   await check(ask(token), invalidated);
-  put("secrets/shop/s", ...holding("another"));
+  put("secrets/shop/s", ...tokenSecret("another"));
   await check(ask(token), "service account token does not match server's copy");
-  put("secrets/shop/s", ...holding(token));
+  put("secrets/shop/s", ...tokenSecret(token));
   const answer = await ask(token);
   assert.deepEqual(
     answer.outcome === "user" && [answer.user.name, answer.user.extra, answer.audiences, answer.annotations],
@@ -293,7 +293,7 @@ test("a legacy token lives as long as its Secret holds it and its account is the
     ],
   );
   assert.deepEqual(used, ["s 2026-01-01"]);
-  put("secrets/shop/s", ...holding(token, { "kubernetes.io/legacy-token-last-used": "2026-01-01" }));
+  put("secrets/shop/s", ...tokenSecret(token, { "kubernetes.io/legacy-token-last-used": "2026-01-01" }));
   await check(ask(token), robot);
   assert.equal(used.length, 1);
   clock.advance(86_400_000);
@@ -303,9 +303,9 @@ test("a legacy token lives as long as its Secret holds it and its account is the
   const automatic = await ask(token);
   assert.ok(automatic.outcome === "user");
   assert.equal(automatic.annotations?.["authentication.k8s.io/legacy-token-autogenerated-secret"], "s");
-  put("secrets/shop/s", ...holding(token, { "kubernetes.io/legacy-token-invalid-since": "2026-01-01" }));
+  put("secrets/shop/s", ...tokenSecret(token, { "kubernetes.io/legacy-token-invalid-since": "2026-01-01" }));
   await check(ask(token), /^the token in secret shop\/s for service account shop\/robot has been marked invalid/);
-  put("secrets/shop/s", ...holding(token));
+  put("secrets/shop/s", ...tokenSecret(token));
   put("serviceaccounts/shop/robot", "sa-1", { deletionTimestamp: timestampOf(clock.now()) });
   await check(ask(token), "service account shop/robot has been deleted");
   objects.clear();
@@ -315,8 +315,8 @@ test("a legacy token lives as long as its Secret holds it and its account is the
 test("without look-ups a legacy token holds for ever, a bound one does not", async () => {
   const { ask, objects, claims } = cluster({ lookup: false });
   objects.clear();
-  await check(ask(await signed(legacy)), robot);
-  await check(ask(await signed(claims())), /not found/);
+  await check(ask(await sign(legacy)), robot);
+  await check(ask(await sign(claims())), /not found/);
 });
 
 test("a legacy token must agree with itself", async () => {
@@ -330,7 +330,7 @@ test("a legacy token must agree with itself", async () => {
     [{ [`${prefix}/service-account.name`]: 1 }, "serviceAccountName claim is missing"],
     [{ [`${prefix}/service-account.uid`]: undefined }, "serviceAccountUID claim is missing"],
   ] as const) {
-    await check(ask(await signed({ ...legacy, ...change })), expected);
+    await check(ask(await sign({ ...legacy, ...change })), expected);
   }
   assert.equal((legacy as { iss?: string }).iss, legacyIssuer);
 });

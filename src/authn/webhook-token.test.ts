@@ -8,9 +8,9 @@ import { WebhookTokens } from "./webhook-token.ts";
 
 type Respond = (token: string, call: OutgoingCall) => Promise<{ code: number; body: string }>;
 
-const reviewed = (status: object, code = 201) =>
+const reviewReply = (status: object, code = 201) =>
   Promise.resolve({ code, body: JSON.stringify({ kind: "TokenReview", apiVersion: "x/v1", status }) });
-const known = (user: object, more: object = {}) => reviewed({ authenticated: true, user, ...more });
+const authenticatedReview = (user: object, more: object = {}) => reviewReply({ authenticated: true, user, ...more });
 
 function webhook(respond: Respond, over: { audiences?: readonly string[]; cacheTtlMs?: number } = {}) {
   const clock = new FakeClock();
@@ -45,7 +45,10 @@ const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve)
 
 test("it is sent a TokenReview and believed [AWH-01] [AWH-02]", async () => {
   const { ask, calls } = webhook(() =>
-    known({ username: "alice", uid: "u1", groups: ["a"], extra: { k: ["v", "w"] } }, { audiences: ["api", "other"] }),
+    authenticatedReview(
+      { username: "alice", uid: "u1", groups: ["a"], extra: { k: ["v", "w"] } },
+      { audiences: ["api", "other"] },
+    ),
   );
   assert.deepEqual(await ask("t"), {
     outcome: "user",
@@ -66,7 +69,7 @@ test("it is sent a TokenReview and believed [AWH-01] [AWH-02]", async () => {
 
 test("a token the webhook does not know is refused with the webhook's error [AWH-01]", async () => {
   const { ask } = webhook((token) =>
-    reviewed({ authenticated: false, ...(token === "odd" ? { error: "it is odd" } : {}) }),
+    reviewReply({ authenticated: false, ...(token === "odd" ? { error: "it is odd" } : {}) }),
   );
   assert.deepEqual(await ask("t"), { outcome: "none" });
   assert.deepEqual(await ask("odd"), { outcome: "refused", reason: "token webhook: it is odd" });
@@ -74,7 +77,7 @@ test("a token the webhook does not know is refused with the webhook's error [AWH
 
 test("a token for other audiences is refused", async () => {
   const { tokens } = webhook((token) =>
-    known({ username: "alice" }, token === "silent" ? {} : { audiences: ["vault"] }),
+    authenticatedReview({ username: "alice" }, token === "silent" ? {} : { audiences: ["vault"] }),
   );
   assert.deepEqual(await tokens.authenticateToken("t"), { outcome: "none" });
   assert.deepEqual(await tokens.authenticateToken("t", ["vault", "api"]), {
@@ -89,7 +92,7 @@ test("a token for other audiences is refused", async () => {
 
 test("answers are kept for a while, and given at once [AWH-02]", async () => {
   const { tokens, calls, clock, ask } = webhook((token) =>
-    token === "good" ? known({ username: "alice" }) : reviewed({ authenticated: false }),
+    token === "good" ? authenticatedReview({ username: "alice" }) : reviewReply({ authenticated: false }),
   );
   for (let i = 0; i < 3; i++) {
     await ask("good");
@@ -105,7 +108,7 @@ test("answers are kept for a while, and given at once [AWH-02]", async () => {
 
 test("ten thousand bad tokens neither drive out a good one nor stay", async () => {
   const { calls, ask } = webhook((token) =>
-    token === "good" ? known({ username: "alice" }) : reviewed({ authenticated: false }),
+    token === "good" ? authenticatedReview({ username: "alice" }) : reviewReply({ authenticated: false }),
   );
   await ask("good");
   for (let i = 0; i < 10_000; i += 500) await Promise.all(Array.from({ length: 500 }, (_, j) => ask(`bad${i + j}`)));
@@ -121,7 +124,7 @@ test("a token that many send at once is asked about once; of too many different 
   const open = new Promise<void>((resolve) => (answer = resolve));
   const { calls, ask } = webhook(async () => {
     await open;
-    return known({ username: "alice" });
+    return authenticatedReview({ username: "alice" });
   });
   const same = Array.from({ length: 50 }, () => ask("same"));
   const different = Array.from({ length: 1200 }, (_, i) => ask(`t${i}`));
@@ -161,7 +164,7 @@ test("without an answer a token is refused, and the failure is not kept", async 
   let isDown = true;
   const { calls, ask } = webhook(() => {
     if (isDown) throw new OutgoingError("TIMEOUT", "no answer from hook within 10000ms");
-    return known({ username: "alice" });
+    return authenticatedReview({ username: "alice" });
   });
   assert.deepEqual(await ask("t"), {
     outcome: "refused",

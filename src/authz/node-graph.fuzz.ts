@@ -17,7 +17,7 @@ const names = ["a", "b", "c", "__proto__"];
 const nodes = ["one", "two"];
 
 /** Whether the object belongs to the node, by a search of all objects. */
-function related(
+function isRelated(
   pods: ReadonlyMap<string, Pod>,
   volumes: ReadonlyMap<string, PersistentVolume>,
   [node, resource, namespace, name]: readonly [string, Related, string, string],
@@ -31,16 +31,16 @@ function related(
       if (kind === "serviceaccounts") return pod.spec.serviceAccountName === wanted;
       return (kind === "secrets" ? secrets : kind === "configmaps" ? configMaps : claims).has(wanted);
     });
-  const mounted = (volume: PersistentVolume | undefined): boolean => {
+  const isMounted = (volume: PersistentVolume | undefined): boolean => {
     const claim = volume?.spec.claimRef;
     return claim !== undefined && uses("persistentvolumeclaims", claim.namespace ?? "", claim.name ?? "");
   };
-  if (resource === "persistentvolumes") return mounted(volumes.get(name));
+  if (resource === "persistentvolumes") return isMounted(volumes.get(name));
   if (uses(resource, namespace, name)) return true;
   if (resource !== "secrets") return false;
   return [...volumes.values()].some(
     (volume) =>
-      mounted(volume) && volumeSecrets(volume).some((one) => one.namespace === namespace && one.name === name),
+      isMounted(volume) && volumeSecrets(volume).some((one) => one.namespace === namespace && one.name === name),
   );
 }
 
@@ -106,7 +106,7 @@ test("after any writes the graph answers as a search does [AUTHZ-32]", (t) => {
         for (const namespace of namespaces) {
           for (const name of names) {
             const question = [node, kind, namespace, name] as const;
-            const expected = related(pods, volumes, question);
+            const expected = isRelated(pods, volumes, question);
             assert.equal(graph.relates(...question), expected, `seed ${seed + run}: ${question.join(" ")}`);
           }
         }

@@ -83,7 +83,7 @@ function cluster(selectors = true) {
   return { graph, authorizer, decide };
 }
 
-const unrelated = (name: string): string => `no relationship found between node '${name}' and this object`;
+const noRelationship = (name: string): string => `no relationship found between node '${name}' and this object`;
 
 test("a node reads what the pods on it name, and no other node does [AUTHZ-32]", async () => {
   const { decide } = cluster();
@@ -104,11 +104,11 @@ test("a node reads what the pods on it name, and no other node does [AUTHZ-32]",
   for (const [group, resource, namespace, name] of related) {
     const of = { group, resource, namespace, name };
     assert.equal(await decide("one", of), "allow", `${resource}/${name}`);
-    assert.equal(await decide("two", of), unrelated("two"), `${resource}/${name}`);
-    assert.equal(await decide("one", { ...of, name: "other" }), unrelated("one"));
+    assert.equal(await decide("two", of), noRelationship("two"), `${resource}/${name}`);
+    assert.equal(await decide("one", { ...of, name: "other" }), noRelationship("one"));
     assert.notEqual(await decide("one", { ...of, verb: "deletecollection" }), "allow");
   }
-  assert.equal(await decide("one", { resource: "secrets", namespace: "m", name: "mounted" }), unrelated("one"));
+  assert.equal(await decide("one", { resource: "secrets", namespace: "m", name: "mounted" }), noRelationship("one"));
 });
 
 test("a list or watch of secrets is one of a name in a namespace [AUTHZ-32]", async () => {
@@ -134,27 +134,27 @@ test("a node loses its rights with the last pod that gave them [AUTHZ-32]", asyn
   graph.setPod("n", "q", pod("q", mounting));
   graph.setPod("n", "p", undefined);
   assert.equal(await decide("one", secret), "allow");
-  assert.equal(await decide("one", { resource: "persistentvolumes", namespace: "", name: "v" }), unrelated("one"));
-  assert.equal(await decide("one", { resource: "secrets", namespace: "vault", name: "stage" }), unrelated("one"));
+  assert.equal(await decide("one", { resource: "persistentvolumes", namespace: "", name: "v" }), noRelationship("one"));
+  assert.equal(await decide("one", { resource: "secrets", namespace: "vault", name: "stage" }), noRelationship("one"));
   graph.setPod("n", "q", pod("q", { ...mounting, nodeName: "two" }));
-  assert.equal(await decide("one", secret), unrelated("one"));
+  assert.equal(await decide("one", secret), noRelationship("one"));
   assert.equal(await decide("two", secret), "allow");
   graph.setPod("n", "q", pod("q", { ...mounting, nodeName: "" }));
-  assert.equal(await decide("two", secret), unrelated("two"));
+  assert.equal(await decide("two", secret), noRelationship("two"));
   graph.setPod("n", "q", undefined);
   graph.setPod("n", "q", undefined);
-  assert.equal(await decide("two", secret), unrelated("two"));
+  assert.equal(await decide("two", secret), noRelationship("two"));
 });
 
 test("a volume's secrets go with the volume and with its claim", async () => {
   const { graph, decide } = cluster();
   const stage = { resource: "secrets", namespace: "vault", name: "stage" };
   graph.setVolume("v", volume("v", { claimRef: { namespace: "n", name: "another" } }));
-  assert.equal(await decide("one", stage), unrelated("one"));
+  assert.equal(await decide("one", stage), noRelationship("one"));
   graph.setVolume("v", undefined);
-  assert.equal(await decide("one", { resource: "persistentvolumes", namespace: "", name: "v" }), unrelated("one"));
+  assert.equal(await decide("one", { resource: "persistentvolumes", namespace: "", name: "v" }), noRelationship("one"));
   graph.clear("pods");
-  assert.equal(await decide("one", { resource: "configmaps", namespace: "n", name: "map" }), unrelated("one"));
+  assert.equal(await decide("one", { resource: "configmaps", namespace: "n", name: "map" }), noRelationship("one"));
 });
 
 test("a secret of a volume of Azure Files is in the claim's namespace unless the volume names another [AUTHZ-32]", async () => {
@@ -164,7 +164,7 @@ test("a secret of a volume of Azure Files is in the claim's namespace unless the
   graph.setVolume("w", volume("w", { claimRef, azureFile: share }));
   assert.equal(await decide("one", { resource: "secrets", namespace: "n", name: "share" }), "allow");
   graph.setVolume("w", volume("w", { claimRef, azureFile: { ...share, secretNamespace: "vault" } }));
-  assert.equal(await decide("one", { resource: "secrets", namespace: "n", name: "share" }), unrelated("one"));
+  assert.equal(await decide("one", { resource: "secrets", namespace: "n", name: "share" }), noRelationship("one"));
   assert.equal(await decide("one", { resource: "secrets", namespace: "vault", name: "share" }), "allow");
 });
 
@@ -181,7 +181,7 @@ test("a pod that a node made itself gives it no rights [AUTHZ-32]", async () => 
       },
     ),
   );
-  assert.equal(await decide("two", { resource: "secrets", name: "x" }), unrelated("two"));
+  assert.equal(await decide("two", { resource: "secrets", name: "x" }), noRelationship("two"));
   assert.equal(await decide("two", { resource: "pods", name: "m" }), "allow");
 });
 
@@ -189,8 +189,8 @@ test("tokens are made for the accounts of its pods only [AUTHZ-32]", async () =>
   const { decide } = cluster();
   const token = { resource: "serviceaccounts", subresource: "token", verb: "create", name: "robot" };
   assert.equal(await decide("one", token), "allow");
-  assert.equal(await decide("two", token), unrelated("two"));
-  assert.equal(await decide("one", { ...token, name: "admin" }), unrelated("one"));
+  assert.equal(await decide("two", token), noRelationship("two"));
+  assert.equal(await decide("one", { ...token, name: "admin" }), noRelationship("one"));
   const individual = "can only create tokens for individual service accounts";
   assert.equal(await decide("one", { ...token, verb: "get" }), individual);
   assert.equal(await decide("one", { ...token, name: "" }), individual);
@@ -204,7 +204,7 @@ test("status of claims, leases, CSI nodes and slices are its own [AUTHZ-32]", as
   const { decide } = cluster();
   const status = { resource: "persistentvolumeclaims", subresource: "status", name: "claim" };
   assert.equal(await decide("one", { ...status, verb: "patch" }), "allow");
-  assert.equal(await decide("two", { ...status, verb: "patch" }), unrelated("two"));
+  assert.equal(await decide("two", { ...status, verb: "patch" }), noRelationship("two"));
   assert.equal(await decide("one", { ...status, verb: "get" }), "can only get/update/patch this type");
   assert.equal(await decide("one", { ...status, verb: "delete" }), "can only get/update/patch this type");
 
@@ -236,7 +236,7 @@ test("status of claims, leases, CSI nodes and slices are its own [AUTHZ-32]", as
   const own = { fieldSelector: [{ field: "spec.nodeName", operator: "=", value: "one" }] } as const;
   assert.equal(await decide("two", { ...slice, verb: "create", name: "" }), "allow");
   assert.equal(await decide("one", { ...slice, verb: "delete" }), "allow");
-  assert.equal(await decide("two", { ...slice, verb: "delete" }), unrelated("two"));
+  assert.equal(await decide("two", { ...slice, verb: "delete" }), noRelationship("two"));
   assert.equal(await decide("one", { ...slice, verb: "deletecollection", name: "", ...own }), "allow");
   const withoutSelector = "can only list/watch/deletecollection resourceslices with nodeName field selector";
   assert.equal(await decide("two", { ...slice, verb: "list", name: "", ...own }), withoutSelector);
@@ -269,7 +269,7 @@ test("a node sees itself and lists its own pods; without the gate all of them [A
   }
   const single = { resource: "pods", verb: "watch", namespace: "n", name: "p" };
   assert.equal(await decide("one", single), "allow");
-  assert.equal(await decide("two", single), unrelated("two"));
+  assert.equal(await decide("two", single), noRelationship("two"));
   assert.equal(await decide("one", { resource: "pods", verb: "create", name: "" }), "allow");
   assert.equal(await decide("one", { resource: "pods", verb: "create", subresource: "eviction" }), "allow");
   assert.notEqual(await decide("one", { resource: "pods", verb: "create", subresource: "exec" }), "allow");
@@ -295,7 +295,7 @@ test("reasons are given for requests of nodes only", () => {
   const why = (over: Partial<Attributes>, user = kubelet("one")): string =>
     authorizer.explain(attributes({ user, resource: "secrets", ...over }));
   assert.equal(why({ name: "mounted" }), "Node: allowed to this node");
-  assert.equal(why({ name: "other" }), `Node: ${unrelated("one")}`);
+  assert.equal(why({ name: "other" }), `Node: ${noRelationship("one")}`);
   assert.equal(why({ resource: "deployments" }), "Node: no rule of nodes allows it");
   assert.equal(why({}, { name: "bob", groups: [] }), "");
 });

@@ -94,7 +94,7 @@ test("the answer says what was decided and why [AUTHRES-13] [AUTHRES-14]", async
 });
 
 /** Returns field and message of each cause. */
-async function refused(resource: string, object: Parameters<typeof ask>[1], namespace = ""): Promise<unknown> {
+async function refuse(resource: string, object: Parameters<typeof ask>[1], namespace = ""): Promise<unknown> {
   const error: unknown = await ask(resource, object, { namespace }).catch((thrown: unknown) => thrown);
   assert.ok(error instanceof StatusError, "it was not refused");
   assert.equal(error.status.code, 422);
@@ -103,35 +103,35 @@ async function refused(resource: string, object: Parameters<typeof ask>[1], name
 
 test("questions that are none are refused [AUTHRES-15] [AUTHRES-16] [AUTHRES-17]", async () => {
   const self = "selfsubjectaccessreviews";
-  assert.deepEqual(await refused(self, { spec: {} }), [
+  assert.deepEqual(await refuse(self, { spec: {} }), [
     'spec.resourceAttributes: Invalid value: "null": exactly one of nonResourceAttributes or resourceAttributes must be specified',
   ]);
-  assert.deepEqual(await refused(self, {}), await refused(self, { spec: {} }));
-  assert.deepEqual(await refused(self, { spec: { resourceAttributes: pods, nonResourceAttributes: { path: "/" } } }), [
+  assert.deepEqual(await refuse(self, {}), await refuse(self, { spec: {} }));
+  assert.deepEqual(await refuse(self, { spec: { resourceAttributes: pods, nonResourceAttributes: { path: "/" } } }), [
     'spec.nonResourceAttributes: Invalid value: authorization.NonResourceAttributes{Path:"/", Verb:""}: cannot be specified in combination with resourceAttributes',
   ]);
-  assert.deepEqual(await refused(self, { spec: { resourceAttributes: pods }, metadata: { name: "x" } }), [
+  assert.deepEqual(await refuse(self, { spec: { resourceAttributes: pods }, metadata: { name: "x" } }), [
     'metadata: Invalid value: {"name":"x"}: must be empty',
   ]);
-  assert.deepEqual(await refused("subjectaccessreviews", { spec: { resourceAttributes: pods } }), [
+  assert.deepEqual(await refuse("subjectaccessreviews", { spec: { resourceAttributes: pods } }), [
     'spec.user: Invalid value: "": at least one of user or group must be specified',
   ]);
   const local = "localsubjectaccessreviews";
   const spec = { user: "x", resourceAttributes: { ...pods, namespace: "a" } };
-  assert.deepEqual(await refused(local, { spec, metadata: { namespace: "b" } }, "b"), [
+  assert.deepEqual(await refuse(local, { spec, metadata: { namespace: "b" } }, "b"), [
     'spec.resourceAttributes.namespace: Invalid value: "a": must match metadata.namespace',
   ]);
-  assert.deepEqual(await refused(local, { spec: { user: "x", nonResourceAttributes: { path: "/" } } }, "b"), [
+  assert.deepEqual(await refuse(local, { spec: { user: "x", nonResourceAttributes: { path: "/" } } }, "b"), [
     'spec.nonResourceAttributes: Invalid value: authorization.NonResourceAttributes{Path:"/", Verb:""}: disallowed on this kind of request',
   ]);
-  assert.deepEqual(await refused(local, { spec, metadata: { namespace: "a", labels: { a: "b" } } }, "a"), [
+  assert.deepEqual(await refuse(local, { spec, metadata: { namespace: "a", labels: { a: "b" } } }, "a"), [
     'metadata: Invalid value: {"labels":{"a":"b"}}: must be empty except for namespace',
   ]);
 });
 
 test("selectors are checked, and unknown operators are let through [AUTHRES-12]", async () => {
   const check = (selector: unknown): Promise<unknown> =>
-    refused("selfsubjectaccessreviews", { spec: { resourceAttributes: { ...pods, fieldSelector: selector } } });
+    refuse("selfsubjectaccessreviews", { spec: { resourceAttributes: { ...pods, fieldSelector: selector } } });
   const field = "spec.resourceAttributes.fieldSelector";
   assert.deepEqual(await check({}), [
     `${field}.requirements: Required value: when ${field} is specified, requirements or rawSelector is required`,
@@ -167,7 +167,7 @@ test("selectors are checked, and unknown operators are let through [AUTHRES-12]"
 
 test("keys and values of label selectors are those of labels [AUTHRES-12]", async () => {
   const check = (requirement: unknown): Promise<unknown> =>
-    refused("selfsubjectaccessreviews", {
+    refuse("selfsubjectaccessreviews", {
       spec: { resourceAttributes: { ...pods, labelSelector: { requirements: [requirement] } } },
     });
   const path = "spec.resourceAttributes.labelSelector.requirements[0]";

@@ -11,10 +11,10 @@ import { webhookAuthorizer, type WebhookOptions } from "./webhook.ts";
 
 type Respond = (spec: SubjectAccessReviewSpec, call: OutgoingCall) => Promise<{ code: number; body: string }>;
 
-const reviewed = (status: object, code = 201) =>
+const reviewReply = (status: object, code = 201) =>
   Promise.resolve({ code, body: JSON.stringify({ kind: "SubjectAccessReview", apiVersion: "x/v1", status }) });
 
-function asked(respond: Respond, over: Partial<WebhookOptions> = {}) {
+function openWebhook(respond: Respond, over: Partial<WebhookOptions> = {}) {
   const clock = new FakeClock();
   const calls: OutgoingCall[] = [];
   const observed: string[] = [];
@@ -52,17 +52,17 @@ function asked(respond: Respond, over: Partial<WebhookOptions> = {}) {
     ...over,
   });
   const decide = async (of: Attributes): Promise<Verdict> => authorizer.authorize(of);
-  const sent = (): { readonly spec: SubjectAccessReviewSpec; readonly [field: string]: unknown } =>
+  const lastReview = (): { readonly spec: SubjectAccessReviewSpec; readonly [field: string]: unknown } =>
     JSON.parse(calls.at(-1)!.body!.toString()) as { spec: SubjectAccessReviewSpec };
-  return { authorizer, decide, sent, clock, calls, observed };
+  return { authorizer, decide, sent: lastReview, clock, calls, observed };
 }
 
-const allowing: Respond = () => reviewed({ allowed: true, reason: "because" });
+const allowing: Respond = () => reviewReply({ allowed: true, reason: "because" });
 /** Lets promises settle that wait for nothing but each other. */
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 test("it is sent a SubjectAccessReview of the user and the resource [AUTHZ-09] [AUTHZ-10] [AUTHZ-12] [AUTHZ-33]", async () => {
-  const { decide, sent, calls } = asked(allowing);
+  const { decide, sent, calls } = openWebhook(allowing);
   const user = { name: "bob", uid: "u", groups: ["a", "b"], extra: { k: ["v", "w"] } };
   assert.deepEqual(
     await decide(attributes({ user, verb: "patch", resource: "persistentvolumeclaims", subresource: "status" })),
@@ -96,7 +96,7 @@ test("it is sent a SubjectAccessReview of the user and the resource [AUTHZ-09] [
 });
 
 test("other paths are sent as such, and v1beta1 says group [AUTHZ-10] [AUTHZ-11] [AUTHRES-61]", async () => {
-  const { decide, sent } = asked(allowing, { version: "v1beta1" });
+  const { decide, sent } = openWebhook(allowing, { version: "v1beta1" });
   await decide(pathAttributes("/livez"));
   assert.equal(sent()["apiVersion"], "authorization.k8s.io/v1beta1");
   assert.deepEqual(sent().spec, {
@@ -121,7 +121,7 @@ test("it is told what a list is limited to, in words it knows, unless the gate i
       { key: "d", operator: "gt", values: ["5"] },
     ],
   });
-  const { decide, sent } = asked(allowing);
+  const { decide, sent } = openWebhook(allowing);
   await decide(of);
   const { fieldSelector, labelSelector } = sent().spec.resourceAttributes!;
   assert.deepEqual(fieldSelector, {
@@ -137,7 +137,7 @@ test("it is told what a list is limited to, in words it knows, unless the gate i
       { key: "c", operator: "Exists" },
     ],
   });
-  const without = asked(allowing, { selectors: false });
+  const without = openWebhook(allowing, { selectors: false });
   await without.decide(of);
   assert.deepEqual(Object.keys(without.sent().spec.resourceAttributes!), ["namespace", "verb", "version", "resource"]);
 });
@@ -149,7 +149,7 @@ test("allowed, denied, neither and both are believed [AUTHZ-03] [AUTHZ-06]", asy
     maybe: { allowed: false, reason: "ask others" },
     both: { allowed: true, denied: true },
   };
-  const { decide } = asked((spec) => reviewed(status[spec.resourceAttributes!["name"] as string]!));
+  const { decide } = openWebhook((spec) => reviewReply(status[spec.resourceAttributes!["name"] as string]!));
   assert.deepEqual(await decide(attributes({ name: "yes" })), { decision: "allow", reason: "" });
   assert.deepEqual(await decide(attributes({ name: "no" })), { decision: "deny", reason: "never" });
   assert.deepEqual(await decide(attributes({ name: "maybe" })), { decision: "noOpinion", reason: "ask others" });
@@ -157,8 +157,8 @@ test("allowed, denied, neither and both are believed [AUTHZ-03] [AUTHZ-06]", asy
 });
 
 test("what it allows is kept, and what it does not for a shorter time [AUTHRES-57] [AUTHRES-58]", async () => {
-  const { authorizer, decide, clock, calls } = asked((spec) =>
-    reviewed({ allowed: spec.resourceAttributes!["name"] === "yes" }),
+  const { authorizer, decide, clock, calls } = openWebhook((spec) =>
+    reviewReply({ allowed: spec.resourceAttributes!["name"] === "yes" }),
   );
   const yes = attributes({ name: "yes" });
   const no = attributes({ name: "no" });
@@ -183,7 +183,7 @@ test("what it allows is kept, and what it does not for a shorter time [AUTHRES-5
 });
 
 test("a flood of refused questions does not drive out what is allowed, and takes bounded memory", async () => {
-  const { decide, calls } = asked((spec) => reviewed({ allowed: spec.resourceAttributes!["name"] === "yes" }));
+  const { decide, calls } = openWebhook((spec) => reviewReply({ allowed: spec.resourceAttributes!["name"] === "yes" }));
   const yes = attributes({ name: "yes" });
   await decide(yes);
   for (let i = 0; i < 20_000; i++) await decide(attributes({ name: `no-${i}` }));
@@ -195,7 +195,7 @@ test("a flood of refused questions does not drive out what is allowed, and takes
 });
 
 test("one question is asked once at a time, and only so many wait", async () => {
-  const { decide, calls, authorizer } = asked(() => new Promise(() => undefined));
+  const { decide, calls, authorizer } = openWebhook(() => new Promise(() => undefined));
   const first = authorizer.authorize(attributes());
   assert.equal(authorizer.authorize(attributes()), first);
   assert.equal(calls.length, 1);
@@ -215,13 +215,13 @@ test("without an answer the policy decides, and nothing is kept [AUTHZ-48] [AUTH
       () => Promise.resolve({ code: 200, body: '{"kind":"TokenReview","status":{}}' }),
       "no SubjectAccessReview",
     ],
-    ["error", () => reviewed({ allowed: "true" }), "no SubjectAccessReview"],
-    ["error", () => reviewed({ allowed: true, reason: 7 }), "no SubjectAccessReview"],
-    ["error", () => reviewed({ allowed: true }, 302), "answered 302"],
-    ["error", () => reviewed({ allowed: true }, 401), "answered 401"],
+    ["error", () => reviewReply({ allowed: "true" }), "no SubjectAccessReview"],
+    ["error", () => reviewReply({ allowed: true, reason: 7 }), "no SubjectAccessReview"],
+    ["error", () => reviewReply({ allowed: true }, 302), "answered 302"],
+    ["error", () => reviewReply({ allowed: true }, 401), "answered 401"],
   ];
   for (const [result, respond, message] of failures) {
-    const open = asked(respond);
+    const open = openWebhook(respond);
     const verdict = await open.decide(attributes());
     assert.equal(verdict.decision, "noOpinion", message);
     assert.match(verdict.error!, new RegExp(message));
@@ -229,7 +229,7 @@ test("without an answer the policy decides, and nothing is kept [AUTHZ-48] [AUTH
     await open.decide(attributes());
     assert.equal(open.calls.length, 2);
 
-    const closed = asked(respond, { failurePolicy: "Deny" });
+    const closed = openWebhook(respond, { failurePolicy: "Deny" });
     const denied = await closed.decide(attributes());
     assert.deepEqual([denied.decision, denied.reason], ["deny", "authorizer hook could not decide"]);
     assert.equal(closed.observed[0], result);
@@ -239,7 +239,7 @@ test("without an answer the policy decides, and nothing is kept [AUTHZ-48] [AUTH
 
 test("it is asked again when it has too much to do, within its time", async () => {
   let left = 2;
-  const busy = asked(() => (left-- > 0 ? reviewed({}, 429) : reviewed({ allowed: true })));
+  const busy = openWebhook(() => (left-- > 0 ? reviewReply({}, 429) : reviewReply({ allowed: true })));
   const verdict = busy.decide(attributes());
   for (let i = 0; i < 4; i++) {
     await turn();
@@ -249,7 +249,7 @@ test("it is asked again when it has too much to do, within its time", async () =
   assert.equal(busy.calls.length, 3);
   assert.ok(busy.calls[2]!.timeoutMs < 3000);
 
-  const never = asked(() => reviewed({}, 500), { failurePolicy: "Deny" });
+  const never = openWebhook(() => reviewReply({}, 500), { failurePolicy: "Deny" });
   const denied = never.decide(attributes());
   for (let i = 0; i < 10; i++) {
     await turn();
@@ -270,7 +270,7 @@ test("it is skipped if a condition is false, whatever becomes of the others [AUT
     of: Attributes,
     failurePolicy: WebhookOptions["failurePolicy"] = "Deny",
   ): Promise<unknown> => {
-    const { decide, calls } = asked(allowing, { conditions, failurePolicy });
+    const { decide, calls } = openWebhook(allowing, { conditions, failurePolicy });
     return [(await decide(of)).decision, calls.length];
   };
   assert.deepEqual(await check([inNamespace, isDev], attributes()), ["allow", 1]);
@@ -280,15 +280,15 @@ test("it is skipped if a condition is false, whatever becomes of the others [AUT
   assert.deepEqual(await check([broken, inNamespace], attributes()), ["deny", 0]);
   assert.deepEqual(await check([broken, inNamespace], attributes(), "NoOpinion"), ["noOpinion", 0]);
   assert.deepEqual(await check([broken, inNamespace], attributes({ namespace: "m" })), ["noOpinion", 0]);
-  const { decide, observed } = asked(allowing, { conditions: [broken] });
+  const { decide, observed } = openWebhook(allowing, { conditions: [broken] });
   await decide(attributes());
   assert.deepEqual(observed, ["condition failed"]);
 });
 
 test("an explanation uses the cached answer while it is valid, without a call", async () => {
-  const { authorizer, decide, clock, calls } = asked(
+  const { authorizer, decide, clock, calls } = openWebhook(
     ({ resourceAttributes: of }) =>
-      reviewed({ denied: of?.["verb"] === "delete", ...(of?.["verb"] === "list" ? {} : { reason: "after hours" }) }),
+      reviewReply({ denied: of?.["verb"] === "delete", ...(of?.["verb"] === "list" ? {} : { reason: "after hours" }) }),
     { conditions: [({ user }) => user !== "eve"] },
   );
   const explain = (over: Partial<Attributes>): string => authorizer.explain!(attributes(over));
@@ -304,7 +304,7 @@ test("an explanation uses the cached answer while it is valid, without a call", 
 });
 
 test("it lists no rules, and says so", () => {
-  const { authorizer } = asked(allowing);
+  const { authorizer } = openWebhook(allowing);
   const rules = authorizer.rulesFor({ name: "u", groups: [] }, "");
   assert.deepEqual(rules, {
     resourceRules: [],
@@ -315,7 +315,7 @@ test("it lists no rules, and says so", () => {
 });
 
 test("a secret of the webhook is in no reason, no error and no observation", async () => {
-  const { decide, observed } = asked(() => Promise.resolve({ code: 403, body: "Bearer hook-secret" }));
+  const { decide, observed } = openWebhook(() => Promise.resolve({ code: 403, body: "Bearer hook-secret" }));
   const verdict = await decide(attributes());
   assert.ok(!JSON.stringify([verdict, observed]).includes("hook-secret"));
 });

@@ -30,7 +30,7 @@ function result(source: string, authorize: Authorize): unknown {
 }
 
 /** Returns the attributes that an expression sends to the authorizer. */
-function asked(source: string): CheckAttributes {
+function askAuthorizer(source: string): CheckAttributes {
   const all: CheckAttributes[] = [];
   result(source, (attributes) => {
     all.push(attributes);
@@ -53,20 +53,27 @@ const resource = {
 };
 
 test("checks of resources say group, resource and more [EXPR-20] [EXPR-21] [EXPR-22] [EXPR-23]", () => {
-  assert.deepEqual(asked("authorizer.group('').resource('pods').check('get').allowed()"), { ...resource, user });
+  assert.deepEqual(askAuthorizer("authorizer.group('').resource('pods').check('get').allowed()"), {
+    ...resource,
+    user,
+  });
   assert.deepEqual(
-    asked("authorizer.group('').resource('pods').subresource('log').namespace('a').name('b').check('get').allowed()"),
+    askAuthorizer(
+      "authorizer.group('').resource('pods').subresource('log').namespace('a').name('b').check('get').allowed()",
+    ),
     { ...resource, user, subresource: "log", namespace: "a", name: "b" },
   );
 });
 
 test("checks of paths, of service accounts and with selectors [EXPR-26] [EXPR-27] [EXPR-28]", () => {
-  const path = asked("authorizer.path('/healthz').check('get').allowed()");
+  const path = askAuthorizer("authorizer.path('/healthz').check('get').allowed()");
   assert.deepEqual([path.path, path.isResourceRequest], ["/healthz", false]);
-  const account = asked("authorizer.serviceAccount('ns1', 'sa').group('').resource('pods').check('get').allowed()");
+  const account = askAuthorizer(
+    "authorizer.serviceAccount('ns1', 'sa').group('').resource('pods').check('get').allowed()",
+  );
   const groups = ["system:serviceaccounts", "system:serviceaccounts:ns1"];
   assert.deepEqual(account.user, { name: "system:serviceaccount:ns1:sa", groups });
-  const selected = asked(
+  const selected = askAuthorizer(
     "authorizer.group('').resource('pods').fieldSelector('a=b').labelSelector('c in (').check('list').allowed()",
   );
   assert.equal(selected.fieldSelector?.length, 1);

@@ -53,7 +53,10 @@ function outcome(source: string, environment: Environment): Outcome {
 }
 
 /** Returns the outcome in the data, with those overloads only that the environment has. */
-function expected({ type, error, checkedAst = "" }: SerializedIncrementalTest, environment: Environment): Outcome {
+function expectedOutcome(
+  { type, error, checkedAst = "" }: SerializedIncrementalTest,
+  environment: Environment,
+): Outcome {
   const known = new Set(
     [...environment.functions.values()]
       .flatMap(({ plain: some, members }) => [...some, ...members])
@@ -71,7 +74,7 @@ function differences(
 ): string[] {
   return tests.flatMap((one) => {
     const environment = environmentOf(one);
-    const wanted = expected(one, environment);
+    const wanted = expectedOutcome(one, environment);
     const found = outcome(one.original.expr, environment);
     const overloads = found.overloads.filter((ids) => ids !== "type");
     if (found.shown === wanted.shown && overloads.join() === wanted.overloads.join()) return [];

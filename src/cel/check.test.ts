@@ -30,12 +30,12 @@ const self = object("Self", {
 });
 
 /** Returns the type, or the issues as clients see them. */
-function shown(source: string, choices: Choices = {}): string {
+function formatCheck(source: string, choices: Choices = {}): string {
   const environment = environmentWith({ ...choices, variables: { self, ...choices.variables } });
-  return shownIn(environment, source);
+  return formatCheckIn(environment, source);
 }
 
-function shownIn(environment: Environment, source: string, hasTwoVariables = false): string {
+function formatCheckIn(environment: Environment, source: string, hasTwoVariables = false): string {
   const parsed = parse(source, { hasTwoVariables });
   assert.ok("ast" in parsed, "issues" in parsed ? showIssues(source, parsed.issues) : "");
   const checked = check(parsed.ast, environment);
@@ -44,13 +44,13 @@ function shownIn(environment: Environment, source: string, hasTwoVariables = fal
 
 /** Returns the messages of the issues with their columns, without the lines of the source. */
 const messages = (source: string, choices?: Choices): readonly string[] =>
-  shown(source, choices)
+  formatCheck(source, choices)
     .split("\n")
     .filter((line) => !line.startsWith(" | "))
     .map((line) => line.replace("ERROR: <input>:", ""));
 
 function checkTypes(cases: Readonly<Record<string, string>>): void {
-  const found = Object.fromEntries(Object.keys(cases).map((source) => [source, shown(source)]));
+  const found = Object.fromEntries(Object.keys(cases).map((source) => [source, formatCheck(source)]));
   assert.deepEqual(found, cases);
 }
 
@@ -61,7 +61,7 @@ function checkMessages(cases: Readonly<Record<string, readonly string[]>>, choic
 
 test("a finding is shown below its line", () => {
   const expected = "ERROR: <input>:1:8: found no matching overload for '_+_' applied to '(int, string)'";
-  assert.equal(shown('self.i + "a" == 1'), `${expected}\n | self.i + "a" == 1\n | .......^`);
+  assert.equal(formatCheck('self.i + "a" == 1'), `${expected}\n | self.i + "a" == 1\n | .......^`);
 });
 
 test("fields, elements and arguments have their declared types", () => {
@@ -89,10 +89,10 @@ test("fields, elements and arguments have their declared types", () => {
 test("a name with dots is found before the field of a shorter one, and a function's before a receiver", () => {
   const functions = [{ name: "self.size", overloads: [plain("own_size", [string], bool)] }];
   const choices = { variables: { "self.o.p": int }, functions };
-  assert.equal(shown("self.o.p", choices), "int");
-  assert.equal(shown("has(self.o.p) ? self.o.p : 1", choices), "int");
-  assert.equal(shown('self.size("a")', choices), "bool");
-  assert.equal(shown("self.l.size()", choices), "int");
+  assert.equal(formatCheck("self.o.p", choices), "int");
+  assert.equal(formatCheck("has(self.o.p) ? self.o.p : 1", choices), "int");
+  assert.equal(formatCheck('self.size("a")', choices), "bool");
+  assert.equal(formatCheck("self.l.size()", choices), "int");
 });
 
 test("literals join their types, and null joins what can be null", () => {
@@ -157,7 +157,7 @@ test("loops with two variables have indices and elements, or keys and values", (
     "self.x.transformMap(k, v, v)": "map(dyn, dyn)",
   };
   const environment = environmentWith({ variables: { self } });
-  const found = Object.keys(cases).map((source) => [source, shownIn(environment, source, true)]);
+  const found = Object.keys(cases).map((source) => [source, formatCheckIn(environment, source, true)]);
   assert.deepEqual(Object.fromEntries(found), cases);
 });
 
@@ -222,7 +222,7 @@ test("objects are made of types that have the fields, with values that fit", () 
     "Other{}": "undeclared reference to 'Other' (in container '')",
   };
   for (const [source, expected] of Object.entries(cases))
-    assert.ok(shownIn(environment, source).includes(expected), source);
+    assert.ok(formatCheckIn(environment, source).includes(expected), source);
 });
 
 test("where literals must be homogeneous, every element is of the type of the first one, also null and dyn", () => {
@@ -265,11 +265,11 @@ test("a later environment adds overloads to a function, hides variables, and lea
   const base = environmentWith({ variables: { a: int } });
   const functions = [{ name: "size", overloads: [plain("size_int", [int], string)] }];
   const extended = base.extend({ libraries: [{ name: "more", functions }], variables: new Map([["a", string]]) });
-  assert.equal(shownIn(extended, "size(1)"), "string");
-  assert.equal(shownIn(extended, 'size("a")'), "int");
-  assert.equal(shownIn(extended, "a"), "string");
-  assert.equal(shownIn(base, "a"), "int");
-  assert.match(shownIn(base, "size(1)"), /no matching overload/);
+  assert.equal(formatCheckIn(extended, "size(1)"), "string");
+  assert.equal(formatCheckIn(extended, 'size("a")'), "int");
+  assert.equal(formatCheckIn(extended, "a"), "string");
+  assert.equal(formatCheckIn(base, "a"), "int");
+  assert.match(formatCheckIn(base, "size(1)"), /no matching overload/);
 });
 
 test("references tell variables, loop variables, constants and all overloads that a call may mean", () => {
@@ -301,13 +301,13 @@ test("references tell variables, loop variables, constants and all overloads tha
 test("hostile expressions cost no more than their length: types that double, deep types, large trees, thousands of findings", async () => {
   const tooComplex = /the types of the expression are too complex/;
   const doubling = ".map(x, {x: x})";
-  await growsInProportion(30, (count) => assert.match(shown(`[1]${doubling.repeat(count)}`), tooComplex));
+  await growsInProportion(30, (count) => assert.match(formatCheck(`[1]${doubling.repeat(count)}`), tooComplex));
   const deep = `.map(x, ${"[".repeat(150)}x${"]".repeat(150)})`;
-  await growsInProportion(30, (count) => assert.match(shown(`[1]${deep.repeat(count)}`), tooComplex));
+  await growsInProportion(30, (count) => assert.match(formatCheck(`[1]${deep.repeat(count)}`), tooComplex));
   const list = (length: number, text: string): string => `[${Array.from({ length }, () => text).join(", ")}]`;
   const sum = Array.from({ length: 200 }, () => "1").join(" + ");
-  await growsInProportion(30, (count) => assert.equal(shown(list(count, sum)), "list(int)"));
+  await growsInProportion(30, (count) => assert.equal(formatCheck(list(count, sum)), "list(int)"));
   const unknown = (count: number): string => `${list(count, "z")} == 1`;
-  assert.match(shown(unknown(9000)), /8901 more errors were truncated$/);
+  assert.match(formatCheck(unknown(9000)), /8901 more errors were truncated$/);
   await growsInProportion(4500, (count) => assert.equal(messages(unknown(count)).length, 101));
 });

@@ -68,20 +68,20 @@ function comprehension(node: Extract<Expression, { kind: "comprehension" }>, sho
     ["LoopStep", show(node.step)],
     ["Result", show(node.result)],
   ];
-  return `__comprehension__(\n${indented(parts.map(([title, text]) => `// ${title}\n${text}`).join(",\n"))})`;
+  return `__comprehension__(\n${indent(parts.map(([title, text]) => `// ${title}\n${text}`).join(",\n"))})`;
 }
 
 const entryText = (entry: EntryNode<unknown>, key: string, adorn: Adorn): string =>
   `${entry.isOptional ? "?" : ""}${key}:${debugString(entry.value, adorn)}${adorn("entry")}`;
 
-const block = (parts: readonly string[]): string => (parts.length === 0 ? "" : `\n${indented(parts.join(",\n"))}\n`);
-const indented = (text: string): string => text.replaceAll(/^/gm, "  ");
+const block = (parts: readonly string[]): string => (parts.length === 0 ? "" : `\n${indent(parts.join(",\n"))}\n`);
+const indent = (text: string): string => text.replaceAll(/^/gm, "  ");
 
 function scalar(value: Scalar): string {
   if (value instanceof Uint) return `${value.value}u`;
   if (value instanceof Double) return double(value.value);
-  if (value instanceof Uint8Array) return quotedBytes(value);
-  return typeof value === "string" ? quoted(value) : String(value);
+  if (value instanceof Uint8Array) return quoteBytes(value);
+  return typeof value === "string" ? quote(value) : String(value);
 }
 
 function double(value: number): string {
@@ -101,17 +101,17 @@ const escapes: ReadonlyMap<string, string> = new Map([
   ["\\", "\\\\"],
 ]);
 
-const quoted = (text: string): string =>
+const quote = (text: string): string =>
   `"${text.replaceAll(/["\\]|[^\p{L}\p{N}\p{S}\p{P}\p{M} ]/gu, (character) => escapes.get(character) ?? codeEscape(character))}"`;
 
 /** Quotes bytes; each byte that is not part of valid UTF-8 is shown alone. */
-function quotedBytes(bytes: Uint8Array): string {
+function quoteBytes(bytes: Uint8Array): string {
   const pieces: string[] = [];
   for (let at = 0; at < bytes.length; ) {
     const length = [1, 2, 3, 4].find((size) => isUtf8(bytes.subarray(at, at + size)));
     const piece = bytes.subarray(at, at + (length ?? 1));
     pieces.push(
-      length === undefined ? `\\x${piece[0]!.toString(16)}` : quoted(new TextDecoder().decode(piece)).slice(1, -1),
+      length === undefined ? `\\x${piece[0]!.toString(16)}` : quote(new TextDecoder().decode(piece)).slice(1, -1),
     );
     at += piece.length;
   }

@@ -28,16 +28,16 @@ export function evaluate(
 ): Evaluation {
   const { types = {}, costLimit = 1_000_000 } = options;
   const parsed = parse(source, { hasTwoVariables: true });
-  if ("issues" in parsed) return refused(showIssues(source, parsed.issues));
+  if ("issues" in parsed) return refusal(showIssues(source, parsed.issues));
   const names = new Map(Object.keys(variables).map((name) => [name, types[name] ?? dyn]));
   const checked = check(parsed.ast, base.extend({ variables: names }));
-  if ("issues" in checked) return refused(showIssues(source, checked.issues));
+  if ("issues" in checked) return refusal(showIssues(source, checked.issues));
   const program = compile(checked);
-  if (program instanceof CelError) return refused(program.message);
+  if (program instanceof CelError) return refusal(program.message);
   return program.evaluate(variables as Readonly<Record<string, Value>>, { costLimit }); // tests pass values only
 }
 
-const refused = (message: string): Evaluation => ({
+const refusal = (message: string): Evaluation => ({
   error: new CelError(message),
   cost: 0,
   work: 0,
@@ -57,11 +57,11 @@ export function assertValues(
     assert.ok("value" in other, wanted);
     assert.ok("value" in found, `${source}: ${"error" in found ? found.error.message : ""}`);
     const isSame = kindOf(found.value) === kindOf(other.value) && equals(found.value, other.value, noBudget);
-    assert.ok(isSame, `${source} is not ${wanted} but ${shown(found.value)}`);
+    assert.ok(isSame, `${source} is not ${wanted} but ${format(found.value)}`);
   }
 }
 
-const shown = (value: Value): string =>
+const format = (value: Value): string =>
   JSON.stringify(value, (_, part: unknown) => (typeof part === "bigint" ? String(part) : part));
 
 /** Asserts that each expression fails with the text beside it. */
@@ -71,6 +71,6 @@ export function assertErrors(
 ): void {
   for (const [source, wanted] of cases) {
     const found = evaluate(source, variables);
-    assert.equal("error" in found ? found.error.message : shown(found.value), wanted, source);
+    assert.equal("error" in found ? found.error.message : format(found.value), wanted, source);
   }
 }

@@ -18,7 +18,7 @@ type Expected = { readonly text: string } | "a tree" | "an issue";
 
 const newerMacros = new Set(["m.existsOne(v, f)", "[].existsOne(__result__, __result__)"]);
 
-function expected({ ast, error = "", original: { expr } }: SerializedIncrementalTest): Expected {
+function expectedOf({ ast, error = "", original: { expr } }: SerializedIncrementalTest): Expected {
   if (newerMacros.has(expr) || /\.opt(Flat)?Map\(/.test(expr)) return "a tree";
   if (ast !== undefined) return { text: ast.replaceAll("@result", "__result__") };
   // The reference has no names in backquotes yet.
@@ -42,7 +42,7 @@ function check(one: SerializedIncrementalTest): void {
   const { expr } = one.original;
   const result = parse(expr, { depthMax: depthMax(one.error) });
   const shown = "ast" in result ? debugString(result.ast, adornWithKind) : showIssues(expr, result.issues);
-  const want = expected(one);
+  const want = expectedOf(one);
   if (typeof want === "string") assert.equal("ast" in result ? "a tree" : "an issue", want, `${expr}\n${shown}`);
   else assert.equal(shown.replaceAll("@result", "__result__"), want.text, expr);
 }

@@ -31,7 +31,7 @@ function soup(): string {
   return Array.from({ length: 1 + below(12) }, () => pick(pieces).repeat(random.next() < 0.1 ? repeated : 1)).join("");
 }
 
-function mutated(): string {
+function mutate(): string {
   let text = pick(expressions);
   for (let changes = below(4); changes >= 0; changes--) {
     const at = below(text.length + 1);
@@ -59,7 +59,7 @@ function checkTree(root: Expression, size: number): void {
 
 test(`every source has a tree or issues in it (seed ${seed})`, () => {
   for (let run = 0; run < runs; run++) {
-    const source = random.next() < 0.4 ? soup() : mutated();
+    const source = random.next() < 0.4 ? soup() : mutate();
     const result = parse(source, { hasTwoVariables: random.next() < 0.5 });
     const size = codePoints(source);
     if ("ast" in result) checkTree(result.ast, size);

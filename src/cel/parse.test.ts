@@ -208,7 +208,7 @@ test("reserved words are no names, but may be fields and methods", () => {
 });
 
 test("nesting ends at 250 levels, of parentheses and of operators", () => {
-  const nested = (open: string, close: string, depth: number) => `${open.repeat(depth)}a${close.repeat(depth)}`;
+  const nest = (open: string, close: string, depth: number) => `${open.repeat(depth)}a${close.repeat(depth)}`;
   for (const [open, close] of [
     ["(", ")"],
     ["[", "]"],
@@ -217,9 +217,9 @@ test("nesting ends at 250 levels, of parentheses and of operators", () => {
     ["a[", "]"],
     ["-(", ")"],
   ] as const) {
-    assert.equal(text(nested(open, close, 249)), "no issues", open);
+    assert.equal(text(nest(open, close, 249)), "no issues", open);
     const limit = "ERROR: <input>:-1:0: expression recursion limit exceeded: 250";
-    assert.equal(text(nested(open, close, 250)), limit, open);
+    assert.equal(text(nest(open, close, 250)), limit, open);
     assert.equal(text(open.repeat(20_000)), limit, open);
   }
   for (const more of [".b", "[0]", ".b()", " + a", " < a", " * a"]) {
@@ -254,27 +254,27 @@ test("issues end at 100, recoveries at 30 and skipped tokens at 256", () => {
 });
 
 test("hostile sources cost no more than their length, up to the full size", async () => {
-  const wrapped =
+  const wrap =
     (before: string, part: string, after = "") =>
     (count: number): string =>
       `${before}${part.repeat(count)}${after}`;
   const sources: readonly [half: number, source: (count: number) => string][] = [
-    [5000, wrapped("", '"""\\"""\\q')],
-    [15_000, wrapped("b", "'''")],
-    [9500, wrapped("", '"""\\"')],
-    [12_000, wrapped("", "'''a")],
-    [24_999, wrapped("", "a.")],
-    [50_000, wrapped("", "-")],
-    [50_000, wrapped("", "$")],
-    [25_000, wrapped("", "f(")],
-    [25_000, wrapped("", "a?")],
-    [16_500, wrapped("", "{a:")],
-    [24_500, wrapped("[", "1 ", "]")],
-    [16_500, wrapped("", "a||", "a")],
-    [3500, wrapped("o", ".optMap(v, v)")],
-    [12, wrapped("o", ".optMap(v, v)")],
-    [4500, wrapped("o", ".all(v, v)")],
-    [50_000, wrapped("", "9")],
+    [5000, wrap("", '"""\\"""\\q')],
+    [15_000, wrap("b", "'''")],
+    [9500, wrap("", '"""\\"')],
+    [12_000, wrap("", "'''a")],
+    [24_999, wrap("", "a.")],
+    [50_000, wrap("", "-")],
+    [50_000, wrap("", "$")],
+    [25_000, wrap("", "f(")],
+    [25_000, wrap("", "a?")],
+    [16_500, wrap("", "{a:")],
+    [24_500, wrap("[", "1 ", "]")],
+    [16_500, wrap("", "a||", "a")],
+    [3500, wrap("o", ".optMap(v, v)")],
+    [12, wrap("o", ".optMap(v, v)")],
+    [4500, wrap("o", ".all(v, v)")],
+    [50_000, wrap("", "9")],
   ];
   for (const [half, source] of sources) await growsInProportion(half, (count) => text(source(count)));
 });

@@ -61,14 +61,16 @@ test("rules that cost nothing end at the bound of work, however many values ther
 });
 
 test("macros and regular expressions that grow are bounded for all rules of a schema together", async () => {
-  const grown = (at: number): string => `optional.of(${at})${".optMap(x, x)".repeat(12)}.hasValue()`;
+  const longRule = (at: number): string => `optional.of(${at})${".optMap(x, x)".repeat(12)}.hasValue()`;
   const pattern = (at: number): string => `'a'.matches('(a|b|c){1,1000}x${at}')`;
-  const found = (length: number, text: (at: number) => string): string =>
+  const ruleErrors = (length: number, text: (at: number) => string): string =>
     findings(integers(rules(...Array.from({ length }, (_, at) => text(at))))).join();
-  await growsInProportion(150, (length) => assert.match(found(length, grown), /optMap\(\) is nested too deeply/));
+  await growsInProportion(150, (length) =>
+    assert.match(ruleErrors(length, longRule), /optMap\(\) is nested too deeply/),
+  );
   await growsInProportion(250, (length) =>
     assert.match(
-      found(length, pattern),
+      ruleErrors(length, pattern),
       /regular expressions of all rules must not have more than 500000 instructions/,
     ),
   );
@@ -135,9 +137,9 @@ test("bytes with a character that base64 of URLs does not have cannot be read", 
       { rule: "self.n > 1", messageExpression: "string(self.raw.size())" },
     ],
   };
-  const found = (text: string) => errors(props, { raw: text, n: 1 });
-  assert.deepEqual(await found("aGkg"), [`: Invalid value: "object": 3`]);
-  assert.deepEqual(await found("aG/+"), [
+  const errorsFor = (text: string) => errors(props, { raw: text, n: 1 });
+  assert.deepEqual(await errorsFor("aGkg"), [`: Invalid value: "object": 3`]);
+  assert.deepEqual(await errorsFor("aG/+"), [
     `: Invalid value: "object": Invalid byte formatted string aG/+: illegal base64 data at input byte 2 evaluating rule: self.raw.size() == 3`,
     `: Invalid value: "object": failed rule: self.n > 1`,
   ]);

@@ -12,11 +12,11 @@ import { patternsSize } from "./patterns-size.ts";
 import type { Value } from "./values.ts";
 
 /** Returns a list that is doubled `times` times. */
-const doubled = (times: number, by = "[v, v]", first = "['a']"): string =>
+const doublingExpression = (times: number, by = "[v, v]", first = "['a']"): string =>
   `[${first}]${`.map(v, ${by})`.repeat(times)}`;
 
 test("whoever walks a value that doubles 30 times is stopped", () => {
-  const list = doubled(30);
+  const list = doublingExpression(30);
   for (const source of [
     `${list} == ${list}`,
     `${list} != ${list}`,
@@ -30,11 +30,11 @@ test("whoever walks a value that doubles 30 times is stopped", () => {
     `sets.intersects([${list}], [${list}])`,
     `'%s'.format([${list}]) == ''`,
     ...["{'a': v, 'b': v}", "optional.of([v, v])", "[optional.of(v), optional.of(v)]"].map(
-      (by) => `${doubled(30, by)} == ${doubled(30, by)}`,
+      (by) => `${doublingExpression(30, by)} == ${doublingExpression(30, by)}`,
     ),
-    `${doubled(30, "v + v")}.size() > 0`,
-    `${doubled(30, "v + v", "b'a'")}.size() > 0`,
-    `${doubled(22, "v + v", "'a'")} == ${doubled(22, "v + v", "'a'")}`,
+    `${doublingExpression(30, "v + v")}.size() > 0`,
+    `${doublingExpression(30, "v + v", "b'a'")}.size() > 0`,
+    `${doublingExpression(22, "v + v", "'a'")} == ${doublingExpression(22, "v + v", "'a'")}`,
   ]) {
     const found = evaluate(source);
     assert.ok("error" in found && found.isOverBudget, source);
@@ -104,7 +104,7 @@ test("what ordinary expressions cost is not cut short by the work they are count
 });
 
 /** Unfolds a value as JSON does; counts parts and bytes. */
-function unfolded(value: Value, bytesMax: number) {
+function unfold(value: Value, bytesMax: number) {
   let work = 0;
   const unfolding: Unfolding = {
     work: (units) => {
@@ -121,14 +121,14 @@ function unfolded(value: Value, bytesMax: number) {
 }
 
 test("a shared part counts as often as JSON has it, in work and in bytes", () => {
-  const shared = (times: number, first: Value): Value => {
+  const shareValue = (times: number, first: Value): Value => {
     let value: Value = [first];
     for (let at = 0; at < times; at++) value = [value, value];
     return value;
   };
-  assert.deepEqual(unfolded(shared(1, "x"), 1000), { json: [["x"], ["x"]], work: 100 });
-  assert.equal(unfolded(shared(40, "x"), 10_000_000).error, "too much work");
-  assert.equal(unfolded(shared(10, "x".repeat(10_000)), 1_000_000).error, "too many bytes");
-  assert.equal(unfolded(new Map<Value, Value>([["k".repeat(2000), 1]]), 1000).error, "too many bytes");
-  assert.equal(unfolded(new Uint8Array(2000), 1000).error, "too many bytes");
+  assert.deepEqual(unfold(shareValue(1, "x"), 1000), { json: [["x"], ["x"]], work: 100 });
+  assert.equal(unfold(shareValue(40, "x"), 10_000_000).error, "too much work");
+  assert.equal(unfold(shareValue(10, "x".repeat(10_000)), 1_000_000).error, "too many bytes");
+  assert.equal(unfold(new Map<Value, Value>([["k".repeat(2000), 1]]), 1000).error, "too many bytes");
+  assert.equal(unfold(new Uint8Array(2000), 1000).error, "too many bytes");
 });

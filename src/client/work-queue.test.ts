@@ -36,12 +36,12 @@ function queueOf(...answers: (() => "again" | void)[]) {
   return { queue, told, worked, advance };
 }
 
-const failing = (error: Error) => () => {
+const failWith = (error: Error) => () => {
   throw error;
 };
 
 void test("what fails is tried again after pauses that grow to a bound, and told about each time", async () => {
-  const { queue, told, worked, advance } = queueOf(failing(internalError("broken")));
+  const { queue, told, worked, advance } = queueOf(failWith(internalError("broken")));
   queue.add("a");
   await turn();
   await advance(1400);
@@ -64,7 +64,7 @@ void test("what is not done yet is looked at again in the same way, without a wo
 
 void test("a conflict is tried again without a log line", async () => {
   const { queue, told, worked, advance } = queueOf(
-    failing(conflict({ group: "", resource: "secrets" }, "a", "somebody wrote")),
+    failWith(conflict({ group: "", resource: "secrets" }, "a", "somebody wrote")),
     () => undefined,
   );
   queue.add("a");
@@ -75,7 +75,7 @@ void test("a conflict is tried again without a log line", async () => {
 });
 
 void test("once it is done, pauses begin anew", async () => {
-  const fails = failing(internalError("broken"));
+  const fails = failWith(internalError("broken"));
   const { queue, worked, advance } = queueOf(
     fails,
     fails,
@@ -104,7 +104,7 @@ test("a measured queue tells how many keys came, how long they waited and how lo
     measured,
     failed: () => undefined,
   });
-  const told = (metric: string): number => {
+  const readMetric = (metric: string): number => {
     const line = metrics
       .print()
       .split("\n")
@@ -113,14 +113,14 @@ test("a measured queue tells how many keys came, how long they waited and how lo
   };
   for (const key of ["a", "b", "b"]) queue.add(key);
   clock.advance(3000);
-  assert.deepEqual(["adds_total", "depth"].map(told), [2, 1]);
-  assert.deepEqual(["unfinished_work_seconds", "longest_running_processor_seconds"].map(told), [3, 3]);
+  assert.deepEqual(["adds_total", "depth"].map(readMetric), [2, 1]);
+  assert.deepEqual(["unfinished_work_seconds", "longest_running_processor_seconds"].map(readMetric), [3, 3]);
   ends.shift()?.();
   await new Promise((resolve) => setImmediate(resolve));
   clock.advance(1000);
   ends.shift()?.();
   await new Promise((resolve) => setImmediate(resolve));
-  assert.deepEqual(["work_duration_seconds_sum", "queue_duration_seconds_sum"].map(told), [4, 3]);
-  assert.deepEqual(["depth", "unfinished_work_seconds", "retries_total"].map(told), [0, 0, 0]);
+  assert.deepEqual(["work_duration_seconds_sum", "queue_duration_seconds_sum"].map(readMetric), [4, 3]);
+  assert.deepEqual(["depth", "unfinished_work_seconds", "retries_total"].map(readMetric), [0, 0, 0]);
   queue.close();
 });

@@ -62,7 +62,7 @@ const decode = (body: string, fieldValidation: FieldValidation = "Warn", encodin
 
 const body = (rest: string): string => `{"apiVersion":"example.com/v1","kind":"Widget"${rest}}`;
 
-function refused(run: () => unknown): string {
+function refusalOf(run: () => unknown): string {
   try {
     run();
   } catch (error) {
@@ -91,7 +91,7 @@ test("what no schema knows is dropped and told, metadata first [FV-02]", () => {
 
 test("a strict reader refuses them [FV-03]", () => {
   assert.equal(
-    refused(() => decode(body(',"spec":{"z":1}'), "Strict")),
+    refusalOf(() => decode(body(',"spec":{"z":1}'), "Strict")),
     '400 Widget in version "v1" cannot be handled as a Widget: strict decoding error: unknown field "spec.z"',
   );
 });
@@ -99,30 +99,30 @@ test("a strict reader refuses them [FV-03]", () => {
 test("a body must say the kind and version that are meant [ERR-02]", () => {
   const at = "the API version in the data";
   assert.equal(
-    refused(() => decode('{"kind":"Widget"}')),
+    refusalOf(() => decode('{"kind":"Widget"}')),
     `400 ${at} () does not match the expected API version (example.com/v1)`,
   );
   assert.equal(
-    refused(() => decode('{"apiVersion":"example.com/v2","kind":"Widget"}')),
+    refusalOf(() => decode('{"apiVersion":"example.com/v2","kind":"Widget"}')),
     `400 ${at} (example.com/v2) does not match the expected API version (example.com/v1)`,
   );
   assert.equal(
-    refused(() => decode('{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"name":"c"}}')),
+    refusalOf(() => decode('{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"name":"c"}}')),
     '422 Gadget.example.com "c" is invalid: kind: Invalid value: "Gadget": must be Widget',
   );
   assert.match(
-    refused(() => decode('{"apiVersion":"example.com/v1"}')),
+    refusalOf(() => decode('{"apiVersion":"example.com/v1"}')),
     /Object 'Kind' is missing in/,
   );
   assert.match(
-    refused(() => decode("[1]")),
+    refusalOf(() => decode("[1]")),
     /^400 the object provided is unrecognized/,
   );
 });
 
 test("metadata is read as its type [META-04]", () => {
   assert.equal(
-    refused(() => decode(body(',"metadata":{"labels":{"a":1}}'))),
+    refusalOf(() => decode(body(',"metadata":{"labels":{"a":1}}'))),
     '400 Widget in version "v1" cannot be handled as a Widget: json: cannot unmarshal number into Go struct field ObjectMeta.labels of type string',
   );
   assert.deepEqual(decode(body(',"metadata":null')).object.metadata, {});
@@ -146,7 +146,7 @@ test("metadata of embedded objects too, and their unknown fields are told", () =
     'unknown field "spec.template.metadata.odd"',
   ]);
   assert.match(
-    refused(() => decode(body(',"spec":{"template":{"metadata":5}}'))),
+    refusalOf(() => decode(body(',"spec":{"template":{"metadata":5}}'))),
     /spec\.template\.metadata: Invalid value/,
   );
 });
@@ -156,11 +156,11 @@ test("embedded objects below keys of maps are named by their key, and shown as G
   assert.deepEqual(warnings, ['unknown field "spec.byName[k].metadata.odd"']);
   const cannot = '400 Widget in version "v1" cannot be handled as a Widget: ';
   assert.equal(
-    refused(() => decode(body(',"spec":{"byName":{"k":{"kind":1}}}'))),
+    refusalOf(() => decode(body(',"spec":{"byName":{"k":{"kind":1}}}'))),
     `${cannot}spec.byName[k].kind: Invalid value: 1: must be a string`,
   );
   assert.equal(
-    refused(() => decode(body(',"spec":{"template":{"metadata":{"labels":{"a":1}}}}'))),
+    refusalOf(() => decode(body(',"spec":{"template":{"metadata":{"labels":{"a":1}}}}'))),
     `${cannot}spec.template.metadata: Invalid value: map[string]interface {}{"labels":map[string]interface {}{"a":1}}: json: cannot unmarshal number into Go struct field ObjectMeta.labels of type string`,
   );
 });
@@ -173,7 +173,7 @@ test("numbers are what an untyped reader makes of them, whole ones of 64 bits ex
 
 test("a number that no double holds is refused, not stored as null [ERR-02]", () => {
   assert.equal(
-    refused(() => decode(body(',"spec":{"template":{"n":1E400}}'))),
+    refusalOf(() => decode(body(',"spec":{"template":{"n":1E400}}'))),
     '400 Widget in version "v1" cannot be handled as a Widget: json: cannot unmarshal number 1E400 into Go value of type float64',
   );
 });
@@ -217,15 +217,15 @@ test("what a patch made is held against the type as a value", () => {
   assert.match(JSON.stringify(object), /"n":9007199254740993/);
   assert.deepEqual(warnings, ['duplicate field "x"', 'unknown field "spec.z"']);
   assert.match(
-    refused(() => patch({ spec: { z: 1 } }, "Strict")),
+    refusalOf(() => patch({ spec: { z: 1 } }, "Strict")),
     /^422 .*patch: Invalid value: .*strict decoding error/,
   );
   assert.match(
-    refused(() => patch({ kind: "Gadget" })),
+    refusalOf(() => patch({ kind: "Gadget" })),
     /^422 Gadget\.example\.com .*kind: Invalid value/,
   );
   assert.match(
-    refused(() => patch({ apiVersion: "other.example.com/v1" })),
+    refusalOf(() => patch({ apiVersion: "other.example.com/v1" })),
     /^422 Widget\.other\.example\.com .*apiVersion/,
   );
 });

@@ -42,9 +42,9 @@ const bytesOf = async (body: LongBody): Promise<Buffer> =>
 
 /** Defines the tests of the contract for one encoding. */
 export function encodingContract({ name, encoding, ...subject }: EncodingSubject): void {
-  const decoded = (bytes: Uint8Array): unknown => plain(encoding.decode(bytes, any).value);
+  const decodePlain = (bytes: Uint8Array): unknown => plain(encoding.decode(bytes, any).value);
   const wholeList = (bytes: Buffer, key: string): ReadList => {
-    const { [key]: items, ...members } = decoded(bytes) as Record<string, readonly unknown[] | null>;
+    const { [key]: items, ...members } = decodePlain(bytes) as Record<string, readonly unknown[] | null>;
     return { members, items };
   };
   const listOf = subject.listOf ?? wholeList;
@@ -60,9 +60,9 @@ export function encodingContract({ name, encoding, ...subject }: EncodingSubject
 
   test(`${name}: an object is read as it was written, with or without its stored bytes`, () => {
     for (const value of [object, {}, { a: "" }, { list: [null, { a: [] }] }]) {
-      assert.deepEqual(decoded(encoding.object({ json: undefined, value })), value);
+      assert.deepEqual(decodePlain(encoding.object({ json: undefined, value })), value);
     }
-    assert.deepEqual(decoded(encoding.object({ json, value: object })), object);
+    assert.deepEqual(decodePlain(encoding.object({ json, value: object })), object);
     assert.ok(encoding.objects(encoding.object({ json, value: object })) >= 1);
   });
 

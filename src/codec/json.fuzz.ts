@@ -52,7 +52,7 @@ function randomJson(random: Random, depth: number): string {
   return `{${inner.map((text) => `"${pick(["a", "b", "c", "1", "__proto__", "\\u0061"])}"${pick([":", " : "])}${text}`).join(",")}}`;
 }
 
-function parsed(text: string): unknown {
+function parseOrError(text: string): unknown {
   try {
     return { value: JSON.parse(text) as unknown };
   } catch {
@@ -86,7 +86,7 @@ test(`damaged JSON is refused exactly when JSON.parse refuses it (seed ${seed})`
       const removed = random.next() < 0.3 ? Math.floor(random.next() * 3) : 0;
       text = text.slice(0, at) + atoms[Math.floor(random.next() * atoms.length)]! + text.slice(at + removed);
     }
-    const expected = parsed(text);
+    const expected = parseOrError(text);
     try {
       decodeJson(Buffer.from(text));
       assert.ok(expected !== undefined, text);

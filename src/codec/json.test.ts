@@ -12,43 +12,43 @@ import { decodeJson, encodePrettyJson } from "./json.ts";
 
 const value = (text: string | Uint8Array): unknown => decodeJson(Buffer.from(text)).value;
 
-const refused = (text: string | Uint8Array, message: string): void =>
+const expectRefusal = (text: string | Uint8Array, message: string): void =>
   assert.throws(() => value(text), { name: "DecodeError", message }, String(text).slice(0, 40));
 
 test("texts that are no JSON are refused in Go's words [ERR-02]", () => {
   const end = "unexpected end of JSON input";
-  for (const text of ["", " ", "{", '{"a":1', '"x', '{"a":"x']) refused(text, end);
-  refused("x", "invalid character 'x' looking for beginning of value");
-  refused('{"a":1,}', "invalid character '}' looking for beginning of object key string");
-  refused('{"a" 1}', "invalid character '1' after object key");
-  refused('{"a":1} x', "invalid character 'x' after top-level value");
-  refused('{"a":1}}', "invalid character '}' after top-level value");
-  refused('{"a":"x\ty"}', "invalid character '\\t' in string literal");
-  refused('{"a":"x\0y"}', "invalid character '\\x00' in string literal");
-  refused('{"a":"\\x"}', "invalid character 'x' in string escape code");
-  refused('{"a":"\\u12x"}', "invalid character 'x' in \\u hexadecimal character escape");
-  refused('{"a":01}', "invalid character '1' after object key:value pair");
-  refused('{"a":-}', "invalid character '}' in numeric literal");
-  refused('{"a":1.}', "invalid character '}' after decimal point in numeric literal");
-  refused('{"a":1e}', "invalid character '}' in exponent of numeric literal");
-  refused('{"a":1e+}', "invalid character '}' in exponent of numeric literal");
-  refused('{"a":tru}', "invalid character '}' in literal true (expecting 'e')");
-  refused('{"a":nul', "invalid character ' ' in literal null (expecting 'l')");
-  refused('{"a":[1,]}', "invalid character ']' looking for beginning of value");
-  refused('{"a":[1 2]}', "invalid character '2' after array element");
-  refused('{"a":NaN}', "invalid character 'N' looking for beginning of value");
-  refused("{'a':1}", "invalid character '\\'' looking for beginning of object key string");
-  refused("{a:1}", "invalid character 'a' looking for beginning of object key string");
-  refused("\u00e9", "invalid character '\u00c3' looking for beginning of value");
-  refused("\ufeff{}", "invalid character '\u00ef' looking for beginning of value");
-  refused("\\", "invalid character '\\\\' looking for beginning of value");
+  for (const text of ["", " ", "{", '{"a":1', '"x', '{"a":"x']) expectRefusal(text, end);
+  expectRefusal("x", "invalid character 'x' looking for beginning of value");
+  expectRefusal('{"a":1,}', "invalid character '}' looking for beginning of object key string");
+  expectRefusal('{"a" 1}', "invalid character '1' after object key");
+  expectRefusal('{"a":1} x', "invalid character 'x' after top-level value");
+  expectRefusal('{"a":1}}', "invalid character '}' after top-level value");
+  expectRefusal('{"a":"x\ty"}', "invalid character '\\t' in string literal");
+  expectRefusal('{"a":"x\0y"}', "invalid character '\\x00' in string literal");
+  expectRefusal('{"a":"\\x"}', "invalid character 'x' in string escape code");
+  expectRefusal('{"a":"\\u12x"}', "invalid character 'x' in \\u hexadecimal character escape");
+  expectRefusal('{"a":01}', "invalid character '1' after object key:value pair");
+  expectRefusal('{"a":-}', "invalid character '}' in numeric literal");
+  expectRefusal('{"a":1.}', "invalid character '}' after decimal point in numeric literal");
+  expectRefusal('{"a":1e}', "invalid character '}' in exponent of numeric literal");
+  expectRefusal('{"a":1e+}', "invalid character '}' in exponent of numeric literal");
+  expectRefusal('{"a":tru}', "invalid character '}' in literal true (expecting 'e')");
+  expectRefusal('{"a":nul', "invalid character ' ' in literal null (expecting 'l')");
+  expectRefusal('{"a":[1,]}', "invalid character ']' looking for beginning of value");
+  expectRefusal('{"a":[1 2]}', "invalid character '2' after array element");
+  expectRefusal('{"a":NaN}', "invalid character 'N' looking for beginning of value");
+  expectRefusal("{'a':1}", "invalid character '\\'' looking for beginning of object key string");
+  expectRefusal("{a:1}", "invalid character 'a' looking for beginning of object key string");
+  expectRefusal("\u00e9", "invalid character '\u00c3' looking for beginning of value");
+  expectRefusal("\ufeff{}", "invalid character '\u00ef' looking for beginning of value");
+  expectRefusal("\\", "invalid character '\\\\' looking for beginning of value");
 });
 
 test("nesting is bounded where Go bounds it", () => {
   assert.equal(countKeys(value('{"a":'.repeat(1000) + "1" + "}".repeat(1000))), 1000);
   assert.ok(Array.isArray(value("[".repeat(10_000) + "]".repeat(10_000))));
-  refused("[".repeat(10_001) + "]".repeat(10_001), "invalid character '[' exceeded max depth");
-  refused("[".repeat(3_000_000), "invalid character '[' exceeded max depth");
+  expectRefusal("[".repeat(10_001) + "]".repeat(10_001), "invalid character '[' exceeded max depth");
+  expectRefusal("[".repeat(3_000_000), "invalid character '[' exceeded max depth");
 });
 
 test("numbers that JavaScript would change keep their text", () => {

@@ -20,7 +20,7 @@ const schema: Schema = {
 const prefix = Buffer.from([0x6b, 0x38, 0x73, 0x00]);
 const field = (number: number, bytes: Buffer): Buffer =>
   Buffer.concat([Buffer.from([number * 8 + 2, bytes.length]), bytes]);
-const enveloped = (raw: Buffer): Buffer =>
+const envelope = (raw: Buffer): Buffer =>
   Buffer.concat([
     prefix,
     field(1, Buffer.concat([field(1, Buffer.from("v1")), field(2, Buffer.from("Thing"))])),
@@ -36,7 +36,7 @@ test("an envelope holds the kind and the object by field numbers [MEDIA-08] [MED
     Buffer.from([4 * 8, 3]),
     Buffer.from([15 * 8, 1]),
   ]);
-  const { apiVersion, kind, value } = decodeProtobuf(enveloped(raw), schema);
+  const { apiVersion, kind, value } = decodeProtobuf(envelope(raw), schema);
   assert.deepEqual([apiVersion, kind], ["v1", "Thing"]);
   const data = JSON.parse('{"__proto__":"x"}') as object;
   assert.deepEqual(value, { name: "a", count: 300, data, sizes: [1, 2, 3] });
@@ -44,13 +44,13 @@ test("an envelope holds the kind and the object by field numbers [MEDIA-08] [MED
 
 test("integers beyond 2^53 stay exact, negative ones too", () => {
   const big = Buffer.from([2 * 8, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f]);
-  assert.equal(JSON.stringify(decodeProtobuf(enveloped(big), schema).value), '{"count":9223372036854775807}');
+  assert.equal(JSON.stringify(decodeProtobuf(envelope(big), schema).value), '{"count":9223372036854775807}');
   const minus = Buffer.from([2 * 8, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01]);
-  assert.deepEqual(decodeProtobuf(enveloped(minus), schema).value, { count: -1 });
+  assert.deepEqual(decodeProtobuf(envelope(minus), schema).value, { count: -1 });
 });
 
 test("bytes without the prefix are no object [MEDIA-13]", () => {
-  for (const bytes of [Buffer.alloc(0), Buffer.from("{}"), prefix, enveloped(Buffer.from([0x0a, 0x7f])).subarray(4)]) {
+  for (const bytes of [Buffer.alloc(0), Buffer.from("{}"), prefix, envelope(Buffer.from([0x0a, 0x7f])).subarray(4)]) {
     assert.throws(() => decodeProtobuf(bytes, schema), DecodeError);
   }
 });
@@ -60,7 +60,7 @@ test("random bytes are refused or decoded, never more", () => {
   for (let i = 0; i < 20_000; i++) {
     const raw = random.bytes(Math.floor(random.next() * 40));
     try {
-      decodeProtobuf(enveloped(raw), schema);
+      decodeProtobuf(envelope(raw), schema);
     } catch (error) {
       assert.ok(error instanceof DecodeError, String(error));
     }
@@ -74,13 +74,13 @@ test("a field in another form than the schema says is refused, and a message may
     Buffer.from([3 * 8, 1]),
     Buffer.from([4 * 8 + 1, 0]),
   ]) {
-    assert.throws(() => decodeProtobuf(enveloped(raw), schema), /wrong wireType/);
+    assert.throws(() => decodeProtobuf(envelope(raw), schema), /wrong wireType/);
   }
   const parts: Schema = { type: "object", fields: new Map([["part", { schema, proto: [1, "Part"] }]]) };
   const raw = Buffer.concat([field(1, field(1, Buffer.from("a"))), field(1, Buffer.from([2 * 8, 7]))]);
-  assert.deepEqual(decodeProtobuf(enveloped(raw), parts).value, { part: { name: "a", count: 7 } });
+  assert.deepEqual(decodeProtobuf(envelope(raw), parts).value, { part: { name: "a", count: 7 } });
 });
 
 test("an entry of a map without a value has the empty one", () => {
-  assert.deepEqual(decodeProtobuf(enveloped(field(3, field(1, Buffer.from("a")))), schema).value, { data: { a: "" } });
+  assert.deepEqual(decodeProtobuf(envelope(field(3, field(1, Buffer.from("a")))), schema).value, { data: { a: "" } });
 });

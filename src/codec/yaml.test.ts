@@ -167,17 +167,17 @@ test("aliases that multiply, deep nesting and odd bytes are refused, at no more 
         .join(", ")}]\n`;
     return text;
   };
-  const refused = (text: string | Uint8Array, message: RegExp) =>
+  const expectRefusal = (text: string | Uint8Array, message: RegExp) =>
     assert.throws(
       () => decodeYaml(Buffer.from(text)),
       (error) => error instanceof DecodeError && message.test(error.message),
     );
-  await growsInProportion(7, (levels) => refused(bomb(levels), /^yaml: document contains excessive aliasing$/));
-  await growsInProportion(50_000, (depth) => refused("[".repeat(depth), /^yaml: line 1: nesting/));
-  await growsInProportion(50_000, (depth) => refused("- ".repeat(depth), /^yaml: line 1: nesting/));
-  refused("a: \u0001", /^yaml: control characters are not allowed$/);
-  refused(Buffer.from([0x61, 0x3a, 0x20, 0xff]), /^yaml: invalid leading UTF-8 octet$/);
-  refused("a: b: c", /^yaml: line 1: /);
+  await growsInProportion(7, (levels) => expectRefusal(bomb(levels), /^yaml: document contains excessive aliasing$/));
+  await growsInProportion(50_000, (depth) => expectRefusal("[".repeat(depth), /^yaml: line 1: nesting/));
+  await growsInProportion(50_000, (depth) => expectRefusal("- ".repeat(depth), /^yaml: line 1: nesting/));
+  expectRefusal("a: \u0001", /^yaml: control characters are not allowed$/);
+  expectRefusal(Buffer.from([0x61, 0x3a, 0x20, 0xff]), /^yaml: invalid leading UTF-8 octet$/);
+  expectRefusal("a: b: c", /^yaml: line 1: /);
 });
 
 test("a few repeated parts are fine and shared", () => {
@@ -226,7 +226,7 @@ test("every text is read again as the same text by readers of all versions [MEDI
     const value = { data: { v: text, [text]: [text, [{ [text]: text, w: text }]] }, [text]: "last" };
     const yaml = encodeYaml(value);
     const same = (read: unknown, reader: string): void =>
-      assert.equal(sortedJson(read), sortedJson(value), `${reader}: ${yaml.subarray(0, 1000).toString()}`);
+      assert.equal(toSortedJson(read), toSortedJson(value), `${reader}: ${yaml.subarray(0, 1000).toString()}`);
     same(decodeYaml(yaml).value, "ours");
     assert.deepEqual(decodeYaml(yaml).duplicates, []);
     same(load(yaml.toString(), { schema: CORE_SCHEMA }), "YAML 1.2");
@@ -291,7 +291,7 @@ test("what is nested deeply is JSON on one line, and still the same value", () =
   }
 });
 
-function sortedJson(value: unknown): string {
+function toSortedJson(value: unknown): string {
   return JSON.stringify(value, (_key, item: unknown) =>
     typeof item === "object" && item !== null && !Array.isArray(item)
       ? Object.fromEntries(Object.entries(item).sort(([a], [b]) => (a < b ? -1 : 1)))

@@ -10,7 +10,7 @@ import { sharedInformers } from "./shared-informers.ts";
 const pods = "/api/v1/namespaces/shop/pods";
 const names = ["a", "b", "c", "d"];
 
-async function started(terminatedMax = 0) {
+async function startController(terminatedMax = 0) {
   const clock = new FakeClock();
   const api = new FakeApi(clock);
   const pod = (name: string, spec: object, more: object = {}, status: object = { phase: "Running" }): void =>
@@ -19,12 +19,12 @@ async function started(terminatedMax = 0) {
     void podGcController({ informers: sharedInformers(api.environment), terminatedMax })(api.environment);
     await api.settled();
   };
-  const left = (): string[] => names.filter((name) => api.get(`${pods}/${name}`) !== undefined);
-  return { api, clock, pod, start, left };
+  const remainingPods = (): string[] => names.filter((name) => api.get(`${pods}/${name}`) !== undefined);
+  return { api, clock, pod, start, left: remainingPods };
 }
 
 test("pods of a node that was never there go after a while, unless the node comes", async () => {
-  const { api, pod, start, left } = await started();
+  const { api, pod, start, left } = await startController();
   api.put("/api/v1/nodes/here", { spec: {}, status: {} });
   pod("a", { nodeName: "here" });
   pod("b", { nodeName: "missing" });
@@ -39,7 +39,7 @@ test("pods of a node that was never there go after a while, unless the node come
 });
 
 test("a node that the watch has not told of yet is asked for before its pods go", async () => {
-  const { api, pod, start, left } = await started();
+  const { api, pod, start, left } = await startController();
   pod("a", { nodeName: "unseen" });
   await start();
   api.fails = (request) => (request === "GET /api/v1/nodes/unseen" ? 500 : 0);
@@ -49,7 +49,7 @@ test("a node that the watch has not told of yet is asked for before its pods go"
 });
 
 test("a pod that is being deleted and never had a node goes; one at a node waits for its kubelet", async () => {
-  const { api, pod, start, left } = await started();
+  const { api, pod, start, left } = await startController();
   api.put("/api/v1/nodes/here", { spec: {}, status: {} });
   const deleted = { deletionTimestamp: "2026-01-01T00:00:00Z" };
   await start();
@@ -65,12 +65,12 @@ test("a pod that is being deleted and never had a node goes; one at a node waits
 });
 
 test("beyond the threshold, evicted pods go first, then the oldest of those that have ended", async () => {
-  const { api, clock, pod, start, left } = await started(1);
-  const made = (agoMs: number): object => ({ creationTimestamp: timestampOf(clock.now() - agoMs) });
-  pod("a", {}, made(1000), { phase: "Succeeded" });
-  pod("b", {}, made(3000), { phase: "Failed" });
-  pod("c", {}, made(2000), { phase: "Failed", reason: "Evicted" });
-  pod("d", {}, made(9000));
+  const { api, clock, pod, start, left } = await startController(1);
+  const createdAgo = (agoMs: number): object => ({ creationTimestamp: timestampOf(clock.now() - agoMs) });
+  pod("a", {}, createdAgo(1000), { phase: "Succeeded" });
+  pod("b", {}, createdAgo(3000), { phase: "Failed" });
+  pod("c", {}, createdAgo(2000), { phase: "Failed", reason: "Evicted" });
+  pod("d", {}, createdAgo(9000));
   await start();
   await api.advance(1000);
   assert.deepEqual(left(), ["a", "d"]);
@@ -78,7 +78,7 @@ test("beyond the threshold, evicted pods go first, then the oldest of those that
 });
 
 test("a pod of a missing node that cannot be deleted does not keep others, and goes when it can", async () => {
-  const { api, pod, start, left } = await started();
+  const { api, pod, start, left } = await startController();
   pod("a", { nodeName: "missing" });
   pod("b", { nodeName: "missing" });
   await start();
@@ -92,11 +92,11 @@ test("a pod of a missing node that cannot be deleted does not keep others, and g
 });
 
 test("a pod that has ended and cannot be deleted does not keep others", async () => {
-  const { api, clock, pod, start, left } = await started(1);
-  const made = (agoMs: number): object => ({ creationTimestamp: timestampOf(clock.now() - agoMs) });
-  pod("a", {}, made(3000), { phase: "Failed" });
-  pod("b", {}, made(2000), { phase: "Failed" });
-  pod("c", {}, made(1000), { phase: "Failed" });
+  const { api, clock, pod, start, left } = await startController(1);
+  const createdAgo = (agoMs: number): object => ({ creationTimestamp: timestampOf(clock.now() - agoMs) });
+  pod("a", {}, createdAgo(3000), { phase: "Failed" });
+  pod("b", {}, createdAgo(2000), { phase: "Failed" });
+  pod("c", {}, createdAgo(1000), { phase: "Failed" });
   await start();
   api.fails = (request) => (request === `DELETE ${pods}/a` ? 500 : 0);
   await api.advance(1000);

@@ -10,7 +10,7 @@ import { sharedInformers } from "./shared-informers.ts";
 const pod = "/api/v1/namespaces/shop/pods/p";
 const claim = "/apis/resource.k8s.io/v1beta1/namespaces/shop/resourceclaims/p-dev";
 
-async function started() {
+async function startController() {
   const api = new FakeApi(new FakeClock());
   // The watch of pods is so late that it reports nothing.
   const reader = new RestClient({
@@ -38,7 +38,7 @@ const ownedBy = (uid: string): object => ({
 });
 
 test("a claim stays whose pod is newer than the one of its name that is known [RCT-06]", async () => {
-  const { api, put } = await started();
+  const { api, put } = await startController();
   put("new", "here");
   api.put(claim, ownedBy("new"));
   await api.settled();
@@ -47,7 +47,7 @@ test("a claim stays whose pod is newer than the one of its name that is known [R
 });
 
 test("a claim goes whose pod was replaced by another one of its name [RCT-06]", async () => {
-  const { api } = await started();
+  const { api } = await startController();
   api.put(claim, ownedBy("older"));
   await api.settled();
   assert.equal(api.get(claim), undefined);

@@ -18,7 +18,7 @@ const quota: ResourceQuota = {
 };
 
 /** Returns the number that a count of roles adds while some are being written. */
-async function counted(present: readonly string[], beingWritten: readonly string[]) {
+async function countUsage(present: readonly string[], beingWritten: readonly string[]) {
   const api = new FakeApi(new FakeClock());
   const found: { count: number; existing: readonly string[] }[] = [];
   const answerOf = (path: string, query: string): object => {
@@ -64,11 +64,11 @@ async function counted(present: readonly string[], beingWritten: readonly string
 }
 
 test("objects are counted by their number, with those of them that are being written", async () => {
-  assert.deepEqual(await counted(["a", "b", "c"], ["b", "new", ""]), { count: 3, existing: ["b"] });
-  assert.deepEqual(await counted([], ["new"]), { count: 0, existing: [] });
+  assert.deepEqual(await countUsage(["a", "b", "c"], ["b", "new", ""]), { count: 3, existing: ["b"] });
+  assert.deepEqual(await countUsage([], ["new"]), { count: 0, existing: [] });
 });
 
 test("names may have the characters that mean something in selectors", async () => {
   const names = ["a,b", "x=y", String.raw`back\slash`];
-  assert.deepEqual(await counted(names, [...names, "a,c"]), { count: 3, existing: names });
+  assert.deepEqual(await countUsage(names, [...names, "a,c"]), { count: 3, existing: names });
 });

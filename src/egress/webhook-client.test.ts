@@ -4,25 +4,28 @@ import { test } from "node:test";
 import { systemClock } from "#std/clock.ts";
 import { credentialsFor, WebhookClients, type WebhookCredentials } from "./webhook-client.ts";
 
-const named = (name: string): [string, WebhookCredentials] => [name, { headers: { authorization: name }, trust: {} }];
+const entryNamed = (name: string): [string, WebhookCredentials] => [
+  name,
+  { headers: { authorization: name }, trust: {} },
+];
 
-const shown = (names: readonly string[], target: string): string | undefined =>
-  credentialsFor(new Map(names.map(named)), target)?.headers["authorization"];
+const selectName = (names: readonly string[], target: string): string | undefined =>
+  credentialsFor(new Map(names.map(entryNamed)), target)?.headers["authorization"];
 
 test("a webhook is shown what names it best: whole, then with stars, then without the usual port", () => {
   const names = ["hook.n.svc:443", "*.n.svc:443", "hook.n.svc", "*.svc"];
-  assert.equal(shown(names, "hook.n.svc:443"), "hook.n.svc:443");
-  assert.equal(shown(names.slice(1), "hook.n.svc:443"), "*.n.svc:443");
-  assert.equal(shown(names.slice(2), "hook.n.svc:443"), "hook.n.svc");
-  assert.equal(shown(names.slice(3), "hook.n.svc:443"), "*.svc");
+  assert.equal(selectName(names, "hook.n.svc:443"), "hook.n.svc:443");
+  assert.equal(selectName(names.slice(1), "hook.n.svc:443"), "*.n.svc:443");
+  assert.equal(selectName(names.slice(2), "hook.n.svc:443"), "hook.n.svc");
+  assert.equal(selectName(names.slice(3), "hook.n.svc:443"), "*.svc");
 });
 
 test("credentials go nowhere else", () => {
-  assert.equal(shown(["hook.n.svc"], "hook.n.svc:8443"), undefined);
-  assert.equal(shown(["*.n.svc"], "n.svc:443"), undefined);
-  assert.equal(shown(["n.svc"], "hook.n.svc:443"), undefined);
-  assert.equal(shown(["*"], "hook.example.com:443"), undefined);
-  assert.equal(shown([], "hook.example.com:443"), undefined);
+  assert.equal(selectName(["hook.n.svc"], "hook.n.svc:8443"), undefined);
+  assert.equal(selectName(["*.n.svc"], "n.svc:443"), undefined);
+  assert.equal(selectName(["n.svc"], "hook.n.svc:443"), undefined);
+  assert.equal(selectName(["*"], "hook.example.com:443"), undefined);
+  assert.equal(selectName([], "hook.example.com:443"), undefined);
 });
 
 test("the path of a webhook is called clean, as kube-apiserver calls it", async () => {

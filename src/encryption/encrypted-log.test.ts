@@ -29,7 +29,7 @@ const random = seededRandom(1);
 
 const gcm = (fill: number): ValueTransformer => aesgcm([{ name: `k${fill}`, secret: Buffer.alloc(32, fill) }], random);
 const cbc = (fill: number): ValueTransformer => aescbc([{ name: `k${fill}`, secret: Buffer.alloc(32, fill) }], random);
-const everything = (...providers: readonly ValueTransformer[]): Transformers =>
+const transformersOf = (...providers: readonly ValueTransformer[]): Transformers =>
   new Transformers([{ resources: ["*.*"], providers }]);
 
 /** A provider that calls another process for the key. */
@@ -58,7 +58,7 @@ class Remote implements ValueTransformer {
 storeContract({
   name: "encrypted on disk",
   open: async (options) => {
-    const wrap: LocalStoreOptions["wrap"] = (log) => new EncryptedLog(log, everything(gcm(1)));
+    const wrap: LocalStoreOptions["wrap"] = (log) => new EncryptedLog(log, transformersOf(gcm(1)));
     return (await openSqliteStore({ ...options, dataDir: newFolder(), wrap })).cache;
   },
   hasLog: true,
@@ -69,7 +69,7 @@ storeContract({
   open: (options) =>
     openMemoryStore({
       ...options,
-      wrap: (log) => new EncryptedLog(new DelayedLog(log, seededRandom(1)), everything(new Remote(), identity)),
+      wrap: (log) => new EncryptedLog(new DelayedLog(log, seededRandom(1)), transformersOf(new Remote(), identity)),
     }),
   hasLog: false,
 });
@@ -140,49 +140,49 @@ test("only what is configured is encrypted, with its history and its deletion, a
 
 test("a value is stale until it is written by the first key of the first provider", async () => {
   const dataDir = newFolder();
-  const rotated = (): Transformers => everything(gcm(2), gcm(1), identity);
-  await within(dataDir, everything(identity), ({ cache }) => putText(cache, configMap, 0, "c"));
-  await within(dataDir, everything(gcm(1), identity), async ({ cache }) => {
+  const rotateKeys = (): Transformers => transformersOf(gcm(2), gcm(1), identity);
+  await within(dataDir, transformersOf(identity), ({ cache }) => putText(cache, configMap, 0, "c"));
+  await within(dataDir, transformersOf(gcm(1), identity), async ({ cache }) => {
     assert.equal(cache.isStale(configMap), true);
     await putText(cache, secret, 0, "a");
     assert.equal(cache.isStale(secret), false);
   });
-  await within(dataDir, rotated(), async ({ cache }) => {
+  await within(dataDir, rotateKeys(), async ({ cache }) => {
     assert.equal(cache.isStale(secret), true);
     await putText(cache, secret, cache.get(secret)!.revision, "a");
     await putText(cache, configMap, cache.get(configMap)!.revision, "c");
     assert.deepEqual([cache.isStale(secret), cache.isStale(configMap)], [false, false]);
   });
-  await within(dataDir, everything(gcm(2)), async ({ cache }) => {
+  await within(dataDir, transformersOf(gcm(2)), async ({ cache }) => {
     assert.deepEqual([cache.isStale(secret), cache.isStale(configMap)], [false, false]);
     assert.equal(cache.get(secret)?.value.toString(), `a@${cache.get(secret)?.revision}`);
   });
 });
 
 test("another configuration makes values stale at once, and says how many lose their key", async () => {
-  await within(newFolder(), everything(gcm(1)), async ({ cache, encrypted }) => {
+  await within(newFolder(), transformersOf(gcm(1)), async ({ cache, encrypted }) => {
     await putText(cache, secret, 0, "a");
-    assert.deepEqual(await encrypted.use(everything(cbc(2), gcm(1))), { values: 0, key: undefined });
+    assert.deepEqual(await encrypted.use(transformersOf(cbc(2), gcm(1))), { values: 0, key: undefined });
     assert.equal(cache.isStale(secret), true);
-    assert.deepEqual(await encrypted.use(everything(cbc(2))), { values: 1, key: secret });
+    assert.deepEqual(await encrypted.use(transformersOf(cbc(2))), { values: 1, key: secret });
     assert.equal(cache.get(secret)?.value.toString(), "a@1");
     await putText(cache, secret, 1, "a");
-    assert.deepEqual(await encrypted.use(everything(cbc(2))), { values: 0, key: undefined });
+    assert.deepEqual(await encrypted.use(transformersOf(cbc(2))), { values: 0, key: undefined });
   });
 });
 
 test("a value without its key is unreadable, and nothing else is; it is read when the key is back", async () => {
   const dataDir = newFolder();
-  await within(dataDir, everything(gcm(1)), ({ cache }) => putText(cache, secret, 0, "a"));
-  await within(dataDir, everything(gcm(2), gcm(1)), ({ cache }) => putText(cache, other, 0, "b"));
-  await within(dataDir, everything(gcm(2)), async ({ cache, encrypted }) => {
+  await within(dataDir, transformersOf(gcm(1)), ({ cache }) => putText(cache, secret, 0, "a"));
+  await within(dataDir, transformersOf(gcm(2), gcm(1)), ({ cache }) => putText(cache, other, 0, "b"));
+  await within(dataDir, transformersOf(gcm(2)), async ({ cache, encrypted }) => {
     const problem = "no matching key was found for the provided AES transformer";
     assert.deepEqual([cache.get(secret)?.unreadable, cache.get(secret)?.value.length], [problem, 0]);
     assert.deepEqual([cache.get(other)?.unreadable, cache.get(other)?.value.toString()], [undefined, "b@2"]);
     assert.equal((await cache.put(secret, 0, textOf("new"))).ok, false);
     const recorder = await Recorder.open(cache, { prefix: "/registry/core/secrets/", after: cache.revision });
     const elsewhere = await Recorder.open(cache, { prefix: "/registry/core/pods/", after: cache.revision });
-    await encrypted.use(everything(gcm(2), gcm(1)));
+    await encrypted.use(transformersOf(gcm(2), gcm(1)));
     assert.equal(cache.get(secret)?.value.toString(), "a@1");
     assert.deepEqual([cache.get(secret)?.unreadable, encrypted.unreadable], [undefined, 0]);
     // A watch of the collection that began earlier begins again.
@@ -192,11 +192,11 @@ test("a value without its key is unreadable, and nothing else is; it is read whe
 
 test("an unreadable value can be replaced and deleted by its revision, and its history is unreadable as well", async () => {
   const dataDir = newFolder();
-  await within(dataDir, everything(gcm(1)), async ({ cache }) => {
+  await within(dataDir, transformersOf(gcm(1)), async ({ cache }) => {
     await putText(cache, secret, 0, "a");
     await putText(cache, other, 0, "b");
   });
-  await within(dataDir, everything(gcm(2)), async ({ cache, encrypted }) => {
+  await within(dataDir, transformersOf(gcm(2)), async ({ cache, encrypted }) => {
     await putText(cache, secret, 1, "again");
     await cache.remove(other, 2);
     assert.deepEqual([cache.get(secret)?.value.toString(), cache.get(other)], ["again@3", undefined]);
@@ -212,14 +212,14 @@ test("an unreadable value can be replaced and deleted by its revision, and its h
 
 test("the store opens when the plugin has decrypted all values", async () => {
   const dataDir = newFolder();
-  await within(dataDir, everything(new Remote()), async ({ cache }) => {
+  await within(dataDir, transformersOf(new Remote()), async ({ cache }) => {
     for (let i = 0; i < 50; i++) await putText(cache, `${secret}${i}`, 0, "a");
   });
   const remote = new Remote();
   const asked = Promise.withResolvers<void>();
   remote.answer = asked.promise;
   let isOpen = false;
-  const opening = open(dataDir, everything(remote)).finally(() => {
+  const opening = open(dataDir, transformersOf(remote)).finally(() => {
     isOpen = true;
   });
   await new Promise((resolve) => setImmediate(resolve));
@@ -234,7 +234,7 @@ test("the store opens when the plugin has decrypted all values", async () => {
 test("what expires before it could be decrypted comes and goes in order", async () => {
   const dataDir = newFolder();
   const clock = new FakeClock();
-  await within(dataDir, everything(new Remote()), async ({ cache }) => {
+  await within(dataDir, transformersOf(new Remote()), async ({ cache }) => {
     await cache.put(secret, 0, textOf("a"), { ttlSeconds: 1 });
     await putText(cache, other, 0, "b");
   });
@@ -242,7 +242,7 @@ test("what expires before it could be decrypted comes and goes in order", async 
   const asked = Promise.withResolvers<void>();
   remote.answer = asked.promise;
   let encrypted: EncryptedLog | undefined;
-  const wrap: LocalStoreOptions["wrap"] = (log) => (encrypted = new EncryptedLog(log, everything(remote)));
+  const wrap: LocalStoreOptions["wrap"] = (log) => (encrypted = new EncryptedLog(log, transformersOf(remote)));
   const opening = openSqliteStore({ clock, compactionIntervalMs: 0, dataDir, wrap });
   // The log has deleted the entry while its value is still being decrypted.
   await waitUntil(() => {
@@ -268,7 +268,7 @@ test("a write that cannot be encrypted is refused with the reason, and nothing i
       throw new TransformError("there is no key");
     },
   };
-  await within(newFolder(), everything(broken, identity), async ({ cache }) => {
+  await within(newFolder(), transformersOf(broken, identity), async ({ cache }) => {
     await assert.rejects(cache.put(secret, 0, textOf("a")), (error: Error) => {
       assert.ok(error instanceof StorageRefusal);
       assert.equal(error.message, "there is no key");

@@ -51,13 +51,13 @@ const definition = (
   ...more,
 });
 
-function made(of: CustomResourceDefinition, old?: ServedBefore): CustomKind {
+function makeKind(of: CustomResourceDefinition, old?: ServedBefore): CustomKind {
   const kind = runToEnd(CustomKind.inPieces(of, () => of, environment, old));
   if (old !== undefined) kind.follow(old.kind);
   return kind;
 }
 
-const served = (kind: CustomKind, name: string): ResourceDefinition =>
+const servedDefinition = (kind: CustomKind, name: string): ResourceDefinition =>
   kind.definitions.find((other) => other.version === name)!;
 
 const two = definition([
@@ -65,7 +65,7 @@ const two = definition([
   version("v2", spec({ a: text, b: { ...text, default: "B" } })),
 ]);
 
-const stored = (apiVersion: string, fields: object): Unstructured => ({
+const storedObject = (apiVersion: string, fields: object): Unstructured => ({
   kind: "Widget",
   apiVersion,
   metadata: { name: "x" },
@@ -73,59 +73,68 @@ const stored = (apiVersion: string, fields: object): Unstructured => ({
 });
 
 test("an object that fits its version is served as it is", () => {
-  const object = stored("example.com/v1", { a: "1", d: "2" });
-  assert.equal(served(made(two), "v1").conversion!.fromHub(object), object);
+  const object = storedObject("example.com/v1", { a: "1", d: "2" });
+  assert.equal(servedDefinition(makeKind(two), "v1").conversion!.fromHub(object), object);
 });
 
 test("reading prunes and fills in by the stored version, then prunes by the one that is asked for", () => {
-  const kind = made(two);
-  const object = stored("example.com/v1", { a: "1", gone: 1 });
-  assert.deepEqual(served(kind, "v1").conversion!.fromHub(object)["spec"], { a: "1", d: "D" });
-  assert.deepEqual(served(kind, "v2").conversion!.fromHub(object)["spec"], { a: "1" });
-  assert.deepEqual(served(kind, "v2").conversion!.toHub(stored("example.com/v2", { a: "1", b: "2" }))["spec"], {
-    a: "1",
-  });
+  const kind = makeKind(two);
+  const object = storedObject("example.com/v1", { a: "1", gone: 1 });
+  assert.deepEqual(servedDefinition(kind, "v1").conversion!.fromHub(object)["spec"], { a: "1", d: "D" });
+  assert.deepEqual(servedDefinition(kind, "v2").conversion!.fromHub(object)["spec"], { a: "1" });
+  assert.deepEqual(
+    servedDefinition(kind, "v2").conversion!.toHub(storedObject("example.com/v2", { a: "1", b: "2" }))["spec"],
+    {
+      a: "1",
+    },
+  );
 });
 
 test("objects of a version that is gone cannot be read", () => {
-  assert.throws(() => served(made(two), "v1").conversion!.fromHub(stored("example.com/v0", {})), {
+  assert.throws(() => servedDefinition(makeKind(two), "v1").conversion!.fromHub(storedObject("example.com/v0", {})), {
     message: "request to convert CR from an invalid group/version: example.com/v0",
   });
 });
 
 test("only served versions are offered; the stored one is known all the same", () => {
-  const kind = made(definition([version("v1", spec({}), { storage: true, served: false }), version("v2", spec({}))]));
+  const kind = makeKind(
+    definition([version("v1", spec({}), { storage: true, served: false }), version("v2", spec({}))]),
+  );
   assert.deepEqual(
     kind.definitions.map(({ version: name }) => name),
     ["v2"],
   );
   assert.equal(kind.stored.version, "v1");
-  assert.equal(served(kind, "v2").storageVersionHash, "");
+  assert.equal(servedDefinition(kind, "v2").storageVersionHash, "");
 });
 
 test("a change of metadata and status keeps schemas and watches, one of the schema ends them", () => {
-  const kind = made(two);
-  const before = served(kind, "v1");
+  const kind = makeKind(two);
+  const before = servedDefinition(kind, "v1");
   const terminating = { type: "Terminating", status: "True", lastTransitionTime: null } as const;
   const marked = { ...two, status: { ...noStatus, acceptedNames: two.spec.names, conditions: [terminating] } };
-  const next = made(marked, { kind, definition: two });
+  const next = makeKind(marked, { kind, definition: two });
   assert.equal(before.custom!.endOfService.aborted, false);
-  assert.equal(served(next, "v1").conversion, before.conversion);
-  assert.equal(served(next, "v1").custom!.isTerminating, true);
-  assert.deepEqual(served(next, "v1").verbs, ["delete", "deletecollection", "get", "list", "watch"]);
+  assert.equal(servedDefinition(next, "v1").conversion, before.conversion);
+  assert.equal(servedDefinition(next, "v1").custom!.isTerminating, true);
+  assert.deepEqual(servedDefinition(next, "v1").verbs, ["delete", "deletecollection", "get", "list", "watch"]);
 
   const changed = definition([version("v1", spec({ a: text, new: text }), { storage: true }), two.spec.versions![1]!]);
-  const last = made(changed, { kind: next, definition: marked });
+  const last = makeKind(changed, { kind: next, definition: marked });
   assert.equal(before.custom!.endOfService.aborted, true);
   assert.equal(before.custom!.epoch.retired, true);
-  assert.equal(served(last, "v1").custom!.epoch.retired, false);
-  assert.equal(served(last, "v2").decoder, served(kind, "v2").decoder, "the schema of v2 is the same one");
-  assert.notEqual(served(last, "v1").decoder, served(kind, "v1").decoder);
+  assert.equal(servedDefinition(last, "v1").custom!.epoch.retired, false);
+  assert.equal(
+    servedDefinition(last, "v2").decoder,
+    servedDefinition(kind, "v2").decoder,
+    "the schema of v2 is the same one",
+  );
+  assert.notEqual(servedDefinition(last, "v1").decoder, servedDefinition(kind, "v1").decoder);
 });
 
 test("a deprecated version warns with the best that is left [EVENT-05]", () => {
   const old = { deprecated: true };
-  const kind = made(
+  const kind = makeKind(
     definition([
       version("v1alpha1", spec({}), old),
       version("v1beta1", spec({})),
@@ -134,11 +143,11 @@ test("a deprecated version warns with the best that is left [EVENT-05]", () => {
     ]),
   );
   assert.equal(
-    served(kind, "v1alpha1").deprecation!.warning,
+    servedDefinition(kind, "v1alpha1").deprecation!.warning,
     "example.com/v1alpha1 Widget is deprecated; use example.com/v1 Widget",
   );
-  assert.equal(served(kind, "v2").deprecation!.warning, "no");
-  assert.equal(served(kind, "v1").deprecation, undefined);
+  assert.equal(servedDefinition(kind, "v2").deprecation!.warning, "no");
+  assert.equal(servedDefinition(kind, "v1").deprecation, undefined);
 });
 
 /** Returns a definition with `count` versions; `looked` counts how often their names are read. */
@@ -157,7 +166,7 @@ function manyVersions(count: number, schema: (index: number) => JsonSchemaProps)
 test("a definition with thousands of versions is made in small pieces, with the same work for each version", () => {
   const [few, many] = [1000, 4000].map((count) => {
     const { of, looked } = manyVersions(count, (index) => spec({ [`f${index}`]: text }));
-    const first = made(of);
+    const first = makeKind(of);
     const changed = { ...of, spec: { ...of.spec, names: { ...of.spec.names, shortNames: ["w"] } } };
     looked.times = 0;
     let pieces = 1;
@@ -188,15 +197,15 @@ test("versions with the same schema share what is made of it, whatever else chan
     version("v9", spec({ a: text }), { storage: true }),
     version("v10", spec({ a: text, b: text })),
   ]);
-  const next = made(renamed, { kind, definition: of });
-  assert.equal(served(next, "v9").decoder, kind.definitions[0]!.decoder, "it is known by its schema");
-  assert.notEqual(served(next, "v10").decoder, kind.definitions[0]!.decoder);
+  const next = makeKind(renamed, { kind, definition: of });
+  assert.equal(servedDefinition(next, "v9").decoder, kind.definitions[0]!.decoder, "it is known by its schema");
+  assert.notEqual(servedDefinition(next, "v10").decoder, kind.definitions[0]!.decoder);
 });
 
 test("what was made for nothing leaves the kind before as it was", () => {
-  const kind = made(two);
+  const kind = makeKind(two);
   const changed = definition([version("v1", spec({ a: text, new: text }), { storage: true }), two.spec.versions![1]!]);
   runToEnd(CustomKind.inPieces(changed, () => changed, environment, { kind, definition: two }));
-  assert.equal(served(kind, "v1").custom!.endOfService.aborted, false);
-  assert.equal(served(kind, "v1").custom!.epoch.retired, false);
+  assert.equal(servedDefinition(kind, "v1").custom!.endOfService.aborted, false);
+  assert.equal(servedDefinition(kind, "v1").custom!.epoch.retired, false);
 });

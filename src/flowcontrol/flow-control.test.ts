@@ -28,7 +28,7 @@ const target = (fields: Partial<RequestAttributes> = {}): RequestAttributes => (
   ...fields,
 });
 
-const asking = (name: string, fields: Partial<RequestAttributes> = {}, ...groups: string[]): FlowRequest => ({
+const flowRequest = (name: string, fields: Partial<RequestAttributes> = {}, ...groups: string[]): FlowRequest => ({
   user: { name, groups: [...groups, "system:authenticated"] },
   info: target(fields),
   url: "/api/v1/namespaces/shop/pods/p",
@@ -114,33 +114,36 @@ test("requests belong to the first schema that matches them", () => {
   };
   const account = (name: string): string => `system:serviceaccount:${name}`;
   const probe = { isResourceRequest: false, path: "/livez/ping", resource: "", namespace: "", name: "" };
-  check(asking("admin", {}, "system:masters"), "exempt exempt");
-  check(asking("bob"), "global-default global-default");
-  check(asking("bob", probe), "probes exempt");
-  check(asking("bob", { ...probe, path: "/livezz" }), "global-default global-default");
-  check(asking("bob", { ...probe, verb: "post" }), "global-default global-default");
-  check(asking("system:kube-scheduler"), "kube-scheduler workload-high");
+  check(flowRequest("admin", {}, "system:masters"), "exempt exempt");
+  check(flowRequest("bob"), "global-default global-default");
+  check(flowRequest("bob", probe), "probes exempt");
+  check(flowRequest("bob", { ...probe, path: "/livezz" }), "global-default global-default");
+  check(flowRequest("bob", { ...probe, verb: "post" }), "global-default global-default");
+  check(flowRequest("system:kube-scheduler"), "kube-scheduler workload-high");
   check(
-    asking("system:kube-scheduler", { group: "coordination.k8s.io", resource: "leases" }),
+    flowRequest("system:kube-scheduler", { group: "coordination.k8s.io", resource: "leases" }),
     "system-leader-election leader-election",
   );
-  check(asking("n1", {}, "system:nodes"), "system-nodes system");
+  check(flowRequest("n1", {}, "system:nodes"), "system-nodes system");
   check(
-    asking("n1", { resource: "nodes", subresource: "status", namespace: "" }, "system:nodes"),
+    flowRequest("n1", { resource: "nodes", subresource: "status", namespace: "" }, "system:nodes"),
     "system-node-high node-high",
   );
   check(
-    asking("n1", { resource: "nodes", subresource: "proxy", namespace: "" }, "system:nodes"),
+    flowRequest("n1", { resource: "nodes", subresource: "proxy", namespace: "" }, "system:nodes"),
     "system-nodes system",
   );
-  check(asking(account("kube-system:x"), {}, "system:serviceaccounts"), "kube-system-service-accounts workload-high");
-  check(asking(account("kube-system2:x"), {}, "system:serviceaccounts"), "service-accounts workload-low");
   check(
-    asking(account("kube-system:x"), { resource: "endpoints" }, "system:serviceaccounts"),
+    flowRequest(account("kube-system:x"), {}, "system:serviceaccounts"),
+    "kube-system-service-accounts workload-high",
+  );
+  check(flowRequest(account("kube-system2:x"), {}, "system:serviceaccounts"), "service-accounts workload-low");
+  check(
+    flowRequest(account("kube-system:x"), { resource: "endpoints" }, "system:serviceaccounts"),
     "workload-leader-election leader-election",
   );
   check(
-    asking(account("kube-system:endpoint-controller"), { resource: "endpoints" }, "system:serviceaccounts"),
+    flowRequest(account("kube-system:endpoint-controller"), { resource: "endpoints" }, "system:serviceaccounts"),
     "endpoint-controller workload-high",
   );
 });
@@ -150,13 +153,13 @@ test("wide requests of one user leave half of the seats to others, and one may a
   // 20 of 265 seats, and lists of pods take 2 of them: a tenth of the hand.
   const { control } = setting(265 * 2, level("one", 20, queuing), schema("one", "g", "ByUser"));
   const lists = (name: string, count: number): Claimed[] =>
-    Array.from({ length: count }, () => control.claim(asking(name, { verb: "list", name: "" }, "g")));
+    Array.from({ length: count }, () => control.claim(flowRequest(name, { verb: "list", name: "" }, "g")));
   const level1 = control.levels().find(({ config }) => config.name === "one")!;
   const width = lists("alice", 1).map(({ queued }) => queued.width)[0]!;
   const half = Math.floor(level1.limit / 2 / width);
   const more = lists("alice", half + 3);
   assert.equal(states(more), `${"e".repeat(half - 1)}${"w".repeat(4)}`);
-  const others = Array.from({ length: 5 }, () => control.claim(asking("bob", {}, "g")));
+  const others = Array.from({ length: 5 }, () => control.claim(flowRequest("bob", {}, "g")));
   assert.equal(states(others), "eeeee", "requests that ask for little do not wait for it");
   more[0]!.queued.end();
   assert.equal(
@@ -171,7 +174,7 @@ test("a user whose requests turn out to be slow leaves half of the seats to othe
   const { control } = setting(265, level("one", 20, queuing), schema("one", "g", "ByUser"));
   const { limit } = control.levels().find(({ config }) => config.name === "one")!;
   const ask = (name: string, count: number): Claimed[] =>
-    Array.from({ length: count }, () => control.claim(asking(name, {}, "g")));
+    Array.from({ length: count }, () => control.claim(flowRequest(name, {}, "g")));
   const first = ask("mallory", limit);
   assert.equal(states(first), "e".repeat(limit));
   for (const { queued } of first) queued.slow();
@@ -191,19 +194,19 @@ test("a user whose requests turn out to be slow leaves half of the seats to othe
 test("a user whose groups change is looked at anew", () => {
   const { control } = setting(600);
   const nameOf = (request: FlowRequest): string => control.claim(request).flow.schema.name;
-  assert.equal(nameOf(asking("bob")), "global-default");
-  assert.equal(nameOf(asking("bob", {}, "system:masters")), "exempt");
-  assert.equal(nameOf(asking("bob")), "global-default");
+  assert.equal(nameOf(flowRequest("bob")), "global-default");
+  assert.equal(nameOf(flowRequest("bob", {}, "system:masters")), "exempt");
+  assert.equal(nameOf(flowRequest("bob")), "global-default");
 });
 
 test("mandatory configuration is in force without being stored, and levels that are not stored take no requests", () => {
   const { control } = setting(600);
   for (const { metadata } of bootstrap.levels) control.setLevel(metadata.name ?? "", undefined);
   const nameOf = (request: FlowRequest): string => control.claim(request).flow.schema.name;
-  assert.equal(nameOf(asking("bob")), "catch-all");
-  assert.equal(nameOf(asking("admin", {}, "system:masters")), "exempt");
+  assert.equal(nameOf(flowRequest("bob")), "catch-all");
+  assert.equal(nameOf(flowRequest("admin", {}, "system:masters")), "exempt");
   control.clear("schemas");
-  assert.equal(nameOf(asking("bob")), "catch-all");
+  assert.equal(nameOf(flowRequest("bob")), "catch-all");
   assert.deepEqual(
     control.levels().map(({ config }) => config.name),
     ["catch-all", "exempt", "global-default"].filter((name) => name !== "global-default"),
@@ -218,7 +221,7 @@ test("of schemas with one precedence the first by name decides", () => {
     schema("b", "g", undefined),
     schema("a", "g", undefined),
   );
-  assert.equal(control.claim(asking("x", {}, "g")).flow.schema.name, "a");
+  assert.equal(control.claim(flowRequest("x", {}, "g")).flow.schema.name, "a");
 });
 
 test("a level without queues refuses what has no seat, a level with queues lets it wait", () => {
@@ -229,12 +232,12 @@ test("a level without queues refuses what has no seat, a level with queues lets 
     level("later", 4, { queues: 1, handSize: 1, queueLengthLimit: 2 }),
     schema("later", "later", "ByUser"),
   );
-  const now = Array.from({ length: 6 }, () => control.claim(asking("x", {}, "now")));
+  const now = Array.from({ length: 6 }, () => control.claim(flowRequest("x", {}, "now")));
   assert.equal(states(now).slice(0, 4), "eeee");
   assert.equal(now.at(-1)!.queued.state, "refused");
   assert.equal(now.at(-1)!.queued.refusal, "concurrency-limit");
   const seats = control.levels().find(({ config }) => config.name === "later")!.limit;
-  const later = Array.from({ length: seats + 3 }, () => control.claim(asking("x", {}, "later")));
+  const later = Array.from({ length: seats + 3 }, () => control.claim(flowRequest("x", {}, "later")));
   assert.equal(states(later), `${"e".repeat(seats)}wwr`);
   assert.equal(later.at(-1)!.queued.refusal, "queue-full");
   clock.advance(10);
@@ -248,7 +251,7 @@ test("seats are handed on in order, and those that give up leave their place", (
     level("q", 1, { queues: 1, handSize: 1, queueLengthLimit: 10 }),
     schema("q", "g", "ByUser"),
   );
-  const claims = Array.from({ length: 5 }, () => control.claim(asking("x", {}, "g")));
+  const claims = Array.from({ length: 5 }, () => control.claim(flowRequest("x", {}, "g")));
   const decided: number[] = [];
   for (const [index, { queued }] of claims.entries()) queued.decided = () => void decided.push(index);
   const running = claims.filter(({ queued }) => queued.state === "executing").length;
@@ -267,8 +270,8 @@ test("a flow that asks for a little is served between the many requests of anoth
     level("q", 1, { queues: 64, handSize: 4, queueLengthLimit: 50 }),
     schema("q", "g", "ByUser"),
   );
-  const heavy = Array.from({ length: 60 }, () => control.claim(asking("heavy", {}, "g")));
-  const light = control.claim(asking("light", {}, "g"));
+  const heavy = Array.from({ length: 60 }, () => control.claim(flowRequest("heavy", {}, "g")));
+  const light = control.claim(flowRequest("light", {}, "g"));
   const running: Claimed[] = heavy.filter(({ queued }) => queued.state === "executing");
   let ended = 0;
   while (light.queued.state === "waiting") {
@@ -284,7 +287,7 @@ test("a flow that asks for a little is served between the many requests of anoth
 test("lists take seats by the objects they go through, writes by the watches they wake", () => {
   const { control, watches, clock, metrics } = setting(600);
   const work = (fields: Partial<RequestAttributes>, url = "/x") => {
-    const { queued } = control.claim({ ...asking("bob", fields), url });
+    const { queued } = control.claim({ ...flowRequest("bob", fields), url });
     queued.end();
     return queued.work;
   };
@@ -313,18 +316,18 @@ test("lists take seats by the objects they go through, writes by the watches the
   assert.deepEqual(work({ verb: "create", name: "" }), { initialSeats: 1, finalSeats: 2, lingerMs: 5 });
   assert.equal(work({ verb: "create", resource: "serviceaccounts", subresource: "token" }).finalSeats, 0);
   clock.advance(5);
-  const { queued } = control.claim(asking("bob", { verb: "update" }));
+  const { queued } = control.claim(flowRequest("bob", { verb: "update" }));
   const { level: used } = queued;
-  const shown = (name: string): string | undefined =>
+  const readMetric = (name: string): string | undefined =>
     new RegExp(`^apiserver_flowcontrol_${name}\\{.*"global-default"\\} (\\d+)$`, "m").exec(metrics.print())?.[1];
-  const before = [shown("current_executing_requests"), shown("current_executing_seats")];
+  const before = [readMetric("current_executing_requests"), readMetric("current_executing_seats")];
   assert.deepEqual(before, ["1", "3"]);
   queued.end();
   assert.equal(used.executing, 0);
-  assert.deepEqual([shown("current_executing_requests"), shown("current_executing_seats")], ["0", "3"]);
+  assert.deepEqual([readMetric("current_executing_requests"), readMetric("current_executing_seats")], ["0", "3"]);
   clock.advance(5);
   assert.equal(used.isIdle, true);
-  assert.equal(shown("current_executing_seats"), "0");
+  assert.equal(readMetric("current_executing_seats"), "0");
   for (const end of ends) end();
   assert.equal(watches.seeing(target()), 0);
 });
@@ -334,7 +337,7 @@ test("a level in want borrows what others do not use, and gives it back when the
   control.start();
   const limitOf = (name: string): number => control.levels().find(({ config }) => config.name === name)!.limit;
   const before = limitOf("global-default");
-  const claims = Array.from({ length: 300 }, (_, index) => control.claim(asking(`user-${index}`)));
+  const claims = Array.from({ length: 300 }, (_, index) => control.claim(flowRequest(`user-${index}`)));
   assert.equal(claims.filter(({ queued }) => queued.state === "executing").length, before);
   clock.advance(10_000);
   const after = limitOf("global-default");
@@ -347,14 +350,14 @@ test("a level in want borrows what others do not use, and gives it back when the
     /apiserver_flowcontrol_demand_seats_high_watermark\{priority_level="global-default"\} 300/,
   );
   const others = Array.from({ length: 300 }, (_, index) =>
-    control.claim(asking(`system:serviceaccount:a:${index}`, {}, "system:serviceaccounts")),
+    control.claim(flowRequest(`system:serviceaccount:a:${index}`, {}, "system:serviceaccounts")),
   );
-  const served = (): number => others.filter(({ queued }) => queued.state === "executing").length;
-  const few = served();
+  const countServed = (): number => others.filter(({ queued }) => queued.state === "executing").length;
+  const few = countServed();
   clock.advance(10_000);
   for (const { queued } of claims) queued.end();
   clock.advance(10_000);
-  assert.ok(served() > few);
+  assert.ok(countServed() > few);
   for (const { queued } of [...others, ...claims]) queued.end();
   control.close();
 });
@@ -362,9 +365,9 @@ test("a level in want borrows what others do not use, and gives it back when the
 test("a removed level serves its requests, and is then forgotten", () => {
   const { control, clock } = setting(600, level("q", 1), schema("q", "g", undefined));
   control.start();
-  const { queued } = control.claim(asking("x", {}, "g"));
+  const { queued } = control.claim(flowRequest("x", {}, "g"));
   control.setLevel("q", undefined);
-  assert.equal(control.claim(asking("x", {}, "g")).flow.schema.name, "global-default");
+  assert.equal(control.claim(flowRequest("x", {}, "g")).flow.schema.name, "global-default");
   const names = (): readonly string[] => control.levels().map(({ config }) => config.name);
   assert.ok(names().includes("q"));
   assert.match(
@@ -379,7 +382,7 @@ test("a removed level serves its requests, and is then forgotten", () => {
 
 test("a dump keeps a request on one line", () => {
   const { control, clock } = setting(600);
-  control.claim(asking("a\nb, c", { path: "/x\ty" }));
+  control.claim(flowRequest("a\nb, c", { path: "/x\ty" }));
   const text = dump(control, "/debug/api_priority_and_fairness/dump_requests", true, clock)!;
   const [head, row] = text.split("\n");
   assert.match(head!, /^PriorityLevelName, +FlowSchemaName, +QueueIndex, .* SubResource$/);

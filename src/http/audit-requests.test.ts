@@ -12,7 +12,7 @@ import { auditFilters, type AuditOptions } from "./audit-requests.ts";
 import { unknownUser } from "./api-request.ts";
 import { unknownInfo } from "./request-info.ts";
 
-const keeping = (events: AuditEvent[]): AuditBackend => ({
+const eventCollector = (events: AuditEvent[]): AuditBackend => ({
   process: ({ event }) => events.push(event) > 0,
   close: () => Promise.resolve(),
 });
@@ -43,7 +43,7 @@ const request = {
 
 async function eventsOf(error: unknown, aborted = false): Promise<readonly AuditEvent[]> {
   const events: AuditEvent[] = [];
-  const { audit } = auditFilters({ ...quiet, backend: keeping(events) });
+  const { audit } = auditFilters({ ...quiet, backend: eventCollector(events) });
   const reply = audit({ ...request, aborted } as ApiRequest, () => Promise.reject(error as Error));
   await assert.rejects(Promise.resolve(reply), (thrown) => thrown === error);
   return events;
@@ -78,7 +78,7 @@ test("a client that left is no failure of the server's, and neither is a body ne
 
 test("whatever refuses a request before its user is known is recorded once, and after that not here", async () => {
   const events: AuditEvent[] = [];
-  const { auditUnauthenticated } = auditFilters({ ...quiet, backend: keeping(events) });
+  const { auditUnauthenticated } = auditFilters({ ...quiet, backend: eventCollector(events) });
   const refuse = (user: UserInfo, error: Error): Promise<void> =>
     assert.rejects(
       async () => auditUnauthenticated({ ...request, user } as ApiRequest, () => Promise.reject(error)),

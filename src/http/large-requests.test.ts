@@ -16,19 +16,19 @@ test("bodies of many objects are handled elsewhere, however short these are", ()
 
 test("a short protobuf body of many objects is handled elsewhere, one of texts is not", () => {
   const body = (field: Buffer, count: number): Buffer =>
-    Buffer.concat([Buffer.from("k8s\0"), nested(2, Buffer.concat(Array.from({ length: count }, () => field)))]);
-  const nested = (number: number, inner: Buffer): Buffer => {
+    Buffer.concat([Buffer.from("k8s\0"), nestField(2, Buffer.concat(Array.from({ length: count }, () => field)))]);
+  const nestField = (number: number, inner: Buffer): Buffer => {
     const length = Buffer.from([(inner.length & 0x7f) | 0x80, ((inner.length >> 7) & 0x7f) | 0x80, inner.length >> 14]);
     return Buffer.concat([Buffer.from([number * 8 + 2]), length, inner]);
   };
   const empty = Buffer.from([0x0a, 0]);
   assert.throws(() => sizes.check(weightOf(body(empty, 2100), protobufEncoding)), MustRunInWorker);
-  assert.throws(() => sizes.check(weightOf(body(nested(3, empty), 2000), protobufEncoding)), MustRunInWorker);
+  assert.throws(() => sizes.check(weightOf(body(nestField(3, empty), 2000), protobufEncoding)), MustRunInWorker);
   const broken = Buffer.concat([body(empty, 2100), Buffer.from([0xff])]);
   assert.throws(() => sizes.check(weightOf(broken, protobufEncoding)), MustRunInWorker);
-  const text = nested(1, Buffer.from("a name of some words"));
+  const text = nestField(1, Buffer.from("a name of some words"));
   sizes.check(weightOf(body(text, 600), protobufEncoding));
-  sizes.check(weightOf(body(nested(1, Buffer.concat([text, text])), 280), protobufEncoding));
+  sizes.check(weightOf(body(nestField(1, Buffer.concat([text, text])), 280), protobufEncoding));
 });
 
 test("ordinary bodies up to 64 KiB of JSON, or 16 KiB of other forms, are handled on the event loop", () => {

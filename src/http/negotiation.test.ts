@@ -34,14 +34,14 @@ function request(accept: string | undefined, query = "", agent = "test"): Negoti
 
 /** Returns `application/json`, `application/json Table meta.k8s.io/v1`, or code and message. */
 function outcome(act: () => Negotiated, isStream = false): string {
-  return told(() => {
+  return messageOf(() => {
     const { encoding, transform, group, version } = act();
     const type = isStream ? encoding.stream : encoding.mediaType;
     return transform === "" ? type : `${type} ${transform} ${group}/${version}`;
   });
 }
 
-function told(act: () => string): string {
+function messageOf(act: () => string): string {
   try {
     return act();
   } catch (error) {
@@ -162,7 +162,7 @@ test("a Status is always written, at worst as indented JSON", () => {
 
 test("routes refuse at first sight what no clause names", () => {
   const refusal = (accept: string, list: boolean): unknown =>
-    told(() => {
+    messageOf(() => {
       types.checkProducible(request(accept), list);
       return "fine";
     });
@@ -198,7 +198,7 @@ test("pretty is asked for by the query, by Accept, or by the kind of client [QP-
 });
 
 test("a body without a type is JSON, one of another type is refused with 415 [MEDIA-19] [MEDIA-21]", () => {
-  const body = (type: string | undefined): string => told(() => types.body(type).mediaType);
+  const body = (type: string | undefined): string => messageOf(() => types.body(type).mediaType);
   assert.equal(body(undefined), "application/json");
   assert.equal(body(""), "application/json");
   assert.equal(body("application/json; charset=utf-8"), "application/json");

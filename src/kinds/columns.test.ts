@@ -59,25 +59,25 @@ const row = (group: string, version: string, kind: string, object: object): Reco
 const metadata = { name: "x", creationTimestamp: "2026-01-01T00:00:00Z" };
 
 test("pods show how far they are", () => {
-  const shown = (object: object) => {
+  const formatCells = (object: object) => {
     const { Ready, Status, Restarts } = row("", "v1", "Pod", { metadata, ...object });
     return `${String(Ready)} ${String(Status)} ${String(Restarts)}`;
   };
   const spec = { containers: [{ name: "a" }, { name: "b" }] };
   const running = { running: {} };
   const waiting = { waiting: { reason: "CrashLoopBackOff" } };
-  assert.equal(shown({ spec, status: { phase: "Pending" } }), "0/2 Pending 0");
+  assert.equal(formatCells({ spec, status: { phase: "Pending" } }), "0/2 Pending 0");
   const ended = { terminated: { finishedAt: "2026-01-01T00:50:00Z" } };
   const one = { ready: true, state: running, restartCount: 0 };
   const two = { ready: false, state: waiting, restartCount: 3, lastState: ended };
   assert.equal(
-    shown({ spec, status: { phase: "Running", containerStatuses: [one, two] } }),
+    formatCells({ spec, status: { phase: "Running", containerStatuses: [one, two] } }),
     "1/2 CrashLoopBackOff 3 (10m ago)",
   );
   const done = { ready: false, state: { terminated: { reason: "Completed" } } };
-  assert.equal(shown({ spec, status: { phase: "Running", containerStatuses: [done, one] } }), "1/2 NotReady 0");
+  assert.equal(formatCells({ spec, status: { phase: "Running", containerStatuses: [done, one] } }), "1/2 NotReady 0");
   const killed = { state: { terminated: { signal: 9 } } };
-  assert.equal(shown({ spec, status: { phase: "Failed", containerStatuses: [killed] } }), "0/2 Signal:9 0");
+  assert.equal(formatCells({ spec, status: { phase: "Failed", containerStatuses: [killed] } }), "0/2 Signal:9 0");
   const initializing = {
     spec: { ...spec, initContainers: [{ name: "i" }, { name: "j" }] },
     status: {
@@ -88,11 +88,11 @@ test("pods show how far they are", () => {
       ],
     },
   };
-  assert.equal(shown(initializing), "0/2 Init:1/2 0");
+  assert.equal(formatCells(initializing), "0/2 Init:1/2 0");
   const gated = { conditions: [{ type: "PodScheduled", reason: "SchedulingGated" }], phase: "Pending" };
-  assert.equal(shown({ spec, status: gated }), "0/2 SchedulingGated 0");
+  assert.equal(formatCells({ spec, status: gated }), "0/2 SchedulingGated 0");
   const deleted = { metadata: { ...metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } };
-  assert.equal(shown({ ...deleted, spec, status: { phase: "Running" } }), "0/2 Terminating 0");
+  assert.equal(formatCells({ ...deleted, spec, status: { phase: "Running" } }), "0/2 Terminating 0");
   const sidecar = {
     spec: { ...spec, initContainers: [{ name: "s", restartPolicy: "Always" }] },
     status: {
@@ -101,7 +101,7 @@ test("pods show how far they are", () => {
       containerStatuses: [one],
     },
   };
-  assert.equal(shown(sidecar), "2/3 Running 0");
+  assert.equal(formatCells(sidecar), "2/3 Running 0");
 });
 
 test("workloads show counts, containers and selectors", () => {
@@ -130,22 +130,22 @@ test("workloads show counts, containers and selectors", () => {
 });
 
 test("services show addresses and ports", () => {
-  const shown = (spec: object, status: object = {}) =>
+  const formatCells = (spec: object, status: object = {}) =>
     Object.values(row("", "v1", "Service", { metadata, spec, status })).slice(1, 5);
   const ports = [
     { port: 80, protocol: "TCP", nodePort: 30080 },
     { port: 53, protocol: "UDP" },
   ];
-  assert.deepEqual(shown({ type: "ClusterIP", clusterIPs: ["10.0.0.1"], ports }), [
+  assert.deepEqual(formatCells({ type: "ClusterIP", clusterIPs: ["10.0.0.1"], ports }), [
     "ClusterIP",
     "10.0.0.1",
     "<none>",
     "80:30080/TCP,53/UDP",
   ]);
-  assert.deepEqual(shown({ type: "LoadBalancer" }), ["LoadBalancer", "<none>", "<pending>", "<none>"]);
+  assert.deepEqual(formatCells({ type: "LoadBalancer" }), ["LoadBalancer", "<none>", "<pending>", "<none>"]);
   const ingress = [{ ip: "2.2.2.2" }, { hostname: "long.example.com" }];
-  assert.equal(shown({ type: "LoadBalancer" }, { loadBalancer: { ingress } })[2], "2.2.2.2,long....");
-  assert.equal(shown({ type: "ExternalName", externalName: "a.b" })[2], "a.b");
+  assert.equal(formatCells({ type: "LoadBalancer" }, { loadBalancer: { ingress } })[2], "2.2.2.2,long....");
+  assert.equal(formatCells({ type: "ExternalName", externalName: "a.b" })[2], "a.b");
 });
 
 test("nodes show state and roles", () => {

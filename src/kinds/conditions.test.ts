@@ -14,7 +14,7 @@ const complete: Condition = {
   message: "",
 };
 
-const refused = (...conditions: readonly Partial<Condition>[]): string[] =>
+const refuse = (...conditions: readonly Partial<Condition>[]): string[] =>
   validateConditions(
     conditions.map((condition) => ({ ...complete, ...condition })),
     FieldPath.of("c"),
@@ -26,8 +26,8 @@ const reasonForm =
   "a condition reason must start with alphabetic character, optionally followed by a string of alphanumeric characters or '_,:', and must end with an alphanumeric character or '_' (e.g. 'my_name',  or 'MY_NAME',  or 'MyName',  or 'ReasonA,ReasonB',  or 'ReasonA:ReasonB', regex used for validation is '[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?')";
 
 test("a condition says its type, status, time and reason", () => {
-  assert.deepEqual(refused({}, { type: "A", status: "False" }, { type: "B", status: "Unknown" }), []);
-  assert.deepEqual(refused({ type: "", status: "", lastTransitionTime: null, reason: "" }), [
+  assert.deepEqual(refuse({}, { type: "A", status: "False" }, { type: "B", status: "Unknown" }), []);
+  assert.deepEqual(refuse({ type: "", status: "", lastTransitionTime: null, reason: "" }), [
     'c[0].type: Invalid value: "": name part must be non-empty',
     `c[0].type: Invalid value: "": ${name}`,
     'c[0].status: Unsupported value: "": supported values: "False", "True", "Unknown"',
@@ -37,22 +37,22 @@ test("a condition says its type, status, time and reason", () => {
 });
 
 test("types are names, reasons are words, generations count from zero", () => {
-  assert.deepEqual(refused({ type: "a b", observedGeneration: -1, reason: "1 x" }), [
+  assert.deepEqual(refuse({ type: "a b", observedGeneration: -1, reason: "1 x" }), [
     `c[0].type: Invalid value: "a b": ${name}`,
     "c[0].observedGeneration: Invalid value: -1: must be greater than or equal to zero",
     `c[0].reason: Invalid value: "1 x": ${reasonForm}`,
   ]);
-  for (const reason of ["A:", "-", "é", "A\n"]) assert.equal(refused({ reason }).length, 1, reason);
+  for (const reason of ["A:", "-", "é", "A\n"]) assert.equal(refuse({ reason }).length, 1, reason);
 });
 
 test("each type is there once", () => {
   const message = 'Duplicate value: "example.com/Ready"';
-  assert.deepEqual(refused({}, {}, {}), [`c[1].type: ${message}`, `c[2].type: ${message}`]);
+  assert.deepEqual(refuse({}, {}, {}), [`c[1].type: ${message}`, `c[2].type: ${message}`]);
 });
 
 test("reasons and messages have a length in bytes", () => {
-  assert.deepEqual(refused({ reason: "x".repeat(1024), message: "é".repeat(16 * 1024) }), []);
-  assert.deepEqual(refused({ reason: "x".repeat(1025), message: "é".repeat(16 * 1024 + 1) }), [
+  assert.deepEqual(refuse({ reason: "x".repeat(1024), message: "é".repeat(16 * 1024) }), []);
+  assert.deepEqual(refuse({ reason: "x".repeat(1025), message: "é".repeat(16 * 1024 + 1) }), [
     "c[0].reason: Too long: may not be more than 1024 bytes",
     "c[0].message: Too long: may not be more than 32768 bytes",
   ]);

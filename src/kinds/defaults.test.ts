@@ -4,12 +4,12 @@ import { test } from "node:test";
 import { pullPolicy } from "./core/image-name.ts";
 import { kindUnderTest } from "./kind-for-tests.ts";
 
-const defaulted = (group: string, version: string, kind: string, object: object): Record<string, unknown> =>
+const applyDefaults = (group: string, version: string, kind: string, object: object): Record<string, unknown> =>
   kindUnderTest({ group, version, kind }).defaults({ metadata: { name: "x" }, ...object });
 
 /** Checks that an object has the fields of `expected`, as they are decoded, after its defaults were filled in. */
 function check(group: string, version: string, kind: string, object: object, expected: object): void {
-  const made = defaulted(group, version, kind, object);
+  const made = applyDefaults(group, version, kind, object);
   const wanted = kindUnderTest({ group, version, kind }).decode({ metadata: { name: "x" }, ...expected });
   for (const name of Object.keys(expected)) assert.deepEqual(made[name], wanted[name], `${kind} ${name}`);
 }
@@ -37,14 +37,16 @@ test("a pod gets what its spec leaves out", () => {
 
 test("requests follow limits in pods, not in templates", () => {
   const limited = { ...container, resources: { limits: { cpu: "1", memory: "1Gi" }, requests: { cpu: "500m" } } };
-  const pod = defaulted("", "v1", "Pod", { spec: { containers: [limited] } })["spec"] as {
+  const pod = applyDefaults("", "v1", "Pod", { spec: { containers: [limited] } })["spec"] as {
     containers: { resources: object }[];
   };
   assert.deepEqual(pod.containers[0]!.resources, {
     limits: { cpu: "1", memory: "1Gi" },
     requests: { cpu: "500m", memory: "1Gi" },
   });
-  const template = defaulted("", "v1", "PodTemplate", { template: { spec: { containers: [limited] } } })["template"];
+  const template = applyDefaults("", "v1", "PodTemplate", { template: { spec: { containers: [limited] } } })[
+    "template"
+  ];
   assert.deepEqual(
     (template as { spec: { containers: { resources: object }[] } }).spec.containers[0]!.resources,
     limited.resources,
@@ -77,7 +79,7 @@ test("probes, hooks, ports and volumes get their details", () => {
     { name: "d", projected: { sources: [{ serviceAccountToken: { path: "t" } }] } },
   ];
   const spec = { containers: [full], volumes, hostNetwork: true };
-  const made = defaulted("", "v1", "Pod", { spec })["spec"] as {
+  const made = applyDefaults("", "v1", "Pod", { spec })["spec"] as {
     containers: Record<string, unknown>[];
     volumes: object[];
   };
@@ -118,7 +120,7 @@ test("workloads get counts and ways to roll out", () => {
       strategy: { type: "RollingUpdate", rollingUpdate: { maxUnavailable: "25%", maxSurge: "25%" } },
     },
   );
-  const recreate = defaulted("apps", "v1", "Deployment", { spec: { strategy: { type: "Recreate" } } })["spec"];
+  const recreate = applyDefaults("apps", "v1", "Deployment", { spec: { strategy: { type: "Recreate" } } })["spec"];
   assert.deepEqual((recreate as Record<string, unknown>)["strategy"], { type: "Recreate" });
   checkSpec(
     "apps",
@@ -192,7 +194,7 @@ test("a job selects its own pods by its uid", () => {
 });
 
 test("services get ports, affinity and policies by their type", () => {
-  const spec = (of: object) => defaulted("", "v1", "Service", { spec: of })["spec"] as Record<string, unknown>;
+  const spec = (of: object) => applyDefaults("", "v1", "Service", { spec: of })["spec"] as Record<string, unknown>;
   assert.deepEqual(
     spec({
       ports: [

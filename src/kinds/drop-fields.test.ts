@@ -6,7 +6,7 @@ import { type DropFields, dropFields, type GatedFields } from "./drop-fields.ts"
 
 const object = (spec: object): Unstructured => ({ metadata: { name: "a" }, spec });
 
-function dropping(fields: GatedFields, on: readonly string[] = []): DropFields {
+function makeDropFields(fields: GatedFields, on: readonly string[] = []): DropFields {
   const drop = dropFields([{ at: "spec", fields: [fields] }], "update", (gate) => on.includes(gate));
   assert.ok(drop !== undefined);
   return drop;
@@ -15,7 +15,7 @@ function dropping(fields: GatedFields, on: readonly string[] = []): DropFields {
 const list: GatedFields = { gates: ["Lists"], paths: ["items.*.size", "size"], usedAt: ["items.*.size"] };
 
 test("fields go from lists and from objects, and what is not touched is shared", () => {
-  const drop = dropping(list);
+  const drop = makeDropFields(list);
   const given = object({ size: 1, items: [{ size: 2, name: "a" }, { name: "b" }], other: {} });
   const left = drop(given, undefined);
   assert.deepEqual(left, object({ items: [{ name: "a" }, { name: "b" }], other: {} }));
@@ -25,7 +25,7 @@ test("fields go from lists and from objects, and what is not touched is shared",
 });
 
 test("an object without the fields is the same object", () => {
-  const drop = dropping(list);
+  const drop = makeDropFields(list);
   for (const given of [
     object({}),
     object({ items: [] }),
@@ -39,16 +39,16 @@ test("an object without the fields is the same object", () => {
 });
 
 test("use in one place keeps the fields in all of them", () => {
-  const drop = dropping(list);
+  const drop = makeDropFields(list);
   const given = object({ size: 1, items: [{ size: 2 }] });
   assert.equal(drop(given, object({ items: [{}, { size: 3 }] })), given);
   assert.deepEqual(drop(given, object({ size: 3 })), object({ items: [{}] }));
-  const strict = dropping({ ...list, usedAt: [] });
+  const strict = makeDropFields({ ...list, usedAt: [] });
   assert.deepEqual(strict(given, given), object({ items: [{}] }));
 });
 
 test("some values are no use, and some fields become another value", () => {
-  const drop = dropping({
+  const drop = makeDropFields({
     gates: ["Modes"],
     paths: ["mode"],
     isUse: (mode) => mode !== "Default",

@@ -75,54 +75,54 @@ export function kindUnderTest(
 export function definitionUnderTest(definition: ResourceDefinition): KindUnderTest {
   const { strategy } = definition;
   // The object is decoded by its type, and without members that are undefined, since hooks never get other objects.
-  const decoded = (object: Unstructured): Unstructured => {
+  const decode = (object: Unstructured): Unstructured => {
     const body: unknown = JSON.parse(JSON.stringify(object));
     const findings = { keys: 0, unknown: false, keepsEmptyLists: true };
     return freeze(decodeTyped(definition.schema, body, findings) as Unstructured); // its schema has metadata
   };
-  const defaulted = (given: Unstructured): Unstructured => {
-    const object = decoded(given);
+  const applyDefaults = (given: Unstructured): Unstructured => {
+    const object = decode(given);
     return strategy.defaults?.(object) ?? object;
   };
   const prepareCreate = (object: Unstructured): Unstructured => {
-    const first = defaulted(object);
-    const prepared = strategy.prepareForCreate?.(freeze(first), writing("")) ?? first;
+    const first = applyDefaults(object);
+    const prepared = strategy.prepareForCreate?.(freeze(first), writeAttributes("")) ?? first;
     return freeze(strategy.canonicalize?.(freeze(prepared)) ?? prepared);
   };
   const prepareUpdate = (object: Unstructured, old: Unstructured, subresource: string): Unstructured => {
-    const first = defaulted(object);
+    const first = applyDefaults(object);
     const hooks = updateStrategy(strategy, subresource);
-    return freeze(hooks.prepareForUpdate?.(freeze(first), decoded(old), writing(subresource)) ?? first);
+    return freeze(hooks.prepareForUpdate?.(freeze(first), decode(old), writeAttributes(subresource)) ?? first);
   };
   return {
     definition,
-    decode: decoded,
-    defaults: defaulted,
+    decode,
+    defaults: applyDefaults,
     create: prepareCreate,
     update: (object, old, subresource = "") => prepareUpdate(object, old, subresource),
     async loadRules(object) {
-      await strategy.checkRules?.(prepareCreate(object), undefined, [], writing(""));
+      await strategy.checkRules?.(prepareCreate(object), undefined, [], writeAttributes(""));
     },
     refuseCreate(object) {
       const created = prepareCreate(object);
-      const found = strategy.validate?.(created, writing("")) ?? [];
-      return printFindings(found, strategy.checkRules?.(created, undefined, found, writing("")));
+      const found = strategy.validate?.(created, writeAttributes("")) ?? [];
+      return printFindings(found, strategy.checkRules?.(created, undefined, found, writeAttributes("")));
     },
     refuseUpdate(object, old, subresource = "") {
       const hooks = updateStrategy(strategy, subresource);
-      const given = [prepareUpdate(object, old, subresource), decoded(old)] as const;
-      const found = hooks.validateUpdate?.(...given, writing(subresource)) ?? [];
-      return printFindings(found, hooks.checkRules?.(...given, found, writing(subresource)));
+      const given = [prepareUpdate(object, old, subresource), decode(old)] as const;
+      const found = hooks.validateUpdate?.(...given, writeAttributes(subresource)) ?? [];
+      return printFindings(found, hooks.checkRules?.(...given, found, writeAttributes(subresource)));
     },
-    warnCreate: (object) => strategy.warningsOnCreate?.(prepareCreate(object), writing("")) ?? [],
+    warnCreate: (object) => strategy.warningsOnCreate?.(prepareCreate(object), writeAttributes("")) ?? [],
     warnUpdate: (object, old, subresource = "") =>
       updateStrategy(strategy, subresource).warningsOnUpdate?.(
         prepareUpdate(object, old, subresource),
-        decoded(old),
-        writing(subresource),
+        decode(old),
+        writeAttributes(subresource),
       ) ?? [],
     row: (object, nowMs = 0) =>
-      Object.fromEntries(definition.columns.map((column) => [column.name, column.cell(decoded(object), nowMs)])),
+      Object.fromEntries(definition.columns.map((column) => [column.name, column.cell(decode(object), nowMs)])),
   };
 }
 
@@ -132,7 +132,7 @@ function printFindings(found: readonly FieldError[], late: MaybePromise<readonly
 }
 
 /** Returns the attributes of a write for hooks. */
-export function writing(subresource = "", dryRun = false): WriteAttributes {
+export function writeAttributes(subresource = "", dryRun = false): WriteAttributes {
   return { context: testContext(), subresource, dryRun };
 }
 

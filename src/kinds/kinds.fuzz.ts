@@ -103,7 +103,7 @@ function objectOf(random: Random, definition: ResourceDefinition): Unstructured 
   return freeze({ ...made, metadata: { ...made.metadata, name: "a", uid: "u" } });
 }
 
-const writing = (subresource: string): WriteAttributes => ({
+const writeAttributes = (subresource: string): WriteAttributes => ({
   context: testContext({ user: { name: "admin", groups: [] } }),
   subresource,
   dryRun: false,
@@ -130,15 +130,15 @@ function exercise(random: Random, definition: ResourceDefinition): void {
   const defaults = (object: Unstructured): Unstructured => freeze(strategy.defaults?.(object) ?? object);
   const first = defaults(objectOf(random, definition));
   assert.deepEqual(defaults(first), first, `${definition.kind}: defaults are stable`);
-  const prepared = freeze(strategy.prepareForCreate?.(first, writing("")) ?? first);
+  const prepared = freeze(strategy.prepareForCreate?.(first, writeAttributes("")) ?? first);
   const made = freeze(strategy.canonicalize?.(prepared) ?? prepared);
-  strategy.validate?.(made, writing(""));
+  strategy.validate?.(made, writeAttributes(""));
   const next = defaults(objectOf(random, definition));
   for (const subresource of ["", "status", "finalize"]) {
     const hooks = updateStrategy(strategy, subresource);
-    const updated = freeze(hooks.prepareForUpdate?.(next, made, writing(subresource)) ?? next);
-    hooks.validateUpdate?.(updated, made, writing(subresource));
-    assert.deepEqual(hooks.validateUpdate?.(made, made, writing(subresource))?.filter(isImmutable) ?? [], []);
+    const updated = freeze(hooks.prepareForUpdate?.(next, made, writeAttributes(subresource)) ?? next);
+    hooks.validateUpdate?.(updated, made, writeAttributes(subresource));
+    assert.deepEqual(hooks.validateUpdate?.(made, made, writeAttributes(subresource))?.filter(isImmutable) ?? [], []);
   }
   for (const text of Object.values(strategy.fields?.(made) ?? {})) assert.equal(typeof text, "string");
   strategy.ttlSeconds?.(made);

@@ -12,7 +12,7 @@ const named = new Map(Object.entries({ '"': '\\"', "\\": "\\\\", "\x07": "\\a", 
 const printable = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u;
 
 /** Returns a character as Go writes it, by the plainest form of the rule. */
-function quoted(char: string): string {
+function quote(char: string): string {
   const code = char.codePointAt(0)!;
   const known = named.get(char);
   if (known !== undefined || printable.test(char)) return known ?? char;
@@ -24,8 +24,8 @@ function quoted(char: string): string {
 test("texts are quoted as Go quotes them, character by character, halves of pairs too", () => {
   for (let code = 0; code <= 0x10_ffff; code += code < 0x3000 || (code >= 0xd7f0 && code < 0x1_0010) ? 1 : 61) {
     const char = String.fromCodePoint(code);
-    assert.equal(goQuote(char), `"${quoted(char)}"`, code.toString(16));
-    assert.equal(goQuote(`é${char}a`), `"é${quoted(char)}a"`, code.toString(16));
+    assert.equal(goQuote(char), `"${quote(char)}"`, code.toString(16));
+    assert.equal(goQuote(`é${char}a`), `"é${quote(char)}a"`, code.toString(16));
   }
   assert.equal(goQuote('a"\ud83d\n\u{1f600}\ude00\u{e0001}'), String.raw`"a\"\ud83d\n😀\ude00\U000e0001"`);
 });
@@ -42,13 +42,13 @@ test("lists and structs are shown as Go writes them", () => {
 });
 
 test("times are shown as Go writes them, and a long fraction at the cost of its length", async () => {
-  const shown = (fraction: string): string => goTime(`2020-01-02T03:04:05${fraction}Z`).text;
+  const formatTime = (fraction: string): string => goTime(`2020-01-02T03:04:05${fraction}Z`).text;
   assert.deepEqual(
-    ["", ".500", ".000", ".1002"].map(shown),
+    ["", ".500", ".000", ".1002"].map(formatTime),
     ["", ".5", "", ".1002"].map((end) => `2020-01-02 03:04:05${end} +0000 UTC`),
   );
   assert.equal(goTime(null).text, "0001-01-01 00:00:00 +0000 UTC");
-  await growsInProportion(60_000, (length) => shown(`.${"0".repeat(length)}1`));
+  await growsInProportion(60_000, (length) => formatTime(`.${"0".repeat(length)}1`));
 });
 
 test("texts of errors are put together, each once", () => {

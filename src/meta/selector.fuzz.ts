@@ -41,7 +41,7 @@ const keys = ["a", "x_y", "b.c/d", "constructor", "size"];
 const values = ["", "1", "2", "10", "x", "not-a-number", "00000000000000000000000000000000000007"];
 
 /** Returns the parsed selector, or `undefined` for a 400; any other error fails the test. */
-function accepted<T>(parse: () => T): T | undefined {
+function tryParse<T>(parse: () => T): T | undefined {
   try {
     return parse();
   } catch (error) {
@@ -80,7 +80,7 @@ test(`random label selectors mean what a slow model says, seed ${seed} [QP-05]`,
   for (let run = 0; run < runs; run++) {
     const source = pick(4) === 0 ? [...pieces, ...odd] : pieces;
     const text = Array.from({ length: pick(12) }, () => source[pick(source.length)]!).join("");
-    const selector = accepted(() => parseLabelSelector(text));
+    const selector = tryParse(() => parseLabelSelector(text));
     if (selector === undefined) continue;
     read++;
     assert.equal(parseLabelSelector(selector.text).text, selector.text, text);
@@ -112,7 +112,7 @@ test(`random field selectors mean what a slow model says, seed ${seed} [QP-04]`,
   const fields = { fields: ["status.phase", "__proto__"], aliases: { a: "status.phase" } };
   for (let run = 0; run < runs; run++) {
     const text = Array.from({ length: pick(8) }, () => parts[pick(parts.length)]!).join("");
-    const selector = accepted(() => parseFieldSelector(text, fields));
+    const selector = tryParse(() => parseFieldSelector(text, fields));
     if (selector === undefined) continue;
     // Terms are sorted in their written form, so an alias may be elsewhere than the name of its field.
     const terms = (of: readonly FieldRequirement[]) => of.map((term) => JSON.stringify(term)).sort();
@@ -132,7 +132,7 @@ test(`random field selectors mean what a slow model says, seed ${seed} [QP-04]`,
 
 test("long selectors cost no more than their length", async () => {
   for (const piece of ["a,", "(", "a in (", "!", "a in (b,", ",,", "=", "\\", "a=b,"]) {
-    await growsInProportion(5000, (count) => accepted(() => parseLabelSelector(piece.repeat(count))));
-    await growsInProportion(5000, (count) => accepted(() => parseFieldSelector(piece.repeat(count), { fields: [] })));
+    await growsInProportion(5000, (count) => tryParse(() => parseLabelSelector(piece.repeat(count))));
+    await growsInProportion(5000, (count) => tryParse(() => parseFieldSelector(piece.repeat(count), { fields: [] })));
   }
 });

@@ -27,7 +27,7 @@ function token(): string {
   return encoded.slice(0, at) + oneOf(["=", "\n", "!", "\0", "+", "_", "\u{1f600}"]) + encoded.slice(at + below(2));
 }
 
-function accepted(text: string): Continue | undefined {
+function tryDecode(text: string): Continue | undefined {
   try {
     return decodeContinue(text);
   } catch (error) {
@@ -41,7 +41,7 @@ void test(`a token is refused or stays inside its list (FUZZ_SEED=${seed})`, () 
   let taken = 0;
   for (let i = 0; i < runs; i++) {
     const text = token();
-    const read = accepted(text);
+    const read = tryDecode(text);
     if (read === undefined) continue;
     taken++;
     const segments = read.start.split("/");

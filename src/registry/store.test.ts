@@ -44,7 +44,7 @@ const thing = (name: string, more: object = {}): Unstructured => ({
   metadata: { name, namespace: "ns", ...more },
 });
 
-async function refused(answer: Promise<unknown>): Promise<{ code: number; reason: string | undefined }> {
+async function failureOf(answer: Promise<unknown>): Promise<{ code: number; reason: string | undefined }> {
   try {
     await answer;
   } catch (error) {
@@ -60,7 +60,7 @@ test("a corrupt object is removed on request, and by nothing else [DELST-06]", a
     ...withoutRevision(Buffer.from("{\u0000")),
     decode: () => undefined,
   });
-  const plain = await refused(store.delete("ns", "broken", { dryRun: false }));
+  const plain = await failureOf(store.delete("ns", "broken", { dryRun: false }));
   assert.deepEqual(plain, { code: 500, reason: "StorageReadError" });
   assert.ok(store.peek("ns", "broken") !== undefined);
   await store.removeUnreadable("ns", "broken", readable);
@@ -109,26 +109,26 @@ test("finalizers and preconditions do not hold a corrupt object [DELST-07] [DELS
 test("an object that can be read is not removed that way [DELST-09]", async () => {
   const { store } = await setup();
   await store.create(thing("fine"), attributes);
-  assert.equal((await refused(store.removeUnreadable("ns", "fine", readable))).code, 422);
+  assert.equal((await failureOf(store.removeUnreadable("ns", "fine", readable))).code, 422);
   assert.ok(store.peek("ns", "fine") !== undefined);
 });
 
 test("a grace period counts from the first deletion, and 64 bits of nanoseconds at most", async () => {
   const { store, clock } = await setup({ graceSeconds: (_object, requested) => requested ?? 30 });
-  const deleted = async (name: string, gracePeriodSeconds?: Int64): Promise<number> => {
+  const deleteThing = async (name: string, gracePeriodSeconds?: Int64): Promise<number> => {
     const { object } = await store.delete("ns", name, { gracePeriodSeconds, dryRun: false });
     return Date.parse(object.metadata.deletionTimestamp ?? "");
   };
   await store.create(thing("a"), attributes);
   const startMs = clock.now();
-  assert.equal(await deleted("a"), startMs + 30_000);
+  assert.equal(await deleteThing("a"), startMs + 30_000);
   clock.advance(5000);
-  assert.equal(await deleted("a", 40), startMs + 30_000);
-  assert.equal(await deleted("a", 20), startMs + 20_000);
-  assert.equal(await deleted("a", 0), startMs);
+  assert.equal(await deleteThing("a", 40), startMs + 30_000);
+  assert.equal(await deleteThing("a", 20), startMs + 20_000);
+  assert.equal(await deleteThing("a", 0), startMs);
   assert.equal(store.peek("ns", "a"), undefined);
   await store.create(thing("b"), attributes);
-  assert.equal(await deleted("b", rawNumber("9223372036854775807")), clock.now() - 1000);
+  assert.equal(await deleteThing("b", rawNumber("9223372036854775807")), clock.now() - 1000);
 });
 
 test("an update that insists on no version sees what others wrote meanwhile", async () => {

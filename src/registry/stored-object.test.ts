@@ -106,17 +106,17 @@ test("metadata as text is cut from the stored bytes wherever they begin as usual
 
 test("of large objects fewer stay decoded than of small ones", () => {
   const objects = new StoredObjects();
-  const decoded = (length: number, count = 40): number => {
+  const measureDecoding = (length: number, count = 40): number => {
     const entries = Array.from({ length: count }, () =>
       entryOf(JSON.stringify({ kind: "Thing", metadata: { name: "x" }, a: "x".repeat(length) })),
     );
     for (const entry of entries) objects.stored(entry);
     return entries.filter((entry) => objects.isDecoded(entry)).length;
   };
-  assert.equal(decoded(1024), 40);
-  assert.equal(decoded(1024 * 1024), 15);
-  assert.equal(decoded(20 * 1024 * 1024, 2), 1, "the latest one stays");
-  assert.equal(decoded(1024), 40);
+  assert.equal(measureDecoding(1024), 40);
+  assert.equal(measureDecoding(1024 * 1024), 15);
+  assert.equal(measureDecoding(20 * 1024 * 1024, 2), 1, "the latest one stays");
+  assert.equal(measureDecoding(1024), 40);
 });
 
 test("where no more than one object is to stay decoded, that is so for created ones, too", () => {

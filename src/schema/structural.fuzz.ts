@@ -129,11 +129,11 @@ function randomValue(random: Random, depth: number): unknown {
 }
 
 /** Returns a value that probably fits the schema. */
-function fittingValue(random: Random, props: JsonSchemaProps): unknown {
+function randomFittingValue(random: Random, props: JsonSchemaProps): unknown {
   if (chance(random, 0.1)) return randomValue(random, 2);
   if (props.type === "array") {
     const items = props.items as JsonSchemaProps; // generated schemas have one schema for items
-    return Array.from({ length: Math.floor(random.next() * 4) }, () => fittingValue(random, items));
+    return Array.from({ length: Math.floor(random.next() * 4) }, () => randomFittingValue(random, items));
   }
   if (props.type !== "object") return pick(random, props.type === "string" ? texts : scalars);
   const object = {};
@@ -141,13 +141,13 @@ function fittingValue(random: Random, props: JsonSchemaProps): unknown {
     if (chance(random, 0.5)) continue;
     const known = props.properties !== undefined && Object.hasOwn(props.properties, name);
     const inner = known ? props.properties[name] : props.additionalProperties;
-    const value = typeof inner === "object" ? fittingValue(random, inner) : randomValue(random, 1);
+    const value = typeof inner === "object" ? randomFittingValue(random, inner) : randomValue(random, 1);
     Object.defineProperty(object, name, { value, enumerable: true, configurable: true, writable: true });
   }
   return object;
 }
 
-const shown = (value: unknown): string =>
+const format = (value: unknown): string =>
   JSON.stringify(value, (_, item: unknown) => (typeof item === "bigint" ? `${item}n` : item));
 
 function deepFreeze<T>(value: T): T {
@@ -164,7 +164,7 @@ test(`schemas and values of seed ${seed} keep the laws`, () => {
   let valid = 0;
   for (let run = 0; run < runs; run++) {
     const props = deepFreeze(randomSchema(random, 3));
-    const where = shown(props);
+    const where = format(props);
     const findings = checkStructural({ type: "object", properties: { spec: props } }, FieldPath.of("s"));
     assert.deepEqual(checkStructural({ type: "object", properties: { spec: props } }, FieldPath.of("s")), findings);
     // An invalid pattern would throw; every other keyword is compiled even if it is wrong.
@@ -172,29 +172,29 @@ test(`schemas and values of seed ${seed} keep the laws`, () => {
     if (findings.length === 0) taken++;
     const schema = new StructuralSchema(props);
     assert.ok(schema.schema !== undefined);
-    const value = deepFreeze(chance(random, 0.7) ? fittingValue(random, props) : randomValue(random, 3));
+    const value = deepFreeze(chance(random, 0.7) ? randomFittingValue(random, props) : randomValue(random, 3));
 
     const isResourceRoot = chance(random, 0.5);
     const pruned = prune(value, schema.node, { isResourceRoot, track: true });
     assert.equal(prune(pruned.value, schema.node, { isResourceRoot }).value, pruned.value, where);
-    assert.equal(pruned.value === value, shown(pruned.value) === shown(value), where);
+    assert.equal(pruned.value === value, format(pruned.value) === format(value), where);
     const filled = applyDefaults(pruned.value, schema.node);
     // A null inside of a default, which only values of maps may have, is dropped when the object is read again.
-    const hasNulls = someSchema(props, (inner) => (shown(inner.default) ?? "").includes("null"));
-    if (!hasNulls) assert.equal(applyDefaults(filled, schema.node), filled, `${where} ${shown(value)}`);
+    const hasNulls = someSchema(props, (inner) => (format(inner.default) ?? "").includes("null"));
+    if (!hasNulls) assert.equal(applyDefaults(filled, schema.node), filled, `${where} ${format(value)}`);
 
     for (const one of [value, filled]) {
       const found = validateValue(one, schema.node);
-      assert.equal(isValid(schema.node, one, checkBudget()), found.length === 0, `${where} ${shown(one)}`);
+      assert.equal(isValid(schema.node, one, checkBudget()), found.length === 0, `${where} ${format(one)}`);
       assert.equal(
         explain(schema.node, one, FieldPath.root, undefined, checkBudget()).length,
         found.length,
-        `${where} ${shown(one)}`,
+        `${where} ${format(one)}`,
       );
       if (found.length === 0) valid++;
       const same = new Correlation(schema.node, one, one);
       const silent = validateValue(one, schema.node, one);
-      if (same.isUnchanged()) assert.deepEqual(silent.filter(isNotOfType), [], `${where} ${shown(one)}`);
+      if (same.isUnchanged()) assert.deepEqual(silent.filter(isNotOfType), [], `${where} ${format(one)}`);
       assert.ok(silent.length <= found.length);
       checkListTypes(one, schema.node);
       assert.deepEqual(checkListTypes(one, schema.node, one), []);

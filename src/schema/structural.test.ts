@@ -30,7 +30,7 @@ const object = (
   ...more,
 });
 
-function nested<T>(times: number, wrap: (inner: T) => T, leaf: T): T {
+function nest<T>(times: number, wrap: (inner: T) => T, leaf: T): T {
   let value = leaf;
   for (let at = 0; at < times; at++) value = wrap(value);
   return value;
@@ -278,7 +278,7 @@ test("an update need not keep rules that the stored definition breaks", () => {
 
 test("schemas nested too deeply are refused, those before are taken, in little time", () => {
   const deep = (levels: number): JsonSchemaProps =>
-    nested<JsonSchemaProps>(levels, (inner) => object({ a: inner }), text);
+    nest<JsonSchemaProps>(levels, (inner) => object({ a: inner }), text);
   assert.deepEqual(checkStructural(deep(999), FieldPath.of("s")), []);
   for (const levels of [1000, 20_000]) {
     assert.deepEqual(checkStructural(deep(levels), FieldPath.of("s")).map(printFieldError), [
@@ -286,18 +286,18 @@ test("schemas nested too deeply are refused, those before are taken, in little t
     ]);
   }
   const schema = new StructuralSchema(deep(999));
-  const value = nested<unknown>(999, (inner) => ({ a: inner }), "x");
+  const value = nest<unknown>(999, (inner) => ({ a: inner }), "x");
   assert.equal(applyDefaults(prune(value, schema.node).value, schema.node), value);
   assert.deepEqual(validateValue(value, schema.node, value), []);
   assert.equal(
-    checkStructural(object({ x: nested<JsonSchemaProps>(900, (inner) => ({ allOf: [inner] }), {}) }), FieldPath.of("s"))
+    checkStructural(object({ x: nest<JsonSchemaProps>(900, (inner) => ({ allOf: [inner] }), {}) }), FieldPath.of("s"))
       .length,
     1,
   );
 });
 
 test("defaults nested too deeply are refused", () => {
-  const value = nested<unknown>(9000, (inner) => [inner], 1);
+  const value = nest<unknown>(9000, (inner) => [inner], 1);
   const props = object({ x: { "x-kubernetes-preserve-unknown-fields": true, default: value } });
   assert.deepEqual(checkStructural(props, FieldPath.of("s")).map(printFieldError), [
     "s: Forbidden: values must not be nested deeper than 1000 levels",
@@ -351,14 +351,14 @@ test("10,000 properties and enums of 100,000 values cost what they weigh", () =>
 });
 
 test("lists nested beyond what can be walked are refused or said to be too deep", () => {
-  const made = (): unknown => nested<unknown>(9990, (inner) => [inner], { a: 1 });
-  const deep = made();
+  const nestArrays = (): unknown => nest<unknown>(9990, (inner) => [inner], { a: 1 });
+  const deep = nestArrays();
   const lists = new StructuralSchema(object({ l: { type: "array", items: text } }));
   assert.throws(() => prune({ l: deep }, lists.node), DecodeError);
   const open = { "x-kubernetes-preserve-unknown-fields": true };
   const props = object({ l: { type: "array", "x-kubernetes-list-type": "set", items: open }, o: open });
   assert.equal(checkListTypes({ l: [deep, deep] }, new StructuralSchema(props).node).length, 1);
-  assert.deepEqual(findings(object({ o: text }), { o: deep }, { o: [made()] }).length, 1);
+  assert.deepEqual(findings(object({ o: text }), { o: deep }, { o: [nestArrays()] }).length, 1);
   assert.deepEqual(findings(object({ o: { ...open, enum: [1] } }), { o: deep }).length, 1);
 });
 

@@ -85,16 +85,16 @@ function randomValue(random: Random, depth: number): unknown {
 }
 
 /** Returns a value that often fits. */
-function fitting(random: Random, schema: Schema, depth: number): unknown {
+function randomFitting(random: Random, schema: Schema, depth: number): unknown {
   if (random.next() < 0.05 || depth === 0) return randomValue(random, 1);
   if (schema.special === undefined && schema.type === "map") {
-    return Object.fromEntries(["b", "a", "10"].map((key) => [key, fitting(random, schema.items!, depth - 1)]));
+    return Object.fromEntries(["b", "a", "10"].map((key) => [key, randomFitting(random, schema.items!, depth - 1)]));
   }
   if (schema.special === undefined && schema.type === "array") {
-    return [fitting(random, schema.items!, depth - 1), fitting(random, schema.items!, depth - 1)];
+    return [randomFitting(random, schema.items!, depth - 1), randomFitting(random, schema.items!, depth - 1)];
   }
   if (schema.fields !== undefined) {
-    const entries = [...schema.fields].map(([name, field]) => [name, fitting(random, field.schema, depth - 1)]);
+    const entries = [...schema.fields].map(([name, field]) => [name, randomFitting(random, field.schema, depth - 1)]);
     return Object.fromEntries(random.next() < 0.5 ? entries : entries.reverse());
   }
   switch (schema.special ?? schema.format ?? schema.type) {
@@ -129,7 +129,7 @@ test(`decoding twice changes nothing more (seed ${seed})`, () => {
   let decoded = 0;
   for (let i = 0; i < runs; i++) {
     const schema = randomSchema(random, 3);
-    const raw = random.next() < 0.3 ? randomValue(random, 4) : fitting(random, schema, 5);
+    const raw = random.next() < 0.3 ? randomValue(random, 4) : randomFitting(random, schema, 5);
     freeze(raw);
     const findings: Findings = { keys: 0, unknown: false };
     let value: unknown;

@@ -51,7 +51,7 @@ function decode(raw: unknown): { value: unknown; findings: Findings } {
 const same = (raw: unknown, expected: Record<string, unknown>): void =>
   assert.equal(JSON.stringify(decode(raw).value), JSON.stringify(expected));
 
-const refused = (raw: unknown, message: string): void =>
+const expectRefusal = (raw: unknown, message: string): void =>
   assert.throws(
     () => decode(raw),
     (error) => error instanceof DecodeError && error.message === message,
@@ -155,47 +155,65 @@ test("whole numbers keep all their digits", () => {
 });
 
 test("values of a wrong type are refused in Go's words [ERR-05]", () => {
-  refused({ name: 5 }, "json: cannot unmarshal number into Go struct field Thing.name of type string");
-  refused({ count: 1.5 }, "json: cannot unmarshal number 1.5 into Go struct field Thing.count of type int64");
-  refused(
+  expectRefusal({ name: 5 }, "json: cannot unmarshal number into Go struct field Thing.name of type string");
+  expectRefusal({ count: 1.5 }, "json: cannot unmarshal number 1.5 into Go struct field Thing.count of type int64");
+  expectRefusal(
     { count: rawNumber("1.0") },
     "json: cannot unmarshal number 1.0 into Go struct field Thing.count of type int64",
   );
-  refused(
+  expectRefusal(
     { count: rawNumber("9223372036854775808") },
     "json: cannot unmarshal number 9223372036854775808 into Go struct field Thing.count of type int64",
   );
-  refused(
+  expectRefusal(
     { limit: 2147483648 },
     "json: cannot unmarshal number 2147483648 into Go struct field Thing.limit of type int32",
   );
-  refused({ labels: [] }, "json: cannot unmarshal array into Go struct field Thing.labels of type map[string]string");
-  refused({ labels: { a: true } }, "json: cannot unmarshal bool into Go struct field Thing.labels of type string");
-  refused({ ports: {} }, "json: cannot unmarshal object into Go struct field Thing.ports of type []v1.Port");
-  refused({ ports: ["x"] }, "json: cannot unmarshal string into Go struct field Thing.ports of type v1.Port");
-  refused(
+  expectRefusal(
+    { labels: [] },
+    "json: cannot unmarshal array into Go struct field Thing.labels of type map[string]string",
+  );
+  expectRefusal(
+    { labels: { a: true } },
+    "json: cannot unmarshal bool into Go struct field Thing.labels of type string",
+  );
+  expectRefusal({ ports: {} }, "json: cannot unmarshal object into Go struct field Thing.ports of type []v1.Port");
+  expectRefusal({ ports: ["x"] }, "json: cannot unmarshal string into Go struct field Thing.ports of type v1.Port");
+  expectRefusal(
     { ports: [{ protocol: 6 }] },
     "json: cannot unmarshal number into Go struct field Port.ports.protocol of type v1.Protocol",
   );
-  refused({ inner: { on: "yes" } }, "json: cannot unmarshal string into Go struct field Inner.inner.on of type bool");
-  refused(
+  expectRefusal(
+    { inner: { on: "yes" } },
+    "json: cannot unmarshal string into Go struct field Inner.inner.on of type bool",
+  );
+  expectRefusal(
     { inner: rawNumber("1.0") },
     "json: cannot unmarshal number into Go struct field Thing.inner of type v1.Inner",
   );
-  refused({ target: 1.5 }, "json: cannot unmarshal number 1.5 into Go struct field Thing.target of type int32");
-  refused({ data: { a: "!" } }, "illegal base64 data at input byte 0");
-  refused({ wait: "1" }, 'time: missing unit in duration "1"');
-  refused({ created: 5 }, "json: cannot unmarshal number into Go struct field Thing.created of type string");
-  refused(
+  expectRefusal({ target: 1.5 }, "json: cannot unmarshal number 1.5 into Go struct field Thing.target of type int32");
+  expectRefusal({ data: { a: "!" } }, "illegal base64 data at input byte 0");
+  expectRefusal({ wait: "1" }, 'time: missing unit in duration "1"');
+  expectRefusal({ created: 5 }, "json: cannot unmarshal number into Go struct field Thing.created of type string");
+  expectRefusal(
     { share: rawNumber("1e400") },
     "json: cannot unmarshal number 1e400 into Go struct field Thing.share of type float64",
   );
-  refused({ raw: { a: [rawNumber("1e400")] } }, "json: cannot unmarshal number 1e400 into Go value of type float64");
+  expectRefusal(
+    { raw: { a: [rawNumber("1e400")] } },
+    "json: cannot unmarshal number 1e400 into Go value of type float64",
+  );
 });
 
 test("the first wrong field is told, but a type with a decoder of its own comes before all", () => {
-  refused({ ports: 1, name: 2 }, "json: cannot unmarshal number into Go struct field Thing.ports of type []v1.Port");
-  refused({ name: 5, created: "x" }, 'parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006"');
+  expectRefusal(
+    { ports: 1, name: 2 },
+    "json: cannot unmarshal number into Go struct field Thing.ports of type []v1.Port",
+  );
+  expectRefusal(
+    { name: 5, created: "x" },
+    'parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006"',
+  );
 });
 
 test("values too deep to walk are refused, and maps inside of maps cost no more than their size", () => {
@@ -218,11 +236,11 @@ test("parts that a known value has in the same place are taken as they are, othe
   >; // the schema is a struct
   const [first, second] = known["ports"] as readonly object[];
   const unsorted = { b: "1", a: "2" };
-  const typed = (raw: unknown): string =>
+  const messageFor = (raw: unknown): string =>
     JSON.stringify(decodeTyped(thing, raw, { keys: 0, unknown: false }, { known: { ...known, labels: unsorted } }));
   const expected = { labels: unsorted, ports: [first, { number: 3, protocol: "TCP" }], ...rest };
-  assert.equal(typed({ labels: unsorted, ports: [first, { number: 3 }] }), JSON.stringify(expected));
+  assert.equal(messageFor({ labels: unsorted, ports: [first, { number: 3 }] }), JSON.stringify(expected));
   const moved = { labels: { a: "2", b: "1" }, ports: [second, first], ...rest };
-  assert.equal(typed({ labels: { ...unsorted }, ports: [second, first] }), JSON.stringify(moved));
-  assert.equal(typed(known), JSON.stringify(known));
+  assert.equal(messageFor({ labels: { ...unsorted }, ports: [second, first] }), JSON.stringify(moved));
+  assert.equal(messageFor(known), JSON.stringify(known));
 });

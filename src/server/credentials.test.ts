@@ -177,15 +177,15 @@ void test("files that are missing, no PEM, or do not fit each other are named in
   const key = file("a.key", a.serving.key);
   const other = file("b.key", b.serving.key);
   const junk = file("junk", "junk");
-  const refused = (message: string) => (error: unknown) =>
+  const isRefusal = (message: string) => (error: unknown) =>
     error instanceof StartError && error.message === message.replaceAll("DIR", folder);
   assert.strictEqual(readGivenPair(cert, key).key, a.serving.key);
-  assert.throws(() => readGivenPair(cert, other), refused("DIR/b.key: not the key of DIR/a.crt"));
-  assert.throws(() => readGivenPair(junk, key), refused("DIR/junk: not a certificate in PEM form"));
-  assert.throws(() => readGivenPair(cert, junk), refused("DIR/junk: not a private key in PEM form"));
-  assert.throws(() => readGivenPair(`${cert}x`, key), refused("cannot read DIR/a.crtx: no such file"));
-  assert.throws(() => readGiven(folder), refused("cannot read DIR: it is a folder"));
-  assert.throws(() => readAuthorities(junk), refused("DIR/junk: no certificate in it"));
+  assert.throws(() => readGivenPair(cert, other), isRefusal("DIR/b.key: not the key of DIR/a.crt"));
+  assert.throws(() => readGivenPair(junk, key), isRefusal("DIR/junk: not a certificate in PEM form"));
+  assert.throws(() => readGivenPair(cert, junk), isRefusal("DIR/junk: not a private key in PEM form"));
+  assert.throws(() => readGivenPair(`${cert}x`, key), isRefusal("cannot read DIR/a.crtx: no such file"));
+  assert.throws(() => readGiven(folder), isRefusal("cannot read DIR: it is a folder"));
+  assert.throws(() => readAuthorities(junk), isRefusal("DIR/junk: no certificate in it"));
   const bundle = file("bundle", `comment\n${a.ca.certificate}\n${b.ca.certificate}`);
   assert.strictEqual(readAuthorities(bundle), a.ca.certificate + b.ca.certificate);
 });

@@ -26,11 +26,11 @@ function setup(checked: Partial<HealthSources> = {}) {
     ...checked,
   });
   /** Returns the failing checks of an endpoint. */
-  const failing = (endpoint: string): string[] => {
+  const listFailing = (endpoint: string): string[] => {
     const reply = health.reply({ path: `/${endpoint}`, query: new URLSearchParams("verbose") });
     return [...String(reply?.bytes).matchAll(/^\[-\](\S+) failed/gm)].map(([, name]) => name!);
   };
-  return { clock, health, state, flags, failing };
+  return { clock, health, state, flags, failing: listFailing };
 }
 
 void test("a store that has failed is neither live nor ready, a full one is only not ready [HEALTH-14]", () => {

@@ -10,7 +10,7 @@ import { watchFile } from "./watched-file.ts";
 const folder = mkdtempSync(join(tmpdir(), "binnacle-watched-"));
 after(() => rmSync(folder, { recursive: true, force: true }));
 
-function watched(name: string, text: string) {
+function openWatch(name: string, text: string) {
   const file = join(folder, name);
   const clock = new FakeClock();
   const taken: string[] = [];
@@ -44,7 +44,7 @@ function watched(name: string, text: string) {
 }
 
 test("content that changed is handed on once, content that did not is not", async () => {
-  const { file, taken, failures, stop, look } = watched("a", "one");
+  const { file, taken, failures, stop, look } = openWatch("a", "one");
   await look();
   assert.deepEqual(taken, []);
   writeFileSync(file, "two");
@@ -58,7 +58,7 @@ test("content that changed is handed on once, content that did not is not", asyn
 });
 
 test("content that cannot be used is reported and tried again, a file that is gone too", async () => {
-  const { file, taken, failures, stop, look } = watched("b", "one");
+  const { file, taken, failures, stop, look } = openWatch("b", "one");
   writeFileSync(file, "bad");
   await look();
   await look();
@@ -73,8 +73,8 @@ test("content that cannot be used is reported and tried again, a file that is go
 });
 
 test("nothing is handed on after the end, not even by a look that is under way", async () => {
-  const { clock, file, taken, stop } = watched("c", "one");
-  const other = watched("d", "one");
+  const { clock, file, taken, stop } = openWatch("c", "one");
+  const other = openWatch("d", "one");
   writeFileSync(file, "two");
   clock.advance(60_000);
   stop();

@@ -134,7 +134,7 @@ function requestHex({ version = "020100", subject = nameOf("0c0161"), attributes
   return damage === undefined ? whole : damage(whole);
 }
 
-const parsedHex = (hex: string) => parseCertificateRequest(printPem("CERTIFICATE REQUEST", Buffer.from(hex, "hex")));
+const parseHex = (hex: string) => parseCertificateRequest(printPem("CERTIFICATE REQUEST", Buffer.from(hex, "hex")));
 
 /** Returns the content of an element whose length has one or more bytes. */
 const inside = (whole: string): string => whole.slice(whole.startsWith("81", 2) ? 6 : 4);
@@ -170,7 +170,7 @@ test("what is not DER is refused, in every part of a request", async () => {
     "no length in an attribute without meaning": { attributes: attribute("2a03", "308005000000") },
   };
   for (const [title, parts] of Object.entries(cases)) {
-    const parsed = await parsedHex(requestHex(parts));
+    const parsed = await parseHex(requestHex(parts));
     assert.ok(!parsed.ok, title);
     assert.match(parsed.problem, /^x509: /, title);
   }
@@ -189,14 +189,14 @@ test("what Kubernetes takes is taken: attributes without meaning, a truth value 
     { version: "0201ff" },
   ];
   for (const parts of cases) {
-    const parsed = await parsedHex(requestHex(parts));
+    const parsed = await parseHex(requestHex(parts));
     assert.ok(parsed.ok, JSON.stringify([parts, parsed]));
     assert.deepEqual(parsed.request.dnsNames, JSON.stringify(parts).includes(dnsName) ? ["a"] : []);
   }
 });
 
 /** Returns nested sequences. */
-function nested(depth: number): string {
+function nestSequences(depth: number): string {
   const heads: string[] = [];
   for (let length = 0; heads.length < depth; ) {
     const head = el("30", "00".repeat(length)).slice(0, length === 0 ? undefined : -2 * length);
@@ -209,10 +209,10 @@ function nested(depth: number): string {
 test("deep and wide requests are refused at once", async () => {
   const tooLarge = { ok: false, problem: "x509: certificate request is too large" };
   const notDer = { ok: false, problem: "x509: not in the encoding that DER demands" };
-  for (const attributes of [attribute("2a03", nested(10_000)), attribute("2a03", "0500".repeat(20_000))]) {
-    assert.deepEqual(await parsedHex(requestHex({ attributes })), tooLarge);
+  for (const attributes of [attribute("2a03", nestSequences(10_000)), attribute("2a03", "0500".repeat(20_000))]) {
+    assert.deepEqual(await parseHex(requestHex({ attributes })), tooLarge);
   }
-  assert.deepEqual(await parsedHex("3080".repeat(20_000)), notDer);
+  assert.deepEqual(await parseHex("3080".repeat(20_000)), notDer);
 });
 
 test("elements that the parser is slow with are refused before it sees them", async () => {
@@ -228,11 +228,11 @@ test("elements that the parser is slow with are refused before it sees them", as
   };
   for (const [title, value] of Object.entries(hostile))
     await growsInProportion(20_000, async (length) => {
-      const parsed = await parsedHex(requestHex({ attributes: attribute("2a03", value(length)) }));
+      const parsed = await parseHex(requestHex({ attributes: attribute("2a03", value(length)) }));
       assert.ok(!parsed.ok, title);
     });
   const longest = attribute("2a03", el("06", "01".repeat(3900)));
-  assert.ok((await parsedHex(requestHex({ attributes: longest }))).ok);
+  assert.ok((await parseHex(requestHex({ attributes: longest }))).ok);
 });
 
 test("bytes that were damaged anywhere are refused and never a crash", async () => {
@@ -296,7 +296,7 @@ test("a certificate has the subject byte for byte, with types of texts and order
   const subject = el("30", el("31", ...parts.map((part) => el("30", part))));
   const address = "fd000000000000000000000000010002";
   const names = el("30", "8203612e62", el("87", address), "87040a000001", "8103614062", "8603783a79");
-  const parsed = await parsedHex(requestHex({ subject, attributes: asksFor(altNames(names)) }));
+  const parsed = await parseHex(requestHex({ subject, attributes: asksFor(altNames(names)) }));
   assert.ok(parsed.ok);
   assert.equal(parsed.request.commonName, "ab");
   assert.deepEqual(parsed.request.organizations, ["é"]);

@@ -37,7 +37,7 @@ test("quadratic work fails, waited for or not", async () => {
 });
 
 test("work that gives others turns has small pieces, and work that does not is one piece", async () => {
-  const paused = async (): Promise<void> => {
+  const pause = async (): Promise<void> => {
     for (let i = 0; i < 20; i++) {
       steps(2_000_000);
       await yieldToEventLoop();
@@ -48,6 +48,6 @@ test("work that gives others turns has small pieces, and work that does not is o
     steps(40_000_000);
     await yieldToEventLoop();
   };
-  assert.ok((await largestPiece(paused)) < 1 / 3);
+  assert.ok((await largestPiece(pause)) < 1 / 3);
   assert.ok((await largestPiece(whole)) > 1 / 2);
 });

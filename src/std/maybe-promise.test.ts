@@ -23,16 +23,16 @@ test("a late value is continued with later", async () => {
 
 test("a failure is answered with the input, whether it is thrown or rejected", async () => {
   const failure = new Error("no");
-  const failed = (error: unknown, input: number): unknown[] => [error, input];
+  const onFailure = (error: unknown, input: number): unknown[] => [error, input];
   const thrown = attempt(
     () => {
       throw failure;
     },
     1,
-    failed,
+    onFailure,
   );
   assert.deepEqual(thrown, [failure, 1]);
-  const rejected = attempt(() => Promise.reject(failure), 2, failed);
+  const rejected = attempt(() => Promise.reject(failure), 2, onFailure);
   assert.ok(isLate(rejected));
   assert.deepEqual(await rejected, [failure, 2]);
 });

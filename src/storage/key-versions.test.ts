@@ -196,7 +196,7 @@ interface Written {
 }
 
 /** Returns the versions that must be kept when everything that was replaced up to `since` is gone. */
-const expectedSince = (all: readonly Written[], since: Revision): string[] =>
+const revisionsSince = (all: readonly Written[], since: Revision): string[] =>
   all
     .filter(({ revision, text, replacedAt }) => (text === "deleted" ? revision > since : replacedAt > since))
     .map(({ revision, text }) => `${revision} ${text}`)
@@ -236,8 +236,8 @@ for (const seed of [1, 2, 3]) {
       const { since: before } = await store.cache.versions(key, undefined, 1);
       const found = await versions(store.cache, key, 1 + below(4));
       const { since } = await store.cache.versions(key, undefined, 1);
-      const least = expectedSince(all, since);
-      const most = new Set(expectedSince(all, before));
+      const least = revisionsSince(all, since);
+      const most = new Set(revisionsSince(all, before));
       assert.ok(
         found.every((text) => most.has(text)),
         `step ${step}: ${found.join()} of ${[...most].join()}`,

@@ -15,7 +15,7 @@ storeContract({
   hasLog: false,
 });
 
-async function opened(): Promise<{ readonly cache: LogWatchCache; readonly clock: FakeClock }> {
+async function openCache(): Promise<{ readonly cache: LogWatchCache; readonly clock: FakeClock }> {
   const clock = new FakeClock();
   const wrap = (log: ConstructorParameters<typeof UpstreamTimingLog>[0]): UpstreamTimingLog =>
     new UpstreamTimingLog(log, clock);
@@ -39,7 +39,7 @@ async function isDone(work: Promise<unknown>): Promise<boolean> {
 }
 
 test("a marked object is removed after a pause, when every watcher has had the mark by itself", async () => {
-  const { cache, clock } = await opened();
+  const { cache, clock } = await openCache();
   const open = (prefix: string): Promise<Recorder> => Recorder.open(cache, { prefix, after: 1 });
   await putText(cache, pod, 0, "a");
   const watchers = await Promise.all(Array.from({ length: 500 }, (_, i) => open(i % 2 === 0 ? pods : `${pods}shop/`)));
@@ -63,7 +63,7 @@ test("a marked object is removed after a pause, when every watcher has had the m
 });
 
 test("the pause begins when watchers have been handed the mark, however long the turn of the loop takes", async () => {
-  const { cache, clock } = await opened();
+  const { cache, clock } = await openCache();
   await putText(cache, pod, 0, "a");
   const watcher = await Recorder.open(cache, { prefix: pods, after: 1 });
   await mark(cache, 1);
@@ -78,7 +78,7 @@ test("the pause begins when watchers have been handed the mark, however long the
 });
 
 test("the pause counts from the first mark, and what was never marked, or long ago, is removed at once", async () => {
-  const { cache, clock } = await opened();
+  const { cache, clock } = await openCache();
   await putText(cache, pod, 0, "a");
   assert.equal(await isDone(cache.remove(pod, 1)), true);
   await putText(cache, pod, 0, "b");
@@ -106,7 +106,7 @@ test("the pause counts from the first mark, and what was never marked, or long a
 });
 
 test("a removal that a change overtakes in its pause is told of the change", async () => {
-  const { cache, clock } = await opened();
+  const { cache, clock } = await openCache();
   await putText(cache, pod, 0, "a");
   await mark(cache, 1);
   const removal = cache.remove(pod, 2);
@@ -119,7 +119,7 @@ test("a removal that a change overtakes in its pause is told of the change", asy
 });
 
 test("a read of the present waits until the newest write that it found is old enough, whatever is written then", async () => {
-  const { cache, clock } = await opened();
+  const { cache, clock } = await openCache();
   const fresh = async (): Promise<void> => cache.fresh();
   assert.equal(await isDone(fresh()), true);
   await putText(cache, pod, 0, "a");

@@ -6,7 +6,7 @@ import { seededRandom } from "#std/random.ts";
 import { Gzip, joinChecksums } from "./gzip.ts";
 import type { Chunk } from "#std/byte-pieces.ts";
 
-async function packed(gzip: Gzip, chunks: Iterable<Chunk>, pieceLength = 1000): Promise<Buffer> {
+async function compress(gzip: Gzip, chunks: Iterable<Chunk>, pieceLength = 1000): Promise<Buffer> {
   const pieces: Buffer[] = [];
   for await (const piece of gzip.compress(chunks, pieceLength)) pieces.push(piece);
   return Buffer.concat(pieces);
@@ -30,7 +30,7 @@ test("any chunks, empty ones and none included, unpack to their bytes in order",
       return random.next() < 0.5 ? random.bytes(length) : Buffer.alloc(length, "ab");
     });
     const chunks = parts.map((part) => ({ key: random.next() < 0.5 ? {} : undefined, mark: [1], bytes: () => part }));
-    assert.ok(gunzipSync(await packed(gzip, chunks)).equals(Buffer.concat(parts)));
+    assert.ok(gunzipSync(await compress(gzip, chunks)).equals(Buffer.concat(parts)));
   }
 });
 
@@ -47,12 +47,12 @@ test("a chunk is compressed once for all that ask, also at the same time, until 
         return Buffer.from(`chunk ${i} ${i === 1 ? mark : ""} `.repeat(50));
       },
     }));
-  const [first, second] = await Promise.all([packed(gzip, chunks(1)), packed(gzip, chunks(1))]);
+  const [first, second] = await Promise.all([compress(gzip, chunks(1)), compress(gzip, chunks(1))]);
   assert.equal(made, 3);
   assert.ok(first.equals(second));
-  assert.ok((await packed(gzip, chunks(1))).equals(first));
+  assert.ok((await compress(gzip, chunks(1))).equals(first));
   assert.equal(made, 3);
-  assert.match(gunzipSync(await packed(gzip, chunks(2))).toString(), /chunk 1 2 .*chunk 2/);
+  assert.match(gunzipSync(await compress(gzip, chunks(2))).toString(), /chunk 1 2 .*chunk 2/);
   assert.equal(made, 4);
 });
 
@@ -71,7 +71,7 @@ test("what is kept stays within its budget", async () => {
       },
     };
   });
-  await packed(gzip, chunks);
-  await packed(gzip, chunks);
+  await compress(gzip, chunks);
+  await compress(gzip, chunks);
   assert.equal(made, 40);
 });

@@ -46,7 +46,7 @@ function open(turns: ReadTurns, user?: string): Opened {
 const many = (turns: ReadTurns, count: number, user?: string): readonly Opened[] =>
   Array.from({ length: count }, () => open(turns, user));
 
-const reading = (all: readonly Opened[]): number => all.filter(({ socket }) => socket.reads).length;
+const countReading = (all: readonly Opened[]): number => all.filter(({ socket }) => socket.reads).length;
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 test("a connection that took its share stops, and goes on in the next turn", async () => {
@@ -67,16 +67,16 @@ test("when all together took the share of a turn, whoever reads next waits", asy
   const all = many(turns, 16);
   const piece = Math.ceil(turnBytesMax / 15);
   for (const { reader } of all) reader.took(piece);
-  assert.equal(reading(all), 14);
+  assert.equal(countReading(all), 14);
   await turn();
-  assert.equal(reading(all), 16);
+  assert.equal(countReading(all), 16);
 });
 
 test("of many that always have more, a few read in a turn, and each has its turn", async () => {
   const turns = new ReadTurns(new FakeClock());
   const all = many(turns, 100, "user");
   for (const { reader } of all) reader.took(connectionBytesMax);
-  assert.equal(reading(all), 0);
+  assert.equal(countReading(all), 0);
   const taken = new Map<Opened, number>();
   for (let count = 0; count < 100; count++) {
     await turn();
@@ -102,23 +102,23 @@ test("of many that read what nobody sees a few read in a turn, until there is no
   }
   for (let count = 0; count < 20; count++) {
     await turn();
-    assert.equal(reading(all), readersMax);
+    assert.equal(countReading(all), readersMax);
     for (const { socket } of all) if (socket.reads) socket.bytesRead += connectionBytesMax;
   }
   for (let count = 0; count < 10; count++) await turn();
-  assert.equal(reading(all), all.length);
+  assert.equal(countReading(all), all.length);
 });
 
 test("of many connections of nobody known, the newest read, and a batch of the others in turn", () => {
   const clock = new FakeClock();
   const turns = new ReadTurns(clock);
   const all = many(turns, 200);
-  assert.equal(reading(all), activeUnauthenticatedMax);
-  assert.equal(reading(all.slice(-activeUnauthenticatedMax)), activeUnauthenticatedMax);
+  assert.equal(countReading(all), activeUnauthenticatedMax);
+  assert.equal(countReading(all.slice(-activeUnauthenticatedMax)), activeUnauthenticatedMax);
   const seen = new Set<Opened>();
   for (let batch = 0; batch < Math.ceil(200 / batchUsual); batch++) {
     clock.advance(batchMs);
-    assert.ok(reading(all) <= activeUnauthenticatedMax + batchOfUnauthenticatedMax);
+    assert.ok(countReading(all) <= activeUnauthenticatedMax + batchOfUnauthenticatedMax);
     for (const one of all) if (one.socket.reads) seen.add(one);
   }
   assert.equal(seen.size, 200);
@@ -131,7 +131,7 @@ test("batches of a user grow while they bring short requests, and shrink while t
   const nextSize = (bytes: number): number => {
     for (const { socket } of all) if (socket.reads) socket.bytesRead += bytes;
     clock.advance(batchMs);
-    return reading(all) - activeOfUserMax;
+    return countReading(all) - activeOfUserMax;
   };
   const sizes = (count: number, bytes: number): readonly number[] =>
     Array.from({ length: count }, () => nextSize(bytes));
@@ -146,7 +146,7 @@ test("what a connection of a batch has read counts when it has ended", () => {
   const turns = new ReadTurns(clock);
   const all = many(turns, 1000, "user");
   for (let batch = 0; batch < 3; batch++) clock.advance(batchMs);
-  const before = reading(all) - activeOfUserMax;
+  const before = countReading(all) - activeOfUserMax;
   // The newest connections are not in the batch.
   for (const { socket, reader } of all.slice(0, -activeOfUserMax)) {
     if (!socket.reads) continue;
@@ -154,17 +154,17 @@ test("what a connection of a batch has read counts when it has ended", () => {
     reader.close();
   }
   clock.advance(batchMs);
-  assert.equal(reading(all) - activeOfUserMax, before / 2);
+  assert.equal(countReading(all) - activeOfUserMax, before / 2);
 });
 
 test("while the event loop is late batches are small, but not as small as those with bodies", () => {
   const clock = new FakeClock();
   const turns = new ReadTurns(clock);
   const all = many(turns, 2000, "user");
-  while (reading(all) < activeOfUserMax + batchOfUserMax) clock.advance(batchMs);
+  while (countReading(all) < activeOfUserMax + batchOfUserMax) clock.advance(batchMs);
   const sizes = Array.from({ length: 5 }, () => {
     clock.block(3 * batchMs);
-    return reading(all) - activeOfUserMax;
+    return countReading(all) - activeOfUserMax;
   });
   assert.deepEqual(sizes, [256, 128, 64, 64, 64]);
 });
@@ -174,7 +174,7 @@ test("a batch ends with the share of a turn, which requests and ends of connecti
     const clock = new FakeClock();
     const turns = new ReadTurns(clock);
     const all = many(turns, 2000, "user");
-    while (reading(all) < activeOfUserMax + batchOfUserMax) clock.advance(batchMs);
+    while (countReading(all) < activeOfUserMax + batchOfUserMax) clock.advance(batchMs);
     let used = 0;
     for (const { socket, reader } of all.slice(0, -activeOfUserMax)) {
       if (!socket.reads) continue;
@@ -221,28 +221,28 @@ test("of a batch that ends early, those that were not read come first in the nex
   clock.advance(batchMs);
   const batch = all.slice(0, -activeUnauthenticatedMax).filter(({ socket }) => socket.reads);
   for (const { reader } of batch.slice(0, readersMax)) reader.took(connectionBytesMax);
-  assert.equal(reading(batch), 0);
+  assert.equal(countReading(batch), 0);
   clock.advance(batchMs);
-  assert.equal(reading(batch.slice(0, readersMax)), 0);
-  assert.equal(reading(batch.slice(readersMax)), batch.length - readersMax);
+  assert.equal(countReading(batch.slice(0, readersMax)), 0);
+  assert.equal(countReading(batch.slice(readersMax)), batch.length - readersMax);
 });
 
 test("a user's connections that are all idle all read, and in batches when they bring much at once", () => {
   const clock = new FakeClock();
   const turns = new ReadTurns(clock);
   const all = [...many(turns, 5000, "user")];
-  assert.equal(reading(all), activeOfUserMax);
+  assert.equal(countReading(all), activeOfUserMax);
   let batches = 0;
-  for (; reading(all) < all.length; batches++) clock.advance(batchMs);
+  for (; countReading(all) < all.length; batches++) clock.advance(batchMs);
   assert.ok(batches <= 20, `all read after ${batches} batches`);
   // From time to time one of the connections brings bytes, and new connections arrive.
   all[0]!.reader.took(500);
   all.push(...many(turns, 100, "user"));
-  assert.equal(reading(all), all.length);
+  assert.equal(countReading(all), all.length);
   for (const { reader, socket } of all) if (socket.reads) reader.took(1000);
-  assert.ok(reading(all) <= activeOfUserMax, `${reading(all)} read`);
+  assert.ok(countReading(all) <= activeOfUserMax, `${countReading(all)} read`);
   clock.advance(batchMs);
-  assert.ok(reading(all) <= activeOfUserMax + 2 * batchUsual, `${reading(all)} read`);
+  assert.ok(countReading(all) <= activeOfUserMax + 2 * batchUsual, `${countReading(all)} read`);
 });
 
 test("connections of nobody known never all read", () => {
@@ -252,7 +252,7 @@ test("connections of nobody known never all read", () => {
   for (let batch = 0; batch < 100; batch++) clock.advance(batchMs);
   all.push(...many(turns, 500));
   for (let batch = 0; batch < 100; batch++) clock.advance(batchMs);
-  assert.ok(reading(all) <= activeUnauthenticatedMax + batchOfUnauthenticatedMax, `${reading(all)} read`);
+  assert.ok(countReading(all) <= activeUnauthenticatedMax + batchOfUnauthenticatedMax, `${countReading(all)} read`);
 });
 
 test("HTTP/2 connections that read what no event shows have turns, and are closed once it is much", async () => {
@@ -265,11 +265,11 @@ test("HTTP/2 connections that read what no event shows have turns, and are close
   clock.advance(2 * sampleMs);
   for (const { socket } of all) socket.bytesRead += quietBytes;
   clock.advance(2 * sampleMs);
-  assert.equal(reading(all), 0);
-  assert.equal(reading(idle), idle.length);
+  assert.equal(countReading(all), 0);
+  assert.equal(countReading(idle), idle.length);
   for (let count = 0; count < 2000 && abused.size < all.length; count++) {
     await turn();
-    assert.ok(reading(all) <= readersMax);
+    assert.ok(countReading(all) <= readersMax);
     for (const { socket } of all) if (socket.reads) socket.bytesRead += connectionBytesMax;
   }
   assert.equal(abused.size, all.length);
@@ -332,8 +332,8 @@ test("the connections of a user are no burden for those of others", () => {
   const turns = new ReadTurns(new FakeClock());
   const others = many(turns, 10, "other");
   const all = many(turns, 2 * activeOfUserMax, "one");
-  assert.equal(reading(all), activeOfUserMax);
-  assert.equal(reading(others), 10);
+  assert.equal(countReading(all), activeOfUserMax);
+  assert.equal(countReading(others), 10);
 });
 
 test("among many connections of a user, those that were useful read", () => {
@@ -343,7 +343,7 @@ test("among many connections of a user, those that were useful read", () => {
   assert.ok(!useful.socket.reads);
   useful.reader.wasUseful();
   assert.ok(useful.socket.reads);
-  assert.equal(reading([useful, ...all]), activeOfUserMax);
+  assert.equal(countReading([useful, ...all]), activeOfUserMax);
 });
 
 test("nobody has more connections than allowed, and one that closes makes room", () => {
@@ -377,8 +377,8 @@ test("the connections of nobody known stand still while new ones are taken", () 
   const unauthenticated = many(turns, 5);
   const known = open(turns, "user");
   turns.pauseUnauthenticated(true);
-  assert.equal(reading(unauthenticated), 0);
+  assert.equal(countReading(unauthenticated), 0);
   assert.ok(known.socket.reads);
   turns.pauseUnauthenticated(false);
-  assert.equal(reading(unauthenticated), 5);
+  assert.equal(countReading(unauthenticated), 5);
 });

@@ -19,7 +19,7 @@ function frame(op: number, payload: Buffer, { final = true, masked = true, lengt
 }
 
 /** Returns the results of the reader for `bytes`, given in pieces of `cut` bytes. */
-function told(bytes: Buffer, cut: () => number): string[] {
+function decodeFrames(bytes: Buffer, cut: () => number): string[] {
   const heard: string[] = [];
   const reader = new FrameReader({
     ping: (payload) => heard.push(`ping ${payload.toString("latin1")}`),
@@ -67,16 +67,16 @@ test("pings are heard among data, which is dropped, wherever the bytes were cut"
   ]);
   const expected = ["ping one", `ping ${"p".repeat(125)}`, "ping ", "ended 1000"];
   assert.deepEqual(
-    told(bytes, () => bytes.length),
+    decodeFrames(bytes, () => bytes.length),
     expected,
   );
   assert.deepEqual(
-    told(bytes, () => 1),
+    decodeFrames(bytes, () => 1),
     expected,
   );
   for (let i = 0; i < 50; i++)
     assert.deepEqual(
-      told(bytes, () => 1 + Math.floor(random.next() * 400)),
+      decodeFrames(bytes, () => 1 + Math.floor(random.next() * 400)),
       expected,
     );
 });
@@ -94,12 +94,12 @@ test("what breaks the protocol ends it: no mask, long or cut control frames, unk
   ]) {
     const bytes = Buffer.concat([bad, frame(9, some)]);
     assert.deepEqual(
-      told(bytes, () => bytes.length),
+      decodeFrames(bytes, () => bytes.length),
       ["ended 1002"],
       bad.toString("hex"),
     );
     assert.deepEqual(
-      told(bytes, () => 1),
+      decodeFrames(bytes, () => 1),
       ["ended 1002"],
     );
   }

@@ -88,7 +88,7 @@ type Way = "role" | "scope" | "name" | "aggregation";
 const ways: readonly Way[] = ["role", "scope", "name", "aggregation"];
 
 const metadata = (name: string, labels?: object): object => ({ name, ...(labels === undefined ? {} : { labels }) });
-const kinded = (kind: string, rest: object): object => ({ apiVersion: `${rbacGroup}/v1`, kind, ...rest });
+const rbacObject = (kind: string, rest: object): object => ({ apiVersion: `${rbacGroup}/v1`, kind, ...rest });
 
 /** Grants `user` one verb on a target in one way. `ns` is the namespace of the grant, if the way has one. */
 async function grant(api: Api, user: string, target: Target, verb: string, way: Way, ns: string): Promise<void> {
@@ -105,19 +105,19 @@ async function grant(api: Api, user: string, target: Target, verb: string, way: 
   if (way === "aggregation") {
     const label = { [`example.com/${user}`]: "yes" };
     const aggregationRule = { clusterRoleSelectors: [{ matchLabels: label }] };
-    (await api.post(roles, kinded("ClusterRole", { metadata: metadata(user), aggregationRule, rules: [] }))).expect(
+    (await api.post(roles, rbacObject("ClusterRole", { metadata: metadata(user), aggregationRule, rules: [] }))).expect(
       201,
     );
-    (await api.post(roles, kinded("ClusterRole", { metadata: metadata(`${user}-part`, label), rules: [rule] }))).expect(
-      201,
-    );
+    (
+      await api.post(roles, rbacObject("ClusterRole", { metadata: metadata(`${user}-part`, label), rules: [rule] }))
+    ).expect(201);
   } else {
-    (await api.post(roles, kinded(kind, { metadata: metadata(user), rules: [rule] }))).expect(201);
+    (await api.post(roles, rbacObject(kind, { metadata: metadata(user), rules: [rule] }))).expect(201);
   }
   const bindingKind = isLocal ? "RoleBinding" : "ClusterRoleBinding";
   const bindings = isLocal ? `${rbac}/namespaces/${ns}/rolebindings` : `${rbac}/clusterrolebindings`;
   const roleRef = { apiGroup: rbacGroup, kind, name: user };
-  (await api.post(bindings, kinded(bindingKind, { metadata: metadata(user), roleRef, subjects }))).expect(201);
+  (await api.post(bindings, rbacObject(bindingKind, { metadata: metadata(user), roleRef, subjects }))).expect(201);
 }
 
 /** Returns the whole message of a refusal. */
@@ -135,18 +135,18 @@ function collectionOf(target: Target, ns: string): string {
   return target.namespaced ? `${root}/namespaces/${ns}/${resource}` : `${root}/${resource}`;
 }
 
-const acting = (user: string): SendOptions => ({ headers: { "impersonate-user": user } });
+const impersonate = (user: string): SendOptions => ({ headers: { "impersonate-user": user } });
 
 /** Tries every verb as a subject that has `held` in one way. */
 async function tryAll(api: Api, user: string, target: Target, held: string, way: Way, ns: string, other: string) {
   for (const [verb, request] of Object.entries(target.requests)) {
     for (const namespace of target.namespaced ? [ns, other] : [ns]) {
       for (const item of named.has(verb) ? ["mine", "another"] : [""]) {
-        const answer = await request(api, acting(user), { collection: collectionOf(target, namespace), item });
+        const answer = await request(api, impersonate(user), { collection: collectionOf(target, namespace), item });
         const isAllowed =
           verb === held && (namespace === ns || way === "aggregation") && (way !== "name" || item === "mine");
         if (isAllowed) answer.expect([200, 201]);
-        else answer.refused(403, "Forbidden", refusal(user, target, verb, namespace, item));
+        else answer.expectFailure(403, "Forbidden", refusal(user, target, verb, namespace, item));
       }
     }
   }
@@ -196,7 +196,7 @@ inBothDomains(
       await grant(api, user, target, verb, "name", ns);
       const query = verb === "watch" ? "watch=true&timeoutSeconds=1&" : "";
       const ask = (selector: string): Promise<Answer> =>
-        api.get(`${collection}?${query}fieldSelector=${selector}`, acting(user));
+        api.get(`${collection}?${query}fieldSelector=${selector}`, impersonate(user));
       (await ask("metadata.name%3Dmine")).expect(200);
       (await ask("metadata.name%3D%3Dmine,metadata.namespace%3Dx")).expect(200);
       for (const [selector, name] of [
@@ -204,7 +204,7 @@ inBothDomains(
         ["metadata.name!%3Danother", ""],
         ["metadata.namespace%3Dmine", ""],
       ] as const) {
-        (await ask(selector)).refused(403, "Forbidden", refusal(user, target, verb, ns, name));
+        (await ask(selector)).expectFailure(403, "Forbidden", refusal(user, target, verb, ns, name));
       }
     }
   },
@@ -225,11 +225,14 @@ for (const way of ["role", "scope", "aggregation"] as const) {
           const rules = [{ nonResourceURLs: ["/metrics", "/debug/*"], verbs: [held.toLowerCase()] }];
           const part = way === "aggregation" ? `${user}-part` : user;
           (
-            await api.post(`${rbac}/clusterroles`, kinded("ClusterRole", { metadata: metadata(part, label), rules }))
+            await api.post(
+              `${rbac}/clusterroles`,
+              rbacObject("ClusterRole", { metadata: metadata(part, label), rules }),
+            )
           ).expect(201);
           if (way === "aggregation") {
             const aggregationRule = { clusterRoleSelectors: [{ matchLabels: label }] };
-            const sum = kinded("ClusterRole", { metadata: metadata(user), aggregationRule, rules: [] });
+            const sum = rbacObject("ClusterRole", { metadata: metadata(user), aggregationRule, rules: [] });
             (await api.post(`${rbac}/clusterroles`, sum)).expect(201);
             await eventually(async () => {
               (await api.get(`${rbac}/clusterroles/${user}`)).has({ "rules.length": 1 });
@@ -241,16 +244,16 @@ for (const way of ["role", "scope", "aggregation"] as const) {
           const isLocal = way === "scope";
           const bindings = isLocal ? `${rbac}/namespaces/${ns}/rolebindings` : `${rbac}/clusterrolebindings`;
           const kind = isLocal ? "RoleBinding" : "ClusterRoleBinding";
-          (await api.post(bindings, kinded(kind, { metadata: metadata(user), roleRef, subjects }))).expect(201);
+          (await api.post(bindings, rbacObject(kind, { metadata: metadata(user), roleRef, subjects }))).expect(201);
           for (const method of methods) {
             for (const path of ["/metrics", "/debug/x", "/debug", "/metrics/x"]) {
-              const answer = await api.send(method, path, undefined, acting(user));
+              const answer = await api.send(method, path, undefined, impersonate(user));
               const isAllowed = !isLocal && method === held && (path === "/metrics" || path === "/debug/x");
               if (isAllowed) assert.notEqual(answer.status, 403, `${method} ${path} as ${user}`);
               else if (method === "HEAD") answer.expect(403);
               else {
                 const text = `forbidden: User "${user}" cannot ${method.toLowerCase()} path "${path}"`;
-                answer.refused(403, "Forbidden", text, { details: {} });
+                answer.expectFailure(403, "Forbidden", text, { details: {} });
               }
             }
           }

@@ -27,7 +27,7 @@ const cannot = (
 
 /** Checks the name by which the server knows a caller. */
 async function isKnownAs(api: Api, options: SendOptions, user: string): Promise<void> {
-  (await api.get(claims, options)).refused(403, "Forbidden", cannot(user, "list"));
+  (await api.get(claims, options)).expectFailure(403, "Forbidden", cannot(user, "list"));
 }
 
 /** Makes two authorities, whose certificates are in one file. */
@@ -40,7 +40,7 @@ async function authorities(): Promise<{ first: FakeAuthority; second: FakeAuthor
 }
 
 /** Makes a connection with a client certificate. */
-async function showing(api: Api, authority: FakeAuthority, options: IssueOptions): Promise<SendOptions> {
+async function presentCertificate(api: Api, authority: FakeAuthority, options: IssueOptions): Promise<SendOptions> {
   const { certificate, key } = await authority.issue(options);
   return { as: "nobody", agent: new https.Agent({ ca: api.server.ca, cert: certificate, key }) };
 }
@@ -51,19 +51,23 @@ withOwnServer(
   "a client certificate names its user and its groups [ACERT-01] [ACERT-03] [ACERT-04] [AUTHN-05] [AUTHN-06]",
   withAuthorities,
   async (api) => {
-    await isKnownAs(api, await showing(api, first, { commonName: "alice", organizations: ["a", "b"] }), "alice");
-    const root = await showing(api, first, { commonName: "root", organizations: ["a", "system:masters"] });
+    await isKnownAs(
+      api,
+      await presentCertificate(api, first, { commonName: "alice", organizations: ["a", "b"] }),
+      "alice",
+    );
+    const root = await presentCertificate(api, first, { commonName: "root", organizations: ["a", "system:masters"] });
     (await api.get(claims, root)).expect(200);
   },
 );
 
 withOwnServer("several authorities may be in the file [ACERT-02]", withAuthorities, async (api) => {
-  await isKnownAs(api, await showing(api, first, { commonName: "one" }), "one");
-  await isKnownAs(api, await showing(api, second, { commonName: "two" }), "two");
+  await isKnownAs(api, await presentCertificate(api, first, { commonName: "one" }), "one");
+  await isKnownAs(api, await presentCertificate(api, second, { commonName: "two" }), "two");
 });
 
 withOwnServer("a certificate of another authority is refused [ACERT-01] [ACERT-05]", gated, async (api) => {
-  const stranger = await showing(api, first, { commonName: "mallory", organizations: ["system:masters"] });
+  const stranger = await presentCertificate(api, first, { commonName: "mallory", organizations: ["system:masters"] });
   const answer = await api.get(claims, stranger);
   answer.expect([401, 403]);
   assert.doesNotMatch(answer.text, /mallory/);
@@ -73,7 +77,7 @@ withOwnServer("an expired certificate, or one for servers, is refused [ACERT-06]
   const masters = { commonName: "mallory", organizations: ["system:masters"] };
   const past = { notBefore: new Date(Date.now() - 3_600_000), notAfter: new Date(Date.now() - 60_000) };
   for (const options of [{ ...masters, ...past }, { ...masters, usage: "server" } as const]) {
-    const answer = await api.get(claims, await showing(api, first, options)).catch(() => undefined);
+    const answer = await api.get(claims, await presentCertificate(api, first, options)).catch(() => undefined);
     if (answer === undefined) continue;
     answer.expect([401, 403]);
     assert.doesNotMatch(answer.text, /mallory/);
@@ -133,7 +137,7 @@ withOwnServer("the file is read at start only [ATOK-05]", gated, async (api) => 
   try {
     const first = new Api(server);
     writeFileSync(file, `${[...tokenLines, "late-token,late,u9"].join("\n")}\n`);
-    (await first.get(claims, { as: "late-token" })).refused(401, "Unauthorized");
+    (await first.get(claims, { as: "late-token" })).expectFailure(401, "Unauthorized");
     (await first.get(claims, { as: "admin" })).expect(200);
   } finally {
     await server.close();
@@ -148,20 +152,20 @@ withOwnServer("the file is read at start only [ATOK-05]", gated, async (api) => 
 
 inBothDomains("an unknown token is refused [ABEAR-03] [AANON-03] [AUTHZ-01]", async (api) => {
   for (const token of ["nope", "x".repeat(10_000), "alice-token2", "alice-toke"]) {
-    (await api.get(claims, { as: token })).refused(401, "Unauthorized", "Unauthorized", { code: 401 });
+    (await api.get(claims, { as: token })).expectFailure(401, "Unauthorized", "Unauthorized", { code: 401 });
   }
-  (await api.get("/healthz", { as: "nope" })).refused(401, "Unauthorized");
+  (await api.get("/healthz", { as: "nope" })).expectFailure(401, "Unauthorized");
 });
 
 withOwnServer(
   "several methods work beside each other, and one decides [AUTHN-08] [AUTHN-09]",
   withAuthorities,
   async (api) => {
-    const certified = await showing(api, first, { commonName: "carl", organizations: ["x"] });
+    const certified = await presentCertificate(api, first, { commonName: "carl", organizations: ["x"] });
     await isKnownAs(api, certified, "carl");
     await isKnownAs(api, { as: "alice" }, "alice");
     const both = await api.get(claims, { ...certified, as: "bob" });
-    both.refused(403, "Forbidden", /User "(carl|bob)" cannot list/);
+    both.expectFailure(403, "Forbidden", /User "(carl|bob)" cannot list/);
   },
 );
 
@@ -170,7 +174,7 @@ inBothDomains(
   async (api) => {
     await isKnownAs(api, nobody, "system:anonymous");
     (await api.get("/api", { as: "bob" })).expect(200);
-    (await api.get("/api", nobody)).refused(
+    (await api.get("/api", nobody)).expectFailure(
       403,
       "Forbidden",
       'forbidden: User "system:anonymous" cannot get path "/api"',
@@ -179,15 +183,15 @@ inBothDomains(
 );
 
 withOwnServer("anonymous requests can be switched off [AANON-05]", { ...gated, anonymousAuth: false }, async (api) => {
-  (await api.get(claims, nobody)).refused(401, "Unauthorized");
+  (await api.get(claims, nobody)).expectFailure(401, "Unauthorized");
   (await api.get(claims)).expect(200);
 });
 
 inBothDomains("the default is to refuse [AUTHZ-02] [AUTHZ-07]", async (api) => {
-  (await api.get(claims, { as: "bob" })).refused(403, "Forbidden", cannot("bob", "list"), {
+  (await api.get(claims, { as: "bob" })).expectFailure(403, "Forbidden", cannot("bob", "list"), {
     details: { kind: "persistentvolumeclaims" },
   });
-  (await api.get("/apis/storage.k8s.io/v1beta1/volumeattributesclasses/v1", { as: "bob" })).refused(
+  (await api.get("/apis/storage.k8s.io/v1beta1/volumeattributesclasses/v1", { as: "bob" })).expectFailure(
     403,
     "Forbidden",
     'volumeattributesclasses.storage.k8s.io "v1" is forbidden: User "bob" cannot get resource "volumeattributesclasses" in API group "storage.k8s.io" at the cluster scope',
@@ -201,23 +205,26 @@ inBothDomains(
     const bob = { as: "bob" };
     const c1 = `${claims}/c1`;
     const here = ' in the namespace "default"';
-    const refused = async (answer: Promise<Awaited<ReturnType<Api["get"]>>>, message: string): Promise<void> => {
-      (await answer).refused(403, "Forbidden", message);
+    const expectRefusal = async (answer: Promise<Awaited<ReturnType<Api["get"]>>>, message: string): Promise<void> => {
+      (await answer).expectFailure(403, "Forbidden", message);
     };
-    await refused(api.post(claims, claim("c1"), bob), cannot("bob", "create"));
-    await refused(api.get(c1, bob), cannot("bob", "get", here, "c1"));
-    await refused(api.get(claims, bob), cannot("bob", "list"));
-    await refused(api.get(`${claims}?watch=true`, bob), cannot("bob", "watch"));
-    await refused(api.get(`${claims}?watch=1`, bob), cannot("bob", "watch"));
-    await refused(api.put(c1, claim("c1"), bob), cannot("bob", "update", here, "c1"));
-    await refused(api.patch(c1, {}, patchTypes.merge, bob), cannot("bob", "patch", here, "c1"));
-    await refused(api.delete(c1, undefined, bob), cannot("bob", "delete", here, "c1"));
-    await refused(api.delete(claims, undefined, bob), cannot("bob", "deletecollection"));
+    await expectRefusal(api.post(claims, claim("c1"), bob), cannot("bob", "create"));
+    await expectRefusal(api.get(c1, bob), cannot("bob", "get", here, "c1"));
+    await expectRefusal(api.get(claims, bob), cannot("bob", "list"));
+    await expectRefusal(api.get(`${claims}?watch=true`, bob), cannot("bob", "watch"));
+    await expectRefusal(api.get(`${claims}?watch=1`, bob), cannot("bob", "watch"));
+    await expectRefusal(api.put(c1, claim("c1"), bob), cannot("bob", "update", here, "c1"));
+    await expectRefusal(api.patch(c1, {}, patchTypes.merge, bob), cannot("bob", "patch", here, "c1"));
+    await expectRefusal(api.delete(c1, undefined, bob), cannot("bob", "delete", here, "c1"));
+    await expectRefusal(api.delete(claims, undefined, bob), cannot("bob", "deletecollection"));
     const status = "persistentvolumeclaims/status";
-    await refused(api.patch(`${c1}/status`, {}, patchTypes.merge, bob), cannot("bob", "patch", here, "c1", status));
-    await refused(api.get(`${c1}/status`, bob), cannot("bob", "get", here, "c1", status));
-    await refused(api.get("/api/v1/persistentvolumeclaims", bob), cannot("bob", "list", " at the cluster scope"));
-    await refused(
+    await expectRefusal(
+      api.patch(`${c1}/status`, {}, patchTypes.merge, bob),
+      cannot("bob", "patch", here, "c1", status),
+    );
+    await expectRefusal(api.get(`${c1}/status`, bob), cannot("bob", "get", here, "c1", status));
+    await expectRefusal(api.get("/api/v1/persistentvolumeclaims", bob), cannot("bob", "list", " at the cluster scope"));
+    await expectRefusal(
       api.get(`${namespaces}/ns1`, bob),
       cannot("bob", "get", ' in the namespace "ns1"', "ns1", "namespaces"),
     );
@@ -241,16 +248,20 @@ inBothDomains(
   "other paths are named by themselves, with the method as verb [AUTHZ-10] [AUTHZ-11] [AUTHZ-23] [AUTHZ-24]",
   async (api) => {
     for (const path of ["/metrics", "/logs", "/debug/pprof"]) {
-      (await api.get(path, { as: "bob" })).refused(403, "Forbidden", `forbidden: User "bob" cannot get path "${path}"`);
+      (await api.get(path, { as: "bob" })).expectFailure(
+        403,
+        "Forbidden",
+        `forbidden: User "bob" cannot get path "${path}"`,
+      );
     }
     for (const path of ["/api", "/apis", "/apis/storage.k8s.io"]) {
-      (await api.get(path, nobody)).refused(
+      (await api.get(path, nobody)).expectFailure(
         403,
         "Forbidden",
         `forbidden: User "system:anonymous" cannot get path "${path}"`,
       );
     }
-    (await api.post("/metrics", {}, { as: "bob" })).refused(
+    (await api.post("/metrics", {}, { as: "bob" })).expectFailure(
       403,
       "Forbidden",
       'forbidden: User "bob" cannot post path "/metrics"',

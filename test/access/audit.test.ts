@@ -17,7 +17,7 @@ import {
   eventually,
   file,
   type Observed,
-  observed,
+  startObserved,
   openServer,
   temporaryFolder,
   renamer,
@@ -72,9 +72,9 @@ interface Audited extends Observed {
   of(part: string): Event[];
 }
 
-async function audited(domain: Domain, policy: object, settings: ServerSettings = {}): Promise<Audited> {
+async function startAudited(domain: Domain, policy: object, settings: ServerSettings = {}): Promise<Audited> {
   const path = join(temporaryFolder(), "logs", "audit.log");
-  const on = await observed(domain, {
+  const on = await startObserved(domain, {
     auditPolicyFile: policyFile(domain, policy),
     auditLogPath: path,
     ...settings,
@@ -99,7 +99,7 @@ async function usingAudited(
   settings: ServerSettings,
   run: (on: Audited) => Promise<void>,
 ): Promise<void> {
-  const on = await audited(domain, policy, settings);
+  const on = await startAudited(domain, policy, settings);
   try {
     await run(on);
   } finally {
@@ -223,29 +223,29 @@ for (const omitManagedFields of [false, true]) {
       const long = "x".repeat(100_000);
       (await api.post(configMaps, configMap("a", { k: long }))).expect(201);
       const table = `application/json;as=Table;v=v1;g=${api.name("meta.k8s.io")}`;
-      const recorded = async (path: string, accept: string): Promise<Body> => {
+      const recordRequest = async (path: string, accept: string): Promise<Body> => {
         (await api.get(path, { headers: { accept } })).expect(200);
         return on.of(path).at(-1)?.responseObject ?? {};
       };
       for (const accept of ["application/json", "application/yaml", "application/json;pretty=1"]) {
-        const object = await recorded(`${configMaps}/a`, accept);
+        const object = await recordRequest(`${configMaps}/a`, accept);
         assert.equal(object.data?.["k"], long, accept);
         assert.equal(object.metadata?.managedFields === undefined, omitManagedFields, accept);
-        const { kind, items } = await recorded(configMaps, accept);
+        const { kind, items } = await recordRequest(configMaps, accept);
         assert.equal(kind, "ConfigMapList", accept);
         assert.equal(items?.[0]?.data?.["k"], long, accept);
         assert.equal(items[0].metadata?.managedFields === undefined, omitManagedFields, accept);
       }
       for (const accept of [table, table.replace("json", "yaml")]) {
         for (const path of [`${configMaps}/a`, configMaps]) {
-          const { kind, rows } = await recorded(path, accept);
+          const { kind, rows } = await recordRequest(path, accept);
           assert.equal(kind, "Table", accept);
           assert.equal(rows?.[0]?.cells[0], "a");
           assert.equal(rows[0].object.metadata?.managedFields === undefined, omitManagedFields, accept);
         }
       }
       for (const accept of ["application/yaml", "application/vnd.kubernetes.protobuf"]) {
-        assert.equal((await recorded("/apis/apps", accept)).kind, "APIGroup", accept);
+        assert.equal((await recordRequest("/apis/apps", accept)).kind, "APIGroup", accept);
       }
     },
   );
@@ -257,7 +257,7 @@ withAudit(
   async (on) => {
     const { api } = on;
     const { configMaps } = await api.createNamespace();
-    (await api.get(`${configMaps}/none`, { as: "alice" })).refused(403, "Forbidden");
+    (await api.get(`${configMaps}/none`, { as: "alice" })).expectFailure(403, "Forbidden");
     const refused = on.of(`${configMaps}/none`).at(-1);
     assert.equal(refused?.user.username, "alice");
     assert.equal(refused.responseStatus?.code, 403);
@@ -268,7 +268,7 @@ withAudit(
 
     (
       await api.get(`${configMaps}/none?access_token=abcsecret`, { headers: { authorization: "Bearer wrong-secret" } })
-    ).refused(401, "Unauthorized");
+    ).expectFailure(401, "Unauthorized");
     const unknown = on.of(`${configMaps}/none?access_token`);
     assert.equal(unknown.length, 1);
     assert.equal(unknown[0]?.stage, "ResponseStarted");
@@ -277,7 +277,7 @@ withAudit(
     assert.equal(unknown[0]?.responseStatus?.["message"], "Authentication failed, attempted: bearer, access_token");
     assert.doesNotMatch(readFileSync(on.path, "utf8"), /secret|admin-token|alice-token/);
 
-    (await api.get(`${configMaps}/missing`)).refused(404, "NotFound");
+    (await api.get(`${configMaps}/missing`)).expectFailure(404, "NotFound");
     const missing = on.of(`${configMaps}/missing`).at(-1);
     assert.equal(missing?.responseStatus?.code, 404);
     assert.equal(missing.responseStatus["reason"], "NotFound");
@@ -288,7 +288,7 @@ withAudit(
   "a request refused before authentication is recorded too",
   { rules: [...notItself, { level: "RequestResponse" }] },
   async (on) => {
-    (await on.api.get("/api/v1/nodes?timeout=soon")).refused(400, "BadRequest");
+    (await on.api.get("/api/v1/nodes?timeout=soon")).expectFailure(400, "BadRequest");
     const [event, ...more] = on.of("/api/v1/nodes?timeout=soon");
     assert.deepEqual(more, []);
     assert.equal(event?.stage, "ResponseStarted");
@@ -568,7 +568,7 @@ for (const [mode, code] of [
   test(`when the log cannot be written, a request in the mode ${mode} is answered with ${code}`, async (t) => {
     if (!existsSync("/dev/full")) return t.skip("this system has no /dev/full");
     const policy = { rules: [{ level: "Metadata", users: ["alice"] }] };
-    const on = await audited("k8s.io", policy, { auditLogPath: "/dev/full", auditLogMode: mode });
+    const on = await startAudited("k8s.io", policy, { auditLogPath: "/dev/full", auditLogMode: mode });
     try {
       const reviews = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
       const review = { apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview" };
@@ -642,8 +642,8 @@ contexts:
   context: {cluster: hook, user: server}
 `,
   );
-  const received = (): Event[] => lists.flatMap(({ items }) => items);
-  return { lists, received, config, calls: () => calls };
+  const receivedEvents = (): Event[] => lists.flatMap(({ items }) => items);
+  return { lists, received: receivedEvents, config, calls: () => calls };
 }
 
 const aliceOnly = { omitStages: ["RequestReceived"], rules: [{ level: "Metadata", users: ["alice"] }] };
@@ -651,7 +651,7 @@ const aliceOnly = { omitStages: ["RequestReceived"], rules: [{ level: "Metadata"
 for (const domain of domains) {
   test(`${domain}: events reach a webhook in batches, and all of them before the server has stopped`, async (t) => {
     const hook = await openHook(t, () => 200);
-    const on = await audited(domain, aliceOnly, {
+    const on = await startAudited(domain, aliceOnly, {
       auditWebhookConfigFile: hook.config,
       auditWebhookBatchMaxSize: 10,
       auditWebhookBatchMaxWaitMs: 600_000,
@@ -677,7 +677,7 @@ test("a webhook that is down for a while hears of everything later, and no reque
     { auditWebhookConfigFile: hook.config, auditWebhookBatchMaxSize: 1 },
     async (on) => {
       const answer = await on.api.get("/api/v1/nodes", { as: "alice" });
-      answer.refused(403, "Forbidden");
+      answer.expectFailure(403, "Forbidden");
       await eventually(() => {
         on.clock.advance(2000);
         return Promise.resolve(assert.equal(hook.received().length, 1));
@@ -702,7 +702,7 @@ test("a webhook that is slow, false or sends elsewhere costs its events after so
       aliceOnly,
       { auditWebhookConfigFile: hook.config, auditWebhookBatchMaxSize: 1 },
       async (on) => {
-        (await on.api.get("/api/v1/nodes", { as: "alice" })).refused(403, "Forbidden");
+        (await on.api.get("/api/v1/nodes", { as: "alice" })).expectFailure(403, "Forbidden");
         await eventually(() => {
           on.clock.advance(stepMs);
           return Promise.resolve(
@@ -724,7 +724,10 @@ test("a webhook that is slow, false or sends elsewhere costs its events after so
 
 test("a stop does not wait for ever for a webhook that does not answer", async (t) => {
   const hook = await openHook(t, () => "silent");
-  const on = await audited("k8s.io", aliceOnly, { auditWebhookConfigFile: hook.config, auditWebhookBatchMaxSize: 1 });
+  const on = await startAudited("k8s.io", aliceOnly, {
+    auditWebhookConfigFile: hook.config,
+    auditWebhookBatchMaxSize: 1,
+  });
   for (let i = 0; i < 3; i++) await on.api.get("/api/v1/nodes", { as: "alice" });
   let stopped = false;
   const stop = on.close().then(() => (stopped = true));

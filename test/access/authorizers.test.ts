@@ -92,12 +92,16 @@ withOwnServer(
     (await api.get(maps)).expect(200);
     (await api.post(maps, configMap("by-masters"))).expect(201);
     assert.equal(first.questions.length, 0);
-    (await api.get("/version", bob)).refused(403, "Forbidden", /cannot get path "\/version": the decider says no$/);
-    (await api.post(maps, "no json", bob)).refused(403, "Forbidden", /: the decider says no$/);
+    (await api.get("/version", bob)).expectFailure(
+      403,
+      "Forbidden",
+      /cannot get path "\/version": the decider says no$/,
+    );
+    (await api.post(maps, "no json", bob)).expectFailure(403, "Forbidden", /: the decider says no$/);
 
     first.reset(() => ({ allowed: false }));
     (await api.get("/healthz", bob)).expect(200);
-    (await api.get(maps, bob)).refused(403, "Forbidden");
+    (await api.get(maps, bob)).expectFailure(403, "Forbidden");
   },
 );
 
@@ -139,7 +143,7 @@ for (const domain of domains) {
       const answer = api.patch(`${requests}/late/approval?timeout=20s`, approval, patchTypes.merge, bob);
       await eventually(() => Promise.resolve(assert.ok(first.questions.some(({ spec: asked }) => isApproval(asked)))));
       clock.advance(20_000);
-      (await answer).refused(504, "Timeout");
+      (await answer).expectFailure(504, "Timeout");
       decided.resolve({ allowed: true });
       // The server has cached the webhook's answer once it no longer calls the webhook.
       await eventually(async () => {
@@ -239,7 +243,7 @@ test("without an answer the policy decides: closed or open, never in between [AU
     const open = configuration("k8s.io", [hook("open", kubeconfig, { timeout }), { type: "RBAC" }]);
     await usingObserved("k8s.io", { authorizationConfig: open }, async ({ api, logged }) => {
       (await api.get("/healthz", bob)).expect(200);
-      (await api.get(maps, bob)).refused(403, "Forbidden");
+      (await api.get(maps, bob)).expectFailure(403, "Forbidden");
       const { text } = (await api.get("/metrics")).expect(200);
       const result = what === "slow" ? "timeout" : "error";
       assert.match(
@@ -257,7 +261,7 @@ test("without an answer the policy decides: closed or open, never in between [AU
       { type: "RBAC" },
     ]);
     await usingObserved("k8s.io", { authorizationConfig: closed }, async ({ api }) => {
-      (await api.get("/healthz", bob)).refused(403, "Forbidden", /: authorizer closed could not decide$/);
+      (await api.get("/healthz", bob)).expectFailure(403, "Forbidden", /: authorizer closed could not decide$/);
       (await api.get(maps)).expect(200);
     });
   }
@@ -395,7 +399,7 @@ withOwnServer(
   async (api) => {
     (await api.get(maps, bob)).expect(200);
     (await api.post(maps, configMap("by-bob"), bob)).expect(201);
-    (await api.get(maps, { as: "nobody" })).refused(401, "Unauthorized");
+    (await api.get(maps, { as: "nobody" })).expectFailure(401, "Unauthorized");
   },
 );
 
@@ -404,7 +408,7 @@ withOwnServer(
   { ...gated, authorizationMode: ["AlwaysDeny"] },
   async (api) => {
     for (const path of [maps, "/version", "/api", namespaces]) {
-      (await api.get(path, bob)).refused(403, "Forbidden", /: Everything is forbidden\.$/);
+      (await api.get(path, bob)).expectFailure(403, "Forbidden", /: Everything is forbidden\.$/);
     }
     (await api.get(maps)).expect(200);
   },
@@ -428,7 +432,7 @@ test("a policy file gives rights by its lines [AUTHZ-27] [AUTHZ-30]", async () =
     await usingObserved(domain, settings, async ({ api }) => {
       (await api.get(maps, bob)).expect(200);
       (await api.get("/apis", bob)).expect(200);
-      (await api.post(maps, configMap("c"), bob)).refused(403, "Forbidden", /: No policy matched\.$/);
+      (await api.post(maps, configMap("c"), bob)).expectFailure(403, "Forbidden", /: No policy matched\.$/);
       (await api.get("/api/v1/configmaps", bob)).expect(403);
       (await api.get("/metrics", bob)).expect(403);
       (await api.post(maps, configMap("c"), { as: "alice" })).expect(201);

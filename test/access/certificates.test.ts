@@ -25,7 +25,7 @@ const clientUsages = ["digital signature", "key encipherment", "client auth"];
 
 const certificateOf = (answer: Answer): string => Buffer.from(answer.string("status.certificate"), "base64").toString();
 
-const issued = (api: Api, name: string): Promise<string> =>
+const readIssued = (api: Api, name: string): Promise<string> =>
   eventually(async () => certificateOf((await api.get(`${requests}/${name}`)).expect(200)));
 
 /** Resolves when the signers have processed every earlier request: a later one has been signed. */
@@ -35,7 +35,7 @@ async function signersPassed(api: Api): Promise<void> {
   const spec = { request, signerName: clientSigner, usages: clientUsages };
   (await api.post(requests, signingRequest(name, spec))).expect(201);
   (await api.patch(`${requests}/${name}/approval`, approved)).expect(200);
-  await issued(api, name);
+  await readIssued(api, name);
 }
 
 async function bindGroup(api: Api, group: string, role: string): Promise<void> {
@@ -61,7 +61,7 @@ inBothDomains(
     (await api.patch(`${requests}/${name}/approval`, approved)).expect(200, {
       "status.conditions[type=Approved].lastUpdateTime": present,
     });
-    const pem = await issued(api, name);
+    const pem = await readIssued(api, name);
     const certificate = new X509Certificate(pem);
     assert.equal(certificate.subject, "O=builders\nO=robots\nCN=robot");
     assert.deepEqual(certificate.keyUsage, ["1.3.6.1.5.5.7.3.2"]);
@@ -83,10 +83,10 @@ inBothDomains("a certificate stays, and a request's decision with it", async (ap
   const name = api.unique("csr");
   await api.post(requests, signingRequest(name, { request, signerName: clientSigner, usages: clientUsages }));
   (await api.patch(`${requests}/${name}/approval`, approved)).expect(200);
-  const pem = await issued(api, name);
+  const pem = await readIssued(api, name);
   const other = Buffer.from(pem + pem).toString("base64");
-  (await api.patch(`${requests}/${name}/status`, { status: { certificate: other } })).refused(422, "Invalid");
-  (await api.patch(`${requests}/${name}/approval`, { status: { conditions: null } })).refused(422, "Invalid");
+  (await api.patch(`${requests}/${name}/status`, { status: { certificate: other } })).expectFailure(422, "Invalid");
+  (await api.patch(`${requests}/${name}/approval`, { status: { conditions: null } })).expectFailure(422, "Invalid");
   (await api.patch(`${requests}/${name}`, { status: { certificate: null }, spec: { usages: ["any"] } })).expect(200, {
     "spec.usages": clientUsages,
     "status.certificate": present,
@@ -159,7 +159,7 @@ inBothDomains("a node serves with a certificate of its names", async (api) => {
   await signersPassed(api);
   (await api.get(`${requests}/${name}`)).expect(200, { status: {} });
   await api.patch(`${requests}/${name}/approval`, approved);
-  const certificate = new X509Certificate(await issued(api, name));
+  const certificate = new X509Certificate(await readIssued(api, name));
   assert.equal(certificate.subjectAltName, "DNS:n.example");
   assert.deepEqual(certificate.keyUsage, ["1.3.6.1.5.5.7.3.1"]);
   assert.ok(certificate.checkIssued(new X509Certificate(api.server.ca)));
@@ -198,12 +198,12 @@ inBothDomains("a machine joins by a bootstrap token and renews its certificate a
     await bindGroup(api, others, `system:${role}`);
   }
   const later = await ask({ headers: { "impersonate-user": "other", "impersonate-group": others } });
-  await issued(api, later.name);
+  await readIssued(api, later.name);
   (await api.get(`${requests}/${first.name}`)).expect(200, { status: {} });
   await bindGroup(api, "system:bootstrappers", "system:certificates.k8s.io:certificatesigningrequests:nodeclient");
   const second = await ask(joining);
   second.made.expect(201);
-  const pem = await issued(api, second.name);
+  const pem = await readIssued(api, second.name);
   (await api.get(`${requests}/${second.name}`)).expect(200, {
     "status.conditions[type=Approved].reason": "AutoApproved",
     "status.conditions[type=Approved].message": "Auto approving kubelet client certificate after SubjectAccessReview.",
@@ -218,7 +218,7 @@ inBothDomains("a machine joins by a bootstrap token and renews its certificate a
   await bindGroup(api, "system:nodes", "system:node-bootstrapper");
   const renewed = await ask(asNode);
   renewed.made.expect(201);
-  await issued(api, renewed.name);
+  await readIssued(api, renewed.name);
   (await api.get(`${requests}/${renewed.name}`)).expect(200, {
     "status.conditions[type=Approved].message":
       "Auto approving self kubelet client certificate after SubjectAccessReview.",
@@ -229,7 +229,7 @@ inBothDomains("a machine joins by a bootstrap token and renews its certificate a
 inBothDomains("the client signer gives no certificate of system:masters", async (api) => {
   const { request } = await newRequest([{ O: ["system:masters"] }, { CN: ["eve"] }]);
   const spec = { request, signerName: clientSigner, usages: clientUsages };
-  (await api.post(requests, signingRequest(api.unique("csr"), spec))).refused(
+  (await api.post(requests, signingRequest(api.unique("csr"), spec))).expectFailure(
     403,
     "Forbidden",
     /use of kubernetes.io\/kube-apiserver-client signer with system:masters group is not allowed$/,
@@ -249,7 +249,7 @@ inBothDomains("a subject name in another encoding is the same name to every chec
     [{ O: [{ bmpString: masters }] }, { CN: ["eve"] }],
     [{ O: [{ printableString: masters }] }, { CN: ["eve"] }],
   ] as JsonName[]) {
-    (await ask(hidden)).answer.refused(403, "Forbidden", /system:masters group is not allowed$/);
+    (await ask(hidden)).answer.expectFailure(403, "Forbidden", /system:masters group is not allowed$/);
   }
   for (const [subjectName, user, groups] of [
     [[{ O: [`builders\nO=${masters}`] }, { CN: ["eve"] }], "eve", [`builders\nO=${masters}`]],
@@ -260,7 +260,7 @@ inBothDomains("a subject name in another encoding is the same name to every chec
     const { name, key, answer } = await ask(subjectName as unknown as JsonName); // only read
     answer.expect(201);
     (await api.patch(`${requests}/${name}/approval`, approved)).expect(200);
-    const agent = certificateAgent(api.server, await issued(api, name), key);
+    const agent = certificateAgent(api.server, await readIssued(api, name), key);
     (await api.post(whoAmI, subject, { as: "nobody", agent })).expect(201, {
       "status.userInfo.username": user,
       "status.userInfo.groups": [...groups, "system:authenticated"],
@@ -327,7 +327,7 @@ test("signers sign with the files of their flags, read again when they change, a
     return name;
   };
   const kubelet = await ask("kubernetes.io/kube-apiserver-client-kubelet", ["digital signature", "client auth"]);
-  const first = new X509Certificate(await issued(api, await ask(clientSigner, clientUsages)));
+  const first = new X509Certificate(await readIssued(api, await ask(clientSigner, clientUsages)));
   assert.equal(first.issuer, "CN=the first");
   assert.ok(first.checkIssued(new X509Certificate(authority.pem)));
   assert.ok(first.validToDate.getTime() - Date.now() < 7_260_000);
@@ -338,11 +338,14 @@ test("signers sign with the files of their flags, read again when they change, a
   clock.skip(120_000);
   await eventually(() => Promise.resolve(assert.match(said, /the signer of certificates stays as it was/)));
   // The key does not match yet, so the old pair still signs.
-  assert.equal(new X509Certificate(await issued(api, await ask(clientSigner, clientUsages))).issuer, "CN=the first");
+  assert.equal(
+    new X509Certificate(await readIssued(api, await ask(clientSigner, clientUsages))).issuer,
+    "CN=the first",
+  );
   writeFileSync(authority.key, readFileSync(next.key));
   clock.skip(120_000);
   await eventually(async () => {
-    const certificate = new X509Certificate(await issued(api, await ask(clientSigner, clientUsages)));
+    const certificate = new X509Certificate(await readIssued(api, await ask(clientSigner, clientUsages)));
     assert.equal(certificate.issuer, "CN=the second");
   });
   api.close();
@@ -352,18 +355,18 @@ test("signers sign with the files of their flags, read again when they change, a
 test("files of signers that cannot be used end the start with one line", async () => {
   const { certificate, key } = await authorityFiles("one");
   const other = await authorityFiles("other");
-  const refused = async (settings: ServerSettings, message: RegExp): Promise<void> => {
+  const expectRefusal = async (settings: ServerSettings, message: RegExp): Promise<void> => {
     await assert.rejects(openServer("k8s.io", settings), (error: Error) => message.test(error.message));
   };
-  await refused(
+  await expectRefusal(
     { clusterSigningCertFile: certificate },
     /cert-file and --cluster-signing-key-file must be given together/,
   );
-  await refused(
+  await expectRefusal(
     { clusterSigningCertFile: certificate, clusterSigningKeyFile: other.key },
     /ca\.crt and .*ca\.key: no certificate \(PEM\) with its key$/,
   );
-  await refused(
+  await expectRefusal(
     {
       clusterSigningCertFile: certificate,
       clusterSigningKeyFile: key,
@@ -372,8 +375,8 @@ test("files of signers that cannot be used end the start with one line", async (
     },
     /cannot be given together with those of one signer$/,
   );
-  await refused({ rootCaFile: key }, /ca\.key: no certificate in it$/);
-  await refused({ serviceAccountPrivateKeyFile: certificate }, /ca\.crt: /);
+  await expectRefusal({ rootCaFile: key }, /ca\.key: no certificate in it$/);
+  await expectRefusal({ serviceAccountPrivateKeyFile: certificate }, /ca\.crt: /);
 });
 
 /** The machine's clock, whose timers can be brought forward. */

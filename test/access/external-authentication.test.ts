@@ -23,7 +23,7 @@ import {
   eventually,
   file,
   gated,
-  observed,
+  startObserved,
   openServer,
   temporaryFolder,
   usingObserved,
@@ -45,7 +45,7 @@ async function isKnownAs(answer: Promise<Answer>, username: string, groups?: rea
   });
 }
 
-const isRefused = async (answer: Promise<Answer>): Promise<Answer> => (await answer).refused(401, "Unauthorized");
+const isRefused = async (answer: Promise<Answer>): Promise<Answer> => (await answer).expectFailure(401, "Unauthorized");
 
 // The tests below are about identity providers.
 
@@ -103,7 +103,7 @@ withOwnServer(
 
 for (const domain of domains) {
   test(`${domain}: keys may change while the server runs, and the provider may be gone; nothing is asked per request [AOIDC-06] [AOIDC-07]`, async () => {
-    const { api, clock, close } = await observed(domain, oidc);
+    const { api, clock, close } = await startObserved(domain, oidc);
     try {
       const token = await idToken({ tenant: "one" });
       await eventually(() => isKnownAs(ask(api, token), `${provider.url}#alice`));
@@ -127,14 +127,14 @@ for (const domain of domains) {
 
 /** Tests a server that never gets the provider's keys, while the rest of it works. */
 async function withoutKeys(settings: ServerSettings, reason: RegExp): Promise<void> {
-  const { api, clock, logged, close } = await observed("k8s.io", settings);
+  const { api, clock, logged, close } = await startObserved("k8s.io", settings);
   try {
-    const seen = (): boolean =>
+    const isSeen = (): boolean =>
       logged.some((line) => line.includes("keys of an identity provider") && reason.test(line));
     await eventually(async () => {
       clock.advance(10_000);
       await isRefused(ask(api, await idToken({ tenant: "one" })));
-      assert.ok(seen(), `the log must say ${String(reason)}`);
+      assert.ok(isSeen(), `the log must say ${String(reason)}`);
     });
     await isKnownAs(ask(api, "alice-token"), "alice");
     (await api.get("/readyz")).expect(200);
@@ -194,7 +194,7 @@ const configuration = (domain: Domain, jwt: string, rest = ""): string =>
 for (const domain of domains) {
   test(`${domain}: issuers of a file are known, and others from the moment the file changed; a bad one changes nothing [AUTHRES-52] [AOIDC-05]`, async () => {
     const path = file("authentication.yaml", configuration(domain, entry(provider.url)));
-    const { api, clock, logged, close } = await observed(domain, { authenticationConfig: path });
+    const { api, clock, logged, close } = await startObserved(domain, { authenticationConfig: path });
     const reloads = async (status: string): Promise<number> => {
       const { text } = await api.get("/metrics");
       const line = text
@@ -256,7 +256,7 @@ for (const domain of domains) {
       domain,
       { authenticationConfig: file("off.yaml", configuration(domain, "", "anonymous: {enabled: false}\n")) },
       async (off) => {
-        (await off.api.get("/livez", nobody)).refused(401, "Unauthorized");
+        (await off.api.get("/livez", nobody)).expectFailure(401, "Unauthorized");
       },
     );
     await usingObserved(
@@ -269,8 +269,8 @@ for (const domain of domains) {
       },
       async (some) => {
         (await some.api.get("/livez", nobody)).expect(200);
-        (await some.api.get("/readyz", nobody)).refused(401, "Unauthorized");
-        (await some.api.get("/livez", { as: "nope" })).refused(401, "Unauthorized");
+        (await some.api.get("/readyz", nobody)).expectFailure(401, "Unauthorized");
+        (await some.api.get("/livez", { as: "nope" })).expectFailure(401, "Unauthorized");
       },
     );
   });
@@ -376,7 +376,7 @@ for (const domain of domains) {
         ? { authenticated: true, user: { username: "hooked", uid: "h1", groups: ["h"], extra: { k: ["v"] } } }
         : { authenticated: false, error: "secret reasons" },
     );
-    const { api, clock, logged, close } = await observed(domain, {
+    const { api, clock, logged, close } = await startObserved(domain, {
       authenticationTokenWebhookConfigFile: await hookFile(hook.url),
     });
     try {
@@ -459,7 +459,12 @@ const clients = await fakeAuthority("clients");
 const proxiesFile = file("proxies.crt", proxies.certificate);
 const clientsFile = file("clients.crt", clients.certificate);
 
-async function showing(api: Api, by: FakeAuthority, options: IssueOptions, chain = ""): Promise<SendOptions> {
+async function presentCertificate(
+  api: Api,
+  by: FakeAuthority,
+  options: IssueOptions,
+  chain = "",
+): Promise<SendOptions> {
   const { certificate, key } = await by.issue(options);
   return { as: "nobody", agent: new https.Agent({ ca: api.server.ca, cert: certificate + chain, key }) };
 }
@@ -478,7 +483,7 @@ withOwnServer(
   "a proxy with its certificate names the user [APROXY-01] [APROXY-02] [APROXY-03] [APROXY-04] [AUTHRES-06]",
   proxied,
   async (api) => {
-    const proxy = await showing(api, proxies, { commonName: "proxy" });
+    const proxy = await presentCertificate(api, proxies, { commonName: "proxy" });
     const answer = await isKnownAs(api.post(whoAmI, subject, { ...proxy, headers: said }), "alice", ["a", "b"]);
     answer.has({
       "status.userInfo.uid": "u1",
@@ -504,29 +509,34 @@ withOwnServer(
       X_Remote_User: "root",
       "X-Remote-Group": "system:masters",
     };
-    const client = await showing(api, clients, { commonName: "carla", organizations: ["c"] });
+    const client = await presentCertificate(api, clients, { commonName: "carla", organizations: ["c"] });
     (await isKnownAs(api.post(whoAmI, subject, { ...client, headers: smuggled }), "carla", ["c"])).has({
       "status.userInfo.uid": absent,
     });
     await isKnownAs(api.post(whoAmI, subject, { as: "alice", headers: smuggled }), "alice");
-    (await api.get("/api/v1/namespaces", { as: "nobody", headers: smuggled })).refused(
+    (await api.get("/api/v1/namespaces", { as: "nobody", headers: smuggled })).expectFailure(
       403,
       "Forbidden",
       'namespaces is forbidden: User "system:anonymous" cannot list resource "namespaces" in API group "" at the cluster scope',
     );
     const stranger = await fakeAuthority("proxies");
     await isRefused(
-      api.post(whoAmI, subject, { ...(await showing(api, stranger, { commonName: "proxy" })), headers: smuggled }),
+      api.post(whoAmI, subject, {
+        ...(await presentCertificate(api, stranger, { commonName: "proxy" })),
+        headers: smuggled,
+      }),
     );
     const old = { commonName: "proxy", notAfter: new Date(Date.now() - 60_000) };
-    await isRefused(api.post(whoAmI, subject, { ...(await showing(api, proxies, old)), headers: smuggled }));
+    await isRefused(api.post(whoAmI, subject, { ...(await presentCertificate(api, proxies, old)), headers: smuggled }));
     const server = { commonName: "proxy", usage: "server" } as const;
-    await isRefused(api.post(whoAmI, subject, { ...(await showing(api, proxies, server)), headers: smuggled }));
+    await isRefused(
+      api.post(whoAmI, subject, { ...(await presentCertificate(api, proxies, server)), headers: smuggled }),
+    );
   },
 );
 
 withOwnServer("of a user a proxy says twice the first counts", proxied, async (api) => {
-  const proxy = await showing(api, proxies, { commonName: "proxy" });
+  const proxy = await presentCertificate(api, proxies, { commonName: "proxy" });
   const headers = { "X-Remote-User": ["alice", "root"] };
   await isKnownAs(api.post(whoAmI, subject, { ...proxy, headers }), "alice");
 });
@@ -542,12 +552,14 @@ withOwnServer(
   },
   async (api) => {
     const headers = { ...said, "X-Login": "lena", "X-Team": "t", "X-More-k": "v" };
-    const front = await showing(api, proxies, { commonName: "spare" });
+    const front = await presentCertificate(api, proxies, { commonName: "spare" });
     (await isKnownAs(api.post(whoAmI, subject, { ...front, headers }), "lena", ["t"])).has({
       "status.userInfo.extra": { k: ["v"] },
       "status.userInfo.uid": absent,
     });
-    await isRefused(api.post(whoAmI, subject, { ...(await showing(api, proxies, { commonName: "proxy" })), headers }));
+    await isRefused(
+      api.post(whoAmI, subject, { ...(await presentCertificate(api, proxies, { commonName: "proxy" })), headers }),
+    );
   },
 );
 
@@ -555,7 +567,7 @@ withOwnServer(
   "a proxy without its authority is anonymous [APROXY-06]",
   { ...gated, requestheaderUsernameHeaders: ["X-Login"] },
   async (api) => {
-    const proxy = await showing(api, proxies, { commonName: "proxy" });
+    const proxy = await presentCertificate(api, proxies, { commonName: "proxy" });
     await isRefused(api.post(whoAmI, subject, { ...proxy, headers: { ...said, "X-Login": "lena" } }));
   },
 );
@@ -607,7 +619,7 @@ withOwnServer(
     const users = ["lena", "mia", "noa"];
     const answers = users.map((user) => client.post(`/as/${user}${whoAmI}`, subject, smuggling));
     for (const [i, answer] of answers.entries()) await isKnownAs(answer, users[i]!, ["behind"]);
-    (await client.get("/as/lena/api/v1/namespaces")).refused(
+    (await client.get("/as/lena/api/v1/namespaces")).expectFailure(
       403,
       "Forbidden",
       /^namespaces is forbidden: User "lena" /,
@@ -626,14 +638,14 @@ withOwnServer(
 
 test("one authority for clients and proxies is warned of, unless proxies have names of their own", async () => {
   const shared = { requestheaderClientCaFile: clientsFile, clientCaFile: clientsFile };
-  const warned = (logged: readonly string[]): boolean =>
+  const hasWarned = (logged: readonly string[]): boolean =>
     logged.some((line) => line.includes("every client of an authority in --requestheader-client-ca-file"));
   await usingObserved("k8s.io", shared, async (open) => {
-    assert.ok(warned(open.logged));
+    assert.ok(hasWarned(open.logged));
   });
   await usingObserved("k8s.io", { ...shared, requestheaderAllowedNames: ["front"] }, async (named) => {
-    assert.ok(!warned(named.logged));
-    const client = await showing(named.api, clients, { commonName: "carla" });
+    assert.ok(!hasWarned(named.logged));
+    const client = await presentCertificate(named.api, clients, { commonName: "carla" });
     // A client that is not a proxy keeps its own identity.
     await isKnownAs(named.api.post(whoAmI, subject, { ...client, headers: said }), "carla", []);
   });
@@ -673,9 +685,9 @@ test("over HTTP/2 a proxy speaks for each of its streams", async () => {
 for (const domain of domains) {
   test(`${domain}: authorities come and go with their file, on connections that stand too [ACERT-01] [ACERT-02] [ACERT-05]`, async () => {
     const bundle = file("bundle.crt", clients.certificate);
-    const { api, clock, logged, close } = await observed(domain, { clientCaFile: bundle });
+    const { api, clock, logged, close } = await startObserved(domain, { clientCaFile: bundle });
     const later = await fakeAuthority("later");
-    const keptOpen = async (by: FakeAuthority, commonName: string): Promise<SendOptions> => {
+    const connectWith = async (by: FakeAuthority, commonName: string): Promise<SendOptions> => {
       const { certificate, key } = await by.issue({ commonName });
       return {
         as: "nobody",
@@ -692,17 +704,17 @@ for (const domain of domains) {
       });
     };
     try {
-      const carla = await keptOpen(clients, "carla");
+      const carla = await connectWith(clients, "carla");
       await isKnownAs(api.post(whoAmI, subject, carla), "carla");
-      await isRefused(api.post(whoAmI, subject, await keptOpen(later, "lena")));
+      await isRefused(api.post(whoAmI, subject, await connectWith(later, "lena")));
       await change(clients.certificate + later.certificate);
-      await isKnownAs(api.post(whoAmI, subject, await keptOpen(later, "lena")), "lena");
+      await isKnownAs(api.post(whoAmI, subject, await connectWith(later, "lena")), "lena");
       await isKnownAs(api.post(whoAmI, subject, carla), "carla");
       await change("nothing of the kind");
       await isKnownAs(api.post(whoAmI, subject, carla), "carla");
       await change(later.certificate);
       await isRefused(api.post(whoAmI, subject, carla));
-      await isRefused(api.post(whoAmI, subject, await keptOpen(clients, "carla")));
+      await isRefused(api.post(whoAmI, subject, await connectWith(clients, "carla")));
       await isKnownAs(ask(api, "alice-token"), "alice");
     } finally {
       await close();
@@ -712,7 +724,7 @@ for (const domain of domains) {
 
 for (const version of ["TLSv1.2", "TLSv1.3"] as const) {
   test(`a client whose certificate needs those that came with it may resume its session (${version})`, async () => {
-    const { api, close } = await observed("k8s.io", { clientCaFile: clientsFile });
+    const { api, close } = await startObserved("k8s.io", { clientCaFile: clientsFile });
     const middle = await clients.subordinate("middle");
     const { certificate, key } = await middle.issue({ commonName: "mia" });
     const { hostname, port } = new URL(api.server.url);
@@ -747,7 +759,7 @@ for (const version of ["TLSv1.2", "TLSv1.3"] as const) {
         assert.match(text, /"username":"mia"/);
         assert.equal(reused, wanted);
       }
-      const without = await showing(api, middle, { commonName: "mia" });
+      const without = await presentCertificate(api, middle, { commonName: "mia" });
       await isRefused(api.post(whoAmI, subject, without));
     } finally {
       await close();
@@ -761,21 +773,23 @@ withOwnServer(
   "an authority that another one signed may stand alone in the file [ACERT-01]",
   { ...gated, clientCaFile: file("middle.crt", middle.certificate) },
   async (api) => {
-    await isKnownAs(api.post(whoAmI, subject, await showing(api, middle, { commonName: "mia" })), "mia");
-    const chained = await showing(api, middle, { commonName: "mia" }, middle.certificate);
+    await isKnownAs(api.post(whoAmI, subject, await presentCertificate(api, middle, { commonName: "mia" })), "mia");
+    const chained = await presentCertificate(api, middle, { commonName: "mia" }, middle.certificate);
     await isKnownAs(api.post(whoAmI, subject, chained), "mia");
     for (const options of [
       { commonName: "mia", usage: "server" },
       { commonName: "mia", notAfter: new Date(Date.now() - minuteMs) },
       { commonName: "mia", notBefore: new Date(Date.now() + minuteMs) },
     ] as const) {
-      await isRefused(api.post(whoAmI, subject, await showing(api, middle, options)));
+      await isRefused(api.post(whoAmI, subject, await presentCertificate(api, middle, options)));
     }
-    await isRefused(api.post(whoAmI, subject, await showing(api, clients, { commonName: "carla" })));
+    await isRefused(api.post(whoAmI, subject, await presentCertificate(api, clients, { commonName: "carla" })));
     const twin = await (await fakeAuthority("clients")).subordinate("middle");
-    await isRefused(api.post(whoAmI, subject, await showing(api, twin, { commonName: "mia" })));
+    await isRefused(api.post(whoAmI, subject, await presentCertificate(api, twin, { commonName: "mia" })));
     const below = await (await fakeAuthority("else")).subordinate("below");
-    await isRefused(api.post(whoAmI, subject, await showing(api, below, { commonName: "mia" }, below.certificate)));
+    await isRefused(
+      api.post(whoAmI, subject, await presentCertificate(api, below, { commonName: "mia" }, below.certificate)),
+    );
   },
 );
 
@@ -783,7 +797,7 @@ withOwnServer(
   "with AlwaysAllow there is no anonymous access [AANON-04]",
   { ...gated, authorizationMode: ["AlwaysAllow"] },
   async (api) => {
-    (await api.get("/api/v1/namespaces", { as: "nobody" })).refused(401, "Unauthorized");
+    (await api.get("/api/v1/namespaces", { as: "nobody" })).expectFailure(401, "Unauthorized");
     (await api.get("/api/v1/namespaces", { as: "bob" })).expect(200);
   },
 );

@@ -175,10 +175,10 @@ inBothDomains("a schema without its level is dangling and takes no request", asy
   const flow = body(await api.post(schemas, schema(name, name, user("alice"))));
   const answer = await api.get("/api/v1/nodes", { as: "alice" });
   assert.notEqual(marks(answer)[0], flow.metadata.uid);
-  const dangling = async (): Promise<Condition | undefined> =>
+  const readCondition = async (): Promise<Condition | undefined> =>
     body(await api.get(`${schemas}/${name}`)).status?.conditions?.[0];
   await eventually(async () => {
-    const condition = await dangling();
+    const condition = await readCondition();
     assert.equal(condition?.status, "True");
     assert.equal(condition.reason, "NotFound");
     assert.equal(
@@ -187,11 +187,13 @@ inBothDomains("a schema without its level is dangling and takes no request", asy
     );
   });
   (await api.post(levels, level(name, 10, queuing))).expect(201);
-  await eventually(async () => assert.equal((await dangling())?.status, "False"));
+  await eventually(async () => assert.equal((await readCondition())?.status, "False"));
   // Another existing level changes the message.
   const elsewhere = { spec: { priorityLevelConfiguration: { name: "catch-all" } } };
   (await api.patch(`${schemas}/${name}`, elsewhere)).expect(200);
-  await eventually(async () => assert.match((await dangling())?.message ?? "", /named "catch-all" and it exists$/));
+  await eventually(async () =>
+    assert.match((await readCondition())?.message ?? "", /named "catch-all" and it exists$/),
+  );
   (await api.delete(`${schemas}/${name}`)).expect(200);
   (await api.delete(`${levels}/${name}`)).expect(200);
 });
@@ -266,13 +268,17 @@ inBothDomains("shares are 30 unless they are given, and 0 stays 0 [VER-40] [VER-
 
 inBothDomains("what has to be in force cannot be changed, but for the shares of exempt requests", async (api) => {
   const text = /spec of 'catch-all' must equal the fixed value/;
-  (await api.patch(`${schemas}/catch-all`, { spec: { matchingPrecedence: 9999 } })).refused(422, "Invalid", text);
-  (await api.patch(`${levels}/catch-all`, { spec: { limited: { nominalConcurrencyShares: 1 } } })).refused(
+  (await api.patch(`${schemas}/catch-all`, { spec: { matchingPrecedence: 9999 } })).expectFailure(422, "Invalid", text);
+  (await api.patch(`${levels}/catch-all`, { spec: { limited: { nominalConcurrencyShares: 1 } } })).expectFailure(
     422,
     "Invalid",
     text,
   );
-  (await api.patch(`${levels}/exempt`, { spec: { type: "Limited" } })).refused(422, "Invalid", /type must be 'Exempt'/);
+  (await api.patch(`${levels}/exempt`, { spec: { type: "Limited" } })).expectFailure(
+    422,
+    "Invalid",
+    /type must be 'Exempt'/,
+  );
   const shares = (count: number) =>
     api.patch(`${levels}/exempt`, { spec: { exempt: { nominalConcurrencyShares: count } } });
   (await shares(7)).expect(200);
@@ -295,7 +301,7 @@ inBothDomains("schemas and levels are replaced without a version, and their stat
     "status.conditions[0].type": "Mine",
   });
   assert.equal(written.headers["content-type"], "application/json");
-  (await api.put(`${levels}/${name}/status`, conditions("Mine", "Mine"))).refused(
+  (await api.put(`${levels}/${name}/status`, conditions("Mine", "Mine"))).expectFailure(
     422,
     "Invalid",
     /status\.conditions\[1\]\.type: Duplicate value: "Mine"/,
@@ -339,26 +345,24 @@ async function queueForOneSeat(api: Api, clock: MovingClock): Promise<void> {
   ).expect(201);
   const first = api.get(`${configMaps}${slowly}`, { as: "bob" });
   first.catch(() => undefined);
-  await eventually(async () => assert.match(await dumped(api, "requests"), /^tight, +tight, +0, +-1, +bob, /m));
+  await eventually(async () => assert.match(await dump(api, "requests"), /^tight, +tight, +0, +-1, +bob, /m));
   // The maximum wait is a quarter of a request's timeout.
-  (await api.get(`${configMaps}?timeout=1s`, { as: "bob" })).refused(429, "TooManyRequests");
+  (await api.get(`${configMaps}?timeout=1s`, { as: "bob" })).expectFailure(429, "TooManyRequests");
   const second = api.get(configMaps, { as: "bob" });
   second.catch(() => undefined);
-  await eventually(async () =>
-    assert.match(await dumped(api, "levels"), /^tight, +1, +false, +false, +1, +1, +1, +1,/m),
-  );
+  await eventually(async () => assert.match(await dump(api, "levels"), /^tight, +1, +false, +false, +1, +1, +1, +1,/m));
   const third = await api.get(configMaps, { as: "bob" });
-  third.refused(429, "TooManyRequests", "Too many requests, please try again later.");
+  third.expectFailure(429, "TooManyRequests", "Too many requests, please try again later.");
   assert.equal(third.headers["retry-after"], "1");
   assert.equal(marks(third).filter((uid) => typeof uid === "string" && uid.length === 36).length, 2);
   // Other users are not affected, and neither are users with all rights.
   (await api.get(configMaps, { as: "alice" })).expect(403);
   (await api.get(configMaps)).expect(200);
   assert.match(
-    await dumped(api, "requests?includeRequestDetails=1"),
+    await dump(api, "requests?includeRequestDetails=1"),
     /tight, +tight, +0, +0, +bob, .* bob, +list, +\/api/,
   );
-  assert.match(await dumped(api, "queues"), /^tight, +0, +1, +1, +1, +[\d.]+ss, +1, +1, +0\.00300000ss$/m);
+  assert.match(await dump(api, "queues"), /^tight, +0, +1, +1, +1, +[\d.]+ss, +1, +1, +0\.00300000ss$/m);
   clock.advance(readWaitMs);
   (await first).expect(504);
   (await second).expect(200);
@@ -377,7 +381,7 @@ async function queueForOneSeat(api: Api, clock: MovingClock): Promise<void> {
   }
 }
 
-async function dumped(api: Api, what: string): Promise<string> {
+async function dump(api: Api, what: string): Promise<string> {
   return (await api.get(`${debug}/dump_${what === "levels" ? "priority_levels" : what}`)).expect(200).text;
 }
 
@@ -385,10 +389,10 @@ withOwnServer("a level without shares is a jail, and one that does not queue ref
   (await api.post(levels, level("jail", 0, queuing, { borrowingLimitPercent: 0 }))).expect(201);
   (await api.post(schemas, schema("jail", "jail", user("bob")))).expect(201);
   const jailed = await api.get("/api/v1/nodes", { as: "bob" });
-  jailed.refused(429, "TooManyRequests");
+  jailed.expectFailure(429, "TooManyRequests");
   (await api.post(levels, level("shut", 0, undefined, { borrowingLimitPercent: 0 }))).expect(201);
   (await api.post(schemas, schema("shut", "shut", user("alice")))).expect(201);
-  (await api.get("/api/v1/nodes", { as: "alice" })).refused(429, "TooManyRequests");
+  (await api.get("/api/v1/nodes", { as: "alice" })).expectFailure(429, "TooManyRequests");
   const refused = 'rejected_requests_total{priority_level="shut",flow_schema="shut",reason="concurrency-limit"} 1';
   assert.ok((await api.get("/metrics")).text.includes(`\napiserver_flowcontrol_${refused}\n`));
   (await api.delete(`${schemas}/jail`)).expect(200);
@@ -410,12 +414,11 @@ for (const domain of domains) {
     raw.write(
       `GET ${api.name(configMaps)}?${query} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer admin-token\r\n\r\n`,
     );
-    const watching = async (): Promise<boolean> =>
-      / watch, /.test(await dumped(api, "requests?includeRequestDetails=1"));
-    await eventually(async () => assert.ok(await watching()));
+    const hasWatch = async (): Promise<boolean> => / watch, /.test(await dump(api, "requests?includeRequestDetails=1"));
+    await eventually(async () => assert.ok(await hasWatch()));
     raw.socket.resume();
     await raw.until("k8s.io/initial-events-end".replace("k8s.io", api.domain));
-    await eventually(async () => assert.ok(!(await watching())));
+    await eventually(async () => assert.ok(!(await hasWatch())));
     raw.socket.destroy();
     api.close();
     await server.close();
@@ -505,7 +508,7 @@ withOwnServer(
     // The test creates the folder, so that it outlives a server.
     const dataDir = `${temporaryFolder()}/data`;
     const settings = { ...gated, storage: "disk", dataDir } as const;
-    const during = async (work: (own: Api) => Promise<void>): Promise<void> => {
+    const usingApi = async (work: (own: Api) => Promise<void>): Promise<void> => {
       const server = await openServer(api.domain, settings);
       const own = new Api(server);
       try {
@@ -523,13 +526,13 @@ withOwnServer(
         ]),
       );
     let before = new Map<string, string>();
-    await during(async (own) => {
+    await usingApi(async (own) => {
       await eventually(async () => {
         for (const { status } of await itemsOf(own, schemas)) assert.equal(status?.conditions?.length, 1);
       });
       before = await versions(own);
     });
-    await during(async (own) => {
+    await usingApi(async (own) => {
       assert.deepEqual(await versions(own), before);
       // Suggested objects: one is deleted, one changed while the server owns it, one taken over by its users.
       (await own.delete(`${levels}/node-high`)).expect(200);
@@ -567,7 +570,7 @@ withOwnServer(
       // The mandatory objects are still in force meanwhile.
       (await own.get("/api/v1/nodes")).expect(200);
     });
-    await during(async (own) => {
+    await usingApi(async (own) => {
       const sharesOf = async (name: string): Promise<unknown> =>
         (body(await own.get(`${levels}/${name}`)).spec["limited"] as Record<string, unknown>)[
           "nominalConcurrencyShares"

@@ -170,7 +170,7 @@ inBothDomains("a pod runs as an account of its namespace, with its files [ASA-11
     "spec.volumes": absent,
     "spec.imagePullSecrets": [{ name: "r" }],
   });
-  (await api.post(pods, pod("lost", { serviceAccountName: "none" }))).refused(
+  (await api.post(pods, pod("lost", { serviceAccountName: "none" }))).expectFailure(
     403,
     "Forbidden",
     `pods "lost" is forbidden: error looking up service account ${ns}/none: serviceaccount "none" not found`,
@@ -199,7 +199,7 @@ inBothDomains(
     await api.post(systemSecrets, bootstrapSecret(id, { "usage-bootstrap-signing": "true" }));
     await api.post(systemSecrets, bootstrapSecret(silent));
     const key = `data.jws-kubeconfig-${id}`;
-    const verified = (answer: Answer): string => {
+    const verifyToken = (answer: Answer): string => {
       const [header = "", payload, signature] = answer.expect(200).string(key).split(".");
       assert.deepEqual(JSON.parse(Buffer.from(header, "base64url").toString()), { alg: "HS256", kid: id });
       assert.equal(payload, "");
@@ -212,10 +212,10 @@ inBothDomains(
       return signature ?? "";
     };
     let before = "";
-    await until(api, clusterInfo, (answer) => (before = verified(answer)));
+    await until(api, clusterInfo, (answer) => (before = verifyToken(answer)));
     const kubeconfig = (await api.get(clusterInfo)).string("data.kubeconfig");
     await api.patch(clusterInfo, { data: { kubeconfig: `${kubeconfig}# ${id}\n` } });
-    await until(api, clusterInfo, (answer) => assert.notEqual(verified(answer), before));
+    await until(api, clusterInfo, (answer) => assert.notEqual(verifyToken(answer), before));
     (await api.delete(`${systemSecrets}/bootstrap-token-${id}`)).expect(200);
     await until(api, clusterInfo, (answer) => answer.expect(200, { [key]: absent }));
   },
@@ -264,7 +264,7 @@ withOwnServer(
     await api.post(serviceAccounts, account("robot"));
     await api.post(secrets, accountSecret("old", "robot"));
     const refused = await api.post(`/api/v1/namespaces/${ns}/pods`, pod("p"));
-    refused.refused(403, "Forbidden", /serviceaccount "default" not found$/);
+    refused.expectFailure(403, "Forbidden", /serviceaccount "default" not found$/);
     (await api.get(`${secrets}/old`)).expect(200, { data: absent });
     (await api.get(configMaps)).expect(200, { items: [] });
   },

@@ -28,7 +28,7 @@ const may = (resource: string, group = "", resourceNames?: readonly string[]): R
 });
 
 /** Grants a cluster role to a user or a group, and removes it at the end. */
-async function granted(
+async function grant(
   api: Api,
   whom: string | { readonly group: string },
   rules: readonly Rule[],
@@ -79,7 +79,7 @@ inBothDomains(
         extra: { "example.com/project": ["p"], scopes: ["view", "edit"] },
       },
     });
-    (await api.get("/api/v1/secrets", { headers: dave })).refused(403, "Forbidden", /User "dave" cannot list/);
+    (await api.get("/api/v1/secrets", { headers: dave })).expectFailure(403, "Forbidden", /User "dave" cannot list/);
     (await api.get("/version", { headers: { "impersonate-user": "system:anonymous" } })).expect(200);
     (await api.get("/api", { headers: { "impersonate-user": "system:anonymous" } })).expect(403);
   },
@@ -101,9 +101,13 @@ inBothDomains("names in headers are UTF-8, and checked as what they say [IMP-04]
     extra: { kü: ["é"] },
   };
   (await ask(api, headers)).expect(201, { "status.userInfo": userInfo });
-  await granted(api, "carol", [may("users", "", ["jürgen"])], async () => {
+  await grant(api, "carol", [may("users", "", ["jürgen"])], async () => {
     (await ask(api, { "impersonate-user": utf8("jürgen") }, "carol")).expect(201);
-    (await ask(api, { "impersonate-user": utf8("jörgen") }, "carol")).refused(403, "Forbidden", /User "carol" cannot/);
+    (await ask(api, { "impersonate-user": utf8("jörgen") }, "carol")).expectFailure(
+      403,
+      "Forbidden",
+      /User "carol" cannot/,
+    );
   });
   // Invalid UTF-8 is not a name.
   (await ask(api, { "impersonate-user": "j\xfcrgen" })).expect(201, { "status.userInfo.username": "j\ufffdrgen" });
@@ -112,13 +116,13 @@ inBothDomains("names in headers are UTF-8, and checked as what they say [IMP-04]
 inBothDomains(
   "the caller is authenticated first, and needs permission for each impersonated part [IMP-01] [IMP-02]",
   async (api) => {
-    (await ask(api, dave, "wrong-token")).refused(401, "Unauthorized");
-    (await ask(api, dave, "nobody")).refused(
+    (await ask(api, dave, "wrong-token")).expectFailure(401, "Unauthorized");
+    (await ask(api, dave, "nobody")).expectFailure(
       403,
       "Forbidden",
       'users "dave" is forbidden: User "system:anonymous" cannot impersonate resource "users" in API group "" at the cluster scope',
     );
-    (await ask(api, dave, "bob")).refused(403, "Forbidden", /User "bob" cannot impersonate resource "users"/);
+    (await ask(api, dave, "bob")).expectFailure(403, "Forbidden", /User "bob" cannot impersonate resource "users"/);
   },
 );
 
@@ -126,27 +130,27 @@ inBothDomains(
   "user, groups, uid and every extra value are permissions of their own [IMP-13] [IMP-14] [IMP-15] [IMP-16] [IMP-17] [IMP-18]",
   async (api) => {
     const rules = [may("users", "", ["dave"]), may("userextras/scopes", authentication, ["view"])];
-    await granted(api, "carol", rules, async () => {
-      const refused = async (headers: Headers, resource: string): Promise<void> =>
-        void (await ask(api, headers, "carol")).refused(
+    await grant(api, "carol", rules, async () => {
+      const expectRefusal = async (headers: Headers, resource: string): Promise<void> =>
+        void (await ask(api, headers, "carol")).expectFailure(
           403,
           "Forbidden",
           new RegExp(`User "carol" cannot impersonate resource "${resource}"`),
         );
       (await ask(api, dave, "carol")).expect(201, { "status.userInfo.username": "dave" });
       (await ask(api, { ...dave, "impersonate-extra-scopes": "view" }, "carol")).expect(201);
-      await refused({ "impersonate-user": "eve" }, "users");
-      await refused({ ...dave, "impersonate-group": "g" }, "groups");
-      await refused({ ...dave, "impersonate-uid": "u" }, "uids");
-      await refused({ ...dave, "impersonate-extra-scopes": ["view", "edit"] }, "userextras/scopes");
-      await refused({ ...dave, "impersonate-extra-other": "view" }, "userextras/other");
-      await refused({ "impersonate-user": "system:serviceaccount:default:robot" }, "serviceaccounts");
+      await expectRefusal({ "impersonate-user": "eve" }, "users");
+      await expectRefusal({ ...dave, "impersonate-group": "g" }, "groups");
+      await expectRefusal({ ...dave, "impersonate-uid": "u" }, "uids");
+      await expectRefusal({ ...dave, "impersonate-extra-scopes": ["view", "edit"] }, "userextras/scopes");
+      await expectRefusal({ ...dave, "impersonate-extra-other": "view" }, "userextras/other");
+      await expectRefusal({ "impersonate-user": "system:serviceaccount:default:robot" }, "serviceaccounts");
       // A name that is not that of an account is the name of a user.
-      await refused({ "impersonate-user": "system:serviceaccount:default-:robot" }, "users");
-      await refused({ "impersonate-user": "system:serviceaccount:default:a..b" }, "users");
-      await refused({ "impersonate-user": "system:serviceaccount:default:robot:x" }, "users");
+      await expectRefusal({ "impersonate-user": "system:serviceaccount:default-:robot" }, "users");
+      await expectRefusal({ "impersonate-user": "system:serviceaccount:default:a..b" }, "users");
+      await expectRefusal({ "impersonate-user": "system:serviceaccount:default:robot:x" }, "users");
       // The group with all rights needs permission like any other group.
-      await refused({ ...dave, "impersonate-group": "system:masters" }, "groups");
+      await expectRefusal({ ...dave, "impersonate-group": "system:masters" }, "groups");
     });
     (await ask(api, dave, "carol")).expect(403);
   },
@@ -193,7 +197,7 @@ inBothDomains("groups, uid and extra need a user to impersonate [IMP-06] [IMP-10
 inBothDomains(
   "an impersonated user cannot impersonate, and has no permission of the caller [IMP-02] [IMP-03]",
   async (api) => {
-    await granted(api, "carol", [may("users", "", ["bob"])], async () => {
+    await grant(api, "carol", [may("users", "", ["bob"])], async () => {
       // If a request names two users, the first one counts, and is the one who is checked.
       const twice = await ask(api, { "impersonate-user": ["bob", "admin"] }, "carol");
       if (twice.status === 201) twice.has({ "status.userInfo.username": "bob" });
@@ -201,11 +205,11 @@ inBothDomains(
       (await ask(api, { "impersonate-user": ["admin", "bob"] }, "carol")).expect([400, 403]);
       const bob = { headers: { "impersonate-user": "bob" }, as: "carol" };
       const list = { apiGroups: [""], resources: ["secrets"], verbs: ["list"] };
-      await granted(api, { group: "auditors" }, [list], async () => {
+      await grant(api, { group: "auditors" }, [list], async () => {
         (await api.get("/api/v1/secrets", { as: "carol" })).expect(200);
-        (await api.get("/api/v1/secrets", bob)).refused(403, "Forbidden", /User "bob" cannot list/);
+        (await api.get("/api/v1/secrets", bob)).expectFailure(403, "Forbidden", /User "bob" cannot list/);
       });
-      await granted(api, "bob", [may("users")], async () => {
+      await grant(api, "bob", [may("users")], async () => {
         // Bob may do this, but the request is Carol's, who may impersonate only Bob.
         (await ask(api, { "impersonate-user": "admin" }, "carol")).expect(403);
       });

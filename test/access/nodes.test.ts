@@ -31,7 +31,7 @@ const node = (name: string, metadata: object = {}, spec: object = {}): ObjectBod
 });
 
 /** Creates a pod on a node, as an administrator, with a secret, a config map and a claim. */
-async function scheduled(api: Api, podName = "p", nodeName = "one"): Promise<string> {
+async function schedulePod(api: Api, podName = "p", nodeName = "one"): Promise<string> {
   const { ns, configMaps, secrets } = await api.createNamespace();
   (await api.post(secrets, secret("used"))).expect(201);
   (await api.post(secrets, secret("unused"))).expect(201);
@@ -49,14 +49,14 @@ async function scheduled(api: Api, podName = "p", nodeName = "one"): Promise<str
 const unrelated = /no relationship found between node '(one|two)' and this object$/;
 
 async function refusals(answers: readonly Promise<Answer>[], message: RegExp): Promise<void> {
-  for (const answer of answers) (await answer).refused(403, "Forbidden", message);
+  for (const answer of answers) (await answer).expectFailure(403, "Forbidden", message);
 }
 
 withOwnServer(
   "a kubelet reads what the pods on its node name, as long as they are there [AUTHZ-32]",
   settings,
   async (api) => {
-    const core = await scheduled(api);
+    const core = await schedulePod(api);
     (await api.get(`${core}/secrets/used`, one)).expect(200);
     (await api.get(`${core}/configmaps/used`, one)).expect(200);
     (await api.get(`${core}/secrets?fieldSelector=metadata.name%3Dused`, one)).expect(200);
@@ -70,9 +70,17 @@ withOwnServer(
       ],
       unrelated,
     );
-    (await api.get(`${core}/secrets`, one)).refused(403, "Forbidden", /: No Object name found$/);
-    (await api.get("/api/v1/secrets", one)).refused(403, "Forbidden", /can only read namespaced object of this type$/);
-    (await api.put(`${core}/secrets/used`, secret("used"), one)).refused(403, "Forbidden", /can only read resources/);
+    (await api.get(`${core}/secrets`, one)).expectFailure(403, "Forbidden", /: No Object name found$/);
+    (await api.get("/api/v1/secrets", one)).expectFailure(
+      403,
+      "Forbidden",
+      /can only read namespaced object of this type$/,
+    );
+    (await api.put(`${core}/secrets/used`, secret("used"), one)).expectFailure(
+      403,
+      "Forbidden",
+      /can only read resources/,
+    );
     (await api.get(`${core}/secrets/used`, { as: "pretender-token" })).expect(403);
 
     // A user who impersonates the node has the node's rights, and no others.
@@ -87,7 +95,7 @@ withOwnServer(
 );
 
 withOwnServer("a kubelet lists its own pods only, and sees itself only [AUTHZ-32]", settings, async (api) => {
-  const core = await scheduled(api);
+  const core = await schedulePod(api);
   (await api.post(nodes, node("two"))).expect(201);
   (await api.post(nodes, node("one"), one)).expect(201);
   const own = await api.get("/api/v1/pods?fieldSelector=spec.nodeName%3Done", one);
@@ -105,22 +113,26 @@ withOwnServer("a kubelet lists its own pods only, and sees itself only [AUTHZ-32
   (await api.get(`${core}/pods/p`, one)).expect(200);
   await refusals([api.get(`${core}/pods/p`, two)], unrelated);
   (await api.get(`${nodes}/one`, one)).expect(200);
-  (await api.get(`${nodes}/two`, one)).refused(
+  (await api.get(`${nodes}/two`, one)).expectFailure(
     403,
     "Forbidden",
     /node 'one' cannot read 'two', only its own Node object$/,
   );
-  (await api.get(nodes, one)).refused(403, "Forbidden", /node 'one' cannot read all nodes, only its own Node object$/);
+  (await api.get(nodes, one)).expectFailure(
+    403,
+    "Forbidden",
+    /node 'one' cannot read all nodes, only its own Node object$/,
+  );
 });
 
 withOwnServer("a kubelet writes its own node without what steers workloads [AUTHZ-32]", settings, async (api) => {
   const restricted = node("one", { labels: { "node-restriction.kubernetes.io/a": "b" } });
-  (await api.post(nodes, restricted, one)).refused(
+  (await api.post(nodes, restricted, one)).expectFailure(
     403,
     "Forbidden",
     'nodes "one" is forbidden: node "one" is not allowed to set the following labels: node-restriction.kubernetes.io/a',
   );
-  (await api.post(nodes, node("two"), one)).refused(
+  (await api.post(nodes, node("two"), one)).expectFailure(
     403,
     "Forbidden",
     'nodes "two" is forbidden: node "one" is not allowed to modify node "two"',
@@ -129,31 +141,31 @@ withOwnServer("a kubelet writes its own node without what steers workloads [AUTH
   const path = `${nodes}/one`;
   (await api.patch(path, { metadata: { labels: { zone: "a" } } }, patchTypes.merge, one)).expect(200);
   (await api.patch(`${path}/status`, { status: { phase: "Running" } }, patchTypes.merge, one)).expect(200);
-  const refused = async (patch: object, reason: string, at = path): Promise<void> =>
-    void (await api.patch(at, patch, patchTypes.merge, one)).refused(
+  const expectRefusal = async (patch: object, reason: string, at = path): Promise<void> =>
+    void (await api.patch(at, patch, patchTypes.merge, one)).expectFailure(
       403,
       "Forbidden",
       `nodes "one" is forbidden: ${reason}`,
     );
   const role = { metadata: { labels: { "node-role.kubernetes.io/control-plane": "" } } };
-  await refused(role, "is not allowed to modify labels: node-role.kubernetes.io/control-plane");
-  await refused(role, "is not allowed to modify labels: node-role.kubernetes.io/control-plane", `${path}/status`);
-  await refused(
+  await expectRefusal(role, "is not allowed to modify labels: node-role.kubernetes.io/control-plane");
+  await expectRefusal(role, "is not allowed to modify labels: node-role.kubernetes.io/control-plane", `${path}/status`);
+  await expectRefusal(
     { spec: { taints: [{ key: "a", effect: "NoSchedule" }] } },
     'node "one" is not allowed to modify taints',
   );
   // A node whose owner does not exist would be deleted by the garbage collector (CVE-2025-5187).
   const ownerReferences = [{ apiVersion: "v1", kind: "ConfigMap", name: "gone", uid: "x" }];
-  await refused({ metadata: { ownerReferences } }, 'node "one" is not allowed to modify ownerReferences');
+  await expectRefusal({ metadata: { ownerReferences } }, 'node "one" is not allowed to modify ownerReferences');
   (await api.patch(`${nodes}/two`, {}, patchTypes.merge, one)).expect([403, 404]);
   // A node may not delete even itself.
-  (await api.delete(path, undefined, one)).refused(403, "Forbidden", /cannot delete resource "nodes"/);
+  (await api.delete(path, undefined, one)).expectFailure(403, "Forbidden", /cannot delete resource "nodes"/);
 });
 
 withOwnServer("a kubelet makes, reports, evicts and deletes pods of its own only [AUTHZ-32]", settings, async (api) => {
   (await api.post(nodes, node("one"), one)).expect(201);
   const own = (await api.get(`${nodes}/one`)).string("metadata.uid");
-  const core = await scheduled(api);
+  const core = await schedulePod(api);
   const pods = `${core}/pods`;
   const owner = { apiVersion: "v1", kind: "Node", name: "one", uid: own, controller: true };
   const mirror = { annotations: { "kubernetes.io/config.mirror": "x" }, ownerReferences: [owner] };
@@ -188,7 +200,7 @@ withOwnServer(
   "a kubelet gets tokens for the pods on its node, and leases of its own name [AUTHZ-32]",
   settings,
   async (api) => {
-    const core = await scheduled(api);
+    const core = await schedulePod(api);
     const podUid = (await api.get(`${core}/pods/p`)).string("metadata.uid");
     const tokens = `${core}/serviceaccounts/default/token`;
     const request = (ref: object | undefined): ObjectBody => ({

@@ -41,7 +41,7 @@ const binding = (kind: string, name: string, roleKind: string, roleName: string,
   roleRef: { apiGroup: group, kind: roleKind, name: roleName },
   subjects,
 });
-const acting = (name: string): SendOptions => ({ headers: { "impersonate-user": name } });
+const impersonate = (name: string): SendOptions => ({ headers: { "impersonate-user": name } });
 
 /** Grants a user rules in a namespace. */
 async function grant(api: Api, ns: string, name: string, ...rules: Rule[]): Promise<void> {
@@ -96,10 +96,10 @@ inBothDomains("a user bound to cluster-admin may do everything [RBAC-31]", async
   const name = api.unique("root");
   const bound = binding("ClusterRoleBinding", name, "ClusterRole", "cluster-admin", user(name));
   (await api.post(`${rbac}/clusterrolebindings`, bound)).expect(201);
-  (await api.get(`${rbac}/clusterroles`, acting(name))).expect(200);
-  (await api.get("/metrics", acting(name))).expect(200);
+  (await api.get(`${rbac}/clusterroles`, impersonate(name))).expect(200);
+  (await api.get("/metrics", impersonate(name))).expect(200);
   const own = role("any", rule("*", "*", "*"));
-  (await api.post(`${rbac}/namespaces/${ns}/roles`, own, acting(name))).expect(201);
+  (await api.post(`${rbac}/namespaces/${ns}/roles`, own, impersonate(name))).expect(201);
 });
 
 withOwnServer(
@@ -169,10 +169,10 @@ inBothDomains(
       (
         await api.post(`${rbac}/namespaces/${ns}/rolebindings`, binding("RoleBinding", "b", "Role", "r", user("quick")))
       ).expect(201);
-      (await api.get(maps, acting("quick"))).expect(200);
+      (await api.get(maps, impersonate("quick"))).expect(200);
       if (round % 2 === 0) (await api.delete(`${rbac}/namespaces/${ns}/rolebindings/b`)).expect(200);
       else (await api.delete(`${rbac}/namespaces/${ns}/rolebindings`)).expect(200);
-      (await api.get(maps, acting("quick"))).expect(403);
+      (await api.get(maps, impersonate("quick"))).expect(403);
     }
   },
 );
@@ -222,23 +222,27 @@ for (const [how, verbs, send] of writers) {
     async (api) => {
       const { ns } = await api.createNamespace();
       const who = api.unique("author");
-      const as = acting(who);
+      const as = impersonate(who);
       const [roles, bindings] = [`${rbac}/namespaces/${ns}/roles`, `${rbac}/namespaces/${ns}/rolebindings`];
       await grant(api, ns, who, rule(verbs, "roles rolebindings", group), rule("get", "configmaps"));
       (await send(api, roles, "within", role("within", rule("get", "configmaps")), as)).expect(201);
-      (await send(api, roles, "beyond", role("beyond", rule("get", "secrets")), as)).refused(403, "Forbidden", notHeld);
+      (await send(api, roles, "beyond", role("beyond", rule("get", "secrets")), as)).expectFailure(
+        403,
+        "Forbidden",
+        notHeld,
+      );
       (await api.get(`${roles}/beyond`)).expect(404);
       (await api.post(roles, role("secrets", rule("get", "secrets")))).expect(201);
-      const bound = (name: string, to: string): object => binding("RoleBinding", name, "Role", to, user(who));
-      (await send(api, bindings, "b", bound("b", "within"), as)).expect(201);
-      (await send(api, bindings, "c", bound("c", "secrets"), as)).refused(403, "Forbidden", notHeld);
-      (await send(api, bindings, "d", bound("d", "gone"), as)).refused(
+      const bindRole = (name: string, to: string): object => binding("RoleBinding", name, "Role", to, user(who));
+      (await send(api, bindings, "b", bindRole("b", "within"), as)).expect(201);
+      (await send(api, bindings, "c", bindRole("c", "secrets"), as)).expectFailure(403, "Forbidden", notHeld);
+      (await send(api, bindings, "d", bindRole("d", "gone"), as)).expectFailure(
         404,
         "NotFound",
         `rolebindings.${group} "gone" not found`,
       );
       const admin = binding("RoleBinding", "e", "ClusterRole", "cluster-admin", user(who));
-      (await send(api, bindings, "e", admin, as)).refused(403, "Forbidden");
+      (await send(api, bindings, "e", admin, as)).expectFailure(403, "Forbidden");
       for (const name of ["c", "d", "e"]) (await api.get(`${bindings}/${name}`)).expect(404);
     },
   );
@@ -252,9 +256,9 @@ for (const [how, verbs, send] of changers) {
     const path = `${rbac}/namespaces/${ns}/roles/r`;
     (await api.post(`${rbac}/namespaces/${ns}/roles`, role("r", rule("get", "configmaps")))).expect(201);
     const grown = role("r", rule("get", "configmaps"), rule("get", "secrets"));
-    (await send(api, path, grown, acting(who))).refused(403, "Forbidden", notHeld);
+    (await send(api, path, grown, impersonate(who))).expectFailure(403, "Forbidden", notHeld);
     (await api.get(path)).has({ "rules.length": 1 });
-    (await send(api, path, role("r", rule("get", "configmaps")), acting(who))).expect(200);
+    (await send(api, path, role("r", rule("get", "configmaps")), impersonate(who))).expect(200);
   });
 }
 
@@ -264,7 +268,7 @@ inBothDomains(
     const { ns } = await api.createNamespace();
     const invalid = async (path: string, body: object, ...findings: string[]): Promise<void> => {
       const list = findings.length === 1 ? findings[0]! : `[${findings.join(", ")}]`;
-      (await api.post(`${rbac}/${path}`, body)).refused(
+      (await api.post(`${rbac}/${path}`, body)).expectFailure(
         422,
         "Invalid",
         new RegExp(`: ${RegExp.escape(api.name(list))}$`),
@@ -309,7 +313,7 @@ inBothDomains(
     );
     (await api.post(`${rbac}/${bindings}`, binding("RoleBinding", "b", "Role", "r"))).expect(201);
     const shown = `rbac.RoleRef{APIGroup:"${api.name(group)}", Kind:"ClusterRole", Name:"r"}`;
-    (await api.patch(`${rbac}/${bindings}/b`, { roleRef: { kind: "ClusterRole" } })).refused(
+    (await api.patch(`${rbac}/${bindings}/b`, { roleRef: { kind: "ClusterRole" } })).expectFailure(
       422,
       "Invalid",
       `RoleBinding.${group} "b" is invalid: roleRef: Invalid value: ${shown}: cannot change roleRef`,
@@ -323,7 +327,7 @@ inBothDomains("a rule that lacks its lists is refused as such, not as a broken s
   await grant(api, ns, who, rule("create", "roles", group), rule("get", "configmaps"));
   for (const rules of [[{}], [null], [{ apiGroups: [""], resources: ["secrets"], verbs: null }]]) {
     const body = { ...role("r"), rules };
-    (await api.post(`${rbac}/namespaces/${ns}/roles`, body, acting(who))).refused(
+    (await api.post(`${rbac}/namespaces/${ns}/roles`, body, impersonate(who))).expectFailure(
       422,
       "Invalid",
       /rules\[0\]\.verbs: Required value: verbs must contain at least one value/,
@@ -341,16 +345,18 @@ inBothDomains(
     (await api.post(`${rbac}/namespaces/${ns}/rolebindings`, binding("RoleBinding", "b", "Role", "r"))).expect(201);
     const path = `${rbac}/namespaces/${ns}/rolebindings/b`;
     const joins = { subjects: [user(who)] };
-    (await api.patch(path, joins, patchTypes.merge, acting(who))).refused(403, "Forbidden", notHeld);
-    (await api.patch(path, { metadata: { labels: { a: "b" } } }, patchTypes.merge, acting(who))).refused(
+    (await api.patch(path, joins, patchTypes.merge, impersonate(who))).expectFailure(403, "Forbidden", notHeld);
+    (await api.patch(path, { metadata: { labels: { a: "b" } } }, patchTypes.merge, impersonate(who))).expectFailure(
       403,
       "Forbidden",
     );
     // A change that garbage collection needs does not give rights.
-    (await api.patch(path, { metadata: { finalizers: ["example.com/f"] } }, patchTypes.merge, acting(who))).expect(200);
-    (await api.patch(path, { metadata: { finalizers: null } }, patchTypes.merge, acting(who))).expect(200);
+    (await api.patch(path, { metadata: { finalizers: ["example.com/f"] } }, patchTypes.merge, impersonate(who))).expect(
+      200,
+    );
+    (await api.patch(path, { metadata: { finalizers: null } }, patchTypes.merge, impersonate(who))).expect(200);
     await grant(api, ns, who, rule("bind", "roles", group, ["r"]));
-    (await api.patch(path, joins, patchTypes.merge, acting(who))).expect(200);
+    (await api.patch(path, joins, patchTypes.merge, impersonate(who))).expect(200);
   },
 );
 
@@ -361,19 +367,26 @@ inBothDomains(
     await grantAll(api, who, rule("create update patch get", "clusterroles", group), rule("get", "configmaps"));
     const aggregationRule = { clusterRoleSelectors: [{}] };
     const name = api.unique("sum");
-    (await api.post(`${rbac}/clusterroles`, clusterRole(name, [], { aggregationRule }), acting(who))).refused(
+    (
+      await api.post(`${rbac}/clusterroles`, clusterRole(name, [], { aggregationRule }), impersonate(who))
+    ).expectFailure(
       403,
       "Forbidden",
       `clusterroles.${group} "${name}" is forbidden: must have cluster-admin privileges to use the aggregationRule`,
     );
     (
-      await api.patch(`${rbac}/clusterroles/view`, { metadata: { labels: { a: "b" } } }, patchTypes.merge, acting(who))
-    ).refused(403, "Forbidden");
+      await api.patch(
+        `${rbac}/clusterroles/view`,
+        { metadata: { labels: { a: "b" } } },
+        patchTypes.merge,
+        impersonate(who),
+      )
+    ).expectFailure(403, "Forbidden");
     // The user cannot keep aggregated rights by ending the aggregation either.
     const selector = { matchLabels: { [`example.com/${name}`]: "yes" } };
     const sum = clusterRole(name, [], { aggregationRule: { clusterRoleSelectors: [selector] } });
     (await api.post(`${rbac}/clusterroles`, sum)).expect(201);
-    (await api.put(`${rbac}/clusterroles/${name}`, clusterRole(name, []), acting(who))).refused(
+    (await api.put(`${rbac}/clusterroles/${name}`, clusterRole(name, []), impersonate(who))).expectFailure(
       403,
       "Forbidden",
       /must have cluster-admin privileges to use the aggregationRule$/,
@@ -382,7 +395,7 @@ inBothDomains(
       ...clusterRole(api.unique("part"), [rule("get", "secrets")]),
       metadata: { name: api.unique("part"), labels: { "rbac.authorization.k8s.io/aggregate-to-view": "true" } },
     };
-    (await api.post(`${rbac}/clusterroles`, feeds, acting(who))).refused(403, "Forbidden", notHeld);
+    (await api.post(`${rbac}/clusterroles`, feeds, impersonate(who))).expectFailure(403, "Forbidden", notHeld);
   },
 );
 
@@ -427,20 +440,20 @@ inBothDomains("a refusal tells nothing about what there is [AUTHZ-07]", async (a
   const messages = new Set<string>();
   for (const name of ["there", "missing"]) {
     for (const send of [
-      () => api.get(`${maps}/${name}`, acting("eve")),
-      () => api.delete(`${maps}/${name}`, undefined, acting("eve")),
-      () => api.put(`${maps}/${name}`, configMap(name), acting("eve")),
-      () => api.patch(`${maps}/${name}`, {}, patchTypes.merge, acting("eve")),
+      () => api.get(`${maps}/${name}`, impersonate("eve")),
+      () => api.delete(`${maps}/${name}`, undefined, impersonate("eve")),
+      () => api.put(`${maps}/${name}`, configMap(name), impersonate("eve")),
+      () => api.patch(`${maps}/${name}`, {}, patchTypes.merge, impersonate("eve")),
     ]) {
       const answer = await send();
-      messages.add(answer.refused(403, "Forbidden").string("message").replaceAll(name, "NAME"));
+      messages.add(answer.expectFailure(403, "Forbidden").string("message").replaceAll(name, "NAME"));
     }
   }
   assert.equal(messages.size, 4);
   // Missing namespaces and kinds are refused in the same way.
-  (await api.get("/api/v1/namespaces/no-such/configmaps/x", acting("eve"))).expect(403);
-  (await api.get("/apis/no.such/v1/things", acting("eve"))).expect(403);
-  (await api.post("/api/v1/namespaces/no-such/configmaps", configMap("x"), acting("eve"))).expect(403);
+  (await api.get("/api/v1/namespaces/no-such/configmaps/x", impersonate("eve"))).expect(403);
+  (await api.get("/apis/no.such/v1/things", impersonate("eve"))).expect(403);
+  (await api.post("/api/v1/namespaces/no-such/configmaps", configMap("x"), impersonate("eve"))).expect(403);
 });
 
 inBothDomains("names that look like paths do not get past a rule [RBAC-08]", async (api) => {
@@ -459,7 +472,7 @@ inBothDomains("names that look like paths do not get past a rule [RBAC-08]", asy
     `/api/v1/namespaces/${ns}//configmaps/secret`,
     `/api/v1/namespaces/${ns}/configmaps/mine/../../configmaps/secret`,
   ]) {
-    const answer = await api.get(path, { ...acting("walker"), literal: true });
+    const answer = await api.get(path, { ...impersonate("walker"), literal: true });
     assert.ok(answer.status >= 300, `${path}: ${answer.status}`);
   }
 });
@@ -478,15 +491,15 @@ inBothDomains(
     });
     const resourceAttributes = { namespace: ns, verb: "list", resource: "configmaps" };
     const self = review("SelfSubjectAccessReview", { resourceAttributes });
-    (await api.post(`${root}/selfsubjectaccessreviews`, self, acting("reader"))).expect(201, {
+    (await api.post(`${root}/selfsubjectaccessreviews`, self, impersonate("reader"))).expect(201, {
       "status.allowed": true,
     });
-    (await api.post(`${root}/selfsubjectaccessreviews`, self, acting("other"))).expect(201, {
+    (await api.post(`${root}/selfsubjectaccessreviews`, self, impersonate("other"))).expect(201, {
       status: { allowed: false },
     });
     const about = review("SubjectAccessReview", { resourceAttributes, user: "reader" });
     (await api.post(`${root}/subjectaccessreviews`, about)).expect(201, { "status.allowed": true });
-    (await api.post(`${root}/subjectaccessreviews`, about, acting("reader"))).expect(403);
+    (await api.post(`${root}/subjectaccessreviews`, about, impersonate("reader"))).expect(403);
     const local = review("LocalSubjectAccessReview", { resourceAttributes, user: "reader" }, { namespace: ns });
     (await api.post(`${root}/namespaces/${ns}/localsubjectaccessreviews`, local)).expect(201, {
       "status.allowed": true,
@@ -495,9 +508,9 @@ inBothDomains(
       resourceAttributes: { ...resourceAttributes, namespace: "x" },
       user: "reader",
     });
-    (await api.post(`${root}/namespaces/${ns}/localsubjectaccessreviews`, elsewhere)).refused(422, "Invalid");
+    (await api.post(`${root}/namespaces/${ns}/localsubjectaccessreviews`, elsewhere)).expectFailure(422, "Invalid");
     // Reviews are not stored, so they cannot be read.
-    (await api.get(`${root}/subjectaccessreviews`)).refused(405, "MethodNotAllowed");
+    (await api.get(`${root}/subjectaccessreviews`)).expectFailure(405, "MethodNotAllowed");
   },
 );
 
@@ -525,16 +538,16 @@ inBothDomains("decisions are explained to users with permission", async (api) =>
     ["verb=get&resource=x&color=red", 'unknown parameter "color"'],
     ["verb=get&resource=x&user=a&user=b", "user is given more than once"],
   ] as const) {
-    (await ask(query)).refused(400, "BadRequest", message);
+    (await ask(query)).expectFailure(400, "BadRequest", message);
   }
-  (await ask(`${about}&verb=list`, acting("reader"))).refused(
+  (await ask(`${about}&verb=list`, impersonate("reader"))).expectFailure(
     403,
     "Forbidden",
     'forbidden: User "reader" cannot get path "/debug/access"',
   );
   const who = api.unique("explainer");
   await grantAll(api, who, { verbs: ["get"], nonResourceURLs: ["/debug/access"] });
-  (await ask(`${about}&verb=list`, acting(who))).expect(200, { allowed: true });
+  (await ask(`${about}&verb=list`, impersonate(who))).expect(200, { allowed: true });
 });
 
 for (const [mode, allowed, denied] of [
@@ -558,7 +571,7 @@ inBothDomains("names with the reserved prefix are taken, and mean no more than o
   (await api.post(`${rbac}/namespaces/${ns}/roles`, role("system:of-mine", rule("get", "configmaps")))).expect(201);
   const bound = binding("RoleBinding", "system:b", "Role", "system:of-mine", user("system:somebody"));
   (await api.post(`${rbac}/namespaces/${ns}/rolebindings`, bound)).expect(201);
-  (await api.get(`/api/v1/namespaces/${ns}/configmaps/x`, acting("system:somebody"))).expect(404);
+  (await api.get(`/api/v1/namespaces/${ns}/configmaps/x`, impersonate("system:somebody"))).expect(404);
 });
 
 inBothDomains("a user who may create pods can mount any secret of the namespace [RBAC-33]", async (api) => {
@@ -577,9 +590,9 @@ inBothDomains("a user who may create pods can mount any secret of the namespace 
       volumes: [{ name: "v", secret: { secretName: "s" } }],
     },
   };
-  (await api.get(`/api/v1/namespaces/${ns}/secrets/s`, acting("maker"))).expect(403);
+  (await api.get(`/api/v1/namespaces/${ns}/secrets/s`, impersonate("maker"))).expect(403);
   await eventually(async () => {
-    (await api.post(`/api/v1/namespaces/${ns}/pods`, pod, acting("maker"))).expect(201);
+    (await api.post(`/api/v1/namespaces/${ns}/pods`, pod, impersonate("maker"))).expect(201);
   });
 });
 
@@ -594,7 +607,7 @@ withOwnServer("roles that gather are not touched by a restart [AUTHRES-45]", {},
       }),
     );
   /** Waits until the controller has aggregated a role of the test, and so all roles before. */
-  const gathered = async (api: Api, name: string): Promise<void> => {
+  const waitForRules = async (api: Api, name: string): Promise<void> => {
     const labels = { [`example.com/${name}`]: "yes" };
     const aggregationRule = { clusterRoleSelectors: [{ matchLabels: labels }] };
     (await api.post(`${rbac}/clusterroles`, clusterRole(name, [], { aggregationRule }))).expect(201);
@@ -606,10 +619,10 @@ withOwnServer("roles that gather are not touched by a restart [AUTHRES-45]", {},
   };
   const server = await openServer(own.domain, settings);
   const first = new Api(server);
-  await gathered(first, "one");
+  await waitForRules(first, "one");
   const before = await eventually(async () => {
     const now = await stateOf(first);
-    await gathered(first, first.unique("again"));
+    await waitForRules(first, first.unique("again"));
     assert.deepEqual(await stateOf(first), now);
     return now;
   });
@@ -617,7 +630,7 @@ withOwnServer("roles that gather are not touched by a restart [AUTHRES-45]", {},
   const restarted = await openServer(own.domain, settings);
   try {
     const api = new Api(restarted);
-    await gathered(api, "two");
+    await waitForRules(api, "two");
     assert.deepEqual(await stateOf(api), before);
   } finally {
     await restarted.close();

@@ -97,7 +97,7 @@ inBothDomains(
       "status.userInfo.extra[authentication.kubernetes.io/credential-id]": [`JTI=${jti}`],
     });
     for (const changed of [`${token}x`, `${token.slice(0, -9)}AAAAAAAAA`, token.toUpperCase(), token.split(".")[1]!]) {
-      (await ask(api, changed)).refused(401, "Unauthorized", "Unauthorized");
+      (await ask(api, changed)).expectFailure(401, "Unauthorized", "Unauthorized");
     }
   },
 );
@@ -109,9 +109,9 @@ inBothDomains(
     const mine = await token();
     (await ask(api, mine)).expect(201);
     (await api.delete(path)).expect(200);
-    (await ask(api, mine)).refused(401, "Unauthorized");
+    (await ask(api, mine)).expectFailure(401, "Unauthorized");
     (await api.post(serviceAccounts, account("robot"))).expect(201);
-    (await ask(api, mine)).refused(401, "Unauthorized");
+    (await ask(api, mine)).expectFailure(401, "Unauthorized");
     (await ask(api, await token())).expect(201);
   },
 );
@@ -123,7 +123,7 @@ inBothDomains("a token is for its audiences, and reviews say so [AUTHRES-19]", a
     "spec.expirationSeconds": 600,
   });
   const token = answer.string("status.token");
-  (await ask(api, token)).refused(401, "Unauthorized");
+  (await ask(api, token)).expectFailure(401, "Unauthorized");
   (await api.post(reviews, review(token, ["unknown", "vault"]))).expect(201, {
     "status.authenticated": true,
     "status.user.username": it.user,
@@ -162,13 +162,13 @@ inBothDomains(
         "status.error": "invalid bearer token",
       });
     }
-    (await api.post(reviews, review(""))).refused(
+    (await api.post(reviews, review(""))).expectFailure(
       400,
       "BadRequest",
       "token is required for TokenReview in authentication",
     );
-    (await api.post(reviews, review("alice-token"), { as: "bob" })).refused(403, "Forbidden");
-    (await api.get(reviews)).refused(405, "MethodNotAllowed");
+    (await api.post(reviews, review("alice-token"), { as: "bob" })).expectFailure(403, "Forbidden");
+    (await api.get(reviews)).expectFailure(405, "MethodNotAllowed");
   },
 );
 
@@ -185,7 +185,7 @@ inBothDomains(
     (await api.post(whoAmI, { ...subject, status: { userInfo: { username: "eve" } } }, { headers })).expect(201, {
       "status.userInfo": { username: "dave", groups: ["g", "system:authenticated"], extra: { k: ["a", "b"] } },
     });
-    (await api.post(`${whoAmI}?fieldValidation=Strict`, { ...subject, spec: {} })).refused(400, "BadRequest");
+    (await api.post(`${whoAmI}?fieldValidation=Strict`, { ...subject, spec: {} })).expectFailure(400, "BadRequest");
     (await api.post(whoAmI.replace("/v1/", "/v1alpha1/"), subject)).expect(404);
     (await api.post(whoAmI, subject, { as: "nobody" })).expect([401, 403]);
   },
@@ -196,7 +196,7 @@ withOwnServer(
   { ...gated, authorizationMode: ["RBAC"] },
   async (api) => {
     (await api.post(whoAmI, subject, { as: "bob" })).expect(201, { "status.userInfo.username": "bob" });
-    (await api.post(whoAmI, subject, { as: "nobody" })).refused(
+    (await api.post(whoAmI, subject, { as: "nobody" })).expectFailure(
       403,
       "Forbidden",
       api.name(
@@ -207,10 +207,10 @@ withOwnServer(
     const mine = bearer(await (await robot(api)).token());
     for (const path of ["/openid/v1/jwks", "/.well-known/openid-configuration"]) {
       (await api.get(path, mine)).expect(200);
-      (await api.get(path, { as: "nobody" })).refused(403, "Forbidden");
+      (await api.get(path, { as: "nobody" })).expectFailure(403, "Forbidden");
     }
     (await api.delete("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/system:basic-user")).expect(200);
-    (await api.post(whoAmI, subject, { as: "bob" })).refused(403, "Forbidden");
+    (await api.post(whoAmI, subject, { as: "bob" })).expectFailure(403, "Forbidden");
   },
 );
 
@@ -222,9 +222,9 @@ inBothDomains("a token bound to a Secret dies with it, and with its uid [ASA-06]
   const bound = await token({ boundObjectRef: { ...ref, uid } });
   (await ask(api, bound)).expect(201);
   (await api.delete(`${secrets}/tie`)).expect(200);
-  (await ask(api, bound)).refused(401, "Unauthorized");
+  (await ask(api, bound)).expectFailure(401, "Unauthorized");
   await make();
-  (await ask(api, bound)).refused(401, "Unauthorized");
+  (await ask(api, bound)).expectFailure(401, "Unauthorized");
   (await ask(api, await token({ boundObjectRef: ref }))).expect(201);
 });
 
@@ -251,13 +251,13 @@ inBothDomains("a token bound to a pod names it and its node, and dies with it [A
   const lonely = claimsOf(await it.token({ boundObjectRef: ref }))[api.name("kubernetes.io")];
   assert.deepEqual((lonely as { node: unknown }).node, { name: node });
   (await api.post(it.serviceAccounts, account("other"))).expect(201);
-  (await api.post(`${it.serviceAccounts}/other/token`, request({ boundObjectRef: ref }))).refused(
+  (await api.post(`${it.serviceAccounts}/other/token`, request({ boundObjectRef: ref }))).expectFailure(
     400,
     "BadRequest",
     'cannot bind token for serviceaccount "other" to pod running with different serviceaccount name.',
   );
   (await api.delete(`${it.core}/pods/p?gracePeriodSeconds=0`)).expect(200);
-  (await ask(api, token)).refused(401, "Unauthorized");
+  (await ask(api, token)).expectFailure(401, "Unauthorized");
 });
 
 inBothDomains("a token bound to a node dies with it [ASA-06]", async (api) => {
@@ -270,7 +270,7 @@ inBothDomains("a token bound to a node dies with it [ASA-06]", async (api) => {
     "status.userInfo.extra[authentication.kubernetes.io/pod-name]": absent,
   });
   (await api.delete(`/api/v1/nodes/${name}`)).expect(200);
-  (await ask(api, token)).refused(401, "Unauthorized");
+  (await ask(api, token)).expectFailure(401, "Unauthorized");
 });
 
 inBothDomains("what a token cannot be bound to is refused in upstream's words [AUTHRES-19]", async (api) => {
@@ -279,21 +279,21 @@ inBothDomains("what a token cannot be bound to is refused in upstream's words [A
   (await api.post(it.secrets, secret("tie"))).expect(201);
   const bind = (kind: string, name: string, more: object = {}) =>
     it.request({ boundObjectRef: { apiVersion: "v1", kind, name, ...more } });
-  (await bind("Secret", "none")).refused(404, "NotFound", 'secrets "none" not found');
-  (await bind("Pod", "none")).refused(404, "NotFound", 'pods "none" not found');
-  (await bind("Node", "none")).refused(404, "NotFound", 'nodes "none" not found');
-  (await bind("Node", "")).refused(400, "BadRequest", "Name parameter required.");
-  (await bind("ConfigMap", "tie")).refused(
+  (await bind("Secret", "none")).expectFailure(404, "NotFound", 'secrets "none" not found');
+  (await bind("Pod", "none")).expectFailure(404, "NotFound", 'pods "none" not found');
+  (await bind("Node", "none")).expectFailure(404, "NotFound", 'nodes "none" not found');
+  (await bind("Node", "")).expectFailure(400, "BadRequest", "Name parameter required.");
+  (await bind("ConfigMap", "tie")).expectFailure(
     400,
     "BadRequest",
     "cannot bind token to object of type /v1, Kind=ConfigMap",
   );
-  (await bind("Secret", "tie", { apiVersion: "apps/v1" })).refused(
+  (await bind("Secret", "tie", { apiVersion: "apps/v1" })).expectFailure(
     400,
     "BadRequest",
     "cannot bind token to object of type apps/v1, Kind=Secret",
   );
-  (await bind("Secret", "tie", { uid })).refused(
+  (await bind("Secret", "tie", { uid })).expectFailure(
     409,
     "Conflict",
     `Operation cannot be fulfilled on Secret "tie": the UID in the bound object reference (${uid}) does not match the UID in record. The object might have been deleted and then recreated`,
@@ -304,8 +304,8 @@ inBothDomains("what is not stored has no table", async (api) => {
   const accept = api.name("application/json;as=Table;v=v1;g=meta.k8s.io");
   const it = await robot(api);
   const text = `only the following media types are accepted: ${objectTypes.join(", ")}`;
-  (await api.post(reviews, review("x"), { accept })).refused(406, "NotAcceptable", text);
-  (await api.post(`${it.path}/token`, request(), { accept })).refused(406, "NotAcceptable", text);
+  (await api.post(reviews, review("x"), { accept })).expectFailure(406, "NotAcceptable", text);
+  (await api.post(`${it.path}/token`, request(), { accept })).expectFailure(406, "NotAcceptable", text);
   const either = `${accept},application/json`;
   (await api.post(`${it.path}/token`, request(), { accept: either })).expect(201, { kind: "TokenRequest" });
 });
@@ -329,24 +329,27 @@ inBothDomains("requests outside the limits are refused, and so are other account
     [-1, "may not specify a duration less than 10 minutes"],
     [4_294_967_297, "may not specify a duration larger than 2^32 seconds"],
   ] as const) {
-    (await it.request({ expirationSeconds: seconds })).refused(422, "Invalid", api.name(invalid(seconds, text)));
+    (await it.request({ expirationSeconds: seconds })).expectFailure(422, "Invalid", api.name(invalid(seconds, text)));
   }
   (await it.request({ expirationSeconds: 4_294_967_296 })).expect(201);
-  (await api.post(`${it.serviceAccounts}/none/token`, request())).refused(
+  (await api.post(`${it.serviceAccounts}/none/token`, request())).expectFailure(
     404,
     "NotFound",
     'serviceaccounts "none" not found',
   );
-  (await api.post(`${it.path}/token`, { ...request(), metadata: { name: "other" } })).refused(
+  (await api.post(`${it.path}/token`, { ...request(), metadata: { name: "other" } })).expectFailure(
     422,
     "Invalid",
     api.name(
       'TokenRequest.authentication.k8s.io "robot" is invalid: metadata.name: Invalid value: "other": must match the service account name if specified',
     ),
   );
-  (await api.post(`${it.path}/token`, { ...request(), metadata: { namespace: "other" } })).refused(400, "BadRequest");
-  (await api.get(`${it.path}/token`)).refused(405, "MethodNotAllowed");
-  (await api.post(`${it.path}/token`, request(), { as: "bob" })).refused(
+  (await api.post(`${it.path}/token`, { ...request(), metadata: { namespace: "other" } })).expectFailure(
+    400,
+    "BadRequest",
+  );
+  (await api.get(`${it.path}/token`)).expectFailure(405, "MethodNotAllowed");
+  (await api.post(`${it.path}/token`, request(), { as: "bob" })).expectFailure(
     403,
     "Forbidden",
     `serviceaccounts "robot" is forbidden: User "bob" cannot create resource "serviceaccounts/token" in API group "" in the namespace "${it.ns}"`,
@@ -393,17 +396,17 @@ inBothDomains(
       }),
       type: "bootstrap.kubernetes.io/token",
     };
-    (await ask(api, token)).refused(401, "Unauthorized");
+    (await ask(api, token)).expectFailure(401, "Unauthorized");
     (await api.post(secrets, body)).expect(201);
     (await api.post(reviews, review(token))).expect(201, {
       "status.user.username": `system:bootstrap:${id}`,
       "status.user.groups": ["system:bootstrappers", "system:bootstrappers:workers", "system:authenticated"],
     });
     (await ask(api, token)).expect([201, 403]);
-    (await ask(api, `${id}.0123456789abcdeF`)).refused(401, "Unauthorized");
-    (await ask(api, `${id}.0123456789abcdee`)).refused(401, "Unauthorized");
+    (await ask(api, `${id}.0123456789abcdeF`)).expectFailure(401, "Unauthorized");
+    (await ask(api, `${id}.0123456789abcdee`)).expectFailure(401, "Unauthorized");
     (await api.delete(`${secrets}/bootstrap-token-${id}`)).expect(200);
-    (await ask(api, token)).refused(401, "Unauthorized");
+    (await ask(api, token)).expectFailure(401, "Unauthorized");
   },
 );
 
@@ -411,7 +414,7 @@ withOwnServer("without the option a bootstrap token is refused [ABOOT-01]", gate
   const data = { "token-id": "abcdef", "token-secret": "0123456789abcdef", "usage-bootstrap-authentication": "true" };
   const body = { ...secret("bootstrap-token-abcdef", data), type: "bootstrap.kubernetes.io/token" };
   (await api.post("/api/v1/namespaces/kube-system/secrets", body)).expect(201);
-  (await ask(api, "abcdef.0123456789abcdef")).refused(401, "Unauthorized");
+  (await ask(api, "abcdef.0123456789abcdef")).expectFailure(401, "Unauthorized");
 });
 
 /** Writes keys of all kinds to files, and returns settings that name them. */
@@ -441,7 +444,7 @@ function keyFiles() {
 const files = keyFiles();
 
 /** Writes a serving certificate of another authority to files, and makes a connection that trusts it. */
-async function servingFiles() {
+async function startWithFiles() {
   const authority = await fakeAuthority();
   const { certificate, key } = await authority.issue({ usage: "server" });
   const folder = temporaryFolder();
@@ -498,7 +501,7 @@ withOwnServer(
     const shared = encode({ alg: "HS256", kid });
     for (const secretKey of [pem, pem.trim(), der, jwk, kid, ""]) {
       const signature = createHmac("sha256", secretKey).update(`${shared}.${body}`).digest("base64url");
-      (await ask(api, `${shared}.${body}.${signature}`)).refused(401, "Unauthorized", "Unauthorized");
+      (await ask(api, `${shared}.${body}.${signature}`)).expectFailure(401, "Unauthorized", "Unauthorized");
     }
     const own = generateKeyPairSync("rsa", { modulusLength: 2048 });
     for (const header of [
@@ -513,7 +516,7 @@ withOwnServer(
       const signed = `${encode(header)}.${body}`;
       const signature = sign("sha256", Buffer.from(signed), own.privateKey).toString("base64url");
       for (const forged of [`${signed}.${signature}`, `${signed}.`, `${signed}.AA`, signed]) {
-        (await ask(api, forged)).refused(401, "Unauthorized", "Unauthorized");
+        (await ask(api, forged)).expectFailure(401, "Unauthorized", "Unauthorized");
       }
     }
     // The tokens below are signed with the right key.
@@ -532,7 +535,7 @@ withOwnServer(
       { [api.name("kubernetes.io")]: { ...named, pod: { name: "../p", uid: "" } } },
     ]) {
       const changed = await signJwt({ ...claims, ...change }, files.rsa.privateKey, kid);
-      (await ask(api, changed)).refused(401, "Unauthorized", "Unauthorized");
+      (await ask(api, changed)).expectFailure(401, "Unauthorized", "Unauthorized");
     }
     (await ask(api, await signJwt(claims, files.rsa.privateKey, kid))).expect(201);
   },
@@ -585,7 +588,7 @@ withOwnServer(
       sub: it.user,
     };
     const token = await signJwt(claims, files.rsa.privateKey, "");
-    (await ask(api, token)).refused(401, "Unauthorized");
+    (await ask(api, token)).expectFailure(401, "Unauthorized");
     (await api.post(it.secrets, secret("kept", { token }))).expect(201);
     (await ask(api, token)).expect(201, { "status.userInfo.username": it.user, "status.userInfo.extra": absent });
     const day = /^\d{4}-\d\d-\d\d$/;
@@ -599,7 +602,7 @@ withOwnServer(
     assert.match(counted, /^serviceaccount_legacy_manual_token_uses_total [1-9]/m);
     assert.match(counted, /^serviceaccount_legacy_auto_token_uses_total 0$/m);
     (await api.patch(`${it.secrets}/kept`, { stringData: { token: "another" } })).expect(200);
-    (await ask(api, token)).refused(401, "Unauthorized");
+    (await ask(api, token)).expectFailure(401, "Unauthorized");
   },
 );
 
@@ -608,8 +611,8 @@ withOwnServer("a flood of bad tokens leaves good ones alone", gated, async (api)
   const token = await it.token();
   (await ask(api, token)).expect(201);
   const [header = "", body = ""] = token.split(".");
-  const forged = (i: number): string => `${header}.${body}.${Buffer.alloc(64, `${i}.`).toString("base64url")}`;
-  const flood = Array.from({ length: 1000 }, async (_, i) => (await ask(api, forged(i))).status);
+  const forge = (i: number): string => `${header}.${body}.${Buffer.alloc(64, `${i}.`).toString("base64url")}`;
+  const flood = Array.from({ length: 1000 }, async (_, i) => (await ask(api, forge(i))).status);
   for (let i = 0; i < 20; i++) (await ask(api, token)).expect(201);
   assert.deepEqual(new Set(await Promise.all(flood)), new Set([401]));
   (await ask(api, token)).expect(201);
@@ -681,7 +684,7 @@ for (const domain of domains) {
     await within({ serviceAccountSigningKeyFile: files.rsaPrivate }, async (api) =>
       (await ask(api, token)).expect(401),
     );
-    const tls = await servingFiles();
+    const tls = await startWithFiles();
     const status = async (api: Api, key: KeyObject): Promise<number> => {
       const options = { ...bearer(await signJwt(claimsOf(token), key, "")), agent: tls.agent };
       return (await api.post(whoAmI, subject, options)).status;

@@ -17,7 +17,7 @@ import { namespaces } from "../objects.ts";
 
 const webhookProgram = "github.com/cert-manager/cert-manager/cmd/webhook";
 const certManager = new GoModule("cert-manager");
-const skip = certManager.missing(webhookProgram);
+const skip = certManager.missingModule(webhookProgram);
 
 const namespace = "cert-manager";
 const service = "cert-manager-webhook";
@@ -106,7 +106,7 @@ test(
       );
       (await api.post(issuers, object("Issuer", "self", { selfSigned: {} }))).expect(201);
       // The webhook refuses an object that its schema accepts.
-      (await api.post(issuers, object("Issuer", "none", {}))).refused(
+      (await api.post(issuers, object("Issuer", "none", {}))).expectFailure(
         406,
         "NotAcceptable",
         /admission webhook "webhook\.cert-manager\.io" denied the request: spec: Required value: at least one issuer must be configured/,
@@ -117,9 +117,9 @@ test(
       const made = await api.post(requests, object("CertificateRequest", "one", spec), { as: "admin" });
       made.expect(201, { "spec.username": "admin" });
       const change = { spec: { username: "alice" } };
-      (await api.patch(`${requests}/one`, change)).refused(406, "NotAcceptable", /spec\.username: Forbidden/);
+      (await api.patch(`${requests}/one`, change)).expectFailure(406, "NotAcceptable", /spec\.username: Forbidden/);
       await stop(child);
-      (await api.patch(`${issuers}/self`, { metadata: { labels: { a: "b" } } })).refused(
+      (await api.patch(`${issuers}/self`, { metadata: { labels: { a: "b" } } })).expectFailure(
         500,
         "InternalError",
         /failed calling webhook "webhook\.cert-manager\.io"/,

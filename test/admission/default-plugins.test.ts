@@ -62,18 +62,18 @@ inBothDomains("a pod gets the priority of its class and may not say another one 
   const expected = { "spec.priority": -10, "spec.preemptionPolicy": "Never" };
   (await api.post(`${pods}?dryRun=All`, pod("p", classed))).expect(201, expected);
   (await api.post(pods, pod("p", { ...classed, priority: -10 }))).expect(201, expected);
-  const refused = async (spec: object, text: string): Promise<void> => {
-    (await api.post(pods, pod("q", spec))).refused(403, "Forbidden", `pods "q" is forbidden: ${text}`);
+  const expectRefusal = async (spec: object, text: string): Promise<void> => {
+    (await api.post(pods, pod("q", spec))).expectFailure(403, "Forbidden", `pods "q" is forbidden: ${text}`);
   };
-  const ending = (computed: string) =>
+  const computedMessage = (computed: string) =>
     `must not be provided in pod spec; priority admission controller computed ${computed} from the given PriorityClass name`;
-  await refused({ priority: 5 }, `the integer value of priority (5) ${ending("0")}`);
-  await refused({ ...classed, priority: 5 }, `the integer value of priority (5) ${ending("-10")}`);
-  await refused(
+  await expectRefusal({ priority: 5 }, `the integer value of priority (5) ${computedMessage("0")}`);
+  await expectRefusal({ ...classed, priority: 5 }, `the integer value of priority (5) ${computedMessage("-10")}`);
+  await expectRefusal(
     { ...classed, preemptionPolicy: "PreemptLowerPriority" },
-    `the string value of PreemptionPolicy (PreemptLowerPriority) ${ending("Never")}`,
+    `the string value of PreemptionPolicy (PreemptLowerPriority) ${computedMessage("Never")}`,
   );
-  await refused({ priorityClassName: "none" }, "no PriorityClass with name none was found");
+  await expectRefusal({ priorityClassName: "none" }, "no PriorityClass with name none was found");
   const system = pod("s", { priorityClassName: "system-node-critical" });
   (await api.post(pods, system)).expect(201, { "spec.priority": 2_000_001_000 });
 });
@@ -94,19 +94,19 @@ inBothDomains("a pod that is sent again without its priority keeps it", async (a
 });
 
 inBothDomains("names and values of the system's priority classes are not for others", async (api) => {
-  const refused = async (body: ReturnType<typeof priorityClass>, text: string): Promise<void> => {
+  const expectRefusal = async (body: ReturnType<typeof priorityClass>, text: string): Promise<void> => {
     const answer = await api.post(`${priorities}?dryRun=All`, body);
     const { name } = body.metadata;
-    answer.refused(422, "Invalid", api.name(`PriorityClass.scheduling.k8s.io "${name}" is invalid: ${text}`));
+    answer.expectFailure(422, "Invalid", api.name(`PriorityClass.scheduling.k8s.io "${name}" is invalid: ${text}`));
   };
   const reserved =
     "metadata.name: Forbidden: priority class names with 'system-' prefix are reserved for system use only. error:";
   const maximum = "value: Forbidden: maximum allowed value of a user defined priority is 1000000000";
-  await refused(priorityClass("big", 1_000_000_001), maximum);
-  await refused(priorityClass("system-x", 1), `${reserved} system-x is not a known system priority class`);
+  await expectRefusal(priorityClass("big", 1_000_000_001), maximum);
+  await expectRefusal(priorityClass("system-x", 1), `${reserved} system-x is not a known system priority class`);
   const critical = "system-node-critical";
-  await refused(priorityClass(critical, 1), `${reserved} value of ${critical} PriorityClass must be 2000001000`);
-  await refused(
+  await expectRefusal(priorityClass(critical, 1), `${reserved} value of ${critical} PriorityClass must be 2000001000`);
+  await expectRefusal(
     priorityClass(critical, 2_000_001_000, { globalDefault: true }),
     `${reserved} globalDefault of ${critical} PriorityClass must be false`,
   );
@@ -123,10 +123,10 @@ withOwnServer("there is one default priority class, in force when its write is a
       `priorityclasses.scheduling.k8s.io "${name}" is forbidden: PriorityClass first is already marked as default. Only one default can exist`,
     );
   const third = priorityClass("third", 60, { globalDefault: true });
-  (await api.post(priorities, third)).refused(403, "Forbidden", text("third"));
+  (await api.post(priorities, third)).expectFailure(403, "Forbidden", text("third"));
   const mark = (name: string, globalDefault: boolean) =>
     api.patch(`${priorities}/${name}`, { globalDefault, description: "d" });
-  (await mark("second", true)).refused(403, "Forbidden", text("second"));
+  (await mark("second", true)).expectFailure(403, "Forbidden", text("second"));
   (await mark("first", true)).expect(200);
   (await mark("first", false)).expect(200);
   (await mark("second", true)).expect(200);
@@ -207,18 +207,18 @@ inBothDomains("a pod gets the overhead and the place of its runtime class", asyn
   });
   const given = { ...classed, overhead: { cpu: "0.1" }, nodeSelector: { a: "b", c: "d" } };
   (await api.post(pods, pod("q", given))).expect(201, { "spec.nodeSelector": { a: "b", c: "d" } });
-  const refused = async (spec: object, text: string): Promise<void> => {
-    (await api.post(pods, pod("r", spec))).refused(403, "Forbidden", `pods "r" is forbidden: ${text}`);
+  const expectRefusal = async (spec: object, text: string): Promise<void> => {
+    (await api.post(pods, pod("r", spec))).expectFailure(403, "Forbidden", `pods "r" is forbidden: ${text}`);
   };
-  await refused(
+  await expectRefusal(
     { ...classed, overhead: { cpu: "1" } },
     "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead",
   );
   const without = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead";
-  await refused({ overhead: { cpu: "1" } }, without);
-  await refused({ runtimeClassName: plain, overhead: { cpu: "1" } }, without);
-  await refused({ runtimeClassName: "none" }, 'pod rejected: RuntimeClass "none" not found');
-  await refused(
+  await expectRefusal({ overhead: { cpu: "1" } }, without);
+  await expectRefusal({ runtimeClassName: plain, overhead: { cpu: "1" } }, without);
+  await expectRefusal({ runtimeClassName: "none" }, 'pod rejected: RuntimeClass "none" not found');
+  await expectRefusal(
     { ...classed, nodeSelector: { a: "c" } },
     "conflict: runtimeClass.scheduling.nodeSelector[a] = b; pod.spec.nodeSelector[a] = c",
   );

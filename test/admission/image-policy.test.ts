@@ -17,7 +17,7 @@ import {
   eventually,
   file,
   type Observed,
-  observed,
+  startObserved,
   openServer,
   renamer,
   usingObserved,
@@ -44,7 +44,7 @@ interface Policed extends Omit<Observed, "close"> {
 }
 
 /** Registers one test in each domain, with a server whose webhook allows all images except `bad`. */
-function policed(name: string, imagePolicy: object, run: (on: Policed) => Promise<void>): void {
+function testWithPolicy(name: string, imagePolicy: object, run: (on: Policed) => Promise<void>): void {
   for (const domain of domains) {
     test(`${domain}: ${name}`, async () => {
       decider.reset(({ containers = [] }) =>
@@ -52,7 +52,7 @@ function policed(name: string, imagePolicy: object, run: (on: Policed) => Promis
           ? { allowed: false, reason: "no bad images" }
           : { allowed: true },
       );
-      const { api, close, ...rest } = await observed(domain, {
+      const { api, close, ...rest } = await startObserved(domain, {
         enableAdmissionPlugins: ["ImagePolicyWebhook"],
         admissionControlConfigFile: configFile(domain, imagePolicy),
       });
@@ -66,7 +66,7 @@ function policed(name: string, imagePolicy: object, run: (on: Policed) => Promis
   }
 }
 
-policed("a pod is made when the webhook allows its images", {}, async ({ api, pods, logged }) => {
+testWithPolicy("a pod is made when the webhook allows its images", {}, async ({ api, pods, logged }) => {
   const annotations = { [api.name("x.image-policy.k8s.io/ticket")]: "7", other: "1" };
   (await api.post(pods, podOf("p", "good", annotations))).expect(201);
   const [question] = decider.questions;
@@ -78,15 +78,19 @@ policed("a pod is made when the webhook allows its images", {}, async ({ api, po
   });
   assert.deepEqual([...decider.clients], ["apiserver"]);
 
-  (await api.post(pods, podOf("q", "bad"))).refused(403, "Forbidden", denied);
-  (await api.post(`${pods}?dryRun=All`, podOf("q", "bad"))).refused(403, "Forbidden", denied);
+  (await api.post(pods, podOf("q", "bad"))).expectFailure(403, "Forbidden", denied);
+  (await api.post(`${pods}?dryRun=All`, podOf("q", "bad"))).expectFailure(403, "Forbidden", denied);
   (await api.get(`${pods}/q`)).expect(404);
   const large = podOf("q", "bad", { large: "x".repeat(100_000) });
-  (await api.post(pods, large)).refused(403, "Forbidden", denied);
+  (await api.post(pods, large)).expectFailure(403, "Forbidden", denied);
   const update = { spec: { containers: [{ name: "c", image: "bad" }] } };
-  (await api.patch(`${pods}/p`, update, patchTypes.strategic)).refused(403, "Forbidden", denied);
+  (await api.patch(`${pods}/p`, update, patchTypes.strategic)).expectFailure(403, "Forbidden", denied);
   const debug = { spec: { ephemeralContainers: [{ name: "e", image: "bad" }] } };
-  (await api.patch(`${pods}/p/ephemeralcontainers`, debug, patchTypes.strategic)).refused(403, "Forbidden", denied);
+  (await api.patch(`${pods}/p/ephemeralcontainers`, debug, patchTypes.strategic)).expectFailure(
+    403,
+    "Forbidden",
+    denied,
+  );
   const asked = decider.questions.length;
   (await api.patch(`${pods}/p/status`, { status: { phase: "Running" } })).expect(200);
   assert.equal(decider.questions.length, asked);
@@ -96,7 +100,7 @@ policed("a pod is made when the webhook allows its images", {}, async ({ api, po
   );
 });
 
-policed("answers are kept as long as the configuration says", { allowTTL: 60, denyTTL: 5 }, async (on) => {
+testWithPolicy("answers are kept as long as the configuration says", { allowTTL: 60, denyTTL: 5 }, async (on) => {
   const { api, pods, clock } = on;
   const twice = async (image: string): Promise<number> => {
     decider.questions.length = 0;
@@ -111,10 +115,10 @@ policed("answers are kept as long as the configuration says", { allowTTL: 60, de
   assert.equal(await twice("good"), 1);
 });
 
-policed("a webhook that gives no answer refuses", {}, async ({ api, pods, clock, logged }) => {
+testWithPolicy("a webhook that gives no answer refuses", {}, async ({ api, pods, clock, logged }) => {
   for (const mode of ["broken", "redirect"] as const) {
     decider.mode = mode;
-    (await api.post(pods, podOf("p", mode))).refused(
+    (await api.post(pods, podOf("p", mode))).expectFailure(
       403,
       "Forbidden",
       /no ImageReview$|Error contacting webhook: 307$/,
@@ -126,17 +130,17 @@ policed("a webhook that gives no answer refuses", {}, async ({ api, pods, clock,
   await clock.untilWaiting(30_000);
   await eventually(() => Promise.resolve(assert.equal(decider.questions.length, before + 1)));
   clock.advance(30_000);
-  (await answer).refused(403, "Forbidden", /no answer from 127\.0\.0\.1:\d+ within 30000ms$/);
+  (await answer).expectFailure(403, "Forbidden", /no answer from 127\.0\.0\.1:\d+ within 30000ms$/);
   assert.ok(logged.some((line) => line.includes("the image policy webhook gave no answer")));
   decider.mode = "well";
   (await api.post(pods, podOf("p", "silent"))).expect(201);
 });
 
-policed("or allows, if the configuration says so", { defaultAllow: true }, async ({ api, pods }) => {
+testWithPolicy("or allows, if the configuration says so", { defaultAllow: true }, async ({ api, pods }) => {
   decider.mode = "broken";
   (await api.post(pods, podOf("p", "bad"))).expect(201);
   decider.mode = "well";
-  (await api.post(pods, podOf("q", "bad"))).refused(403, "Forbidden", denied);
+  (await api.post(pods, podOf("q", "bad"))).expectFailure(403, "Forbidden", denied);
 });
 
 test("a webhook of another authority is not believed", async () => {
@@ -150,7 +154,7 @@ test("a webhook of another authority is not believed", async () => {
   const api = new Api(server);
   decider.reset(() => ({ allowed: true }));
   const pods = "/api/v1/namespaces/default/pods";
-  (await api.post(pods, podOf("p", "good"))).refused(403, "Forbidden", /certificate/);
+  (await api.post(pods, podOf("p", "good"))).expectFailure(403, "Forbidden", /certificate/);
   assert.equal(decider.questions.length, 0);
   api.close();
   await server.close();

@@ -11,7 +11,7 @@ const limits = (name: string, ...items: readonly object[]) => ({
   spec: { limits: items },
 });
 
-const sized = (name: string, resources: object, more: object = {}) =>
+const podWithResources = (name: string, resources: object, more: object = {}) =>
   pod(name, { containers: [{ name: "c", image: "i", resources }], ...more });
 
 inBothDomains(
@@ -34,7 +34,7 @@ inBothDomains(
         "LimitRanger plugin set: cpu, memory request for container c; cpu, memory limit for container c; cpu, memory request for init container i; cpu, memory limit for init container i",
     });
     const own = { limits: { cpu: "1", memory: "1Gi" }, requests: { cpu: "1", memory: "1Gi" } };
-    (await api.post(pods, sized("own", own))).expect(201, {
+    (await api.post(pods, podWithResources("own", own))).expect(201, {
       "spec.containers.0.resources": own,
       [`metadata.annotations[${api.name("kubernetes.io/limit-ranger")}]`]: (value: unknown) => value === undefined,
     });
@@ -47,19 +47,23 @@ inBothDomains("containers that ask for too little, too much or too far apart are
   const pods = `/api/v1/namespaces/${ns}/pods`;
   const item = { type: "Container", min: { cpu: "50m" }, max: { cpu: "1" }, maxLimitRequestRatio: { cpu: "4" } };
   (await api.post(`/api/v1/namespaces/${ns}/limitranges`, limits("l", item))).expect(201);
-  const refused = async (resources: object, text: string): Promise<void> => {
-    (await api.post(pods, sized("p", resources))).refused(403, "Forbidden", `pods "p" is forbidden: ${text}`);
+  const expectRefusal = async (resources: object, text: string): Promise<void> => {
+    (await api.post(pods, podWithResources("p", resources))).expectFailure(
+      403,
+      "Forbidden",
+      `pods "p" is forbidden: ${text}`,
+    );
   };
-  await refused({ limits: { cpu: "2" } }, "maximum cpu usage per Container is 1, but limit is 2");
-  await refused(
+  await expectRefusal({ limits: { cpu: "2" } }, "maximum cpu usage per Container is 1, but limit is 2");
+  await expectRefusal(
     { requests: { cpu: "10m" }, limits: { cpu: "30m" } },
     "minimum cpu usage per Container is 50m, but request is 10m",
   );
-  await refused(
+  await expectRefusal(
     { requests: { cpu: "100m" }, limits: { cpu: "500m" } },
     "cpu max limit to request ratio per Container is 4, but provided ratio is 5.000000",
   );
-  (await api.post(pods, sized("p", { requests: { cpu: "100m" }, limits: { cpu: "400m" } }))).expect(201);
+  (await api.post(pods, podWithResources("p", { requests: { cpu: "100m" }, limits: { cpu: "400m" } }))).expect(201);
 });
 
 inBothDomains(
@@ -70,12 +74,12 @@ inBothDomains(
     const item = { type: "Pod", max: { memory: "1Gi" } };
     (await api.post(`/api/v1/namespaces/${ns}/limitranges`, limits("l", item))).expect(201);
     const of = (name: string, memory: string) => ({ name, image: "i", resources: { limits: { memory } } });
-    (await api.post(pods, pod("p", { containers: [of("a", "600Mi"), of("b", "600Mi")] }))).refused(
+    (await api.post(pods, pod("p", { containers: [of("a", "600Mi"), of("b", "600Mi")] }))).expectFailure(
       403,
       "Forbidden",
       'pods "p" is forbidden: maximum memory usage per Pod is 1Gi, but limit is 1200Mi',
     );
-    (await api.post(pods, pod("p"))).refused(
+    (await api.post(pods, pod("p"))).expectFailure(
       403,
       "Forbidden",
       'pods "p" is forbidden: maximum memory usage per Pod is 1Gi.  No limit is specified',
@@ -89,20 +93,20 @@ inBothDomains("claims are held to the size a limit range says, when they are mad
   const { ns, claims } = await api.createNamespace();
   const item = { type: "PersistentVolumeClaim", max: { storage: "2Gi" }, min: { storage: "1Gi" } };
   (await api.post(`/api/v1/namespaces/${ns}/limitranges`, limits("l", item))).expect(201);
-  const asked = (storage: string) => ({ resources: { requests: { storage } } });
-  (await api.post(claims, claim("big", asked("3Gi")))).refused(
+  const storageRequest = (storage: string) => ({ resources: { requests: { storage } } });
+  (await api.post(claims, claim("big", storageRequest("3Gi")))).expectFailure(
     403,
     "Forbidden",
     'persistentvolumeclaims "big" is forbidden: maximum storage usage per PersistentVolumeClaim is 2Gi, but request is 3Gi',
   );
-  (await api.post(claims, claim("small", asked("1Mi")))).refused(
+  (await api.post(claims, claim("small", storageRequest("1Mi")))).expectFailure(
     403,
     "Forbidden",
     'persistentvolumeclaims "small" is forbidden: minimum storage usage per PersistentVolumeClaim is 1Gi, but request is 1Mi',
   );
   (await api.post(claims, claim("fits"))).expect(201);
   (await api.patch(`${claims}/fits/status`, { status: { phase: "Bound" } })).expect(200);
-  (await api.patch(`${claims}/fits`, { spec: asked("5Gi") })).refused(
+  (await api.patch(`${claims}/fits`, { spec: storageRequest("5Gi") })).expectFailure(
     403,
     "Forbidden",
     /maximum storage usage|can be resized/,
@@ -113,21 +117,21 @@ inBothDomains("limit ranges that contradict themselves are refused", async (api)
   const { ns } = await api.createNamespace();
   const path = `/api/v1/namespaces/${ns}/limitranges`;
   const invalid = (amount: string): string => `Invalid value: "${amount}"`;
-  const refused = async (item: object, field: string, message: string): Promise<void> => {
-    const answer = (await api.post(path, limits("bad", item))).refused(422, "Invalid");
+  const expectRefusal = async (item: object, field: string, message: string): Promise<void> => {
+    const answer = (await api.post(path, limits("bad", item))).expectFailure(422, "Invalid");
     answer.has({ [`details.causes[field=${field}].message`]: message });
   };
-  await refused(
+  await expectRefusal(
     { type: "Container", max: { cpu: "1" }, min: { cpu: "2" } },
     "spec.limits[0].min[cpu]",
     `${invalid("2")}: min value 2 is greater than max value 1`,
   );
-  await refused(
+  await expectRefusal(
     { type: "Pod", default: { cpu: "1" } },
     "spec.limits[0].default",
     "Forbidden: may not be specified when `type` is 'Pod'",
   );
-  await refused(
+  await expectRefusal(
     { type: "Container", default: { cpu: "3" }, max: { cpu: "2" } },
     "spec.limits[0].default[cpu]",
     `${invalid("3")}: default value 3 is greater than max value 2`,

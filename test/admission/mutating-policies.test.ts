@@ -50,16 +50,24 @@ inBothDomains("a policy that makes what the kind has no place for refuses the wr
   const { ns, configMaps: maps } = await api.createNamespace();
   await enforce(api, ns, [apply('Object{nofield: "x"}')]);
   const text = `policy 'change-${ns}' with binding 'change-${ns}' denied request: error applying patch: failed to convert patch object to typed object: .nofield: field not declared in schema`;
-  (await api.post(maps, configMap("m1"))).refused(403, "Invalid", text);
+  (await api.post(maps, configMap("m1"))).expectFailure(403, "Invalid", text);
 });
 
 inBothDomains("a policy cannot rename what an apply creates", async (api) => {
   const { ns, configMaps: maps } = await api.createNamespace();
   await enforce(api, ns, [apply('Object{metadata: Object.metadata{name: "other"}}')]);
   const text = "the name of the object (other) does not match the name on the URL (m1)";
-  (await api.patch(`${maps}/m1?fieldManager=a`, configMap("m1"), patchTypes.apply)).refused(400, "BadRequest", text);
+  (await api.patch(`${maps}/m1?fieldManager=a`, configMap("m1"), patchTypes.apply)).expectFailure(
+    400,
+    "BadRequest",
+    text,
+  );
   (await api.post(maps, configMap("other"))).expect(201);
-  (await api.patch(`${maps}/m1?fieldManager=a`, configMap("m1"), patchTypes.apply)).refused(400, "BadRequest", text);
+  (await api.patch(`${maps}/m1?fieldManager=a`, configMap("m1"), patchTypes.apply)).expectFailure(
+    400,
+    "BadRequest",
+    text,
+  );
 });
 
 inBothDomains(
@@ -92,7 +100,7 @@ inBothDomains("expressions of mutations are checked when they are written", asyn
   };
   const policy = { apiVersion, kind: "MutatingAdmissionPolicy", metadata: { name: "wrong" }, spec };
   const answer = await api.post(`${registration}/mutatingadmissionpolicies`, policy);
-  answer.refused(422, "Invalid", undefined, {
+  answer.expectFailure(422, "Invalid", undefined, {
     "details.causes.0.field": "spec.matchConstraints.resourceRules[0].operations[1]",
     "details.causes.1.message": 'Unsupported value: "DELETE": supported values: "*", "CONNECT", "CREATE", "UPDATE"',
     "details.causes.2.message": 'Unsupported value: "X": supported values: "*", "CONNECT", "CREATE", "UPDATE"',
@@ -115,7 +123,7 @@ inBothDomains("variables that double a list 40 times end neither the server nor 
   const jsonPatch = { expression: '[JSONPatch{op: "add", path: "/data/b", value: variables.v40}]' };
   await enforce(api, ns, [{ patchType: "JSONPatch", jsonPatch }], { variables });
   const text = `policy 'change-${ns}' with binding 'change-${ns}' denied request: validation failed due to running out of cost budget, no further validation rules will be run`;
-  (await api.post(maps, configMap("m1", { a: "1" }))).refused(403, "Invalid", text);
+  (await api.post(maps, configMap("m1", { a: "1" }))).expectFailure(403, "Invalid", text);
 });
 
 inBothDomains("an object that a policy makes too long by copies is refused", async (api) => {
@@ -123,5 +131,5 @@ inBothDomains("an object that a policy makes too long by copies is refused", asy
   const copies = Array.from({ length: 20 }, (_, at) => `JSONPatch{op: "copy", from: "/data", path: "/data/c${at}"}`);
   await enforce(api, ns, [{ patchType: "JSONPatch", jsonPatch: { expression: `[${copies.join(", ")}]` } }]);
   const text = `policy 'change-${ns}' with binding 'change-${ns}' denied request: JSON Patch: copies of more than 3145728 bytes`;
-  (await api.post(maps, configMap("m1", { a: "x".repeat(1000) }))).refused(403, "Invalid", text);
+  (await api.post(maps, configMap("m1", { a: "x".repeat(1000) }))).expectFailure(403, "Invalid", text);
 });

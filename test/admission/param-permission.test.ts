@@ -107,9 +107,9 @@ async function author(api: Api): Promise<{ readonly name: string; readonly as: S
 }
 
 /** Expects the refusal of 1.32. */
-function refused(answer: Answer, of: string, name: string, field: string, why: string): void {
+function expectRefusal(answer: Answer, of: string, name: string, field: string, why: string): void {
   const text = `${of}.${group} "${name}" is invalid: ${field}: Forbidden: ${why}`;
-  answer.refused(422, "Invalid", text);
+  answer.expectFailure(422, "Invalid", text);
   answer.has({
     "details.name": name,
     "details.kind": of,
@@ -139,14 +139,14 @@ inBothDomains("a policy does not show its author a secret that he may not read",
     validations: [{ expression: "object.metadata.name != 'x'", messageExpression: "string(params.data.password)" }],
   });
   const bound = binding(validating, name, name, { name: "db", namespace: ns });
-  (await api.post(policies(validating), reading, eve.as)).refused(422, "Invalid");
-  (await api.post(bindings(validating), bound, eve.as)).refused(422, "Invalid");
+  (await api.post(policies(validating), reading, eve.as)).expectFailure(422, "Invalid");
+  (await api.post(bindings(validating), bound, eve.as)).expectFailure(422, "Invalid");
   // A policy that somebody else created does not help either.
   (await api.post(policies(validating), reading)).expect(201);
-  (await api.post(bindings(validating), bound, eve.as)).refused(422, "Invalid");
+  (await api.post(bindings(validating), bound, eve.as)).expectFailure(422, "Invalid");
   for (const selector of [{}, { matchLabels: { a: "b" } }]) {
     const chosen = binding(validating, name, name, { selector, namespace: ns });
-    (await api.post(bindings(validating), chosen, eve.as)).refused(422, "Invalid");
+    (await api.post(bindings(validating), chosen, eve.as)).expectFailure(422, "Invalid");
   }
   (await api.post(maps, configMap("x"), eve.as)).expect(201);
 });
@@ -159,7 +159,7 @@ for (const way of ways) {
     const path = policies(way);
     const why = (paramKind: string, apiVersion: string) =>
       `user ${eve.shown} must have "get" permission on all objects of the referenced paramKind (kind=${paramKind}, apiVersion=${apiVersion})`;
-    const no = (answer: Answer): void => refused(answer, of, name, "spec.paramKind", why("Secret", "v1"));
+    const no = (answer: Answer): void => expectRefusal(answer, of, name, "spec.paramKind", why("Secret", "v1"));
     no(await api.post(path, policy(way, name, secrets), eve.as));
     no(await api.post(`${path}?dryRun=All`, policy(way, name, secrets), eve.as));
     no(await api.patch(`${path}/${name}?fieldManager=a`, policy(way, name, secrets), patchTypes.apply, eve.as));
@@ -173,11 +173,11 @@ for (const way of ways) {
       ["Deployment", "apps/v1beta1"],
     ] as const) {
       const unknown = policy(way, name, { apiVersion, kind: paramKind });
-      refused(await api.post(path, unknown, eve.as), of, name, "spec.paramKind", why(paramKind, apiVersion));
+      expectRefusal(await api.post(path, unknown, eve.as), of, name, "spec.paramKind", why(paramKind, apiVersion));
     }
     // Other findings precede this one, and are reported alone.
     const wrong = policy(way, name, secrets, { failurePolicy: "No" });
-    (await api.post(path, wrong, eve.as)).refused(
+    (await api.post(path, wrong, eve.as)).expectFailure(
       422,
       "Invalid",
       /is invalid: spec\.failurePolicy: Unsupported value: "No"[^\]]*$/,
@@ -214,7 +214,13 @@ for (const way of ways) {
     (await api.patch(`${path}/${name}`, { spec: { failurePolicy: "Ignore" } }, patchTypes.merge, eve.as)).expect(200);
     const other = { spec: { paramKind: { apiVersion: "v1", kind: "ConfigMap" } } };
     const refusal = why("ConfigMap", "v1");
-    refused(await api.patch(`${path}/${name}`, other, patchTypes.merge, eve.as), of, name, "spec.paramKind", refusal);
+    expectRefusal(
+      await api.patch(`${path}/${name}`, other, patchTypes.merge, eve.as),
+      of,
+      name,
+      "spec.paramKind",
+      refusal,
+    );
     (await api.patch(`${path}/${name}`, { spec: { paramKind: null } }, patchTypes.merge, eve.as)).expect(200);
 
     // The right to read some of the secrets is not enough; the right to read all is.
@@ -237,7 +243,7 @@ for (const way of ways) {
     const name = api.unique("b");
     const path = bindings(way);
     const ns = api.name("kube-system");
-    const no = (answer: Answer, why: string): void => refused(answer, `${of}Binding`, name, "spec.paramRef", why);
+    const no = (answer: Answer, why: string): void => expectRefusal(answer, `${of}Binding`, name, "spec.paramRef", why);
     // 1.32 exchanges user and verb in the message about a mutating policy.
     const lacks = (verb: string): string => {
       const [who, what] = kind === "Mutating" ? [verb, eve.shown] : [eve.shown, verb];
@@ -245,20 +251,20 @@ for (const way of ways) {
     };
     const all = (what: string, verb: string): string =>
       `unable to ${what} to determine minimum required permissions and user ${eve.shown} does not have "${verb}" permission for all groups, versions and resources`;
-    const tried = (policyName: string, ref: object) => api.post(path, binding(way, name, policyName, ref), eve.as);
+    const tryBinding = (policyName: string, ref: object) => api.post(path, binding(way, name, policyName, ref), eve.as);
     const byName = { name: "db", namespace: ns };
     const bySelector = { selector: { matchLabels: { a: "b" } } };
     for (const policyName of [read, none]) {
-      no(await tried(policyName, byName), lacks("get"));
-      no(await tried(policyName, { name: "db" }), lacks("get"));
-      no(await tried(policyName, bySelector), lacks("list"));
-      no(await tried(policyName, { ...bySelector, namespace: ns }), lacks("list"));
+      no(await tryBinding(policyName, byName), lacks("get"));
+      no(await tryBinding(policyName, { name: "db" }), lacks("get"));
+      no(await tryBinding(policyName, bySelector), lacks("list"));
+      no(await tryBinding(policyName, { ...bySelector, namespace: ns }), lacks("list"));
     }
-    no(await tried("missing", byName), all("get policy missing", "get"));
-    no(await tried("missing", bySelector), all("get policy missing", "list"));
+    no(await tryBinding("missing", byName), all("get policy missing", "get"));
+    no(await tryBinding("missing", bySelector), all("get policy missing", "list"));
     const kindless = "resolve paramKind &{foo.example.com/v1 Bar}";
-    no(await tried(unknown, byName), all(kindless, "get"));
-    (await tried(read, { ...byName, selector: {} })).refused(422, "Invalid", /mutually exclusive/);
+    no(await tryBinding(unknown, byName), all(kindless, "get"));
+    (await tryBinding(read, { ...byName, selector: {} })).expectFailure(422, "Invalid", /mutually exclusive/);
 
     (await api.post(path, binding(way, name, read), eve.as)).expect(201);
     const adds = { spec: { paramRef: { ...byName, parameterNotFoundAction: "Deny" } } };
@@ -275,11 +281,11 @@ for (const way of ways) {
     const readable = [{ apiGroups: [""], resources: ["secrets"], resourceNames: ["db"], verbs: ["get"] }];
     await grant(api, eve.name, readable, ns);
     (await api.patch(`${path}/${name}`, label, patchTypes.merge, eve.as)).expect(200);
-    no(await tried(read, { name: "db" }), lacks("get"));
-    no(await tried(read, { name: "other", namespace: ns }), lacks("get"));
-    no(await tried(read, { ...bySelector, namespace: ns }), lacks("list"));
+    no(await tryBinding(read, { name: "db" }), lacks("get"));
+    no(await tryBinding(read, { name: "other", namespace: ns }), lacks("get"));
+    no(await tryBinding(read, { ...bySelector, namespace: ns }), lacks("list"));
     await grant(api, eve.name, [{ apiGroups: [""], resources: ["secrets"], verbs: ["list"] }], ns);
-    no(await tried(read, bySelector), lacks("list"));
+    no(await tryBinding(read, bySelector), lacks("list"));
     const elsewhere = { ...bySelector, namespace: ns };
     (await api.post(`${path}?dryRun=All`, binding(way, `${name}2`, read, elsewhere), eve.as)).expect(201);
     (await api.patch(`${path}/${name}`, { spec: { paramRef: null } }, patchTypes.merge, eve.as)).expect(200);

@@ -20,7 +20,7 @@ import { namespace, namespaces, pod } from "../objects.ts";
 
 const inBothDomains = suite();
 
-const labeled = (labels: object): object => ({
+const securityLabels = (labels: object): object => ({
   labels: Object.fromEntries(
     Object.entries(labels).map(([key, value]) => [`pod-security.kubernetes.io/${key}`, value as unknown]),
   ),
@@ -35,7 +35,7 @@ interface NamespacePaths {
 
 /** Creates a namespace with labels. */
 async function createLabeled(api: Api, labels: object, name = api.unique("ns")): Promise<NamespacePaths> {
-  (await api.post(namespaces, namespace(name, labeled(labels)))).expect(201);
+  (await api.post(namespaces, namespace(name, securityLabels(labels)))).expect(201);
   return pathsIn(name);
 }
 
@@ -52,9 +52,9 @@ const secure = {
   runAsNonRoot: true,
   seccompProfile: { type: "RuntimeDefault" },
 };
-const meeting = (name: string): object =>
+const restrictedPod = (name: string): object =>
   pod(name, { containers: [{ name: "c", image: "i", securityContext: secure }] });
-const sharing = (name: string, more: object = {}): object => pod(name, { hostPID: true, ...more });
+const hostPidPod = (name: string, more: object = {}): object => pod(name, { hostPID: true, ...more });
 
 function deployment(spec: object = {}): object {
   const labels = { app: "a" };
@@ -67,7 +67,7 @@ function deployment(spec: object = {}): object {
   };
 }
 
-const warned = (answer: Answer, ...texts: readonly string[]): void =>
+const expectWarnings = (answer: Answer, ...texts: readonly string[]): void =>
   assert.deepEqual(
     answer.warnings.map((text) => text.replace(/: (?:allowPrivilege|host names).*/, "")),
     texts,
@@ -82,15 +82,15 @@ const restricted =
 
 inBothDomains("pods must meet the enforced level", async (api) => {
   const { pods } = await createLabeled(api, { enforce: "restricted" });
-  (await api.post(pods, meeting("good"))).expect(201);
+  (await api.post(pods, restrictedPod("good"))).expect(201);
   const text = `pods "bad" is forbidden: ${restricted}`;
   for (const query of ["", "?dryRun=All"]) {
-    (await api.post(`${pods}${query}`, pod("bad"))).refused(403, "Forbidden", text, {
+    (await api.post(`${pods}${query}`, pod("bad"))).expectFailure(403, "Forbidden", text, {
       details: { name: "bad", kind: "pods" },
     });
   }
   const debug = { spec: { ephemeralContainers: [{ name: "e", image: "i" }] } };
-  (await api.patch(`${pods}/good/ephemeralcontainers`, debug, patchTypes.strategic)).refused(
+  (await api.patch(`${pods}/good/ephemeralcontainers`, debug, patchTypes.strategic)).expectFailure(
     403,
     "Forbidden",
     /"restricted:latest": allowPrivilegeEscalation != false \(container "e" must/,
@@ -101,17 +101,17 @@ inBothDomains("a level is that of a version", async (api) => {
   const { pods } = await createLabeled(api, { enforce: "restricted", "enforce-version": "v1.7" });
   const container = { name: "c", image: "i", securityContext: { runAsNonRoot: true } };
   (await api.post(pods, pod("old", { containers: [container] }))).expect(201);
-  (await api.post(pods, pod("bad"))).refused(403, "Forbidden", /"restricted:v1\.7": runAsNonRoot != true \(/);
+  (await api.post(pods, pod("bad"))).expectFailure(403, "Forbidden", /"restricted:v1\.7": runAsNonRoot != true \(/);
 });
 
 inBothDomains("pods that exist may change, unless their images do", async (api) => {
   const { pods, path } = await createLabeled(api, {});
-  (await api.post(pods, sharing("p"))).expect(201);
-  (await api.patch(path, { metadata: labeled({ enforce: "baseline" }) })).expect(200);
+  (await api.post(pods, hostPidPod("p"))).expect(201);
+  (await api.patch(path, { metadata: securityLabels({ enforce: "baseline" }) })).expect(200);
   (await api.patch(`${pods}/p`, { metadata: { labels: { a: "b" } } })).expect(200);
   (await api.patch(`${pods}/p/status`, { status: { phase: "Running" } })).expect(200);
   const image = { spec: { containers: [{ name: "c", image: "other" }] } };
-  (await api.patch(`${pods}/p`, image, patchTypes.strategic)).refused(
+  (await api.patch(`${pods}/p`, image, patchTypes.strategic)).expectFailure(
     403,
     "Forbidden",
     'pods "p" is forbidden: violates PodSecurity "baseline:latest": host namespaces (hostPID=true)',
@@ -120,22 +120,22 @@ inBothDomains("pods that exist may change, unless their images do", async (api) 
 
 inBothDomains("a level that only warns refuses nothing; controllers are warned about the enforced one", async (api) => {
   const lax = await createLabeled(api, { warn: "baseline" });
-  warned(await api.post(lax.pods, sharing("p")), 'would violate PodSecurity "baseline:latest"');
-  warned(await api.post(lax.pods, pod("q")));
+  expectWarnings(await api.post(lax.pods, hostPidPod("p")), 'would violate PodSecurity "baseline:latest"');
+  expectWarnings(await api.post(lax.pods, pod("q")));
   const strict = await createLabeled(api, { enforce: "baseline" });
   const made = await api.post(strict.deployments, deployment({ hostPID: true }));
   made.expect(201);
-  warned(made, 'would violate PodSecurity "baseline:latest"');
+  expectWarnings(made, 'would violate PodSecurity "baseline:latest"');
   const changed = await api.patch(`${strict.deployments}/d`, { metadata: { labels: { a: "b" } } });
-  warned(changed, 'would violate PodSecurity "baseline:latest"');
-  warned(await api.patch(`${strict.deployments}/d/scale`, { spec: { replicas: 0 } }));
+  expectWarnings(changed, 'would violate PodSecurity "baseline:latest"');
+  expectWarnings(await api.patch(`${strict.deployments}/d/scale`, { spec: { replicas: 0 } }));
 });
 
 inBothDomains("a pod in a worker thread is checked as others", async (api) => {
   const { pods } = await createLabeled(api, { enforce: "baseline", warn: "restricted" });
   const annotations = { large: "x".repeat(100_000) };
-  (await api.post(pods, pod("p", { hostPID: true }, { annotations }))).refused(403, "Forbidden", /hostPID=true/);
-  warned(await api.post(pods, pod("p", {}, { annotations })), 'would violate PodSecurity "restricted:latest"');
+  (await api.post(pods, pod("p", { hostPID: true }, { annotations }))).expectFailure(403, "Forbidden", /hostPID=true/);
+  expectWarnings(await api.post(pods, pod("p", {}, { annotations })), 'would violate PodSecurity "restricted:latest"');
 });
 
 inBothDomains("labels that cannot be read are refused", async (api) => {
@@ -146,9 +146,13 @@ inBothDomains("labels that cannot be read are refused", async (api) => {
   const version =
     'metadata.labels[pod-security.kubernetes.io/warn-version]: Invalid value: "1.2": must be "latest" or "v1.x"';
   const bad = { enforce: "x", "warn-version": "1.2" };
-  (await api.post(namespaces, namespace(ns, labeled(bad)))).refused(422, "Invalid", text(`[${level}, ${version}]`));
+  (await api.post(namespaces, namespace(ns, securityLabels(bad)))).expectFailure(
+    422,
+    "Invalid",
+    text(`[${level}, ${version}]`),
+  );
   (await api.post(namespaces, namespace(ns))).expect(201);
-  (await api.patch(`${namespaces}/${ns}`, { metadata: labeled({ enforce: "x" }) })).refused(
+  (await api.patch(`${namespaces}/${ns}`, { metadata: securityLabels({ enforce: "x" }) })).expectFailure(
     422,
     "Invalid",
     text(level),
@@ -157,10 +161,10 @@ inBothDomains("labels that cannot be read are refused", async (api) => {
 
 inBothDomains("a stricter level warns about pods that exist", async (api) => {
   const { ns, pods, path } = await createLabeled(api, {});
-  for (const name of ["a", "b"]) (await api.post(pods, sharing(name))).expect(201);
+  for (const name of ["a", "b"]) (await api.post(pods, hostPidPod(name))).expect(201);
   (await api.post(pods, pod("c"))).expect(201);
   const relabel = async (labels: object, query = ""): Promise<readonly string[]> =>
-    (await api.patch(`${path}${query}`, { metadata: labeled(labels) })).expect(200).warnings;
+    (await api.patch(`${path}${query}`, { metadata: securityLabels(labels) })).expect(200).warnings;
   const violate = `existing pods in namespace "${ns}" violate the new PodSecurity enforce level`;
   const others = "allowPrivilegeEscalation != false, unrestricted capabilities, runAsNonRoot != true, seccompProfile";
   assert.deepEqual(await relabel({ enforce: "restricted" }, "?dryRun=All"), [
@@ -206,18 +210,19 @@ for (const domain of domains) {
     };
     await usingObserved(domain, settings, ({ api }) => askConfigured(api));
     const prefix = rename("pod-security.kubernetes.io/");
-    const annotated = (manager: string): object => annotationsOf(auditLogPath, `fieldManager=${manager}`, prefix);
+    const readAuditAnnotations = (manager: string): object =>
+      annotationsOf(auditLogPath, `fieldManager=${manager}`, prefix);
     const nonRoot = 'runAsNonRoot != true (pod or container "c" must set securityContext.runAsNonRoot=true)';
-    assert.deepEqual(annotated("bad"), {
+    assert.deepEqual(readAuditAnnotations("bad"), {
       "enforce-policy": "baseline:latest",
       "audit-violations": `would violate PodSecurity "restricted:v1.7": host namespaces (hostPID=true), ${nonRoot}`,
     });
-    assert.deepEqual(annotated("good"), {
+    assert.deepEqual(readAuditAnnotations("good"), {
       "enforce-policy": "baseline:latest",
       "audit-violations": `would violate PodSecurity "restricted:v1.7": ${nonRoot}`,
     });
-    assert.deepEqual(annotated("vm"), { exempt: "runtimeClass" });
-    assert.deepEqual(annotated("free"), { exempt: "namespace" });
+    assert.deepEqual(readAuditAnnotations("vm"), { exempt: "runtimeClass" });
+    assert.deepEqual(readAuditAnnotations("free"), { exempt: "namespace" });
   });
 }
 
@@ -227,12 +232,16 @@ async function askConfigured(api: Api): Promise<void> {
   const free = await createLabeled(api, {}, "free");
   const vm = { apiVersion: "node.k8s.io/v1", kind: "RuntimeClass", metadata: { name: "vm" }, handler: "h" };
   (await api.post("/apis/node.k8s.io/v1/runtimeclasses", vm)).expect(201);
-  (await api.post(`${pods}?fieldManager=bad`, sharing("p"))).refused(403, "Forbidden", /"baseline:latest": host/);
+  (await api.post(`${pods}?fieldManager=bad`, hostPidPod("p"))).expectFailure(
+    403,
+    "Forbidden",
+    /"baseline:latest": host/,
+  );
   (await api.post(`${pods}?fieldManager=good`, pod("good"))).expect(201);
-  (await api.post(`${pods}?fieldManager=vm`, sharing("vm", { runtimeClassName: "vm" }))).expect(201);
-  (await api.post(`${free.pods}?fieldManager=free`, sharing("free"))).expect(201);
-  warned(
-    await api.patch(free.path, { metadata: labeled({ enforce: "restricted" }) }),
+  (await api.post(`${pods}?fieldManager=vm`, hostPidPod("vm", { runtimeClassName: "vm" }))).expect(201);
+  (await api.post(`${free.pods}?fieldManager=free`, hostPidPod("free"))).expect(201);
+  expectWarnings(
+    await api.patch(free.path, { metadata: securityLabels({ enforce: "restricted" }) }),
     `namespace "free" is exempt from Pod Security, and the policy (enforce=restricted:latest) will be ignored`,
   );
   const metrics = (await api.get("/metrics")).text;
@@ -259,7 +268,7 @@ function annotationsOf(path: string, part: string, prefix: string): Readonly<Rec
 test("without the plugin labels are not looked at", async () => {
   await usingObserved("k8s.io", { disableAdmissionPlugins: ["PodSecurity"] }, async ({ api }) => {
     const { pods } = await createLabeled(api, { enforce: "restricted", audit: "x" });
-    (await api.post(pods, sharing("p"))).expect(201);
+    (await api.post(pods, hostPidPod("p"))).expect(201);
   });
 });
 

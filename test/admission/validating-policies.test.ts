@@ -42,11 +42,11 @@ inBothDomains("a policy is in force once its binding is written, and no longer t
     validations: [{ expression: "object.data.mode in ['on', 'off']", message: "mode is on or off" }],
   });
   const refusal = `configmaps "m1" is forbidden: ValidatingAdmissionPolicy '${name}' with binding '${name}' denied request: mode is on or off`;
-  (await api.post(maps, configMap("m1", { mode: "x" }))).refused(422, "Invalid", refusal);
-  (await api.post(`${maps}?dryRun=All`, configMap("m1", { mode: "x" }))).refused(422, "Invalid", refusal);
+  (await api.post(maps, configMap("m1", { mode: "x" }))).expectFailure(422, "Invalid", refusal);
+  (await api.post(`${maps}?dryRun=All`, configMap("m1", { mode: "x" }))).expectFailure(422, "Invalid", refusal);
   (await api.post(maps, configMap("m1", { mode: "on" }))).expect(201);
-  (await api.patch(`${maps}/m1`, { data: { mode: "x" } })).refused(422, "Invalid", refusal);
-  (await api.put(`${maps}/m1`, configMap("m1", { mode: "x" }))).refused(422, "Invalid", refusal);
+  (await api.patch(`${maps}/m1`, { data: { mode: "x" } })).expectFailure(422, "Invalid", refusal);
+  (await api.put(`${maps}/m1`, configMap("m1", { mode: "x" }))).expectFailure(422, "Invalid", refusal);
   await forget(api, name);
   (await api.patch(`${maps}/m1`, { data: { mode: "x" } })).expect(200);
 });
@@ -68,8 +68,8 @@ inBothDomains("a policy about deletes keeps what it names, in a collection too",
   ] as const) {
     (await api.post(maps, configMap(name, { keep }))).expect(201);
   }
-  (await api.delete(`${maps}/a`)).refused(422, "Invalid", /denied request: kept$/);
-  (await api.delete(maps)).refused(422, "Invalid", /denied request: kept$/);
+  (await api.delete(`${maps}/a`)).expectFailure(422, "Invalid", /denied request: kept$/);
+  (await api.delete(maps)).expectFailure(422, "Invalid", /denied request: kept$/);
   (await api.get(`${maps}/a`)).expect(200);
   await forget(api, `keep-${ns}`);
 });
@@ -88,7 +88,7 @@ inBothDomains("policies that refuse everything can be changed and removed", asyn
   const everything = { apiGroups: ["*"], apiVersions: ["*"], operations: ["UPDATE"], resources: ["*/*"] };
   const name = `closed-${ns}`;
   await enforce(api, name, undefined, everything, { validations: [{ expression: "false" }] });
-  (await api.patch(`/api/v1/namespaces/${ns}`, { metadata: { labels: { a: "b" } } })).refused(422, "Invalid");
+  (await api.patch(`/api/v1/namespaces/${ns}`, { metadata: { labels: { a: "b" } } })).expectFailure(422, "Invalid");
   (await api.patch(`${policies}/${name}`, { spec: { failurePolicy: "Ignore" } })).expect(200);
   await forget(api, name);
   (await api.patch(`/api/v1/namespaces/${ns}`, { metadata: { labels: { a: "b" } } })).expect(200);
@@ -141,13 +141,13 @@ inBothDomains(
     await choose({ name: "two", parameterNotFoundAction: "Deny" });
     const write = (data: object) => api.put(`${maps}/m1?dryRun=All`, configMap("m1", data));
     (await write({ a: "1", b: "2" })).expect(200);
-    (await write({ a: "1", b: "2", c: "3" })).refused(422, "Invalid", /: at most 2 by two$/);
+    (await write({ a: "1", b: "2", c: "3" })).expectFailure(422, "Invalid", /: at most 2 by two$/);
     await choose({ selector: { matchLabels: { role: "limit" } }, parameterNotFoundAction: "Deny" });
-    (await write({ a: "1", b: "2" })).refused(422, "Invalid", /: at most 1 by one$/);
+    (await write({ a: "1", b: "2" })).expectFailure(422, "Invalid", /: at most 1 by one$/);
     await choose({ selector: { matchLabels: { role: "none" } }, parameterNotFoundAction: "Allow" });
     (await write({ a: "1", b: "2", c: "3" })).expect(200);
     await choose({ name: "gone", parameterNotFoundAction: "Deny" });
-    (await write({})).refused(
+    (await write({})).expectFailure(
       422,
       "Invalid",
       /no params found for policy binding with `Deny` parameterNotFoundAction$/,
@@ -228,8 +228,8 @@ inBothDomains("an upgrade guard refuses definitions of an older bundle than the 
     const next = gatewayDefinition("gates", version, text);
     return api.put(path, { ...next, metadata: { ...next.metadata, resourceVersion } });
   };
-  (await put("v1.1.0", "old")).refused(403, "Forbidden", /bundle v1\.1\.0 is older than v1\.2\.1$/);
-  (await put(undefined, "none")).refused(422, "Invalid", /the bundle version must stay$/);
+  (await put("v1.1.0", "old")).expectFailure(403, "Forbidden", /bundle v1\.1\.0 is older than v1\.2\.1$/);
+  (await put(undefined, "none")).expectFailure(422, "Invalid", /the bundle version must stay$/);
   (await put("v1.2.0-rc1", "same minor")).expect(200);
   (await put("v1.10.0", "newer")).expect(200);
   (await api.delete(path)).expect(200);

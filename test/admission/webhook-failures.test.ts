@@ -1,7 +1,7 @@
 /** Admission webhooks with every kind of fault: bounded time, clear answers, no effect on other requests. */
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { type Api, eventually, file, type Observed, observed } from "../harness.ts";
+import { type Api, eventually, file, type Observed, startObserved } from "../harness.ts";
 import { configMap } from "../objects.ts";
 import { type WebhookAnswer, WebhookServer } from "../webhook-server.ts";
 import type { ServerSettings } from "#server/options.ts";
@@ -53,9 +53,9 @@ interface Hooked extends Observed {
   hook(name: string, answer?: WebhookAnswer, more?: object, path?: string): Promise<void>;
 }
 
-function hooked(name: string, settings: ServerSettings, run: (on: Hooked) => Promise<void>): void {
+function testWithHook(name: string, settings: ServerSettings, run: (on: Hooked) => Promise<void>): void {
   test(name, async () => {
-    const server_ = await observed("k8s.io", settings);
+    const server_ = await startObserved("k8s.io", settings);
     const { api } = server_;
     try {
       await run({
@@ -90,104 +90,120 @@ function hooked(name: string, settings: ServerSettings, run: (on: Hooked) => Pro
 const create = (api: Api) => api.post(maps, configMap(api.unique(), { a: "1" }));
 
 /** Waits until `count` calls have arrived at a path. */
-const asked = (path: string, count = 1): Promise<void> =>
+const expectRequests = (path: string, count = 1): Promise<void> =>
   eventually(() =>
     Promise.resolve(assert.equal(server.received.filter((one) => one.path === path).length, count, path)),
   );
 
-hooked("garbage, errors, another uid, redirects and endless answers are refusals of the server", {}, async (on) => {
-  const { api, hook } = on;
-  const failing = 'Internal error occurred: failed calling webhook "bad.hooks.example.com": ';
-  await hook("bad");
-  await hook("good", {}, { rules: [{ ...rules[0], resources: ["secrets"] }] });
-  for (const [answer, message] of [
-    [{ body: "hello" }, "failed to call webhook: the answer of the webhook is no JSON object"],
-    [
-      { body: "" },
-      "failed to call webhook: 0-length response with status code: 200 and content type: application/json",
-    ],
-    [{ body: "{}" }, "received invalid webhook response: webhook response was absent"],
-    [{ body: "[".repeat(100_000) }, "failed to call webhook: the answer of the webhook is no JSON object"],
-    [
-      { response: { uid: "other" } },
-      /received invalid webhook response: expected response\.uid="[0-9a-f-]{36}", got "other"$/,
-    ],
-    [{ response: { allowed: "yes" } }, /failed to call webhook: json: cannot unmarshal string into Go struct field /],
-    [
-      { code: 500, body: "boom", headers: { "content-type": "text/plain" } },
-      'failed to call webhook: an error on the server ("boom") has prevented the request from succeeding',
-    ],
-    [{ code: 404, body: "" }, "failed to call webhook: the server could not find the requested resource"],
-    [
-      { code: 307, headers: { location: `https://127.0.0.1:${server.port}/good` } },
-      /failed to call webhook: the server responded with the status code 307 /,
-    ],
-    [{ warningBytes: 10_000_000 }, /failed to call webhook: Post "[^"]*": the answer is longer than 8388608 bytes$/],
-  ] as const) {
-    await server.at("/bad", answer);
-    const answered = (await create(api)).expect(500);
-    const text = answered.string("message");
-    assert.ok(text.startsWith(failing), text);
-    if (typeof message === "string") assert.equal(text, failing + message);
-    else assert.match(text, message);
-  }
-  assert.deepEqual(server.take("/good"), [], "no redirect was followed");
-});
+testWithHook(
+  "garbage, errors, another uid, redirects and endless answers are refusals of the server",
+  {},
+  async (on) => {
+    const { api, hook } = on;
+    const failing = 'Internal error occurred: failed calling webhook "bad.hooks.example.com": ';
+    await hook("bad");
+    await hook("good", {}, { rules: [{ ...rules[0], resources: ["secrets"] }] });
+    for (const [answer, message] of [
+      [{ body: "hello" }, "failed to call webhook: the answer of the webhook is no JSON object"],
+      [
+        { body: "" },
+        "failed to call webhook: 0-length response with status code: 200 and content type: application/json",
+      ],
+      [{ body: "{}" }, "received invalid webhook response: webhook response was absent"],
+      [{ body: "[".repeat(100_000) }, "failed to call webhook: the answer of the webhook is no JSON object"],
+      [
+        { response: { uid: "other" } },
+        /received invalid webhook response: expected response\.uid="[0-9a-f-]{36}", got "other"$/,
+      ],
+      [{ response: { allowed: "yes" } }, /failed to call webhook: json: cannot unmarshal string into Go struct field /],
+      [
+        { code: 500, body: "boom", headers: { "content-type": "text/plain" } },
+        'failed to call webhook: an error on the server ("boom") has prevented the request from succeeding',
+      ],
+      [{ code: 404, body: "" }, "failed to call webhook: the server could not find the requested resource"],
+      [
+        { code: 307, headers: { location: `https://127.0.0.1:${server.port}/good` } },
+        /failed to call webhook: the server responded with the status code 307 /,
+      ],
+      [{ warningBytes: 10_000_000 }, /failed to call webhook: Post "[^"]*": the answer is longer than 8388608 bytes$/],
+    ] as const) {
+      await server.at("/bad", answer);
+      const answered = (await create(api)).expect(500);
+      const text = answered.string("message");
+      assert.ok(text.startsWith(failing), text);
+      if (typeof message === "string") assert.equal(text, failing + message);
+      else assert.match(text, message);
+    }
+    assert.deepEqual(server.take("/good"), [], "no redirect was followed");
+  },
+);
 
-hooked("a patch of a hundred thousand operations is refused, and so is what is none", {}, async ({ api, hook }) => {
-  const patch = [{ op: "add", path: "/data/x", value: "y" }];
-  await hook("patch", { patch, patchTimes: 100_000 }, {}, mutatingConfigurations);
-  (await create(api)).refused(500, "InternalError", /maximum operations in a JSON patch is 10000, got 100000$/);
-  await server.at("/patch", { response: { patchType: "JSONPatch", patch: "***" } });
-  (await create(api)).refused(500, "InternalError", /failed to call webhook: illegal base64 data at input byte 0$/);
-  const deep = `${"[".repeat(20_000)}${"]".repeat(20_000)}`;
-  const text = `[{"op":"add","path":"/metadata/annotations","value":${deep}}]`;
-  await server.at("/patch", { response: { patchType: "JSONPatch", patch: Buffer.from(text).toString("base64") } });
-  assert.ok((await create(api)).status >= 400);
-  (await api.get("/readyz")).expect(200);
-});
+testWithHook(
+  "a patch of a hundred thousand operations is refused, and so is what is none",
+  {},
+  async ({ api, hook }) => {
+    const patch = [{ op: "add", path: "/data/x", value: "y" }];
+    await hook("patch", { patch, patchTimes: 100_000 }, {}, mutatingConfigurations);
+    (await create(api)).expectFailure(500, "InternalError", /maximum operations in a JSON patch is 10000, got 100000$/);
+    await server.at("/patch", { response: { patchType: "JSONPatch", patch: "***" } });
+    (await create(api)).expectFailure(
+      500,
+      "InternalError",
+      /failed to call webhook: illegal base64 data at input byte 0$/,
+    );
+    const deep = `${"[".repeat(20_000)}${"]".repeat(20_000)}`;
+    const text = `[{"op":"add","path":"/metadata/annotations","value":${deep}}]`;
+    await server.at("/patch", { response: { patchType: "JSONPatch", patch: Buffer.from(text).toString("base64") } });
+    assert.ok((await create(api)).status >= 400);
+    (await api.get("/readyz")).expect(200);
+  },
+);
 
-hooked("a webhook that hangs refuses after its time, and others are served meanwhile", {}, async (on) => {
+testWithHook("a webhook that hangs refuses after its time, and others are served meanwhile", {}, async (on) => {
   const { api, clock, hook } = on;
   await hook("hang", { hangs: true }, { timeoutSeconds: 7 });
   const waiting = create(api);
-  await asked("/hang");
+  await expectRequests("/hang");
   (await api.post(maps.replace("configmaps", "secrets"), { metadata: { name: api.unique() } })).expect(201);
   clock.advance(7_000);
-  (await waiting).refused(
+  (await waiting).expectFailure(
     500,
     "InternalError",
     /failed to call webhook: Post "[^"]*\?timeout=7s": context deadline exceed/,
   );
 });
 
-hooked("where its failure is ignored, a webhook that hangs costs its time once", {}, async ({ api, clock, hook }) => {
-  await hook("dead", { hangs: true }, { timeoutSeconds: 7, failurePolicy: "Ignore" });
-  const waiting = create(api);
-  await asked("/dead");
-  clock.advance(7_000);
-  (await waiting).expect(201);
-  assert.equal(server.take("/dead").length, 1);
-  for (let i = 0; i < 5; i++) (await create(api)).expect(201);
-  assert.equal(server.take("/dead").length, 0);
-  const ready = (await api.get("/readyz?verbose")).expect(200).text;
-  assert.match(ready, /^\[\+\]admission-webhooks ok: 1 without answers left alone for a while$/m);
-  const metrics = (await api.get("/metrics")).text;
-  assert.match(
-    metrics,
-    /^binnacle_admission_webhook_circuit_open\{name="dead\.hooks\.example\.com",type="validating"\} 1$/m,
-  );
-  assert.match(metrics, /^binnacle_admission_webhook_skipped_total\{[^}]*\} 5$/m);
-  assert.match(metrics, /^apiserver_admission_webhook_fail_open_count\{[^}]*\} 6$/m);
-  await server.at("/dead", {});
-  clock.advance(10_000);
-  (await create(api)).expect(201);
-  (await create(api)).expect(201);
-  assert.equal(server.take("/dead").length, 2);
-  assert.match((await api.get("/readyz?verbose")).text, /^\[\+\]admission-webhooks ok$/m);
-});
+testWithHook(
+  "where its failure is ignored, a webhook that hangs costs its time once",
+  {},
+  async ({ api, clock, hook }) => {
+    await hook("dead", { hangs: true }, { timeoutSeconds: 7, failurePolicy: "Ignore" });
+    const waiting = create(api);
+    await expectRequests("/dead");
+    clock.advance(7_000);
+    (await waiting).expect(201);
+    assert.equal(server.take("/dead").length, 1);
+    for (let i = 0; i < 5; i++) (await create(api)).expect(201);
+    assert.equal(server.take("/dead").length, 0);
+    const ready = (await api.get("/readyz?verbose")).expect(200).text;
+    assert.match(ready, /^\[\+\]admission-webhooks ok: 1 without answers left alone for a while$/m);
+    const metrics = (await api.get("/metrics")).text;
+    assert.match(
+      metrics,
+      /^binnacle_admission_webhook_circuit_open\{name="dead\.hooks\.example\.com",type="validating"\} 1$/m,
+    );
+    assert.match(metrics, /^binnacle_admission_webhook_skipped_total\{[^}]*\} 5$/m);
+    assert.match(metrics, /^apiserver_admission_webhook_fail_open_count\{[^}]*\} 6$/m);
+    await server.at("/dead", {});
+    clock.advance(10_000);
+    (await create(api)).expect(201);
+    (await create(api)).expect(201);
+    assert.equal(server.take("/dead").length, 2);
+    assert.match((await api.get("/readyz?verbose")).text, /^\[\+\]admission-webhooks ok$/m);
+  },
+);
 
-hooked(
+testWithHook(
   "without the circuit breaker it costs its time at every request",
   { webhookCircuitBreaker: false },
   async (on) => {
@@ -195,7 +211,7 @@ hooked(
     await hook("slow", { hangs: true }, { timeoutSeconds: 7, failurePolicy: "Ignore" });
     for (const count of [1, 2]) {
       const waiting = create(api);
-      await asked("/slow", count);
+      await expectRequests("/slow", count);
       clock.advance(7_000);
       (await waiting).expect(201);
     }
@@ -203,33 +219,37 @@ hooked(
   },
 );
 
-hooked("webhooks that hang one after the other have a time together", { admissionTimeoutMs: 10_000 }, async (on) => {
-  const { api, clock, hook } = on;
-  const more = { timeoutSeconds: 7, failurePolicy: "Ignore" };
-  for (const id of ["one", "two", "three"]) await hook(id, { hangs: true }, more, mutatingConfigurations);
-  await hook("last", {}, { failurePolicy: "Ignore" });
-  const waiting = create(api);
-  await asked("/one");
-  clock.advance(7_000);
-  await asked("/three");
-  clock.advance(3_000);
-  (await waiting).expect(201);
-  const counts = ["one", "three", "two", "last"].map((id) => server.take(`/${id}`).length);
-  assert.deepEqual(counts, [1, 1, 0, 0]);
-});
+testWithHook(
+  "webhooks that hang one after the other have a time together",
+  { admissionTimeoutMs: 10_000 },
+  async (on) => {
+    const { api, clock, hook } = on;
+    const more = { timeoutSeconds: 7, failurePolicy: "Ignore" };
+    for (const id of ["one", "two", "three"]) await hook(id, { hangs: true }, more, mutatingConfigurations);
+    await hook("last", {}, { failurePolicy: "Ignore" });
+    const waiting = create(api);
+    await expectRequests("/one");
+    clock.advance(7_000);
+    await expectRequests("/three");
+    clock.advance(3_000);
+    (await waiting).expect(201);
+    const counts = ["one", "three", "two", "last"].map((id) => server.take(`/${id}`).length);
+    assert.deepEqual(counts, [1, 1, 0, 0]);
+  },
+);
 
-hooked(
+testWithHook(
   "it costs that time once where all have less time than it asks for",
   { admissionTimeoutMs: 4_000 },
   async (on) => {
     const { api, clock, hook } = on;
     await hook("long", { hangs: true }, { timeoutSeconds: 30, failurePolicy: "Ignore" });
     const waiting = create(api);
-    await asked("/long");
+    await expectRequests("/long");
     clock.advance(4_000);
     (await waiting).expect(201);
     const next = create(api);
-    const answered = await Promise.race([next, asked("/long", 2)]);
+    const answered = await Promise.race([next, expectRequests("/long", 2)]);
     clock.advance(4_000);
     await next;
     assert.ok(answered !== undefined, "the next request did not wait");
@@ -237,18 +257,18 @@ hooked(
   },
 );
 
-hooked("a request that ends while it waits for a webhook writes nothing", {}, async ({ api, clock, hook }) => {
+testWithHook("a request that ends while it waits for a webhook writes nothing", {}, async ({ api, clock, hook }) => {
   await hook("lazy", { hangs: true }, { timeoutSeconds: 30, failurePolicy: "Ignore" });
   const name = api.unique();
   const waiting = api.post(`${maps}?timeout=2s`, configMap(name));
-  await asked("/lazy");
+  await expectRequests("/lazy");
   clock.advance(2_500);
   assert.equal((await waiting).status, 504);
   (await api.get(`${maps}/${name}`)).expect(404);
   server.take("/lazy");
 });
 
-hooked("a failure that is ignored is in the audit log, and so are patches", auditSettings(), async (on) => {
+testWithHook("a failure that is ignored is in the audit log, and so are patches", auditSettings(), async (on) => {
   const { api, hook } = on;
   await hook("annotated", { response: { auditAnnotations: { why: "so", "not ok!": "x" } } });
   await hook("broken", { code: 500, body: "" }, { failurePolicy: "Ignore" });
@@ -278,7 +298,7 @@ hooked("a failure that is ignored is in the audit log, and so are patches", audi
   });
 });
 
-hooked(
+testWithHook(
   "a service is reached where the flag says, under its name, with the credentials for it",
   serviceSettings(),
   async (on) => {
@@ -291,7 +311,7 @@ hooked(
     assert.deepEqual([host, authorization], ["hook.default.svc:8443", "Bearer shown-to-the-service"]);
     await api.delete(`${configurations}/named`);
     await hook("missing", {}, { clientConfig: { service: { ...service, name: "none" }, caBundle: server.caBundle } });
-    (await create(api)).refused(
+    (await create(api)).expectFailure(
       500,
       "InternalError",
       /https:\/\/none\.default\.svc:8443\/named\?timeout=10s": service "none" not found$/,
@@ -299,15 +319,15 @@ hooked(
   },
 );
 
-hooked("a webhook is believed only with a certificate of the given authority", {}, async ({ api, hook }) => {
+testWithHook("a webhook is believed only with a certificate of the given authority", {}, async ({ api, hook }) => {
   const other = await WebhookServer.open();
   await other.close();
   const { url } = await server.at("/strange");
   await hook("strange", {}, { clientConfig: { url, caBundle: other.caBundle } });
-  (await create(api)).refused(500, "InternalError", /x509: certificate signed by unknown authority$/);
+  (await create(api)).expectFailure(500, "InternalError", /x509: certificate signed by unknown authority$/);
   await api.delete(`${configurations}/strange`);
   await hook("nonsense", {}, { clientConfig: { url, caBundle: Buffer.from("nonsense").toString("base64") } });
-  (await create(api)).refused(500, "InternalError", /unable to parse bytes as PEM block$/);
+  (await create(api)).expectFailure(500, "InternalError", /unable to parse bytes as PEM block$/);
   (await api.get("/readyz")).expect(200);
   assert.deepEqual(server.take("/strange"), []);
 });

@@ -150,7 +150,7 @@ export const becomes = (api: Api, status: string, reason: string, message?: stri
   );
 
 /** Waits until aggregated discovery shows these fields of the group. */
-export const discovered = (api: Api, fields: Fields): Promise<unknown> =>
+export const waitForDiscovery = (api: Api, fields: Fields): Promise<unknown> =>
   eventually(async () => {
     const accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
     const items = (await api.get("/apis", { accept })).expect(200).list("items");

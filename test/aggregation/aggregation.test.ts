@@ -15,7 +15,7 @@ import {
   apiServices,
   base,
   becomes,
-  discovered,
+  waitForDiscovery,
   floodBytes,
   group,
   register,
@@ -125,18 +125,18 @@ inBothDomains("the other server gets the user in headers, which no client can fo
   const last = received.findLast(({ url }) => url.includes("a=x+y"))!;
   assert.equal(last.url, `${flunders}?a=x+y&b=2`);
   assert.equal(last.client, "front-proxy-client");
-  const told = (prefix: string): string[] => last.headers.filter((header) => header.startsWith(prefix)).sort();
-  assert.deepEqual(told("x-remote-"), [
+  const headersWith = (prefix: string): string[] => last.headers.filter((header) => header.startsWith(prefix)).sort();
+  assert.deepEqual(headersWith("x-remote-"), [
     "x-remote-group: developers",
     "x-remote-group: system:authenticated",
     "x-remote-user: alice",
   ]);
-  assert.deepEqual(told("authorization"), []);
-  assert.deepEqual(told("audit-id"), ["audit-id: known"]);
-  assert.deepEqual(told("x-custom"), ["x-custom: kept"]);
-  assert.deepEqual(told("x-bytes"), ["x-bytes: \xe4, \xff"]);
-  assert.deepEqual(told("x-forwarded-for"), ["x-forwarded-for: 9.9.9.9, 127.0.0.1"]);
-  assert.deepEqual(told("x-forwarded-uri"), [`x-forwarded-uri: ${flunders}`]);
+  assert.deepEqual(headersWith("authorization"), []);
+  assert.deepEqual(headersWith("audit-id"), ["audit-id: known"]);
+  assert.deepEqual(headersWith("x-custom"), ["x-custom: kept"]);
+  assert.deepEqual(headersWith("x-bytes"), ["x-bytes: \xe4, \xff"]);
+  assert.deepEqual(headersWith("x-forwarded-for"), ["x-forwarded-for: 9.9.9.9, 127.0.0.1"]);
+  assert.deepEqual(headersWith("x-forwarded-uri"), [`x-forwarded-uri: ${flunders}`]);
 });
 
 inBothDomains("the other server sees the impersonated user, extra values included", async (api) => {
@@ -156,19 +156,19 @@ inBothDomains("the other server sees the impersonated user, extra values include
 
 inBothDomains("an unauthorized request is refused here and not forwarded", async (api) => {
   const { received } = await backend(api);
-  (await api.get(`${flunders}?refused=1`, { as: "bob" })).refused(
+  (await api.get(`${flunders}?refused=1`, { as: "bob" })).expectFailure(
     403,
     "Forbidden",
     /flunders\.wardle\.example\.com is forbidden/,
   );
-  (await api.get(`${flunders}?refused=1`, { as: "wrong" })).refused(401, "Unauthorized");
+  (await api.get(`${flunders}?refused=1`, { as: "wrong" })).expectFailure(401, "Unauthorized");
   assert.ok(!received.some(({ url }) => url.includes("refused=1")));
 });
 
 inBothDomains("media types are the other server's to offer [MEDIA-14] [MEDIA-15]", async (api) => {
   const { received } = await backend(api);
   const accept = "application/vnd.kubernetes.protobuf";
-  (await api.get(`${flunders}/unacceptable`, { accept })).refused(406, "NotAcceptable", undefined, {
+  (await api.get(`${flunders}/unacceptable`, { accept })).expectFailure(406, "NotAcceptable", undefined, {
     metadata: () => true,
   });
   const several = `${accept}, application/json`;
@@ -230,17 +230,17 @@ inBothDomains("redirects are not followed, and broken answers are told as such",
   const redirected = (await api.get(`${flunders}/redirect`)).expect(502);
   assert.equal(redirected.text, "the backend attempted to redirect this request, which is not permitted");
   assert.equal(redirected.headers.location, undefined);
-  const failed = async (name: string): Promise<string> => (await api.get(`${flunders}/${name}`)).expect(503).text;
+  const readFailure = async (name: string): Promise<string> => (await api.get(`${flunders}/${name}`)).expect(503).text;
   if (protocolOf(api) === "HTTP/1.1") {
-    assert.equal(await failed("reset"), "error trying to reach service: EOF\n");
-    assert.match(await failed("garbage"), /^error trying to reach service: net\/http: .*malformed/);
+    assert.equal(await readFailure("reset"), "error trying to reach service: EOF\n");
+    assert.match(await readFailure("garbage"), /^error trying to reach service: net\/http: .*malformed/);
     assert.match(
-      await failed("endless"),
+      await readFailure("endless"),
       /^error trying to reach service: net\/http: server response headers exceeded/,
     );
   } else {
     const stream = /^error trying to reach service: stream error: stream ID \d+; [A-Z_]+; received from peer\n$/;
-    assert.match(await failed("reset"), stream);
+    assert.match(await readFailure("reset"), stream);
   }
   await assert.rejects(api.get(`${flunders}/half`), "a body that broke off must not look whole");
   assert.ok(received.length > 0);
@@ -251,7 +251,7 @@ inBothDomains("a server that does not answer costs the request's own time and no
   await backend(api);
   const late = api.get(`${flunders}/silent?timeout=300ms`);
   (await api.get(flunders)).expect(200);
-  (await late).refused(504, "Timeout");
+  (await late).expectFailure(504, "Timeout");
 });
 
 test("a server that ends does not wait long for one that does not answer", async () => {
@@ -425,7 +425,7 @@ inBothDomains("a server that stops makes its API unavailable, and available agai
   assert.equal((await api.get(flunders)).expect(503).text, "service unavailable\n");
   (await api.get(`/apis/${group}`)).expect(200);
   (await api.patch(`${apiServices}/v1.${group}`, { spec: { versionPriority: 11 } })).expect(200);
-  await discovered(api, {
+  await waitForDiscovery(api, {
     "versions.0.freshness": "Stale",
     "versions.0.resources.0.resource": "flunders",
   });
@@ -474,7 +474,9 @@ inBothDomains("what keeps requests from a server is told in its condition", asyn
 
 inBothDomains("APIServices are checked when they are written", async (api) => {
   const wrong = (spec: object): Promise<unknown> =>
-    api.post(apiServices, apiService(ns, spec)).then((answer) => answer.refused(422, "Invalid").string("message"));
+    api
+      .post(apiServices, apiService(ns, spec))
+      .then((answer) => answer.expectFailure(422, "Invalid").string("message"));
   assert.match(
     String(await wrong({ groupPriorityMinimum: 20_001, versionPriority: 0 })),
     /spec\.groupPriorityMinimum: Invalid value: 20001: must be positive and less than 20000, spec\.versionPriority: Invalid value: 0: must be positive and less than 1000/,

@@ -4,7 +4,15 @@ import { after, test } from "node:test";
 import { fakeAuthority } from "#authn/fake-authority.ts";
 import { Api, domains, eventually, file, gated, openServer } from "../harness.ts";
 import { namespaces } from "../objects.ts";
-import { AggregatedServer, apiService, apiServices, base, becomes, discovered, group } from "./aggregated-server.ts";
+import {
+  AggregatedServer,
+  apiService,
+  apiServices,
+  base,
+  becomes,
+  waitForDiscovery,
+  group,
+} from "./aggregated-server.ts";
 
 const skip = process.env["TEST_SERVER"] === undefined ? false : "starts its own servers";
 const closing: (() => Promise<void>)[] = [];
@@ -53,7 +61,7 @@ for (const domain of domains) {
     assert.equal(last.client, "own-proxy");
     assert.ok(last.headers.includes("x-remote-uid: admin-uid"));
     // Only the older form of discovery names these resources.
-    await discovered(api, {
+    await waitForDiscovery(api, {
       "versions.0.resources.0.resource": "flunders",
       "versions.0.resources.0.subresources.0.subresource": "status",
     });

@@ -267,7 +267,7 @@ for (const [name, refuse] of [
     const { call } = caller(t, port);
     for (const method of ["GET", "POST"]) assert.equal(await whole(await call({ method })), "whole");
     assert.equal(seen.length, 4);
-    const { body, stopped } = uploaded("text");
+    const { body, stopped } = uploadBody("text");
     await assert.rejects(call({ method: "POST", body }), /REFUSED_STREAM|GOAWAY/);
     await stopped;
     assert.equal(seen.length, 5);
@@ -275,7 +275,7 @@ for (const [name, refuse] of [
 }
 
 /** Makes a body that never ends. */
-function uploaded(text: string): { readonly body: ForwardedBody; readonly stopped: Promise<void> } {
+function uploadBody(text: string): { readonly body: ForwardedBody; readonly stopped: Promise<void> } {
   const { promise, resolve } = Promise.withResolvers<void>();
   const nothing = (): void => undefined;
   const read: ForwardedBody["read"] = ({ take }) => take(Buffer.from(text));
@@ -291,7 +291,7 @@ for (const protocol of ["HTTP/2", "HTTP/1.1"] as const) {
     });
     closers.push(() => server.close());
     const { call } = caller(t, await listen(server));
-    const { body, stopped } = uploaded("text");
+    const { body, stopped } = uploadBody("text");
     let isStopped = false;
     void stopped.then(() => {
       isStopped = true;
@@ -337,7 +337,7 @@ test("an unused connection is closed after a while, and one with a silent watch 
       clock.advance(30_000);
       await pinged;
       if (session.destroyed) break;
-      await answeredPing(session);
+      await waitForPong(session);
     }
     assert.equal(session.destroyed, path === "/");
     forwarder.close();
@@ -345,7 +345,7 @@ test("an unused connection is closed after a while, and one with a silent watch 
 });
 
 /** Resolves when the peer's own ping is answered: everything that it has sent before has arrived. */
-const answeredPing = (session: ServerHttp2Session): Promise<void> =>
+const waitForPong = (session: ServerHttp2Session): Promise<void> =>
   new Promise((resolve) => void session.ping(() => resolve()));
 
 test("an answer that is not read delays no other on its connection", async (t) => {

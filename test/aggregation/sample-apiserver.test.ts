@@ -11,11 +11,11 @@ import { fakeAuthority } from "#authn/fake-authority.ts";
 import { freePort, GoModule, stop } from "../go-program.ts";
 import { Api, eventually, file, openServer, temporaryFolder } from "../harness.ts";
 import { namespaces } from "../objects.ts";
-import { apiServices, discovered, group } from "./aggregated-server.ts";
+import { apiServices, waitForDiscovery, group } from "./aggregated-server.ts";
 
 const sample = new GoModule("sample-apiserver");
 const program = join(temporaryFolder(), "sample-apiserver");
-const skip = sample.missing(".");
+const skip = sample.missingModule(".");
 
 const patienceMs = 60_000;
 const versions = ["v1alpha1", "v1beta1"];
@@ -86,8 +86,8 @@ test(
       // The other server has no Protobuf for its own kinds, and says so in Protobuf.
       (await api.get(flunders("v1beta1"), { accept: "application/vnd.kubernetes.protobuf" })).expect(406);
       // Both servers authorize a user, and the other one knows the user's name.
-      (await api.get(flunders("v1beta1"), { as: "alice" })).refused(403, "Forbidden");
-      await discovered(api, {
+      (await api.get(flunders("v1beta1"), { as: "alice" })).expectFailure(403, "Forbidden");
+      await waitForDiscovery(api, {
         "versions.0.version": "v1beta1",
         "versions.0.freshness": "Current",
         "versions.0.resources.0.resource": "flunders",

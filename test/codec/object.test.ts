@@ -34,7 +34,7 @@ function decode(
   });
 }
 
-function refused(
+function expectRefusal(
   gvk: GroupVersionKind,
   body: string,
   message: string,
@@ -77,24 +77,24 @@ test("what is no object is refused with the beginning of the body [ERR-02]", () 
   const head =
     "the object provided is unrecognized (must be of type ConfigMap): couldn't get version/kind; json parse error: ";
   const goType = String.raw`struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }`;
-  refused(configMap, "", `${head}unexpected end of JSON input (<empty>)`);
-  refused(configMap, "{", `${head}unexpected end of JSON input ({)`);
-  refused(configMap, "[]", `${head}json: cannot unmarshal array into Go value of type ${goType} (5b5d)`);
-  refused(configMap, '"x"', `${head}json: cannot unmarshal string into Go value of type ${goType} (227822)`);
-  refused(configMap, "5", `${head}json: cannot unmarshal number into Go value of type ${goType} (35)`);
-  refused(configMap, "1.0", `${head}json: cannot unmarshal number into Go value of type ${goType} (312e30)`);
-  refused(configMap, "x", `${head}invalid character 'x' looking for beginning of value (78)`);
-  refused(
+  expectRefusal(configMap, "", `${head}unexpected end of JSON input (<empty>)`);
+  expectRefusal(configMap, "{", `${head}unexpected end of JSON input ({)`);
+  expectRefusal(configMap, "[]", `${head}json: cannot unmarshal array into Go value of type ${goType} (5b5d)`);
+  expectRefusal(configMap, '"x"', `${head}json: cannot unmarshal string into Go value of type ${goType} (227822)`);
+  expectRefusal(configMap, "5", `${head}json: cannot unmarshal number into Go value of type ${goType} (35)`);
+  expectRefusal(configMap, "1.0", `${head}json: cannot unmarshal number into Go value of type ${goType} (312e30)`);
+  expectRefusal(configMap, "x", `${head}invalid character 'x' looking for beginning of value (78)`);
+  expectRefusal(
     configMap,
     '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"',
     `${head}unexpected end of JSON input ({"apiVersion":"v1","kind":"Con ...)`,
   );
-  refused(
+  expectRefusal(
     configMap,
     '{"apiVersion":5,"kind":"ConfigMap"}',
     `${head}json: cannot unmarshal number into Go struct field .apiVersion of type string ({"apiVersion":5,"kind":"Config ...)`,
   );
-  refused(
+  expectRefusal(
     configMap,
     '{"apiVersion":"a/b/c"}',
     'the object provided is unrecognized (must be of type ConfigMap): unexpected GroupVersion string: a/b/c ({"apiVersion":"a/b/c"})',
@@ -102,27 +102,27 @@ test("what is no object is refused with the beginning of the body [ERR-02]", () 
 });
 
 test("another kind or version is refused", () => {
-  refused(
+  expectRefusal(
     claim,
     '{"apiVersion":"v2","kind":"PersistentVolumeClaim"}',
     `${cannot("PersistentVolumeClaim", "v2")}no kind "PersistentVolumeClaim" is registered for version "v2"`,
   );
-  refused(
+  expectRefusal(
     claim,
     '{"apiVersion":"foo/v1","kind":"Nope"}',
     `${cannot("PersistentVolumeClaim", "v1", "Nope")}no kind "Nope" is registered for version "foo/v1"`,
   );
-  refused(
+  expectRefusal(
     claim,
     '{"apiVersion":"v1","kind":"Pod"}',
     `${cannot("PersistentVolumeClaim", "v1", "Pod")}converting (v1.Pod) to (core.PersistentVolumeClaim): unknown conversion`,
   );
-  refused(
+  expectRefusal(
     { group: "autoscaling", version: "v2", kind: "HorizontalPodAutoscaler" },
     '{"apiVersion":"autoscaling/v1","kind":"HorizontalPodAutoscaler"}',
     "the API version in the data (autoscaling/v1) does not match the expected API version (autoscaling/v2)",
   );
-  refused(
+  expectRefusal(
     claim,
     '{"apiVersion":"foo/"}',
     `${cannot("PersistentVolumeClaim", "")}Object 'apiVersion' is missing in '{"apiVersion":"foo/"}'`,
@@ -145,7 +145,7 @@ test("unknown and double fields are dropped, with a warning each [FV-04, FV-05]"
 
 test("a strict reader names all of them and refuses [FV-06, FV-07, FV-08]", () => {
   const strict = (gvk: GroupVersionKind, body: string, problems: string) =>
-    refused(gvk, body, `${cannot(gvk.kind)}strict decoding error: ${problems}`, "Strict");
+    expectRefusal(gvk, body, `${cannot(gvk.kind)}strict decoding error: ${problems}`, "Strict");
   strict(
     claim,
     '{"spec":{"foo":1,"volumeMode":"Block","volumeMode":"Block"},"zip":1}',
@@ -202,13 +202,13 @@ test("silently, the last of double values wins, and structs that come twice are 
 test("a wrong type is refused at every level, without the unknown fields [ERR-05, FV-11]", () => {
   const message = `${cannot("PersistentVolumeClaim")}json: cannot unmarshal number into Go struct field PersistentVolumeClaimSpec.spec.volumeName of type string`;
   for (const level of ["Ignore", "Warn", "Strict"] as const)
-    refused(claim, '{"zz":1,"spec":{"volumeName":5}}', message, level);
-  refused(
+    expectRefusal(claim, '{"zz":1,"spec":{"volumeName":5}}', message, level);
+  expectRefusal(
     claim,
     '{"spec":{"accessModes":[1]}}',
     `${cannot("PersistentVolumeClaim")}json: cannot unmarshal number into Go struct field PersistentVolumeClaimSpec.spec.accessModes of type v1.PersistentVolumeAccessMode`,
   );
-  refused(
+  expectRefusal(
     claim,
     '{"spec":{"resources":{"requests":{"storage":{}}}}}',
     `${cannot("PersistentVolumeClaim")}quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'`,
@@ -230,7 +230,7 @@ test("schemas inside of definitions keep their special parts", () => {
   });
   const prefix = `${cannot("CustomResourceDefinition")}`;
   const bad = (inner: string, message: string) =>
-    refused(definition, `{"spec":{"versions":[{"schema":{"openAPIV3Schema":${inner}}}]}}`, prefix + message);
+    expectRefusal(definition, `{"spec":{"versions":[{"schema":{"openAPIV3Schema":${inner}}}]}}`, prefix + message);
   bad('{"additionalProperties":5}', "boolean or JSON schema expected");
   bad(
     '{"items":{"type":5}}',
@@ -244,21 +244,21 @@ test("YAML bodies are held to the same rules [FV-10, MEDIA-03]", () => {
   assert.deepEqual(object["data"], { a: "2" });
   assert.deepEqual(warnings, ['line 5: key "a" already set in map', 'unknown field "brush"', 'unknown field "colour"']);
   assert.deepEqual(decode(configMap, body, "Ignore", yamlEncoding).warnings, []);
-  refused(
+  expectRefusal(
     configMap,
     body,
     `${cannot("ConfigMap")}strict decoding error: yaml: unmarshal errors:\n  line 5: key "a" already set in map, unknown field "brush", unknown field "colour"`,
     "Strict",
     yamlEncoding,
   );
-  refused(
+  expectRefusal(
     configMap,
     "data: {a: yes}",
     `${cannot("ConfigMap")}json: cannot unmarshal bool into Go struct field ConfigMap.data of type string`,
     "Ignore",
     yamlEncoding,
   );
-  refused(
+  expectRefusal(
     configMap,
     "data: *x\n",
     "the object provided is unrecognized (must be of type ConfigMap): yaml: unknown anchor 'x' referenced (646174613a202a780a)",
@@ -269,13 +269,13 @@ test("YAML bodies are held to the same rules [FV-10, MEDIA-03]", () => {
 
 test("options that cannot be read are told without what they were", () => {
   const options = { group: "", version: "v1", kind: "DeleteOptions" };
-  refused(options, "{", "couldn't get version/kind; json parse error: unexpected end of JSON input");
-  refused(
+  expectRefusal(options, "{", "couldn't get version/kind; json parse error: unexpected end of JSON input");
+  expectRefusal(
     options,
     '{"gracePeriodSeconds":"x"}',
     "json: cannot unmarshal string into Go struct field DeleteOptions.gracePeriodSeconds of type int64",
   );
-  refused(options, '{"kind":"Foo","apiVersion":"v1"}', 'no kind "Foo" is registered for version "v1"');
+  expectRefusal(options, '{"kind":"Foo","apiVersion":"v1"}', 'no kind "Foo" is registered for version "v1"');
   const { object } = decode(
     options,
     '{"kind":"DeleteOptions","apiVersion":"apps/v1","gracePeriodSeconds":0,"zz":1}',

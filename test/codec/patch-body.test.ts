@@ -24,7 +24,7 @@ const operations: Schema = {
   },
 };
 
-function refused(act: () => unknown, code: number, message: string): void {
+function expectRefusal(act: () => unknown, code: number, message: string): void {
   assert.throws(act, (error) => {
     assert.ok(error instanceof StatusError, String(error));
     assert.deepEqual([error.status.code, error.status.message], [code, message]);
@@ -36,7 +36,7 @@ const patch = (body: string, of?: Schema, wording?: PatchWording) => decodePatch
 
 test("what is no patch is refused in upstream's words [ERR-02]", () => {
   const bad = (body: string, message: string, of?: Schema, wording?: PatchWording) =>
-    refused(() => patch(body, of, wording), 400, message);
+    expectRefusal(() => patch(body, of, wording), 400, message);
   const ignore = { fieldValidation: "Ignore" } as const;
   bad("{", "error decoding patch: unexpected end of JSON input");
   bad("{", "Invalid JSON Patch", undefined, { form: "merge", ...ignore });
@@ -78,12 +78,12 @@ test("whole numbers beyond 2^53 keep their digits, others become plain numbers",
   assert.deepEqual(value, { a: 9007199254740993n, b: 1, c: 1000, d: [-9223372036854775808n], e: 1 });
 });
 
-function patched(value: unknown, fieldValidation: FieldValidation = "Warn", problems: readonly string[] = []) {
+function applyPatch(value: unknown, fieldValidation: FieldValidation = "Warn", problems: readonly string[] = []) {
   return decodePatched({ value, schema, gvk, fieldValidation, problems });
 }
 
 test("a patched object is decoded as a body is [FV-09]", () => {
-  const { object, warnings } = patched(
+  const { object, warnings } = applyPatch(
     {
       kind: "ConfigMap",
       apiVersion: "v1",
@@ -100,9 +100,9 @@ test("a patched object is decoded as a body is [FV-09]", () => {
     '{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","generation":9007199254740993,"creationTimestamp":null},"data":{"a":"","b":"1"}}',
   );
   assert.deepEqual(warnings, ['duplicate field "data.a"', 'unknown field "aa"', 'unknown field "zz"']);
-  assert.deepEqual(patched({ zz: 1n }, "Ignore").warnings, []);
-  refused(
-    () => patched({ zz: 1n, metadata: { q: 1 } }, "Strict"),
+  assert.deepEqual(applyPatch({ zz: 1n }, "Ignore").warnings, []);
+  expectRefusal(
+    () => applyPatch({ zz: 1n, metadata: { q: 1 } }, "Strict"),
     400,
     'ConfigMap in version "v1" cannot be handled as a ConfigMap: strict decoding error: unknown field "metadata.q", unknown field "zz"',
   );
@@ -110,7 +110,11 @@ test("a patched object is decoded as a body is [FV-09]", () => {
 
 test("a patched object that does not fit its type is shown [ERR-05]", () => {
   const bad = (value: unknown, shown: string, message: string) =>
-    refused(() => patched(value), 422, ` "" is invalid: patch: Invalid value: ${JSON.stringify(shown)}: ${message}`);
+    expectRefusal(
+      () => applyPatch(value),
+      422,
+      ` "" is invalid: patch: Invalid value: ${JSON.stringify(shown)}: ${message}`,
+    );
   const typed = { apiVersion: "v1", kind: "ConfigMap" };
   bad(
     { ...typed, data: { a: 5 } },
@@ -127,5 +131,5 @@ test("a patched object that does not fit its type is shown [ERR-05]", () => {
     '{"apiVersion":"v1","kind":5}',
     "couldn't get version/kind; json parse error: json: cannot unmarshal number into Go struct field .kind of type string",
   );
-  assert.equal(patched({ ...typed, kind: "" }).object.kind, "ConfigMap");
+  assert.equal(applyPatch({ ...typed, kind: "" }).object.kind, "ConfigMap");
 });

@@ -32,13 +32,15 @@ function spec(gvk: GroupVersionKind, ...fields: readonly Buffer[]): unknown {
 
 test("a time with microseconds that happens to have none is a time", () => {
   const lease = { group: "coordination.k8s.io", version: "v1", kind: "Lease" };
-  const renewed = (...time: readonly Buffer[]): unknown => spec(lease, field(4, ...time));
-  assert.deepEqual(renewed(integer(1, 1_700_000_000), integer(2, 0)), { renewTime: "2023-11-14T22:13:20.000000Z" });
-  assert.deepEqual(renewed(integer(1, 1_700_000_000)), { renewTime: "2023-11-14T22:13:20.000000Z" });
-  assert.deepEqual(renewed(integer(1, 1_700_000_000), integer(2, 999_999_999)), {
+  const leaseRenewedAt = (...time: readonly Buffer[]): unknown => spec(lease, field(4, ...time));
+  assert.deepEqual(leaseRenewedAt(integer(1, 1_700_000_000), integer(2, 0)), {
+    renewTime: "2023-11-14T22:13:20.000000Z",
+  });
+  assert.deepEqual(leaseRenewedAt(integer(1, 1_700_000_000)), { renewTime: "2023-11-14T22:13:20.000000Z" });
+  assert.deepEqual(leaseRenewedAt(integer(1, 1_700_000_000), integer(2, 999_999_999)), {
     renewTime: "2023-11-14T22:13:20.999999Z",
   });
-  assert.throws(() => renewed(integer(1, 1_700_000_000), integer(2, 1_000_000_000)), /time out of range/);
+  assert.throws(() => leaseRenewedAt(integer(1, 1_700_000_000), integer(2, 1_000_000_000)), /time out of range/);
 });
 
 test("schemas of custom resources are read with all they may be: schema or list, schema or boolean, JSON", () => {
@@ -74,11 +76,11 @@ test("schemas of custom resources are read with all they may be: schema or list,
 
 test("schemas nested deeply are read, and beyond that refused", () => {
   const gvk = { group: "apiextensions.k8s.io", version: "v1", kind: "CustomResourceDefinition" };
-  const nested = (depth: number): unknown => {
+  const nest = (depth: number): unknown => {
     let schema = field(5, "string");
     for (let i = 0; i < depth; i++) schema = field(24, field(1, schema));
     return spec(gvk, field(7, field(4, field(1, schema))));
   };
-  assert.ok(nested(120));
-  assert.throws(() => nested(1000), /exceeded max depth/);
+  assert.ok(nest(120));
+  assert.throws(() => nest(1000), /exceeded max depth/);
 });

@@ -72,7 +72,7 @@ class BudgetTest {
 
 const openTest = async (api: Api): Promise<BudgetTest> => new BudgetTest(api, (await api.createNamespace()).ns);
 
-const allowed = (reason: string): Fields => ({
+const disruptionAllowed = (reason: string): Fields => ({
   "conditions.length": 1,
   "conditions.0.type": "DisruptionAllowed",
   "conditions.0.status": reason === "SufficientPods" ? "True" : "False",
@@ -93,18 +93,18 @@ inBothDomains("a budget counts ready pods against those that have to stay", asyn
     desiredHealthy: 1,
     disruptionsAllowed: 0,
     disruptedPods: absent,
-    ...allowed("InsufficientPods"),
+    ...disruptionAllowed("InsufficientPods"),
     "conditions.0.observedGeneration": 1,
     "conditions.0.message": "",
   });
   await fixture.setReady("p2", true);
-  await fixture.sees("b", { currentHealthy: 2, disruptionsAllowed: 1, ...allowed("SufficientPods") });
+  await fixture.sees("b", { currentHealthy: 2, disruptionsAllowed: 1, ...disruptionAllowed("SufficientPods") });
   (await api.patch(`${fixture.budgets}/b`, { spec: { minAvailable: 2 } })).expect(200);
   await fixture.sees("b", {
     observedGeneration: 2,
     desiredHealthy: 2,
     disruptionsAllowed: 0,
-    ...allowed("InsufficientPods"),
+    ...disruptionAllowed("InsufficientPods"),
     "conditions.0.observedGeneration": 2,
   });
 });
@@ -116,9 +116,9 @@ inBothDomains("an eviction beyond the budget is refused until another pod is rea
   await fixture.pod("p2");
   await fixture.sees("b", { disruptionsAllowed: 1 });
   (await fixture.evict("p1")).expect(201);
-  (await fixture.evict("p2")).refused(429, "TooManyRequests");
+  (await fixture.evict("p2")).expectFailure(429, "TooManyRequests");
   await fixture.sees("b", { expectedPods: 1, currentHealthy: 1, disruptionsAllowed: 0, disruptedPods: absent });
-  (await fixture.evict("p2")).refused(429, "TooManyRequests");
+  (await fixture.evict("p2")).expectFailure(429, "TooManyRequests");
   await fixture.pod("p3");
   await fixture.sees("b", { currentHealthy: 2, disruptionsAllowed: 1 });
   (await fixture.evict("p2")).expect(201);
@@ -182,7 +182,7 @@ inBothDomains("nothing may be disrupted while it is not known how many pods ther
   await fixture.pod("p1", true, [{ apiVersion: "v1", kind: "ConfigMap", name: "m", uid, controller: true }]);
   await fixture.sees("b", {
     disruptionsAllowed: 0,
-    ...allowed("SyncFailed"),
+    ...disruptionAllowed("SyncFailed"),
     "conditions.0.message": "configmaps does not implement the scale subresource",
   });
   (await fixture.evict("p1")).expect(429);
@@ -202,7 +202,7 @@ inBothDomains(
     await fixture.pod("p1");
     await fixture.pod("p2", false);
     await fixture.sees("b", { expectedPods: 2, currentHealthy: 1, disruptionsAllowed: 0 });
-    (await fixture.evict("p1")).refused(429, "TooManyRequests");
+    (await fixture.evict("p1")).expectFailure(429, "TooManyRequests");
     (await fixture.evict("p2")).expect(201);
     await fixture.sees("b", { expectedPods: 1 });
   },

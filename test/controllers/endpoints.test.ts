@@ -21,7 +21,7 @@ interface ServicePaths {
 async function createPaths(api: Api): Promise<ServicePaths> {
   const { ns } = await api.createNamespace();
   const core = `${namespaces}/${ns}`;
-  const node = await zoned(api, "z");
+  const node = await createZonedNode(api, "z");
   return {
     ns,
     node,
@@ -33,7 +33,7 @@ async function createPaths(api: Api): Promise<ServicePaths> {
 }
 
 /** Creates a node in a zone. Returns its name. */
-async function zoned(api: Api, zone: string): Promise<string> {
+async function createZonedNode(api: Api, zone: string): Promise<string> {
   const name = api.unique("node");
   const labels = { "topology.kubernetes.io/zone": zone };
   (await api.post("/api/v1/nodes", { apiVersion: "v1", kind: "Node", metadata: { name, labels } })).expect(201);
@@ -58,7 +58,7 @@ interface PodOptions {
 const ports = [{ name: "http", containerPort: 8080 }];
 
 /** Creates a running pod on the node of `paths`, and returns its uid. */
-async function running(
+async function createRunningPod(
   api: Api,
   paths: ServicePaths,
   name: string,
@@ -135,9 +135,12 @@ inBothDomains("a service has the addresses of its ready pods, with ports by name
   const metadata = { labels: { team: "a" } };
   const made = service("web", { selector: { app: "web" }, ports: twoPorts }, metadata);
   const owner = (await api.post(paths.services, made)).expect(201).string("metadata.uid");
-  const uid = await running(api, paths, "p1", { ips: ["10.1.0.1"], spec: { hostname: "first", subdomain: "web" } });
-  await running(api, paths, "p2", { ips: ["10.1.0.2"], ready: false });
-  await running(api, paths, "other", { ips: ["10.1.0.3"], labels: { app: "db" } });
+  const uid = await createRunningPod(api, paths, "p1", {
+    ips: ["10.1.0.1"],
+    spec: { hostname: "first", subdomain: "web" },
+  });
+  await createRunningPod(api, paths, "p2", { ips: ["10.1.0.2"], ready: false });
+  await createRunningPod(api, paths, "other", { ips: ["10.1.0.3"], labels: { app: "db" } });
 
   const [slice] = await seesAddresses(api, paths, "web", ["10.1.0.1", "10.1.0.2"]);
   await eventually(async () =>
@@ -188,7 +191,7 @@ inBothDomains("a port of a sidecar is in Endpoints by its name, as upstream has 
   (await api.post(paths.services, service("web", named))).expect(201);
   const sidecar = { name: "s", image: "i", restartPolicy: "Always", ports: [{ name: "side", containerPort: 7000 }] };
   const init = { name: "once", image: "i", ports: [{ name: "side", containerPort: 7001 }] };
-  await running(api, paths, "p1", { ips: ["10.1.0.1"], spec: { initContainers: [init, sidecar] } });
+  await createRunningPod(api, paths, "p1", { ips: ["10.1.0.1"], spec: { initContainers: [init, sidecar] } });
   await eventually(async () =>
     (await api.get(`${paths.endpoints}/web`)).expect(200, { "subsets.0.ports": [{ port: 7000, protocol: "TCP" }] }),
   );
@@ -199,7 +202,7 @@ inBothDomains("a port of a sidecar is in Endpoints by its name, as upstream has 
 inBothDomains("a pod that becomes ready, changes its labels, ends or goes is seen at once", async (api) => {
   const paths = await createPaths(api);
   (await api.post(paths.services, service("web", { selector: { app: "web" }, ports: [{ port: 80 }] }))).expect(201);
-  for (const at of [1, 2, 3, 4]) await running(api, paths, `p${at}`, { ips: [`10.1.0.${at}`] });
+  for (const at of [1, 2, 3, 4]) await createRunningPod(api, paths, `p${at}`, { ips: [`10.1.0.${at}`] });
   await seesAddresses(api, paths, "web", ["10.1.0.1", "10.1.0.2", "10.1.0.3", "10.1.0.4"]);
   await setStatus(api, paths, "p1", { ips: ["10.1.0.1"], ready: false });
   await eventually(async () => {
@@ -225,7 +228,7 @@ inBothDomains("a pod that is being deleted still serves, and is published where 
   const spec = { selector: { app: "web" }, ports: [{ port: 80 }] };
   (await api.post(paths.services, service("web", spec))).expect(201);
   (await api.post(paths.services, service("all", { ...spec, publishNotReadyAddresses: true }))).expect(201);
-  await running(api, paths, "p1", { ips: ["10.1.0.1"] });
+  await createRunningPod(api, paths, "p1", { ips: ["10.1.0.1"] });
   await seesAddresses(api, paths, "web", ["10.1.0.1"]);
   (await api.delete(`${paths.pods}/p1?gracePeriodSeconds=300`)).expect(200);
   for (const [name, ready] of [
@@ -246,7 +249,7 @@ inBothDomains("a pod that is being deleted still serves, and is published where 
 inBothDomains("a headless service needs no ports", async (api) => {
   const paths = await createPaths(api);
   (await api.post(paths.services, service("bare", { selector: { app: "web" }, clusterIP: "None" }))).expect(201);
-  await running(api, paths, "p1", { ips: ["10.1.0.1", "fd00::1"] });
+  await createRunningPod(api, paths, "p1", { ips: ["10.1.0.1", "fd00::1"] });
   await eventually(async () =>
     (await api.get(`${paths.endpoints}/bare`)).expect(200, {
       "metadata.labels": { "service.kubernetes.io/headless": "" },
@@ -263,7 +266,7 @@ const twoFamilies = suite({ ...settings, serviceClusterIpRange: ["10.0.0.0/16", 
 
 twoFamilies("a service of two families has slices of both, and Endpoints of the first", async (api) => {
   const paths = await createPaths(api);
-  await running(api, paths, "p1", { ips: ["10.1.0.1", "fd00::1"] });
+  await createRunningPod(api, paths, "p1", { ips: ["10.1.0.1", "fd00::1"] });
   const families = { ipFamilyPolicy: "RequireDualStack", ipFamilies: ["IPv6", "IPv4"] };
   const both = { selector: { app: "web" }, clusterIP: "None", ports: [{ port: 80 }], ...families };
   (await api.post(paths.services, service("both", both))).expect(201);
@@ -290,8 +293,8 @@ inBothDomains("a pod on an unknown node is in no slice until the node exists", a
   const paths = await createPaths(api);
   (await api.post(paths.services, service("web", { selector: { app: "web" }, ports: [{ port: 80 }] }))).expect(201);
   const node = api.unique("late");
-  await running(api, paths, "p1", { ips: ["10.1.0.1"] });
-  await running(api, paths, "p2", { ips: ["10.1.0.2"], spec: { nodeName: node } });
+  await createRunningPod(api, paths, "p1", { ips: ["10.1.0.1"] });
+  await createRunningPod(api, paths, "p2", { ips: ["10.1.0.2"], spec: { nodeName: node } });
   await eventually(async () =>
     (await api.get(`${paths.endpoints}/web`)).expect(200, { "subsets.0.addresses.length": 2 }),
   );
@@ -306,7 +309,7 @@ inBothDomains("a pod on an unknown node is in no slice until the node exists", a
 inBothDomains("a slice that another client changed or deleted is made right again", async (api) => {
   const paths = await createPaths(api);
   (await api.post(paths.services, service("web", { selector: { app: "web" }, ports: [{ port: 80 }] }))).expect(201);
-  await running(api, paths, "p1", { ips: ["10.1.0.1"] });
+  await createRunningPod(api, paths, "p1", { ips: ["10.1.0.1"] });
   const [slice] = await seesAddresses(api, paths, "web", ["10.1.0.1"]);
   (await api.patch(`${paths.slices}/${slice!.metadata.name}`, { endpoints: [] })).expect(200);
   const [again] = await seesAddresses(api, paths, "web", ["10.1.0.1"]);
@@ -332,8 +335,8 @@ inBothDomains("endpoints say which zone to prefer when the service prefers near 
   const paths = await createPaths(api);
   const spec = { selector: { app: "web" }, ports: [{ port: 80 }], trafficDistribution: "PreferClose" };
   (await api.post(paths.services, service("web", spec))).expect(201);
-  await running(api, paths, "p1", { ips: ["10.1.0.1"] });
-  await running(api, paths, "p2", { ips: ["10.1.0.2"], ready: false });
+  await createRunningPod(api, paths, "p1", { ips: ["10.1.0.1"] });
+  await createRunningPod(api, paths, "p2", { ips: ["10.1.0.2"], ready: false });
   await eventually(async () => {
     const [slice] = await slicesOf(api, paths, "web");
     const hints = new Map(slice?.endpoints?.map((endpoint) => [endpoint.addresses[0], endpoint.hints]));
@@ -348,28 +351,28 @@ withOwnServer("endpoints get hints by the CPUs of zones, as long as the service 
     const patch = { status: { allocatable: { cpu }, conditions: [{ type: "Ready", status }] } };
     (await api.patch(`/api/v1/nodes/${node}/status`, patch)).expect(200);
   };
-  const far = await zoned(api, "far");
+  const far = await createZonedNode(api, "far");
   await isReady(paths.node, "2");
   const annotations = { "service.kubernetes.io/topology-mode": "Auto" };
   const spec = { selector: { app: "web" }, ports: [{ port: 80 }], trafficDistribution: "PreferClose" };
   (await api.post(paths.services, service("web", spec, { annotations }))).expect(201);
-  for (let at = 1; at <= 4; at++) await running(api, paths, `p${at}`, { ips: [`10.1.0.${at}`] });
+  for (let at = 1; at <= 4; at++) await createRunningPod(api, paths, `p${at}`, { ips: [`10.1.0.${at}`] });
   const zones = async (): Promise<string[]> => {
     const [slice] = await slicesOf(api, paths, "web");
     const hints = slice?.endpoints?.map((endpoint) => endpoint.hints?.forZones?.map(({ name }) => name).join() ?? "");
     return hints?.sort() ?? [];
   };
-  const told = async (message: string): Promise<void> => {
+  const expectEvent = async (message: string): Promise<void> => {
     const path = `${namespaces}/${paths.ns}/events?fieldSelector=involvedObject.name=web`;
     const events = (await api.get(path)).value as { items: { message: string }[] };
     assert.ok(events.items.some((event) => event.message === `${message}, addressType: IPv4`));
   };
   const unknown = "Insufficient Node information: allocatable CPU or zone not specified on one or more nodes";
   await eventually(async () => assert.deepEqual(await zones(), ["", "", "", ""]));
-  await eventually(() => told(unknown));
+  await eventually(() => expectEvent(unknown));
   await isReady(far, "2");
   await eventually(async () => assert.deepEqual(await zones(), ["far", "far", "z", "z"]));
-  await eventually(() => told("Topology Aware Hints has been enabled"));
+  await eventually(() => expectEvent("Topology Aware Hints has been enabled"));
   await isReady(far, "1");
   await isReady(paths.node, "3");
   await eventually(async () => assert.deepEqual(await zones(), ["far", "z", "z", "z"]));
@@ -377,7 +380,7 @@ withOwnServer("endpoints get hints by the CPUs of zones, as long as the service 
   const mode = { "service.kubernetes.io/topology-mode": null };
   (await api.patch(`${paths.services}/web`, { metadata: { annotations: mode } })).expect(200);
   await eventually(async () => assert.deepEqual(await zones(), ["z", "z", "z", "z"]));
-  await eventually(() => told("Topology Aware Hints has been disabled"));
+  await eventually(() => expectEvent("Topology Aware Hints has been disabled"));
 });
 
 inBothDomains("Endpoints of a service without selector are mirrored to slices, as long as they may be", async (api) => {

@@ -39,7 +39,8 @@ async function make(api: Api, path: string, body: ObjectBody): Promise<Owner> {
   return { name: answer.string("metadata.name"), uid: answer.string("metadata.uid") };
 }
 
-const gone = (api: Api, path: string): Promise<unknown> => eventually(async () => (await api.get(path)).expect(404));
+const waitUntilGone = (api: Api, path: string): Promise<unknown> =>
+  eventually(async () => (await api.get(path)).expect(404));
 
 inBothDomains("dependents go with their owner, and their own with them [DELOPT-06]", async (api) => {
   const { ns, configMaps, secrets } = await api.createNamespace();
@@ -49,9 +50,9 @@ inBothDomains("dependents go with their owner, and their own with them [DELOPT-0
   await make(api, `/api/v1/namespaces/${ns}/pods`, pod("p", {}, ownedBy(middle)));
   await make(api, configMaps, configMap("free"));
   (await api.delete(`${configMaps}/top`)).expect(200);
-  await gone(api, `${configMaps}/middle`);
-  await gone(api, `${secrets}/bottom`);
-  await gone(api, `/api/v1/namespaces/${ns}/pods/p`);
+  await waitUntilGone(api, `${configMaps}/middle`);
+  await waitUntilGone(api, `${secrets}/bottom`);
+  await waitUntilGone(api, `/api/v1/namespaces/${ns}/pods/p`);
   (await api.get(`${configMaps}/free`)).expect(200);
 });
 
@@ -63,7 +64,7 @@ inBothDomains("orphaned dependents stay, without the reference alone [DELOPT-06]
     await make(api, configMaps, configMap(`one-${at}`, {}, ownedBy(top)));
     await make(api, configMaps, configMap(`two-${at}`, {}, ownedBy(other, top)));
     (await api.delete(`${configMaps}/top`, { kind: "DeleteOptions", apiVersion: "v1", ...options })).expect(200);
-    await gone(api, `${configMaps}/top`);
+    await waitUntilGone(api, `${configMaps}/top`);
     const kept = { "metadata.deletionTimestamp": absent };
     (await api.get(`${configMaps}/one-${at}`)).expect(200, { ...kept, "metadata.ownerReferences": absent });
     (await api.get(`${configMaps}/two-${at}`)).expect(200, { ...kept, ...onlyOwner("other") });
@@ -85,7 +86,7 @@ inBothDomains("an owner deleted in the foreground waits for dependents that bloc
   }
   (await api.get(`${configMaps}/top`)).expect(200, { "metadata.finalizers": ["foregroundDeletion"] });
   (await api.patch(`${configMaps}/blocks`, { metadata: { finalizers: null } })).expect(200);
-  await gone(api, `${configMaps}/top`);
+  await waitUntilGone(api, `${configMaps}/top`);
   (await api.get(`${configMaps}/loose`)).expect(200);
 });
 
@@ -96,7 +97,7 @@ inBothDomains("an owner that does not block is not waited for once the reference
   await make(api, configMaps, configMap("blocks", {}, held));
   (await api.delete(`${configMaps}/top?propagationPolicy=Foreground`)).expect(200);
   (await api.patch(`${configMaps}/blocks`, { metadata: ownedBy({ ...top, blocks: false }) })).expect(200);
-  await gone(api, `${configMaps}/top`);
+  await waitUntilGone(api, `${configMaps}/top`);
 });
 
 inBothDomains("what names only owners that do not exist is collected, else it loses those references", async (api) => {
@@ -108,7 +109,8 @@ inBothDomains("what names only owners that do not exist is collected, else it lo
   await make(api, configMaps, configMap("misnamed", {}, ownedBy({ ...alive, name: "other" })));
   await make(api, configMaps, configMap("of-another-kind", {}, ownedBy({ ...alive, kind: "Secret" })));
   await make(api, configMaps, configMap("half", {}, ownedBy(never, alive)));
-  for (const name of ["orphan", "mistaken", "misnamed", "of-another-kind"]) await gone(api, `${configMaps}/${name}`);
+  for (const name of ["orphan", "mistaken", "misnamed", "of-another-kind"])
+    await waitUntilGone(api, `${configMaps}/${name}`);
   await eventually(async () => (await api.get(`${configMaps}/half`)).expect(200, onlyOwner("alive")));
 });
 
@@ -117,7 +119,7 @@ inBothDomains("an owner in another namespace is none, and an event says so", asy
   const elsewhere = await api.createNamespace();
   const far = await make(api, elsewhere.configMaps, configMap("far"));
   await make(api, configMaps, configMap("child", {}, ownedBy(far)));
-  await gone(api, `${configMaps}/child`);
+  await waitUntilGone(api, `${configMaps}/child`);
   const message =
     `ownerRef [v1/ConfigMap, namespace: ${ns}, name: far, uid: ${far.uid}] ` + `does not exist in namespace "${ns}"`;
   await eventually(async () =>
@@ -139,7 +141,7 @@ inBothDomains("an owner in another namespace may have a name that means somethin
   const roles = `/apis/${of.apiVersion}/namespaces/${elsewhere.ns}/roles`;
   const far = await make(api, roles, { ...of, metadata: { name: "a,b=c" }, rules: [] });
   await make(api, configMaps, configMap("child", {}, ownedBy({ ...far, ...of })));
-  await gone(api, `${configMaps}/child`);
+  await waitUntilGone(api, `${configMaps}/child`);
   await eventually(async () =>
     (await api.get(`${events}?fieldSelector=reason=OwnerRefInvalidNamespace`)).expect(200, { "items.length": 1 }),
   );
@@ -169,7 +171,7 @@ inBothDomains("objects of the cluster own objects of namespaces, and not the oth
     }),
   );
   (await api.delete(`${roles}/${owner}`)).expect(200);
-  await gone(api, `${configMaps}/dependent`);
+  await waitUntilGone(api, `${configMaps}/dependent`);
   (await api.delete(`${configMaps}/map`)).expect(200);
   (await api.get(`${roles}/${child}`)).expect(200, { "metadata.deletionTimestamp": absent });
   (await api.get(`${namespaces}/${ns}`)).expect(200);
@@ -186,16 +188,16 @@ inBothDomains("custom resources own and are owned, from when they are served unt
   await make(api, configMaps, configMap("early", {}, ownedBy(early)));
   const top = await make(api, configMaps, configMap("top"));
   (await api.post(crds, definition(ofTheirs, { scope: "Namespaced" }))).expect(201);
-  await gone(api, `${configMaps}/early`);
+  await waitUntilGone(api, `${configMaps}/early`);
   const first = await make(api, widgets, custom(ofTheirs, "first", { metadata: { name: "first", ...ownedBy(top) } }));
   await make(api, configMaps, configMap("of-first", {}, ownedBy({ ...first, ...of })));
   (await api.delete(`${configMaps}/top`)).expect(200);
-  await gone(api, `${widgets}/first`);
-  await gone(api, `${configMaps}/of-first`);
+  await waitUntilGone(api, `${widgets}/first`);
+  await waitUntilGone(api, `${configMaps}/of-first`);
   const second = await make(api, widgets, custom(ofTheirs, "second"));
   await make(api, configMaps, configMap("of-second", {}, ownedBy({ ...second, ...of })));
   (await api.delete(`${crds}/${name}`)).expect(200);
-  await gone(api, `${configMaps}/of-second`);
+  await waitUntilGone(api, `${configMaps}/of-second`);
 });
 
 inBothDomains(
@@ -225,13 +227,13 @@ inBothDomains(
     );
     (await api.delete(`${configMaps}/top?propagationPolicy=Foreground`)).expect(200);
     (await api.delete(`${crds}/widgets.${ofTheirs}`)).expect(200);
-    await gone(api, `${configMaps}/top`);
+    await waitUntilGone(api, `${configMaps}/top`);
     await eventually(async () => {
       const names = (await api.get(configMaps)).list("items").map((one) => one.string("metadata.name"));
       assert.deepEqual(names.filter((name) => !name.startsWith("stays-")).sort(), ["other"]);
       assert.equal(names.length, 101);
     });
-    await gone(api, `${crds}/widgets.${ofTheirs}`);
+    await waitUntilGone(api, `${crds}/widgets.${ofTheirs}`);
   },
 );
 
@@ -263,12 +265,12 @@ inBothDomains("the finalizer of an owner without dependents goes at once, of a n
   const ns = api.unique("ns");
   (await api.post(namespaces, namespace(ns))).expect(201);
   (await api.delete(`${namespaces}/${ns}?propagationPolicy=Foreground`)).expect(200);
-  await gone(api, `${namespaces}/${ns}`);
+  await waitUntilGone(api, `${namespaces}/${ns}`);
   const { configMaps } = await api.createNamespace();
   for (const policy of ["Foreground", "Orphan"]) {
     await make(api, configMaps, configMap("alone"));
     (await api.delete(`${configMaps}/alone?propagationPolicy=${policy}`)).expect(200);
-    await gone(api, `${configMaps}/alone`);
+    await waitUntilGone(api, `${configMaps}/alone`);
   }
 });
 
@@ -284,8 +286,8 @@ withOwnServer("objects of an aggregated server own and are owned", { ...gated, c
     const middle = await make(api, flunders, { ...of, metadata: { name: "middle", uid, ...ownedBy(top) } });
     await make(api, configMaps, configMap("bottom", {}, ownedBy({ ...middle, ...of })));
     (await api.delete(`${configMaps}/top`)).expect(200);
-    await gone(api, `${flunders}/middle`);
-    await gone(api, `${configMaps}/bottom`);
+    await waitUntilGone(api, `${flunders}/middle`);
+    await waitUntilGone(api, `${configMaps}/bottom`);
   } finally {
     await backend.stop();
   }
@@ -317,7 +319,7 @@ for (const domain of domains) {
     });
     api = new Api(second);
     try {
-      for (const name of ["child", "grandchild", "waiting"]) await gone(api, `${configMaps}/${name}`);
+      for (const name of ["child", "grandchild", "waiting"]) await waitUntilGone(api, `${configMaps}/${name}`);
       (await api.get(`${configMaps}/kept`)).expect(200, onlyOwner("alive"));
       (await api.get(`${configMaps}/freed`)).expect(200, { "metadata.ownerReferences": absent });
     } finally {
@@ -338,7 +340,7 @@ withOwnServer(
     // The collector would have deleted the child by the time this namespace is deleted.
     const { ns } = await api.createNamespace();
     (await api.delete(`${namespaces}/${ns}`)).expect(200);
-    await gone(api, `${namespaces}/${ns}`);
+    await waitUntilGone(api, `${namespaces}/${ns}`);
     (await api.get(`${configMaps}/child`)).expect(200);
   },
 );

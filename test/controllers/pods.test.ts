@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Api } from "../harness.ts";
-import { eventually, gated, observed, suite, domains } from "../harness.ts";
+import { eventually, gated, startObserved, suite, domains } from "../harness.ts";
 import { namespaces, pod } from "../objects.ts";
 import { absent, present } from "../view.ts";
 
@@ -15,7 +15,7 @@ const job = (name: string, spec: object = {}) => ({
   spec: { template: { spec: { containers: [{ name: "c", image: "i" }], restartPolicy: "Never" } }, ...spec },
 });
 
-const finished = (type: string, time: string) => ({
+const finishedCondition = (type: string, time: string) => ({
   status: {
     startTime: time,
     ...(type === "Complete" ? { completionTime: time } : {}),
@@ -37,7 +37,7 @@ inBothDomains("a finished Job goes when its time is over, another stays", async 
     ["never", undefined],
   ] as const) {
     (await api.post(jobs, job(name, { ttlSecondsAfterFinished: seconds }))).expect(201);
-    (await api.patch(`${jobs}/${name}/status`, finished("Complete", timeIn(-1000)))).expect(200);
+    (await api.patch(`${jobs}/${name}/status`, finishedCondition("Complete", timeIn(-1000)))).expect(200);
   }
   (await api.post(jobs, job("running", { ttlSecondsAfterFinished: 0 }))).expect(201);
   await eventually(async () => (await api.get(`${jobs}/over`)).expect(404));
@@ -78,7 +78,7 @@ async function podAt(api: Api, ns: string, name: string, nodeName: string): Prom
 
 for (const domain of domains) {
   test(`${domain}: pods of a node that is gone for long fail and go; those of other nodes stay`, async () => {
-    const { api, clock, close } = await observed(domain, { controllers: ["*"] });
+    const { api, clock, close } = await startObserved(domain, { controllers: ["*"] });
     try {
       const { ns } = await api.createNamespace();
       for (const name of ["here", "gone"]) {
@@ -109,7 +109,7 @@ for (const domain of domains) {
 
 test("controllers of resources that are not served do not ask for them", async () => {
   const off = ["batch/v1=false", "policy/v1=false", "discovery.k8s.io/v1=false"];
-  const { api, logged, close } = await observed("k8s.io", { controllers: ["*"], runtimeConfig: off });
+  const { api, logged, close } = await startObserved("k8s.io", { controllers: ["*"], runtimeConfig: off });
   try {
     const { serviceAccounts } = await api.createNamespace();
     await eventually(async () => (await api.get(`${serviceAccounts}/default`)).expect(200));

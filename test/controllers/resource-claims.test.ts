@@ -21,7 +21,7 @@ async function createPaths(api: Api) {
   };
 }
 
-const asking = (name: string, ...claims: readonly object[]) => pod(name, { resourceClaims: claims });
+const claimingPod = (name: string, ...claims: readonly object[]) => pod(name, { resourceClaims: claims });
 const fromTemplate = (name: string, resourceClaimTemplateName: string) => ({ name, resourceClaimTemplateName });
 
 async function claimsAt(api: Api, path: string, count: number): Promise<readonly Claim[]> {
@@ -40,7 +40,9 @@ const deviceSpec = (deviceClassName: string) => ({
 inBothDomains("a pod gets a claim of its own from the template that it names [RCT-06] [RCT-09]", async (api) => {
   const { templates, pods, claims } = await createPaths(api);
   const template = (await api.post(templates, claimTemplate("t", deviceSpec("x")))).expect(201);
-  const made = await eventually(async () => (await api.post(pods, asking("p", fromTemplate("dev", "t")))).expect(201));
+  const made = await eventually(async () =>
+    (await api.post(pods, claimingPod("p", fromTemplate("dev", "t")))).expect(201),
+  );
   const uid = made.string("metadata.uid");
   const [claim] = await claimsAt(api, claims, 1);
   assert.match(claim!.metadata.name, /^p-dev-[a-z0-9]{5}$/);
@@ -65,12 +67,12 @@ inBothDomains("a pod gets a claim of its own from the template that it names [RC
 inBothDomains("a claim stays as its template was [RCT-07]", async (api) => {
   const { templates, pods, claims } = await createPaths(api);
   (await api.post(templates, claimTemplate("t", deviceSpec("old")))).expect(201);
-  await eventually(async () => (await api.post(pods, asking("p", fromTemplate("dev", "t")))).expect(201));
+  await eventually(async () => (await api.post(pods, claimingPod("p", fromTemplate("dev", "t")))).expect(201));
   const [claim] = await claimsAt(api, claims, 1);
   (await api.delete(`${templates}/t`)).expect(200);
   (await api.post(templates, claimTemplate("t", deviceSpec("new")))).expect(201);
   (await api.patch(`${pods}/p`, { metadata: { labels: { l: "m" } } })).expect(200);
-  await eventually(async () => (await api.post(pods, asking("q", fromTemplate("dev", "t")))).expect(201));
+  await eventually(async () => (await api.post(pods, claimingPod("q", fromTemplate("dev", "t")))).expect(201));
   const both = await claimsAt(api, claims, 2);
   assert.deepEqual(both.find(({ metadata }) => metadata.uid === claim!.metadata.uid)?.spec, claim!.spec);
   assert.equal(
@@ -81,7 +83,7 @@ inBothDomains("a claim stays as its template was [RCT-07]", async (api) => {
 
 inBothDomains("a pod waits for its template, and is told so", async (api) => {
   const { templates, pods, claims } = await createPaths(api);
-  await eventually(async () => (await api.post(pods, asking("p", fromTemplate("dev", "late")))).expect(201));
+  await eventually(async () => (await api.post(pods, claimingPod("p", fromTemplate("dev", "late")))).expect(201));
   await eventually(async () => {
     const { text } = await api.get(pods.replace(/pods$/, "events"));
     assert.ok(text.includes("FailedResourceClaimCreation"), text);
@@ -123,7 +125,7 @@ inBothDomains("a claim that a pod with a node uses is reserved for it, and relea
 inBothDomains("a claim that was made for a pod goes when the pod has ended", async (api) => {
   const { templates, pods, claims } = await createPaths(api);
   (await api.post(templates, claimTemplate("t", deviceSpec("x")))).expect(201);
-  await eventually(async () => (await api.post(pods, asking("p", fromTemplate("dev", "t")))).expect(201));
+  await eventually(async () => (await api.post(pods, claimingPod("p", fromTemplate("dev", "t")))).expect(201));
   await claimsAt(api, claims, 1);
   await eventually(async () => (await api.get(`${pods}/p`)).expect(200, { "status.resourceClaimStatuses": present }));
   (await api.patch(`${pods}/p/status`, { status: { phase: "Failed" } })).expect(200);

@@ -51,7 +51,7 @@ inBothDomains("objects of a custom kind count from its definition on", async (ap
   const toys = `/apis/${group}/v1/namespaces/${ns}/toys`;
   const toy = (one: string) => ({ apiVersion: `${group}/v1`, kind: "Toy", metadata: { name: one } });
   (await api.post(toys, toy("a"))).expect(201);
-  (await api.post(toys, toy("b"))).refused(403, "Forbidden", /exceeded quota: q/);
+  (await api.post(toys, toy("b"))).expectFailure(403, "Forbidden", /exceeded quota: q/);
   (await api.delete(`${toys}/a`)).expect(200);
   await eventually(async () => (await api.post(toys, toy("b"))).expect(201));
 });
@@ -63,7 +63,7 @@ inBothDomains("the deletion of a collection gives back all of it", async (api) =
   (await api.post(path, quota("q", { pods: "20", "count/pods": "20" }))).expect(201);
   await eventually(async () => (await api.get(`${path}/q`)).expect(200, { "status.used.pods": "0" }));
   for (let i = 0; i < 20; i++) (await api.post(pods, pod(`p${i}`))).expect(201);
-  (await api.post(pods, pod("more"))).refused(403, "Forbidden");
+  (await api.post(pods, pod("more"))).expectFailure(403, "Forbidden");
   (await api.delete(pods)).expect(200);
   await eventually(async () =>
     (await api.get(`${path}/q`)).expect(200, { "status.used": { pods: "0", "count/pods": "0" } }),

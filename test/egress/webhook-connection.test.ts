@@ -58,7 +58,7 @@ test("a token, a token file or a user and a password become a header", () => {
 });
 
 test("what is missing or cannot be is named, without a word of any secret", () => {
-  const refused = (message: string | RegExp, cluster: object, user?: object, over?: object): void => {
+  const expectRefusal = (message: string | RegExp, cluster: object, user?: object, over?: object): void => {
     assert.throws(
       () => read(cluster, user, over),
       (error: Error) => {
@@ -72,21 +72,23 @@ test("what is missing or cannot be is named, without a word of any secret", () =
       },
     );
   };
-  refused("current-context: must be set", {}, undefined, { "current-context": "" });
-  refused('contexts: there is none with the name "y"', {}, undefined, { "current-context": "y" });
-  refused('clusters: there is none with the name "c"', {}, undefined, { clusters: [] });
-  refused('users: there is none with the name "u"', {}, {}, { users: [] });
-  refused('server: must be an http or https URL, not "nowhere"', { server: "nowhere" });
-  refused(/^server: must be an http or https URL/, { server: "file:///x" });
-  refused("server: must not contain a user or password", { server: "https://a:s3cret@b" });
-  refused(/^certificate-authority: .*absent cannot be read: no such file$/, { "certificate-authority": "absent" });
-  refused("certificate-authority: not in PEM form", { "certificate-authority": "junk" });
-  refused(/^insecure-skip-tls-verify: /, { "certificate-authority": "ca.crt", "insecure-skip-tls-verify": true });
-  refused("client-certificate and client-key must be given together", {}, { "client-certificate": "client.crt" });
-  refused("client-key: not in PEM form", {}, { "client-certificate": "client.crt", "client-key": "junk" });
-  refused("proxy-url: proxies are not supported", { "proxy-url": "http://proxy" });
-  refused("exec: credentials of other programs are not supported", {}, { exec: { command: "x" } });
-  refused("token: must be one word of visible ASCII characters", {}, { token: "s3cret two" });
-  refused(/^must be of kind Config in v1, not "Pod" in "v1"$/, {}, undefined, { kind: "Pod" });
+  expectRefusal("current-context: must be set", {}, undefined, { "current-context": "" });
+  expectRefusal('contexts: there is none with the name "y"', {}, undefined, { "current-context": "y" });
+  expectRefusal('clusters: there is none with the name "c"', {}, undefined, { clusters: [] });
+  expectRefusal('users: there is none with the name "u"', {}, {}, { users: [] });
+  expectRefusal('server: must be an http or https URL, not "nowhere"', { server: "nowhere" });
+  expectRefusal(/^server: must be an http or https URL/, { server: "file:///x" });
+  expectRefusal("server: must not contain a user or password", { server: "https://a:s3cret@b" });
+  expectRefusal(/^certificate-authority: .*absent cannot be read: no such file$/, {
+    "certificate-authority": "absent",
+  });
+  expectRefusal("certificate-authority: not in PEM form", { "certificate-authority": "junk" });
+  expectRefusal(/^insecure-skip-tls-verify: /, { "certificate-authority": "ca.crt", "insecure-skip-tls-verify": true });
+  expectRefusal("client-certificate and client-key must be given together", {}, { "client-certificate": "client.crt" });
+  expectRefusal("client-key: not in PEM form", {}, { "client-certificate": "client.crt", "client-key": "junk" });
+  expectRefusal("proxy-url: proxies are not supported", { "proxy-url": "http://proxy" });
+  expectRefusal("exec: credentials of other programs are not supported", {}, { exec: { command: "x" } });
+  expectRefusal("token: must be one word of visible ASCII characters", {}, { token: "s3cret two" });
+  expectRefusal(/^must be of kind Config in v1, not "Pod" in "v1"$/, {}, undefined, { kind: "Pod" });
   assert.throws(() => readWebhookConnection(join(folder, "none")), /none: cannot be read: no such file$/);
 });

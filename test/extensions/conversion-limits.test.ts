@@ -101,14 +101,14 @@ async function withServer(run: (server: TestServer, api: Api) => Promise<void>, 
 function ask(
   { endpoint: { host, port, tokens }, ca }: TestServer,
   path: string,
-  answered?: (code: number | undefined) => void,
+  onAnswer?: (code: number | undefined) => void,
 ): () => void {
   const headers = { authorization: `Bearer ${tokens["admin"]}` };
   const request = https.request({ host, port, path, headers, ca, agent: false });
   request
     .on("error", () => undefined)
     .on("response", (response) => {
-      answered?.(response.statusCode);
+      onAnswer?.(response.statusCode);
       response.resume();
     });
   request.end();

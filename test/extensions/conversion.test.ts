@@ -49,7 +49,7 @@ class Ports {
     this.group = group;
   }
 
-  static async defined(api: Api, group: string, webhook: object = converter.webhook): Promise<Ports> {
+  static async define(api: Api, group: string, webhook: object = converter.webhook): Promise<Ports> {
     const made = (await api.post(crds, definition(group, "v1", webhook))).expect(201);
     assert.equal(made.headers["warning"], undefined);
     return new Ports(api, group);
@@ -79,7 +79,7 @@ class Ports {
 }
 
 inBothDomains("objects are written in one version and read in another by way of the webhook", async (api) => {
-  const ports = await Ports.defined(api, "both.example.com");
+  const ports = await Ports.define(api, "both.example.com");
   (await ports.post("v2", "a", { address: "h:1" })).expect(201, { "spec.address": "h:1", "spec.host": absent });
   (await api.get(ports.path("v1", "a"))).expect(200, {
     apiVersion: "both.example.com/v1",
@@ -110,7 +110,7 @@ inBothDomains("objects are written in one version and read in another by way of 
 });
 
 inBothDomains("a manager owns in its version what another version calls otherwise", async (api) => {
-  const ports = await Ports.defined(api, "owned.example.com");
+  const ports = await Ports.define(api, "owned.example.com");
   const managersOf = async (): Promise<string> =>
     (await api.get(ports.path("v1", "a")))
       .expect(200)
@@ -145,19 +145,19 @@ inBothDomains("a manager owns in its version what another version calls otherwis
 });
 
 inBothDomains("ownership that cannot be converted refuses an apply, and is dropped by other writes", async (api) => {
-  const ports = await Ports.defined(api, "disowned.example.com");
-  const annotated = (of: string, spec: object): object =>
+  const ports = await Ports.define(api, "disowned.example.com");
+  const annotate = (of: string, spec: object): object =>
     ports.object(of, "a", spec, { annotations: { converter: "failed" } });
   const apply = (of: string, manager: string, body: object): Promise<Answer> =>
     api.patch(`${ports.path(of, "a")}?fieldManager=${manager}`, body, patchTypes.apply);
   (await apply("v2", "one", ports.object("v2", "a", { address: "h:1" }))).expect(201);
-  (await apply("v1", "two", annotated("v1", { text: "x" }))).expect(500, {
+  (await apply("v1", "two", annotate("v1", { text: "x" }))).expect(500, {
     message: /^conversion webhook for disowned\.example\.com\/v1, Kind=Port failed: I do not want to$/,
   });
   const annotation = { metadata: { annotations: { converter: "failed" } } };
   const written = await api.patch(ports.path("v1", "a"), annotation, patchTypes.merge);
   written.expect(200, { "metadata.managedFields": absent });
-  (await apply("v1", "two", annotated("v1", { text: "x" }))).expect(200);
+  (await apply("v1", "two", annotate("v1", { text: "x" }))).expect(200);
   // A field cannot be owned in the other version, which does not have it, although the webhook left it in the object.
   (await api.patch(ports.path("v1", "a"), { metadata: { annotations: { converter: null } } }, patchTypes.merge)).expect(
     200,
@@ -168,7 +168,7 @@ inBothDomains("ownership that cannot be converted refuses an apply, and is dropp
 });
 
 inBothDomains("a watch shows initial objects and events in its version", async (api) => {
-  const ports = await Ports.defined(api, "watched.example.com");
+  const ports = await Ports.define(api, "watched.example.com");
   (await ports.post("v1", "a", { host: "h", port: "1" })).expect(201);
   const watch = await api.watch(`${ports.path("v2")}?resourceVersion=0`);
   (await watch.next()).has({
@@ -187,7 +187,7 @@ inBothDomains("a watch shows initial objects and events in its version", async (
 });
 
 inBothDomains("selectors see what the webhook returned", async (api) => {
-  const ports = await Ports.defined(api, "selected.example.com");
+  const ports = await Ports.define(api, "selected.example.com");
   await ports.mistaken("labels");
   (await ports.post("v1", "plain", { host: "h", port: "1" })).expect(201);
   const names = async (of: string): Promise<unknown> =>
@@ -200,10 +200,11 @@ inBothDomains("selectors see what the webhook returned", async (api) => {
 });
 
 inBothDomains("the stored version is changed, objects are migrated, and the old version goes", async (api) => {
-  const ports = await Ports.defined(api, "moved.example.com");
+  const ports = await Ports.define(api, "moved.example.com");
   (await ports.post("v1", "a", { host: "h", port: "1" })).expect(201);
-  const storedIn = (of: string): object => (definition(ports.group, of, converter.webhook) as { spec: object }).spec;
-  (await api.patch(ports.definition, { spec: storedIn("v2") }, patchTypes.merge)).expect(200, {
+  const definitionSpec = (of: string): object =>
+    (definition(ports.group, of, converter.webhook) as { spec: object }).spec;
+  (await api.patch(ports.definition, { spec: definitionSpec("v2") }, patchTypes.merge)).expect(200, {
     "status.storedVersions": ["v1", "v2"],
   });
   (await api.get(ports.path("v2", "a"))).expect(200, { spec: { address: "h:1" } });
@@ -213,14 +214,14 @@ inBothDomains("the stored version is changed, objects are migrated, and the old 
   const migrated = (await api.put(ports.path("v2", "a"), old.value)).expect(200);
   assert.notEqual(migrated.at("metadata.resourceVersion"), old.at("metadata.resourceVersion"));
   (await api.patch(`${ports.definition}/status`, { status: { storedVersions: ["v2"] } }, patchTypes.merge)).expect(200);
-  const [, only] = (storedIn("v2") as { versions: object[] }).versions;
+  const [, only] = (definitionSpec("v2") as { versions: object[] }).versions;
   (await api.patch(ports.definition, { spec: { versions: [only] } }, patchTypes.merge)).expect(200);
   (await api.get(ports.path("v2", "a"))).expect(200, { spec: { address: "h:1", extra: "x" } });
   (await api.get(ports.path("v1", "a"))).expect(404);
 });
 
 inBothDomains("a webhook changes labels and annotations, and no other metadata", async (api) => {
-  const ports = await Ports.defined(api, "metadata.example.com");
+  const ports = await Ports.define(api, "metadata.example.com");
   await ports.mistaken("labels");
   (await api.get(ports.path("v2", "labels"))).expect(200, { "metadata.labels": { converted: "yes" } });
   await ports.mistaken("others");
@@ -251,7 +252,7 @@ const problems: Readonly<Record<string, string>> = {
 };
 
 inBothDomains("a mistake of the webhook is told, and the stored version goes on", async (api) => {
-  const ports = await Ports.defined(api, "mistakes.example.com");
+  const ports = await Ports.define(api, "mistakes.example.com");
   for (const [mistake, problem] of Object.entries(problems)) {
     await ports.mistaken(mistake);
     const { message } = (await api.get(ports.path("v2", mistake))).expect(500).value as { message: string };
@@ -266,7 +267,7 @@ inBothDomains("a mistake of the webhook is told, and the stored version goes on"
 });
 
 inBothDomains("writes in a version that cannot be converted store nothing, dry runs neither", async (api) => {
-  const ports = await Ports.defined(api, "refused.example.com");
+  const ports = await Ports.define(api, "refused.example.com");
   const annotations = { converter: "failed" };
   for (const query of ["", "?dryRun=All"]) {
     const refused = await api.post(
@@ -283,7 +284,7 @@ inBothDomains(
   async (api, t) => {
     const own = await startConverter();
     t.after(() => own.stop());
-    const ports = await Ports.defined(api, "alone.example.com", own.webhook);
+    const ports = await Ports.define(api, "alone.example.com", own.webhook);
     (await ports.post("v1", "a", { host: "h", port: "1" })).expect(201);
     await own.stop();
     (await api.get(ports.path("v1", "a"))).expect(200);
@@ -295,7 +296,7 @@ inBothDomains(
 );
 
 inBothDomains("a large object is converted, too, and a long list at once", async (api) => {
-  const ports = await Ports.defined(api, "large.example.com");
+  const ports = await Ports.define(api, "large.example.com");
   const long = "x".repeat(200_000);
   (await ports.post("v2", "large", { address: "h:1", text: long })).expect(201, { "spec.address": "h:1" });
   (await api.get(ports.path("v1", "large"))).expect(200, { "spec.host": "h", "spec.text": long });

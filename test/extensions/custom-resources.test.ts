@@ -113,12 +113,12 @@ inBothDomains(
       "metadata.generation": 1,
       "metadata.deletionTimestamp": present,
     });
-    (await api.post(widgets(group), custom(group, "late"))).refused(
+    (await api.post(widgets(group), custom(group, "late"))).expectFailure(
       405,
       "MethodNotAllowed",
       "create not allowed while custom resource definition is terminating",
     );
-    (await api.post(crds, definition(group))).refused(409, "AlreadyExists", /^object is being deleted: /);
+    (await api.post(crds, definition(group))).expectFailure(409, "AlreadyExists", /^object is being deleted: /);
     await eventually(async () => (await api.get(`${widgets(group)}/plain`)).expect(404));
     await eventually(async () =>
       (await api.get(path(group))).expect(200, {
@@ -148,7 +148,7 @@ inBothDomains("objects are stored in one version and shown in each as that one h
     "items.0.spec": { a: "1" },
     "metadata.continue": "",
   });
-  (await api.post(widgets(group, "v2"), custom(group, "y"))).refused(
+  (await api.post(widgets(group, "v2"), custom(group, "y"))).expectFailure(
     400,
     "BadRequest",
     `the API version in the data (${group}/v1) does not match the expected API version (${group}/v2)`,
@@ -177,7 +177,10 @@ inBothDomains("what was stored in another version is still read after the stored
       "items.0.spec": { a: "1" },
     });
   }
-  (await api.patch(path(group), [{ op: "remove", path: "/spec/versions/0" }], patchTypes.json)).refused(422, "Invalid");
+  (await api.patch(path(group), [{ op: "remove", path: "/spec/versions/0" }], patchTypes.json)).expectFailure(
+    422,
+    "Invalid",
+  );
 });
 
 inBothDomains("a deprecated version warns, in its own words or in ours [EVENT-05]", async (api) => {
@@ -195,7 +198,7 @@ inBothDomains("a deprecated version warns, in its own words or in ours [EVENT-05
   assert.deepEqual(await warningsOf("v1beta1"), [`${group}/v1beta1 Widget is deprecated; use ${group}/v1 Widget`]);
   assert.deepEqual(await warningsOf("v1beta2"), ["read the handbook"]);
   assert.deepEqual(await warningsOf("v1"), []);
-  const missing = (await api.get(`${widgets(group, "v1beta2")}/x/status`)).refused(404, "NotFound");
+  const missing = (await api.get(`${widgets(group, "v1beta2")}/x/status`)).expectFailure(404, "NotFound");
   assert.deepEqual(missing.warnings, ["read the handbook"]);
 });
 
@@ -221,7 +224,7 @@ inBothDomains(
     await install(api, group);
     const words = /^only the following media types are accepted: application\/json, application\/yaml, /;
     for (const query of ["", "/x", "?watch=true&timeoutSeconds=1"]) {
-      (await api.get(`${widgets(group)}${query}`, { accept: "text/html" })).refused(406, "NotAcceptable", words, {
+      (await api.get(`${widgets(group)}${query}`, { accept: "text/html" })).expectFailure(406, "NotAcceptable", words, {
         details: absent,
       });
     }
@@ -307,8 +310,12 @@ inBothDomains(
       "metadata.generation": 2,
     });
     (await api.patch(x, { metadata: { labels: { a: "b" } } })).expect(200, { "metadata.generation": 2 });
-    (await api.delete(`${x}/status`)).refused(405, "MethodNotAllowed", /^delete is not supported on resources of kind/);
-    (await api.get(`${x}/scale`)).refused(404, "NotFound", `widgets.${group} "x" not found`);
+    (await api.delete(`${x}/status`)).expectFailure(
+      405,
+      "MethodNotAllowed",
+      /^delete is not supported on resources of kind/,
+    );
+    (await api.get(`${x}/scale`)).expectFailure(404, "NotFound", `widgets.${group} "x" not found`);
   },
 );
 
@@ -329,7 +336,7 @@ inBothDomains("selectable fields select in lists and watches [QP-04]", async (ap
   assert.equal(await names("spec.color=red,spec.size=1"), "a");
   assert.equal(await names("spec.color!=red"), "b");
   assert.equal(await names("spec.size="), "b");
-  (await api.get(`${widgets(group)}?fieldSelector=spec.other=x`)).refused(
+  (await api.get(`${widgets(group)}?fieldSelector=spec.other=x`)).expectFailure(
     400,
     "BadRequest",
     "field label not supported: spec.other",
@@ -361,12 +368,12 @@ inBothDomains("unknown fields are dropped with a warning, or refused [FV-02] [FV
     'unknown field "spec.z"',
   ];
   assert.deepEqual(made.warnings, problems);
-  (await api.post(`${widgets(group)}?fieldValidation=Strict`, body)).refused(
+  (await api.post(`${widgets(group)}?fieldValidation=Strict`, body)).expectFailure(
     400,
     "BadRequest",
     `Widget in version "v1" cannot be handled as a Widget: strict decoding error: ${problems.join(", ")}`,
   );
-  (await api.post(widgets(group), { ...custom(group, "y"), metadata: { name: "y", labels: { a: 1 } } })).refused(
+  (await api.post(widgets(group), { ...custom(group, "y"), metadata: { name: "y", labels: { a: 1 } } })).expectFailure(
     400,
     "BadRequest",
     'Widget in version "v1" cannot be handled as a Widget: json: cannot unmarshal number into Go struct field ObjectMeta.labels of type string',

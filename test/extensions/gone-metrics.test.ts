@@ -104,7 +104,7 @@ inBothDomains(
           },
         })
       ).expect(201);
-      (await api.post(maps, configMap("no"))).refused(422, "Invalid");
+      (await api.post(maps, configMap("no"))).expectFailure(422, "Invalid");
       (await api.post(`${maps}?dryRun=All`, configMap("yes"))).expect(201);
       (await api.get("/version", { headers: { "impersonate-user": `gone-${ns}` } })).expect(200);
     };

@@ -12,7 +12,7 @@ const schemaWith = (properties: object): object => ({
   properties: { spec: { type: "object", properties } },
 });
 
-const reversed = (group: string): string => group.split(".").reverse().join(".");
+const reverseGroup = (group: string): string => group.split(".").reverse().join(".");
 
 /** Returns the tags of all documents of OpenAPI version 3, which the addresses in the index contain. */
 async function addresses(api: Api): Promise<ReadonlyMap<string, string>> {
@@ -37,7 +37,7 @@ inBothDomains(
     const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
     const groups = (await api.get("/apis", { accept: aggregated })).expect(200);
     assert.ok(groups.list("items").some((item) => item.string("metadata.name") === group));
-    const type = `${reversed(group)}.v1.Widget`;
+    const type = `${reverseGroup(group)}.v1.Widget`;
     (await api.get(`/openapi/v3/apis/${group}/v1`)).expect(200, {
       [`components.schemas[${type}].properties.spec.properties.size`]: { type: "integer" },
       [`components.schemas[${type}].properties.metadata.allOf.0.$ref`]: /ObjectMeta$/,
@@ -72,7 +72,7 @@ inBothDomains("a changed schema changes the tag of its own document and of no ot
   assert.deepEqual(changed, [`apis/${one}/v1`]);
   const address = after.get(`apis/${one}/v1`)!;
   (await api.get(address)).expect(200, {
-    [`components.schemas[${reversed(one)}.v1.Widget].properties.spec.properties.b.type`]: "integer",
+    [`components.schemas[${reverseGroup(one)}.v1.Widget].properties.spec.properties.b.type`]: "integer",
   });
   const old = await api.get(before.get(`apis/${one}/v1`)!);
   assert.equal(old.status, 301);

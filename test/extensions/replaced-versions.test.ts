@@ -27,6 +27,6 @@ inBothDomains("what moved into the versions of a definition is unknown at its ol
     const body = definition(`${api.unique("g")}.example.com`);
     const spec = { ...(body["spec"] as object), [field]: value };
     const answer = await api.post(`${crds}?dryRun=All&fieldValidation=Strict`, { ...body, spec });
-    answer.refused(400, "BadRequest", new RegExp(`unknown field "spec\\.${field}"`));
+    answer.expectFailure(400, "BadRequest", new RegExp(`unknown field "spec\\.${field}"`));
   }
 });

@@ -64,7 +64,7 @@ class Kind {
   }
 
   /** Sets the stored versions, as after a migration. */
-  async storedIn(...versions: readonly string[]): Promise<void> {
+  async setStoredVersions(...versions: readonly string[]): Promise<void> {
     (await this.#api.patch(`${this.#definition}/status`, { status: { storedVersions: versions } })).expect(200);
   }
 
@@ -111,7 +111,7 @@ inBothDomains("managers of a version that is no longer served keep their fields"
   await kind.define(retired);
   (await kind.apply("m3", "v2", "two", { bar: "b" })).expect(200);
   assert.deepEqual(owners(await kind.apply("m1", "v2", "one", { foo: "b" })), ['m1 v2 {"f:spec":{"f:foo":{}}}']);
-  (await kind.apply("m2", "v2", "two", { foo: "z" })).refused(409, "Conflict", /conflict with "m1"/);
+  (await kind.apply("m2", "v2", "two", { foo: "z" })).expectFailure(409, "Conflict", /conflict with "m1"/);
   assert.deepEqual(owners((await kind.merge("m4", "v2", "two", { spec: { bar: "c" } })).expect(200)), [
     'm1 v1 {"f:spec":{"f:foo":{}}}',
     'm4 v2 {"f:spec":{"f:bar":{}}}',
@@ -126,7 +126,7 @@ inBothDomains("the same where a webhook converts, with other fields in each vers
   await kind.define({ v1: { ...v1, storage: true } });
   (await kind.apply("m1", "v1", "one", { host: "h", port: "1" })).expect(201);
   await kind.define({ v1: { ...v1, served: false }, v2: { ...v2, storage: true } });
-  (await kind.apply("m2", "v2", "one", { address: "i:2" })).refused(409, "Conflict", /conflicts? with "m1"/);
+  (await kind.apply("m2", "v2", "one", { address: "i:2" })).expectFailure(409, "Conflict", /conflicts? with "m1"/);
   assert.deepEqual(owners((await kind.merge("m4", "v2", "one", { spec: { text: "t" } })).expect(200)), [
     'm1 v1 {"f:spec":{"f:host":{},"f:port":{}}}',
     'm4 v2 {"f:spec":{"f:text":{}}}',
@@ -143,7 +143,7 @@ inBothDomains("a large object, handled in another thread, keeps managers of such
   const bar = "x".repeat(100_000);
   (await kind.apply("m1", "v1", "one", { foo: "a", bar })).expect(201);
   await kind.define(retired);
-  (await kind.apply("m2", "v2", "one", { foo: "z" })).refused(409, "Conflict", /conflict with "m1"/);
+  (await kind.apply("m2", "v2", "one", { foo: "z" })).expectFailure(409, "Conflict", /conflict with "m1"/);
   (await kind.apply("m1", "v2", "one", { bar })).expect(200, { spec: { bar } });
 });
 
@@ -172,7 +172,7 @@ inBothDomains(
     for (const name of ["one", "two"]) (await kind.apply("m1", "v1", name, { foo: "a" })).expect(201);
     await kind.define(retired);
     (await kind.apply("m2", "v2", "one", { bar: "b" })).expect(200);
-    await kind.storedIn("v2");
+    await kind.setStoredVersions("v2");
     await kind.define({ v2: { storage: true } });
     for (const manager of ["m1", "m2"]) {
       (await kind.apply(manager, "v2", "one", { foo: "b" }, "&force=true")).expect(500, {
@@ -180,7 +180,7 @@ inBothDomains(
       });
     }
     assert.deepEqual(owners((await kind.merge("m4", "v2", "one", { spec: { bar: "c" } })).expect(200)), []);
-    (await kind.apply("m1", "v2", "one", { foo: "b" })).refused(409, "Conflict", /before-first-apply/);
+    (await kind.apply("m1", "v2", "one", { foo: "b" })).expectFailure(409, "Conflict", /before-first-apply/);
     (await kind.apply("m1", "v2", "one", { foo: "b" }, "&force=true")).expect(200);
   },
 );

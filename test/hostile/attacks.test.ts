@@ -32,7 +32,7 @@ const role = (name: string, rules: readonly Rule[], metadata: object = {}): obje
   metadata: { name, ...metadata },
   rules,
 });
-const acting = (name: string): SendOptions => ({ headers: { "impersonate-user": name } });
+const impersonate = (name: string): SendOptions => ({ headers: { "impersonate-user": name } });
 
 /** Creates a user with these rules in a namespace. */
 async function userWith(api: Api, ns: string, ...rules: Rule[]): Promise<SendOptions> {
@@ -46,7 +46,7 @@ async function userWith(api: Api, ns: string, ...rules: Rule[]): Promise<SendOpt
     subjects: [{ kind: "User", apiGroup: group, name }],
   };
   (await api.post(`${rbac}/namespaces/${ns}/rolebindings`, binding)).expect(201);
-  return acting(name);
+  return impersonate(name);
 }
 
 const review = { apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview" };
@@ -73,7 +73,7 @@ for (const domain of domains) {
       for (const word of words) {
         const answer = await api.get("/api/v1/nodes", { as: word, headers: { "user-agent": "binnacle-controllers" } });
         if (answer.status === 200) good.push(word);
-        else answer.refused(401, "Unauthorized");
+        else answer.expectFailure(401, "Unauthorized");
       }
       // Only the administrator's token works, which is in the data folder for its owner: so the tried texts are the
       // right ones.
@@ -105,8 +105,8 @@ inBothDomains(
       ["Forwarded", "for=127.0.0.1;host=localhost"],
     ] as const) {
       const as = { headers: { ...who, [name]: value } };
-      (await api.get(`${maps}/b`, as)).refused(403, "Forbidden");
-      (await api.delete(`${maps}/a`, undefined, as)).refused(403, "Forbidden");
+      (await api.get(`${maps}/b`, as)).expectFailure(403, "Forbidden");
+      (await api.delete(`${maps}/a`, undefined, as)).expectFailure(403, "Forbidden");
       (await api.get(`${maps}/a`, as)).expect(200, { "metadata.name": "a" });
     }
   },
@@ -120,9 +120,9 @@ inBothDomains("of two tokens in one request the first alone counts", async (api)
   (await api.post(selfReviews, review, both("alice-token", "admin-token"))).expect(201, {
     "status.userInfo.username": "alice",
   });
-  (await api.post(selfReviews, review, both("wrong", "admin-token"))).refused(401, "Unauthorized");
+  (await api.post(selfReviews, review, both("wrong", "admin-token"))).expectFailure(401, "Unauthorized");
   const joined = { as: "nobody", headers: { authorization: "Bearer alice-token, Bearer admin-token" } };
-  (await api.post(selfReviews, review, joined)).refused(401, "Unauthorized");
+  (await api.post(selfReviews, review, joined)).expectFailure(401, "Unauthorized");
 });
 
 inBothDomains("an update or apply that would create takes the right to create", async (api) => {
@@ -137,7 +137,7 @@ inBothDomains("an update or apply that would create takes the right to create", 
   const named = await userWith(api, ns, ofRoles("update patch"), { ...ofRoles("create"), resourceNames: ["other"] });
   for (const as of [writer, named]) {
     for (const way of [send.update, send.apply]) {
-      (await way(as)).refused(403, "Forbidden", /cannot create resource "roles" in API group/);
+      (await way(as)).expectFailure(403, "Forbidden", /cannot create resource "roles" in API group/);
       (await api.get(`${roles}/new`)).expect(404);
     }
   }
@@ -154,7 +154,7 @@ inBothDomains(
     const { ns } = await api.createNamespace();
     const roles = `${rbac}/namespaces/${ns}/roles`;
     const wanted = role("wide", [core("get", "secrets")]);
-    (await api.post(roles, wanted, await userWith(api, ns, ofRoles("create get update patch delete")))).refused(
+    (await api.post(roles, wanted, await userWith(api, ns, ofRoles("create get update patch delete")))).expectFailure(
       403,
       "Forbidden",
       /not currently held/,
@@ -188,7 +188,7 @@ inBothDomains("a user who may read one object sees no other, by any kind of requ
       const answer = await api.get(maps + query, { ...as, ...(accept === undefined ? {} : { accept }) });
       // Contradicting selectors may find nothing, but never the other object.
       if (answer.status === 200) assert.ok(!answer.text.includes("other"), `${query}: ${answer.text}`);
-      else answer.refused(403, "Forbidden");
+      else answer.expectFailure(403, "Forbidden");
     }
   }
   for (const path of [
@@ -197,10 +197,10 @@ inBothDomains("a user who may read one object sees no other, by any kind of requ
     `/api/v1/configmaps?${one}`,
     `/api/v1/namespaces/${ns}/configmaps/other`,
   ]) {
-    (await api.get(path, as)).refused(403, "Forbidden");
+    (await api.get(path, as)).expectFailure(403, "Forbidden");
   }
-  (await api.delete(`${maps}?fieldSelector=metadata.name%3Dother`, undefined, as)).refused(403, "Forbidden");
-  (await api.delete(maps, undefined, as)).refused(403, "Forbidden");
+  (await api.delete(`${maps}?fieldSelector=metadata.name%3Dother`, undefined, as)).expectFailure(403, "Forbidden");
+  (await api.delete(maps, undefined, as)).expectFailure(403, "Forbidden");
   (await api.get(`${maps}/other`)).expect(200);
 });
 
@@ -227,7 +227,11 @@ inBothDomains(
       narrowed.expect(200);
       for (const answer of answers) answer.expect([200, 403]);
       (await api.get(`${roles}/${name}`)).expect(200, { rules: null });
-      (await api.patch(`${roles}/${name}`, old, patchTypes.merge, as)).refused(403, "Forbidden", /not currently held/);
+      (await api.patch(`${roles}/${name}`, old, patchTypes.merge, as)).expectFailure(
+        403,
+        "Forbidden",
+        /not currently held/,
+      );
     }
   },
 );

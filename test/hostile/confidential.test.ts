@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { type Answer, patchTypes } from "../client.ts";
 import { crds, definition } from "../crds.ts";
-import { type Api, domains, file, observed, renamer, suite, temporaryFolder } from "../harness.ts";
+import { type Api, domains, file, startObserved, renamer, suite, temporaryFolder } from "../harness.ts";
 import { pod } from "../objects.ts";
 import { WebhookServer } from "../webhook-server.ts";
 
@@ -102,7 +102,7 @@ interface Kind {
   readonly wrong: readonly Wrong[];
 }
 
-const merged = (object: Kind["object"], wrong: Wrong, name: string): Record<string, unknown> => {
+const mergeWrong = (object: Kind["object"], wrong: Wrong, name: string): Record<string, unknown> => {
   const metadata = wrong["metadata"];
   const named = typeof metadata === "object" ? { name, ...metadata } : (metadata ?? { name });
   return { ...object, ...wrong, metadata: named };
@@ -111,19 +111,19 @@ const merged = (object: Kind["object"], wrong: Wrong, name: string): Record<stri
 /** Sends every invalid object by every kind of write. Yields the answers. */
 async function* requests(api: Api, { path, object, wrong }: Kind): AsyncGenerator<Answer> {
   const one = `${path}/one`;
-  (await api.post(path, merged(object, {}, "one"))).expect(201);
+  (await api.post(path, mergeWrong(object, {}, "one"))).expect(201);
   for (const [at, more] of wrong.entries()) {
     const query = `?dryRun=All&fieldManager=m&fieldValidation=${at % 2 === 0 ? "Strict" : "Warn"}`;
-    yield await api.post(`${path}${query}`, merged(object, more, `new${at}`));
-    yield await api.put(`${one}${query}`, merged(object, more, "one"));
+    yield await api.post(`${path}${query}`, mergeWrong(object, more, `new${at}`));
+    yield await api.put(`${one}${query}`, mergeWrong(object, more, "one"));
     yield await api.patch(`${one}${query}`, more, patchTypes.merge);
     yield await api.patch(`${one}${query}`, more, patchTypes.strategic);
     const operations = Object.entries(more).map(([name, value]) => ({ op: "add", path: `/${name}`, value }));
     yield await api.patch(`${one}${query}`, operations, patchTypes.json);
-    yield await api.patch(`${one}${query}`, merged(object, more, "one"), patchTypes.apply);
-    yield await api.patch(`${one}${query}&force=true`, merged(object, more, "one"), patchTypes.apply);
+    yield await api.patch(`${one}${query}`, mergeWrong(object, more, "one"), patchTypes.apply);
+    yield await api.patch(`${one}${query}&force=true`, mergeWrong(object, more, "one"), patchTypes.apply);
   }
-  const body = JSON.stringify(merged(object, { stringData: { k: hidden }, spec: { password: hidden } }, "one"));
+  const body = JSON.stringify(mergeWrong(object, { stringData: { k: hidden }, spec: { password: hidden } }, "one"));
   for (const [type, method] of [
     ["application/json", "PUT"],
     ["application/yaml", "PUT"],
@@ -186,7 +186,7 @@ for (const domain of domains) {
       kind: "EncryptionConfiguration",
       resources: rules,
     };
-    const { api, logged, close } = await observed(domain, {
+    const { api, logged, close } = await startObserved(domain, {
       auditPolicyFile: file("policy.json", renamer(domain)(JSON.stringify(policy))),
       auditLogPath,
       auditLogMode: "blocking",
@@ -275,7 +275,7 @@ inBothDomains("what a policy says of a secret is told as it says it", async (api
   const denied = `${about} denied request: label team is required: for the bill`;
   for (const body of newSecrets) {
     const answer = await api.post(secrets, body);
-    answer.refused(422, "Invalid", `secrets "s" is forbidden: ${denied}`);
+    answer.expectFailure(422, "Invalid", `secrets "s" is forbidden: ${denied}`);
     assert.deepEqual(answer.at("details.causes"), [{ message: denied }]);
   }
   (await api.patch(`${bindings}/${name}`, { spec: { validationActions: ["Warn"] } })).expect(200);
@@ -316,7 +316,7 @@ inBothDomains(
     );
     for (const body of newSecrets) {
       const answer = await api.post(secrets, body);
-      answer.refused(422, "Invalid", `admission webhook "${ns}.example.com" denied the request: a key: is old`);
+      answer.expectFailure(422, "Invalid", `admission webhook "${ns}.example.com" denied the request: a key: is old`);
       assert.deepEqual(answer.at("details.causes"), causes);
       assert.deepEqual(answer.warnings, ["data[k]: is old"]);
     }
@@ -347,12 +347,12 @@ for (const domain of domains) {
       kind: "EncryptionConfiguration",
       resources: [{ resources: ["pods", "services"], providers: identity }],
     };
-    const { api, close } = await observed(domain, {
+    const { api, close } = await startObserved(domain, {
       encryptionProviderConfig: file("encryption.json", JSON.stringify(configuration)),
     });
     t.after(close);
     const { ns } = await api.createNamespace();
-    const made = async (resource: string, body: object): Promise<readonly string[]> =>
+    const warnOnCreate = async (resource: string, body: object): Promise<readonly string[]> =>
       (await api.post(`/api/v1/namespaces/${ns}/${resource}?dryRun=All`, body)).expect(201).warnings;
     const notShown = "what was given is not shown, since objects of this kind are confidential";
     const zone = api.name("failure-domain.beta.kubernetes.io/zone");
@@ -388,7 +388,7 @@ for (const domain of domains) {
       topologySpreadConstraints: [{ topologyKey: zone, maxSkew: 1, whenUnsatisfiable: "DoNotSchedule" }],
     };
     assert.deepEqual(
-      new Set(await made("pods", pod("p.q", spec))),
+      new Set(await warnOnCreate("pods", pod("p.q", spec))),
       new Set([
         `spec.nodeSelector[${zone}]: deprecated since v1.17; use "${api.name("topology.kubernetes.io/zone")}" instead`,
         `spec.topologySpreadConstraints[0].topologyKey: ${notShown}`,
@@ -408,13 +408,17 @@ for (const domain of domains) {
     const service = { apiVersion: "v1", kind: "Service", metadata: { name: "s" } };
     const ports = [{ port: 80 }];
     const addresses = { externalIPs: ["1.2.3.004", "2001:DB8::1"], loadBalancerSourceRanges: ["2001:DB8::/32"] };
-    assert.deepEqual(await made("services", { ...service, spec: { type: "LoadBalancer", ports, ...addresses } }), [
-      "spec.externalIPs[0]: IP address was accepted, but will be invalid in a future Kubernetes release",
-      "spec.externalIPs[1]: IPv6 address is not in RFC 5952 canonical format, which may cause controller apply-loops",
-      "spec.loadBalancerSourceRanges[0]: IPv6 prefix is not in RFC 5952 canonical format, which may cause controller apply-loops",
-    ]);
-    assert.deepEqual(await made("services", { ...service, spec: { ports, externalName: "hidden.example.com" } }), [
-      "spec.externalName is ignored",
-    ]);
+    assert.deepEqual(
+      await warnOnCreate("services", { ...service, spec: { type: "LoadBalancer", ports, ...addresses } }),
+      [
+        "spec.externalIPs[0]: IP address was accepted, but will be invalid in a future Kubernetes release",
+        "spec.externalIPs[1]: IPv6 address is not in RFC 5952 canonical format, which may cause controller apply-loops",
+        "spec.loadBalancerSourceRanges[0]: IPv6 prefix is not in RFC 5952 canonical format, which may cause controller apply-loops",
+      ],
+    );
+    assert.deepEqual(
+      await warnOnCreate("services", { ...service, spec: { ports, externalName: "hidden.example.com" } }),
+      ["spec.externalName is ignored"],
+    );
   });
 }

@@ -200,15 +200,17 @@ test("others have a turn while one long rule of a custom resource is compiled", 
 });
 
 /** Returns an expression for a list in which a list is doubled 30 times. */
-const doubled = (first: string): string => `[[${first}]]${".map(v, [v, v])".repeat(30)}`;
+const doublingExpression = (first: string): string => `[[${first}]]${".map(v, [v, v])".repeat(30)}`;
 
 test("a rule about a value that doubles 30 times ends at its bound, and its message is another piece", async () => {
   await withServer(async (api) => {
     const group = "doubled.example.com";
-    const a = { type: "string", ...rules(`${doubled("self")} == ${doubled("self")}`) };
+    const a = { type: "string", ...rules(`${doublingExpression("self")} == ${doublingExpression("self")}`) };
     const b = {
       type: "string",
-      "x-kubernetes-validations": [{ rule: "false", messageExpression: `'%s'.format([${doubled("self")}])` }],
+      "x-kubernetes-validations": [
+        { rule: "false", messageExpression: `'%s'.format([${doublingExpression("self")}])` },
+      ],
     };
     (await api.post(crds, definition(group, { schema: { type: "object", properties: { a, b } } }))).expect(201);
     const widgets = `/apis/${group}/v1/widgets`;

@@ -45,7 +45,7 @@ inBothDomains("malformed JSON is refused with 400 [ERR-02]", async (api) => {
   ];
   for (const body of bodies) {
     const answer = await api.post(configMaps, body);
-    answer.refused(400, "BadRequest");
+    answer.expectFailure(400, "BadRequest");
   }
   (await api.get(configMaps)).expect(200, { items: [] });
 });
@@ -57,18 +57,18 @@ inBothDomains("JSON nested without end is refused at the cost of its length", as
     ["[", "]"],
     ['{"a":', "}"],
   ] as const) {
-    const refused = async (depth: number): Promise<void> => {
+    const expectRefusal = async (depth: number): Promise<void> => {
       const deep = `${open.repeat(depth)}1${close.repeat(depth)}`;
       const body = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m2"},"data":${deep}}`;
-      (await api.post(configMaps, body)).rejected();
-      (await api.patch(`${configMaps}/m1`, `{"data":${deep}}`)).rejected();
-      (await api.patch(`${configMaps}/m1`, `{"data":${deep}}`, patchTypes.strategic)).rejected();
+      (await api.post(configMaps, body)).expectClientError();
+      (await api.patch(`${configMaps}/m1`, `{"data":${deep}}`)).expectClientError();
+      (await api.patch(`${configMaps}/m1`, `{"data":${deep}}`, patchTypes.strategic)).expectClientError();
       const operation = `[{"op":"add","path":"/data","value":${deep}}]`;
-      (await api.patch(`${configMaps}/m1`, operation, patchTypes.json)).rejected();
-      (await api.post(configMaps, body, { type: yaml })).rejected();
+      (await api.patch(`${configMaps}/m1`, operation, patchTypes.json)).expectClientError();
+      (await api.post(configMaps, body, { type: yaml })).expectClientError();
     };
-    await refused(20_000);
-    await growsInProportion(200_000, refused);
+    await expectRefusal(20_000);
+    await growsInProportion(200_000, expectRefusal);
   }
   await isUp(api);
 });
@@ -164,7 +164,7 @@ inBothDomains("such keys are unknown fields where a schema does not know them [F
   const body = polluted + JSON.stringify(configMap("m1")).slice(1);
   const warned = (await api.post(configMaps, body)).expect(201, { __proto__: absent, constructor: absent });
   assert.deepEqual(warned.warnings.toSorted(), ['unknown field "__proto__"', 'unknown field "constructor"']);
-  (await api.post(`${configMaps}?fieldValidation=Strict`, body.replace("m1", "m2"))).refused(
+  (await api.post(`${configMaps}?fieldValidation=Strict`, body.replace("m1", "m2"))).expectFailure(
     400,
     "BadRequest",
     /unknown field "__proto__"/,
@@ -174,7 +174,7 @@ inBothDomains("such keys are unknown fields where a schema does not know them [F
     const answer = await api.patch(`${configMaps}/m1`, [{ op: "add", path, value: true }], patchTypes.json);
     assert.ok(answer.status < 500, answer.title);
   }
-  (await api.get(`${configMaps}?fieldSelector=__proto__%3Dx`)).rejected();
+  (await api.get(`${configMaps}?fieldSelector=__proto__%3Dx`)).expectClientError();
   (await api.get(`${configMaps}?labelSelector=constructor`)).expect(200, { items: [] });
   (await api.get(`${configMaps}/__proto__`)).expect(404);
   (await api.get("/apis/__proto__/v1/constructor")).expect(404);
@@ -187,7 +187,7 @@ inBothDomains("numbers are exact or refused, never rounded", async (api) => {
   const counted = (value: string): string =>
     JSON.stringify(lease(api.unique("l"))).replace('"spec":{}', `"spec":{"leaseTransitions":${value}}`);
   for (const value of ["2147483648", "-2147483649", "99999999999999999999", "1.5", "1e400", "-", '"5"']) {
-    (await api.post(leases, counted(value))).refused(400, "BadRequest");
+    (await api.post(leases, counted(value))).expectFailure(400, "BadRequest");
   }
   (await api.post(leases, counted("2147483647"))).expect(201, { "spec.leaseTransitions": 2147483647 });
   const deployments = `/apis/apps/v1/namespaces/${ns}/deployments`;
@@ -204,7 +204,9 @@ inBothDomains("numbers are exact or refused, never rounded", async (api) => {
     assert.ok(answer.expect(200).text.includes(`"observedGeneration":${generation}`), answer.text);
     assert.ok((await api.get(`${deployments}/d`)).text.includes(`"observedGeneration":${generation}`));
   }
-  (await api.patch(`${deployments}/d/status`, '{"status":{"observedGeneration":9223372036854775808}}')).rejected();
+  (
+    await api.patch(`${deployments}/d/status`, '{"status":{"observedGeneration":9223372036854775808}}')
+  ).expectClientError();
 });
 
 inBothDomains("whole numbers of 64 bits mean what they say, those beyond 2^53 too", async (api) => {
@@ -224,7 +226,11 @@ inBothDomains("whole numbers of 64 bits mean what they say, those beyond 2^53 to
     assert.ok(deleted.text.includes(`"generation":${next}`), deleted.text);
   }
   const negative = await post(configMaps, "ConfigMap", ',"generation":-9223372036854775808}', "negative");
-  negative.refused(422, "Invalid", /metadata\.generation: Invalid value: -9223372036854775808: must be greater than/);
+  negative.expectFailure(
+    422,
+    "Invalid",
+    /metadata\.generation: Invalid value: -9223372036854775808: must be greater than/,
+  );
 
   const pods = `/api/v1/namespaces/${ns}/pods`;
   for (const [seconds, kept] of [
@@ -251,7 +257,7 @@ inBothDomains("whole numbers of 64 bits mean what they say, those beyond 2^53 to
     ["-9223372036854775808", /may not specify a duration less than 10 minutes/],
   ] as const) {
     const answer = await api.post(token, `{"spec":{"expirationSeconds":${seconds}}}`);
-    answer.refused(422, "Invalid", reason);
+    answer.expectFailure(422, "Invalid", reason);
   }
 });
 
@@ -305,7 +311,7 @@ inBothDomains(
     assert.match(await promised.until("RequestEntityTooLarge"), /^HTTP\/1\.1 413 /);
     promised.socket.destroy();
     const pieces = { "Bomb.": "x".repeat(3 * 1024 * 1024) };
-    (await api.post(configMaps, configMap("m1", pieces))).refused(413, "RequestEntityTooLarge");
+    (await api.post(configMaps, configMap("m1", pieces))).expectFailure(413, "RequestEntityTooLarge");
     (await api.get(configMaps)).expect(200, { items: [] });
     await isUp(api);
   },
@@ -315,12 +321,12 @@ inBothDomains(
 inBothDomains("objects beyond the size of their kind are refused [ERR-02]", async (api) => {
   const { configMaps, secrets } = await api.createNamespace();
   const large = "x".repeat(1024 * 1024 + 1);
-  (await api.post(configMaps, configMap("m1", { k: large }))).refused(
+  (await api.post(configMaps, configMap("m1", { k: large }))).expectFailure(
     422,
     "Invalid",
     /Too long: may not be more than 1048576 bytes/,
   );
-  (await api.post(secrets, secret("s1", { k: large }))).refused(
+  (await api.post(secrets, secret("s1", { k: large }))).expectFailure(
     422,
     "Invalid",
     /Too long: may not be more than 1048576 bytes/,
@@ -332,7 +338,7 @@ inBothDomains("a JSON Patch has bounds: operations, copies (CVE-2019-1002100)", 
   (await api.post(configMaps, configMap("m1", { k: "x".repeat(1000) }))).expect(201);
   const path = `${configMaps}/m1`;
   const many = Array.from({ length: 10_001 }, () => ({ op: "test", path: "/data/none", value: "x" }));
-  (await api.patch(path, many, patchTypes.json)).refused(
+  (await api.patch(path, many, patchTypes.json)).expectFailure(
     413,
     "RequestEntityTooLarge",
     /The allowed maximum operations in a JSON patch is 10000, got 10001/,
@@ -383,7 +389,8 @@ inBothDomains(
         assert.ok([400, 404, 405].includes(answer.status), `${method} ${answer.title}`);
       }
     }
-    for (const name of ["..", ".", "a/b", "a%2fb", "%2e%2e"]) (await api.post(configMaps, configMap(name))).rejected();
+    for (const name of ["..", ".", "a/b", "a%2fb", "%2e%2e"])
+      (await api.post(configMaps, configMap(name))).expectClientError();
     (await api.get(`${secrets}/hidden`)).expect(200);
   },
   { differs: "1.32 answers 500 to some" },
@@ -441,7 +448,7 @@ inBothDomains(
     for (const query of queries) {
       const answer = await api.get(`${configMaps}?${query}`);
       assert.ok(answer.status < 500, answer.title);
-      if (answer.status !== 200) answer.rejected();
+      if (answer.status !== 200) answer.expectClientError();
     }
     await isUp(api);
   },

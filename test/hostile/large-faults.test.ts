@@ -29,15 +29,15 @@ async function withServer(settings: ServerSettings, run: (on: On) => Promise<voi
   const server = await openServer("k8s.io", { ...gated, ...settings });
   const api = new Api(server);
   const threads: Worker[] = [];
-  const begun = (thread: Worker): void => {
+  const onStart = (thread: Worker): void => {
     threads.push(thread);
     thread.once("exit", () => threads.splice(threads.indexOf(thread), 1));
   };
-  process.on("worker", begun);
+  process.on("worker", onStart);
   try {
     await run({ api, server, threads });
   } finally {
-    process.off("worker", begun);
+    process.off("worker", onStart);
     api.close();
     await server.close();
   }
@@ -71,7 +71,7 @@ test("a thread whose client has left ends, and has written nothing", async () =>
   await withServer({}, async (on) => {
     await leave(on, configMaps, slow("left"), () => once(process, "worker"));
     await eventually(() => Promise.resolve(assert.equal(on.threads.length, 0)));
-    (await on.api.get(`${configMaps}/left`)).refused(404, "NotFound");
+    (await on.api.get(`${configMaps}/left`)).expectFailure(404, "NotFound");
     await goesOn(on);
   });
 });
@@ -96,7 +96,11 @@ test("a request that needs too much memory is refused with 413; what is nested d
     const { api } = on;
     const containers = `{"metadata":{"name":"x"},"spec":{"containers":[${"{},".repeat(900_000)}{}]}}`;
     const tooMuch = /needs more than the 384 MB of memory that one request may have/;
-    (await api.post("/api/v1/namespaces/default/pods", containers)).refused(413, "RequestEntityTooLarge", tooMuch);
+    (await api.post("/api/v1/namespaces/default/pods", containers)).expectFailure(
+      413,
+      "RequestEntityTooLarge",
+      tooMuch,
+    );
     await goesOn(on);
     const schema = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
     (await api.post(crds, definition("deep.example.com", { schema }))).expect(201);
@@ -131,7 +135,7 @@ test("what is nested more deeply than the event loop can read is refused by thre
       const object = JSON.stringify(custom("deep.example.com", `deep-${depth}`, { spec: "deep" }));
       const made = await api.post(widgets, object.replace('"deep"', deep), { literal: true });
       if (depth === 2000) made.expect(201);
-      else made.refused(400, "BadRequest", "the object is nested too deeply");
+      else made.expectFailure(400, "BadRequest", "the object is nested too deeply");
     }
     (await api.get(`${widgets}?pretty=true`)).expect(200, { "items.length": 1 });
     (await api.get(widgets, { accept: asTable })).expect(200, { "rows.length": 1 });
@@ -142,9 +146,9 @@ test("a request that takes a thread too long is answered with 504, and the next 
   await withServer({}, async (on) => {
     // The start of a thread takes longer than the timeout.
     const late = await on.api.post(`${configMaps}?timeout=20ms`, configMap("late", filling));
-    late.refused(504, "Timeout");
+    late.expectFailure(504, "Timeout");
     await eventually(() => Promise.resolve(assert.equal(on.threads.length, 0)));
-    (await on.api.get(`${configMaps}/late`)).refused(404, "NotFound");
+    (await on.api.get(`${configMaps}/late`)).expectFailure(404, "NotFound");
     await goesOn(on);
   });
 });

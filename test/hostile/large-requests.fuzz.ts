@@ -65,7 +65,7 @@ class Twin {
   /**
    * Returns the text with names in place of random values: ids, versions, addresses, ports, endings of names, tokens.
    */
-  named(text: string): string {
+  rename(text: string): string {
     const given =
       /(?<uid>[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12})|(?<=resourceVersion\\*"?: ?\\*"?)(?<version>\d+)(?=\\*"|\n|$)|(?<=in record \()(?<recorded>\d+)|(?<address>\b10\.0\.\d+\.\d+)|(?<port>\b3[0-2]\d{3}\b)|(?<=\b(?:gen|kube-api-access)-)(?<ending>[a-z0-9]{5})\b|(?<token>eyJ[\w-]+\.[\w-]+\.[\w-]+)/g;
     return text.replace(given, (found, ...rest) => {
@@ -90,7 +90,7 @@ class Twin {
   }
 
   /** Returns the audit events of requests from tests. */
-  audited(): string[] {
+  takeAudit(): string[] {
     const lines = readFileSync(this.#auditLog, "utf8").split("\n");
     return lines.filter((line) => line.includes('"userAgent":"suite/1.0"') && !/"verb":"watch"|"\/metrics"/.test(line));
   }
@@ -210,7 +210,7 @@ const data = (random: Random): Record<string, string> =>
     ]),
   );
 
-const selected = (random: Random): object => ({
+const randomTerms = (random: Random): object => ({
   selector: { matchLabels: { app: "a" } },
   template: { metadata: { labels: { app: oneIn(random, 12) ? "b" : "a" } }, spec: podSpec(random) },
 });
@@ -245,7 +245,7 @@ const kinds: readonly Kind[] = [
     path: `/apis/apps/v1/namespaces/${ns}/deployments`,
     parts: ["status", "scale"],
     make: (random, name) =>
-      of("apps/v1", "Deployment", name, { spec: { replicas: below(random, 4), ...selected(random) } }),
+      of("apps/v1", "Deployment", name, { spec: { replicas: below(random, 4), ...randomTerms(random) } }),
   },
   {
     path: `/apis/coordination.k8s.io/v1/namespaces/${ns}/leases`,
@@ -363,7 +363,7 @@ type Metadata = Readonly<Record<string, unknown>>;
 const metaOf = (object: ObjectBody): Metadata => (object["metadata"] ?? {}) as Metadata; // objects of tests
 
 /** Returns the object with some odd or invalid changes. */
-function tweaked(random: Random, object: ObjectBody): ObjectBody {
+function tweak(random: Random, object: ObjectBody): ObjectBody {
   const withMeta = (more: object): ObjectBody => ({ ...object, metadata: { ...metaOf(object), ...more } });
   const owner = { apiVersion: "v1", kind: "Pod", name: "o", uid: "u" };
   switch (below(random, 40)) {
@@ -405,7 +405,7 @@ function tweaked(random: Random, object: ObjectBody): ObjectBody {
 }
 
 /** Returns a body in one of the forms that clients send, sometimes with errors. */
-function encoded(random: Random, object: unknown): { type: string; body: unknown } {
+function encodeRandomly(random: Random, object: unknown): { type: string; body: unknown } {
   const json = JSON.stringify(object);
   switch (below(random, 14)) {
     case 0:
@@ -491,7 +491,7 @@ function changeOf(random: Random, kind: Kind, name: string): Change {
 }
 
 function patchOf(random: Random, kind: Kind, name: string): { type: string; body: string } {
-  const made = tweaked(random, kind.make(random, name));
+  const made = tweak(random, kind.make(random, name));
   const { metadata: _metadata, ...fields } = made;
   const merge = {
     ...fields,
@@ -571,7 +571,7 @@ function nextRequest(random: Random): Sent {
     const plain = part === "" ? kind.make(random, name) : partBody(random, kind, part, name);
     const generates = part === "" && oneIn(random, 8);
     const named = generates ? { ...plain, metadata: { generateName: "gen-" } } : plain;
-    const { type, body } = encoded(random, tweaked(random, named));
+    const { type, body } = encodeRandomly(random, tweak(random, named));
     const to = isCreated ? target : kind.path;
     return {
       method: "POST",
@@ -592,9 +592,9 @@ function nextRequest(random: Random): Sent {
       options,
       body(seen) {
         const known = scale ?? change(seen.get(path) ?? kind.make(seededRandom(1), name));
-        const { type, body } = encoded(
+        const { type, body } = encodeRandomly(
           seededRandom(form),
-          odd === undefined ? known : tweaked(seededRandom(odd), known),
+          odd === undefined ? known : tweak(seededRandom(odd), known),
         );
         options.type = type;
         return body;
@@ -647,7 +647,7 @@ async function ask(twin: Twin, { method, path, options, body }: Sent): Promise<{
     else if (plain.endsWith(`/${name}`)) twin.objects.set(plain, value);
   }
   return {
-    text: twin.named(`${answer.status} ${JSON.stringify(headersOf(answer))} ${answer.text}`),
+    text: twin.rename(`${answer.status} ${JSON.stringify(headersOf(answer))} ${answer.text}`),
     asked: `${method} ${path} ${JSON.stringify(options)} ${String(bytes).slice(0, 600)}`,
   };
 }
@@ -724,7 +724,7 @@ test(`large requests are answered as small ones are [seed ${seed}, ${runs} runs]
     assert.equal(toldElsewhere.told.length, toldHere.told.length);
     return Promise.resolve();
   });
-  const events = (twin: Twin): string[] => twin.told.map((line) => twin.named(line));
+  const events = (twin: Twin): string[] => twin.told.map((line) => twin.rename(line));
   for (const { path } of kinds) {
     const about = (twin: Twin): string[] => events(twin).filter((line) => line.startsWith(`${path} `));
     assert.deepEqual(about(toldElsewhere), about(toldHere), path);
@@ -733,9 +733,9 @@ test(`large requests are answered as small ones are [seed ${seed}, ${runs} runs]
   assert.deepEqual(countsElsewhere, countsHere);
   const [auditedHere, auditedElsewhere] = twins.map((twin) =>
     twin
-      .audited()
+      .takeAudit()
       .slice(-runs)
-      .map((line) => twin.named(line)),
+      .map((line) => twin.rename(line)),
   );
   auditedHere!.forEach((line, i) => {
     assert.equal(auditedElsewhere![i], line);

@@ -24,21 +24,21 @@ inBothDomains("a large object is created, read, replaced, patched and deleted", 
   const created = (await api.post(configMaps, body)).expect(201, { "metadata.uid": present });
   const version = created.string("metadata.resourceVersion");
   assert.deepEqual((await api.get(path)).expect(200).value, created.value);
-  (await api.post(configMaps, body)).refused(409, "AlreadyExists");
-  (await api.put(path, { ...body, metadata: { name: "large", resourceVersion: "1" } })).refused(409, "Conflict");
+  (await api.post(configMaps, body)).expectFailure(409, "AlreadyExists");
+  (await api.put(path, { ...body, metadata: { name: "large", resourceVersion: "1" } })).expectFailure(409, "Conflict");
   const next = { ...body, data: manyKeys("two"), metadata: { name: "large", resourceVersion: version } };
   const replaced = (await api.put(path, next)).expect(200, { "metadata.uid": created.string("metadata.uid") });
   assert.ok(Number(replaced.string("metadata.resourceVersion")) > Number(version));
   (await api.patch(path, { data: { "key-0": "merged" } }, patchTypes.merge)).expect(200, { "data.key-0": "merged" });
   const test = [{ op: "test", path: "/data/key-0", value: "other" }];
-  (await api.patch(path, test, patchTypes.json)).refused(422, "Invalid");
+  (await api.patch(path, test, patchTypes.json)).expectFailure(422, "Invalid");
   (await api.patch(path, { data: { "key-1": "strategic" } }, patchTypes.strategic)).expect(200, {
     "data.key-0": "merged",
     "data.key-1": "strategic",
   });
   (await api.get(path)).expect(200, { "data.key-1": "strategic" });
   (await api.delete(path)).expect(200);
-  (await api.get(path)).refused(404, "NotFound");
+  (await api.get(path)).expectFailure(404, "NotFound");
 });
 
 inBothDomains("a large object is shown in every form", async (api) => {
@@ -65,7 +65,7 @@ inBothDomains("a large object is applied, and its owners are told apart", async 
   const apply = (manager: string, fields: object, force = false) =>
     api.patch(`${path}?fieldManager=${manager}${force ? "&force=true" : ""}`, fields, patchTypes.apply);
   (await apply("one", body)).expect(201, { "metadata.managedFields.0.manager": "one" });
-  (await apply("two", configMap("large", { "key-7": "two" }))).refused(409, "Conflict", /conflict with "one"/);
+  (await apply("two", configMap("large", { "key-7": "two" }))).expectFailure(409, "Conflict", /conflict with "one"/);
   (await apply("two", configMap("large", { "key-7": "two" }), true)).expect(200, { "data.key-7": "two" });
   const before = (await api.get(path)).string("metadata.resourceVersion");
   (await apply("one", { ...body, data: { ...manyKeys("one"), "key-7": "two" } })).expect(200);
@@ -77,7 +77,7 @@ inBothDomains("a dry run of a large write stores nothing", async (api) => {
   const { configMaps } = await api.createNamespace();
   const body = configMap("large", manyKeys("one"));
   (await api.post(`${configMaps}?dryRun=All`, body)).expect(201, { "metadata.uid": present });
-  (await api.get(`${configMaps}/large`)).refused(404, "NotFound");
+  (await api.get(`${configMaps}/large`)).expectFailure(404, "NotFound");
   (await api.post(configMaps, { ...body, metadata: { generateName: "large-" } })).expect(201, {
     "metadata.name": /^large-.{5}$/,
   });
@@ -106,11 +106,11 @@ inBothDomains("plugins and validation see large objects", async (api) => {
   );
   (await api.post(secrets, secret("large", manyKeys("one")))).expect(201, { type: "Opaque" });
   const wrong = { ...pod, metadata: { name: "wrong" }, spec: { containers: [...containers, { name: "C" }] } };
-  (await api.post(pods, wrong)).refused(422, "Invalid", /spec\.containers\[1500\]\.name: Invalid value: "C"/);
+  (await api.post(pods, wrong)).expectFailure(422, "Invalid", /spec\.containers\[1500\]\.name: Invalid value: "C"/);
   const ports = Array.from({ length: 2000 }, (_, i) => ({ name: `p-${i}`, port: i + 1 }));
   const service = { apiVersion: "v1", kind: "Service", metadata: { name: "large" }, spec: { ports } };
   (await api.post(`/api/v1/namespaces/${ns}/services`, service)).expect(201, { "spec.clusterIPs.length": 1 });
-  (await api.post("/api/v1/namespaces/nowhere/pods", pod)).refused(404, "NotFound");
+  (await api.post("/api/v1/namespaces/nowhere/pods", pod)).expectFailure(404, "NotFound");
 });
 
 const text = { type: "string" };
@@ -151,7 +151,7 @@ inBothDomains("large custom resources are pruned, defaulted, validated and scale
   assert.deepEqual(made.at("spec.items.19999"), { a: "d", n: 9 });
   assert.match(made.warnings.join(), /unknown field "spec\.items\[0\]\.gone"/);
   const path = `${widgets}/large`;
-  (await api.patch(path, [{ op: "replace", path: "/spec/items/7/n", value: 10 }], patchTypes.json)).refused(
+  (await api.patch(path, [{ op: "replace", path: "/spec/items/7/n", value: 10 }], patchTypes.json)).expectFailure(
     422,
     "Invalid",
     /spec\.items\[7\]\.n: Invalid value: 10/,
@@ -176,25 +176,28 @@ inBothDomains("what defaults make larger than an object may be is refused with 4
   const { group, widgets } = await serve(api, items({ a: { ...text, default: "x".repeat(50_000) } }));
   const of = (count: number): object => ({ spec: { items: Array.from({ length: count }, () => ({})) } });
   (await api.post(widgets, custom(group, "fits", of(20)))).expect(201, { "spec.items.length": 20 });
-  const refused = (await api.post(widgets, custom(group, "many", of(2000)))).refused(413, "RequestEntityTooLarge");
+  const refused = (await api.post(widgets, custom(group, "many", of(2000)))).expectFailure(
+    413,
+    "RequestEntityTooLarge",
+  );
   assert.match(refused.string("message"), /larger than the 1572864 bytes/);
-  (await api.patch(`${widgets}/fits`, of(2000))).refused(413, "RequestEntityTooLarge");
+  (await api.patch(`${widgets}/fits`, of(2000))).expectFailure(413, "RequestEntityTooLarge");
   (await api.get(widgets)).expect(200, { "items.length": 1 });
 });
 
 inBothDomains("objects beyond 1.5 MiB are refused with 413, and what is there can still be deleted", async (api) => {
   const { group, widgets } = await serve(api, { type: "object", "x-kubernetes-preserve-unknown-fields": true });
   const large = (bytes: number): object => custom(group, "large", { spec: { text: "x".repeat(bytes) } });
-  (await api.post(widgets, large(1_580_000))).refused(413, "RequestEntityTooLarge");
+  (await api.post(widgets, large(1_580_000))).expectFailure(413, "RequestEntityTooLarge");
   (await api.post(widgets, large(1_570_000))).expect(201);
-  (await api.patch(`${widgets}/large`, { metadata: { annotations: { a: "x".repeat(10_000) } } })).refused(
+  (await api.patch(`${widgets}/large`, { metadata: { annotations: { a: "x".repeat(10_000) } } })).expectFailure(
     413,
     "RequestEntityTooLarge",
   );
   (await api.patch(`${widgets}/large`, { metadata: { finalizers: ["example.com/wait"] } })).expect(200);
   (await api.delete(`${widgets}/large`)).expect(200, { "metadata.deletionTimestamp": present });
   (await api.patch(`${widgets}/large`, { metadata: { finalizers: null } })).expect(200);
-  (await api.get(`${widgets}/large`)).refused(404, "NotFound");
+  (await api.get(`${widgets}/large`)).expectFailure(404, "NotFound");
 });
 
 inBothDomains("an object that its owners of fields would make too large is stored without them", async (api) => {
@@ -206,7 +209,7 @@ inBothDomains("an object that its owners of fields would make too large is store
   // An apply is impossible without managed fields, so this one is refused.
   const applied = configMap("made", { a: "b" });
   const refused = await api.patch(`${configMaps}/made?fieldManager=m&force=true`, applied, patchTypes.apply);
-  refused.refused(413, "RequestEntityTooLarge", /larger than the 1572864 bytes/);
+  refused.expectFailure(413, "RequestEntityTooLarge", /larger than the 1572864 bytes/);
 
   (await api.post(configMaps, configMap("put", { a: "b" }))).expect(201, { "metadata.managedFields": present });
   (await api.put(`${configMaps}/put`, configMap("put", longKeys))).expect(200, large);

@@ -18,7 +18,7 @@ const megabyte = 1024 * 1024;
 const authorization = "Bearer admin-token";
 
 /** Registers a test in each domain with a server process. */
-function loaded(name: string, run: (server: ServerProcess, api: Api) => Promise<void>): void {
+function testUnderLoad(name: string, run: (server: ServerProcess, api: Api) => Promise<void>): void {
   for (const domain of domains) {
     test(`${domain}: ${name}`, { skip }, async () => {
       const server = await spawnServer({ domain });
@@ -32,7 +32,7 @@ function loaded(name: string, run: (server: ServerProcess, api: Api) => Promise<
   }
 }
 
-loaded("thousands of idle watches cost little and all are told", async (server, api) => {
+testUnderLoad("thousands of idle watches cost little and all are told", async (server, api) => {
   const { configMaps } = await api.createNamespace();
   const path = api.name(configMaps);
   const before = await server.memoryBytes();
@@ -66,7 +66,7 @@ loaded("thousands of idle watches cost little and all are told", async (server, 
   (await api.get(`${configMaps}/m1`)).expect(200);
 });
 
-loaded("readers that do not read take no memory and delay no others", async (server, api) => {
+testUnderLoad("readers that do not read take no memory and delay no others", async (server, api) => {
   const { configMaps } = await api.createNamespace();
   for (let i = 0; i < 60; i++) (await api.post(configMaps, configMap(`m${i}`, { k: "x".repeat(300_000) }))).expect(201);
   (await api.get(configMaps)).expect(200);
@@ -88,7 +88,7 @@ loaded("readers that do not read take no memory and delay no others", async (ser
   }
 });
 
-loaded("a watcher that does not read is cut off, others are told everything", async (server, api) => {
+testUnderLoad("a watcher that does not read is cut off, others are told everything", async (server, api) => {
   const { configMaps } = await api.createNamespace();
   (await api.post(configMaps, configMap("m1", { k: "x" }))).expect(201);
   const good = await api.watch(configMaps);

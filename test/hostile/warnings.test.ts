@@ -19,7 +19,7 @@ after(async () => {
 });
 
 /** Returns the lengths of the warnings about unknown fields, which were made to have the given lengths. */
-async function shown(...lengths: readonly number[]): Promise<number[]> {
+async function measureWarnings(...lengths: readonly number[]): Promise<number[]> {
   const fields = lengths.map((length, at): [string, number] => [
     `f${String(at).padStart(3, "0")}`.padEnd(length - 'unknown field ""'.length, "x"),
     1,
@@ -33,16 +33,16 @@ async function shown(...lengths: readonly number[]): Promise<number[]> {
 const times = (count: number, length: number): number[] => Array.from({ length: count }, () => length);
 
 test("warnings are shown up to 4096 characters, with the one that goes beyond", async () => {
-  assert.deepEqual(await shown(...times(16, 256)), times(16, 256));
-  assert.deepEqual(await shown(...times(18, 256)), times(17, 256));
-  assert.deepEqual(await shown(...times(45, 100)), times(41, 100));
-  assert.deepEqual(await shown(...times(40, 100), ...times(10, 20)), [...times(40, 100), ...times(5, 20)]);
+  assert.deepEqual(await measureWarnings(...times(16, 256)), times(16, 256));
+  assert.deepEqual(await measureWarnings(...times(18, 256)), times(17, 256));
+  assert.deepEqual(await measureWarnings(...times(45, 100)), times(41, 100));
+  assert.deepEqual(await measureWarnings(...times(40, 100), ...times(10, 20)), [...times(40, 100), ...times(5, 20)]);
 });
 
 test("beyond 4096 characters each warning is cut to 256", async () => {
-  assert.deepEqual(await shown(5000), [256]);
-  assert.deepEqual(await shown(...times(20, 300)), times(16, 256));
-  assert.deepEqual(await shown(4080, 30, 40), [256, 30, 40]);
+  assert.deepEqual(await measureWarnings(5000), [256]);
+  assert.deepEqual(await measureWarnings(...times(20, 300)), times(16, 256));
+  assert.deepEqual(await measureWarnings(4080, 30, 40), [256, 30, 40]);
 });
 
 test("a pod of two thousand equal ports, each pair of which is worth a warning, costs twice what one of a thousand does", async () => {

@@ -58,7 +58,7 @@ test("a patch of more than an object may hold is read in pieces, and refused", a
   const patch = [{ op: "add", path: "/metadata/annotations", value: { a: empty(1_500_000) } }];
   await whileAnswering({ patch }, async (api) => {
     const piece = await largestPiece(async () => {
-      (await api.post(configMaps, configMap("refused"))).refused(
+      (await api.post(configMaps, configMap("refused"))).expectFailure(
         413,
         "RequestEntityTooLarge",
         /larger than the 1572864 bytes/,

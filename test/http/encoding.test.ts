@@ -30,12 +30,12 @@ import { seededRandom } from "#std/random.ts";
 import { openMemoryStore } from "#storage/memory.ts";
 
 /** Returns JSON with every bit inverted: the bytes are not text, and may contain line feeds. */
-const inverted = (text: string): Buffer => Buffer.from(text).map((byte) => byte ^ 0xff) as Buffer; // of a buffer
-const reverted = (bytes: Uint8Array): string => Buffer.from(bytes.map((byte) => byte ^ 0xff)).toString();
+const invert = (text: string): Buffer => Buffer.from(text).map((byte) => byte ^ 0xff) as Buffer; // of a buffer
+const revert = (bytes: Uint8Array): string => Buffer.from(bytes.map((byte) => byte ^ 0xff)).toString();
 
 /** Returns the length of a value, followed by the value. */
-function sized(value: unknown): Buffer {
-  const bytes = inverted(JSON.stringify(value));
+function withLength(value: unknown): Buffer {
+  const bytes = invert(JSON.stringify(value));
   const head = Buffer.alloc(4);
   head.writeUInt32BE(bytes.length);
   return Buffer.concat([head, bytes]);
@@ -46,7 +46,7 @@ function valuesOf(bytes: Buffer): unknown[] {
   const values: unknown[] = [];
   for (let at = 0; at < bytes.length; ) {
     const end = at + 4 + bytes.readUInt32BE(at);
-    values.push(JSON.parse(reverted(bytes.subarray(at + 4, end))));
+    values.push(JSON.parse(revert(bytes.subarray(at + 4, end))));
     at = end;
   }
   return values;
@@ -69,27 +69,27 @@ const invertedEncoding: Encoding = {
   sendsStored: false,
   hasJsonFrames: false,
   decode(bytes, schema) {
-    const { value, ...rest } = jsonEncoding.decode(Buffer.from(reverted(bytes)), schema);
+    const { value, ...rest } = jsonEncoding.decode(Buffer.from(revert(bytes)), schema);
     return { ...rest, value, text: () => sortedJson(value) };
   },
   mistyped: (_found, field) => `inverted: bad ${field ?? "value"}`,
   object({ value, schema }) {
     schemas["object"] = schema;
-    return inverted(JSON.stringify(value));
+    return invert(JSON.stringify(value));
   },
   list(list, { clock }) {
     schemas["list"] = list.schema;
     return listChunks(list.count, clock, {
-      head: sized(list.members),
-      tail: sized(null),
-      empty: sized(list.members),
+      head: withLength(list.members),
+      tail: withLength(null),
+      empty: withLength(list.members),
       separator: "",
-      item: (at) => sized(list.item(at)),
+      item: (at) => withLength(list.item(at)),
     });
   },
   frame(type, { value, schema }) {
     schemas["frame"] = schema;
-    return sized({ type, object: value });
+    return withLength({ type, object: value });
   },
 };
 
@@ -172,7 +172,7 @@ function request(verb: string, name = "", body: string | Buffer = "", accept = m
 }
 
 const map = (name: string): Buffer =>
-  inverted(JSON.stringify({ kind: "ConfigMap", apiVersion: "v1", metadata: { name } }));
+  invert(JSON.stringify({ kind: "ConfigMap", apiVersion: "v1", metadata: { name } }));
 
 async function bytesOf({ bytes, chunks }: Reply): Promise<Buffer> {
   if (chunks !== undefined) return Buffer.concat(await Array.fromAsync(chunks));
@@ -180,7 +180,7 @@ async function bytesOf({ bytes, chunks }: Reply): Promise<Buffer> {
   return bytes;
 }
 
-const textOf = async (reply: Reply): Promise<string> => reverted(await bytesOf(reply));
+const textOf = async (reply: Reply): Promise<string> => revert(await bytesOf(reply));
 
 const metadataOf = (object: unknown): string | undefined =>
   (object as { metadata?: { name: string } } | null)?.metadata?.name; // objects of the API, or null
@@ -280,10 +280,10 @@ test("an encoding that sends stored objects as they are may have frames of its o
 
 test("an encoding behind a gate is served when the gate is on", () => {
   const { gates } = loadDefinitions(kubernetesDomain);
-  const served = (...texts: string[]): boolean =>
+  const isServed = (...texts: string[]): boolean =>
     servedEncodings(withInverted, { gates }, parseFeatureGates(gates, texts)).includes(invertedEncoding);
-  assert.equal(served(), false);
-  assert.equal(served(`${gate}=true`), true);
+  assert.equal(isServed(), false);
+  assert.equal(isServed(`${gate}=true`), true);
   assert.throws(
     () => servedEncodings([{ ...invertedEncoding, gate: "CborServing" }], { gates }, parseFeatureGates(gates, [])),
     /there is no gate CborServing/,
@@ -292,7 +292,7 @@ test("an encoding behind a gate is served when the gate is on", () => {
 
 test("an encoding is given the schema of whole objects, and none of other views", async () => {
   const route = await server();
-  const given = (): boolean[] =>
+  const schemasGiven = (): boolean[] =>
     ["object", "list", "frame"].map((of) => schemas[of]?.fields?.has("immutable") === true);
   const read = async (accept: string, listAccept = accept): Promise<void> => {
     await route(request("get", "a", "", accept));
@@ -300,34 +300,37 @@ test("an encoding is given the schema of whole objects, and none of other views"
     await begin(await route(request("watch", "", "", accept, initialEvents)));
   };
   await route(request("create", "", map("a")));
-  assert.equal(given()[0], true);
+  assert.equal(schemasGiven()[0], true);
   await route(request("create", "", map("b"), mediaType, "dryRun=All"));
-  assert.equal(given()[0], true);
+  assert.equal(schemasGiven()[0], true);
   await read(mediaType);
-  assert.deepEqual(given(), [true, true, true]);
+  assert.deepEqual(schemasGiven(), [true, true, true]);
   const partial = `${mediaType};g=meta.k8s.io;v=v1;as=PartialObjectMetadata`;
   await read(partial, `${partial}List`);
-  assert.deepEqual(given(), [false, false, false]);
+  assert.deepEqual(schemasGiven(), [false, false, false]);
 });
 
 test("a body of an encoding is refused in its words, and large when it has many objects", async () => {
   const route = await server();
-  const refused = async (value: unknown, message: RegExp): Promise<void> => {
-    const body = inverted(JSON.stringify(value));
+  const expectRefusal = async (value: unknown, message: RegExp): Promise<void> => {
+    const body = invert(JSON.stringify(value));
     await assert.rejects(async () => route(request("create", "", body)), { message });
   };
-  await refused(1, /: inverted: bad value \(ce\)$/);
-  await refused({ kind: 1 }, /: inverted: bad kind \([0-9a-f]+\)$/);
-  await refused({ kind: "X", apiVersion: "x/" }, /'apiVersion' is missing in '\{"apiVersion":"x\/","kind":"X"\}'$/);
+  await expectRefusal(1, /: inverted: bad value \(ce\)$/);
+  await expectRefusal({ kind: 1 }, /: inverted: bad kind \([0-9a-f]+\)$/);
+  await expectRefusal(
+    { kind: "X", apiVersion: "x/" },
+    /'apiVersion' is missing in '\{"apiVersion":"x\/","kind":"X"\}'$/,
+  );
   const many = { kind: "ConfigMap", list: Array.from({ length: 3000 }, () => ({})) };
-  await assert.rejects(async () => route(request("create", "", inverted(JSON.stringify(many)))), MustRunInWorker);
+  await assert.rejects(async () => route(request("create", "", invert(JSON.stringify(many)))), MustRunInWorker);
 });
 
 test("a failure is told in an encoding that is in the list", () => {
   const reply = errorReplies(offered)(request("get", "x"), notFound({ group: "", resource: "configmaps" }, "x"));
   assert.equal(reply.contentType, mediaType);
   assert.ok(Buffer.isBuffer(reply.bytes));
-  assert.match(reverted(reply.bytes), /^\{"kind":"Status",.*"configmaps \\"x\\" not found"/);
+  assert.match(revert(reply.bytes), /^\{"kind":"Status",.*"configmaps \\"x\\" not found"/);
 });
 
 test("what a reply says stays with it when it is encoded", async () => {

@@ -279,7 +279,7 @@ kubectlSuite((test) => {
     const user = alice(kubectl);
     await kubectl.run(["create", "role", "granter", granterVerbs, granterResources]);
     await kubectl.run(["create", "rolebinding", "granter", "--role=granter", "--user=alice"]);
-    const refused = (name: string, kind: string): RegExp =>
+    const refusal = (name: string, kind: string): RegExp =>
       new RegExp(
         `${kind}\\.rbac\\.authorization\\.k8s\\.io "${name}" is forbidden: ` +
           'user "alice" \\(groups=\\["developers" "system:authenticated"\\]\\) is attempting to grant RBAC permissions ' +
@@ -287,7 +287,7 @@ kubectlSuite((test) => {
       );
     await kubectl.fails(
       ["create", "rolebinding", "grab", "--clusterrole=admin", "--user=alice"],
-      refused("grab", "rolebindings"),
+      refusal("grab", "rolebindings"),
       user,
     );
     await kubectl.fails(
@@ -297,11 +297,11 @@ kubectlSuite((test) => {
     );
     const role = { apiVersion: rbac, kind: "Role", metadata: { name: "granter", namespace: ns } };
     const wide = kubectl.file({ ...role, rules: [{ apiGroups: ["*"], resources: ["*"], verbs: ["*"] }] });
-    await kubectl.fails(["replace", "-f", wide], refused("granter", "roles"), user);
-    await kubectl.fails(["apply", "--server-side", "--force-conflicts", "-f", wide], refused("granter", "roles"), user);
+    await kubectl.fails(["replace", "-f", wide], refusal("granter", "roles"), user);
+    await kubectl.fails(["apply", "--server-side", "--force-conflicts", "-f", wide], refusal("granter", "roles"), user);
     await kubectl.fails(
       ["patch", "role", "granter", "--type=json", "-p", '[{"op":"replace","path":"/rules/0/verbs","value":["*"]}]'],
-      refused("granter", "roles"),
+      refusal("granter", "roles"),
       user,
     );
     await kubectl.fails(
@@ -323,7 +323,7 @@ kubectlSuite((test) => {
     await kubectl.run(["create", "rolebinding", "seen", "--clusterrole=view", "--user=bob"], user);
     await kubectl.fails(
       ["create", "rolebinding", "changed", "--clusterrole=edit", "--user=bob"],
-      refused("changed", "rolebindings"),
+      refusal("changed", "rolebindings"),
       user,
     );
   });

@@ -115,10 +115,14 @@ inBothDomains("an apply must name its manager, in at most 128 bytes [SSA-04]", a
   const path = await one(api);
   const missing =
     /^PatchOptions\.meta\.(k8s|platform)\.io "" is invalid: fieldManager: Required value: is required for apply patch$/;
-  (await api.patch(path, map(), patchTypes.apply)).refused(422, "Invalid", missing);
-  (await api.patch(`${path}?fieldManager=`, map(), patchTypes.apply)).refused(422, "Invalid", missing);
-  (await apply(api, path, "a".repeat(129), map())).refused(422, "Invalid", /may not be more than 128 bytes/);
-  (await apply(api, path, "a\u0000b", map())).refused(422, "Invalid", /invalid character U\+0000 \(at position 1\)/);
+  (await api.patch(path, map(), patchTypes.apply)).expectFailure(422, "Invalid", missing);
+  (await api.patch(`${path}?fieldManager=`, map(), patchTypes.apply)).expectFailure(422, "Invalid", missing);
+  (await apply(api, path, "a".repeat(129), map())).expectFailure(422, "Invalid", /may not be more than 128 bytes/);
+  (await apply(api, path, "a\u0000b", map())).expectFailure(
+    422,
+    "Invalid",
+    /invalid character U\+0000 \(at position 1\)/,
+  );
   (await api.get(path)).expect(404);
 });
 
@@ -129,13 +133,13 @@ inBothDomains(
     (await apply(api, path, "m1", map({ a: "1", b: "1" }))).expect(201);
     (await api.patch(`${path}?fieldManager=hand`, { data: { c: "1" } })).expect(200);
     const before = await api.get(path);
-    (await apply(api, path, "m2", map({ a: "2" }))).refused(
+    (await apply(api, path, "m2", map({ a: "2" }))).expectFailure(
       409,
       "Conflict",
       'Apply failed with 1 conflict: conflict with "m1": .data.a',
       { "details.causes": [{ reason: "FieldManagerConflict", message: 'conflict with "m1"', field: ".data.a" }] },
     );
-    (await apply(api, path, "m2", map({ a: "2", b: "2", c: "2" }))).refused(
+    (await apply(api, path, "m2", map({ a: "2", b: "2", c: "2" }))).expectFailure(
       409,
       "Conflict",
       'Apply failed with 3 conflicts: conflicts with "hand" using v1:\n- .data.c\nconflicts with "m1":\n- .data.a\n- .data.b',
@@ -153,7 +157,7 @@ inBothDomains("force takes the field and makes its manager the only one [SSA-08,
   });
   assert.deepEqual(owners(forced).sort(), ["m1: data.b", "m2: data.a"]);
   for (const force of ["true", "false"]) {
-    (await api.patch(`${path}?force=${force}`, { data: { a: "3" } })).refused(
+    (await api.patch(`${path}?force=${force}`, { data: { a: "3" } })).expectFailure(
       422,
       "Invalid",
       /force: Forbidden: may not be specified for non-apply patch/,
@@ -177,7 +181,11 @@ inBothDomains(
     (await apply(api, path, "m1", map({ a: "1", b: "1" }))).expect(201);
     const shared = (await apply(api, path, "m2", map({ a: "1" }))).expect(200);
     assert.deepEqual(owners(shared).sort(), ["m1: data.a data.b", "m2: data.a"]);
-    (await apply(api, path, "m1", map({ a: "3", b: "1" }))).refused(409, "Conflict", /conflict with "m2": \.data\.a$/);
+    (await apply(api, path, "m1", map({ a: "3", b: "1" }))).expectFailure(
+      409,
+      "Conflict",
+      /conflict with "m2": \.data\.a$/,
+    );
     const left = (await apply(api, path, "m2", map({ c: "1" }))).expect(200, { data: { a: "1", b: "1", c: "1" } });
     assert.deepEqual(owners(left).sort(), ["m1: data.a data.b", "m2: data.c"]);
   },
@@ -201,7 +209,7 @@ inBothDomains("a field left out goes back to its default [SSA-17]", async (api) 
 inBothDomains("managedFields may not be in an apply [SSA-21]", async (api) => {
   const path = await one(api);
   for (const managedFields of [[], [{}]]) {
-    (await apply(api, path, "m1", map({}, { managedFields }))).refused(
+    (await apply(api, path, "m1", map({}, { managedFields }))).expectFailure(
       400,
       "BadRequest",
       "metadata.managedFields must be nil",
@@ -219,7 +227,7 @@ inBothDomains(
     assert.deepEqual(owners(kept), ["m1: data.a"]);
     const cleared = (await api.patch(path, { metadata: { managedFields: [{}] } })).expect(200);
     assert.deepEqual(owners(cleared), []);
-    (await apply(api, path, "m1", map({ a: "2" }))).refused(
+    (await apply(api, path, "m1", map({ a: "2" }))).expectFailure(
       409,
       "Conflict",
       'Apply failed with 1 conflict: conflict with "before-first-apply" using v1: .data.a',
@@ -234,7 +242,7 @@ inBothDomains(
 
 inBothDomains("an apply needs the permission to patch [SSA-25]", async (api) => {
   const path = await one(api);
-  (await apply(api, path, "m1", map({ a: "1" }), "", { as: "alice" })).refused(
+  (await apply(api, path, "m1", map({ a: "1" }), "", { as: "alice" })).expectFailure(
     403,
     "Forbidden",
     /cannot patch resource/,
@@ -246,7 +254,7 @@ inBothDomains("an atomic list has one owner [SSA-28]", async (api) => {
   const path = `${claims}/one`;
   (await apply(api, path, "m1", claim("one"))).expect(201);
   const other = { ...claim("one"), spec: { accessModes: ["ReadWriteMany"] } };
-  (await apply(api, path, "m2", other)).refused(409, "Conflict", /conflict with "m1": \.spec\.accessModes$/);
+  (await apply(api, path, "m2", other)).expectFailure(409, "Conflict", /conflict with "m1": \.spec\.accessModes$/);
 });
 
 inBothDomains("members of sets, keyed lists and maps are owned singly [SSA-29, SSA-30, SSA-31, MF-10]", async (api) => {
@@ -289,7 +297,7 @@ inBothDomains("an atomic map has one owner [SSA-32]", async (api) => {
   const path = `${claims}/one`;
   (await apply(api, path, "m1", claim("one", { selector: { matchLabels: { a: "1" } } }))).expect(201);
   const other = { ...claim("one"), spec: { selector: { matchLabels: { b: "1" } } } };
-  (await apply(api, path, "m2", other)).refused(409, "Conflict", /conflict with "m1": \.spec\.selector$/);
+  (await apply(api, path, "m2", other)).expectFailure(409, "Conflict", /conflict with "m1": \.spec\.selector$/);
 });
 
 inBothDomains(
@@ -314,12 +322,12 @@ inBothDomains(
       apply(api, widget, manager, { ...custom(group, "w"), spec: { items } });
     (await api.post(crds, definition(group, { schema: schema(undefined) }))).expect(201);
     (await put("m1", "a")).expect(201);
-    (await put("m2", "b")).refused(409, "Conflict", /conflict with "m1": \.spec\.items$/);
+    (await put("m2", "b")).expectFailure(409, "Conflict", /conflict with "m1": \.spec\.items$/);
     await turn("set");
     (await put("m1", "a")).expect(200);
     (await put("m2", "b")).expect(200, { "spec.items": ["a", "b"] });
     await turn("atomic");
-    (await put("m2", "a", "c")).refused(409, "Conflict", /conflict with "m1": \.spec\.items$/);
+    (await put("m2", "a", "c")).expectFailure(409, "Conflict", /conflict with "m1": \.spec\.items$/);
   },
   slow,
 );
@@ -328,28 +336,31 @@ inBothDomains(
   "a client's mistake in an apply is its own: 400 with upstream's text [FV-09] [QP-08]",
   async (api) => {
     const path = await one(api);
-    const refused = async (body: unknown, text: RegExp): Promise<void> => {
+    const expectRefusal = async (body: unknown, text: RegExp): Promise<void> => {
       for (const level of ["Strict", "Warn", "Ignore"]) {
-        (await apply(api, path, "m1", body, `fieldValidation=${level}`)).refused(400, "BadRequest", text);
+        (await apply(api, path, "m1", body, `fieldValidation=${level}`)).expectFailure(400, "BadRequest", text);
       }
     };
     const patchObject = "failed to create typed patch object \\(/one; /v1, Kind=ConfigMap\\): ";
-    await refused({ ...map(), colour: "red" }, new RegExp(`^${patchObject}\\.colour: field not declared in schema$`));
-    await refused(map({ a: 1 }), new RegExp(`^${patchObject}\\.data\\.a: expected string, got .*1`));
-    await refused(
+    await expectRefusal(
+      { ...map(), colour: "red" },
+      new RegExp(`^${patchObject}\\.colour: field not declared in schema$`),
+    );
+    await expectRefusal(map({ a: 1 }), new RegExp(`^${patchObject}\\.data\\.a: expected string, got .*1`));
+    await expectRefusal(
       map({}, { finalizers: ["a.b/c", "a.b/c"] }),
       new RegExp(`^${patchObject}\\.metadata\\.finalizers: duplicate entries for key \\[="a\\.b/c"\\]$`),
     );
-    await refused({ ...map(), kind: "Secret" }, /^invalid object type: \/v1, Kind=Secret$/);
-    await refused({ ...map(), apiVersion: "a/b/c" }, /^invalid object type: \/, Kind=$/);
-    await refused(
+    await expectRefusal({ ...map(), kind: "Secret" }, /^invalid object type: \/v1, Kind=Secret$/);
+    await expectRefusal({ ...map(), apiVersion: "a/b/c" }, /^invalid object type: \/, Kind=$/);
+    await expectRefusal(
       { ...map(), binaryData: { a: "!" } },
       /^failed to convert new object \(\/one; \/v1, Kind=ConfigMap\) to proper version: unable to convert .*base64/,
     );
-    await refused(map({}, { resourceVersion: "none" }), /resourceVersion.*parsing "none": invalid syntax$/);
-    await refused("- a\n", /^error decoding YAML: .*cannot unmarshal array/);
-    await refused("a: [", /^error decoding YAML: error converting YAML to JSON: yaml: /);
-    await refused("", /^invalid object type: \/, Kind=$/);
+    await expectRefusal(map({}, { resourceVersion: "none" }), /resourceVersion.*parsing "none": invalid syntax$/);
+    await expectRefusal("- a\n", /^error decoding YAML: .*cannot unmarshal array/);
+    await expectRefusal("a: [", /^error decoding YAML: error converting YAML to JSON: yaml: /);
+    await expectRefusal("", /^invalid object type: \/, Kind=$/);
     (await api.get(path)).expect(404);
   },
   { differs: "1.32 answers 500 to some of them" },
@@ -360,7 +371,7 @@ inBothDomains(
   async (api) => {
     const path = await one(api);
     const yaml = 'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: one\ndata:\n  z: "1"\n  z: "2"\n';
-    (await apply(api, path, "m1", yaml, "fieldValidation=Strict")).refused(
+    (await apply(api, path, "m1", yaml, "fieldValidation=Strict")).expectFailure(
       400,
       "BadRequest",
       'error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:\n  line 7: key "z" already set in map',
@@ -376,18 +387,18 @@ inBothDomains("an apply fits its address and the version it insists on", async (
   const path = await one(api);
   const made = (await apply(api, path, "m1", map({ a: "1" }))).expect(201);
   const name = /the name of the object \(two\) does not match the name on the URL \(one\)/;
-  (await apply(api, path, "m1", configMap("two"))).refused(400, "BadRequest", name);
-  (await apply(api, path, "m1", map({}, { namespace: "default" }))).refused(400, "BadRequest", /namespace/);
-  (await apply(api, path, "m1", map({ a: "2" }, { resourceVersion: "1" }))).refused(
+  (await apply(api, path, "m1", configMap("two"))).expectFailure(400, "BadRequest", name);
+  (await apply(api, path, "m1", map({}, { namespace: "default" }))).expectFailure(400, "BadRequest", /namespace/);
+  (await apply(api, path, "m1", map({ a: "2" }, { resourceVersion: "1" }))).expectFailure(
     409,
     "Conflict",
     /has been modified/,
   );
-  (await apply(api, path, "m1", map({ a: "2" }, { uid: "other" }))).refused(422, "Invalid", /metadata\.uid/);
+  (await apply(api, path, "m1", map({ a: "2" }, { uid: "other" }))).expectFailure(422, "Invalid", /metadata\.uid/);
   const { resourceVersion } = made.at("metadata") as { resourceVersion: string };
   (await apply(api, path, "m1", map({ a: "2" }, { resourceVersion }))).expect(200);
   const missing = path.replace(/one$/, "none");
-  (await apply(api, missing, "m1", configMap("none", {}, { uid: "u" }))).refused(409, "Conflict", /uid mismatch/);
+  (await apply(api, missing, "m1", configMap("none", {}, { uid: "u" }))).expectFailure(409, "Conflict", /uid mismatch/);
   (await apply(api, `${missing}/status`, "m1", configMap("none"))).expect(404);
 });
 
@@ -396,7 +407,7 @@ inBothDomains("a dry run of an apply answers as usual and keeps nothing [DRY-02,
   (await apply(api, path, "m1", map({ a: "1" }), "dryRun=All")).expect(201, { data: { a: "1" } });
   (await api.get(path)).expect(404);
   (await apply(api, path, "m1", map({ a: "1" }))).expect(201);
-  (await apply(api, path, "m2", map({ a: "2" }), "dryRun=All")).refused(409, "Conflict");
+  (await apply(api, path, "m2", map({ a: "2" }), "dryRun=All")).expectFailure(409, "Conflict");
   (await apply(api, path, "m2", map({ a: "2" }), "dryRun=All&force=true")).expect(200, { data: { a: "2" } });
   (await api.get(path)).expect(200, { data: { a: "1" } });
 });
@@ -431,7 +442,7 @@ inBothDomains("secrets are applied like other objects, and derived fields never 
   (await api.post(secrets, secret("one", { user: "u" }))).expect(201);
   const body = { apiVersion: "v1", kind: "Secret", metadata: { name: "one" }, data: { user: "dQ==" } };
   (await apply(api, `${secrets}/one`, "m1", body)).expect(200, { data: { user: "dQ==" } });
-  (await apply(api, `${secrets}/one`, "m1", { ...body, data: { user: "###" } })).rejected();
+  (await apply(api, `${secrets}/one`, "m1", { ...body, data: { user: "###" } })).expectClientError();
 });
 
 inBothDomains("an apply nested too deeply is refused, and others are served [LIMIT-01]", async (api) => {
@@ -439,9 +450,9 @@ inBothDomains("an apply nested too deeply is refused, and others are served [LIM
   for (const depth of [900, 4000, 9900, 50_000]) {
     const open = '{"a":'.repeat(depth);
     const text = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"one"},"data":${open}1${"}".repeat(depth)}}`;
-    (await apply(api, path, "m1", text)).refused(400, "BadRequest");
+    (await apply(api, path, "m1", text)).expectFailure(400, "BadRequest");
     const lists = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"one"},"data":{"a":${"[".repeat(depth)}${"]".repeat(depth)}}}`;
-    (await apply(api, path, "m1", lists)).refused(400, "BadRequest");
+    (await apply(api, path, "m1", lists)).expectFailure(400, "BadRequest");
   }
   (await apply(api, path, "m1", map({ a: "1" }))).expect(201);
 });
@@ -460,7 +471,11 @@ inBothDomains("managers of different versions of a kind meet in its fields [MF-0
     { type: "Resource", resource: { name: "cpu", target: { type: "Utilization", averageUtilization } } },
   ];
   (await put("v2", "m1", { metrics: cpu(50) })).expect(201);
-  (await put("v1", "m2", { targetCPUUtilizationPercentage: 60 })).refused(409, "Conflict", /"m1": \.spec\.metrics$/);
+  (await put("v1", "m2", { targetCPUUtilizationPercentage: 60 })).expectFailure(
+    409,
+    "Conflict",
+    /"m1": \.spec\.metrics$/,
+  );
   (await put("v1", "m2", { targetCPUUtilizationPercentage: 50, minReplicas: 2 })).expect(200, {
     "metadata.managedFields[manager=m1].apiVersion": "autoscaling/v2",
     "metadata.managedFields[manager=m2].apiVersion": "autoscaling/v1",
@@ -510,7 +525,7 @@ for (const domain of domains) {
       return done;
     };
     (await meanwhile(apply(api, path, "m1", body(0, 1, 1)))).expect(201, { "spec.items.length": count });
-    const refused = (await meanwhile(apply(api, path, "m2", body(0, 2, 2)))).refused(409, "Conflict");
+    const refused = (await meanwhile(apply(api, path, "m2", body(0, 2, 2)))).expectFailure(409, "Conflict");
     assert.match(
       refused.string("message"),
       /^Apply failed with 4000 conflicts: conflicts with "m1":\n- \.spec\.items\[name="n0"\]\.value\n/,

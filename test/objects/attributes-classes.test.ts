@@ -35,7 +35,7 @@ withOwnServer(
 inBothDomains("a driver is required and stays [VAC-03] [VAC-04]", async (api) => {
   const name = api.unique();
   for (const driverName of [undefined, ""]) {
-    (await api.post(attributesClasses, attributesClass(name, { driverName }))).refused(
+    (await api.post(attributesClasses, attributesClass(name, { driverName }))).expectFailure(
       422,
       "Invalid",
       /driverName: Required value/,
@@ -46,7 +46,7 @@ inBothDomains("a driver is required and stays [VAC-03] [VAC-04]", async (api) =>
   }
   (await api.get(`${attributesClasses}/${name}`)).expect(404);
   (await api.post(attributesClasses, attributesClass(name))).expect(201);
-  (await api.patch(`${attributesClasses}/${name}`, { driverName: "other.example.com" })).refused(
+  (await api.patch(`${attributesClasses}/${name}`, { driverName: "other.example.com" })).expectFailure(
     422,
     "Invalid",
     /driverName: Forbidden: updates to driverName are forbidden\./,
@@ -56,13 +56,13 @@ inBothDomains("a driver is required and stays [VAC-03] [VAC-04]", async (api) =>
 inBothDomains("parameters are required and stay [VAC-05] [VAC-06] [VAC-07] [VAC-08]", async (api) => {
   const name = api.unique();
   for (const parameters of [undefined, {}]) {
-    (await api.post(attributesClasses, attributesClass(name, { parameters }))).refused(
+    (await api.post(attributesClasses, attributesClass(name, { parameters }))).expectFailure(
       422,
       "Invalid",
       /parameters: Required value/,
     );
   }
-  (await api.post(attributesClasses, attributesClass(name, { parameters: { "": "x" } }))).refused(
+  (await api.post(attributesClasses, attributesClass(name, { parameters: { "": "x" } }))).expectFailure(
     422,
     "Invalid",
     /parameters/,
@@ -70,7 +70,7 @@ inBothDomains("parameters are required and stay [VAC-05] [VAC-06] [VAC-07] [VAC-
   (await api.get(`${attributesClasses}/${name}`)).expect(404);
   (await api.post(attributesClasses, attributesClass(name))).expect(201);
   for (const parameters of [{ iops: "200" }, { more: "1" }, { iops: null, other: "1" }]) {
-    (await api.patch(`${attributesClasses}/${name}`, { parameters })).refused(
+    (await api.patch(`${attributesClasses}/${name}`, { parameters })).expectFailure(
       422,
       "Invalid",
       /parameters: Forbidden: updates to parameters are forbidden\./,
@@ -83,7 +83,7 @@ inBothDomains("there are at most 512 parameters [VAC-09]", async (api) => {
   const many = (count: number): object => Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, "v"]));
   (await api.post(attributesClasses, attributesClass(api.unique(), { parameters: many(512) }))).expect(201);
   const name = api.unique();
-  (await api.post(attributesClasses, attributesClass(name, { parameters: many(513) }))).rejected();
+  (await api.post(attributesClasses, attributesClass(name, { parameters: many(513) }))).expectClientError();
   (await api.get(`${attributesClasses}/${name}`)).expect(404);
 });
 
@@ -91,7 +91,7 @@ inBothDomains("parameters have at most 256 KiB together [VAC-10]", async (api) =
   const of = (size: number): object => ({ parameters: { key: "x".repeat(size - 3) } });
   (await api.post(attributesClasses, attributesClass(api.unique(), of(262_144)))).expect(201);
   const name = api.unique();
-  (await api.post(attributesClasses, attributesClass(name, of(262_145)))).rejected();
+  (await api.post(attributesClasses, attributesClass(name, of(262_145)))).expectClientError();
   (await api.get(`${attributesClasses}/${name}`)).expect(404);
 });
 
@@ -100,7 +100,7 @@ inBothDomains("values of parameters are kept byte for byte [VAC-11]", async (api
   const parameters = { empty: "", json: '{"a": [1]}', text: ' \t\n"\\ü€😀', __proto__x: "1", constructor: "2" };
   (await api.post(attributesClasses, attributesClass(name, { parameters }))).expect(201);
   (await api.get(`${attributesClasses}/${name}`)).expect(200, { parameters });
-  (await api.post(attributesClasses, attributesClass(api.unique(), { parameters: { iops: 100 } }))).refused(
+  (await api.post(attributesClasses, attributesClass(api.unique(), { parameters: { iops: 100 } }))).expectFailure(
     400,
     "BadRequest",
   );

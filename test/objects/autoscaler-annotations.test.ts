@@ -4,7 +4,7 @@ import { absent } from "../view.ts";
 
 const inBothDomains = suite();
 
-const nested = (levels: number): string => "[".repeat(levels) + "]".repeat(levels);
+const nest = (levels: number): string => "[".repeat(levels) + "]".repeat(levels);
 const pods = (amount: string, more = ""): string =>
   `[{${more}"type":"Pods","pods":{"metricName":"m","targetAverageValue":${amount}}}]`;
 const resource = (utilization: string): string =>
@@ -16,7 +16,7 @@ inBothDomains(
     const { ns } = await api.createNamespace();
     const path = `/apis/autoscaling/v1/namespaces/${ns}/horizontalpodautoscalers?dryRun=All`;
     const name = api.name("autoscaling.alpha.kubernetes.io/metrics");
-    const made = (text: string) =>
+    const create = (text: string) =>
       api.post(path, {
         apiVersion: "autoscaling/v1",
         kind: "HorizontalPodAutoscaler",
@@ -30,23 +30,23 @@ inBothDomains(
       ["0.00000000001", "1n"],
       ["1.50", "1500m"],
     ] as const) {
-      (await made(pods(given))).expect(201, { "metadata.annotations": { [name]: pods(`"${kept}"`) } });
+      (await create(pods(given))).expect(201, { "metadata.annotations": { [name]: pods(`"${kept}"`) } });
     }
-    (await made(pods("5", `"x":${nested(5000)},`))).expect(201, { "metadata.annotations": { [name]: pods('"5"') } });
-    (await made(resource("50"))).expect(201, { "metadata.annotations": { [name]: resource("50") } });
+    (await create(pods("5", `"x":${nest(5000)},`))).expect(201, { "metadata.annotations": { [name]: pods('"5"') } });
+    (await create(resource("50"))).expect(201, { "metadata.annotations": { [name]: resource("50") } });
     for (const dropped of [
       resource("50.0"),
       resource("5e1"),
       resource('{"rawJSON":"5"}'),
       "5.0",
       "[5.0]",
-      `[{"type":${nested(9000)}}]`,
-      pods("5", `"x":${nested(11_000)},`),
-      nested(5000),
-      nested(50_000),
+      `[{"type":${nest(9000)}}]`,
+      pods("5", `"x":${nest(11_000)},`),
+      nest(5000),
+      nest(50_000),
       "[".repeat(50_000),
     ]) {
-      (await made(dropped)).expect(201, { "metadata.annotations": absent });
+      (await create(dropped)).expect(201, { "metadata.annotations": absent });
     }
   },
 );

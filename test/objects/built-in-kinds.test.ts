@@ -26,10 +26,10 @@ inBothDomains("selectors name the fields that 1.32 knows, in lists, watches and 
   for (const [collection, field, message] of refused) {
     const text = message === only ? `"${field}" is not a known field selector: ${only}` : message;
     const query = `fieldSelector=${encodeURIComponent(`${field}=1`)}`;
-    (await api.get(`${collection}?${query}`)).refused(400, "BadRequest", text);
+    (await api.get(`${collection}?${query}`)).expectFailure(400, "BadRequest", text);
     if (collection.includes("componentstatuses")) continue;
-    (await api.get(`${collection}?watch=true&${query}`)).refused(400, "BadRequest", text);
-    (await api.delete(`${collection}?${query}`)).refused(400, "BadRequest", text);
+    (await api.get(`${collection}?watch=true&${query}`)).expectFailure(400, "BadRequest", text);
+    (await api.delete(`${collection}?${query}`)).expectFailure(400, "BadRequest", text);
   }
   (await api.get("/api/v1/componentstatuses?fieldSelector=metadata.name=nobody")).expect(200, { "items.length": 0 });
   (await api.get("/api/v1/componentstatuses?labelSelector=a=b")).expect(200, { "items.length": 0 });
@@ -44,7 +44,7 @@ inBothDomains("autoscalers of version v1 come back from exports, and their statu
   const conditions = (status: string): string =>
     `[{"type":"AbleToScale","status":"${status}","lastTransitionTime":"2021-03-08T17:42:11Z","reason":"R","message":"m"}]`;
   const metrics = '[{"type":"Resource","resource":{"name":"memory","targetAverageUtilization":80}}]';
-  const exported = (status: string): object => ({
+  const autoscaler = (status: string): object => ({
     apiVersion: "autoscaling/v1",
     kind: "HorizontalPodAutoscaler",
     metadata: {
@@ -54,16 +54,16 @@ inBothDomains("autoscalers of version v1 come back from exports, and their statu
     spec: { maxReplicas: 3, scaleTargetRef: { apiVersion: "apps/v1", kind: "Deployment", name: "x" } },
   });
   const isMetrics = { [`metadata.annotations[${prefix}metrics]`]: metrics };
-  (await api.post(older, exported("True"))).expect(201);
+  (await api.post(older, autoscaler("True"))).expect(201);
   const memory = { name: "memory", target: { type: "Utilization", averageUtilization: 80 } };
   const spec = { "spec.metrics": [{ type: "Resource", resource: memory }] };
   (await api.get(`${newer}/one`)).expect(200, { ...spec, "status.conditions": absent, "metadata.annotations": absent });
   assert.equal((await api.get(`${older}/one`)).text.includes(JSON.stringify(metrics)), true, JSON.stringify(isMetrics));
-  (await api.put(`${older}/one/status`, exported("True"))).expect(200);
+  (await api.put(`${older}/one/status`, autoscaler("True"))).expect(200);
   (await api.get(`${newer}/one`)).expect(200, { ...spec, "status.conditions[0].status": "True" });
-  (await api.put(`${older}/one`, exported("False"))).expect(200);
+  (await api.put(`${older}/one`, autoscaler("False"))).expect(200);
   (await api.get(`${newer}/one`)).expect(200, { ...spec, "status.conditions[0].status": "True" });
-  (await api.put(`${older}/one/status`, exported("False"))).expect(200);
+  (await api.put(`${older}/one/status`, autoscaler("False"))).expect(200);
   (await api.get(`${newer}/one`)).expect(200, { "status.conditions[0].status": "False" });
   // A status that is written through v1 does not change the stored spec, which v1 cannot express.
   const average = { type: "AverageValue", averageValue: "3" };
@@ -123,7 +123,7 @@ inBothDomains("small things of pods, jobs and services are those of 1.32", async
   (await api.post(`${pods}?dryRun=All`, pod("one", {}, old))).expect(201, { "metadata.annotations": { mine: "1" } });
   const eviction = { apiVersion: "policy/v1", kind: "Eviction", metadata: { name: "gone" } };
   for (const deleteOptions of [{ dryRun: ["None"] }, { propagationPolicy: "Nope" }]) {
-    (await api.post(`${pods}/gone/eviction`, { ...eviction, deleteOptions })).refused(404, "NotFound");
+    (await api.post(`${pods}/gone/eviction`, { ...eviction, deleteOptions })).expectFailure(404, "NotFound");
   }
   const jobs = `/apis/batch/v1/namespaces/${ns}/jobs`;
   const job = (name: string, labels: Fields | undefined, of: Fields | undefined): object => ({
@@ -161,7 +161,7 @@ inBothDomains("the zero time is a value, not the absence of one", async (api) =>
   (await api.post(configMaps, configMap("one"))).expect(201);
   const ends = { metadata: { deletionTimestamp: zero } };
   const unchanging = /metadata.deletionTimestamp: Invalid value: 0001-01-01 00:00:00 \+0000 UTC: field is immutable/;
-  (await api.patch(`${configMaps}/one`, ends, merge)).refused(422, "Invalid", unchanging);
+  (await api.patch(`${configMaps}/one`, ends, merge)).expectFailure(422, "Invalid", unchanging);
   (await api.get(`${configMaps}/one`)).expect(200, { "metadata.deletionTimestamp": absent });
 
   const jobs = `/apis/batch/v1/namespaces/${ns}/jobs`;
@@ -169,7 +169,7 @@ inBothDomains("the zero time is a value, not the absence of one", async (api) =>
   (await api.post(jobs, { apiVersion: "batch/v1", kind: "Job", metadata: { name: "one" }, spec })).expect(201);
   const statusOf = (status: Fields) => api.patch(`${jobs}/one/status`, { status }, merge);
   const early = /0001-01-01 00:00:00 \+0000 UTC: cannot set completionTime when there is no Complete=True condition/;
-  (await statusOf({ completionTime: zero })).refused(422, "Invalid", early);
+  (await statusOf({ completionTime: zero })).expectFailure(422, "Invalid", early);
   (await statusOf({ startTime: zero })).expect(200, { "status.startTime": null });
   (await api.get(`${jobs}/one`, { accept: asTable })).expect(200, { "rows[0].cells[3]": "292y" });
   const conditions = ["SuccessCriteriaMet", "Complete"].map((type) => ({ type, status: "True" }));
@@ -210,7 +210,7 @@ inBothDomains("an empty preemption policy of a template is a missing one", async
   const sets = `/apis/apps/v1/namespaces/${ns}/replicasets`;
   const spec = { ...selected, template: { ...template, spec: { ...template.spec, preemptionPolicy: "" } } };
   const set = { apiVersion: "apps/v1", kind: "ReplicaSet", metadata: { name: "one" }, spec };
-  (await api.post(sets, set)).refused(422, "Invalid", /spec.template.spec.preemptionPolicy: Required value/);
+  (await api.post(sets, set)).expectFailure(422, "Invalid", /spec.template.spec.preemptionPolicy: Required value/);
 });
 
 inBothDomains("an empty Table has no rows, or null for kinds with the columns of all kinds", async (api) => {

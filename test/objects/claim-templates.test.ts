@@ -26,8 +26,8 @@ withOwnServer("a server serves templates only when asked to [RCT-02] [VER-04]", 
 inBothDomains("a template needs the spec of its claim [RCT-03] [RCT-08]", async (api) => {
   const { templates } = await api.createNamespace();
   const { spec: _, ...bare } = claimTemplate("r1") as { spec: unknown };
-  (await api.post(templates, bare)).rejected();
-  (await api.post(templates, claimTemplate("r1", {}))).rejected();
+  (await api.post(templates, bare)).expectClientError();
+  (await api.post(templates, claimTemplate("r1", {}))).expectClientError();
   (await api.get(`${templates}/r1`)).expect(404);
 });
 
@@ -36,12 +36,12 @@ inBothDomains("the spec of a template stays, its metadata may change [RCT-04] [R
   const made = (await api.post(templates, claimTemplate("r1"))).expect(201);
   const body = made.value as object;
   const other = { spec: { devices: { requests: [{ name: "other", deviceClassName: "x" }] } } };
-  (await api.put(`${templates}/r1`, { ...body, spec: other })).refused(
+  (await api.put(`${templates}/r1`, { ...body, spec: other })).expectFailure(
     422,
     "Invalid",
     /spec: Invalid value: .*field is immutable/s,
   );
-  (await api.patch(`${templates}/r1`, { spec: { metadata: { labels: { a: "1" } } } })).refused(
+  (await api.patch(`${templates}/r1`, { spec: { metadata: { labels: { a: "1" } } } })).expectFailure(
     422,
     "Invalid",
     /field is immutable/,
@@ -68,7 +68,7 @@ inBothDomains("the metadata of the claim is labels and annotations, nothing else
   ]) {
     (
       await api.post(templates, claimTemplate("r2", { metadata: { ...metadata, ...extra }, spec: claimSpec }))
-    ).rejected();
+    ).expectClientError();
   }
   (await api.get(`${templates}/r2`)).expect(404);
 });
@@ -122,7 +122,7 @@ inBothDomains("the spec of the claim has requests, constraints and configuration
     { count: -1 },
     { allocationMode: "All", count: 2 },
   ]) {
-    (await api.post(templates, claimTemplate("r3", bad(request)))).refused(
+    (await api.post(templates, claimTemplate("r3", bad(request)))).expectFailure(
       422,
       "Invalid",
       /spec\.spec\.devices\.requests\[0\]\./,

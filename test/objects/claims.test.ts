@@ -22,15 +22,21 @@ const writeStatus = (api: Api, path: string, status: unknown): Promise<Answer> =
   api.patch(`${path}/status`, { status });
 
 /** Expects a refusal with one finding. */
-async function refused(api: Api, claims: string, spec: object, field: string, message: string | RegExp): Promise<void> {
-  (await api.post(claims, claim("bad", spec))).refused(422, "Invalid", undefined, {
+async function expectRefusal(
+  api: Api,
+  claims: string,
+  spec: object,
+  field: string,
+  message: string | RegExp,
+): Promise<void> {
+  (await api.post(claims, claim("bad", spec))).expectFailure(422, "Invalid", undefined, {
     [`details.causes[field=${field}].message`]: message,
   });
   (await api.get(`${claims}/bad`)).expect(404);
 }
 
 /** Expects that a create is accepted and results in the fields. */
-const made = async (api: Api, claims: string, spec: object, fields = {}): Promise<Answer> =>
+const createClaim = async (api: Api, claims: string, spec: object, fields = {}): Promise<Answer> =>
   (await api.post(claims, claim(api.unique("c"), spec))).expect(201, fields);
 
 inBothDomains("a claim is namespaced and has metadata, spec and status [PVC-01] [PVC-02]", async (api) => {
@@ -52,7 +58,7 @@ inBothDomains("the status is not taken from a write of the claim [PVC-03]", asyn
 
 inBothDomains("a new claim has its defaults [PVC-15] [PVC-45] [PVC-57] [PVC-58] [PVC-64]", async (api) => {
   const { claims } = await api.createNamespace();
-  await made(
+  await createClaim(
     api,
     claims,
     {},
@@ -64,30 +70,30 @@ inBothDomains("a new claim has its defaults [PVC-15] [PVC-45] [PVC-57] [PVC-58] 
       "status.modifyVolumeStatus": absent,
     },
   );
-  await made(api, claims, { volumeMode: "Block" }, { "spec.volumeMode": "Block" });
+  await createClaim(api, claims, { volumeMode: "Block" }, { "spec.volumeMode": "Block" });
 });
 
 inBothDomains("access modes are a list of known modes [PVC-04] [PVC-06]", async (api) => {
   const { claims } = await api.createNamespace();
   const modes = ["ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany"];
-  await made(api, claims, { accessModes: modes }, { "spec.accessModes": modes });
-  await made(api, claims, { accessModes: ["ReadWriteOncePod"] }, { "spec.accessModes": ["ReadWriteOncePod"] });
-  (await api.post(claims, claim("bad", { accessModes: "ReadWriteOnce" }))).refused(400, "BadRequest");
-  await refused(
+  await createClaim(api, claims, { accessModes: modes }, { "spec.accessModes": modes });
+  await createClaim(api, claims, { accessModes: ["ReadWriteOncePod"] }, { "spec.accessModes": ["ReadWriteOncePod"] });
+  (await api.post(claims, claim("bad", { accessModes: "ReadWriteOnce" }))).expectFailure(400, "BadRequest");
+  await expectRefusal(
     api,
     claims,
     { accessModes: [] },
     "spec.accessModes",
     "Required value: at least 1 access mode is required",
   );
-  await refused(
+  await expectRefusal(
     api,
     claims,
     { accessModes: ["Sometimes"] },
     "spec.accessModes",
     'Unsupported value: "Sometimes": supported values: "ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"',
   );
-  await refused(
+  await expectRefusal(
     api,
     claims,
     { accessModes: ["ReadWriteOnce", "ReadWriteOncePod"] },
@@ -109,8 +115,8 @@ inBothDomains("access modes are one value: owned and replaced as a whole [PVC-05
 inBothDomains("the selector is a label selector [PVC-07]", async (api) => {
   const { claims } = await api.createNamespace();
   const selector = { matchLabels: { a: "b" }, matchExpressions: [{ key: "c", operator: "In", values: ["d"] }] };
-  await made(api, claims, { selector }, { "spec.selector": selector });
-  await refused(
+  await createClaim(api, claims, { selector }, { "spec.selector": selector });
+  await expectRefusal(
     api,
     claims,
     { selector: { matchExpressions: [{ key: "a", operator: "Near", values: ["b"] }] } },
@@ -118,23 +124,32 @@ inBothDomains("the selector is a label selector [PVC-07]", async (api) => {
     'Invalid value: "Near": not a valid selector operator',
   );
   const noValues = { matchExpressions: [{ key: "a", operator: "In" }] };
-  await refused(api, claims, { selector: noValues }, "spec.selector.matchExpressions[0].values", /^Required value/);
+  await expectRefusal(
+    api,
+    claims,
+    { selector: noValues },
+    "spec.selector.matchExpressions[0].values",
+    /^Required value/,
+  );
 });
 
 inBothDomains("resources are quantities [PVC-08] [PVC-10]", async (api) => {
   const { claims } = await api.createNamespace();
   const resources = { requests: { storage: "1Gi" }, limits: { storage: "2Gi" } };
-  await made(api, claims, { resources }, { "spec.resources": resources });
-  await made(
+  await createClaim(api, claims, { resources }, { "spec.resources": resources });
+  await createClaim(
     api,
     claims,
     { resources: { requests: { storage: "1024Mi" } } },
     { "spec.resources.requests.storage": "1Gi" },
   );
-  (await api.post(claims, claim("bad", { resources: { requests: { storage: "abc" } } }))).refused(400, "BadRequest");
-  await refused(api, claims, { resources: {} }, "spec.resources[storage]", "Required value");
+  (await api.post(claims, claim("bad", { resources: { requests: { storage: "abc" } } }))).expectFailure(
+    400,
+    "BadRequest",
+  );
+  await expectRefusal(api, claims, { resources: {} }, "spec.resources[storage]", "Required value");
   const zero = { requests: { storage: "0" } };
-  await refused(
+  await expectRefusal(
     api,
     claims,
     { resources: zero },
@@ -146,18 +161,18 @@ inBothDomains("resources are quantities [PVC-08] [PVC-10]", async (api) => {
 inBothDomains("a request is not beyond its limit [PVC-09]", async (api) => {
   const { claims } = await api.createNamespace();
   const resources = { requests: { storage: "2Gi" }, limits: { storage: "1Gi" } };
-  (await api.post(claims, claim("bad", { resources }))).rejected();
+  (await api.post(claims, claim("bad", { resources }))).expectClientError();
   (await api.get(`${claims}/bad`)).expect(404);
-  await made(api, claims, { resources: { requests: { storage: "1Gi" }, limits: { storage: "1024Mi" } } });
+  await createClaim(api, claims, { resources: { requests: { storage: "1Gi" }, limits: { storage: "1024Mi" } } });
 });
 
 inBothDomains("names of volume, class and mode are texts [PVC-13] [PVC-14] [ERR-05]", async (api) => {
   const { claims } = await api.createNamespace();
   const spec = { volumeName: "pv-1", storageClassName: "fast" };
-  await made(api, claims, spec, { "spec.volumeName": "pv-1", "spec.storageClassName": "fast" });
-  (await api.post(claims, claim("bad", { storageClassName: 5 }))).refused(400, "BadRequest");
+  await createClaim(api, claims, spec, { "spec.volumeName": "pv-1", "spec.storageClassName": "fast" });
+  (await api.post(claims, claim("bad", { storageClassName: 5 }))).expectFailure(400, "BadRequest");
   const mode = 'Unsupported value: "Tape": supported values: "Block", "Filesystem"';
-  await refused(api, claims, { volumeMode: "Tape" }, "spec.volumeMode", mode);
+  await expectRefusal(api, claims, { volumeMode: "Tape" }, "spec.volumeMode", mode);
 });
 
 inBothDomains("the spec of a claim stays as it is [PVC-16]", async (api) => {
@@ -165,16 +180,20 @@ inBothDomains("the spec of a claim stays as it is [PVC-16]", async (api) => {
   const immutable =
     /spec: Forbidden: spec is immutable after creation except resources\.requests and volumeAttributesClassName for bound claims/;
   const current = (await api.get(path)).value as { spec: object };
-  (await api.put(path, { ...current, spec: { ...current.spec, storageClassName: "fast" } })).refused(
+  (await api.put(path, { ...current, spec: { ...current.spec, storageClassName: "fast" } })).expectFailure(
     422,
     "Invalid",
     immutable,
   );
-  (await api.patch(path, { spec: { accessModes: ["ReadWriteMany"] } })).refused(422, "Invalid", immutable);
-  (await api.patch(path, { spec: { resources: { requests: { storage: "2Gi" } } } })).refused(422, "Invalid", immutable);
+  (await api.patch(path, { spec: { accessModes: ["ReadWriteMany"] } })).expectFailure(422, "Invalid", immutable);
+  (await api.patch(path, { spec: { resources: { requests: { storage: "2Gi" } } } })).expectFailure(
+    422,
+    "Invalid",
+    immutable,
+  );
   (await api.patch(path, { metadata: { labels: { a: "b" } } })).expect(200);
   (await api.patch(path, { spec: { volumeName: "pv-1" } })).expect(200, { "spec.volumeName": "pv-1" });
-  (await api.patch(path, { spec: { volumeName: "pv-2" } })).refused(422, "Invalid", immutable);
+  (await api.patch(path, { spec: { volumeName: "pv-2" } })).expectFailure(422, "Invalid", immutable);
 });
 
 inBothDomains("a bound claim may grow, and shrink while it stays above its capacity [PVC-11] [PVC-12]", async (api) => {
@@ -190,7 +209,7 @@ inBothDomains("a bound claim may grow, and shrink while it stays above its capac
   const resize = (storage: string) => api.patch(path, { spec: { resources: { requests: { storage } } } });
   (await resize("3Gi")).expect(200, { "spec.resources.requests.storage": "3Gi" });
   (await resize("2Gi")).expect(200, { "spec.resources.requests.storage": "2Gi" });
-  (await resize("1Gi")).refused(
+  (await resize("1Gi")).expectFailure(
     422,
     "Invalid",
     /spec\.resources\.requests\.storage: Forbidden: field can not be less than status\.capacity/,
@@ -205,7 +224,7 @@ inBothDomains("a claim of a class that cannot grow does not grow [PVC-16]", asyn
   (await api.post(storageClasses, { ...storageClass, metadata: { name } })).expect(201);
   (await api.post(claims, claim("c1", { storageClassName: name, volumeName: "pv-1" }))).expect(201);
   (await writeStatus(api, `${claims}/c1`, { phase: "Bound", capacity: { storage: "1Gi" } })).expect(200);
-  (await api.patch(`${claims}/c1`, { spec: { resources: { requests: { storage: "3Gi" } } } })).refused(
+  (await api.patch(`${claims}/c1`, { spec: { resources: { requests: { storage: "3Gi" } } } })).expectFailure(
     403,
     "Forbidden",
     'persistentvolumeclaims "c1" is forbidden: only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize',
@@ -220,15 +239,15 @@ inBothDomains(
   "a data source is a snapshot or a claim; anything else is dropped [PVC-17] [PVC-18] [PVC-19]",
   async (api) => {
     const { claims } = await api.createNamespace();
-    await made(api, claims, { dataSource: snapshot }, { "spec.dataSource": snapshot });
-    await made(
+    await createClaim(api, claims, { dataSource: snapshot }, { "spec.dataSource": snapshot });
+    await createClaim(
       api,
       claims,
       { dataSource: otherClaim },
       { "spec.dataSource.kind": "PersistentVolumeClaim", "spec.dataSource.name": "other" },
     );
     for (const dataSource of [{ kind: "Pod", name: "p" }, foo]) {
-      await made(api, claims, { dataSource }, { "spec.dataSource": absent, "spec.dataSourceRef": absent });
+      await createClaim(api, claims, { dataSource }, { "spec.dataSource": absent, "spec.dataSourceRef": absent });
     }
   },
 );
@@ -237,18 +256,35 @@ inBothDomains(
   "a data source reference is any object of a group, or a claim; anything else is refused [PVC-20] [PVC-21] [PVC-22] [PVC-24] [PVC-25] [PVC-26] [PVC-27]",
   async (api) => {
     const { claims } = await api.createNamespace();
-    await made(api, claims, { dataSourceRef: foo }, { "spec.dataSourceRef": foo });
-    await made(api, claims, { dataSourceRef: otherClaim }, { "spec.dataSourceRef.kind": "PersistentVolumeClaim" });
-    await refused(api, claims, { dataSourceRef: { kind: "Pod", name: "p" } }, "spec.dataSourceRef", /^Invalid value/);
-    await refused(api, claims, { dataSourceRef: { kind: "Foo", name: "f" } }, "spec.dataSourceRef", /^Invalid value/);
-    await refused(
+    await createClaim(api, claims, { dataSourceRef: foo }, { "spec.dataSourceRef": foo });
+    await createClaim(
+      api,
+      claims,
+      { dataSourceRef: otherClaim },
+      { "spec.dataSourceRef.kind": "PersistentVolumeClaim" },
+    );
+    await expectRefusal(
+      api,
+      claims,
+      { dataSourceRef: { kind: "Pod", name: "p" } },
+      "spec.dataSourceRef",
+      /^Invalid value/,
+    );
+    await expectRefusal(
+      api,
+      claims,
+      { dataSourceRef: { kind: "Foo", name: "f" } },
+      "spec.dataSourceRef",
+      /^Invalid value/,
+    );
+    await expectRefusal(
       api,
       claims,
       { dataSourceRef: { apiGroup: "example.com", name: "f" } },
       "spec.dataSourceRef.kind",
       "Required value",
     );
-    await refused(
+    await expectRefusal(
       api,
       claims,
       { dataSourceRef: { apiGroup: "example.com", kind: "Foo" } },
@@ -260,17 +296,20 @@ inBothDomains(
 
 inBothDomains("both sources are one [PVC-30] [PVC-31] [PVC-32]", async (api) => {
   const { claims } = await api.createNamespace();
-  await made(api, claims, { dataSource: snapshot }, { "spec.dataSourceRef": snapshot });
-  await made(api, claims, { dataSourceRef: foo }, { "spec.dataSource": foo });
-  await made(api, claims, { dataSource: snapshot, dataSourceRef: snapshot });
+  await createClaim(api, claims, { dataSource: snapshot }, { "spec.dataSourceRef": snapshot });
+  await createClaim(api, claims, { dataSourceRef: foo }, { "spec.dataSource": foo });
+  await createClaim(api, claims, { dataSource: snapshot, dataSourceRef: snapshot });
   const other = { ...otherClaim, name: "another" };
-  (await api.post(claims, claim("bad", { dataSource: otherClaim, dataSourceRef: other }))).refused(422, "Invalid");
+  (await api.post(claims, claim("bad", { dataSource: otherClaim, dataSourceRef: other }))).expectFailure(
+    422,
+    "Invalid",
+  );
   (await api.get(`${claims}/bad`)).expect(404);
 });
 
 inBothDomains("a reference into another namespace is dropped by default [PVC-28]", async (api) => {
   const { claims } = await api.createNamespace();
-  await made(
+  await createClaim(
     api,
     claims,
     { dataSourceRef: { ...foo, namespace: "other" } },
@@ -285,12 +324,12 @@ inBothDomains("the attributes class may change, but not go [PVC-34] [PVC-35] [VA
   const set = (name: string | null) => api.patch(path, { spec: { volumeAttributesClassName: name } });
   (await set(a)).expect(200, { "spec.volumeAttributesClassName": a });
   (await set(b)).expect(200, { "spec.volumeAttributesClassName": b });
-  (await set("")).refused(
+  (await set("")).expectFailure(
     422,
     "Invalid",
     /spec\.volumeAttributesClassName: Forbidden: update from non-nil value to an empty string is forbidden/,
   );
-  (await set(null)).refused(
+  (await set(null)).expectFailure(
     422,
     "Invalid",
     /spec\.volumeAttributesClassName: Forbidden: update from non-nil value to nil is forbidden/,
@@ -361,7 +400,7 @@ inBothDomains(
       { "kubernetes.io/x": "NodeResizePending" },
       { storage: "Foo" },
     ]) {
-      (await write(states)).refused(422, "Invalid");
+      (await write(states)).expectFailure(422, "Invalid");
     }
     (await api.get(path)).expect(200, { "status.allocatedResourceStatuses": two });
   },
@@ -382,14 +421,14 @@ inBothDomains("conditions merge by type [PVC-52]", async (api) => {
 inBothDomains("a condition has type and status [PVC-54]", async (api) => {
   const { path } = await one(api);
   for (const condition of [{ type: "Resizing" }, { status: "True" }, {}]) {
-    (await writeStatus(api, path, { conditions: [condition] })).rejected();
+    (await writeStatus(api, path, { conditions: [condition] })).expectClientError();
   }
   (await api.get(path)).expect(200, { "status.conditions": absent });
 });
 
 inBothDomains("the state of a modification has a status [PVC-59] [PVC-60]", async (api) => {
   const { path } = await one(api);
-  (await writeStatus(api, path, { modifyVolumeStatus: { targetVolumeAttributesClassName: "x" } })).rejected();
+  (await writeStatus(api, path, { modifyVolumeStatus: { targetVolumeAttributesClassName: "x" } })).expectClientError();
   for (const status of ["Pending", "InProgress", "Infeasible"]) {
     const modifyVolumeStatus = { status, targetVolumeAttributesClassName: "x" };
     (await writeStatus(api, path, { modifyVolumeStatus })).expect(200, {
@@ -457,7 +496,7 @@ withOwnServer(
   async (api) => {
     (await api.post("/api/v1/namespaces", namespace("n1"))).expect(201);
     const { claims } = namespacePaths("n1");
-    await made(api, claims, { volumeAttributesClassName: "x" }, { "spec.volumeAttributesClassName": absent });
+    await createClaim(api, claims, { volumeAttributesClassName: "x" }, { "spec.volumeAttributesClassName": absent });
   },
 );
 
@@ -469,7 +508,7 @@ withOwnServer(
   async (api) => {
     (await api.post("/api/v1/namespaces", namespace("n1"))).expect(201);
     const { claims } = namespacePaths("n1");
-    await made(api, claims, { dataSourceRef: foo }, { "spec.dataSourceRef": absent });
+    await createClaim(api, claims, { dataSourceRef: foo }, { "spec.dataSourceRef": absent });
     (await api.post(claims, claim("c1"))).expect(201);
     const status = {
       allocatedResourceStatuses: { storage: "NodeResizePending" },
@@ -491,17 +530,22 @@ withOwnServer(
     (await api.post("/api/v1/namespaces", namespace("n1"))).expect(201);
     const { claims } = namespacePaths("n1");
     const dataSourceRef = { ...foo, namespace: "other" };
-    await made(api, claims, { dataSourceRef }, { "spec.dataSourceRef": dataSourceRef, "spec.dataSource": absent });
+    await createClaim(
+      api,
+      claims,
+      { dataSourceRef },
+      { "spec.dataSourceRef": dataSourceRef, "spec.dataSource": absent },
+    );
   },
 );
 
 withOwnServer("an unbound claim without attributes class gets the default one [PVC-38]", gated, async (api) => {
   (await api.post("/api/v1/namespaces", namespace("n1"))).expect(201);
   const { claims } = namespacePaths("n1");
-  await made(api, claims, {}, { "spec.volumeAttributesClassName": absent });
+  await createClaim(api, claims, {}, { "spec.volumeAttributesClassName": absent });
   const annotations = { "volumeattributesclass.kubernetes.io/is-default-class": "true" };
   (await api.post(attributesClasses, attributesClass("standard", {}, { annotations }))).expect(201);
-  await made(api, claims, {}, { "spec.volumeAttributesClassName": "standard" });
-  await made(api, claims, { volumeAttributesClassName: "other" }, { "spec.volumeAttributesClassName": "other" });
+  await createClaim(api, claims, {}, { "spec.volumeAttributesClassName": "standard" });
+  await createClaim(api, claims, { volumeAttributesClassName: "other" }, { "spec.volumeAttributesClassName": "other" });
   assert.equal((await api.get(attributesClasses, { accept: asTable })).at("rows.0.cells.0"), "standard (default)");
 });

@@ -40,13 +40,13 @@ inBothDomains(
   "options that cannot be read are refused and delete nothing [DELOPT-04] [DELOPT-05] [DELOPT-08] [DELOPT-10]",
   async (api) => {
     const { path } = await one(api);
-    (await api.delete(path, configMap("x"))).rejected();
-    (await api.delete(path, "{")).rejected();
-    (await api.delete(path, "[]")).rejected();
-    (await api.delete(path, options({ gracePeriodSeconds: "x" }))).refused(400, "BadRequest");
-    (await api.delete(path, options({ propagationPolicy: 5 }))).refused(400, "BadRequest");
-    (await api.delete(path, options({ orphanDependents: "yes" }))).refused(400, "BadRequest");
-    (await api.delete(path, options({ ignoreStoreReadErrorWithClusterBreakingPotential: "x" }))).rejected();
+    (await api.delete(path, configMap("x"))).expectClientError();
+    (await api.delete(path, "{")).expectClientError();
+    (await api.delete(path, "[]")).expectClientError();
+    (await api.delete(path, options({ gracePeriodSeconds: "x" }))).expectFailure(400, "BadRequest");
+    (await api.delete(path, options({ propagationPolicy: 5 }))).expectFailure(400, "BadRequest");
+    (await api.delete(path, options({ orphanDependents: "yes" }))).expectFailure(400, "BadRequest");
+    (await api.delete(path, options({ ignoreStoreReadErrorWithClusterBreakingPotential: "x" }))).expectClientError();
     (await api.get(path)).expect(200, { "metadata.deletionTimestamp": absent });
   },
   { differs: "1.32 answers 500 to options it cannot decode" },
@@ -64,7 +64,7 @@ inBothDomains("a dry run may be asked for in the body [DELOPT-03]", async (api) 
   (await api.get(path)).expect(200, { "metadata.deletionTimestamp": absent });
   (await api.delete(maps, options({ dryRun: ["All"] }))).expect(200);
   (await api.get(path)).expect(200);
-  (await api.delete(path, options({ dryRun: ["Foo"] }))).refused(422, "Invalid", /dryRun/);
+  (await api.delete(path, options({ dryRun: ["Foo"] }))).expectFailure(422, "Invalid", /dryRun/);
   (await api.get(path)).expect(200);
 });
 
@@ -76,7 +76,7 @@ inBothDomains("gracePeriodSeconds is a number [DELOPT-04]", async (api) => {
 
 inBothDomains("propagationPolicy is one of three texts [DELOPT-05] [DELOPT-06]", async (api) => {
   const { maps, path } = await one(api);
-  (await api.delete(path, options({ propagationPolicy: "Foo" }))).refused(
+  (await api.delete(path, options({ propagationPolicy: "Foo" }))).expectFailure(
     422,
     "Invalid",
     /propagationPolicy: Unsupported value: "Foo": supported values: "Foreground", "Background", "Orphan"/,
@@ -127,7 +127,7 @@ inBothDomains("so it does on a pod whose grace period is over [DELOPT-07]", asyn
 
 inBothDomains("orphanDependents is the older form, and goes with no policy [DELOPT-08]", async (api) => {
   const { path } = await one(api, hold);
-  (await api.delete(path, options({ orphanDependents: true, propagationPolicy: "Background" }))).refused(
+  (await api.delete(path, options({ orphanDependents: true, propagationPolicy: "Background" }))).expectFailure(
     422,
     "Invalid",
     /propagationPolicy: Invalid value: .*orphanDependents and deletionPropagation cannot be both set/,
@@ -141,12 +141,12 @@ inBothDomains("orphanDependents is the older form, and goes with no policy [DELO
 
 inBothDomains("preconditions that do not hold keep the object [DELOPT-09]", async (api) => {
   const { path, uid, version } = await one(api);
-  (await api.delete(path, options({ preconditions: { uid: "other" } }))).refused(
+  (await api.delete(path, options({ preconditions: { uid: "other" } }))).expectFailure(
     409,
     "Conflict",
     /"m1": the UID in the precondition \(other\) does not match the UID in record \(.+\)\. The object might have been deleted and then recreated/,
   );
-  (await api.delete(path, options({ preconditions: { resourceVersion: "1" } }))).refused(
+  (await api.delete(path, options({ preconditions: { resourceVersion: "1" } }))).expectFailure(
     409,
     "Conflict",
     /"m1": the ResourceVersion in the precondition \(1\) does not match the ResourceVersion in record \(\d+\)\. The object might have been modified/,
@@ -238,8 +238,8 @@ inBothDomains("an object without finalizers goes at once [DELST-05]", async (api
     "details.kind": "configmaps",
     "details.uid": uid,
   });
-  (await api.get(path)).refused(404, "NotFound", 'configmaps "m1" not found');
-  (await api.delete(path)).refused(404, "NotFound", 'configmaps "m1" not found');
+  (await api.get(path)).expectFailure(404, "NotFound", 'configmaps "m1" not found');
+  (await api.delete(path)).expectFailure(404, "NotFound", 'configmaps "m1" not found');
 });
 
 inBothDomains("finalizers removed from a live object do not delete it [DELST-03]", async (api) => {
@@ -280,7 +280,7 @@ inBothDomains("a claim is answered with the claim [EP-25] [DELST-05]", async (ap
 inBothDomains("preconditions hold for every object of a collection [DELOPT-09] [EP-27]", async (api) => {
   const { maps, path, uid, version } = await one(api);
   for (const preconditions of [{ uid: "other" }, { resourceVersion: "1" }, { uid, resourceVersion: "1" }]) {
-    (await api.delete(maps, options({ preconditions }))).refused(409, "Conflict", /in the precondition/);
+    (await api.delete(maps, options({ preconditions }))).expectFailure(409, "Conflict", /in the precondition/);
     (await api.get(path)).expect(200, { "metadata.deletionTimestamp": absent });
   }
   (await api.delete(maps, options({ preconditions: { uid, resourceVersion: version } }))).expect(200);

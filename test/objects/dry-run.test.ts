@@ -75,18 +75,18 @@ inBothDomains("a dry run is validated like a real one [DRY-04]", async (api) => 
   const real = await api.post(maps, bad);
   const dry = await api.post(`${maps}?dryRun=All`, bad);
   assert.deepEqual(dry.value, real.value);
-  dry.refused(422, "Invalid");
-  (await api.post(`${maps}?dryRun=All`, configMap("m1"))).refused(409, "AlreadyExists");
-  (await api.put(`${maps}/none?dryRun=All`, configMap("none"))).refused(404, "NotFound");
-  (await api.delete(`${maps}/none?dryRun=All`)).refused(404, "NotFound");
-  (await api.patch(`${path}?dryRun=All`, { metadata: { labels: { "bad key": "1" } } })).refused(422, "Invalid");
+  dry.expectFailure(422, "Invalid");
+  (await api.post(`${maps}?dryRun=All`, configMap("m1"))).expectFailure(409, "AlreadyExists");
+  (await api.put(`${maps}/none?dryRun=All`, configMap("none"))).expectFailure(404, "NotFound");
+  (await api.delete(`${maps}/none?dryRun=All`)).expectFailure(404, "NotFound");
+  (await api.patch(`${path}?dryRun=All`, { metadata: { labels: { "bad key": "1" } } })).expectFailure(422, "Invalid");
 });
 
 inBothDomains("a dry run needs the rights of the real request [DRY-06]", async (api) => {
   const { ns, maps } = { ...(await api.createNamespace()), maps: "" };
   const path = `/api/v1/namespaces/${ns}/configmaps`;
   assert.equal(maps, "");
-  (await api.post(`${path}?dryRun=All`, configMap("m1"), { as: "bob" })).refused(
+  (await api.post(`${path}?dryRun=All`, configMap("m1"), { as: "bob" })).expectFailure(
     403,
     "Forbidden",
     `configmaps is forbidden: User "bob" cannot create resource "configmaps" in API group "" in the namespace "${ns}"`,
@@ -107,9 +107,9 @@ inBothDomains("conflicts are found in a dry run [DRY-10]", async (api) => {
   const { path } = await one(api);
   const stale = (await api.get(path)).expect(200);
   (await api.patch(path, { data: { k: "w" } })).expect(200);
-  (await api.put(`${path}?dryRun=All`, stale.value)).refused(409, "Conflict");
+  (await api.put(`${path}?dryRun=All`, stale.value)).expectFailure(409, "Conflict");
   const precondition = { preconditions: { uid: "other" } };
-  (await api.delete(`${path}?dryRun=All`, { kind: "DeleteOptions", apiVersion: "v1", ...precondition })).refused(
+  (await api.delete(`${path}?dryRun=All`, { kind: "DeleteOptions", apiVersion: "v1", ...precondition })).expectFailure(
     409,
     "Conflict",
   );
@@ -131,7 +131,7 @@ inBothDomains("only All is a dry run [DRY-12]", async (api) => {
     await api.patch(`${path}?dryRun=Foo`, { data: { k: "x" } }),
     await api.delete(`${path}?dryRun=Foo`),
   ]) {
-    answer.refused(422, "Invalid", /dryRun: Unsupported value: .*: supported values: "All"/);
+    answer.expectFailure(422, "Invalid", /dryRun: Unsupported value: .*: supported values: "All"/);
   }
   (await api.get(maps)).expect(200, { "items.length": 1, "items.0.data.k": "v" });
 });

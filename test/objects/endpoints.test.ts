@@ -28,9 +28,13 @@ inBothDomains(
 inBothDomains("a sub-resource is behind the name, one object at a time [EP-03] [EP-07]", async (api) => {
   const { claims, path } = await oneClaim(api);
   (await api.get(`${path}/status`)).expect(200, { kind: "PersistentVolumeClaim" });
-  (await api.get(`${claims}/status`)).refused(404, "NotFound", 'persistentvolumeclaims "status" not found');
-  (await api.get(`${path}/nothing`)).refused(404, "NotFound", "the server could not find the requested resource");
-  (await api.get(`${path}/status/more`)).refused(404, "NotFound", "the server could not find the requested resource");
+  (await api.get(`${claims}/status`)).expectFailure(404, "NotFound", 'persistentvolumeclaims "status" not found');
+  (await api.get(`${path}/nothing`)).expectFailure(404, "NotFound", "the server could not find the requested resource");
+  (await api.get(`${path}/status/more`)).expectFailure(
+    404,
+    "NotFound",
+    "the server could not find the requested resource",
+  );
 });
 
 inBothDomains("a namespaced kind is in its namespace, or of all without one [EP-04] [EP-05] [EP-17]", async (api) => {
@@ -94,7 +98,11 @@ inBothDomains("GET reads one, lists a collection, or watches it [EP-10] [EP-11] 
 
 inBothDomains("PUT of what is not there creates it, for kinds that allow it [EP-13]", async (api) => {
   const { claims, leases } = await api.createNamespace();
-  (await api.put(`${claims}/none`, claim("none"))).refused(404, "NotFound", 'persistentvolumeclaims "none" not found');
+  (await api.put(`${claims}/none`, claim("none"))).expectFailure(
+    404,
+    "NotFound",
+    'persistentvolumeclaims "none" not found',
+  );
   (await api.put(`${leases}/l1`, lease("l1", { holderIdentity: "a" }))).expect(201, { "spec.holderIdentity": "a" });
   (await api.get(`${leases}/l1`)).expect(200);
 });
@@ -128,7 +136,7 @@ inBothDomains("every kind that discovery shows has its paths [EP-16] [MEDIA-04]"
       });
       const inside = resource.at("namespaced") === true ? `${base}/namespaces/default/${name}` : path;
       if (!verbs.includes("get")) continue;
-      (await api.get(`${inside}/no-such-name`, { literal: true })).refused(404, "NotFound", undefined, {
+      (await api.get(`${inside}/no-such-name`, { literal: true })).expectFailure(404, "NotFound", undefined, {
         "details.name": "no-such-name",
         "details.kind": name,
       });
@@ -155,9 +163,9 @@ inBothDomains("a claim is created, read and replaced as a whole [EP-18] [EP-20] 
 
 inBothDomains("a write needs a body [EP-19] [EP-20] [EP-23]", async (api) => {
   const { claims, path } = await oneClaim(api);
-  (await api.post(claims, "")).rejected();
-  (await api.put(path, "")).rejected();
-  for (const type of Object.values(patchTypes)) (await api.patch(path, "", type)).rejected();
+  (await api.post(claims, "")).expectClientError();
+  (await api.put(path, "")).expectClientError();
+  for (const type of Object.values(patchTypes)) (await api.patch(path, "", type)).expectClientError();
   (await api.get(claims)).expect(200, { "items.length": 1 });
 });
 
@@ -205,12 +213,12 @@ inBothDomains("deleting a collection deletes all that match, in its namespace [E
 
 inBothDomains("nothing is created or deleted across namespaces [EP-28] [EP-29]", async (api) => {
   for (const path of ["/api/v1/persistentvolumeclaims", allTemplates]) {
-    (await api.delete(path)).refused(
+    (await api.delete(path)).expectFailure(
       405,
       "MethodNotAllowed",
       "the server does not allow this method on the requested resource",
     );
-    (await api.post(path, claim("c1"))).refused(405, "MethodNotAllowed");
+    (await api.post(path, claim("c1"))).expectFailure(405, "MethodNotAllowed");
   }
 });
 
@@ -244,7 +252,7 @@ inBothDomains(
     (await api.patch(path, { metadata: { annotations: { a: "2" } } })).expect(200, { "metadata.annotations.a": "2" });
     (await api.get(`${attributesClasses}?labelSelector=a%3D${name}`)).expect(200, { "items.length": 1 });
     (await api.get(`${path}/status`)).expect(404);
-    (await api.get(`/apis/storage.k8s.io/v1beta1/namespaces/${ns}/volumeattributesclasses`)).refused(
+    (await api.get(`/apis/storage.k8s.io/v1beta1/namespaces/${ns}/volumeattributesclasses`)).expectFailure(
       404,
       "NotFound",
       "the server could not find the requested resource",
@@ -259,10 +267,10 @@ inBothDomains(
 
 inBothDomains("a missing object is told by name and kind [EP-35]", async (api) => {
   const { claims } = await api.createNamespace();
-  (await api.get(`${claims}/none`)).refused(404, "NotFound", 'persistentvolumeclaims "none" not found', {
+  (await api.get(`${claims}/none`)).expectFailure(404, "NotFound", 'persistentvolumeclaims "none" not found', {
     details: { name: "none", kind: "persistentvolumeclaims" },
   });
-  (await api.get(`${attributesClasses}/none`)).refused(
+  (await api.get(`${attributesClasses}/none`)).expectFailure(
     404,
     "NotFound",
     'volumeattributesclasses.storage.k8s.io "none" not found',
@@ -287,10 +295,10 @@ inBothDomains(
 inBothDomains("methods that mean nothing are refused [ERR-10]", async (api) => {
   const { claims, path } = await oneClaim(api);
   const text = "the server does not allow this method on the requested resource";
-  (await api.post(path, claim("c2"))).refused(405, "MethodNotAllowed", text);
-  (await api.put(claims, claim("c2"))).refused(405, "MethodNotAllowed", text);
-  (await api.patch(claims, {})).refused(405, "MethodNotAllowed", text);
-  (await api.delete(`${path}/status`)).refused(405, "MethodNotAllowed", text);
+  (await api.post(path, claim("c2"))).expectFailure(405, "MethodNotAllowed", text);
+  (await api.put(claims, claim("c2"))).expectFailure(405, "MethodNotAllowed", text);
+  (await api.patch(claims, {})).expectFailure(405, "MethodNotAllowed", text);
+  (await api.delete(`${path}/status`)).expectFailure(405, "MethodNotAllowed", text);
   for (const method of ["TRACE", "PROPFIND", "OPTIONS"]) {
     (await api.send(method, claims)).expect([405, 403, 404, 400, 501]);
   }
@@ -300,8 +308,8 @@ inBothDomains("methods that mean nothing are refused [ERR-10]", async (api) => {
 inBothDomains("a namespace is not found inside a namespace, not even itself [EP-08] [EP-09]", async (api) => {
   const { ns } = await api.createNamespace();
   for (const path of [`/api/v1/namespaces/${ns}/namespaces`, `/api/v1/namespaces/${ns}/namespaces/${ns}`]) {
-    (await api.get(path)).refused(404, "NotFound");
-    (await api.delete(path)).refused(404, "NotFound");
+    (await api.get(path)).expectFailure(404, "NotFound");
+    (await api.delete(path)).expectFailure(404, "NotFound");
   }
   (await api.get(`/api/v1/namespaces/${ns}`)).expect(200, { "metadata.deletionTimestamp": absent });
 });
@@ -311,5 +319,5 @@ inBothDomains("an update that creates does not mind the version its object had b
   const lease = `/apis/coordination.k8s.io/v1/namespaces/${ns}/leases/l`;
   const seen = { metadata: { name: "l", resourceVersion: "5" }, spec: { holderIdentity: "a" } };
   (await api.put(lease, seen)).expect(201, { "spec.holderIdentity": "a" });
-  (await api.put(lease, seen)).refused(409, "Conflict");
+  (await api.put(lease, seen)).expectFailure(409, "Conflict");
 });

@@ -28,17 +28,17 @@ inBothDomains("a body that is no object is refused with 400 [ERR-02]", async (ap
   ]) {
     const answer = await api.post(claims, body);
     assert.ok([400, 422].includes(answer.status), answer.title);
-    answer.rejected();
+    answer.expectClientError();
   }
-  (await api.post(claims, "no json")).refused(400, "BadRequest");
+  (await api.post(claims, "no json")).expectFailure(400, "BadRequest");
   (await api.get(claims)).expect(200, { items: [] });
 });
 
 inBothDomains("an object of another kind is refused [ERR-02]", async (api) => {
   const { claims } = await api.createNamespace();
-  (await api.post(claims, configMap("m1"))).refused(400, "BadRequest", /ConfigMap/);
-  (await api.post(claims, { ...claim("c1"), apiVersion: "v2" })).rejected();
-  (await api.post(claims, { ...claim("c1"), kind: "Nothing" })).rejected();
+  (await api.post(claims, configMap("m1"))).expectFailure(400, "BadRequest", /ConfigMap/);
+  (await api.post(claims, { ...claim("c1"), apiVersion: "v2" })).expectClientError();
+  (await api.post(claims, { ...claim("c1"), kind: "Nothing" })).expectClientError();
   (await api.get(claims)).expect(200, { items: [] });
 });
 
@@ -46,7 +46,7 @@ withOwnServer(
   "a request without credentials is refused when anonymous ones are [ERR-03] [AANON-05]",
   { ...gated, anonymousAuth: false },
   async (api) => {
-    (await api.get("/api/v1/namespaces/default/persistentvolumeclaims", { as: "nobody" })).refused(
+    (await api.get("/api/v1/namespaces/default/persistentvolumeclaims", { as: "nobody" })).expectFailure(
       401,
       "Unauthorized",
       "Unauthorized",
@@ -59,8 +59,12 @@ inBothDomains(
   "a missing required field is an error [ERR-04]",
   async (api) => {
     const { claims } = await api.createNamespace();
-    (await api.post(claims, { ...claim("c1"), spec: undefined })).refused(422, "Invalid", /spec/);
-    (await api.post(claims, { ...claim("c1"), spec: {} })).refused(422, "Invalid", /spec\.accessModes: Required value/);
+    (await api.post(claims, { ...claim("c1"), spec: undefined })).expectFailure(422, "Invalid", /spec/);
+    (await api.post(claims, { ...claim("c1"), spec: {} })).expectFailure(
+      422,
+      "Invalid",
+      /spec\.accessModes: Required value/,
+    );
     (await api.get(claims)).expect(200, { items: [] });
   },
   { differs: "the reference does not validate claims" },
@@ -76,7 +80,7 @@ inBothDomains("a wrong type is an error at every level of validation [ERR-05]", 
       { resources: [] },
       { selector: "x" },
     ]) {
-      (await api.post(`${claims}?fieldValidation=${level}`, claim("c1", spec))).refused(400, "BadRequest");
+      (await api.post(`${claims}?fieldValidation=${level}`, claim("c1", spec))).expectFailure(400, "BadRequest");
     }
   }
   (await api.get(claims)).expect(200, { items: [] });
@@ -89,9 +93,12 @@ inBothDomains(
     const name = api.unique();
     (await api.post(attributesClasses, attributesClass(name))).expect(201);
     (await api.post(templates, claimTemplate("r1"))).expect(201);
-    (await api.patch(`${attributesClasses}/${name}`, { driverName: "other.example.com" })).refused(422, "Invalid");
-    (await api.patch(`${attributesClasses}/${name}`, { parameters: { iops: "200" } })).refused(422, "Invalid");
-    (await api.patch(`${templates}/r1`, { spec: { metadata: { labels: { a: "1" } } } })).refused(422, "Invalid");
+    (await api.patch(`${attributesClasses}/${name}`, { driverName: "other.example.com" })).expectFailure(
+      422,
+      "Invalid",
+    );
+    (await api.patch(`${attributesClasses}/${name}`, { parameters: { iops: "200" } })).expectFailure(422, "Invalid");
+    (await api.patch(`${templates}/r1`, { spec: { metadata: { labels: { a: "1" } } } })).expectFailure(422, "Invalid");
   },
   { differs: "the reference does not validate these kinds" },
 );
@@ -99,13 +106,13 @@ inBothDomains(
 inBothDomains("a failure is a Status with code, reason, message and details [ERR-09] [ERR-10]", async (api) => {
   const { claims } = await api.createNamespace();
   const answers = [
-    (await api.get(`${claims}/none`)).refused(404, "NotFound"),
-    (await api.post(claims, claim("Bad_Name"))).refused(422, "Invalid"),
-    (await api.post(`${claims}/x`, claim("x"))).refused(405, "MethodNotAllowed"),
-    (await api.post(claims, "{}", { type: "text/plain" })).refused(415, "UnsupportedMediaType"),
-    (await api.get(claims, { as: "bob" })).refused(403, "Forbidden"),
-    (await api.get(claims, { as: "no-such-token" })).refused(401, "Unauthorized"),
-    (await api.get(claims, { accept: "text/plain" })).refused(406, "NotAcceptable"),
+    (await api.get(`${claims}/none`)).expectFailure(404, "NotFound"),
+    (await api.post(claims, claim("Bad_Name"))).expectFailure(422, "Invalid"),
+    (await api.post(`${claims}/x`, claim("x"))).expectFailure(405, "MethodNotAllowed"),
+    (await api.post(claims, "{}", { type: "text/plain" })).expectFailure(415, "UnsupportedMediaType"),
+    (await api.get(claims, { as: "bob" })).expectFailure(403, "Forbidden"),
+    (await api.get(claims, { as: "no-such-token" })).expectFailure(401, "Unauthorized"),
+    (await api.get(claims, { accept: "text/plain" })).expectFailure(406, "NotAcceptable"),
   ];
   for (const answer of answers) {
     assert.match(String(answer.headers["content-type"]), /^application\/json/);
@@ -131,24 +138,24 @@ inBothDomains("paths that are not served are not found [ERR-10]", async (api) =>
   ]) {
     (await api.get(path)).expect(404);
   }
-  (await api.get("/api/v1/nothing")).refused(404, "NotFound", "the server could not find the requested resource");
+  (await api.get("/api/v1/nothing")).expectFailure(404, "NotFound", "the server could not find the requested resource");
 });
 
 inBothDomains("a body beyond 3 MiB is refused with 413 [LIMIT-08]", async (api) => {
   const { configMaps } = await api.createNamespace();
   (await api.post(configMaps, configMap("m1"))).expect(201);
   const big = configMap("big", { text: "x".repeat(3 * 1024 * 1024 + 1) });
-  (await api.post(configMaps, big)).refused(413, "RequestEntityTooLarge", /limit is 3145728/);
-  (await api.put(`${configMaps}/m1`, big)).refused(413, "RequestEntityTooLarge");
-  (await api.patch(`${configMaps}/m1`, big)).refused(413, "RequestEntityTooLarge");
-  (await api.delete(`${configMaps}/m1`, big)).refused(413, "RequestEntityTooLarge", /limit is 3145728$/);
-  (await api.delete(configMaps, big)).refused(413, "RequestEntityTooLarge", /limit is 3145728$/);
+  (await api.post(configMaps, big)).expectFailure(413, "RequestEntityTooLarge", /limit is 3145728/);
+  (await api.put(`${configMaps}/m1`, big)).expectFailure(413, "RequestEntityTooLarge");
+  (await api.patch(`${configMaps}/m1`, big)).expectFailure(413, "RequestEntityTooLarge");
+  (await api.delete(`${configMaps}/m1`, big)).expectFailure(413, "RequestEntityTooLarge", /limit is 3145728$/);
+  (await api.delete(configMaps, big)).expectFailure(413, "RequestEntityTooLarge", /limit is 3145728$/);
   const token = "/api/v1/namespaces/default/serviceaccounts/default/token";
-  (await api.post(token, big)).refused(413, "RequestEntityTooLarge", /limit is 3145728$/);
+  (await api.post(token, big)).expectFailure(413, "RequestEntityTooLarge", /limit is 3145728$/);
   // Shorter bodies exceed the limits of their own kind.
   const some = configMap("some", { text: "x".repeat(300_000) });
-  (await api.delete(`${configMaps}/m1`, some)).refused(413, "RequestEntityTooLarge", /limit is 65536$/);
-  (await api.post(token, some)).refused(413, "RequestEntityTooLarge", /limit is 262144$/);
+  (await api.delete(`${configMaps}/m1`, some)).expectFailure(413, "RequestEntityTooLarge", /limit is 65536$/);
+  (await api.post(token, some)).expectFailure(413, "RequestEntityTooLarge", /limit is 262144$/);
   (await api.get(configMaps)).expect(200, { "items.length": 1 });
 });
 

@@ -30,13 +30,13 @@ const without = (object: Record<string, unknown>, field: string): Record<string,
   return rest;
 };
 
-async function refused(
+async function expectRefusal(
   api: Api,
   { newEvents, ns }: NamespacePaths,
   body: Record<string, unknown>,
   field: RegExp,
 ): Promise<void> {
-  (await api.post(newEvents, body)).refused(422, "Invalid", field);
+  (await api.post(newEvents, body)).expectFailure(422, "Invalid", field);
   (await api.get(`/apis/events.k8s.io/v1/namespaces/${ns}/events/bad`)).expect(404);
 }
 
@@ -67,8 +67,8 @@ inBothDomains(
   async (api) => {
     const paths = await api.createNamespace();
     (await api.post(paths.newEvents, event("w", paths.ns, { type: "Warning" }))).expect(201);
-    await refused(api, paths, event("bad", paths.ns, { type: "Foo" }), /type: Invalid value/);
-    await refused(api, paths, without(event("bad", paths.ns), "type"), /type: Invalid value/);
+    await expectRefusal(api, paths, event("bad", paths.ns, { type: "Foo" }), /type: Invalid value/);
+    await expectRefusal(api, paths, without(event("bad", paths.ns), "type"), /type: Invalid value/);
   },
   { differs: "the reference does not validate events" },
 );
@@ -78,7 +78,7 @@ inBothDomains(
   async (api) => {
     const paths = await api.createNamespace();
     for (const field of ["action", "reason", "reportingController", "reportingInstance", "eventTime"]) {
-      await refused(api, paths, without(event("bad", paths.ns), field), new RegExp(`${field}: Required value`));
+      await expectRefusal(api, paths, without(event("bad", paths.ns), field), new RegExp(`${field}: Required value`));
     }
   },
   { differs: "the reference does not validate events" },
@@ -103,9 +103,9 @@ inBothDomains(
       deprecatedCount: 1,
     };
     for (const [field, value] of Object.entries(old)) {
-      await refused(api, paths, event("bad", paths.ns, { [field]: value }), /Invalid value/);
+      await expectRefusal(api, paths, event("bad", paths.ns, { [field]: value }), /Invalid value/);
     }
-    await refused(api, paths, event("bad", paths.ns, { deprecatedSource: { component: "x" } }), /Invalid value/);
+    await expectRefusal(api, paths, event("bad", paths.ns, { deprecatedSource: { component: "x" } }), /Invalid value/);
   },
   { differs: "the reference does not validate events" },
 );
@@ -121,19 +121,23 @@ inBothDomains(
     for (const name of ["firstTimestamp", "lastTimestamp"]) {
       const field = `deprecated${name[0]!.toUpperCase()}${name.slice(1)}`;
       const body = event("bad", ns, { [field]: "0001-01-01T00:00:00Z" });
-      (await api.post(newEvents, body)).refused(422, "Invalid", new RegExp(`${name}: .*needs to be unset`));
+      (await api.post(newEvents, body)).expectFailure(422, "Invalid", new RegExp(`${name}: .*needs to be unset`));
     }
     const events = `/api/v1/namespaces/${ns}/events`;
     const old = { apiVersion: "v1", kind: "Event", metadata: { name: "c" }, involvedObject: { namespace: ns } };
     const unreported = /reportingComponent: Required value/;
-    (await api.post(events, { ...old, eventTime: first })).refused(422, "Invalid", unreported);
+    (await api.post(events, { ...old, eventTime: first })).expectFailure(422, "Invalid", unreported);
     (await api.post(events, old)).expect(201);
     for (const type of [patchTypes.merge, patchTypes.strategic]) {
-      (await api.patch(`${events}/c`, { eventTime: first }, type)).refused(422, "Invalid", unreported);
+      (await api.patch(`${events}/c`, { eventTime: first }, type)).expectFailure(422, "Invalid", unreported);
       (await api.patch(`${events}/c`, { eventTime: null }, type)).expect(200);
     }
     const applied = { ...old, metadata: { name: "d" }, eventTime: first };
-    (await api.patch(`${events}/d?fieldManager=m`, applied, patchTypes.apply)).refused(422, "Invalid", unreported);
+    (await api.patch(`${events}/d?fieldManager=m`, applied, patchTypes.apply)).expectFailure(
+      422,
+      "Invalid",
+      unreported,
+    );
   },
 );
 
@@ -225,7 +229,7 @@ inBothDomains(
     const metadata = (await api.get(path, { accept })).expect(200, { kind: "PartialObjectMetadataList" });
     assert.equal(metadata.list("items").length, table.list("rows").length);
     metadata.list("items").forEach((item) => item.has({ kind: "PartialObjectMetadata" }));
-    (await api.get(path, { accept: accept.replace("List", "") })).refused(406, "NotAcceptable", /is a list/);
+    (await api.get(path, { accept: accept.replace("List", "") })).expectFailure(406, "NotAcceptable", /is a list/);
   },
   { differs: "the reference has no component statuses" },
 );
@@ -267,7 +271,7 @@ inBothDomains(
     const events = `/apis/events.k8s.io/v1/namespaces/${ns}/events`;
     (await api.post(events, event("e1", ns))).expect(201);
     const answer = await api.patch(`${events}/e1`, { metadata: { labels: { a: "<&>" } } });
-    answer.refused(422, "Invalid", /^Event "e1" is invalid: metadata\.labels: /, {
+    answer.expectFailure(422, "Invalid", /^Event "e1" is invalid: metadata\.labels: /, {
       "details.group": absent,
       "details.kind": "Event",
     });

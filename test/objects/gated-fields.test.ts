@@ -156,7 +156,7 @@ const podTemplate = (name: string, spec: Fields): Fields => ({
 });
 
 const labels = { app: "a" };
-const selected = (spec: Fields): Fields => ({
+const withSelector = (spec: Fields): Fields => ({
   selector: { matchLabels: labels },
   template: { metadata: { labels }, spec: { ...inContainer({}), ...spec } },
 });
@@ -189,17 +189,17 @@ onDefaultServer("so are the templates of every workload", async (api) => {
   const batch = "/apis/batch/v1/namespaces/default";
   const job = { template: { spec: { ...inContainer({}), ...spec } } };
   const all: readonly (readonly [path: string, body: Fields, field: string])[] = [
-    [`${apps}/deployments`, workload(selected(always), "apps/v1", "Deployment"), "spec.template"],
-    [`${apps}/replicasets`, workload(selected(always), "apps/v1", "ReplicaSet"), "spec.template"],
-    [`${apps}/daemonsets`, workload(selected(always), "apps/v1", "DaemonSet"), "spec.template"],
+    [`${apps}/deployments`, workload(withSelector(always), "apps/v1", "Deployment"), "spec.template"],
+    [`${apps}/replicasets`, workload(withSelector(always), "apps/v1", "ReplicaSet"), "spec.template"],
+    [`${apps}/daemonsets`, workload(withSelector(always), "apps/v1", "DaemonSet"), "spec.template"],
     [
       `${apps}/statefulsets`,
-      workload({ serviceName: "w", ...selected(always) }, "apps/v1", "StatefulSet"),
+      workload({ serviceName: "w", ...withSelector(always) }, "apps/v1", "StatefulSet"),
       "spec.template",
     ],
     [
       `${corePath}/replicationcontrollers`,
-      workload({ template: selected(always)["template"] }, "v1", "ReplicationController"),
+      workload({ template: withSelector(always)["template"] }, "v1", "ReplicationController"),
       "spec.template",
     ],
     [`${batch}/jobs`, workload(job, "batch/v1", "Job"), "spec.template"],
@@ -215,11 +215,11 @@ onDefaultServer("so are the templates of every workload", async (api) => {
 });
 
 onDefaultServer("an update, a patch and an apply drop them, and change nothing", async (api) => {
-  const made = (await api.post(deployments, workload(selected({}), "apps/v1", "Deployment", "d"))).expect(201);
+  const made = (await api.post(deployments, workload(withSelector({}), "apps/v1", "Deployment", "d"))).expect(201);
   const kept = { "spec.template.spec.hostUsers": absent, "metadata.generation": 1 };
   const change = { spec: { template: { spec: { hostUsers: false } } } };
   const path = `${deployments}/d`;
-  const next = workload(selected({ hostUsers: false }), "apps/v1", "Deployment", "d");
+  const next = workload(withSelector({ hostUsers: false }), "apps/v1", "Deployment", "d");
   (await api.put(path, next)).expect(200, kept);
   (await api.patch(path, change)).expect(200, kept);
   (await api.patch(path, change, patchTypes.strategic)).expect(200, kept);

@@ -101,7 +101,7 @@ inBothDomains("discovery lists versions, groups and resources [GEN-07]", async (
 
 inBothDomains("an operation that is no object cannot be read [GEN-08]", async (api) => {
   const path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
-  (await api.get(path)).refused(405, "MethodNotAllowed");
+  (await api.get(path)).expectFailure(405, "MethodNotAllowed");
 });
 
 inBothDomains("every operation answers 401 to bad credentials [GEN-09]", async (api) => {
@@ -122,21 +122,21 @@ inBothDomains("every operation answers 401 to bad credentials [GEN-09]", async (
     await api.put(`${claims}/c1/status`, claim("c1"), bad),
     await api.patch(`${claims}/c1/status`, {}, patchTypes.merge, bad),
   ];
-  for (const answer of answers) answer.refused(401, "Unauthorized", "Unauthorized");
+  for (const answer of answers) answer.expectFailure(401, "Unauthorized", "Unauthorized");
   (await api.get(claims)).expect(200, { "items.length": 1 });
 });
 
 inBothDomains("a request acts on one object, never on several [GEN-10]", async (api) => {
   const { claims } = await api.createNamespace();
   const list = { kind: "PersistentVolumeClaimList", apiVersion: "v1", items: [claim("c1"), claim("c2")] };
-  (await api.post(claims, list)).refused(400, "BadRequest");
+  (await api.post(claims, list)).expectFailure(400, "BadRequest");
   (await api.get(claims)).expect(200, { items: [] });
 });
 
 inBothDomains("an object without a name is refused [NAME-01]", async (api) => {
   const { claims } = await api.createNamespace();
   const { name: _, ...metadata } = { name: "", labels: { a: "1" } };
-  (await api.post(claims, { ...claim("x"), metadata })).refused(
+  (await api.post(claims, { ...claim("x"), metadata })).expectFailure(
     422,
     "Invalid",
     /metadata\.name: Required value: name or generateName is required/,
@@ -147,7 +147,7 @@ inBothDomains("an object without a name is refused [NAME-01]", async (api) => {
 inBothDomains("a second create is refused and changes nothing [NAME-02]", async (api) => {
   const { claims } = await api.createNamespace();
   const first = (await api.post(claims, claim("c1"))).expect(201);
-  (await api.post(claims, claim("c1", {}, { labels: { a: "2" } }))).refused(
+  (await api.post(claims, claim("c1", {}, { labels: { a: "2" } }))).expectFailure(
     409,
     "AlreadyExists",
     'persistentvolumeclaims "c1" already exists',
@@ -174,7 +174,7 @@ inBothDomains("two kinds may use one name in one namespace [NAME-04]", async (ap
 inBothDomains("a name is unique in the cluster for a cluster-scoped kind [NAME-05]", async (api) => {
   const name = api.unique();
   (await api.post(attributesClasses, attributesClass(name))).expect(201);
-  (await api.post(attributesClasses, attributesClass(name))).refused(
+  (await api.post(attributesClasses, attributesClass(name))).expectFailure(
     409,
     "AlreadyExists",
     `volumeattributesclasses.storage.k8s.io "${name}" already exists`,
@@ -210,9 +210,9 @@ inBothDomains(
       (await api.get(`${claims}/c1`)).expect(404);
       (await api.get(`${templates}/t1`)).expect(404);
       (await api.get(`${configMaps}/m1`)).expect(404);
-      (await api.get(`${namespaces}/${ns}`)).refused(404, "NotFound", `namespaces "${ns}" not found`);
+      (await api.get(`${namespaces}/${ns}`)).expectFailure(404, "NotFound", `namespaces "${ns}" not found`);
     });
-    (await api.post(claims, claim("c1"))).refused(404, "NotFound", `namespaces "${ns}" not found`);
+    (await api.post(claims, claim("c1"))).expectFailure(404, "NotFound", `namespaces "${ns}" not found`);
   },
   { differs: "the reference has no controller that empties namespaces" },
 );
@@ -227,7 +227,7 @@ inBothDomains("a terminating namespace takes no new objects [NAME-07]", async (a
     })
   ).expect(201);
   (await api.delete(`${namespaces}/${ns}`)).expect(200);
-  (await api.post(configMaps, { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "m2" } })).refused(
+  (await api.post(configMaps, { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "m2" } })).expectFailure(
     403,
     "Forbidden",
     `configmaps "m2" is forbidden: unable to create new content in namespace ${ns} because it is being terminated`,
@@ -241,7 +241,7 @@ inBothDomains("the namespaces of the system are there and stay [NAME-07]", async
     (await api.get(`${namespaces}/${name}`)).expect(200, { "status.phase": "Active" });
   }
   for (const name of ["default", "kube-system", "kube-public"]) {
-    (await api.delete(`${namespaces}/${name}`)).refused(
+    (await api.delete(`${namespaces}/${name}`)).expectFailure(
       403,
       "Forbidden",
       `namespaces "${api.name(name)}" is forbidden: this namespace may not be deleted`,
@@ -253,7 +253,7 @@ inBothDomains("a name that is no DNS subdomain is refused [NAME-08]", async (api
   const { claims } = await api.createNamespace();
   const bad = ["Bad_Name", "-a", "a-", "a..b", ".a", "A", "a b", "ü", "a".repeat(254)];
   for (const name of bad) {
-    (await api.post(claims, claim(name))).refused(422, "Invalid", /metadata\.name: Invalid value/, {
+    (await api.post(claims, claim(name))).expectFailure(422, "Invalid", /metadata\.name: Invalid value/, {
       "details.causes[field=metadata.name].reason": "FieldValueInvalid",
     });
   }
@@ -269,18 +269,18 @@ inBothDomains("a body that names another object than the path is refused [NAME-0
   const { value } = (await api.post(claims, claim("c1"))).expect(201);
   const current = value as { metadata: Record<string, unknown> };
   const renamed = { ...current, metadata: { ...current.metadata, name: "c2" } };
-  (await api.put(`${claims}/c1`, renamed)).refused(
+  (await api.put(`${claims}/c1`, renamed)).expectFailure(
     400,
     "BadRequest",
     "the name of the object (c2) does not match the name on the URL (c1)",
   );
   const moved = { ...current, metadata: { ...current.metadata, namespace: other.ns } };
-  (await api.put(`${claims}/c1`, moved)).refused(
+  (await api.put(`${claims}/c1`, moved)).expectFailure(
     400,
     "BadRequest",
     "the namespace of the provided object does not match the namespace sent on the request",
   );
-  (await api.post(claims, claim("c3", {}, { namespace: other.ns }))).refused(
+  (await api.post(claims, claim("c3", {}, { namespace: other.ns }))).expectFailure(
     400,
     "BadRequest",
     "the namespace of the provided object does not match the namespace sent on the request",
@@ -289,7 +289,7 @@ inBothDomains("a body that names another object than the path is refused [NAME-0
 });
 
 inBothDomains("a create in a namespace that is not there is refused [NAME-10]", async (api) => {
-  (await api.post("/api/v1/namespaces/nope/persistentvolumeclaims", claim("c1"))).refused(
+  (await api.post("/api/v1/namespaces/nope/persistentvolumeclaims", claim("c1"))).expectFailure(
     404,
     "NotFound",
     'namespaces "nope" not found',

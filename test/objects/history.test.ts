@@ -90,7 +90,7 @@ inBothDomains("the history comes in pages, which follow one another without gaps
   }
   assert.deepEqual(seen, ["6", "5", "4", "3", "2", "1", "0"]);
   for (const query of ["limit=0", "limit=x", "continue=x", "resourceVersion=x"]) {
-    (await api.get(`${path}?${query}`)).refused(400, "BadRequest");
+    (await api.get(`${path}?${query}`)).expectFailure(400, "BadRequest");
   }
 });
 
@@ -104,8 +104,8 @@ inBothDomains("one version is read by its number; one that never was is not foun
     items.map(({ event, object }) => [event, object?.data?.["v"]]),
     [["created", "1"]],
   );
-  (await api.get(`${path}?resourceVersion=${Number(made) + 100_000}`)).refused(404, "NotFound", /has no version/);
-  (await api.get(historyOf(`${configMaps}/never`))).refused(404, "NotFound", /not found, now or in the history/);
+  (await api.get(`${path}?resourceVersion=${Number(made) + 100_000}`)).expectFailure(404, "NotFound", /has no version/);
+  (await api.get(historyOf(`${configMaps}/never`))).expectFailure(404, "NotFound", /not found, now or in the history/);
 });
 
 inBothDomains("a deleted object is restored as it was, as a new one", async (api) => {
@@ -132,19 +132,23 @@ inBothDomains("what is there is replaced only when asked, and what is being dele
   const resourceVersion = made.string("metadata.resourceVersion");
   (await api.patch(`${configMaps}/a`, { data: { v: "2", w: "x" } })).expect(200);
   const path = `${historyOf(`${configMaps}/a`)}/restore`;
-  (await api.post(path, {})).refused(409, "AlreadyExists", /resourceVersion and overwrite/);
-  (await api.post(path, { resourceVersion })).refused(409, "AlreadyExists");
-  (await api.post(path, { overwrite: true })).refused(409, "AlreadyExists");
+  (await api.post(path, {})).expectFailure(409, "AlreadyExists", /resourceVersion and overwrite/);
+  (await api.post(path, { resourceVersion })).expectFailure(409, "AlreadyExists");
+  (await api.post(path, { overwrite: true })).expectFailure(409, "AlreadyExists");
   (await api.post(path, { resourceVersion, overwrite: true })).expect(200, {
     data: { v: "1" },
     "metadata.uid": made.string("metadata.uid"),
   });
   (await api.patch(`${configMaps}/a`, { metadata: { finalizers: ["example.com/f"] } })).expect(200);
   (await api.delete(`${configMaps}/a`)).expect(200);
-  (await api.post(path, { resourceVersion, overwrite: true })).refused(409, "Conflict", /is being deleted/);
+  (await api.post(path, { resourceVersion, overwrite: true })).expectFailure(409, "Conflict", /is being deleted/);
   (await api.patch(`${configMaps}/a`, { metadata: { finalizers: null } })).expect(200);
   const [deletion] = (await read(api, historyOf(`${configMaps}/a`))).items;
-  (await api.post(path, { resourceVersion: deletion!.resourceVersion })).refused(400, "BadRequest", /is the deletion/);
+  (await api.post(path, { resourceVersion: deletion!.resourceVersion })).expectFailure(
+    400,
+    "BadRequest",
+    /is the deletion/,
+  );
   const restored = (await api.post(path, {})).expect(201, { "data.v": "1" });
   restored.has({ "metadata.deletionTimestamp": undefined, "metadata.finalizers": ["example.com/f"] });
 });
@@ -162,7 +166,7 @@ inBothDomains("bodies of a restore that say something else are refused", async (
     '{"overwrite":"yes"}',
     '{"resourceVersion":"x"}',
   ]) {
-    (await api.post(path, body)).refused(400, "BadRequest");
+    (await api.post(path, body)).expectFailure(400, "BadRequest");
   }
   (await api.get(`${configMaps}/a`)).expect(404);
 });
@@ -196,8 +200,10 @@ inBothDomains("a restore is checked as any other write: quota, and what is alloc
   };
   (await api.post(`/api/v1/namespaces/${ns}/resourcequotas`, quota)).expect(201);
   const path = `${historyOf(`${configMaps}/a`)}/restore`;
-  await eventually(async () => (await api.post(`${path}?dryRun=All`, {})).refused(403, "Forbidden", /exceeded quota/));
-  (await api.post(path, {})).refused(403, "Forbidden", /exceeded quota/);
+  await eventually(async () =>
+    (await api.post(`${path}?dryRun=All`, {})).expectFailure(403, "Forbidden", /exceeded quota/),
+  );
+  (await api.post(path, {})).expectFailure(403, "Forbidden", /exceeded quota/);
   (await api.delete(`/api/v1/namespaces/${ns}/resourcequotas/q`)).expect(200);
   await eventually(async () => (await api.post(path, {})).expect(201));
   const service = (name: string, clusterIP?: string): object => ({
@@ -209,7 +215,7 @@ inBothDomains("a restore is checked as any other write: quota, and what is alloc
   const address = (await api.post(services, service("s"))).expect(201).string("spec.clusterIP");
   (await api.delete(`${services}/s`)).expect(200);
   (await api.post(services, service("other", address))).expect(201);
-  (await api.post(`${historyOf(`${services}/s`)}/restore`, {})).refused(422, "Invalid", /already allocated/);
+  (await api.post(`${historyOf(`${services}/s`)}/restore`, {})).expectFailure(422, "Invalid", /already allocated/);
 });
 
 inBothDomains("namespaces and other objects of the cluster have their history at their own path", async (api) => {
@@ -217,8 +223,8 @@ inBothDomains("namespaces and other objects of the cluster have their history at
   (await api.post(namespaces, namespace(name, { labels: { l: "1" } }))).expect(201);
   const { items } = await read(api, `/binnacle/v1/history/core/v1/namespaces/${name}`);
   assert.equal(items.at(-1)!.event, "created");
-  (await api.get(`/binnacle/v1/history/core/v1/namespaces/x/namespaces/${name}`)).rejected();
-  (await api.get(`/binnacle/v1/history/core/v1/configmaps/a`)).refused(400, "BadRequest", /are in a namespace/);
+  (await api.get(`/binnacle/v1/history/core/v1/namespaces/x/namespaces/${name}`)).expectClientError();
+  (await api.get(`/binnacle/v1/history/core/v1/configmaps/a`)).expectFailure(400, "BadRequest", /are in a namespace/);
 });
 
 inBothDomains(
@@ -249,7 +255,7 @@ inBothDomains(
     });
     (await api.delete(`${crds}/widgets.${group}`)).expect(200);
     await eventually(async () => {
-      (await api.get(`/binnacle/v1/history/${group}/v1/widgets/w`)).refused(
+      (await api.get(`/binnacle/v1/history/${group}/v1/widgets/w`)).expectFailure(
         404,
         "NotFound",
         /without their definition/,
@@ -298,17 +304,21 @@ withOwnServer(
     (await api.delete(`${secrets}/s`)).expect(200);
     const path = historyOf(`${secrets}/s`);
     const as = { as: "alice" };
-    (await api.get(path, { as: "bob" })).refused(403, "Forbidden", /cannot get resource "secrets"/);
+    (await api.get(path, { as: "bob" })).expectFailure(403, "Forbidden", /cannot get resource "secrets"/);
     (await api.get(path, as)).expect(200, { "items.1.object.data.k": "MQ==" });
-    (await api.post(`${path}/restore`, {}, as)).refused(403, "Forbidden", /cannot restore resource "secrets"/);
+    (await api.post(`${path}/restore`, {}, as)).expectFailure(403, "Forbidden", /cannot restore resource "secrets"/);
     await may("restore", "create");
-    (await api.post(`${path}/restore`, {}, as)).refused(403, "Forbidden", /cannot get resource "secrets"/);
+    (await api.post(`${path}/restore`, {}, as)).expectFailure(403, "Forbidden", /cannot get resource "secrets"/);
     await may("restore", "get");
-    (await api.post(`${path}/restore`, {}, as)).refused(403, "Forbidden", /cannot create resource "secrets"/);
+    (await api.post(`${path}/restore`, {}, as)).expectFailure(403, "Forbidden", /cannot create resource "secrets"/);
     await may("restore", "get", "create");
     (await api.post(`${path}/restore`, {}, as)).expect(201, { "data.k": "MQ==" });
     const overwrite = { resourceVersion: made, overwrite: true };
-    (await api.post(`${path}/restore`, overwrite, as)).refused(403, "Forbidden", /cannot update resource "secrets"/);
+    (await api.post(`${path}/restore`, overwrite, as)).expectFailure(
+      403,
+      "Forbidden",
+      /cannot update resource "secrets"/,
+    );
     await may("restore", "get", "update");
     (await api.post(`${path}/restore`, overwrite, as)).expect(200);
   },

@@ -133,7 +133,7 @@ inBothDomains("an empty collection is an empty list [LIST-11]", async (api) => {
 
 inBothDomains("no kind is called List [LIST-12]", async (api) => {
   const { claims } = await api.createNamespace();
-  (await api.post(claims, { kind: "List", apiVersion: "v1", items: [claim("c1")] })).rejected();
+  (await api.post(claims, { kind: "List", apiVersion: "v1", items: [claim("c1")] })).expectClientError();
   (await api.get(claims)).expect(200, { kind: "PersistentVolumeClaimList", items: [] });
   (await api.get("/api/v1")).expect(200, { "resources[kind=List]": absent });
 });
@@ -178,10 +178,10 @@ inBothDomains("a token works only where it came from, whole [SEM-44]", async (ap
   const { claims } = await api.createNamespace();
   await makeClaims(api, claims, ["a", "b", "c"]);
   for (const bad of ["xyz", "%25", "e30", Buffer.from('{"v":"no/v9","rv":5,"start":"x"}').toString("base64url")]) {
-    (await api.get(`${claims}?limit=1&continue=${bad}`)).refused(400, "BadRequest", /continue key is not valid/);
+    (await api.get(`${claims}?limit=1&continue=${bad}`)).expectFailure(400, "BadRequest", /continue key is not valid/);
   }
   const first = (await api.get(`${claims}?limit=1`)).expect(200);
-  (await api.get(`${claims}?limit=1&continue=${token(first).slice(0, -6)}`)).refused(400, "BadRequest");
+  (await api.get(`${claims}?limit=1&continue=${token(first).slice(0, -6)}`)).expectFailure(400, "BadRequest");
 });
 
 inBothDomains("a token never leads out of its collection [SEM-44]", async (api) => {

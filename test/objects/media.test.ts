@@ -95,13 +95,16 @@ inBothDomains("an Accept of several values is taken in order, as far as they are
 
 inBothDomains("CBOR is off [MEDIA-16] [GATE-01]", async (api) => {
   const { claims } = await api.createNamespace();
-  (await api.get(claims, { accept: "application/cbor" })).refused(406, "NotAcceptable");
-  (await api.post(claims, Buffer.from([0xa0]), { type: "application/cbor" })).refused(415, "UnsupportedMediaType");
+  (await api.get(claims, { accept: "application/cbor" })).expectFailure(406, "NotAcceptable");
+  (await api.post(claims, Buffer.from([0xa0]), { type: "application/cbor" })).expectFailure(
+    415,
+    "UnsupportedMediaType",
+  );
 });
 
 inBothDomains("a body that is no JSON needs its type [MEDIA-19]", async (api) => {
   const { claims } = await api.createNamespace();
-  (await api.post(claims, yamlClaim, { type: "" })).rejected();
+  (await api.post(claims, yamlClaim, { type: "" })).expectClientError();
   (await api.get(claims)).expect(200, { items: [] });
   (await api.post(claims, claim("c1"), { type: "" })).expect(201);
 });
@@ -109,8 +112,8 @@ inBothDomains("a body that is no JSON needs its type [MEDIA-19]", async (api) =>
 inBothDomains("an Accept that names nothing known is refused [MEDIA-20]", async (api) => {
   const { claims } = await api.createNamespace();
   for (const accept of ["text/plain", "application/xml", "image/*"]) {
-    (await api.get(claims, { accept })).refused(406, "NotAcceptable");
-    (await api.post(claims, claim("c1"), { accept })).refused(406, "NotAcceptable");
+    (await api.get(claims, { accept })).expectFailure(406, "NotAcceptable");
+    (await api.post(claims, claim("c1"), { accept })).expectFailure(406, "NotAcceptable");
   }
   (await api.get(claims)).expect(200, { items: [] });
 });
@@ -123,7 +126,7 @@ inBothDomains("a watch is not to be had as YAML [MEDIA-20]", async (api) => {
 inBothDomains("a body of an unknown type is refused [MEDIA-21]", async (api) => {
   const { claims } = await api.createNamespace();
   for (const type of ["text/plain", "application/xml", "multipart/form-data", "application/json/x", "nonsense"]) {
-    (await api.post(claims, claim("c1"), { type })).refused(
+    (await api.post(claims, claim("c1"), { type })).expectFailure(
       415,
       "UnsupportedMediaType",
       /accepted media types include/,
@@ -140,7 +143,7 @@ inBothDomains("what has no Table is answered in the next form, or refused [MEDIA
   const { claims } = await api.createNamespace();
   const other = "application/json;as=Table;g=example.com;v=v1";
   (await api.get(claims, { accept: `${other}, application/json` })).expect(200, { kind: "PersistentVolumeClaimList" });
-  (await api.get(claims, { accept: other })).refused(406, "NotAcceptable");
+  (await api.get(claims, { accept: other })).expectFailure(406, "NotAcceptable");
 });
 
 inBothDomains("metadata can be had alone [MEDIA-22]", async (api) => {
@@ -161,7 +164,7 @@ inBothDomains("metadata can be had alone [MEDIA-22]", async (api) => {
     "items.0.metadata.name": "m1",
     "items.0.data": absent,
   });
-  (await api.get(configMaps, { accept: one })).refused(406, "NotAcceptable");
+  (await api.get(configMaps, { accept: one })).expectFailure(406, "NotAcceptable");
 });
 
 inBothDomains("large answers are compressed when the client asks [MEDIA-24] [MEDIA-25] [GATE-03]", async (api) => {
@@ -245,16 +248,16 @@ inBothDomains("bodies of built-in kinds can be protobuf [MEDIA-06]", async (api)
 
 inBothDomains("a protobuf body whose version says nothing is of the expected type", async (api) => {
   const { configMaps } = await api.createNamespace();
-  const sent = (apiVersion: string, kind: string, name: string) =>
+  const sentObject = (apiVersion: string, kind: string, name: string) =>
     api.post(configMaps, envelope(apiVersion, kind, field(1, field(1, name))), {
       type: protobuf,
       accept: "application/json",
     });
   for (const [at, version] of ["", "/", "x/", "a/b/c"].entries()) {
-    (await sent(version, "ConfigMap", `m${at}`)).expect(201, { apiVersion: "v1", "metadata.name": `m${at}` });
+    (await sentObject(version, "ConfigMap", `m${at}`)).expect(201, { apiVersion: "v1", "metadata.name": `m${at}` });
   }
   const unknown = /^Map in version "v1" cannot be handled as a ConfigMap: no kind "Map" is registered/;
-  (await sent("x/", "Map", "m")).refused(400, "BadRequest", unknown);
+  (await sentObject("x/", "Map", "m")).expectFailure(400, "BadRequest", unknown);
 });
 
 inBothDomains("a protobuf body without its prefix, or broken, is refused [MEDIA-13]", async (api) => {
@@ -289,8 +292,8 @@ inBothDomains("a refusal names what the route can produce, streams where it has 
     `406: Not Acceptable\n\nAvailable representations: ${types.join(", ")}`;
   const plain = available(objectTypes);
   const streams = available([...objectTypes, ...watchTypes]);
-  (await api.get(`${configMaps}/a`, { accept })).refused(406, "NotAcceptable", plain);
-  (await api.delete(`${configMaps}/a`, undefined, { accept })).refused(406, "NotAcceptable", plain);
-  (await api.get(configMaps, { accept })).refused(406, "NotAcceptable", streams);
-  (await api.get(`${configMaps}?watch=1`, { accept })).refused(406, "NotAcceptable", streams);
+  (await api.get(`${configMaps}/a`, { accept })).expectFailure(406, "NotAcceptable", plain);
+  (await api.delete(`${configMaps}/a`, undefined, { accept })).expectFailure(406, "NotAcceptable", plain);
+  (await api.get(configMaps, { accept })).expectFailure(406, "NotAcceptable", streams);
+  (await api.get(`${configMaps}?watch=1`, { accept })).expectFailure(406, "NotAcceptable", streams);
 });

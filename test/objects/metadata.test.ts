@@ -62,7 +62,7 @@ inBothDomains("a name is kept when generateName is there too [META-05]", async (
   (await api.post(claims, named)).expect(201, { "metadata.name": "kept" });
   const why =
     'persistentvolumeclaims "kept" already exists, the server was not able to generate a unique name for the object';
-  (await api.post(claims, named)).refused(409, "AlreadyExists", why, { "details.retryAfterSeconds": 1 });
+  (await api.post(claims, named)).expectFailure(409, "AlreadyExists", why, { "details.retryAfterSeconds": 1 });
 });
 
 inBothDomains(
@@ -89,7 +89,7 @@ inBothDomains("the server gives out the uid, a random one, and it never changes 
   });
   (await api.put(`${claims}/c1`, withMeta(labelled, { labels: { a: "2" } }))).expect(200, { "metadata.uid": uid });
   const current = await api.get(`${claims}/c1`);
-  (await api.put(`${claims}/c1`, withMeta(current, { uid: "11111111-2222-4333-8444-555555555555" }))).refused(
+  (await api.put(`${claims}/c1`, withMeta(current, { uid: "11111111-2222-4333-8444-555555555555" }))).expectFailure(
     409,
     "Conflict",
     /Precondition failed: UID in precondition: 11111111-2222-4333-8444-555555555555, UID in object meta: /,
@@ -103,8 +103,8 @@ inBothDomains("a PUT that names the uid of an object that is gone conflicts with
     [`${configMaps}/gone`, { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "gone", uid: "abc" } }],
   ] as const) {
     const text = /Precondition failed: UID in precondition: abc, UID in object meta: $/;
-    (await api.put(path, body)).refused(409, "Conflict", text);
-    (await api.put(`${path}?dryRun=All`, body)).refused(409, "Conflict", text);
+    (await api.put(path, body)).expectFailure(409, "Conflict", text);
+    (await api.put(`${path}?dryRun=All`, body)).expectFailure(409, "Conflict", text);
   }
   (await api.put(`${claims}/gone`, claim("gone", {}, { resourceVersion: "5" }))).expect(404);
 });
@@ -164,7 +164,7 @@ inBothDomains("only a delete request sets deletionTimestamp [META-12]", async (a
     201,
     { "metadata.deletionTimestamp": absent },
   );
-  (await api.patch(`${configMaps}/m1`, { metadata: { deletionTimestamp: "2001-01-01T00:00:00Z" } })).refused(
+  (await api.patch(`${configMaps}/m1`, { metadata: { deletionTimestamp: "2001-01-01T00:00:00Z" } })).expectFailure(
     422,
     "Invalid",
     /metadata\.deletionTimestamp: Invalid value: .*field is immutable/,
@@ -201,7 +201,7 @@ inBothDomains("a terminating object takes no new finalizers [META-17]", async (a
   const { configMaps } = await api.createNamespace();
   (await api.post(configMaps, configMap("m1", {}, { finalizers: ["a.io/1"] }))).expect(201);
   (await api.delete(`${configMaps}/m1`)).expect([200, 202]);
-  (await api.patch(`${configMaps}/m1`, { metadata: { finalizers: ["a.io/1", "a.io/2"] } })).refused(
+  (await api.patch(`${configMaps}/m1`, { metadata: { finalizers: ["a.io/1", "a.io/2"] } })).expectFailure(
     422,
     "Invalid",
     /metadata\.finalizers: Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers \[\]string\{"a\.io\/2"\}/,
@@ -218,30 +218,34 @@ inBothDomains("labels and annotations are maps of texts [META-18]", async (api) 
   const read = await api.get(`${claims}/c1`);
   read.expect(200, { "metadata.labels": metadata.labels, "metadata.annotations": good });
   for (const field of ["labels", "annotations"]) {
-    (await api.post(claims, claim("c2", {}, { [field]: { a: 1 } }))).refused(400, "BadRequest");
-    (await api.post(claims, claim("c2", {}, { [field]: ["a"] }))).refused(400, "BadRequest");
+    (await api.post(claims, claim("c2", {}, { [field]: { a: 1 } }))).expectFailure(400, "BadRequest");
+    (await api.post(claims, claim("c2", {}, { [field]: ["a"] }))).expectFailure(400, "BadRequest");
   }
   (await api.get(`${claims}/c2`)).expect(404);
 });
 
 inBothDomains("keys and values of labels and annotations have a syntax [META-19]", async (api) => {
   const { claims } = await api.createNamespace();
-  const refused = async (metadata: Record<string, unknown>, field: string, message: RegExp): Promise<void> => {
-    (await api.post(claims, claim("c1", {}, metadata))).refused(422, "Invalid", message, {
+  const expectRefusal = async (metadata: Record<string, unknown>, field: string, message: RegExp): Promise<void> => {
+    (await api.post(claims, claim("c1", {}, metadata))).expectFailure(422, "Invalid", message, {
       [`details.causes[field=${field}].reason`]: "FieldValueInvalid",
     });
   };
   const name = /name part must consist of alphanumeric characters, '-', '_' or '\.'/;
-  await refused({ labels: { "bad key": "1" } }, "metadata.labels", name);
-  await refused(
+  await expectRefusal({ labels: { "bad key": "1" } }, "metadata.labels", name);
+  await expectRefusal(
     { labels: { "a/b/c": "1" } },
     "metadata.labels",
     /a qualified name must consist of alphanumeric characters/,
   );
-  await refused({ labels: { a: "b c" } }, "metadata.labels", /a valid label must be an empty string or consist of/);
-  await refused({ labels: { a: "x".repeat(64) } }, "metadata.labels", /must be no more than 63 characters/);
-  await refused({ annotations: { "bad key": "1" } }, "metadata.annotations", name);
-  (await api.post(claims, claim("c1", {}, { annotations: { a: "x".repeat(256 * 1024) } }))).refused(
+  await expectRefusal(
+    { labels: { a: "b c" } },
+    "metadata.labels",
+    /a valid label must be an empty string or consist of/,
+  );
+  await expectRefusal({ labels: { a: "x".repeat(64) } }, "metadata.labels", /must be no more than 63 characters/);
+  await expectRefusal({ annotations: { "bad key": "1" } }, "metadata.annotations", name);
+  (await api.post(claims, claim("c1", {}, { annotations: { a: "x".repeat(256 * 1024) } }))).expectFailure(
     422,
     "Invalid",
     /metadata\.annotations: Too long: may not be more than 262144 bytes/,
@@ -278,7 +282,7 @@ inBothDomains(
       "metadata.ownerReferences": [owner],
       "metadata.selfLink": absent,
     });
-    (await api.post(configMaps, configMap("m2", {}, { ownerReferences: [{ ...owner, uid: "" }] }))).refused(
+    (await api.post(configMaps, configMap("m2", {}, { ownerReferences: [{ ...owner, uid: "" }] }))).expectFailure(
       422,
       "Invalid",
       /metadata\.ownerReferences(\[0\])?\.uid: (Required|Invalid) value/,
@@ -287,7 +291,7 @@ inBothDomains(
       { ...owner, controller: true },
       { ...owner, uid: "2", name: "d2", controller: true },
     ];
-    (await api.post(configMaps, configMap("m3", {}, { ownerReferences: both }))).refused(
+    (await api.post(configMaps, configMap("m3", {}, { ownerReferences: both }))).expectFailure(
       422,
       "Invalid",
       /Only one reference can have Controller set to true/,
@@ -465,7 +469,7 @@ inBothDomains(
   async (api) => {
     const { configMaps } = await api.createNamespace();
     const owner = (uid: number): object => ({ apiVersion: "v1", kind: "Pod", name: "p", uid: `u${uid}` });
-    const made = async (length: number): Promise<void> => {
+    const createSized = async (length: number): Promise<void> => {
       const ownerReferences = Array.from({ length }, (_, i) => owner(Math.floor(i / 2) % 100));
       const answer = (await api.post(configMaps, configMap(api.unique(), {}, { ownerReferences }))).expect(201, {
         "metadata.ownerReferences.length": 100,
@@ -474,7 +478,7 @@ inBothDomains(
       });
       assert.match(String(answer.headers.warning), /duplicate UID\(s\) observed: u0, u1, .*u19 and 80 more"$/);
     };
-    if (isHere) await growsInProportion(15_000, made);
-    else await made(30_000);
+    if (isHere) await growsInProportion(15_000, createSized);
+    else await createSized(30_000);
   },
 );

@@ -45,7 +45,7 @@ inBothDomains("a JSON Patch whose test fails changes nothing [PATCH-06]", async 
     { op: "replace", path: "/data/k", value: "w" },
     { op: "test", path: "/data/k", value: "other" },
   ];
-  (await json(api, path, operations)).refused(422, "Invalid");
+  (await json(api, path, operations)).expectFailure(422, "Invalid");
   assert.deepEqual((await api.get(path)).value, before.value);
 });
 
@@ -55,24 +55,27 @@ inBothDomains("a JSON Patch that cannot be done is refused [PATCH-05]", async (a
     { op: "remove", path: "/data/none" },
     { op: "add", path: "/none/deep", value: "x" },
   ]) {
-    (await json(api, path, [operation])).rejected();
+    (await json(api, path, [operation])).expectClientError();
   }
   for (const body of [{ op: "add" }, "[", '"text"', [{ op: "frobnicate", path: "/data/k" }]]) {
-    (await json(api, path, body)).rejected();
+    (await json(api, path, body)).expectClientError();
   }
   (await api.get(path)).expect(200, { data: { k: "v" } });
 });
 
 inBothDomains("a JSON Patch must leave a valid object of the same name [PATCH-05]", async (api) => {
   const path = await one(api);
-  (await json(api, path, [{ op: "replace", path: "/metadata/name", value: "m2" }])).rejected();
-  (await json(api, path, [{ op: "replace", path: "/metadata/uid", value: "u" }])).refused(
+  (await json(api, path, [{ op: "replace", path: "/metadata/name", value: "m2" }])).expectClientError();
+  (await json(api, path, [{ op: "replace", path: "/metadata/uid", value: "u" }])).expectFailure(
     422,
     "Invalid",
     /metadata\.uid: Invalid value: "u": field is immutable/,
   );
-  (await json(api, path, [{ op: "add", path: "/metadata/labels", value: { "bad key": "1" } }])).refused(422, "Invalid");
-  (await json(api, path, [{ op: "add", path: "/data", value: 5 }])).rejected();
+  (await json(api, path, [{ op: "add", path: "/metadata/labels", value: { "bad key": "1" } }])).expectFailure(
+    422,
+    "Invalid",
+  );
+  (await json(api, path, [{ op: "add", path: "/data", value: 5 }])).expectClientError();
   (await api.get(path)).expect(200, { data: { k: "v" }, "metadata.labels": absent });
 });
 
@@ -89,7 +92,7 @@ inBothDomains("a merge patch merges maps, replaces lists and removes what is nul
     data: absent,
     "metadata.labels": absent,
   });
-  for (const body of ["[]", "5", '"text"', "{", "null"]) (await api.patch(path, body)).rejected();
+  for (const body of ["[]", "5", '"text"', "{", "null"]) (await api.patch(path, body)).expectClientError();
 });
 
 inBothDomains("a strategic merge patch merges lists by what the schema says [PATCH-08]", async (api) => {
@@ -97,7 +100,7 @@ inBothDomains("a strategic merge patch merges lists by what the schema says [PAT
   (await strategic(api, path, { metadata: { finalizers: ["example.com/b"] } })).expect(200, {
     "metadata.finalizers": (value: unknown) => (value as string[]).toSorted().join() === "example.com/a,example.com/b",
   });
-  (await strategic(api, path, { metadata: { $deleteFromPrimitiveList: 5 } })).rejected();
+  (await strategic(api, path, { metadata: { $deleteFromPrimitiveList: 5 } })).expectClientError();
   (await strategic(api, path, { metadata: { "$deleteFromPrimitiveList/finalizers": ["example.com/a"] } })).expect(200, {
     "metadata.finalizers": ["example.com/b"],
   });
@@ -147,7 +150,7 @@ inBothDomains(
   async (api) => {
     const path = await one(api);
     for (const type of ["application/json", "application/merge-patch+cbor", "text/plain", "application/yaml", ""]) {
-      (await api.patch(path, { data: { k: "w" } }, type)).refused(415, "UnsupportedMediaType");
+      (await api.patch(path, { data: { k: "w" } }, type)).expectFailure(415, "UnsupportedMediaType");
     }
     (await api.get(path)).expect(200, { "data.k": "v" });
     (await api.patch(path, { data: { k: "w" } }, `${patchTypes.merge}; charset=utf-8`)).expect(200);
@@ -161,7 +164,11 @@ inBothDomains("a patch of what is not there is refused [PATCH-13]", async (api) 
       type === patchTypes.json
         ? [{ op: "add", path: "/metadata/labels", value: {} }]
         : { metadata: { labels: { a: "1" } } };
-    (await api.patch(`${claims}/none`, body, type)).refused(404, "NotFound", 'persistentvolumeclaims "none" not found');
+    (await api.patch(`${claims}/none`, body, type)).expectFailure(
+      404,
+      "NotFound",
+      'persistentvolumeclaims "none" not found',
+    );
   }
 });
 
@@ -169,7 +176,7 @@ inBothDomains("a patch that names a version must name the current one [PATCH-07]
   const path = await one(api);
   const version = (await api.get(path)).string("metadata.resourceVersion");
   (await api.patch(path, { metadata: { resourceVersion: version }, data: { k: "w" } })).expect(200);
-  (await api.patch(path, { metadata: { resourceVersion: version }, data: { k: "x" } })).refused(
+  (await api.patch(path, { metadata: { resourceVersion: version }, data: { k: "x" } })).expectFailure(
     409,
     "Conflict",
     'Operation cannot be fulfilled on configmaps "m1": the object has been modified; please apply your changes to the latest version and try again',
@@ -205,7 +212,7 @@ inBothDomains(
     const path = await one(api, { labels: { a: "1" } });
     const stale = (await api.get(path)).expect(200);
     (await api.patch(path, { data: { k: "w" } })).expect(200);
-    (await api.put(path, stale.value)).refused(
+    (await api.put(path, stale.value)).expectFailure(
       409,
       "Conflict",
       'Operation cannot be fulfilled on configmaps "m1": the object has been modified; please apply your changes to the latest version and try again',
@@ -238,7 +245,7 @@ inBothDomains("patches of the status write the status only [PATCH-05] [PATCH-08]
 inBothDomains("that an object is missing is said before anything about the patch [PATCH-13]", async (api) => {
   const { configMaps } = await api.createNamespace();
   for (const type of changingTypes) {
-    (await api.patch(`${configMaps}/none`, "{", type)).refused(404, "NotFound");
+    (await api.patch(`${configMaps}/none`, "{", type)).expectFailure(404, "NotFound");
   }
 });
 
@@ -248,14 +255,14 @@ inBothDomains("a patch with a number that no double holds is refused [PATCH-07] 
     ['{"metadata":{"annotations":{"n":1E400}}}', patchTypes.merge],
     ['[{"op":"add","path":"/data/n","value":1E400}]', patchTypes.json],
   ] as const) {
-    (await api.patch(path, body, type)).refused(400, "BadRequest");
+    (await api.patch(path, body, type)).expectFailure(400, "BadRequest");
   }
 });
 
 inBothDomains("a patched object that fits no type is shown whole [PATCH-07]", async (api) => {
   const path = await one(api, {}, { long: "x".repeat(3000), k: "v" });
   const wrong = /x{3000}.*cannot unmarshal array into Go struct field ConfigMap\.data/;
-  (await api.patch(path, { data: { k: [] } })).refused(422, "Invalid", wrong);
+  (await api.patch(path, { data: { k: [] } })).expectFailure(422, "Invalid", wrong);
 });
 
 inBothDomains("a strategic patch may say any type; the path decides", async (api) => {
@@ -267,8 +274,8 @@ inBothDomains("a strategic patch may say any type; the path decides", async (api
       "data.from": type.kind ?? "",
     });
   }
-  (await strategic(api, path, { kind: 5 })).rejected();
-  (await api.patch(path, { kind: "Deployment" })).refused(422, "Invalid");
+  (await strategic(api, path, { kind: 5 })).expectClientError();
+  (await api.patch(path, { kind: "Deployment" })).expectFailure(422, "Invalid");
   // Ansible's k8s_scale sends the resource's kind to its scale.
   const { ns } = await api.createNamespace();
   const deployments = `/apis/apps/v1/namespaces/${ns}/deployments`;
@@ -296,8 +303,8 @@ inBothDomains("a merge or JSON patch may say another version of its kind, and is
   assert.match(String(merged.headers.warning), /unknown field \\"spec\.metrics\\"/);
   const operation = { op: "replace", path: "/apiVersion", value: "autoscaling/v1" };
   (await json(api, `${path}/h1`, [operation])).expect(200, { apiVersion: "autoscaling/v2", "spec.maxReplicas": 7 });
-  (await api.patch(`${path}/h1`, { apiVersion: "autoscaling/v9" })).refused(422, "Invalid");
-  (await api.patch(`${path}/h1`, { apiVersion: "apps/v1" })).refused(422, "Invalid");
+  (await api.patch(`${path}/h1`, { apiVersion: "autoscaling/v9" })).expectFailure(422, "Invalid");
+  (await api.patch(`${path}/h1`, { apiVersion: "apps/v1" })).expectFailure(422, "Invalid");
 });
 
 inBothDomains("versions of a group that only older releases served are taken in a merge patch", async (api) => {

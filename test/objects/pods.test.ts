@@ -43,7 +43,7 @@ const evict = ({ api, pods }: Pods, name: string, more: Fields = {}, query = "")
 const done = { kind: "Status", apiVersion: "v1", status: "Success", code: 201 };
 
 /** Creates a running pod, ready or not. */
-async function running(at: Pods, name: string, ready: "True" | "False" = "True"): Promise<void> {
+async function setRunning(at: Pods, name: string, ready: "True" | "False" = "True"): Promise<void> {
   await make(at, name);
   const status = { phase: "Running", conditions: [{ type: "Ready", status: ready }] };
   (await at.api.patch(`${at.pods}/${name}/status`, { status })).expect(200);
@@ -73,7 +73,7 @@ inBothDomains("a binding puts a pod onto a node, once", async (api) => {
     "status.phase": "Pending",
   });
   const taken = `Operation cannot be fulfilled on pods/binding "p": pod p is already assigned to node "n1"`;
-  (await bind(at, "p")).refused(409, "Conflict", taken);
+  (await bind(at, "p")).expectFailure(409, "Conflict", taken);
 });
 
 inBothDomains("of many schedulers one wins a pod", async (api) => {
@@ -91,7 +91,7 @@ inBothDomains("bindings name the pod themselves", async (api) => {
   const at = await createPodNamespace(api);
   await make(at, "p");
   const body = { apiVersion: "v1", kind: "Binding", target: { kind: "Node", name: "n1" } };
-  (await api.post(`${at.core}/bindings`, body)).refused(400, "BadRequest", "Name parameter required.");
+  (await api.post(`${at.core}/bindings`, body)).expectFailure(400, "BadRequest", "Name parameter required.");
   (await api.post(`${at.core}/bindings`, { ...body, metadata: { name: "p" } })).expect(201, done);
   (await api.get(`${at.pods}/p`)).expect(200, { "spec.nodeName": "n1" });
 });
@@ -99,9 +99,9 @@ inBothDomains("bindings name the pod themselves", async (api) => {
 inBothDomains("a pod that cannot be bound says why", async (api) => {
   const at = await createPodNamespace(api);
   await make(at, "gated", { schedulingGates: [{ name: "example.com/wait" }] });
-  (await bind(at, "gated")).refused(409, "Conflict", /pod gated has non-empty \.spec\.schedulingGates/);
+  (await bind(at, "gated")).expectFailure(409, "Conflict", /pod gated has non-empty \.spec\.schedulingGates/);
   await make(at, "p");
-  (await bind(at, "p", { metadata: { name: "q" } })).refused(
+  (await bind(at, "p", { metadata: { name: "q" } })).expectFailure(
     400,
     "BadRequest",
     "name in URL does not match name in Binding object",
@@ -110,29 +110,29 @@ inBothDomains("a pod that cannot be bound says why", async (api) => {
     message: 'target.kind: Unsupported value: "Minion": supported values: "Node", "<empty>"',
   });
   (await bind(at, "p", { target: {} })).expect(500, { message: "target.name: Required value" });
-  (await bind(at, "p", { metadata: { name: "p", uid: "other" } })).refused(409, "Conflict");
-  (await bind(at, "none")).refused(404, "NotFound");
+  (await bind(at, "p", { metadata: { name: "p", uid: "other" } })).expectFailure(409, "Conflict");
+  (await bind(at, "none")).expectFailure(404, "NotFound");
   (await api.patch(`${at.pods}/p`, { metadata: { finalizers: ["example.com/hold"] } })).expect(200);
   (await api.delete(`${at.pods}/p`)).expect(200);
-  (await bind(at, "p")).refused(409, "Conflict", /pod p is being deleted, cannot be assigned to a host/);
+  (await bind(at, "p")).expectFailure(409, "Conflict", /pod p is being deleted, cannot be assigned to a host/);
 });
 
 inBothDomains("a pod without a budget is evicted; a trial leaves it", async (api) => {
   const at = await createPodNamespace(api);
-  await running(at, "p");
+  await setRunning(at, "p");
   (await evict(at, "p", {}, "?dryRun=All")).expect(201, done);
   (await evict(at, "p", { deleteOptions: { dryRun: ["All"] } })).expect(201, done);
-  (await evict(at, "p", { deleteOptions: { preconditions: { uid: "other" } } })).refused(409, "Conflict");
-  (await evict(at, "p", { metadata: { name: "q" } })).refused(400, "BadRequest");
+  (await evict(at, "p", { deleteOptions: { preconditions: { uid: "other" } } })).expectFailure(409, "Conflict");
+  (await evict(at, "p", { metadata: { name: "q" } })).expectFailure(400, "BadRequest");
   (await api.get(`${at.pods}/p`)).expect(200, { "metadata.deletionTimestamp": absent });
   (await evict(at, "p", { apiVersion: "policy/v1beta1" })).expect(201, done);
   (await api.get(`${at.pods}/p`)).expect(404);
-  (await evict(at, "p")).refused(404, "NotFound");
+  (await evict(at, "p")).expectFailure(404, "NotFound");
 });
 
 inBothDomains("a pod on a node is told why it goes", async (api) => {
   const at = await createPodNamespace(api);
-  await running(at, "p");
+  await setRunning(at, "p");
   (await bind(at, "p")).expect(201);
   (await evict(at, "p")).expect(201, done);
   (await api.get(`${at.pods}/p`)).expect(200, {
@@ -145,13 +145,13 @@ inBothDomains("a pod on a node is told why it goes", async (api) => {
 inBothDomains("a budget lets go as many as it allows", async (api) => {
   const at = await createPodNamespace(api);
   const path = await budget(at, "b", { disruptionsAllowed: 2, currentHealthy: 3 });
-  for (let i = 0; i < 6; i++) await running(at, `p${i}`);
+  for (let i = 0; i < 6; i++) await setRunning(at, `p${i}`);
   (await evict(at, "p0", {}, "?dryRun=All")).expect(201);
   (await api.get(path)).expect(200, { "status.disruptionsAllowed": 2, "status.disruptedPods": absent });
   const answers = await Promise.all(Array.from({ length: 6 }, (_, i) => evict(at, `p${i}`)));
   assert.equal(answers.filter(({ status }) => status === 201).length, 2);
   const refused = answers.find(({ status }) => status !== 201)!;
-  refused.refused(429, "TooManyRequests", "Cannot evict pod as it would violate the pod's disruption budget.", {
+  refused.expectFailure(429, "TooManyRequests", "Cannot evict pod as it would violate the pod's disruption budget.", {
     "details.causes[0].reason": "DisruptionBudget",
     "details.causes[0].message": "The disruption budget b needs 1 healthy pods and has 3 currently",
   });
@@ -164,9 +164,9 @@ inBothDomains("a budget lets go as many as it allows", async (api) => {
 
 inBothDomains("a budget that its controller has not seen yet makes evictions wait", async (api) => {
   const at = await createPodNamespace(api);
-  await running(at, "p");
+  await setRunning(at, "p");
   await budget(at, "b", { observedGeneration: 0, disruptionsAllowed: 5 });
-  (await evict(at, "p")).refused(429, "TooManyRequests", undefined, {
+  (await evict(at, "p")).expectFailure(429, "TooManyRequests", undefined, {
     "details.retryAfterSeconds": 10,
     "details.causes[0].message": "The disruption budget b is still being processed by the server.",
   });
@@ -177,11 +177,11 @@ inBothDomains(
   async (api) => {
     const at = await createPodNamespace(api);
     const path = await budget(at, "b", {});
-    await running(at, "met", "False");
+    await setRunning(at, "met", "False");
     (await evict(at, "met")).expect(201);
     (await api.patch(`${path}/status`, { status: { currentHealthy: 0 } })).expect(200);
-    await running(at, "unmet", "False");
-    (await evict(at, "unmet")).refused(429, "TooManyRequests");
+    await setRunning(at, "unmet", "False");
+    (await evict(at, "unmet")).expectFailure(429, "TooManyRequests");
     (await api.patch(path, { spec: { unhealthyPodEvictionPolicy: "AlwaysAllow" } })).expect(200);
     (await evict(at, "unmet")).expect(201);
     await make(at, "pending");
@@ -191,7 +191,7 @@ inBothDomains(
 
 inBothDomains("a pod with two budgets is not evicted", async (api) => {
   const at = await createPodNamespace(api);
-  await running(at, "p");
+  await setRunning(at, "p");
   await budget(at, "b", { disruptionsAllowed: 1 });
   await budget(at, "c", { disruptionsAllowed: 1 }, { selector: {} });
   (await evict(at, "p")).expect(500, {

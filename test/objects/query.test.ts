@@ -53,33 +53,33 @@ inBothDomains("continue and limit go with a list and with deleting a collection 
 
 inBothDomains("a limit must be a number [QP-07]", async (api) => {
   const maps = await some(api, ["a", "b"]);
-  (await api.get(`${maps}?limit=x`)).refused(400, "BadRequest", /strconv\.ParseInt: parsing "x": invalid syntax/);
-  (await api.get(`${maps}?limit=99999999999999999999`)).rejected();
+  (await api.get(`${maps}?limit=x`)).expectFailure(400, "BadRequest", /strconv\.ParseInt: parsing "x": invalid syntax/);
+  (await api.get(`${maps}?limit=99999999999999999999`)).expectClientError();
   (await api.get(`${maps}?limit=0`)).expect(200, { "items.length": 2 });
-  (await api.get(`${maps}?limit=`)).refused(400, "BadRequest");
+  (await api.get(`${maps}?limit=`)).expectFailure(400, "BadRequest");
   (await api.get(`${maps}?limit=9223372036854775807`)).expect(200, { "items.length": 2 });
 });
 
 inBothDomains("a field selector filters lists and watches [QP-04]", async (api) => {
   const maps = await some(api, ["a", "b", "c"]);
-  const named = async (selector: string): Promise<string[]> =>
+  const listNames = async (selector: string): Promise<string[]> =>
     (await api.get(`${maps}?fieldSelector=${encodeURIComponent(selector)}`)).expect(200).names();
-  assert.deepEqual(await named("metadata.name=b"), ["b"]);
-  assert.deepEqual(await named("metadata.name==b"), ["b"]);
-  assert.deepEqual(await named("metadata.name!=b"), ["a", "c"]);
-  assert.deepEqual(await named("metadata.name=b,metadata.name!=b"), []);
-  assert.deepEqual(await named("metadata.namespace!=x,metadata.name=a"), ["a"]);
-  assert.deepEqual(await named(""), ["a", "b", "c"]);
+  assert.deepEqual(await listNames("metadata.name=b"), ["b"]);
+  assert.deepEqual(await listNames("metadata.name==b"), ["b"]);
+  assert.deepEqual(await listNames("metadata.name!=b"), ["a", "c"]);
+  assert.deepEqual(await listNames("metadata.name=b,metadata.name!=b"), []);
+  assert.deepEqual(await listNames("metadata.namespace!=x,metadata.name=a"), ["a"]);
+  assert.deepEqual(await listNames(""), ["a", "b", "c"]);
   const stream = await api.watch(`${maps}?fieldSelector=metadata.name%3Dc`);
   (await stream.next()).has({ type: "ADDED", "object.metadata.name": "c" });
   for (const bad of ["data.a=1", "metadata.uid=x", "status.phase=Bound"]) {
-    (await api.get(`${maps}?fieldSelector=${encodeURIComponent(bad)}`)).refused(
+    (await api.get(`${maps}?fieldSelector=${encodeURIComponent(bad)}`)).expectFailure(
       400,
       "BadRequest",
       /field label not supported|is not a known field selector/,
     );
   }
-  (await api.get(`${maps}?fieldSelector=${encodeURIComponent("a>b")}`)).refused(400, "BadRequest");
+  (await api.get(`${maps}?fieldSelector=${encodeURIComponent("a>b")}`)).expectFailure(400, "BadRequest");
 });
 
 inBothDomains("a label selector filters lists and watches [QP-05]", async (api) => {
@@ -114,7 +114,7 @@ inBothDomains("a label selector filters lists and watches [QP-05]", async (api) 
   const stream = await api.watch(`${maps}?labelSelector=${encodeURIComponent("color=blue")}`);
   (await stream.next()).has({ type: "ADDED", "object.metadata.name": "b" });
   for (const bad of ["a=b=c", "a in (b", "in (a)", "a b", "!a=b", "a>x", "-a=b", "a=-b", ",", "a in ()x"]) {
-    (await api.get(`${maps}?labelSelector=${encodeURIComponent(bad)}`)).refused(400, "BadRequest");
+    (await api.get(`${maps}?labelSelector=${encodeURIComponent(bad)}`)).expectFailure(400, "BadRequest");
   }
 });
 
@@ -124,7 +124,7 @@ inBothDomains("selectors choose what deleting a collection deletes [QP-06]", asy
   assert.deepEqual((await api.get(maps)).names(), ["b", "c"]);
   (await api.delete(`${maps}?fieldSelector=metadata.name%3Dc`)).expect(200);
   assert.deepEqual((await api.get(maps)).names(), ["b"]);
-  (await api.delete(`${maps}?labelSelector=a%3Db%3Dc`)).refused(400, "BadRequest");
+  (await api.delete(`${maps}?labelSelector=a%3Db%3Dc`)).expectFailure(400, "BadRequest");
   assert.deepEqual((await api.get(maps)).names(), ["b"]);
 });
 
@@ -134,7 +134,7 @@ inBothDomains("versions go with get, list, watch and deleting a collection [QP-0
   (await api.get(`${maps}/a?resourceVersion=0`)).expect(200);
   (await api.get(`${maps}?resourceVersion=0`)).expect(200);
   (await api.get(`${maps}?resourceVersion=${version}&resourceVersionMatch=Exact`)).expect(200, { "items.length": 1 });
-  (await api.get(`${maps}?resourceVersion=${version}&resourceVersionMatch=Foo`)).rejected();
+  (await api.get(`${maps}?resourceVersion=${version}&resourceVersionMatch=Foo`)).expectClientError();
   (await api.delete(`${maps}?resourceVersion=${version}&resourceVersionMatch=NotOlderThan`)).expect(200);
   (await api.get(maps)).expect(200, { items: [] });
 });
@@ -143,7 +143,7 @@ inBothDomains("initial events are asked for of a watch only [QP-10]", async (api
   const maps = await some(api, ["a"]);
   const stream = await api.watch(`${maps}?sendInitialEvents=true&resourceVersionMatch=NotOlderThan`);
   (await stream.next()).has({ type: "ADDED" });
-  (await api.get(`${maps}?sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=0`)).refused(
+  (await api.get(`${maps}?sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=0`)).expectFailure(
     422,
     "Invalid",
     /sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list/,
@@ -154,7 +154,7 @@ inBothDomains("initial events are asked for of a watch only [QP-10]", async (api
 inBothDomains("a list and deleting a collection take timeoutSeconds [QP-12]", async (api) => {
   const maps = await some(api, ["a"]);
   (await api.get(`${maps}?timeoutSeconds=5`)).expect(200, { "items.length": 1 });
-  (await api.get(`${maps}?timeoutSeconds=x`)).rejected();
+  (await api.get(`${maps}?timeoutSeconds=x`)).expectClientError();
   (await api.delete(`${maps}?timeoutSeconds=5`)).expect(200);
 });
 
@@ -190,14 +190,14 @@ inBothDomains("fieldManager names the manager of a create, an update and a patch
   const patched = (await api.patch(`${maps}/a?fieldManager=three`, { data: { l: "1" } })).expect(200);
   assert.ok(managers(patched).includes("three"));
   const long = "x".repeat(129);
-  (await api.post(`${maps}?fieldManager=${long}`, configMap("b"))).refused(
+  (await api.post(`${maps}?fieldManager=${long}`, configMap("b"))).expectFailure(
     422,
     "Invalid",
     /fieldManager: Too long: may not be more than 128 bytes/,
   );
-  (await api.put(`${maps}/a?fieldManager=${long}`, configMap("a"))).refused(422, "Invalid");
-  (await api.patch(`${maps}/a?fieldManager=${long}`, {})).refused(422, "Invalid");
-  (await api.patch(`${maps}/a?fieldManager=a%00b`, {})).refused(422, "Invalid", /invalid character U\+0000/);
+  (await api.put(`${maps}/a?fieldManager=${long}`, configMap("a"))).expectFailure(422, "Invalid");
+  (await api.patch(`${maps}/a?fieldManager=${long}`, {})).expectFailure(422, "Invalid");
+  (await api.patch(`${maps}/a?fieldManager=a%00b`, {})).expectFailure(422, "Invalid", /invalid character U\+0000/);
   (await api.post(`${maps}?fieldManager=${"x".repeat(128)}`, configMap("b"))).expect(201);
 });
 
@@ -205,20 +205,20 @@ inBothDomains("fieldValidation goes with a create, an update and a patch [QP-16]
   const maps = await some(api, ["a"]);
   const strict = "fieldValidation=Strict";
   const unknown = { ...configMap("b"), foo: 1 };
-  (await api.post(`${maps}?${strict}`, unknown)).refused(400, "BadRequest", /unknown field "foo"/);
-  (await api.put(`${maps}/a?${strict}`, { ...configMap("a"), foo: 1 })).refused(
+  (await api.post(`${maps}?${strict}`, unknown)).expectFailure(400, "BadRequest", /unknown field "foo"/);
+  (await api.put(`${maps}/a?${strict}`, { ...configMap("a"), foo: 1 })).expectFailure(
     400,
     "BadRequest",
     /unknown field "foo"/,
   );
-  (await api.patch(`${maps}/a?${strict}`, { foo: 1 })).rejected(/unknown field "foo"/);
+  (await api.patch(`${maps}/a?${strict}`, { foo: 1 })).expectClientError(/unknown field "foo"/);
   assert.deepEqual((await api.get(maps)).names(), ["a"]);
 });
 
 inBothDomains("force goes with an apply only [QP-17]", async (api) => {
   const maps = await some(api, ["a"]);
   for (const type of [patchTypes.merge, patchTypes.strategic]) {
-    (await api.patch(`${maps}/a?force=true`, {}, type)).refused(
+    (await api.patch(`${maps}/a?force=true`, {}, type)).expectFailure(
       422,
       "Invalid",
       /force: Forbidden: may not be specified for non-apply patch/,
@@ -229,11 +229,11 @@ inBothDomains("force goes with an apply only [QP-17]", async (api) => {
 inBothDomains("a delete takes its grace period and its policy from the query [QP-18] [QP-19]", async (api) => {
   const maps = await some(api, ["a", "b", "c", "d"]);
   (await api.delete(`${maps}/a?gracePeriodSeconds=0`)).expect(200);
-  (await api.delete(`${maps}/b?gracePeriodSeconds=x`)).rejected();
-  (await api.delete(`${maps}/b?propagationPolicy=Foo`)).rejected(/propagationPolicy/);
+  (await api.delete(`${maps}/b?gracePeriodSeconds=x`)).expectClientError();
+  (await api.delete(`${maps}/b?propagationPolicy=Foo`)).expectClientError(/propagationPolicy/);
   (await api.delete(`${maps}/b?propagationPolicy=Background`)).expect(200);
   assert.deepEqual((await api.get(maps)).names(), ["c", "d"]);
-  (await api.delete(`${maps}?propagationPolicy=Foo`)).rejected(/propagationPolicy/);
+  (await api.delete(`${maps}?propagationPolicy=Foo`)).expectClientError(/propagationPolicy/);
   (await api.delete(`${maps}/c?propagationPolicy=Orphan`)).expect([200, 202]);
   (await api.delete(`${maps}?gracePeriodSeconds=0&propagationPolicy=Background`)).expect(200);
 });
@@ -249,14 +249,18 @@ inBothDomains("a boolean parameter without a value is true [QP-10] [QP-13] [QP-1
   const maps = await some(api, ["a"]);
   const watched = (await api.get(`${maps}?watch=&timeoutSeconds=1`)).expect(200);
   assert.match(watched.text, /^\{"type":"ADDED"/);
-  (await api.get(`${maps}?sendInitialEvents=`)).refused(422, "Invalid", /sendInitialEvents is forbidden for list/);
-  (await api.patch(`${maps}/a?force=`, {})).refused(422, "Invalid", /may not be specified for non-apply patch/);
+  (await api.get(`${maps}?sendInitialEvents=`)).expectFailure(
+    422,
+    "Invalid",
+    /sendInitialEvents is forbidden for list/,
+  );
+  (await api.patch(`${maps}/a?force=`, {})).expectFailure(422, "Invalid", /may not be specified for non-apply patch/);
   (await api.delete(`${maps}/a?orphanDependents=`)).expect(200, { "metadata.finalizers": ["orphan"] });
 });
 
 inBothDomains("a propagation policy without a value is none there is [QP-19]", async (api) => {
   const maps = await some(api, ["a"]);
-  (await api.delete(`${maps}/a?propagationPolicy=`)).refused(422, "Invalid", /Unsupported value: ""/);
+  (await api.delete(`${maps}/a?propagationPolicy=`)).expectFailure(422, "Invalid", /Unsupported value: ""/);
   (await api.get(`${maps}/a`)).expect(200, { "metadata.deletionTimestamp": absent });
 });
 
@@ -264,7 +268,7 @@ inBothDomains("the export of one object is refused, not passed over", async (api
   const maps = await some(api, ["m1"]);
   const message = "the export parameter, deprecated since v1.14, is no longer supported";
   for (const query of ["export=true", "export", "export=true&exact=true"]) {
-    (await api.get(`${maps}/m1?${query}`)).refused(400, "BadRequest", message);
+    (await api.get(`${maps}/m1?${query}`)).expectFailure(400, "BadRequest", message);
   }
   (await api.get(`${maps}/m1?export=false`)).expect(200);
   (await api.get(`${maps}?export=true`)).expect(200);

@@ -23,7 +23,7 @@ const scale = (name: string, replicas: number, metadata: object = {}): unknown =
   metadata: { name, ...metadata },
   spec: { replicas },
 });
-const applied = (body: unknown): string => JSON.stringify(body);
+const toApplyBody = (body: unknown): string => JSON.stringify(body);
 const apply = "application/apply-patch+yaml";
 
 inBothDomains("the scale of a deployment shows wanted and present replicas and the selector", async (api) => {
@@ -41,14 +41,14 @@ inBothDomains("the scale of a deployment shows wanted and present replicas and t
     status: { replicas: 0, selector: "app=d,t in (a,b)" },
   });
   (await api.put(`${path}/d/scale`, got.value)).expect(200, { spec: { replicas: 2 } });
-  (await api.get(`${path}/none/scale`)).refused(404, "NotFound", 'deployments/scale.apps "none" not found');
-  (await api.put(`${path}/none/scale`, { ...(got.value as object), metadata: { name: "none" } })).refused(
+  (await api.get(`${path}/none/scale`)).expectFailure(404, "NotFound", 'deployments/scale.apps "none" not found');
+  (await api.put(`${path}/none/scale`, { ...(got.value as object), metadata: { name: "none" } })).expectFailure(
     404,
     "NotFound",
     'deployments.apps "none" not found',
   );
   const inCore = `/api/v1/namespaces/${ns}/replicationcontrollers/none/scale`;
-  (await api.get(inCore)).refused(404, "NotFound", 'replicationcontrollers/scale.autoscaling "none" not found');
+  (await api.get(inCore)).expectFailure(404, "NotFound", 'replicationcontrollers/scale.autoscaling "none" not found');
   (await api.post(`${path}/d/scale`, {})).expect(405);
   (await api.delete(`${path}/d/scale`)).expect(405);
 });
@@ -79,10 +79,10 @@ inBothDomains("every kind of patch writes a scale, and its manager owns the repl
   (await api.patch(`${path}/d/scale`, { spec: { replicas: 4 } }, patchTypes.strategic)).expect(200);
   const operation = { op: "replace", path: "/spec/replicas", value: 5 };
   (await api.patch(`${path}/d/scale`, [operation], patchTypes.json)).expect(200, { spec: { replicas: 5 } });
-  (await api.patch(`${path}/d/scale?fieldManager=a`, applied(scale("d", 5)), apply)).expect(200);
-  const conflict = await api.patch(`${path}/d/scale?fieldManager=b`, applied(scale("d", 6)), apply);
-  conflict.refused(409, "Conflict", /conflicts with "a" with subresource "scale"/);
-  (await api.patch(`${path}/d/scale?fieldManager=b&force=true`, applied(scale("d", 6)), apply)).expect(200);
+  (await api.patch(`${path}/d/scale?fieldManager=a`, toApplyBody(scale("d", 5)), apply)).expect(200);
+  const conflict = await api.patch(`${path}/d/scale?fieldManager=b`, toApplyBody(scale("d", 6)), apply);
+  conflict.expectFailure(409, "Conflict", /conflicts with "a" with subresource "scale"/);
+  (await api.patch(`${path}/d/scale?fieldManager=b&force=true`, toApplyBody(scale("d", 6)), apply)).expect(200);
   (await api.get(`${path}/d`)).expect(200, { "spec.replicas": 6, "metadata.managedFields.0.manager": "b" });
 });
 
@@ -95,16 +95,24 @@ inBothDomains(
     const resourceVersion = made.at("metadata.resourceVersion");
     (await api.put(`${path}/d/scale`, scale("d", 3, { resourceVersion }))).expect(200, { spec: { replicas: 3 } });
     const stale = await api.put(`${path}/d/scale`, scale("d", 4, { resourceVersion }));
-    stale.refused(
+    stale.expectFailure(
       409,
       "Conflict",
       /^Operation cannot be fulfilled on deployments.apps "d": the object has been modified/,
     );
     const negative = "spec.replicas: Invalid value: -1: must be greater than or equal to 0";
     const refused = await api.patch(`${path}/d/scale`, { spec: { replicas: -1 } });
-    refused.refused(422, "Invalid", `Scale.autoscaling "d" is invalid: ${negative}`);
-    (await api.put(`${path}/d/scale`, scale("e", 4))).refused(400, "BadRequest", /does not match the name on the URL/);
-    (await api.put(`${path}/d/scale`, deployment("d", 4))).refused(400, "BadRequest", /cannot be handled as a Scale/);
+    refused.expectFailure(422, "Invalid", `Scale.autoscaling "d" is invalid: ${negative}`);
+    (await api.put(`${path}/d/scale`, scale("e", 4))).expectFailure(
+      400,
+      "BadRequest",
+      /does not match the name on the URL/,
+    );
+    (await api.put(`${path}/d/scale`, deployment("d", 4))).expectFailure(
+      400,
+      "BadRequest",
+      /cannot be handled as a Scale/,
+    );
     (await api.put(`${path}/d/scale?dryRun=All`, scale("d", 9))).expect(200, { spec: { replicas: 9 } });
     (await api.get(`${path}/d/scale`)).expect(200, { spec: { replicas: 3 } });
   },
@@ -129,9 +137,9 @@ inBothDomains("the scale of a custom resource is where its definition says", asy
   (await api.post(path, custom(group, "w", { spec: { other: "x" } }))).expect(201);
   const missing = await api.get(`${path}/w/scale`);
   const text = 'the spec replicas field ".spec.size.count" does not exist';
-  missing.refused(500, "InternalError", `Internal error occurred: ${text}`);
+  missing.expectFailure(500, "InternalError", `Internal error occurred: ${text}`);
   const empty = await api.patch(`${path}/w/scale`, { metadata: { labels: { a: "b" } } });
-  empty.refused(400, "BadRequest", 'the spec replicas field ".spec.size.count" cannot be empty');
+  empty.expectFailure(400, "BadRequest", 'the spec replicas field ".spec.size.count" cannot be empty');
   (await api.patch(`${path}/w/scale?fieldManager=scaler`, { spec: { replicas: 3 } })).expect(200, {
     spec: { replicas: 3 },
     status: { replicas: 0 },
@@ -144,7 +152,7 @@ inBothDomains("the scale of a custom resource is where its definition says", asy
   (await api.get(`${path}/w/scale`)).expect(200, { status: { replicas: 2, selector: "a=b" } });
   // The schema of the object checks the number.
   const large = await api.patch(`${path}/w/scale`, { spec: { replicas: 21 } });
-  large.refused(422, "Invalid", /spec.size.count in body should be less than or equal to 20/);
+  large.expectFailure(422, "Invalid", /spec.size.count in body should be less than or equal to 20/);
   (await api.put(`${path}/w/scale`, scale("w", 7))).expect(200, { spec: { replicas: 7 } });
   (await api.patch(`${path}/w/scale`, { spec: { replicas: 8 } }, patchTypes.strategic)).expect(415);
   (await api.delete(`${crds}/widgets.${group}`)).expect(200);

@@ -41,8 +41,8 @@ async function gets(api: Api, services: string, spec: Fields, fields: Fields): P
 }
 
 /** Creates a service and expects one finding. */
-async function refused(api: Api, services: string, spec: Fields, field: string, message: string): Promise<void> {
-  (await api.post(services, service("bad", spec))).refused(422, "Invalid", undefined, {
+async function expectRefusal(api: Api, services: string, spec: Fields, field: string, message: string): Promise<void> {
+  (await api.post(services, service("bad", spec))).expectFailure(422, "Invalid", undefined, {
     [`details.causes[field=${field}].message`]: message,
   });
 }
@@ -123,7 +123,7 @@ inBothDomains("a service with an unknown type is checked with the addresses that
   const services = await servicesOf(api);
   (await api.post(services, service("headless", { clusterIP: "None" }))).expect(201);
   const unknown = { spec: { type: "Limited", ports: [], clusterIP: null, clusterIPs: null } };
-  (await api.patch(`${services}/headless`, unknown, patchTypes.merge)).refused(422, "Invalid", undefined, {
+  (await api.patch(`${services}/headless`, unknown, patchTypes.merge)).expectFailure(422, "Invalid", undefined, {
     "details.causes.length": 1,
     "details.causes[0].field": "spec.type",
   });
@@ -152,23 +152,29 @@ inBothDomains(
     const services = await servicesOf(api);
     const asks = { type: "NodePort", clusterIP: "10.0.0.9", ports: [{ port: 80, nodePort: 30_009 }] };
     (await api.post(services, service("first", asks))).expect(201);
-    const taken = (ip: string, why: string): string =>
+    const takenFinding = (ip: string, why: string): string =>
       `Invalid value: []string{"${ip}"}: failed to allocate IP ${ip}: ${why}`;
-    await refused(
+    await expectRefusal(
       api,
       services,
       { clusterIP: "10.0.0.9" },
       "spec.clusterIPs",
-      taken("10.0.0.9", "provided IP is already allocated"),
+      takenFinding("10.0.0.9", "provided IP is already allocated"),
     );
     for (const ip of ["10.0.1.1", "10.0.0.0", "10.0.0.255"]) {
       const why = `the provided IP (${ip}) is not in the valid range. The range of valid IPs is 10.0.0.0/24`;
-      await refused(api, services, { clusterIP: ip }, "spec.clusterIPs", taken(ip, why));
+      await expectRefusal(api, services, { clusterIP: ip }, "spec.clusterIPs", takenFinding(ip, why));
     }
     const nodePort = "spec.ports[0].nodePort";
     const ofPort = (port: number): Fields => ({ type: "NodePort", ports: [{ port: 80, nodePort: port }] });
-    await refused(api, services, ofPort(30_009), nodePort, "Invalid value: 30009: provided port is already allocated");
-    await refused(
+    await expectRefusal(
+      api,
+      services,
+      ofPort(30_009),
+      nodePort,
+      "Invalid value: 30009: provided port is already allocated",
+    );
+    await expectRefusal(
       api,
       services,
       ofPort(80),
@@ -199,13 +205,13 @@ inBothDomains("an update keeps what it leaves out, and may not change the addres
     "spec.clusterIP": clusterIP,
     "spec.ports[0].nodePort": nodePort,
   });
-  (await api.patch(path, { spec: { clusterIP: "10.0.0.14", clusterIPs: ["10.0.0.14"] } })).refused(
+  (await api.patch(path, { spec: { clusterIP: "10.0.0.14", clusterIPs: ["10.0.0.14"] } })).expectFailure(
     422,
     "Invalid",
     /spec\.clusterIPs\[0\]: Invalid value: \[\]string\{"10\.0\.0\.14"\}: may not change once set/,
   );
   // `helm upgrade --set service.type=…` sends this when the type is misspelled: the answer is only about the type.
-  (await api.patch(path, { spec: { type: "Nonsense" } })).refused(
+  (await api.patch(path, { spec: { type: "Nonsense" } })).expectFailure(
     422,
     "Invalid",
     /^Service "one" is invalid: spec\.type: Unsupported value: "Nonsense"/,
@@ -270,7 +276,7 @@ inBothDomains("a type without node ports clears those there were, whatever comes
   const name = api.unique("s");
   (await api.post(services, service(name, { type: "NodePort", ports }))).expect(201);
   const asks = { type: "ClusterIP", ports: [{ name: "a", port: 80, nodePort: 29_999 }] };
-  (await api.put(`${services}/${name}`, service(name, asks))).refused(
+  (await api.put(`${services}/${name}`, service(name, asks))).expectFailure(
     422,
     "Invalid",
     /spec\.ports\[0\]\.nodePort: Forbidden: may not be used when `type` is 'ClusterIP'$/,
@@ -285,12 +291,16 @@ inBothDomains(
     for (const port of [70_000, -1]) {
       const range = `Invalid value: ${port}: must be between 1 and 65535, inclusive`;
       const asks = { ...local, healthCheckNodePort: port };
-      await refused(api, services, asks, "spec.healthCheckNodePort", range);
-      (await api.post(`${services}?dryRun=All`, service("dry", asks))).refused(422, "Invalid", new RegExp(`${range}$`));
+      await expectRefusal(api, services, asks, "spec.healthCheckNodePort", range);
+      (await api.post(`${services}?dryRun=All`, service("dry", asks))).expectFailure(
+        422,
+        "Invalid",
+        new RegExp(`${range}$`),
+      );
     }
     const outside = "provided port is not in the valid range. The range of valid ports is 30000-30099";
     const asks = { ...local, healthCheckNodePort: 20 };
-    await refused(api, services, asks, "spec.healthCheckNodePort", `Invalid value: 20: ${outside}`);
+    await expectRefusal(api, services, asks, "spec.healthCheckNodePort", `Invalid value: 20: ${outside}`);
     (
       await api.post(
         services,
@@ -298,7 +308,7 @@ inBothDomains(
       )
     ).expect(201);
     const taken = { ...local, healthCheckNodePort: 30_005 };
-    await refused(
+    await expectRefusal(
       api,
       services,
       taken,
@@ -307,7 +317,7 @@ inBothDomains(
     );
     // The port of the first apply stays, with its node port.
     const wrong = service("one", { type: "NodePort", ports: [{ name: "d", port: -1 }] });
-    (await api.patch(`${services}/one?fieldManager=m&force=true`, wrong, patchTypes.apply)).refused(
+    (await api.patch(`${services}/one?fieldManager=m&force=true`, wrong, patchTypes.apply)).expectFailure(
       422,
       "Invalid",
       undefined,
@@ -320,7 +330,7 @@ inBothDomains(
       { name: "d", port: 7000, nodePort: 30_005 },
       { name: "e", port: 7001, nodePort: 30_005 },
     ];
-    (await api.put(`${services}/one`, service("one", { type: "NodePort", ports: twice }))).refused(
+    (await api.put(`${services}/one`, service("one", { type: "NodePort", ports: twice }))).expectFailure(
       422,
       "Invalid",
       /spec\.ports\[1\]\.nodePort: Duplicate value: 30005$/,
@@ -334,7 +344,7 @@ inBothDomains("a dry run may name ports out of range and an address that is take
   (await dry({ type: "NodePort", ports: [{ port: 80, nodePort: 20 }] })).expect(201, { "spec.ports[0].nodePort": 20 });
   (await api.post(services, service("one", { clusterIP: "10.0.0.15" }))).expect(201);
   (await dry({ clusterIP: "10.0.0.15" })).expect(201, { "spec.clusterIP": "10.0.0.15" });
-  (await dry({ clusterIP: "10.9.0.15" })).refused(422, "Invalid", /is not in the valid range/);
+  (await dry({ clusterIP: "10.9.0.15" })).expectFailure(422, "Invalid", /is not in the valid range/);
 });
 
 inBothDomains("a second family comes and goes with the policy", async (api) => {
@@ -344,7 +354,7 @@ inBothDomains("a second family comes and goes with the policy", async (api) => {
   const both = bodyOf(await api.patch(path, { spec: { ipFamilyPolicy: "RequireDualStack" } })).spec.clusterIPs!;
   assert.equal(both.length, 2);
   assert.equal(both[0], clusterIP);
-  (await api.patch(path, { spec: { ipFamilies: ["IPv4"] } })).refused(
+  (await api.patch(path, { spec: { ipFamilies: ["IPv4"] } })).expectFailure(
     422,
     "Invalid",
     /must be 'SingleStack' to release the secondary IP family/,
@@ -355,29 +365,29 @@ inBothDomains("a second family comes and goes with the policy", async (api) => {
 
 inBothDomains("what cannot be is found in upstream's words", async (api) => {
   const services = await servicesOf(api);
-  await refused(api, services, { ports: [] }, "spec.ports", "Required value");
-  await refused(
+  await expectRefusal(api, services, { ports: [] }, "spec.ports", "Required value");
+  await expectRefusal(
     api,
     services,
     { type: "NodePort", clusterIP: "None" },
     "spec.clusterIPs[0]",
     `Invalid value: "None": may not be set to 'None' for NodePort services`,
   );
-  await refused(
+  await expectRefusal(
     api,
     services,
     { ports: [{ port: 80, nodePort: 30_001 }] },
     "spec.ports[0].nodePort",
     "Forbidden: may not be used when `type` is 'ClusterIP'",
   );
-  await refused(
+  await expectRefusal(
     api,
     services,
     { ipFamilies: ["IPv4", "IPv6"] },
     "spec.ipFamilyPolicy",
     `Invalid value: "SingleStack": must be 'RequireDualStack' or 'PreferDualStack' when multiple IP families are specified`,
   );
-  await refused(
+  await expectRefusal(
     api,
     services,
     { externalIPs: ["127.0.0.1"] },
@@ -391,8 +401,8 @@ inBothDomains("the status of a balancer is checked, and goes with the type", asy
   (await api.post(services, service("one", { type: "LoadBalancer" }))).expect(201);
   const status = (ingress: Fields): Promise<Answer> =>
     api.patch(`${services}/one/status`, { status: { loadBalancer: { ingress: [ingress] } } });
-  (await status({ ip: "x" })).refused(422, "Invalid", /must be a valid IP address/);
-  (await status({ hostname: "1.2.3.4" })).refused(422, "Invalid", /must be a DNS name, not an IP address/);
+  (await status({ ip: "x" })).expectFailure(422, "Invalid", /must be a valid IP address/);
+  (await status({ hostname: "1.2.3.4" })).expectFailure(422, "Invalid", /must be a DNS name, not an IP address/);
   (await status({ ip: "1.2.3.4" })).expect(200, { "status.loadBalancer.ingress[0].ipMode": "VIP" });
   (await api.patch(`${services}/one`, { spec: { type: "ClusterIP" } })).expect(200, { "status.loadBalancer": {} });
 });
@@ -411,7 +421,7 @@ withOwnServer(
     assert.equal(new Set(made.map(({ spec }) => spec.clusterIP)).size, 29);
     assert.equal(new Set(made.map(({ spec }) => spec.ports[0]!.nodePort)).size, 29);
     const late = answers.find(({ status }) => status !== 201)!;
-    late.refused(500, "InternalError", "Internal error occurred: failed to allocate a serviceIP: range is full");
+    late.expectFailure(500, "InternalError", "Internal error occurred: failed to allocate a serviceIP: range is full");
     (await api.delete(`${services}/${made[0]!.metadata.name}`)).expect(200);
     (await api.post(services, service("late", {}))).expect(201, { "spec.clusterIP": made[0]!.spec.clusterIP });
   },
@@ -430,7 +440,7 @@ for (const domain of domains) {
       const api = new Api(server);
       const answer = await api.post(services, service(isFirst ? "one" : "two", { clusterIP: "10.0.0.20" }));
       if (isFirst) answer.expect(201);
-      else answer.refused(422, "Invalid", /10\.0\.0\.20: provided IP is already allocated/);
+      else answer.expectFailure(422, "Invalid", /10\.0\.0\.20: provided IP is already allocated/);
       api.close();
       await server.close();
     }

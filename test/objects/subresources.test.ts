@@ -123,9 +123,13 @@ inBothDomains(
     const message = "the server could not find the requested resource (get pods/log p1)";
     const details = { name: "p1", kind: "pods/log" };
     const pods = `/api/v1/namespaces/${ns}/pods`;
-    (await api.get(`${pods}/p1/log`)).refused(404, "NotFound", message, { details });
-    (await api.get(`${pods}/p1/log?container=c&follow=true`)).refused(404, "NotFound", message);
-    (await api.get(`${pods}/p1/logs`)).refused(404, "NotFound", "the server could not find the requested resource");
+    (await api.get(`${pods}/p1/log`)).expectFailure(404, "NotFound", message, { details });
+    (await api.get(`${pods}/p1/log?container=c&follow=true`)).expectFailure(404, "NotFound", message);
+    (await api.get(`${pods}/p1/logs`)).expectFailure(
+      404,
+      "NotFound",
+      "the server could not find the requested resource",
+    );
     const listed = (await api.get("/api/v1"))
       .expect(200)
       .list("resources")

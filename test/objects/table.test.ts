@@ -121,7 +121,7 @@ inBothDomains("what a row holds beside its cells can be chosen [TABLE-10]", asyn
   (await read("None")).expect(200, { "rows.0.cells.0": "m1", "rows.0.object": null });
   (await read("Metadata")).expect(200, { "rows.0.object.kind": "PartialObjectMetadata", "rows.0.object.data": absent });
   (await read("Object")).expect(200, { "rows.0.object.kind": "ConfigMap", "rows.0.object.data": { k: "v" } });
-  (await read("Foo")).rejected();
+  (await read("Foo")).expectClientError();
 });
 
 inBothDomains("a Table of a list carries its token and what remains [TABLE-07] [LIST-04] [LIST-06]", async (api) => {

@@ -84,7 +84,7 @@ for (const domain of domains) {
     try {
       const { configMaps } = await api.createNamespace();
       (await api.post(configMaps, configMap("m1"))).expect(201);
-      (await api.delete(`${configMaps}/m1`, forced)).refused(422, "Invalid");
+      (await api.delete(`${configMaps}/m1`, forced)).expectFailure(422, "Invalid");
       (await api.get(`${configMaps}/m1`)).expect(200, { "metadata.deletionTimestamp": absent });
     } finally {
       await api.server.close();
@@ -110,8 +110,8 @@ for (const domain of domains) {
         (await api.post(`${rbac}/rolebindings`, { metadata: { name }, roleRef, subjects })).expect(201);
       }
       const withoutUnsafe = await api.delete(`${configMaps}/bad`, forced, { as: "alice" });
-      withoutUnsafe.refused(403, "Forbidden", new RegExp(`not permitted to do "${unsafe}"`));
-      (await api.delete(`${configMaps}/bad`, forced, { as: "bob" })).refused(403, "Forbidden");
+      withoutUnsafe.expectFailure(403, "Forbidden", new RegExp(`not permitted to do "${unsafe}"`));
+      (await api.delete(`${configMaps}/bad`, forced, { as: "bob" })).expectFailure(403, "Forbidden");
       (await api.get(`${configMaps}/bad`)).expect(500);
       (await api.delete(`${configMaps}/bad`, forced, { as: "carol" })).expect(200);
       (await api.get(`${configMaps}/bad`)).expect(404);
@@ -133,7 +133,7 @@ for (const domain of domains) {
         propagationPolicy: "Background",
       })) {
         const refused = await api.delete(`${configMaps}/bad`, { ...forced, [name]: value });
-        refused.refused(422, "Invalid", new RegExp(`cannot be set together with \\.${name}`));
+        refused.expectFailure(422, "Invalid", new RegExp(`cannot be set together with \\.${name}`));
       }
       (await api.get(`${configMaps}/bad`)).expect(500);
       (await api.delete(`${configMaps}/bad?ignoreStoreReadErrorWithClusterBreakingPotential=true`)).expect(200);
@@ -145,7 +145,7 @@ for (const domain of domains) {
   test(`${domain}: a collection is never deleted unread`, { skip }, async () => {
     const { api, configMaps } = await withSpoiled(domain);
     try {
-      (await api.delete(configMaps, forced)).refused(422, "Invalid", /is not allowed with DELETECOLLECTION/);
+      (await api.delete(configMaps, forced)).expectFailure(422, "Invalid", /is not allowed with DELETECOLLECTION/);
       (await api.get(`${configMaps}/good`)).expect(200);
     } finally {
       await api.server.close();

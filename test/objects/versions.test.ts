@@ -64,9 +64,9 @@ inBothDomains(
     const { configMaps } = await api.createNamespace();
     (await api.post(configMaps, configMap("m1"))).expect(201);
     for (const version of ["abc", "-1", "1.5", "0x1", "99999999999999999999999"]) {
-      (await api.get(`${configMaps}/m1?resourceVersion=${version}`)).rejected();
-      (await api.get(`${configMaps}?resourceVersion=${version}`)).rejected();
-      (await api.get(`${configMaps}?watch=true&timeoutSeconds=1&resourceVersion=${version}`)).rejected();
+      (await api.get(`${configMaps}/m1?resourceVersion=${version}`)).expectClientError();
+      (await api.get(`${configMaps}?resourceVersion=${version}`)).expectClientError();
+      (await api.get(`${configMaps}?watch=true&timeoutSeconds=1&resourceVersion=${version}`)).expectClientError();
     }
   },
   { differs: "1.32 answers 500 to some" },
@@ -115,7 +115,7 @@ inBothDomains("a token goes with version 0, and with no other [SEM-12] [SEM-13]"
   const zero = (await api.get(`${next}&resourceVersion=0`)).expect(200);
   assert.deepEqual(zero.value, plain.value);
   assert.deepEqual(plain.names(), ["b"]);
-  (await api.get(`${next}&resourceVersion=${old}`)).refused(
+  (await api.get(`${next}&resourceVersion=${old}`)).expectFailure(
     400,
     "BadRequest",
     "specifying resource version is not allowed when using continue",
@@ -134,7 +134,7 @@ inBothDomains(
       "resourceVersionMatch=Exact&resourceVersion=0",
       "resourceVersionMatch=Exact&resourceVersion=0&limit=1",
     ]) {
-      (await api.get(`${claims}?${query}`)).refused(400, "BadRequest", /resourceVersionMatch/);
+      (await api.get(`${claims}?${query}`)).expectFailure(400, "BadRequest", /resourceVersionMatch/);
     }
   },
   { differs: "the specification says 400, 1.32 answers 422" },
@@ -183,7 +183,10 @@ inBothDomains(
     const next = `${claims}?limit=1&continue=${encodeURIComponent(first.string("metadata.continue"))}`;
     for (const match of ["Exact", "NotOlderThan"]) {
       for (const version of ["", "0", old]) {
-        (await api.get(`${next}&resourceVersionMatch=${match}&resourceVersion=${version}`)).refused(400, "BadRequest");
+        (await api.get(`${next}&resourceVersionMatch=${match}&resourceVersion=${version}`)).expectFailure(
+          400,
+          "BadRequest",
+        );
       }
     }
   },
@@ -192,8 +195,10 @@ inBothDomains(
 
 inBothDomains("an unknown match is refused [QP-09]", async (api) => {
   const { claims, old } = await twoVersions(api);
-  (await api.get(`${claims}?resourceVersion=${old}&resourceVersionMatch=Foo`)).rejected(/resourceVersionMatch/);
-  (await api.get(`${claims}?resourceVersionMatch=Foo`)).rejected(/resourceVersionMatch/);
+  (await api.get(`${claims}?resourceVersion=${old}&resourceVersionMatch=Foo`)).expectClientError(
+    /resourceVersionMatch/,
+  );
+  (await api.get(`${claims}?resourceVersionMatch=Foo`)).expectClientError(/resourceVersionMatch/);
 });
 
 describe("versions that are not there yet", { concurrency: true }, () => {
@@ -205,7 +210,7 @@ describe("versions that are not there yet", { concurrency: true }, () => {
       `${claims}?resourceVersion=${later}&resourceVersionMatch=NotOlderThan`,
     ];
     for (const answer of await Promise.all(paths.map((path) => api.get(path)))) {
-      answer.refused(504, "Timeout", /Too large resource version: 99999999999, current: \d+/, {
+      answer.expectFailure(504, "Timeout", /Too large resource version: 99999999999, current: \d+/, {
         "details.causes.0.reason": "ResourceVersionTooLarge",
         "details.causes.0.message": "Too large resource version",
         "details.retryAfterSeconds": 1,
@@ -261,10 +266,13 @@ withOwnServer(
     let writes = 0;
     const expired = await eventually(async () => {
       (await api.patch(`${configMaps}/c`, { data: { n: String(++writes) } })).expect(200);
-      return (await api.get(`${configMaps}?resourceVersionMatch=Exact&resourceVersion=${old}`)).refused(410, "Expired");
+      return (await api.get(`${configMaps}?resourceVersionMatch=Exact&resourceVersion=${old}`)).expectFailure(
+        410,
+        "Expired",
+      );
     });
     expired.has({ message: "The resourceVersion for the provided list is too old." });
-    const lost = (await api.get(next)).refused(410, "Expired", /continue/, { "metadata.continue": present });
+    const lost = (await api.get(next)).expectFailure(410, "Expired", /continue/, { "metadata.continue": present });
     const inconsistent = await api.get(
       `${configMaps}?limit=5&continue=${encodeURIComponent(lost.string("metadata.continue"))}`,
     );

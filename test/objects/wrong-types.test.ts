@@ -141,7 +141,7 @@ inBothDomains(
       for (const [value, error] of errors) {
         const patch = make(value);
         const message = ` "" is invalid: patch: Invalid value: ${JSON.stringify(goText(patch))}: ${error}`;
-        (await api.patch(path, patch, patchTypes.strategic)).refused(422, "Invalid", message);
+        (await api.patch(path, patch, patchTypes.strategic)).expectFailure(422, "Invalid", message);
       }
     }
   },
@@ -165,7 +165,11 @@ inBothDomains("an apply of such a value that has passed as a scalar says the sam
 inBothDomains("the object in the error of a merge patch is sorted where the patch changed it", async (api) => {
   const path = await deploymentPath(api);
   const patch = { metadata: { labels: { z: "1", a: 5 } } };
-  const answer = (await api.patch(path, patch, patchTypes.merge)).refused(422, "Invalid", /labels of type string$/);
+  const answer = (await api.patch(path, patch, patchTypes.merge)).expectFailure(
+    422,
+    "Invalid",
+    /labels of type string$/,
+  );
   const { message } = answer.value as { readonly message: string };
   const shown = JSON.parse(
     /^ "" is invalid: patch: Invalid value: (".*"): json: /s.exec(message)?.[1] ?? '""',

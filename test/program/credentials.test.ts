@@ -20,16 +20,16 @@ interface Config {
 const selfReviews = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
 const review = { apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview" };
 
-const decoded = (text: string | undefined): string => Buffer.from(text ?? "", "base64").toString();
+const decodeBase64 = (text: string | undefined): string => Buffer.from(text ?? "", "base64").toString();
 
 /** Makes a client that has the content of a kubeconfig and nothing else. */
 function clientOf(config: Config, domain: Domain): { client: Client; token: string | undefined; close: () => void } {
   const [{ cluster } = assert.fail()] = config.clusters;
   const [{ user } = assert.fail()] = config.users;
-  const cert = decoded(user["client-certificate-data"]);
-  const key = decoded(user["client-key-data"]);
+  const cert = decodeBase64(user["client-certificate-data"]);
+  const key = decodeBase64(user["client-key-data"]);
   const agent = new https.Agent({
-    ca: decoded(cluster["certificate-authority-data"]),
+    ca: decodeBase64(cluster["certificate-authority-data"]),
     ...(cert === "" ? {} : { cert, key }),
   });
   const client = new Client(endpointOf(cluster["server"]!, agent, renamer(domain)));
@@ -47,7 +47,7 @@ async function whoIs(text: string, domain: Domain) {
 }
 
 /** Returns the output of a run that must succeed. */
-async function printed(run: Promise<Ended>): Promise<string> {
+async function readPrinted(run: Promise<Ended>): Promise<string> {
   const { code, stdout, stderr } = await run;
   assert.equal(code, 0, stderr);
   assert.equal(stderr, "");
@@ -77,7 +77,7 @@ for (const domain of domains) {
       const { child, ended, kubeconfig } = await serveProgram(folder, data, `--api-domain=${domain}`);
       try {
         // The controllers create the account shortly after its namespace.
-        const first = await eventually(() => printed(run("token", "create", data)));
+        const first = await eventually(() => readPrinted(run("token", "create", data)));
         assert.match(first, /^[\w-]+\.[\w-]+\.[\w-]+\n$/);
         const { sub, iat, exp } = payload(first);
         assert.equal(sub, "system:serviceaccount:default:default");
@@ -86,7 +86,7 @@ for (const domain of domains) {
         const system = renamer(domain)("kube-system");
         const answer = JSON.parse(
           await eventually(() =>
-            printed(
+            readPrinted(
               run(
                 ...`token create default ${data} -n ${system} --duration=20m --audience=a,b --audience c -o json`.split(
                   " ",
@@ -107,7 +107,7 @@ for (const domain of domains) {
           const { uid } = (await admin.post("/api/v1/namespaces/default/secrets", secret, { as: "nobody" }))
             .expect(201)
             .at("metadata") as { uid: string };
-          const bound = await printed(
+          const bound = await readPrinted(
             run("token", "create", data, "--bound-object-kind=Secret", "--bound-object-name=s1"),
           );
           const ref = payload(bound)[renamer(domain)("kubernetes.io")];
@@ -124,7 +124,7 @@ for (const domain of domains) {
           close();
         }
 
-        const alice = await printed(
+        const alice = await readPrinted(
           run("kubeconfig", data, "--user=alice", "--group=dev", "--group", "ops", "-o", "json"),
         );
         (await whoIs(alice, domain)).has({
@@ -132,18 +132,18 @@ for (const domain of domains) {
           "status.userInfo.groups": ["dev", "ops", "system:authenticated"],
         });
         const odd = 'o\u2019neill: "x" # y';
-        const out = await printed(run("kubeconfig", data, `--user=${odd}`, "--duration=12h", "--out=o.kubeconfig"));
+        const out = await readPrinted(run("kubeconfig", data, `--user=${odd}`, "--duration=12h", "--out=o.kubeconfig"));
         assert.match(out, /^kubeconfig of .* written to o\.kubeconfig, good until \d{4}-.*Z\n$/);
         assert.equal(statSync(join(folder, "o.kubeconfig")).mode & 0o777, 0o600);
         const config = readConfig(join(folder, "o.kubeconfig"));
         (await whoIs(JSON.stringify(config), domain)).has({ "status.userInfo.username": odd });
-        const shown = new X509Certificate(decoded(config.users[0]!.user["client-certificate-data"]));
+        const shown = new X509Certificate(decodeBase64(config.users[0]!.user["client-certificate-data"]));
         const hours = (shown.validToDate.getTime() - Date.now()) / 3_600_000;
         assert.ok(hours > 11.9 && hours <= 12, String(hours));
         assert.equal(shown.ca, false);
         await fails(run("kubeconfig", data, "--user=alice", "--out=o.kubeconfig"), /o\.kubeconfig exists already/);
 
-        const robot = await printed(run("kubeconfig", data, "--serviceaccount=default/default", "-o=json"));
+        const robot = await readPrinted(run("kubeconfig", data, "--serviceaccount=default/default", "-o=json"));
         (await whoIs(robot, domain)).has({
           "status.userInfo.username": "system:serviceaccount:default:default",
         });
@@ -154,7 +154,7 @@ for (const domain of domains) {
           run("token", "create", "--kubeconfig=robot.kubeconfig"),
           /refused: serviceaccounts "default" is forbidden: User "system:serviceaccount:default:default" cannot create/,
         );
-        const byFile = await printed(
+        const byFile = await readPrinted(
           run("kubeconfig", `--kubeconfig=${kubeconfig}`, "--serviceaccount=default/default"),
         );
         assert.match(byFile, /^apiVersion: v1\n/);
@@ -182,7 +182,7 @@ for (const domain of domains) {
       await fails(run("kubeconfig", data, "--serviceaccount=default/default"), /no server answers at/);
       // A kubeconfig for a user needs no running server.
       assert.match(
-        await printed(run("kubeconfig", data, "--user=bob", "--server=https://x.test:6443")),
+        await readPrinted(run("kubeconfig", data, "--user=bob", "--server=https://x.test:6443")),
         /server: https:\/\/x\.test:6443\n/,
       );
       rmSync(join(folder, "data/pki/ca.key"));
@@ -221,13 +221,13 @@ void test("a kubeconfig trusts a given certificate by its chain and its name", a
     const trusts = (text: string): void => {
       assert.match(text, /tls-server-name: api\.example\.com\n/);
       const [, ca] = /certificate-authority-data: (.*)/.exec(text)!;
-      assert.equal(new X509Certificate(decoded(ca)).subject, "CN=middle");
+      assert.equal(new X509Certificate(decodeBase64(ca)).subject, "CN=middle");
     };
     trusts(readFileSync(kubeconfig, "utf8"));
-    trusts(await printed(run("kubeconfig", "--user=alice")));
-    trusts(await eventually(() => printed(run("kubeconfig", "--serviceaccount=default/default"))));
+    trusts(await readPrinted(run("kubeconfig", "--user=alice")));
+    trusts(await eventually(() => readPrinted(run("kubeconfig", "--serviceaccount=default/default"))));
     // The commands authenticate like other clients.
-    assert.match(await printed(run("backup", "kept.backup")), /^backup of revision \d+ written to /);
+    assert.match(await readPrinted(run("backup", "kept.backup")), /^backup of revision \d+ written to /);
   } finally {
     child.kill();
     await ended;
@@ -237,7 +237,7 @@ void test("a kubeconfig trusts a given certificate by its chain and its name", a
 void test("help of both commands, and what is wrong with arguments, in one line", async () => {
   const folder = temporaryFolder();
   for (const name of ["token", "kubeconfig"]) {
-    const help = await printed(runProgram([name, "--help"], folder));
+    const help = await readPrinted(runProgram([name, "--help"], folder));
     assert.match(help, new RegExp(`Usage: binnacle ${name}`));
     for (const line of help.split("\n")) assert.ok(line.length <= 120, line);
   }

@@ -20,12 +20,12 @@ function go(args: readonly string[], more: NodeJS.ProcessEnv = {}): string | und
   return status === 0 ? undefined : (error?.message ?? `${stdout}${stderr}`);
 }
 
-function missing(): string | undefined {
+function missingProgram(): string | undefined {
   if (go(["version"]) !== undefined) return "Go is not here";
   return go(["list", "-deps", "-test", "."]) === undefined ? undefined : "the Go modules of test/envtest are not here";
 }
 
-const skip = missing();
+const skip = missingProgram();
 
 test(
   "a suite of controller-runtime runs on the programs of binnacle envtest",

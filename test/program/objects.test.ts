@@ -340,13 +340,13 @@ function encryptionFile(provider: object): string {
   return file;
 }
 
-const keyed = (fill: number): object => {
+const encryptionKey = (fill: number): object => {
   const secret = Buffer.alloc(32, fill).toString("base64");
   return { aesgcm: { keys: [{ name: `k${fill}`, secret }] } };
 };
 
 /** Creates a store with this configuration, with a custom resource and a config map. */
-async function encryptedStore(file: string): Promise<ServerFixture> {
+async function openEncryptedStore(file: string): Promise<ServerFixture> {
   const fixture = await ServerFixture.open("--api-domain=k8s.io", `--encryption-provider-config=${file}`);
   await fixture.ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition);
   await fixture.ask("POST", boats, { apiVersion: "example.com/v1", kind: "Boat", metadata: { name: "b" } });
@@ -355,18 +355,18 @@ async function encryptedStore(file: string): Promise<ServerFixture> {
   return fixture;
 }
 
-async function verified(fixture: ServerFixture, ...args: readonly string[]): Promise<VerifyReport> {
+async function verifyStore(fixture: ServerFixture, ...args: readonly string[]): Promise<VerifyReport> {
   const { stdout } = await fixture.run("verify", "-o=json", ...args);
   return JSON.parse(stdout) as VerifyReport; // as verify prints it
 }
 
 void test("verify counts encrypted objects; with their configuration it checks what is in them", async () => {
-  const file = encryptionFile(keyed(1));
-  const fixture = await encryptedStore(file);
-  const unread = await verified(fixture);
+  const file = encryptionFile(encryptionKey(1));
+  const fixture = await openEncryptedStore(file);
+  const unread = await verifyStore(fixture);
   const all = Object.values(unread.resources).reduce((sum, count) => sum + count, 0);
   assert.deepStrictEqual([unread.problems, unread.encrypted, unread.decrypted], [[], all, 0]);
-  const read = await verified(fixture, `--encryption-provider-config=${file}`);
+  const read = await verifyStore(fixture, `--encryption-provider-config=${file}`);
   assert.deepStrictEqual([read.problems, read.encrypted, read.decrypted], [[], all, all]);
   assert.strictEqual(read.resources["boats.example.com"], 1);
   assert.match(await fixture.done("verify"), /objects are encrypted, and were not looked into/);
@@ -378,9 +378,9 @@ void test("verify counts encrypted objects; with their configuration it checks w
 });
 
 void test("verify finds what is wrong inside of encrypted objects, and names those it cannot decrypt by key", async () => {
-  const file = encryptionFile(keyed(1));
-  const fixture = await encryptedStore(file);
-  const other = await verified(fixture, `--encryption-provider-config=${encryptionFile(keyed(2))}`);
+  const file = encryptionFile(encryptionKey(1));
+  const fixture = await openEncryptedStore(file);
+  const other = await verifyStore(fixture, `--encryption-provider-config=${encryptionFile(encryptionKey(2))}`);
   assert.strictEqual(other.decrypted, 0);
   assert.strictEqual(other.problems.length, other.encrypted);
   const hidden = "/registry/core/configmaps/default/hidden";
@@ -408,11 +408,11 @@ void test("verify asks a KMS plugin, and says what it could not read without wai
   const provider = { kms: { apiVersion: "v2", name: "mine", endpoint: `unix://${plugin.socket}`, timeout: "1s" } };
   const flag = `--encryption-provider-config=${encryptionFile(provider)}`;
   try {
-    const fixture = await encryptedStore(flag.slice(flag.indexOf("=") + 1));
-    const read = await verified(fixture, flag);
+    const fixture = await openEncryptedStore(flag.slice(flag.indexOf("=") + 1));
+    const read = await verifyStore(fixture, flag);
     assert.deepStrictEqual([read.problems, read.decrypted], [[], read.encrypted]);
     plugin.stop();
-    const dead = await verified(fixture, flag);
+    const dead = await verifyStore(fixture, flag);
     assert.deepStrictEqual([dead.problems.length, dead.decrypted], [dead.encrypted, 0]);
     assert.match(dead.problems[0]!.problem, /^cannot be decrypted: failed to decrypt DEK, error: /);
   } finally {

@@ -22,10 +22,10 @@ function spawnProgram(args: readonly string[], folder: string, variables: NodeJS
 /** Runs `binnacle` to its end. */
 export function runProgram(args: readonly string[], folder: string, variables?: NodeJS.ProcessEnv): Promise<Ended> {
   const child = spawnProgram(args, folder, variables);
-  return ending(child);
+  return waitForExit(child);
 }
 
-function ending(child: ChildProcess): Promise<Ended> {
+function waitForExit(child: ChildProcess): Promise<Ended> {
   let stdout = "";
   let stderr = "";
   child.stdout!.on("data", (piece: Buffer) => {
@@ -51,7 +51,7 @@ export interface Serving {
 /** Starts a server on a free port and waits until it prints its address. */
 export async function serveProgram(folder: string, ...args: readonly string[]): Promise<Serving> {
   const child = spawnProgram(["serve", "-o", "json", "--secure-port=0", ...args], folder);
-  const ended = ending(child);
+  const ended = waitForExit(child);
   const line = await new Promise<string>((resolve, reject) => {
     createInterface({ input: child.stdout! }).once("line", resolve);
     void ended.then(({ code, stderr }) => reject(new Error(`ended with ${code}: ${stderr}`)));

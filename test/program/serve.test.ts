@@ -79,14 +79,14 @@ void test("a start that cannot be says so in one line, ends with 1 and writes no
     [["--config=none.yaml"], /cannot read none\.yaml: no such file/],
     [["--data-dir=junk/x"], /cannot use data folder .*junk\/x: a part of its path is not a folder/],
   ];
-  const refused = async ([args, message]: readonly [string[], RegExp]): Promise<void> => {
+  const expectRefusal = async ([args, message]: readonly [string[], RegExp]): Promise<void> => {
     const { code, stdout, stderr } = await runProgram(["serve", data, "--secure-port=0", ...args], folder);
     assert.strictEqual(code, 1, args.join(" "));
     assert.strictEqual(stdout, "");
     assert.match(stderr, message);
     assert.match(stderr, /^binnacle: [^\n]+\n$/);
   };
-  for (let i = 0; i < cases.length; i += 4) await Promise.all(cases.slice(i, i + 4).map(refused));
+  for (let i = 0; i < cases.length; i += 4) await Promise.all(cases.slice(i, i + 4).map(expectRefusal));
   assert.deepStrictEqual(readdirSync(folder), ["junk"]);
   taken.close();
 });

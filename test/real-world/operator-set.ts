@@ -89,14 +89,14 @@ const schema = expectations.withTags(
 export function readOperatorSet(name: string): OperatorSet {
   const { descriptionWords, ...set } = load(read(`${name}.yaml`), { schema, filename: `${name}.yaml` }) as WrittenSet; // written by hand
   if (descriptionWords === 0) return set;
-  return described(set, descriptionWords);
+  return addDescriptions(set, descriptionWords);
 }
 
 /** Returns the set with a description at every field of its schemas. */
-export function described(set: OperatorSet, words: number): OperatorSet {
+export function addDescriptions(set: OperatorSet, words: number): OperatorSet {
   const version = (from: ObjectBody): ObjectBody => {
     const { openAPIV3Schema } = from["schema"] as { readonly openAPIV3Schema: JsonSchema }; // a version has a schema
-    return { ...from, schema: { openAPIV3Schema: describedSchema(openAPIV3Schema, words, "the object") } };
+    return { ...from, schema: { openAPIV3Schema: addSchemaDescriptions(openAPIV3Schema, words, "the object") } };
   };
   return {
     ...set,
@@ -117,7 +117,7 @@ interface JsonSchema {
 const filler = "decides together with its neighbours what the controller makes of it and when that is looked at again";
 
 /** Adds a different description to each field. Metadata must have none. */
-function describedSchema(schema: JsonSchema, words: number, path: string): JsonSchema {
+function addSchemaDescriptions(schema: JsonSchema, words: number, path: string): JsonSchema {
   if (path === "metadata") return schema;
   const all = filler.split(" ");
   const description = [`At ${path}:`, ...Array.from({ length: words }, (_, i) => all[(i + path.length) % all.length]!)];
@@ -127,12 +127,12 @@ function describedSchema(schema: JsonSchema, words: number, path: string): JsonS
     ...schema,
     ...(properties !== undefined && {
       properties: Object.fromEntries(
-        Object.entries(properties).map(([name, child]) => [name, describedSchema(child, words, name)]),
+        Object.entries(properties).map(([name, child]) => [name, addSchemaDescriptions(child, words, name)]),
       ),
     }),
-    ...(items !== undefined && { items: describedSchema(items, words, `items of ${path}`) }),
+    ...(items !== undefined && { items: addSchemaDescriptions(items, words, `items of ${path}`) }),
     ...(typeof additionalProperties === "object" && {
-      additionalProperties: describedSchema(additionalProperties, words, `values of ${path}`),
+      additionalProperties: addSchemaDescriptions(additionalProperties, words, `values of ${path}`),
     }),
   } as JsonSchema; // of the same form
 }

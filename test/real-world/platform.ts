@@ -2,13 +2,13 @@
  * A generated definition of about one megabyte: thousands of fields in sections, as bridges to clouds generate them.
  */
 import type { ObjectBody } from "../objects.ts";
-import { described, type OperatorSet } from "./operator-set.ts";
+import { addDescriptions, type OperatorSet } from "./operator-set.ts";
 
 const group = "platforms.example.com";
 const sections = 40;
 const resourcesPerSection = 12;
 
-const numbered = <T>(count: number, name: string, make: (index: number) => T): Record<string, T> =>
+const numberObjects = <T>(count: number, name: string, make: (index: number) => T): Record<string, T> =>
   Object.fromEntries(Array.from({ length: count }, (_, index) => [`${name}${index}`, make(index)]));
 
 type Properties = Readonly<Record<string, object>>;
@@ -44,8 +44,8 @@ const options = (index: number): object =>
 
 const spec = (extra: Properties = {}): object =>
   object({
-    ...numbered(sections, "section", () =>
-      object({ ...numbered(resourcesPerSection, "resource", options), note: { type: "string" } }),
+    ...numberObjects(sections, "section", () =>
+      object({ ...numberObjects(resourcesPerSection, "resource", options), note: { type: "string" } }),
     ),
     ...extra,
   });
@@ -69,8 +69,8 @@ const thing = (name: string, of: object, inVersion = "v1"): ObjectBody => ({
 
 /** Fields in every resource of the first sections. */
 const filled = {
-  ...numbered(8, "section", () =>
-    numbered(resourcesPerSection, "resource", (index) => ({
+  ...numberObjects(8, "section", () =>
+    numberObjects(resourcesPerSection, "resource", (index) => ({
       name: "abc",
       size: index + 1,
       rules: [{ name: "a", from: "x" }, { name: "b" }],
@@ -170,4 +170,4 @@ const written: OperatorSet = {
   ],
 };
 
-export const platform: OperatorSet = described(written, 14);
+export const platform: OperatorSet = addDescriptions(written, 14);

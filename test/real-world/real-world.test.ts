@@ -31,7 +31,7 @@ interface Definition {
   };
 }
 
-const typed = (definition: ObjectBody): Definition => definition as unknown as Definition; // written by this folder
+const asDefinition = (definition: ObjectBody): Definition => definition as unknown as Definition; // written by this folder
 const text = (value: unknown): string => String(value);
 
 /** An installation of a set in a namespace of its own. */
@@ -47,7 +47,7 @@ class Installation {
   }
 
   definitionOf(kind: string): Definition {
-    const found = this.set.definitions.map(typed).find((definition) => definition.spec.names.kind === kind);
+    const found = this.set.definitions.map(asDefinition).find((definition) => definition.spec.names.kind === kind);
     assert.ok(found, `no definition of ${kind}`);
     return found;
   }
@@ -77,7 +77,7 @@ const nameOf = (object: ObjectBody): string => text((object["metadata"] as { nam
 
 async function install({ api, set }: Installation): Promise<void> {
   for (const definition of set.definitions) (await api.post(crds, definition)).expect(201);
-  for (const { metadata, spec } of set.definitions.map(typed)) {
+  for (const { metadata, spec } of set.definitions.map(asDefinition)) {
     const served = spec.versions.filter((version) => version.served);
     for (const { name } of served) {
       await soon(async () => (await api.get(`/apis/${spec.group}/${name}/${spec.names.plural}`)).expect(200));
@@ -93,8 +93,8 @@ async function install({ api, set }: Installation): Promise<void> {
   }
 }
 
-async function listed({ api, set }: Installation): Promise<void> {
-  for (const { spec } of set.definitions.map(typed)) {
+async function checkLists({ api, set }: Installation): Promise<void> {
+  for (const { spec } of set.definitions.map(asDefinition)) {
     for (const { name, served, subresources } of spec.versions) {
       if (!served) continue;
       const found = (await api.get(`/apis/${spec.group}/${name}`)).expect(200);
@@ -112,7 +112,7 @@ async function listed({ api, set }: Installation): Promise<void> {
   }
 }
 
-async function explained({ api, set }: Installation): Promise<void> {
+async function checkExplain({ api, set }: Installation): Promise<void> {
   for (const { groupVersion, schema, shows } of set.explained) {
     await soon(async () => {
       const index = (await api.get("/openapi/v3")).expect(200);
@@ -122,7 +122,7 @@ async function explained({ api, set }: Installation): Promise<void> {
       document.view(`components.schemas[${schema}]`).has(shows);
     });
   }
-  for (const { spec } of set.definitions.map(typed)) {
+  for (const { spec } of set.definitions.map(asDefinition)) {
     const version = spec.versions.find(({ served }) => served)!.name;
     const scope = spec.scope === "Cluster" ? "" : "namespaces/{namespace}/";
     const path = `/apis/${spec.group}/${version}/${scope}${spec.names.plural}`;
@@ -136,7 +136,7 @@ async function explained({ api, set }: Installation): Promise<void> {
 /** A cause that servers with rules add to other causes. */
 const unchecked = /^<nil>: .* some validation rules were not checked/;
 
-async function used(installation: Installation): Promise<void> {
+async function checkWrites(installation: Installation): Promise<void> {
   const { api, set } = installation;
   for (const { object, shows = {} } of set.accepted) {
     (await installation.post(object, "?fieldValidation=Strict")).expect(201, shows);
@@ -146,7 +146,7 @@ async function used(installation: Installation): Promise<void> {
     table.expect(200, { kind: "Table", "columnDefinitions.0.name": "Name", "rows.0.object.metadata.name": present });
   }
   for (const { object, causes } of set.refused) {
-    const refusal = (await installation.post(object)).refused(422, "Invalid");
+    const refusal = (await installation.post(object)).expectFailure(422, "Invalid");
     const said = refusal.list("details.causes").map((cause) => `${cause.string("field")}: ${cause.string("message")}`);
     const own = said.filter((cause) => !unchecked.test(cause));
     assert.deepEqual(own.toSorted(), causes.map((cause) => api.name(cause)).toSorted());
@@ -154,24 +154,24 @@ async function used(installation: Installation): Promise<void> {
   const { unknown } = set;
   if (unknown === undefined) return;
   const [first] = set.accepted;
-  const object = merged({ ...first!.object, metadata: { name: "odd" } }, unknown.fields);
+  const object = merge({ ...first!.object, metadata: { name: "odd" } }, unknown.fields);
   const problems = unknown.named.map((path) => `unknown field "${path}"`);
   const strict = await installation.post(object, "?fieldValidation=Strict");
-  strict.refused(400, "BadRequest", new RegExp(`strict decoding error: ${RegExp.escape(problems.join(", "))}$`));
+  strict.expectFailure(400, "BadRequest", new RegExp(`strict decoding error: ${RegExp.escape(problems.join(", "))}$`));
   const warned = (await installation.post(object, "?dryRun=All")).expect(201);
   assert.deepEqual(warned.warnings, problems);
 }
 
 /** Returns the base with the values of `over`, merged object by object. */
-function merged(base: unknown, over: unknown): ObjectBody {
+function merge(base: unknown, over: unknown): ObjectBody {
   const result: Record<string, unknown> = { ...(base as object) };
   for (const [key, value] of Object.entries(over as object)) {
-    result[key] = typeof value === "object" && !Array.isArray(value) ? merged(result[key], value) : value;
+    result[key] = typeof value === "object" && !Array.isArray(value) ? merge(result[key], value) : value;
   }
   return result;
 }
 
-async function shared(installation: Installation): Promise<void> {
+async function checkSharing(installation: Installation): Promise<void> {
   const { shared: story } = installation.set;
   (await installation.apply(story.first, "gitops")).expect(201);
   const both = (await installation.apply(story.second, "platform")).expect(200, story.merged);
@@ -179,14 +179,14 @@ async function shared(installation: Installation): Promise<void> {
   assert.deepEqual(owners.toSorted(), ["gitops", "platform"]);
   const again = (await installation.apply(story.first, "gitops")).expect(200, story.merged);
   assert.equal(again.at("metadata.resourceVersion"), both.at("metadata.resourceVersion"));
-  const refusal = (await installation.apply(story.disputed, "platform")).refused(409, "Conflict");
+  const refusal = (await installation.apply(story.disputed, "platform")).expectFailure(409, "Conflict");
   const causes = refusal.list("details.causes");
   assert.deepEqual(causes.map((cause) => cause.string("field")).toSorted(), [...story.disputedFields].toSorted());
   for (const cause of causes) cause.has({ reason: "FieldManagerConflict", message: 'conflict with "gitops"' });
   (await installation.apply(story.disputed, "platform", true)).expect(200, story.settled);
 }
 
-async function upgraded(installation: Installation): Promise<void> {
+async function upgradeAll(installation: Installation): Promise<void> {
   const { api, set } = installation;
   const { upgrade } = set;
   const { metadata } = installation.definitionOf(upgrade.kind);
@@ -221,9 +221,10 @@ async function upgraded(installation: Installation): Promise<void> {
 
 const groupOf = (installation: Installation, kind: string): string => installation.definitionOf(kind).spec.group;
 
-async function removed({ api, set }: Installation): Promise<void> {
-  for (const { metadata } of set.definitions.map(typed)) (await api.delete(`${crds}/${metadata.name}`)).expect(200);
-  for (const { metadata, spec } of set.definitions.map(typed)) {
+async function removeAll({ api, set }: Installation): Promise<void> {
+  for (const { metadata } of set.definitions.map(asDefinition))
+    (await api.delete(`${crds}/${metadata.name}`)).expect(200);
+  for (const { metadata, spec } of set.definitions.map(asDefinition)) {
     await eventually(async () => (await api.get(`${crds}/${metadata.name}`)).expect(404));
     const name = spec.versions[0]!.name;
     await eventually(async () => (await api.get(`/apis/${spec.group}/${name}/${spec.names.plural}`)).expect(404));
@@ -231,7 +232,15 @@ async function removed({ api, set }: Installation): Promise<void> {
   }
 }
 
-const chapters = { install, listed, explained, used, shared, upgraded, removed };
+const chapters = {
+  install,
+  listed: checkLists,
+  explained: checkExplain,
+  used: checkWrites,
+  shared: checkSharing,
+  upgraded: upgradeAll,
+  removed: removeAll,
+};
 
 const written = ["certificates", "gateways", "databases", "monitoring", "pipelines"];
 for (const set of [...written.map(readOperatorSet), platform]) {
@@ -247,7 +256,7 @@ for (const set of [...written.map(readOperatorSet), platform]) {
         if (!done) return;
       }
     } finally {
-      for (const { metadata } of set.definitions.map(typed)) await api.delete(`${crds}/${metadata.name}`);
+      for (const { metadata } of set.definitions.map(asDefinition)) await api.delete(`${crds}/${metadata.name}`);
     }
   });
 }

@@ -4,7 +4,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { temporaryFolder } from "../harness.ts";
-import { amendedRecordings } from "./amendments.ts";
+import { writeAmendedRecordings } from "./amendments.ts";
 
 const recordings = (): { from: string; to: string } => {
   const folder = temporaryFolder();
@@ -14,20 +14,20 @@ const recordings = (): { from: string; to: string } => {
   return { from: join(folder, "golden"), to: join(folder, "amended") };
 };
 
-const amended = (answers: Readonly<Record<string, Readonly<Record<string, unknown>>>>, name = "it fails"): unknown => {
+const amend = (answers: Readonly<Record<string, Readonly<Record<string, unknown>>>>, name = "it fails"): unknown => {
   const { from, to } = recordings();
-  amendedRecordings(from, to, [{ reason: "the specification", recorded: { core: { [name]: answers } } }]);
+  writeAmendedRecordings(from, to, [{ reason: "the specification", recorded: { core: { [name]: answers } } }]);
   return JSON.parse(readFileSync(join(to, "core.json"), "utf8"));
 };
 
 test("what is said is amended, everything else stays as recorded", () => {
-  assert.deepEqual(amended({ 1: { status: 400, "body.code": 400, "body.reason": "BadRequest" } }), {
+  assert.deepEqual(amend({ 1: { status: 400, "body.code": 400, "body.reason": "BadRequest" } }), {
     "it fails": [{ status: 200 }, { status: 400, body: { code: 400, message: "no", reason: "BadRequest" } }],
   });
 });
 
 test("an answer that is not there, or is as it is to be, cannot be amended", () => {
-  assert.throws(() => amended({ 2: { status: 400 } }), /nothing is recorded for core: it fails/);
-  assert.throws(() => amended({ 1: { status: 400 } }, "it works"), /nothing is recorded for core: it works/);
-  assert.throws(() => amended({ 0: { status: 200 } }), /status is recorded so for core: it fails/);
+  assert.throws(() => amend({ 2: { status: 400 } }), /nothing is recorded for core: it fails/);
+  assert.throws(() => amend({ 1: { status: 400 } }, "it works"), /nothing is recorded for core: it works/);
+  assert.throws(() => amend({ 0: { status: 200 } }), /status is recorded so for core: it fails/);
 });

@@ -22,7 +22,7 @@ type Golden = Record<string, Record<string, unknown>[]>;
  * Copies the recordings to a folder with the amendments. Throws for answers that were not recorded, or already have the
  * amended value.
  */
-export function amendedRecordings(from: string, to: string, amendments = readAmendments()): void {
+export function writeAmendedRecordings(from: string, to: string, amendments = readAmendments()): void {
   cpSync(from, to, { recursive: true });
   for (const { recorded } of amendments) {
     for (const [file, scenarios] of Object.entries(recorded)) {

@@ -18,20 +18,20 @@ const users = tokenLines.map((line) => line.split(",")[1]!);
 type Variables = Map<string, string>;
 
 /** Replaces `${name}` in every text of a value, including keys and expressions. */
-function filled(value: unknown, variables: Variables): unknown {
-  const fill = (text: string, quoted: (value: string) => string = (plain) => plain): string =>
+function fillAll(value: unknown, variables: Variables): unknown {
+  const fill = (text: string, quote: (value: string) => string = (plain) => plain): string =>
     text.replaceAll(/\$\{(\w+)\}/g, (_, name: string) => {
       const known = variables.get(name);
       assert.ok(known !== undefined, `nothing is saved as ${name}`);
-      return quoted(known);
+      return quote(known);
     });
   if (typeof value === "string") return fill(value);
   if (value instanceof RegExp) {
     return new RegExp(fill(value.source, (plain) => plain.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`)));
   }
-  if (Array.isArray(value)) return value.map((item) => filled(item, variables));
+  if (Array.isArray(value)) return value.map((item) => fillAll(item, variables));
   if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [fill(key), filled(item, variables)]));
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [fill(key), fillAll(item, variables)]));
 }
 
 /** Returns the credentials of a user's requests: the user's token, or the administrator's with impersonation. */
@@ -64,7 +64,7 @@ async function run(api: Api, scenario: Scenario): Promise<void> {
   if (JSON.stringify(scenario).includes("${ns}")) variables.set("ns", (await api.createNamespace()).ns);
   let stream: WatchStream | undefined;
   for (const raw of scenario.steps) {
-    const step = filled(raw, variables) as typeof raw; // only its texts are others
+    const step = fillAll(raw, variables) as typeof raw; // only its texts are others
     if ("events" in step) await check(step, stream);
     else if ("watch" in step) stream = await api.watch(step.watch, identity(step));
     else if (step.eventually === true) await eventually(() => ask(api, step, variables));
@@ -95,13 +95,13 @@ test("every entry of the list of what is skipped names a scenario", () => {
 
 test("a step that holds nothing fails, and so does a file with a key there is not", async () => {
   const text = (step: string): string => `scenarios: [{name: n, rows: [], steps: [${step}]}]`;
-  const refused = (step: string, message: RegExp): unknown =>
+  const expectRefusal = (step: string, message: RegExp): unknown =>
     assert.throws(() => parseScenarios("a/b.yaml", text(step)), { message });
-  refused("{do: GET /x, status: 200, hsa: {}}", /^test\/scenarios\/a\/b\.yaml: n, step 1: unknown key hsa$/);
-  refused("{do: GET, status: 200}", /GET is no method and path/);
-  refused("{do: GET /x}", /no status/);
-  refused("{watch: /x, status: 200}", /unknown key status/);
-  refused("{events: {type: ADDED}}", /is no list/);
+  expectRefusal("{do: GET /x, status: 200, hsa: {}}", /^test\/scenarios\/a\/b\.yaml: n, step 1: unknown key hsa$/);
+  expectRefusal("{do: GET, status: 200}", /GET is no method and path/);
+  expectRefusal("{do: GET /x}", /no status/);
+  expectRefusal("{watch: /x, status: 200}", /unknown key status/);
+  expectRefusal("{events: {type: ADDED}}", /is no list/);
   const [scenario] = parseScenarios("a/b.yaml", text("{do: GET /x, status: 200, has: {a: !match '^b', c: !absent }}"));
   const { has } = scenario!.steps[0] as { readonly has: Fields };
   assert.deepEqual(Object.values(has).map(String), ["/^b/", "Symbol(absent)"]);

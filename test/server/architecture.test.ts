@@ -16,7 +16,7 @@ import { configMap } from "../objects.ts";
 const skip = process.env["TEST_SERVER"] === undefined ? false : "looks inside a server";
 
 /** Opens a server until the end of the test, since the own work of another test's server would be counted too. */
-async function opened(t: TestContext, domain: Domain, settings: ServerSettings): Promise<Api> {
+async function openApi(t: TestContext, domain: Domain, settings: ServerSettings): Promise<Api> {
   const server = await openServer(domain, settings);
   t.after(() => server.close());
   return new Api(server);
@@ -25,7 +25,7 @@ async function opened(t: TestContext, domain: Domain, settings: ServerSettings):
 async function disk(t: TestContext, domain: Domain): Promise<Api> {
   // Nothing is written except for requests of clients.
   const featureGates = [...(gated.featureGates ?? []), "APIServerIdentity=false"];
-  const api = await opened(t, domain, { ...gated, featureGates, storage: "disk" });
+  const api = await openApi(t, domain, { ...gated, featureGates, storage: "disk" });
   await quiet(api);
   return api;
 }
@@ -85,7 +85,7 @@ const revisionOf = async (api: Api): Promise<string> =>
  * Returns the number of messages to the store's thread while `work` runs, in a run during which no controller wrote.
  * Writes are committed in order: if two of our own have neighbouring revisions, there was no other between them.
  */
-async function undisturbed(api: Api, configMaps: string, work: () => Promise<void>): Promise<number> {
+async function countAnswers(api: Api, configMaps: string, work: () => Promise<void>): Promise<number> {
   const write = async (): Promise<number> => {
     const made = (await api.post(configMaps, configMap(api.unique()))).expect(201);
     return Number(made.string("metadata.resourceVersion"));
@@ -159,7 +159,7 @@ for (const domain of domains) {
     const { configMaps } = await before.createNamespace();
     for (let i = 0; i < 20; i++) (await before.post(configMaps, configMap(`m${i}`))).expect(201);
     await before.server.close();
-    const api = await opened(t, domain, settings);
+    const api = await openApi(t, domain, settings);
     await quiet(api);
     const reads = await encodings(async () => {
       assert.ok((await bytesOf(api, `${configMaps}/m7`)).includes('"name":"m7"'));
@@ -196,7 +196,7 @@ for (const domain of domains) {
     const { configMaps } = await api.createNamespace();
     for (let i = 0; i < 20; i++) (await api.post(configMaps, configMap(`m${i}`))).expect(201);
     await quiet(api);
-    const asked = await undisturbed(api, configMaps, async () => {
+    const asked = await countAnswers(api, configMaps, async () => {
       const version = await revisionOf(api);
       await bytesOf(api, `${configMaps}/m1`);
       await bytesOf(api, `${configMaps}/none`);

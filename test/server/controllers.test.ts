@@ -82,7 +82,8 @@ const tokenSecret = (name: string, ofAccount: string) => ({
   type: "kubernetes.io/service-account-token",
   metadata: { name, annotations: { "kubernetes.io/service-account.name": ofAccount } },
 });
-const gone = (api: Api, path: string): Promise<unknown> => eventually(async () => (await api.get(path)).expect(404));
+const waitUntilGone = (api: Api, path: string): Promise<unknown> =>
+  eventually(async () => (await api.get(path)).expect(404));
 
 /** Creates work for the controllers of pods and services. Resolves when they have done it. */
 async function occupyWithPods(api: Api): Promise<void> {
@@ -144,7 +145,7 @@ async function occupyWithPods(api: Api): Promise<void> {
   const jobs = `/apis/batch/v1/namespaces/${ns}/jobs`;
   (await api.post(jobs, job)).expect(201);
   (await api.patch(`${jobs}/j/status`, { status: { startTime: time, conditions } })).expect(200);
-  await gone(api, `${jobs}/j`);
+  await waitUntilGone(api, `${jobs}/j`);
   (await api.post(`${core}/pods`, pod("held", {}, { finalizers: ["example.com/hold"] }))).expect(201);
   await api.delete(`${core}/pods/held?gracePeriodSeconds=0`);
   await eventually(async () => (await api.get(`${core}/pods/held`)).expect(200, { "status.phase": "Failed" }));
@@ -161,7 +162,7 @@ async function occupy(api: Api): Promise<string> {
   (await api.delete(`${secrets}/old`)).expect(200);
   await eventually(async () => (await api.get(`${serviceAccounts}/robot`)).expect(200, { secrets: absent }));
   await api.post(secrets, tokenSecret("lost", "nobody"));
-  await gone(api, `${secrets}/lost`);
+  await waitUntilGone(api, `${secrets}/lost`);
   await eventually(async () => (await api.get(`${configMaps}/kube-root-ca.crt`)).expect(200));
   (await api.patch(`${configMaps}/kube-root-ca.crt`, { data: { more: "x" } })).expect(200);
   await eventually(async () => (await api.get(`${configMaps}/kube-root-ca.crt`)).expect(200, { "data.more": absent }));
@@ -188,7 +189,7 @@ async function occupy(api: Api): Promise<string> {
     (await api.get(`${claims}/c`)).expect(200, { "status.modifyVolumeStatus.status": "Pending" }),
   );
   await api.delete(`${claims}/c`);
-  await gone(api, `${claims}/c`);
+  await waitUntilGone(api, `${claims}/c`);
   const volume = {
     apiVersion: "v1",
     kind: "PersistentVolume",
@@ -197,7 +198,7 @@ async function occupy(api: Api): Promise<string> {
   };
   (await api.post("/api/v1/persistentvolumes", volume)).expect(201);
   await api.delete("/api/v1/persistentvolumes/v");
-  await gone(api, "/api/v1/persistentvolumes/v");
+  await waitUntilGone(api, "/api/v1/persistentvolumes/v");
 
   const quota = { apiVersion: "v1", kind: "ResourceQuota", metadata: { name: "q" }, spec: { hard: { services: "1" } } };
   (await api.post(`/api/v1/namespaces/${ns}/resourcequotas`, quota)).expect(201);
@@ -220,7 +221,7 @@ async function occupy(api: Api): Promise<string> {
     }),
   );
   await api.patch(`${systemSecrets}/bootstrap-token-abcdef`, { stringData: { expiration: "2020-01-01T00:00:00Z" } });
-  await gone(api, `${systemSecrets}/bootstrap-token-abcdef`);
+  await waitUntilGone(api, `${systemSecrets}/bootstrap-token-abcdef`);
 
   (await api.patch(`${configMaps}/kube-root-ca.crt`, { metadata: { finalizers: ["example.com/hold"] } })).expect(200);
   (await api.delete(`${namespaces}/${ns}`)).expect(200);
@@ -230,7 +231,7 @@ async function occupy(api: Api): Promise<string> {
     }),
   );
   (await api.patch(`${configMaps}/kube-root-ca.crt`, { metadata: { finalizers: null } })).expect(200);
-  await gone(api, `${namespaces}/${ns}`);
+  await waitUntilGone(api, `${namespaces}/${ns}`);
   return ns;
 }
 
@@ -346,7 +347,7 @@ withServer("a controller that lost its role does nothing until it has it back", 
   });
 });
 
-const nothingFor = (user: string): string => {
+const refusalFor = (user: string): string => {
   const file = join(temporaryFolder(), "policy.jsonl");
   const spec = { user, namespace: "*", resource: "*", apiGroup: "*" };
   writeFileSync(file, JSON.stringify({ apiVersion: "abac.authorization.kubernetes.io/v1beta1", kind: "Policy", spec }));
@@ -354,7 +355,7 @@ const nothingFor = (user: string): string => {
 };
 
 for (const [modes, more] of [
-  [["ABAC"], (): ServerSettings => ({ authorizationPolicyFile: nothingFor("alice") })],
+  [["ABAC"], (): ServerSettings => ({ authorizationPolicyFile: refusalFor("alice") })],
   [["AlwaysDeny"], (): ServerSettings => ({})],
   [["AlwaysAllow"], (): ServerSettings => ({})],
 ] as const) {
@@ -394,7 +395,7 @@ test("an authorization webhook decides about users with the controllers' names, 
     "impersonate-group": ["system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated"],
   };
   const { serviceAccounts } = await api.createNamespace();
-  (await api.post(serviceAccounts, account("robot"), { headers })).refused(403, "Forbidden", /: nobody may$/);
+  (await api.post(serviceAccounts, account("robot"), { headers })).expectFailure(403, "Forbidden", /: nobody may$/);
   assert.equal(decider.questions.length, 1);
   api.close();
   await server.close();
@@ -430,7 +431,7 @@ withServer(
       assert.deepEqual(answer.warnings, code === 201 ? [automaticWarning] : []);
     };
     // The cleaner has finished when it waits for the next day again, as others do.
-    const sleepers = clock.waiting(dayMs);
+    const sleepers = clock.countWaiting(dayMs);
     assert.ok(sleepers > 0);
     const day = async (): Promise<void> => {
       clock.advance(dayMs);

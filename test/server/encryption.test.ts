@@ -10,7 +10,7 @@ import {
   domains,
   eventually,
   file,
-  observed,
+  startObserved,
   openServer,
   renamer,
   temporaryFolder,
@@ -57,7 +57,7 @@ function settingsOf(...featureGates: readonly string[]) {
 }
 
 /** Runs `work` with a server that is closed afterwards. */
-async function serving(
+async function usingEncryption(
   domain: Domain,
   settings: ReturnType<ReturnType<typeof settingsOf>>,
   work: (api: Api) => Promise<void>,
@@ -75,14 +75,14 @@ async function serving(
 for (const domain of domains) {
   test(`${domain}: an update that changes nothing writes again what is stored by an old key`, { skip }, async () => {
     const settings = settingsOf();
-    await serving(domain, settings(config(domain, { aescbc: keys(1) }, { identity: {} })), async (api) => {
+    await usingEncryption(domain, settings(config(domain, { aescbc: keys(1) }, { identity: {} })), async (api) => {
       (await api.post("/api/v1/namespaces", namespace("n1"))).expect(201);
       (await api.post(secrets, secret("s"))).expect(201);
       const before = (await api.get(`${secrets}/s`)).string("metadata.resourceVersion");
       const same = await api.put(`${secrets}/s`, (await api.get(`${secrets}/s`)).value);
       same.expect(200, { "metadata.resourceVersion": before });
     });
-    const rotated = async (api: Api): Promise<void> => {
+    const rotateKeys = async (api: Api): Promise<void> => {
       const found = (await api.get(`${secrets}/s`)).expect(200, { "data.a": "aGlkZGVu" });
       const before = found.string("metadata.resourceVersion");
       (await api.put(`${secrets}/s?dryRun=All`, found.value)).expect(200, { "metadata.resourceVersion": before });
@@ -91,11 +91,11 @@ for (const domain of domains) {
       const again = await api.put(`${secrets}/s`, written.value);
       again.expect(200, { "metadata.resourceVersion": written.string("metadata.resourceVersion") });
     };
-    await serving(domain, settings(config(domain, { aesgcm: keys(2) }, { aescbc: keys(1) })), rotated);
+    await usingEncryption(domain, settings(config(domain, { aesgcm: keys(2) }, { aescbc: keys(1) })), rotateKeys);
     // The same in a thread of large requests.
     const third = config(domain, { secretbox: keys(3) }, { aesgcm: keys(2) });
-    await serving(domain, settings(third), rotated, { largeBytes: 100 });
-    await serving(domain, settings(config(domain, { secretbox: keys(3) })), async (api) => {
+    await usingEncryption(domain, settings(third), rotateKeys, { largeBytes: 100 });
+    await usingEncryption(domain, settings(config(domain, { secretbox: keys(3) })), async (api) => {
       (await api.get(`${secrets}/s`)).expect(200, { "data.a": "aGlkZGVu" });
     });
   });
@@ -104,24 +104,24 @@ for (const domain of domains) {
     skip,
   }, async () => {
     const settings = settingsOf();
-    await serving(domain, settings(config(domain, { aescbc: keys(1) })), async (api) => {
+    await usingEncryption(domain, settings(config(domain, { aescbc: keys(1) })), async (api) => {
       (await api.post("/api/v1/namespaces", namespace("n1"))).expect(201);
       (await api.post(secrets, secret("s"))).expect(201);
       (await api.post(configMaps, { metadata: { name: "m" } })).expect(201);
     });
-    await serving(domain, settings(config(domain, { aescbc: keys(2) }, { identity: {} })), async (api) => {
+    await usingEncryption(domain, settings(config(domain, { aescbc: keys(2) }, { identity: {} })), async (api) => {
       const why = "no matching key was found for the provided AES transformer";
       const message = `Internal error occurred: unable to transform key "/registry/secrets/n1/s": ${why}`;
-      (await api.get(`${secrets}/s`)).refused(500, "InternalError", message);
-      (await api.get(secrets)).refused(500, "InternalError", message);
-      (await api.get("/api/v1/secrets")).refused(500, "InternalError", message);
+      (await api.get(`${secrets}/s`)).expectFailure(500, "InternalError", message);
+      (await api.get(secrets)).expectFailure(500, "InternalError", message);
+      (await api.get("/api/v1/secrets")).expectFailure(500, "InternalError", message);
       (await (await api.watch(secrets)).next()).has({ type: "ERROR", "object.code": 500, "object.message": message });
-      (await api.put(`${secrets}/s`, secret("s"))).refused(500, "InternalError", message);
-      (await api.patch(`${secrets}/s`, { data: { b: "" } })).refused(500, "InternalError", message);
-      (await api.delete(`${secrets}/s`)).refused(500, "InternalError", message);
-      (await api.delete(secrets)).refused(500, "InternalError");
-      (await api.post(secrets, secret("s"))).refused(409, "AlreadyExists");
-      (await api.post(`${secrets}?dryRun=All`, secret("s"))).refused(409, "AlreadyExists");
+      (await api.put(`${secrets}/s`, secret("s"))).expectFailure(500, "InternalError", message);
+      (await api.patch(`${secrets}/s`, { data: { b: "" } })).expectFailure(500, "InternalError", message);
+      (await api.delete(`${secrets}/s`)).expectFailure(500, "InternalError", message);
+      (await api.delete(secrets)).expectFailure(500, "InternalError");
+      (await api.post(secrets, secret("s"))).expectFailure(409, "AlreadyExists");
+      (await api.post(`${secrets}?dryRun=All`, secret("s"))).expectFailure(409, "AlreadyExists");
       (await api.post(secrets, secret("t"))).expect(201);
       (await api.get(`${secrets}/t`)).expect(200);
       (await api.get(configMaps)).expect(200, { "items.length": 1 });
@@ -131,8 +131,8 @@ for (const domain of domains) {
   test(`${domain}: a changed configuration takes effect; a broken one leaves the one before`, { skip }, async () => {
     const path = file("encryption.json", config(domain, { aescbc: keys(1) }));
     const settings = { encryptionProviderConfig: path, encryptionProviderConfigAutomaticReload: true } as const;
-    const { api, clock, logged, close } = await observed(domain, { ...settings, storage: "disk" });
-    const reloaded = async (text: string, line: string): Promise<void> => {
+    const { api, clock, logged, close } = await startObserved(domain, { ...settings, storage: "disk" });
+    const reload = async (text: string, line: string): Promise<void> => {
       writeFileSync(path, text);
       const before = logged.length;
       await eventually(async () => {
@@ -144,11 +144,11 @@ for (const domain of domains) {
     try {
       (await api.post("/api/v1/namespaces", namespace("n1"))).expect(201);
       const made = (await api.post(secrets, secret("s"))).expect(201);
-      await reloaded("kind: Nothing", "the encryption configuration stays as it was");
+      await reload("kind: Nothing", "the encryption configuration stays as it was");
       (await api.put(`${secrets}/s`, made.value)).expect(200, {
         "metadata.resourceVersion": made.string("metadata.resourceVersion"),
       });
-      await reloaded(config(domain, { aesgcm: keys(2) }, { aescbc: keys(1) }), "was read again");
+      await reload(config(domain, { aesgcm: keys(2) }, { aescbc: keys(1) }), "was read again");
       const again = (await api.put(`${secrets}/s`, made.value)).expect(200);
       assert.notEqual(again.string("metadata.resourceVersion"), made.string("metadata.resourceVersion"));
       const metrics = (await api.get("/metrics")).text;
@@ -187,10 +187,10 @@ for (const domain of domains) {
       (await before.api.post(configMaps, { metadata: { name: "m" } })).expect(201);
     });
     writeFileSync(path, all(2));
-    const { api, clock, close } = await observed(domain, settings);
+    const { api, clock, close } = await startObserved(domain, settings);
     try {
-      (await api.get(`${configMaps}/m`)).refused(500, "InternalError");
-      (await api.get("/api/v1/namespaces/default")).refused(500, "InternalError");
+      (await api.get(`${configMaps}/m`)).expectFailure(500, "InternalError");
+      (await api.get("/api/v1/namespaces/default")).expectFailure(500, "InternalError");
       (await api.get("/livez")).expect([200, 500]);
       writeFileSync(path, all(2, { aesgcm: keys(1) }));
       await eventually(async () => {
@@ -232,7 +232,7 @@ for (const domain of domains) {
       "/api/v1/nodes": {},
       "/apis/apps/v1/namespaces/n1/deployments": { spec: { selector: { matchLabels: labels }, template } },
     };
-    await serving(domain, settings(all(1)), async (api) => {
+    await usingEncryption(domain, settings(all(1)), async (api) => {
       (await api.post("/api/v1/namespaces", namespace("n1"))).expect(201);
       for (const name of ["s", "t"]) (await api.post(secrets, secret(name, hold))).expect(201);
       for (const [path, object] of Object.entries(objects)) {
@@ -242,7 +242,7 @@ for (const domain of domains) {
     const policy = JSON.stringify({ apiVersion: "audit.k8s.io/v1", kind: "Policy", rules: [{ level: "Metadata" }] });
     const auditLogPath = join(temporaryFolder(), "audit.log");
     const audited = { auditPolicyFile: file("policy.json", renamer(domain)(policy)), auditLogPath };
-    await serving(domain, { ...settings(all(2)), ...audited }, async (api) => {
+    await usingEncryption(domain, { ...settings(all(2)), ...audited }, async (api) => {
       const why = "no matching key was found for the provided AES transformer";
       const cause = (name: string): object => ({
         reason: "UnexpectedServerResponse",
@@ -255,21 +255,23 @@ for (const domain of domains) {
         await api.get(`${secrets}?labelSelector=a`),
         await api.delete(secrets),
       ]) {
-        answer.refused(500, "StorageReadError", "failed to read one or more secrets from the storage", { details });
+        answer.expectFailure(500, "StorageReadError", "failed to read one or more secrets from the storage", {
+          details,
+        });
       }
       const force = "ignoreStoreReadErrorWithClusterBreakingPotential=true";
       const after = String((await api.get("/api/v1/namespaces")).at("metadata.resourceVersion"));
       const watch = await api.watch(`${secrets}?resourceVersion=${after}`);
       (await api.delete(`${secrets}/s?${force}`)).expect(200, { status: "Success" });
       (await watch.next()).has({ type: "ERROR", "object.code": 500 });
-      (await api.get(secrets)).refused(500, "StorageReadError", undefined, { "details.causes.length": 1 });
+      (await api.get(secrets)).expectFailure(500, "StorageReadError", undefined, { "details.causes.length": 1 });
       (await api.delete(`${secrets}/t?${force}`)).expect(200);
       (await api.get(secrets)).expect(200, { "items.length": 0 });
-      (await api.delete(`${secrets}/t?${force}`)).refused(422, "Invalid");
+      (await api.delete(`${secrets}/t?${force}`)).expectFailure(422, "Invalid");
       for (const path of Object.keys(objects)) {
-        (await api.get(`${path}/x`)).refused(500, "InternalError");
+        (await api.get(`${path}/x`)).expectFailure(500, "InternalError");
         (await api.delete(`${path}/x?${force}`)).expect(200);
-        (await api.get(`${path}/x`)).refused(404, "NotFound");
+        (await api.get(`${path}/x`)).expectFailure(404, "NotFound");
         (await api.get(path)).expect(200, { "items.length": 0 });
       }
       await eventually(() => {
@@ -296,7 +298,7 @@ for (const domain of domains) {
     skip,
   }, async () => {
     const settings = settingsOf()(config(domain, { aesgcm: keys(1) }));
-    await serving(domain, settings, async (api) => {
+    await usingEncryption(domain, settings, async (api) => {
       (await api.post("/api/v1/namespaces", namespace("n1"))).expect(201);
       (await api.post(secrets, secret("s"))).expect(201);
       (await api.delete(`${secrets}/s`)).expect(200);

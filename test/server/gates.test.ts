@@ -10,7 +10,7 @@ import { absent } from "../view.ts";
 const skip = process.env["TEST_SERVER"] === undefined ? false : "starts its own servers";
 
 /** Registers a test in each domain that starts servers itself. */
-function starting(
+function startWithGates(
   name: string,
   run: (start: (settings: ServerSettings) => Promise<Api>, lines: string[]) => Promise<void>,
 ): void {
@@ -59,7 +59,7 @@ inBothDomains("beta gates are on, unless they are not [GATE-01] [GATE-03]", asyn
   });
 });
 
-starting(
+startWithGates(
   "a gate that became general may be set to true, which changes nothing but the log [GATE-05] [GATE-06]",
   async (start, lines) => {
     const api = await start({ featureGates: ["APIListChunking=true"] });
@@ -70,18 +70,18 @@ starting(
   },
 );
 
-starting("an unknown gate stops the start [GATE-07]", async (start) => {
+startWithGates("an unknown gate stops the start [GATE-07]", async (start) => {
   await assert.rejects(start({ featureGates: ["NoSuchGate=true"] }), /unrecognized feature gate: NoSuchGate/);
 });
 
-starting("a gate that is locked cannot be switched off [GATE-08]", async (start) => {
+startWithGates("a gate that is locked cannot be switched off [GATE-08]", async (start) => {
   await assert.rejects(
     start({ featureGates: ["APIListChunking=false"] }),
     /cannot set feature gate APIListChunking to false, feature is locked to true/,
   );
 });
 
-starting("gates are pairs of a name and a boolean, several at a time [GATE-09]", async (start) => {
+startWithGates("gates are pairs of a name and a boolean, several at a time [GATE-09]", async (start) => {
   const api = await start({
     featureGates: ["VolumeAttributesClass=true", "AnyVolumeDataSource=false"],
     runtimeConfig: ["storage.k8s.io/v1beta1"],
@@ -196,13 +196,13 @@ withOwnServer(
   },
 );
 
-starting("an unknown version stops the start [VER-07]", async (start) => {
+startWithGates("an unknown version stops the start [VER-07]", async (start) => {
   for (const key of ["apps/v9", "no-such-group.example.com/v1", "apps/v1=maybe"]) {
     await assert.rejects(start({ runtimeConfig: [key] }), /runtime-config|unknown|apps|no-such/, key);
   }
 });
 
-starting("what is served changes with a new start, and objects wait for it [VER-12]", async (start) => {
+startWithGates("what is served changes with a new start, and objects wait for it [VER-12]", async (start) => {
   const rename = renamer("k8s.io");
   const base = { storage: "disk", dataDir: join(temporaryFolder(), "data") } as const;
   const gates = { featureGates: ["VolumeAttributesClass=true"], runtimeConfig: [rename("storage.k8s.io/v1beta1")] };

@@ -3,7 +3,16 @@ import assert from "node:assert/strict";
 import { hostname } from "node:os";
 import { test } from "node:test";
 import { serverId } from "#server/identity.ts";
-import { Api, domains, eventually, gated, observed, openServer, usingObserved, withOwnServer } from "../harness.ts";
+import {
+  Api,
+  domains,
+  eventually,
+  gated,
+  startObserved,
+  openServer,
+  usingObserved,
+  withOwnServer,
+} from "../harness.ts";
 import { absent } from "../view.ts";
 
 const leases = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
@@ -73,7 +82,7 @@ for (const domain of domains) {
     }));
 
   test(`${domain}: a server says in which versions it stores, reads and serves objects`, async () => {
-    const server = await openServer(domain, storing(domain, ["-*"]));
+    const server = await openServer(domain, storageSettings(domain, ["-*"]));
     const api = new Api(server);
     try {
       const entry = (version: string, ...others: readonly string[]): object => ({
@@ -116,22 +125,22 @@ for (const domain of domains) {
   });
 
   test(`${domain}: a server says again in which versions it stores objects where that was deleted`, async () => {
-    const { api, clock, logged, close } = await observed(domain, storing(domain, ["-*"]));
+    const { api, clock, logged, close } = await startObserved(domain, storageSettings(domain, ["-*"]));
     const path = `${versions}/core.configmaps`;
-    const said = async (): Promise<void> =>
+    const expectWarning = async (): Promise<void> =>
       void (await api.get(path)).expect(200, { "status.storageVersions.0.apiServerID": serverId() });
-    const advanced = (ms: number, check: () => Promise<void>): Promise<void> =>
+    const advance = (ms: number, check: () => Promise<void>): Promise<void> =>
       eventually(async () => {
         clock.advance(ms);
         await check();
       });
     try {
-      await advanced(100, said);
+      await advance(100, expectWarning);
       const other = await eventually(async () =>
         (await api.get(`${versions}/core.secrets`)).expect(200, { "status.storageVersions.length": 1 }),
       );
       (await api.delete(path)).expect(200);
-      await advanced(600_000, said);
+      await advance(600_000, expectWarning);
       (await api.get(`${versions}/core.secrets`)).expect(200, {
         "metadata.resourceVersion": other.string("metadata.resourceVersion"),
       });
@@ -146,7 +155,7 @@ for (const domain of domains) {
   });
 
   test(`${domain}: servers without a lease are taken out of storage versions, which go with their last one`, async () => {
-    const server = await openServer(domain, storing(domain, ["storageversion-garbage-collector-controller"]));
+    const server = await openServer(domain, storageSettings(domain, ["storageversion-garbage-collector-controller"]));
     const api = new Api(server);
     const entry = (id: string, version: string): object => ({
       apiServerID: id,
@@ -184,7 +193,7 @@ for (const domain of domains) {
   });
 }
 
-const storing = (domain: string, controllers: readonly string[]) =>
+const storageSettings = (domain: string, controllers: readonly string[]) =>
   ({
     ...gated,
     controllers: [...controllers],

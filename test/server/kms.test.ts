@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { Api, eventually, file, type Observed, observed, temporaryFolder } from "../harness.ts";
+import { Api, eventually, file, type Observed, startObserved, temporaryFolder } from "../harness.ts";
 import { KmsPlugin } from "../kms-plugin.ts";
 import { namespace, namespacePaths } from "../objects.ts";
 
@@ -18,7 +18,7 @@ after(() => {
   for (const plugin of plugins) plugin.stop();
 });
 
-async function startedPlugin(socket?: string): Promise<KmsPlugin> {
+async function startPlugin(socket?: string): Promise<KmsPlugin> {
   const plugin = new KmsPlugin(socket);
   plugins.push(plugin);
   await plugin.start();
@@ -40,7 +40,7 @@ const config = (socket: string, name = "mine", timeout = "1h"): string =>
 
 /** Opens a server with this data folder, which does not wait long for its plugin. */
 function open(dataDir: string, socket: string, timeout = "1h"): Promise<Observed> {
-  return observed("k8s.io", {
+  return startObserved("k8s.io", {
     storage: "disk",
     dataDir,
     encryptionProviderConfig: file("encryption.json", config(socket, "mine", timeout)),
@@ -50,7 +50,7 @@ function open(dataDir: string, socket: string, timeout = "1h"): Promise<Observed
 const newFolder = (): string => join(temporaryFolder(), "data");
 const secret = (name: string): object => ({ metadata: { name }, stringData: { a: "hidden-in-clear" } });
 
-async function made(api: Api, ...names: readonly string[]): Promise<void> {
+async function createSecrets(api: Api, ...names: readonly string[]): Promise<void> {
   (await api.post("/api/v1/namespaces", namespace("n1"))).expect([201, 409]);
   for (const name of names) (await api.post(secrets, secret(name))).expect(201);
 }
@@ -72,7 +72,7 @@ async function afterLooks<T>({ clock }: Observed, check: () => Promise<T>): Prom
 }
 
 /** Replaces a secret by itself until this writes it, which happens when the key has changed. */
-async function writtenAgain(opened: Observed, name: string): Promise<void> {
+async function expectRewrite(opened: Observed, name: string): Promise<void> {
   const { api } = opened;
   const before = (await api.get(`${secrets}/${name}`)).expect(200);
   await afterLooks(opened, async () => {
@@ -82,7 +82,7 @@ async function writtenAgain(opened: Observed, name: string): Promise<void> {
 }
 
 /** Runs `work` with a server that is closed afterwards. */
-async function serving(opening: Promise<Observed>, work: (opened: Observed) => Promise<void>): Promise<void> {
+async function usingOpened(opening: Promise<Observed>, work: (opened: Observed) => Promise<void>): Promise<void> {
   const opened = await opening;
   try {
     await work(opened);
@@ -92,9 +92,9 @@ async function serving(opening: Promise<Observed>, work: (opened: Observed) => P
 }
 
 test("secrets are encrypted by a KMS plugin, and read again after a restart", { skip }, async () => {
-  const plugin = await startedPlugin();
+  const plugin = await startPlugin();
   const dataDir = newFolder();
-  await serving(open(dataDir, plugin.socket), ({ api }) => made(api, "s", "t"));
+  await usingOpened(open(dataDir, plugin.socket), ({ api }) => createSecrets(api, "s", "t"));
   for (const name of ["store.db", "store.db-wal"]) {
     const bytes = readFileSync(join(dataDir, name), { flag: "a+" });
     for (const text of ["hidden-in-clear", Buffer.from("hidden-in-clear").toString("base64")]) {
@@ -102,7 +102,7 @@ test("secrets are encrypted by a KMS plugin, and read again after a restart", { 
     }
   }
   assert.equal(plugin.calls.Encrypt, 1);
-  await serving(open(dataDir, plugin.socket), async ({ api }) => {
+  await usingOpened(open(dataDir, plugin.socket), async ({ api }) => {
     (await api.get(secrets)).expect(200, { "items.length": 2, "items.0.data.a": "aGlkZGVuLWluLWNsZWFy" });
     assert.equal(plugin.calls.Decrypt, 1);
     const metrics = (await api.get("/metrics")).text;
@@ -120,15 +120,15 @@ test("a plugin that is down at the start harms its objects only, and they are re
   skip,
 }, async () => {
   const dataDir = newFolder();
-  const plugin = await startedPlugin();
-  await serving(open(dataDir, plugin.socket), ({ api }) => made(api, "s"));
+  const plugin = await startPlugin();
+  await usingOpened(open(dataDir, plugin.socket), ({ api }) => createSecrets(api, "s"));
   plugin.stop();
-  await serving(open(dataDir, plugin.socket), async (opened) => {
+  await usingOpened(open(dataDir, plugin.socket), async (opened) => {
     const { api } = opened;
     const message = /unable to transform key "\/registry\/secrets\/n1\/s": /;
-    (await api.get(`${secrets}/s`)).refused(500, "InternalError", message);
-    (await api.get(secrets)).refused(500, "InternalError");
-    (await api.post(secrets, secret("t"))).refused(500, "InternalError");
+    (await api.get(`${secrets}/s`)).expectFailure(500, "InternalError", message);
+    (await api.get(secrets)).expectFailure(500, "InternalError");
+    (await api.post(secrets, secret("t"))).expectFailure(500, "InternalError");
     (await api.post(configMaps, { metadata: { name: "m" } })).expect(201);
     (await api.get("/readyz")).expect(500);
     await plugin.start();
@@ -141,14 +141,14 @@ test("a plugin that is down at the start harms its objects only, and they are re
 
 test("a plugin that hangs does not hold up the start, nor other requests", { skip }, async () => {
   const dataDir = newFolder();
-  const plugin = await startedPlugin();
+  const plugin = await startPlugin();
   const names = Array.from({ length: 20 }, (_, i) => `s${i}`);
-  await serving(open(dataDir, plugin.socket), ({ api }) => made(api, ...names));
+  await usingOpened(open(dataDir, plugin.socket), ({ api }) => createSecrets(api, ...names));
   plugin.hanging.add("Decrypt");
-  await serving(open(dataDir, plugin.socket, "2s"), async (opened) => {
+  await usingOpened(open(dataDir, plugin.socket, "2s"), async (opened) => {
     const { api } = opened;
     const problem = /failed to decrypt DEK, error: rpc error: code = DeadlineExceeded desc = context deadline exceeded/;
-    (await api.get(`${secrets}/s1`)).refused(500, "InternalError", problem);
+    (await api.get(`${secrets}/s1`)).expectFailure(500, "InternalError", problem);
     assert.equal(plugin.calls.Decrypt, 1);
     (await api.get(configMaps)).expect(200);
     plugin.hanging.clear();
@@ -160,44 +160,44 @@ test("a plugin that has lost a key, or lies about it, makes its objects unreadab
   skip,
 }, async () => {
   const dataDir = newFolder();
-  const plugin = await startedPlugin();
-  await serving(open(dataDir, plugin.socket), async (opened) => {
-    await made(opened.api, "old", "changed");
+  const plugin = await startPlugin();
+  await usingOpened(open(dataDir, plugin.socket), async (opened) => {
+    await createSecrets(opened.api, "old", "changed");
     plugin.rotate("key-2");
-    await writtenAgain(opened, "changed");
+    await expectRewrite(opened, "changed");
   });
   plugin.keys.delete("key-2");
-  await serving(open(dataDir, plugin.socket), async ({ api }) => {
+  await usingOpened(open(dataDir, plugin.socket), async ({ api }) => {
     const problem = "failed to decrypt DEK, error: rpc error: code = NotFound desc = no key key-2";
     const message = `Internal error occurred: unable to transform key "/registry/secrets/n1/changed": ${problem}`;
-    (await api.get(`${secrets}/changed`)).refused(500, "InternalError", message);
+    (await api.get(`${secrets}/changed`)).expectFailure(500, "InternalError", message);
     (await api.get(`${secrets}/old`)).expect(200);
-    (await api.get(secrets)).refused(500, "InternalError");
+    (await api.get(secrets)).expectFailure(500, "InternalError");
     (await api.get(configMaps)).expect(200);
   });
   plugin.keys.add("key-2");
   plugin.plaintext = Buffer.alloc(32, 1);
-  await serving(open(dataDir, plugin.socket), async ({ api }) => {
+  await usingOpened(open(dataDir, plugin.socket), async ({ api }) => {
     const message = /"\/registry\/secrets\/n1\/old": cipher: message authentication failed/;
-    (await api.get(`${secrets}/old`)).refused(500, "InternalError", message);
+    (await api.get(`${secrets}/old`)).expectFailure(500, "InternalError", message);
   });
 });
 
 test("a reload that names a plugin that does not work keeps the one before", { skip }, async () => {
-  const plugin = await startedPlugin();
-  const broken = await startedPlugin();
+  const plugin = await startPlugin();
+  const broken = await startPlugin();
   broken.hanging.add("Status");
   const path = file("encryption.json", config(plugin.socket));
   const settings = { encryptionProviderConfig: path, encryptionProviderConfigAutomaticReload: true } as const;
-  await serving(observed("k8s.io", { ...settings, storage: "disk" }), async (opened) => {
+  await usingOpened(startObserved("k8s.io", { ...settings, storage: "disk" }), async (opened) => {
     const { api, logged } = opened;
-    await made(api, "s");
+    await createSecrets(api, "s");
     writeFileSync(path, config(broken.socket, "other", "50ms"));
     await afterLooks(opened, () => {
       assert.ok(logged.some((line) => line.includes("the encryption configuration stays as it was")));
       return Promise.resolve();
     });
-    await made(api, "t");
+    await createSecrets(api, "t");
     (await api.get(secrets)).expect(200, { "items.length": 2 });
     assert.match((await api.get("/healthz?verbose")).text, /\[\+\]kms-providers ok/);
   });
@@ -206,14 +206,14 @@ test("a reload that names a plugin that does not work keeps the one before", { s
 test("another key of the plugin makes objects stale: replacing them unchanged writes them by it", {
   skip,
 }, async () => {
-  const plugin = await startedPlugin();
-  await serving(open(newFolder(), plugin.socket), async (opened) => {
+  const plugin = await startPlugin();
+  await usingOpened(open(newFolder(), plugin.socket), async (opened) => {
     const { api } = opened;
-    await made(api, "s");
+    await createSecrets(api, "s");
     const before = (await api.get(`${secrets}/s`)).expect(200);
     const version = before.string("metadata.resourceVersion");
     (await api.put(`${secrets}/s`, before.value)).expect(200, { "metadata.resourceVersion": version });
     plugin.rotate("key-2");
-    await writtenAgain(opened, "s");
+    await expectRewrite(opened, "s");
   });
 });

@@ -39,8 +39,8 @@ for (const domain of domains) {
 for (const domain of domains) {
   test(`${domain}: controllers do nothing while another server has the lease, and go on when it gives it up`, async () => {
     await usingObserved(domain, elected, async ({ api, clock, logged }) => {
-      const started = (): number => logged.filter((line) => line.includes("this server leads")).length;
-      await eventually(() => Promise.resolve(assert.equal(started(), 1)));
+      const countStarts = (): number => logged.filter((line) => line.includes("this server leads")).length;
+      await eventually(() => Promise.resolve(assert.equal(countStarts(), 1)));
       // Another server takes the lease, as it may when this server has not renewed it for long.
       const renewTime = "2100-01-01T00:00:00.000000Z";
       const taken = { holderIdentity: "other", leaseDurationSeconds: 3600, renewTime, leaseTransitions: 7 };
@@ -53,10 +53,10 @@ for (const domain of domains) {
         (await api.get(lease)).expect(200, { "spec.holderIdentity": "other", "spec.preferredHolder": absent });
         (await api.get(serviceAccounts)).expect(200, { "items.length": 0 });
       }
-      assert.equal(started(), 1);
+      assert.equal(countStarts(), 1);
       (await api.patch(lease, { spec: { holderIdentity: "" } })).expect(200);
       await eventually(async () => (await api.get(`${serviceAccounts}/default`)).expect(200));
-      assert.equal(started(), 2);
+      assert.equal(countStarts(), 2);
     });
   });
 }

@@ -9,7 +9,7 @@ import type { AddressInfo, Socket } from "node:net";
 import { after, test } from "node:test";
 import { fakeAuthority } from "#authn/fake-authority.ts";
 import type { ServerSettings } from "#server/options.ts";
-import { type Api, eventually, file, observed } from "../harness.ts";
+import { type Api, eventually, file, startObserved } from "../harness.ts";
 
 const skip = process.env["TEST_SERVER"] === undefined ? false : "starts its own servers";
 const megabyte = 1024 * 1024;
@@ -189,7 +189,7 @@ const roles: Readonly<Record<string, Role>> = {
 
 for (const [who, role] of Object.entries(roles)) {
   test(`${who} whose answer never ends costs a bounded time and bounded memory`, { skip }, async () => {
-    const { api, clock, logged, close } = await observed("k8s.io", role.settings);
+    const { api, clock, logged, close } = await startObserved("k8s.io", role.settings);
     try {
       for (const misdeed of Object.keys(misdeeds) as Misdeed[]) {
         party.misdeed = misdeed;

@@ -37,10 +37,10 @@ for (const domain of domains) {
         () => api.patch(`${maps}/before`, { data: { a: "2" } }),
         () => api.delete(`${maps}/before`),
       ]) {
-        (await write()).refused(500, "InternalError", told);
+        (await write()).expectFailure(500, "InternalError", told);
       }
       rmSync(fails);
-      (await api.post(maps, configMap("later"))).refused(500, "InternalError", told);
+      (await api.post(maps, configMap("later"))).expectFailure(500, "InternalError", told);
 
       // Reads continue, also of old versions.
       (await api.get(`${maps}/before`)).expect(200, { "data.a": "1" });

@@ -116,12 +116,18 @@ for (const domain of domains) {
       const { ns, configMaps } = await api.createNamespace();
       const pods = `/api/v1/namespaces/${ns}/pods`;
       const { pods: podCount, others } = counts[domain];
-      const owned = (name: string): object => configMap(name, {}, { namespace: ns });
+      const ownedConfigMap = (name: string): object => configMap(name, {}, { namespace: ns });
       const cases: readonly Case[] = [
         { path: pods, count: podCount, make: (name) => pod(name), options: {}, more: 0 },
         { path: pods, count: others, make: (name) => pod(name), options: {}, more: audience },
-        { path: configMaps, count: others, make: owned, options: { propagationPolicy: "Foreground" }, more: 0 },
-        { path: configMaps, count: others, make: owned, options: { propagationPolicy: "Orphan" }, more: 0 },
+        {
+          path: configMaps,
+          count: others,
+          make: ownedConfigMap,
+          options: { propagationPolicy: "Foreground" },
+          more: 0,
+        },
+        { path: configMaps, count: others, make: ownedConfigMap, options: { propagationPolicy: "Orphan" }, more: 0 },
         { path: namespaces, count: others, make: (name) => namespace(name), options: {}, more: 0 },
       ];
       for (const one of cases) {
@@ -176,7 +182,7 @@ class HeldClock implements Clock {
 
   /** Lets time pass until a request is answered. */
   async passUntil<T>(request: Promise<T>): Promise<T> {
-    const isAnswered = answered(request);
+    const isAnswered = trackAnswer(request);
     await eventually(async () => {
       this.#stoppedMs = this.monotonic() + 5;
       for (const callback of this.#held) {
@@ -190,7 +196,7 @@ class HeldClock implements Clock {
 }
 
 /** Whether a request has been answered. */
-function answered(request: Promise<unknown>): () => boolean {
+function trackAnswer(request: Promise<unknown>): () => boolean {
   let isAnswered = false;
   request.then(
     () => (isAnswered = true),
@@ -216,7 +222,7 @@ for (const domain of domains) {
       clock.stop();
       const version = (await api.post(pods, pod("a"))).expect(201).string("metadata.resourceVersion");
       const reads = Promise.all([api.get(path), api.get(pods)]);
-      const areRead = answered(reads);
+      const areRead = trackAnswer(reads);
       // Reads of any version are answered meanwhile.
       for (const read of [path, pods]) {
         for (const known of ["0", version]) (await api.get(`${read}?resourceVersion=${known}`)).expect(200);
@@ -226,7 +232,7 @@ for (const domain of domains) {
 
       const watch = await api.watch(`${pods}?resourceVersion=${version}`);
       const deletion = api.delete(path);
-      const isDeleted = answered(deletion);
+      const isDeleted = trackAnswer(deletion);
       (await watch.next()).has({ type: "MODIFIED" });
       (await api.get(`${path}?resourceVersion=0`)).expect(200, { "metadata.deletionGracePeriodSeconds": 0 });
       // An object that is deleted in one step is removed meanwhile.

@@ -57,54 +57,54 @@ const good: Recorded = {
 };
 
 /** Returns a history with one more watch. */
-const watching = (more: object): Partial<Recorded> => ({ watches: [{ ...watch, events, ...more }] });
+const withWatch = (more: object): Partial<Recorded> => ({ watches: [{ ...watch, events, ...more }] });
 /** Returns a history with one more list. */
-const listing = (more: object): Partial<Recorded> => ({ lists: [{ ...good.lists[0]!, ...more }] });
+const withListing = (more: object): Partial<Recorded> => ({ lists: [{ ...good.lists[0]!, ...more }] });
 /** Returns a history in which one change is replaced. */
-const changing = (index: number, more: Partial<Change>): Partial<Recorded> => ({
+const withChange = (index: number, more: Partial<Change>): Partial<Recorded> => ({
   changes: changes.with(index, { ...changes[index]!, ...more }),
 });
 
 test("a history without faults passes", () => {
   checkChurn(good);
-  checkChurn({ ...good, ...watching({ events: [], isExpired: true }) });
+  checkChurn({ ...good, ...withWatch({ events: [], isExpired: true }) });
 });
 
 const faults: Readonly<Record<string, [Partial<Recorded>, RegExp]>> = {
-  "an event is lost": [watching({ events: events.toSpliced(1, 1) }), /a watch of maps/],
-  "an event comes twice": [watching({ events: events.toSpliced(1, 0, events[0]!) }), /a watch of maps/],
-  "events come in another order": [watching({ events: [events[0], events[2], events[1]] }), /a watch of maps/],
-  "an event is from before the start": [watching({ after: 2 }), /a watch of maps/],
-  "an event shows another state": [watching({ events: [event("ADDED", 2, two)] }), /a watch of maps/],
-  "an event has another type": [watching({ events: [event("MODIFIED", 2, one)] }), /a watch of maps/],
+  "an event is lost": [withWatch({ events: events.toSpliced(1, 1) }), /a watch of maps/],
+  "an event comes twice": [withWatch({ events: events.toSpliced(1, 0, events[0]!) }), /a watch of maps/],
+  "events come in another order": [withWatch({ events: [events[0], events[2], events[1]] }), /a watch of maps/],
+  "an event is from before the start": [withWatch({ after: 2 }), /a watch of maps/],
+  "an event shows another state": [withWatch({ events: [event("ADDED", 2, two)] }), /a watch of maps/],
+  "an event has another type": [withWatch({ events: [event("MODIFIED", 2, one)] }), /a watch of maps/],
   "what leaves a selection is shown as it is now": [
-    watching({ selection: labelled, events: [selected[0], event("DELETED", 6, three)] }),
+    withWatch({ selection: labelled, events: [selected[0], event("DELETED", 6, three)] }),
     /a watch of maps/,
   ],
   "what leaves a selection stays": [
-    watching({ selection: labelled, events: selected.slice(0, 1), bookmarks: [{ version: 7, count: 1 }] }),
+    withWatch({ selection: labelled, events: selected.slice(0, 1), bookmarks: [{ version: 7, count: 1 }] }),
     /had a bookmark at 7 before these/,
   ],
   "a bookmark runs ahead": [
-    watching({ events: events.slice(0, 1), bookmarks: [{ version: 5, count: 1 }] }),
+    withWatch({ events: events.slice(0, 1), bookmarks: [{ version: 5, count: 1 }] }),
     /had a bookmark at 5 before these/,
   ],
-  "a bookmark is behind": [watching({ bookmarks: [{ version: 3, count: 2 }] }), /had a bookmark at 3 after events/],
+  "a bookmark is behind": [withWatch({ bookmarks: [{ version: 3, count: 2 }] }), /had a bookmark at 3 after events/],
   "a watch of what is kept is refused": [
-    watching({ after: 4, events: [], isExpired: true }),
+    withWatch({ after: 4, events: [], isExpired: true }),
     /was refused although 2 changes followed/,
   ],
-  "a list lacks something": [listing({ found: [] }), /shows another state of 5/],
-  "a list shows what is gone": [listing({ version: 9, isExact: false }), /shows another state of 9/],
-  "a list is of another version": [listing({ version: 4 }), /shows 4/],
-  "a list is older than what its client knew": [listing({ known: 6 }), /shows 5 although 6 was known/],
-  "a list of what is kept is refused": [listing({ found: undefined }), /was refused although 2 changes followed/],
+  "a list lacks something": [withListing({ found: [] }), /shows another state of 5/],
+  "a list shows what is gone": [withListing({ version: 9, isExact: false }), /shows another state of 9/],
+  "a list is of another version": [withListing({ version: 4 }), /shows 4/],
+  "a list is older than what its client knew": [withListing({ known: 6 }), /shows 5 although 6 was known/],
+  "a list of what is kept is refused": [withListing({ found: undefined }), /was refused although 2 changes followed/],
   "a change is never seen": [
     { witnesses: new Map([["maps", { ...watch, events: events.slice(0, 3) }]]) },
     /never seen/,
   ],
-  "two changes have one version": [changing(1, { version: 2 }), /two changes have the version 2/],
-  "an object becomes another one": [changing(1, { uid: "v" }), /MODIFIED of maps ns\/a at 4/],
+  "two changes have one version": [withChange(1, { version: 2 }), /two changes have the version 2/],
+  "an object becomes another one": [withChange(1, { uid: "v" }), /MODIFIED of maps ns\/a at 4/],
   "a later change has an earlier version": [
     { changes: [...changes, { ...changes[0]!, key: "ns/b", uid: "v", version: 1, sent: 8, answered: 9 }] },
     /ADDED of maps ns\/b at 1 was sent when/,

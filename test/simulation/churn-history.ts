@@ -106,7 +106,7 @@ function rebuild({ changes, witnesses }: Recorded): readonly Fact[] {
   }
   const dated = changes.map((change) => {
     const version = change.version ?? untold.get(`${change.type} ${change.uid}`)?.version;
-    assert.ok(version !== undefined, `${told(change)} was answered, and never seen`);
+    assert.ok(version !== undefined, `${describeChange(change)} was answered, and never seen`);
     return { ...change, version };
   });
   dated.sort((a, b) => a.version - b.version);
@@ -115,8 +115,9 @@ function rebuild({ changes, witnesses }: Recorded): readonly Fact[] {
     assert.notEqual(change.version, dated[index - 1]?.version, `two changes have the version ${change.version}`);
     const key = `${change.resource}/${change.key}`;
     const previous = state.get(key);
-    assert.equal(previous === undefined, change.type === "ADDED", `${told(change)} at ${change.version}`);
-    if (previous !== undefined) assert.equal(change.uid, previous.uid, `${told(change)} at ${change.version}`);
+    assert.equal(previous === undefined, change.type === "ADDED", `${describeChange(change)} at ${change.version}`);
+    if (previous !== undefined)
+      assert.equal(change.uid, previous.uid, `${describeChange(change)} at ${change.version}`);
     if (change.type === "DELETED") state.delete(key);
     else state.set(key, change);
     return { ...change, previous: previous?.content };
@@ -135,12 +136,12 @@ function checkOrder(facts: readonly Fact[]): void {
     if (highest === undefined) continue;
     assert.ok(
       fact.version > highest.version,
-      `${told(fact)} at ${fact.version} was sent when ${told(highest)} at ${highest.version} had been answered`,
+      `${describeChange(fact)} at ${fact.version} was sent when ${describeChange(highest)} at ${highest.version} had been answered`,
     );
   }
 }
 
-const told = ({ type, resource, key }: Change): string => `${type} of ${resource} ${key}`;
+const describeChange = ({ type, resource, key }: Change): string => `${type} of ${resource} ${key}`;
 
 const isIn = ({ namespace }: Selection, key: string): boolean => namespace === "" || key.startsWith(`${namespace}/`);
 
@@ -148,7 +149,11 @@ const line = (version: number, type: string, key: string, uid: string, { n, isMa
   `${version} ${type} ${key} ${uid} n=${n}${isMarked ? " marked" : ""}`;
 
 /** Returns the events that a selection shows after a version. */
-function expected(facts: readonly Fact[], selection: Selection, after: number): { version: number; text: string }[] {
+function expectedEvents(
+  facts: readonly Fact[],
+  selection: Selection,
+  after: number,
+): { version: number; text: string }[] {
   const events: { version: number; text: string }[] = [];
   for (const { version, type, resource, key, uid, content, previous } of facts) {
     if (version <= after || resource !== selection.resource || !isIn(selection, key)) continue;
@@ -169,8 +174,8 @@ function expected(facts: readonly Fact[], selection: Selection, after: number): 
  */
 function checkWatch(recorded: Recorded, facts: readonly Fact[], watched: Watched): void {
   const { selection, after, events, bookmarks, isExpired } = watched;
-  const wanted = expected(facts, selection, after);
-  const title = `a watch of ${described(selection)} after ${after}`;
+  const wanted = expectedEvents(facts, selection, after);
+  const title = `a watch of ${describeSelection(selection)} after ${after}`;
   assert.deepEqual(
     events.map(({ version, type, key, uid, content }) => line(version, type, key, uid, content)),
     wanted.slice(0, events.length).map(({ text }) => text),
@@ -190,7 +195,7 @@ function checkWatch(recorded: Recorded, facts: readonly Fact[], watched: Watched
 /** Checks that a list is the state at its version. */
 function checkList(recorded: Recorded, facts: readonly Fact[], listed: Listed): void {
   const { selection, asked, isExact, known, version, found } = listed;
-  const title = `a list of ${described(selection)} at ${asked}`;
+  const title = `a list of ${describeSelection(selection)} at ${asked}`;
   if (found === undefined) {
     const later = facts.filter((fact) => fact.version > asked).length;
     assert.ok(isExact && recorded.mayForget(asked, later), `${title} was refused although ${later} changes followed`);
@@ -210,4 +215,5 @@ function checkList(recorded: Recorded, facts: readonly Fact[], listed: Listed): 
   assert.deepEqual(texts.toSorted(), [...state.values()].toSorted(), `${title} shows another state of ${version}`);
 }
 
-const described = ({ resource, namespace, query }: Selection): string => `${resource} of "${namespace}" ${query}`;
+const describeSelection = ({ resource, namespace, query }: Selection): string =>
+  `${resource} of "${namespace}" ${query}`;

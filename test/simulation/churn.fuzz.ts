@@ -162,7 +162,7 @@ function contentOf({ field }: Resource, object: Shown): Content {
 const keyOf = ({ metadata }: Shown): string => `${metadata.namespace}/${metadata.name}`;
 const versionOf = ({ metadata }: Shown): number => Number(metadata.resourceVersion);
 
-function seen(resource: Resource, type: EventType, object: Shown): Seen {
+function seenOf(resource: Resource, type: EventType, object: Shown): Seen {
   const { uid } = object.metadata;
   return { type, key: keyOf(object), uid, version: versionOf(object), content: contentOf(resource, object) };
 }
@@ -485,7 +485,7 @@ class Reader implements Watched {
       } else if (type === "BOOKMARK") {
         this.#mark(object);
       } else if (world.isOurs(object)) {
-        this.events.push(seen(this.selection.of, type as EventType, object)); // there are three other types
+        this.events.push(seenOf(this.selection.of, type as EventType, object)); // there are three other types
         world.progress(versionOf(object));
       }
     }
@@ -566,7 +566,7 @@ async function list(world: World, roll: Dice): Promise<void> {
       }
       version ??= Number(page.metadata.resourceVersion);
       assert.equal(Number(page.metadata.resourceVersion), version, "the version changed between pages");
-      found.push(...page.items.filter((one) => world.isOurs(one)).map((one) => seen(selection.of, "ADDED", one)));
+      found.push(...page.items.filter((one) => world.isOurs(one)).map((one) => seenOf(selection.of, "ADDED", one)));
       // A list of custom resources has an empty continue token at its end.
       token = page.metadata.continue === "" ? undefined : page.metadata.continue;
       if (token === undefined) world.lists.push({ selection, asked, isExact, known, version, found });
@@ -627,7 +627,10 @@ async function checkForgotten(world: World, roll: Dice, below: number): Promise<
   for (const old of [world.versions[0]!, pick(roll, world.versions)]) {
     if (old >= below) continue;
     const selection = everything(pick(roll, resources));
-    (await world.api.get(`${selection.path}resourceVersion=${old}&resourceVersionMatch=Exact`)).refused(410, "Expired");
+    (await world.api.get(`${selection.path}resourceVersion=${old}&resourceVersionMatch=Exact`)).expectFailure(
+      410,
+      "Expired",
+    );
     const reader = await Reader.open(world, world.session, selection, old);
     await eventually(async () => assert.ok(reader.isExpired));
     assert.deepEqual(reader.events, []);

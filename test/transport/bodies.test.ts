@@ -58,7 +58,7 @@ async function until(holds: () => boolean): Promise<void> {
  * Records the sockets that the server accepts from now on. Clients are in the same process, but their sockets are not
  * recorded.
  */
-function accepted(t: TestContext): Socket[] {
+function collectSockets(t: TestContext): Socket[] {
   const sockets: Socket[] = [];
   const add = (message: unknown): void => void sockets.push((message as { socket: Socket }).socket); // Node's own
   subscribe("net.server.socket", add);
@@ -85,7 +85,8 @@ async function session(port: number, t: TestContext): Promise<ClientHttp2Session
 }
 
 /** Resolves when the socket is closed, with or without an error. */
-const closed = (socket: TLSSocket): Promise<void> => new Promise((resolve) => socket.once("close", () => resolve()));
+const waitForClose = (socket: TLSSocket): Promise<void> =>
+  new Promise((resolve) => socket.once("close", () => resolve()));
 
 const piece = Buffer.alloc(64 * 1024, 0x20);
 
@@ -119,20 +120,20 @@ for (const [about, reply] of [
   ["a refused request", text("no", 403)],
 ] as const) {
   test(`of the body of ${about} over HTTP/1.1 nothing is read after the answer, which the client reads`, async (t) => {
-    const sockets = accepted(t);
+    const sockets = collectSockets(t);
     const { port } = await serve(() => reply);
     const client = await socketTo(port, t);
     let received = "";
     client.on("data", (data: Buffer) => (received += data.toString("latin1")));
     client.write(headOf("POST", "/", long));
     push(client, long);
-    await closed(client);
+    await waitForClose(client);
     assert.match(received, new RegExp(`^HTTP/1\\.1 ${reply.code} [^]*Connection: close\r\n[^]*(ok|no)$`));
     assert.ok(readBy(sockets) < withHeadMax, `${readBy(sockets)} bytes were read`);
   });
 
   test(`of the body of ${about} over HTTP/2 no more is read than was allowed before the answer`, async (t) => {
-    const sockets = accepted(t);
+    const sockets = collectSockets(t);
     const { port } = await serve(() => reply);
     const client = await session(port, t);
     for (let count = 1; count <= 3; count++) {
@@ -155,13 +156,13 @@ test("a malformed request, and a WebSocket that is refused, are read no further"
     ["bad header\r\n", "400"],
     [`${upgrade}Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n`, "403"],
   ] as const) {
-    const sockets = accepted(t);
+    const sockets = collectSockets(t);
     const client = await socketTo(port, t);
     let received = "";
     client.on("data", (data: Buffer) => (received += data.toString("latin1")));
     client.write(`GET / HTTP/1.1\r\nHost: a\r\n${more}\r\n`);
     push(client, long);
-    await closed(client);
+    await waitForClose(client);
     assert.equal(received.slice(9, 12), code);
     assert.ok(readBy(sockets) < withHeadMax, `${readBy(sockets)} bytes were read`);
   }
@@ -185,7 +186,7 @@ for (const [about, flood] of [
   test(`HTTP/2 connections that send ${about} without end are closed, and others are not`, async (t) => {
     const { port } = await serve(() => text("ok"));
     const other = await session(port, t);
-    const sockets = accepted(t);
+    const sockets = collectSockets(t);
     const many = Buffer.concat(Array.from({ length: 1000 }, () => flood));
     const clients = await Promise.all(
       Array.from({ length: 20 }, async () => {
@@ -198,7 +199,7 @@ for (const [about, flood] of [
         return client;
       }),
     );
-    const ends = clients.map(closed);
+    const ends = clients.map(waitForClose);
     for (const client of clients) {
       const more = (): void => {
         while (!client.destroyed && client.write(many));
@@ -217,7 +218,7 @@ for (const [about, flood] of [
 }
 
 test("an HTTP/2 client that goes on with a connection that was closed is cut off", async (t) => {
-  const sockets = accepted(t);
+  const sockets = collectSockets(t);
   const { port } = await serve(() => ({ ...text("no", 401), closeConnection: true }));
   const client = connectTls({ host: "127.0.0.1", port, ca, ALPNProtocols: ["h2"] });
   t.after(() => client.destroy());
@@ -233,7 +234,7 @@ test("an HTTP/2 client that goes on with a connection that was closed is cut off
   };
   client.on("drain", more);
   more();
-  await closed(client);
+  await waitForClose(client);
   assert.ok(sockets.every(({ destroyed }) => destroyed));
 });
 
@@ -254,13 +255,13 @@ test("of the body of a watch over HTTP/1.1 a short rest is read, and the watch e
   const { port } = await serve(() => watch(() => closes++));
   const chunks = "Host: a\r\nTransfer-Encoding: chunked\r\n\r\nf00000\r\n";
   for (const head of [headOf("GET", "/", long), `GET / HTTP/1.1\r\n${chunks}`]) {
-    const sockets = accepted(t);
+    const sockets = collectSockets(t);
     const client = await socketTo(port, t);
     let received = "";
     client.on("data", (data: Buffer) => (received += data.toString("latin1")));
     client.write(head);
     push(client, long);
-    await closed(client);
+    await waitForClose(client);
     assert.match(received, /event/);
     assert.ok(readBy(sockets) < withHeadMax, `${readBy(sockets)} bytes were read`);
   }
@@ -280,7 +281,7 @@ test("a short body that nobody reads is dropped, and the connection kept", async
 });
 
 test("before somebody asks for a body, no more of it is read than came with the head", async (t) => {
-  const sockets = accepted(t);
+  const sockets = collectSockets(t);
   const asked = Promise.withResolvers<void>();
   const { port } = await serve(async (request) => {
     if (request.path === "/other") return text("other");
@@ -309,7 +310,7 @@ test("before somebody asks for a body, no more of it is read than came with the 
 
 for (const protocol of ["http/1.1", "h2"] as const) {
   test(`another request is answered while many bodies come over ${protocol}, and few bytes of them before it`, async (t) => {
-    const sockets = accepted(t);
+    const sockets = collectSockets(t);
     const length = 200 * piece.length;
     const { port } = await serve(async (request) => {
       if (request.path === "/other") return text("other");
@@ -414,7 +415,7 @@ test("beyond the bound of all connections the oldest of nobody known is closed, 
   };
   const [one, two, three] = [await socketTo(port, t), await socketTo(port, t), await socketTo(port, t)];
   await ask(one);
-  const left = closed(two);
+  const left = waitForClose(two);
   const four = await socketTo(port, t);
   await left;
   assert.deepEqual(refused, ["all 127.0.0.1"]);
@@ -460,7 +461,7 @@ test("a user with too many connections is answered 429 on others, which are clos
   assert.match(await ask(one, "eve"), /^HTTP\/1\.1 200 /);
   assert.match(await ask(two, "eve"), /^HTTP\/1\.1 200 /);
   assert.match(await ask(one, "eve"), /^HTTP\/1\.1 200 /);
-  const ended = closed(three);
+  const ended = waitForClose(three);
   assert.match(await ask(three, "eve"), /^HTTP\/1\.1 429 [^]*Connection: close[^]*too many connections/);
   await ended;
   const stream = http2.request({ ":path": "/", "x-user": "eve" });

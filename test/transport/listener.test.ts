@@ -751,7 +751,7 @@ test("a client cannot renegotiate TLS 1.2", async () => {
 });
 
 /** Makes a handler whose streams are accessible. */
-function streaming(): { readonly sinks: StreamSink[]; readonly events: string[]; handle: () => Reply } {
+function openStreams(): { readonly sinks: StreamSink[]; readonly events: string[]; handle: () => Reply } {
   const sinks: StreamSink[] = [];
   const events: string[] = [];
   return {
@@ -773,7 +773,7 @@ function streaming(): { readonly sinks: StreamSink[]; readonly events: string[];
 }
 
 test("a stream is chunked on HTTP/1.1, ends in good order, and the connection goes on", async () => {
-  const { sinks, events, handle } = streaming();
+  const { sinks, events, handle } = openStreams();
   const { port } = await serve((request) => (request.path === "/next" ? text("next") : handle()));
   const socket = await socketTo(port);
   let received = "";
@@ -816,7 +816,7 @@ test("HTTP/1.0 gets a stream without chunks, to the end of the connection", asyn
 });
 
 test("one batch for many streams arrives at each, over both protocols", async () => {
-  const { sinks, handle } = streaming();
+  const { sinks, handle } = openStreams();
   const { port } = await serve(handle);
   const count = 20;
   const client = await session(port);
@@ -834,7 +834,7 @@ test("one batch for many streams arrives at each, over both protocols", async ()
 
 test("a stream hears that its client went away, and its signal is aborted", async () => {
   for (const kind of ["http/1.1", "h2", "reset"] as const) {
-    const { sinks, events, handle } = streaming();
+    const { sinks, events, handle } = openStreams();
     let signal: AbortSignal | undefined;
     const listener = await serve((request) => {
       signal = request.signal;
@@ -884,7 +884,7 @@ test("a client that leaves before the answer aborts the handler's work, and the 
 
 test("a slow reader blocks its stream only, which resumes when it reads [EVENT-03]", async () => {
   for (const kind of ["http/1.1", "h2"] as const) {
-    const { sinks, events, handle } = streaming();
+    const { sinks, events, handle } = openStreams();
     const { port } = await serve((request) => (request.path === "/other" ? text("other") : handle()));
     let resume: () => void;
     let received = 0;
@@ -1001,7 +1001,7 @@ function heapInUse(): number {
 }
 
 test("two thousand idle streams cost little memory", async () => {
-  const { sinks, handle } = streaming();
+  const { sinks, handle } = openStreams();
   const listener = await serve(handle);
   const sessions = await Promise.all(Array.from({ length: 20 }, () => session(listener.port)));
   global.gc?.();
@@ -1020,7 +1020,7 @@ test("two thousand idle streams cost little memory", async () => {
 });
 
 test("more streams than allowed on one connection wait, they are not lost", async () => {
-  const { sinks, handle } = streaming();
+  const { sinks, handle } = openStreams();
   const { port } = await serve(handle, { limits: { concurrentStreams: 10 } });
   const client = await session(port);
   const answers = Array.from({ length: 25 }, () => on(client, "/"));
@@ -1052,7 +1052,7 @@ test("a handler that fails, or replies what cannot be written, costs one request
 });
 
 test("stopping: streams end, requests under way are answered, idle connections close, new ones are refused", async () => {
-  const { sinks, events, handle } = streaming();
+  const { sinks, events, handle } = openStreams();
   let release: (() => void) | undefined;
   const listener = await serve(async (request) => {
     if (request.path === "/stream") return handle();

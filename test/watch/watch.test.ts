@@ -10,7 +10,7 @@ import { absent, present } from "../view.ts";
 const inBothDomains = suite();
 
 /** Creates a collection of config maps with some objects. Returns its version at that time. */
-async function started(
+async function startWatch(
   api: Api,
   names: readonly string[] = [],
 ): Promise<{ maps: string; version: string; ns: string }> {
@@ -20,10 +20,11 @@ async function started(
   return { maps, version, ns };
 }
 
-const told = (events: readonly WatchEvent[]): string[] => events.map((event) => `${event.type} ${event.name}`);
+const describeEvents = (events: readonly WatchEvent[]): string[] =>
+  events.map((event) => `${event.type} ${event.name}`);
 
 inBothDomains("an event is a type and an object, nothing else [WATCH-01]", async (api) => {
-  const { maps, version } = await started(api);
+  const { maps, version } = await startWatch(api);
   const stream = await api.watch(`${maps}?resourceVersion=${version}`);
   (await api.post(maps, configMap("a"))).expect(201);
   (await api.delete(`${maps}/a`)).expect(200);
@@ -63,13 +64,13 @@ inBothDomains(
 );
 
 inBothDomains("a write that changes nothing sends no event [WATCH-03]", async (api) => {
-  const { maps, version } = await started(api, ["a"]);
+  const { maps, version } = await startWatch(api, ["a"]);
   const stream = await api.watch(`${maps}?resourceVersion=${version}`);
   const same = await api.get(`${maps}/a`);
   (await api.put(`${maps}/a`, same.value)).expect(200);
   (await api.patch(`${maps}/a`, { data: { v: "1" } })).expect(200);
   (await api.post(maps, configMap("b"))).expect(201);
-  assert.deepEqual(told(await stream.take(1)), ["ADDED b"]);
+  assert.deepEqual(describeEvents(await stream.take(1)), ["ADDED b"]);
 });
 
 inBothDomains("a bookmark is of the watched kind and holds a version only [WATCH-05] [WATCH-06]", async (api) => {
@@ -93,7 +94,7 @@ inBothDomains("a bookmark is of the watched kind and holds a version only [WATCH
 inBothDomains(
   "an object that comes to match a selector is ADDED, one that ceases to is DELETED [WATCH-09]",
   async (api) => {
-    const { maps } = await started(api);
+    const { maps } = await startWatch(api);
     (await api.post(maps, configMap("m", {}, { labels: { a: "1" } }))).expect(201);
     const version = (await api.get(maps)).string("metadata.resourceVersion");
     const stream = await api.watch(`${maps}?resourceVersion=${version}&labelSelector=a%3D1`);
@@ -103,7 +104,7 @@ inBothDomains(
     (await api.patch(`${maps}/m`, { metadata: { labels: { a: "1" } }, data: { n: "4" } })).expect(200);
     (await api.delete(`${maps}/m`)).expect(200);
     const events = await stream.take(4);
-    assert.deepEqual(told(events), ["MODIFIED m", "DELETED m", "ADDED m", "DELETED m"]);
+    assert.deepEqual(describeEvents(events), ["MODIFIED m", "DELETED m", "ADDED m", "DELETED m"]);
     events[1]!.has({
       "object.metadata.labels": { a: "1" },
       "object.data.n": "1",
@@ -114,41 +115,41 @@ inBothDomains(
 );
 
 inBothDomains("a watch of one name tells of that object only [WATCH-09] [QP-04]", async (api) => {
-  const { maps, version } = await started(api);
+  const { maps, version } = await startWatch(api);
   const stream = await api.watch(`${maps}?resourceVersion=${version}&fieldSelector=metadata.name%3Db`);
   for (const name of ["a", "b", "c"]) (await api.post(maps, configMap(name))).expect(201);
   (await api.delete(`${maps}/a`)).expect(200);
   (await api.delete(`${maps}/b`)).expect(200);
-  assert.deepEqual(told(await stream.take(2)), ["ADDED b", "DELETED b"]);
+  assert.deepEqual(describeEvents(await stream.take(2)), ["ADDED b", "DELETED b"]);
 });
 
 inBothDomains("a watch without a version, or at 0, starts with what is there [SEM-26] [SEM-27]", async (api) => {
-  const { maps } = await started(api, ["b", "a"]);
+  const { maps } = await startWatch(api, ["b", "a"]);
   for (const query of ["", "?resourceVersion=", "?resourceVersion=0"]) {
     const stream = await api.watch(`${maps}${query}`);
     const events = await stream.take(2);
-    assert.deepEqual(told(events), ["ADDED a", "ADDED b"]);
+    assert.deepEqual(describeEvents(events), ["ADDED a", "ADDED b"]);
     events[0]!.has({ "object.kind": "ConfigMap", "object.apiVersion": "v1", "object.data": { v: "1" } });
     const name = api.unique("live");
     (await api.post(maps, configMap(name))).expect(201);
-    assert.deepEqual(told(await stream.take(1)), [`ADDED ${name}`]);
+    assert.deepEqual(describeEvents(await stream.take(1)), [`ADDED ${name}`]);
     (await api.delete(`${maps}/${name}`)).expect(200);
-    assert.deepEqual(told(await stream.take(1)), [`DELETED ${name}`]);
+    assert.deepEqual(describeEvents(await stream.take(1)), [`DELETED ${name}`]);
     stream.close();
   }
 });
 
 inBothDomains("a watch from a version shows later changes only [SEM-28] [SEM-29] [EVENT-05]", async (api) => {
-  const { maps, version } = await started(api, ["a", "b"]);
+  const { maps, version } = await startWatch(api, ["a", "b"]);
   (await api.post(maps, configMap("between"))).expect(201);
   (await api.patch(`${maps}/a`, { data: { v: "2" } })).expect(200);
   const stream = await api.watch(`${maps}?resourceVersion=${version}`);
   (await api.post(maps, configMap("live"))).expect(201);
-  assert.deepEqual(told(await stream.take(3)), ["ADDED between", "MODIFIED a", "ADDED live"]);
+  assert.deepEqual(describeEvents(await stream.take(3)), ["ADDED between", "MODIFIED a", "ADDED live"]);
 });
 
 inBothDomains("events come in the order of their versions, each once [SEM-31] [EVENT-08]", async (api) => {
-  const { maps, version } = await started(api);
+  const { maps, version } = await startWatch(api);
   const stream = await api.watch(`${maps}?resourceVersion=${version}&allowWatchBookmarks=true`);
   const writes = Array.from({ length: 60 }, (_, i) => i);
   await Promise.all(writes.map(async (i) => (await api.post(maps, configMap(`m${i}`))).expect(201)));
@@ -169,18 +170,18 @@ inBothDomains("events come in the order of their versions, each once [SEM-31] [E
 });
 
 inBothDomains("initial events must be asked for with a match of nothing older [SEM-32]", async (api) => {
-  const { maps } = await started(api);
+  const { maps } = await startWatch(api);
   for (const query of [
     "sendInitialEvents=true",
     "sendInitialEvents=true&resourceVersionMatch=Exact&resourceVersion=5",
   ]) {
-    (await api.get(`${maps}?watch=true&${query}`)).refused(
+    (await api.get(`${maps}?watch=true&${query}`)).expectFailure(
       422,
       "Invalid",
       /resourceVersionMatch: Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan/,
     );
   }
-  (await api.get(`${maps}?watch=true&resourceVersionMatch=NotOlderThan`)).refused(
+  (await api.get(`${maps}?watch=true&resourceVersionMatch=NotOlderThan`)).expectFailure(
     422,
     "Invalid",
     /resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided/,
@@ -190,10 +191,10 @@ inBothDomains("initial events must be asked for with a match of nothing older [S
 inBothDomains(
   "a streaming list tells what is there, then a bookmark, then goes on as a watch [SEM-33] [SEM-34] [SEM-36] [SEM-39]",
   async (api) => {
-    const { maps } = await started(api, ["a", "b"]);
+    const { maps } = await startWatch(api, ["a", "b"]);
     const query = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
     const stream = await api.watch(`${maps}?${query}`);
-    assert.deepEqual(told(await stream.take(2)), ["ADDED a", "ADDED b"]);
+    assert.deepEqual(describeEvents(await stream.take(2)), ["ADDED a", "ADDED b"]);
     const bookmark = await stream.next();
     bookmark.has({ type: "BOOKMARK", "object.metadata.annotations[k8s.io/initial-events-end]": "true" });
     (await api.post(maps, configMap("c"))).expect(201);
@@ -206,7 +207,7 @@ inBothDomains(
 inBothDomains(
   "a streaming list is at least as new as the request, and as the version asked for [SEM-37] [SEM-38]",
   async (api) => {
-    const { maps } = await started(api, ["a"]);
+    const { maps } = await startWatch(api, ["a"]);
     const query = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
     for (let i = 0; i < 5; i++) {
       const made = (await api.post(maps, configMap(`m${i}`))).expect(201);
@@ -228,16 +229,16 @@ inBothDomains(
 );
 
 inBothDomains("a streaming list without sendInitialEvents=true starts at its version [SEM-33]", async (api) => {
-  const { maps, version } = await started(api, ["a"]);
+  const { maps, version } = await startWatch(api, ["a"]);
   const stream = await api.watch(
     `${maps}?sendInitialEvents=false&resourceVersionMatch=NotOlderThan&resourceVersion=${version}`,
   );
   (await api.post(maps, configMap("b"))).expect(201);
-  assert.deepEqual(told(await stream.take(1)), ["ADDED b"]);
+  assert.deepEqual(describeEvents(await stream.take(1)), ["ADDED b"]);
 });
 
 inBothDomains("a streaming list obeys selectors [SEM-33] [QP-05]", async (api) => {
-  const { maps } = await started(api, ["a"]);
+  const { maps } = await startWatch(api, ["a"]);
   (await api.post(maps, configMap("b", {}, { labels: { x: "1" } }))).expect(201);
   const query = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&labelSelector=x%3D1";
   const stream = await api.watch(`${maps}?${query}`);
@@ -249,16 +250,16 @@ inBothDomains("a streaming list obeys selectors [SEM-33] [QP-05]", async (api) =
 });
 
 inBothDomains("an event stays in its namespace; a watch of all sees it with its namespace [EVENT-02]", async (api) => {
-  const { maps, version } = await started(api);
-  const other = await started(api);
+  const { maps, version } = await startWatch(api);
+  const other = await startWatch(api);
   const label = api.unique("l");
   const here = await api.watch(`${maps}?resourceVersion=${version}`);
   const everywhere = await api.watch(`/api/v1/configmaps?resourceVersion=${version}&labelSelector=${label}`);
   (await api.post(other.maps, configMap("there", {}, { labels: { [label]: "1" } }))).expect(201);
   (await api.post(maps, configMap("here", {}, { labels: { [label]: "1" } }))).expect(201);
-  assert.deepEqual(told(await here.take(1)), ["ADDED here"]);
+  assert.deepEqual(describeEvents(await here.take(1)), ["ADDED here"]);
   const both = await everywhere.take(2);
-  assert.deepEqual(told(both), ["ADDED there", "ADDED here"]);
+  assert.deepEqual(describeEvents(both), ["ADDED there", "ADDED here"]);
   both[0]!.has({ "object.metadata.namespace": other.ns });
 });
 
@@ -270,7 +271,7 @@ inBothDomains("cluster-scoped objects are watched like others [EVENT-02]", async
   );
   (await api.post(attributesClasses, attributesClass(name))).expect(201);
   (await api.delete(`${attributesClasses}/${name}`)).expect(200);
-  assert.deepEqual(told(await stream.take(2)), [`ADDED ${name}`, `DELETED ${name}`]);
+  assert.deepEqual(describeEvents(await stream.take(2)), [`ADDED ${name}`, `DELETED ${name}`]);
 });
 
 inBothDomains("a watch is the only way to be told [EVENT-01]", async (api) => {
@@ -281,15 +282,15 @@ inBothDomains("a watch is the only way to be told [EVENT-01]", async (api) => {
 });
 
 inBothDomains("the old path of watches works as the parameter does [SEM-28]", async (api) => {
-  const { ns, version } = await started(api);
+  const { ns, version } = await startWatch(api);
   const { configMaps } = namespacePaths(ns);
   const stream = await api.watch(`/api/v1/watch/namespaces/${ns}/configmaps?resourceVersion=${version}`);
   (await api.post(configMaps, configMap("a"))).expect(201);
-  assert.deepEqual(told(await stream.take(1)), ["ADDED a"]);
+  assert.deepEqual(describeEvents(await stream.take(1)), ["ADDED a"]);
 });
 
 inBothDomains("a Table in a watch has one row, columns once [TABLE-11]", async (api) => {
-  const { maps, version } = await started(api, ["z"]);
+  const { maps, version } = await startWatch(api, ["z"]);
   const stream = await api.watch(`${maps}?resourceVersion=${version}`, { accept: asTable });
   (await api.post(maps, configMap("a"))).expect(201);
   (await api.post(maps, configMap("b"))).expect(201);
@@ -310,7 +311,7 @@ inBothDomains("a Table in a watch has one row, columns once [TABLE-11]", async (
 });
 
 inBothDomains("metadata alone can be watched [EVENT-02]", async (api) => {
-  const { maps, version } = await started(api);
+  const { maps, version } = await startWatch(api);
   const accept = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
   const stream = await api.watch(`${maps}?resourceVersion=${version}`, { accept });
   (await api.post(maps, configMap("a", { k: "v" }))).expect(201);
@@ -324,35 +325,35 @@ inBothDomains("metadata alone can be watched [EVENT-02]", async (api) => {
 });
 
 inBothDomains("several watches share one HTTP/1.1 agent and end when the client goes [EVENT-08]", async (api) => {
-  const { maps, version } = await started(api);
+  const { maps, version } = await startWatch(api);
   const { host, port, rename, tokens } = api.endpoint;
   const agent = new https.Agent({ keepAlive: true, rejectUnauthorized: false });
   const open = await Promise.all(
     Array.from({ length: 5 }, () => api.watch(`${maps}?resourceVersion=${version}`, { agent })),
   );
   (await api.post(maps, configMap("a"))).expect(201);
-  for (const stream of open) assert.deepEqual(told(await stream.take(1)), ["ADDED a"]);
+  for (const stream of open) assert.deepEqual(describeEvents(await stream.take(1)), ["ADDED a"]);
   agent.destroy();
   assert.ok(host !== "" && port > 0 && rename("x") === "x" && tokens["admin"] !== undefined);
 });
 
 describe("watches that end", { concurrency: true }, () => {
   inBothDomains("bookmarks never come unasked [SEM-30] [QP-02] [SEM-35]", async (api) => {
-    const { maps } = await started(api, ["a"]);
+    const { maps } = await startWatch(api, ["a"]);
     const events = await (await api.watch(`${maps}?timeoutSeconds=1`)).rest();
-    assert.deepEqual(told(events), ["ADDED a"]);
+    assert.deepEqual(describeEvents(events), ["ADDED a"]);
     const list = `${maps}?sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=1`;
-    assert.deepEqual(told(await (await api.watch(list)).rest()), ["ADDED a"]);
+    assert.deepEqual(describeEvents(await (await api.watch(list)).rest()), ["ADDED a"]);
     const asked = await (await api.watch(`${maps}?allowWatchBookmarks=true&timeoutSeconds=1`)).rest();
     for (const event of asked.slice(1)) assert.equal(event.type, "BOOKMARK");
   });
 
   inBothDomains("an error is told as ERROR with a Status, then the stream ends [WATCH-08]", async (api) => {
-    const { maps } = await started(api);
+    const { maps } = await startWatch(api);
     const answer = await api.get(`${maps}?watch=true&resourceVersion=1&timeoutSeconds=2`);
     // The history either reaches back far enough, or the only document says that it does not.
     answer.expect([200, 410]);
-    if (answer.status === 410) answer.refused(410, "Expired");
+    if (answer.status === 410) answer.expectFailure(410, "Expired");
     for (const line of answer.status === 200 ? answer.text.split("\n").filter((text) => text !== "") : []) {
       const { type, object } = JSON.parse(line) as { type: string; object: { kind: string; code?: number } };
       if (type === "ERROR") assert.deepEqual([object.kind, object.code], ["Status", 410]);
@@ -360,7 +361,7 @@ describe("watches that end", { concurrency: true }, () => {
   });
 
   inBothDomains("a JSON watch is a series of documents in chunks [EVENT-03]", async (api) => {
-    const { maps } = await started(api, ["a", "b"]);
+    const { maps } = await startWatch(api, ["a", "b"]);
     const stream = await api.watch(`${maps}?timeoutSeconds=1`);
     assert.equal(stream.headers["transfer-encoding"], "chunked");
     assert.equal(stream.headers["content-type"], "application/json");
@@ -369,13 +370,13 @@ describe("watches that end", { concurrency: true }, () => {
   });
 
   inBothDomains("a watch ends after timeoutSeconds, cleanly [QP-11]", async (api) => {
-    const { maps } = await started(api, ["a"]);
+    const { maps } = await startWatch(api, ["a"]);
     const events = await (await api.watch(`${maps}?timeoutSeconds=2`)).rest();
-    assert.deepEqual(told(events), ["ADDED a"]);
+    assert.deepEqual(describeEvents(events), ["ADDED a"]);
   });
 
   inBothDomains("a watch may be asked for that lasts for months [QP-11]", async (api) => {
-    const { maps } = await started(api, ["a"]);
+    const { maps } = await startWatch(api, ["a"]);
     for (const seconds of ["2147484", "99999999999"]) {
       const stream = await api.watch(`${maps}?timeoutSeconds=${seconds}`);
       assert.equal((await stream.next()).name, "a");
@@ -390,8 +391,8 @@ describe("watches that end", { concurrency: true }, () => {
   });
 
   inBothDomains("a watch that ends leaves a last bookmark that resumes without loss [SEM-31]", async (api) => {
-    const { maps } = await started(api, ["a"]);
-    const other = await started(api);
+    const { maps } = await startWatch(api, ["a"]);
+    const other = await startWatch(api);
     const stream = await api.watch(`${maps}?timeoutSeconds=4&allowWatchBookmarks=true`);
     await stream.next();
     for (let i = 0; i < 5; i++) (await api.post(other.maps, configMap(`m${i}`))).expect(201);
@@ -400,7 +401,7 @@ describe("watches that end", { concurrency: true }, () => {
     const from = bookmarks.at(-1)?.version ?? (await api.get(maps)).string("metadata.resourceVersion");
     const resumed = await api.watch(`${maps}?resourceVersion=${from}`);
     (await api.post(maps, configMap("b"))).expect(201);
-    assert.deepEqual(told(await resumed.take(1)), ["ADDED b"]);
+    assert.deepEqual(describeEvents(await resumed.take(1)), ["ADDED b"]);
   });
 });
 
@@ -417,7 +418,7 @@ withOwnServer(
     await eventually(async () => {
       (await api.post(configMaps, configMap(`m${++writes}`))).expect(201);
       const answer = await api.get(`${configMaps}?watch=true&resourceVersion=${old}&timeoutSeconds=1`);
-      if (answer.status === 410) return void answer.refused(410, "Expired");
+      if (answer.status === 410) return void answer.expectFailure(410, "Expired");
       answer.expect(200, {
         type: "ERROR",
         "object.kind": "Status",
@@ -431,14 +432,14 @@ withOwnServer(
     const fresh = (await api.get(configMaps)).expect(200).string("metadata.resourceVersion");
     const stream = await api.watch(`${configMaps}?resourceVersion=${fresh}`);
     (await api.post(configMaps, configMap("after"))).expect(201);
-    assert.deepEqual(told(await stream.take(1)), ["ADDED after"]);
+    assert.deepEqual(describeEvents(await stream.take(1)), ["ADDED after"]);
   },
 );
 
 inBothDomains(
   "a watch from any or no version ends its initial events with a bookmark, if bookmarks were asked for [WATCH-05] [SEM-26] [SEM-27] [SEM-34]",
   async (api) => {
-    const { maps } = await started(api, ["a"]);
+    const { maps } = await startWatch(api, ["a"]);
     for (const query of ["", "resourceVersion=0&"]) {
       const stream = await api.watch(`${maps}?${query}allowWatchBookmarks=true`);
       const [added, bookmark] = await stream.take(2);
@@ -454,7 +455,7 @@ inBothDomains(
 );
 
 inBothDomains("the bookmark after the initial events carries an empty list of their kind [SEM-34]", async (api) => {
-  const { maps } = await started(api);
+  const { maps } = await startWatch(api);
   const asMetadata = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
   for (const [accept, kind] of [
     ["application/json", "ConfigMapList"],
@@ -470,11 +471,11 @@ inBothDomains("the bookmark after the initial events carries an empty list of th
 });
 
 inBothDomains("initial events that end with a bookmark are no Tables [SEM-34]", async (api) => {
-  const { maps } = await started(api, ["a"]);
+  const { maps } = await startWatch(api, ["a"]);
   const listed = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
   for (const query of ["allowWatchBookmarks=true", `${listed}&allowWatchBookmarks=true`]) {
     const answer = await api.get(`${maps}?watch=true&${query}`, { accept: asTable });
-    answer.refused(406, "NotAcceptable", /only the following media types are accepted: application\/json/);
+    answer.expectFailure(406, "NotAcceptable", /only the following media types are accepted: application\/json/);
     const stream = await api.watch(`${maps}?${query}`, { accept: `${asTable},application/json` });
     (await stream.next()).has({ type: "ADDED", "object.kind": "ConfigMap" });
     stream.close();
@@ -485,26 +486,30 @@ inBothDomains("initial events that end with a bookmark are no Tables [SEM-34]", 
 });
 
 inBothDomains("the old paths of watches are watches, of one object too [EP-12] [WATCH-01]", async (api) => {
-  const { maps, ns } = await started(api, ["a", "b"]);
+  const { maps, ns } = await startWatch(api, ["a", "b"]);
   const at = `/api/v1/watch/namespaces/${ns}/configmaps`;
   const all = await api.watch(`${at}?labelSelector=`);
-  assert.deepEqual(told(await all.take(2)), ["ADDED a", "ADDED b"]);
+  assert.deepEqual(describeEvents(await all.take(2)), ["ADDED a", "ADDED b"]);
   const single = await api.watch(`${at}/b?fieldSelector=metadata.name%3Db`);
-  assert.deepEqual(told([await single.next()]), ["ADDED b"]);
+  assert.deepEqual(describeEvents([await single.next()]), ["ADDED b"]);
   const alone = (await api.get(`${at}/b?watch=false&timeoutSeconds=1`)).expect(200);
   assert.equal(alone.text.trimEnd().split("\n").length, 1);
-  (await api.get(`${at}/b?fieldSelector=metadata.name%3Da`)).refused(400, "BadRequest", /doesn't match requested name/);
-  (await api.post(at, configMap("c"))).refused(405, "MethodNotAllowed");
-  (await api.delete(`${at}/b`)).refused(405, "MethodNotAllowed");
+  (await api.get(`${at}/b?fieldSelector=metadata.name%3Da`)).expectFailure(
+    400,
+    "BadRequest",
+    /doesn't match requested name/,
+  );
+  (await api.post(at, configMap("c"))).expectFailure(405, "MethodNotAllowed");
+  (await api.delete(`${at}/b`)).expectFailure(405, "MethodNotAllowed");
   assert.deepEqual((await api.get(maps)).names(), ["a", "b"]);
   const itself = await api.watch(`/api/v1/watch/namespaces/${ns}`);
   (await itself.next()).has({ type: "ADDED", "object.kind": "Namespace", "object.metadata.name": ns });
 });
 
 inBothDomains("a watch's version match and continue token are refused together [SEM-20] [SEM-32]", async (api) => {
-  const { maps } = await started(api);
-  (await api.get(`${maps}?watch=1&continue=abc`)).refused(422, "Invalid", /forbidden when continue is provided/);
-  (await api.get(`${maps}?watch=1&resourceVersionMatch=Exact`)).refused(422, "Invalid", undefined, {
+  const { maps } = await startWatch(api);
+  (await api.get(`${maps}?watch=1&continue=abc`)).expectFailure(422, "Invalid", /forbidden when continue is provided/);
+  (await api.get(`${maps}?watch=1&resourceVersionMatch=Exact`)).expectFailure(422, "Invalid", undefined, {
     "details.causes.length": 2,
   });
 });

@@ -264,7 +264,7 @@ export const admissionCases: readonly Case[] = [
         await on.webhook("mutating", "known", sets("/data/known", "yes"), { rules: [customRule(on)] }),
         await on.webhook("mutating", "unknown", sets("/data/unknown", "yes"), { rules: [customRule(on)] }),
       ]);
-      await on.settled();
+      await on.settle();
       await on.post(widgets, custom(on.group, "a", { data: { a: "1", pruned: "x" } }), { show: ["data"] });
       await on.client("known", sets("/data/known", 5));
       await on.post(widgets, custom(on.group, "b", { data: { a: "1" } }));
@@ -345,7 +345,7 @@ export const admissionCases: readonly Case[] = [
         [{ op: "replace", path: "/webhooks/0/failurePolicy", value: "Ignore" }],
         { type: patchTypes.json },
       );
-      await on.settled();
+      await on.settle();
       await on.post(maps, configMap("a"));
       await on.client("slow", {});
       await on.prepare(
@@ -357,7 +357,7 @@ export const admissionCases: readonly Case[] = [
         ],
         { type: patchTypes.json },
       );
-      await on.settled();
+      await on.settle();
       await on.post(maps, configMap("b"));
     },
   },
@@ -371,7 +371,7 @@ export const admissionCases: readonly Case[] = [
         await on.webhook("mutating", "changes", sets("/data/x", "1"), again, ["object.data"]),
         await on.webhook("mutating", "last", sets("/data/y", "1"), again, ["object.data"]),
       ]);
-      await on.settled();
+      await on.settle();
       await on.post(on.path("configmaps"), configMap("a", { a: "1" }), { show: ["data"] });
       await on.client("again", sets("/data/again", "1"));
       await on.post(on.path("configmaps"), configMap("b", { a: "1" }), { show: ["data"] });
@@ -495,7 +495,7 @@ export const admissionCases: readonly Case[] = [
         await on.webhook("mutating", "none", sets("/data/n", "1"), {}, ["dryRun", "options"]),
         await on.webhook("mutating", "on-dry-run", {}, { sideEffects: "NoneOnDryRun" }, ["dryRun"]),
       ]);
-      await on.settled();
+      await on.settle();
       await on.post(`${maps}?dryRun=All`, configMap("a", { a: "1" }), { show: ["data"] });
       await on.post(maps, configMap("b", { a: "1" }));
       await on.patch(`${maps}/b?dryRun=All`, { data: { a: "2" } }, { show: ["data"] });

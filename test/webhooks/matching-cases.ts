@@ -45,14 +45,14 @@ export const matchingCases: readonly Case[] = [
         await on.post(configurations(phase), configuration(on, phase, name, [webhook]));
         on.removesLater(configurations(phase, on.name(name)));
       }
-      await on.settled();
+      await on.settle();
       const labelled = `${configurations(phase)}?labelSelector=run%3D${on.run}`;
       const listed = await on.send("GET", labelled);
       on.note(`listed ${listed.names().join(" ")}`);
       await on.send("GET", `${labelled}&limit=2`);
       await createMaps(on, ["a"]);
       await on.send("DELETE", labelled, undefined, { isVague: true });
-      await on.settled();
+      await on.settle();
       await on.send("GET", labelled, undefined, { show: ["items"] });
       await createMaps(on, ["b"]);
     },
@@ -64,17 +64,17 @@ export const matchingCases: readonly Case[] = [
     });
     const path = configurations(phase, on.name("changing"));
     on.removesLater(path);
-    await on.settled();
+    await on.settle();
     await createMaps(on, ["a"]);
     const only = { rules: [{ ...coreRule(), operations: ["UPDATE"] }] };
     await on.edit(path, (object) => ({ ...object, webhooks: [{ ...webhook, ...only }] }), {
       show: ["metadata.generation"],
     });
-    await on.settled();
+    await on.settle();
     await createMaps(on, ["b"]);
     const operations = [{ op: "replace", path: "/webhooks/0/rules/0/operations", value: ["CREATE"] }];
     await on.patch(path, operations, { type: patchTypes.json, show: ["metadata.generation"] });
-    await on.settled();
+    await on.settle();
     await createMaps(on, ["c"]);
     await on.patch(
       path,
@@ -84,11 +84,11 @@ export const matchingCases: readonly Case[] = [
         show: ["webhooks.0.failurePolicy", "webhooks.0.rules.0.operations", "metadata.generation"],
       },
     );
-    await on.settled();
+    await on.settle();
     await createMaps(on, ["d"]);
     await on.patch(path, { metadata: { labels: { other: "label" } } }, { show: ["metadata.generation"] });
     await on.patch(path, { webhooks: null }, { show: ["webhooks"] });
-    await on.settled();
+    await on.settle();
     await createMaps(on, ["e"]);
     await on.send("DELETE", path);
   }),
@@ -202,7 +202,7 @@ export const matchingCases: readonly Case[] = [
         show: ["webhooks.0.matchConditions.0.expression"],
       });
       if (written.status !== 200) continue;
-      await on.settled();
+      await on.settle();
       await on.post(on.path("configmaps?dryRun=All"), configMap("x"));
       await on.post(on.path("configmaps?dryRun=All"), configMap("d", { k: "v" }, { labels: { a: "b" } }));
     }
@@ -210,7 +210,7 @@ export const matchingCases: readonly Case[] = [
     await on.patch(path, [{ op: "replace", path: "/webhooks/0/failurePolicy", value: "Ignore" }], {
       type: patchTypes.json,
     });
-    await on.settled();
+    await on.settle();
     await createMaps(on, ["b"]);
     const many = Array.from({ length: 65 }, (_, at) => ({ name: `c${at}`, expression: "true" }));
     await on.patch(path, [{ op: "replace", path: "/webhooks/0/matchConditions", value: many }], {
@@ -229,11 +229,11 @@ export const matchingCases: readonly Case[] = [
       ],
       { type: patchTypes.json },
     );
-    await on.settled();
+    await on.settle();
     await createMaps(on, ["c"]);
     await on.client("asked", {});
     await on.patch(path, [{ op: "remove", path: "/webhooks/0/matchConditions" }], { type: patchTypes.json });
-    await on.settled();
+    await on.settle();
     await createMaps(on, ["e"]);
   }),
   {
@@ -263,7 +263,7 @@ export const matchingCases: readonly Case[] = [
           },
         ),
       ]);
-      await on.settled();
+      await on.settle();
       await on.post(maps, configMap("a"));
       await on.post(maps, configMap("b", {}, { labels: { ask: "yes" } }));
       await on.patch(`${maps}/b`, { metadata: { labels: { ask: null } } });
@@ -276,7 +276,7 @@ export const matchingCases: readonly Case[] = [
         { metadata: { labels: { exempt: "yes" } } },
         { type: patchTypes.merge },
       );
-      await on.settled();
+      await on.settle();
       await on.post(maps, configMap("c"));
     },
   },
@@ -313,7 +313,7 @@ export const matchingCases: readonly Case[] = [
           ["namespace"],
         ),
       ]);
-      await on.settled();
+      await on.settle();
       const labels = { run: on.run };
       const name = on.name("other");
       await on.post("/api/v1/namespaces", { metadata: { name, labels: { ...labels, picked: "yes" } } });
@@ -459,7 +459,7 @@ export const matchingCases: readonly Case[] = [
       await on.configure("mutating", "versions", [
         await on.webhook("mutating", "change", sets("/spec", { set: "yes" }), { rules: rule("v2", "widgets") }, show),
       ]);
-      await on.settled();
+      await on.settle();
       const widgets = on.path(`${on.group}/v1/widgets`);
       await on.post(widgets, custom(on.group, "a", { spec: { replicas: 1 } }), { show: ["apiVersion", "spec"] });
       await on.client("change", {});
@@ -481,7 +481,7 @@ export const matchingCases: readonly Case[] = [
         );
       }
       await on.configure("validating", "stars", webhooks);
-      await on.settled();
+      await on.settle();
       const pods = on.path("pods");
       await on.post(pods, pod("p"));
       await on.patch(`${pods}/p/status`, { status: { phase: "Running" } });
@@ -499,7 +499,7 @@ export const matchingCases: readonly Case[] = [
         await on.webhook("validating", "three", { code: 500, body: "broken" }, { failurePolicy: "Ignore" }),
         await on.webhook("validating", "four", { code: 404, body: "" }, { failurePolicy: "Ignore" }),
       ]);
-      await on.settled();
+      await on.settle();
       await createMaps(on, ["a"]);
       await on.send("DELETE", `${on.path("configmaps")}?${ownMaps}`, undefined, { isVague: true });
       for (const answer of [

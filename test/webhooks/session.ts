@@ -106,7 +106,7 @@ export class Session {
     await session.prepare("POST", "/api/v1/namespaces", { metadata: { name: session.ns } });
     session.#made.push(`/api/v1/namespaces/${session.ns}`);
     // Pods need the default account of the namespace.
-    await session.served(session.path("serviceaccounts/default"));
+    await session.waitUntilServed(session.path("serviceaccounts/default"));
     return session;
   }
 
@@ -142,7 +142,7 @@ export class Session {
     if (generateName !== undefined && name !== undefined) this.#generated.set(name, `${generateName}GENERATED`);
     const asked = await this.#questions();
     const failure = answer.status < 400 || isVague ? [] : [answer.at("reason"), answer.at("message")];
-    const fields = show.map((field) => `${field}=${shown(answer.at(field))}`);
+    const fields = show.map((field) => `${field}=${format(answer.at(field))}`);
     const warnings = answer.warnings.map((text) => `warning: ${text}`);
     const said = [method, this.#client.endpoint.rename(path), answer.status, ...failure, ...fields, ...warnings].join(
       " ",
@@ -189,11 +189,11 @@ export class Session {
   async define(definition: object, collection: string): Promise<void> {
     const made = await this.prepare("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition);
     this.#made.unshift(`/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${made.string("metadata.name")}`);
-    await this.served(collection);
+    await this.waitUntilServed(collection);
   }
 
   /** Waits until a collection can be read. */
-  async served(collection: string): Promise<void> {
+  async waitUntilServed(collection: string): Promise<void> {
     await this.#until(async () => (await this.#client.get(collection)).status === 200, collection);
   }
 
@@ -245,7 +245,7 @@ export class Session {
     show: readonly string[] = [],
   ): Promise<void> {
     await this.configure(phase, id, [await this.webhook(phase, id, answer, more, show)]);
-    await this.settled();
+    await this.settle();
   }
 
   /** Creates a configuration with this name. It is not in force at once. */
@@ -257,7 +257,7 @@ export class Session {
   }
 
   /** Waits until every earlier change of configurations is in force. */
-  async settled(): Promise<void> {
+  async settle(): Promise<void> {
     const isFirst = this.#markers === 0;
     const mark = `${this.run}-${++this.#markers}`;
     for (const phase of ["mutating", "validating"] as const) {
@@ -322,7 +322,7 @@ export class Session {
     const resource = parts.filter((part) => (view.at(part) ?? "") !== "").map((part) => view.string(part));
     const name = view.at("name") === undefined ? "-" : view.string("name");
     const about = [view.string("operation"), resource.join("/"), view.string("kind.kind"), name];
-    const fields = (this.#shown.get(id) ?? []).map((field) => `${field}=${shown(view.at(field))}`);
+    const fields = (this.#shown.get(id) ?? []).map((field) => `${field}=${format(view.at(field))}`);
     return this.#line(`  ${id}: ${[...about, ...fields].join(" ")}`, { query, review });
   }
 
@@ -348,7 +348,7 @@ export class Session {
   }
 
   #line(brief: string, whole: unknown): Line {
-    return { brief: this.#same(brief), whole: this.#same(JSON.stringify(sorted(whole), undefined, 1)) };
+    return { brief: this.#same(brief), whole: this.#same(JSON.stringify(sortKeys(whole), undefined, 1)) };
   }
 
   /** Replaces values that belong only to this server and this run. */
@@ -368,19 +368,19 @@ export class Session {
   }
 }
 
-const shown = (value: unknown): string => JSON.stringify(sorted(value)) ?? "none";
+const format = (value: unknown): string => JSON.stringify(sortKeys(value)) ?? "none";
 
 /** Sorts the keys, and removes values that the server chooses. */
-function sorted(value: unknown): unknown {
+function sortKeys(value: unknown): unknown {
   if (Array.isArray(value)) {
-    const items = value.map(sorted);
+    const items = value.map(sortKeys);
     // Owners are in the order of their times.
     const isOwners = items.some((item) => new View(item, String, "").at("fieldsType") !== undefined);
     return isOwners ? items.toSorted((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1)) : items;
   }
   if (typeof value !== "object" || value === null) return value;
   const entries = Object.entries(value).map(
-    ([key, inner]) => [key, volatileKeys.has(key) ? "VOLATILE" : sorted(inner)] as const,
+    ([key, inner]) => [key, volatileKeys.has(key) ? "VOLATILE" : sortKeys(inner)] as const,
   );
   return Object.fromEntries(entries.toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }

@@ -22,12 +22,12 @@ const strict: SecurityPolicy = {
   warn: standard("baseline", "v1.10"),
 };
 
-const prefixed = (labels: object): Record<string, string> =>
+const addPrefix = (labels: object): Record<string, string> =>
   Object.fromEntries(Object.entries(labels).map(([key, value]) => [`pod-security.kubernetes.io/${key}`, value]));
 
 /** Returns the standards of the three modes, and the errors. */
 function read(labels: object, defaults = privileged): { readonly text: string; readonly errors: readonly string[] } {
-  const { policy, errors, isPrivileged } = new PolicyLabels(kubernetesDomain, defaults).read(prefixed(labels));
+  const { policy, errors, isPrivileged } = new PolicyLabels(kubernetesDomain, defaults).read(addPrefix(labels));
   const text = modes.map((mode) => standardText(policy[mode])).join(" ");
   assert.equal(isPrivileged, errors.length === 0 && /^(privileged\S+ ?){3}$/.test(text));
   return { text, errors: errors.map(printFieldError) };

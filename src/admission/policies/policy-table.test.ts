@@ -32,7 +32,7 @@ const forms = [
 ];
 const environment: MatchEnvironment = { equivalents: () => forms, getNamespace: () => undefined };
 
-const asked = (table: ReturnType<typeof newTable>): readonly string[] =>
+const listAsked = (table: ReturnType<typeof newTable>): readonly string[] =>
   table
     .candidates(attributesOf(undefined), environment)
     .map(({ name, bindings }) => `${name}: ${bindings.map((one) => one.name).join(" ")}`);
@@ -42,38 +42,38 @@ test("a policy is asked while it is there and bound, by name", () => {
   table.setBinding("b2", binding("b2", "p"));
   table.setPolicy("q", policy("q"));
   assert.equal(table.isEmpty, true);
-  assert.deepEqual(asked(table), []);
+  assert.deepEqual(listAsked(table), []);
   table.setPolicy("p", policy("p"));
   assert.equal(table.isEmpty, false);
-  assert.deepEqual(asked(table), ["p: b2"]);
+  assert.deepEqual(listAsked(table), ["p: b2"]);
   table.setBinding("b1", binding("b1", "p"));
   table.setBinding("a", binding("a", "q"));
-  assert.deepEqual(asked(table), ["p: b1 b2", "q: a"]);
+  assert.deepEqual(listAsked(table), ["p: b1 b2", "q: a"]);
   table.setBinding("b1", binding("b1", "q"));
-  assert.deepEqual(asked(table), ["p: b2", "q: a b1"]);
+  assert.deepEqual(listAsked(table), ["p: b2", "q: a b1"]);
   table.setBinding("b2", undefined);
-  assert.deepEqual(asked(table), ["q: a b1"]);
+  assert.deepEqual(listAsked(table), ["q: a b1"]);
   table.setPolicy("q", policy("q", "secrets"));
-  assert.deepEqual(asked(table), []);
+  assert.deepEqual(listAsked(table), []);
   table.setPolicy("q", policy("q", "*"));
-  assert.deepEqual(asked(table), ["q: a b1"]);
+  assert.deepEqual(listAsked(table), ["q: a b1"]);
   table.setPolicy("q", undefined);
-  assert.deepEqual([asked(table), table.isEmpty], [[], true]);
+  assert.deepEqual([listAsked(table), table.isEmpty], [[], true]);
 });
 
 test("what is read anew takes the place of everything", () => {
   const table = newTable();
   table.setPolicy("p", policy("p"));
   table.setBinding("b", binding("b", "p"));
-  assert.deepEqual(asked(table), ["p: b"]);
+  assert.deepEqual(listAsked(table), ["p: b"]);
   table.clear("bindings");
-  assert.deepEqual([asked(table), table.isEmpty], [[], true]);
+  assert.deepEqual([listAsked(table), table.isEmpty], [[], true]);
   table.setBinding("c", binding("c", "p"));
-  assert.deepEqual(asked(table), ["p: c"]);
+  assert.deepEqual(listAsked(table), ["p: c"]);
   table.clear("policies");
-  assert.deepEqual(asked(table), []);
+  assert.deepEqual(listAsked(table), []);
   table.setPolicy("p", policy("p"));
-  assert.deepEqual(asked(table), ["p: c"]);
+  assert.deepEqual(listAsked(table), ["p: c"]);
 });
 
 test("a change looks at its own policy alone, and those that were asked for keep what they were given", () => {
@@ -102,6 +102,6 @@ test("a change looks at its own policy alone, and those that were asked for keep
   table.setBinding("b150", undefined);
   assert.equal(looks, before);
   assert.equal(given.length, 2);
-  assert.deepEqual(asked(table), ["p0: b0", "p1: b1", "p7: b7"]);
+  assert.deepEqual(listAsked(table), ["p0: b0", "p1: b1", "p7: b7"]);
   assert.equal(looks, before);
 });

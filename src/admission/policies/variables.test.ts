@@ -35,7 +35,7 @@ class Counting extends CostBudget {
   }
 }
 
-async function evaluated(variables: readonly string[], expression: string, clock: FakeClock): Promise<Found> {
+async function evaluate(variables: readonly string[], expression: string, clock: FakeClock): Promise<Found> {
   const policy = compilePolicy(
     {
       variables: variables.map((source, at) => ({ name: `v${at}`, expression: source })),
@@ -74,8 +74,8 @@ test("a policy has the same answer and pays the same, however busy the machine i
     [[long, `${long} && variables.v0`], `${long} && variables.v1`, true],
     [["'a' == 'b'", "variables.v0 ? 1 : 2"], "variables.v1 == 2", true],
   ] as const) {
-    const quick = await evaluated(variables, expression, new FakeClock());
-    const busy = await evaluated(variables, expression, new BusyClock());
+    const quick = await evaluate(variables, expression, new FakeClock());
+    const busy = await evaluate(variables, expression, new BusyClock());
     assert.deepEqual(quick.outcome, { ...(quick.outcome as object), value: outcome satisfies Value });
     assert.deepEqual(quick.repeated, []);
     assert.deepEqual({ ...busy, repeated: [] }, quick, expression.slice(-40));
@@ -86,15 +86,15 @@ test("a policy has the same answer and pays the same, however busy the machine i
 test("a policy that costs too much does so however busy the machine is", async () => {
   const variables = Array.from({ length: 20 }, () => `${long} && ${list}.all(x, ${long.replaceAll("y", "z")})`);
   const all = variables.map((_, at) => `variables.v${at}`).join(" && ");
-  const quick = await evaluated(variables, all, new FakeClock());
-  const busy = await evaluated(variables, all, new BusyClock());
+  const quick = await evaluate(variables, all, new FakeClock());
+  const busy = await evaluate(variables, all, new BusyClock());
   assert.deepEqual({ ...busy, repeated: [] }, quick);
 });
 
 test("what is repeated is bounded", async () => {
   const variables = Array.from({ length: 1000 }, (_, at) => `${at}`);
   const all = variables.map((_, at) => `variables.v${at} >= 0`).join(" && ");
-  const { outcome, repeated } = await evaluated(variables, `${long} && ${all}`, new BusyClock());
+  const { outcome, repeated } = await evaluate(variables, `${long} && ${all}`, new BusyClock());
   assert.equal((outcome as { value: unknown }).value, true);
   const units = repeated.reduce((sum, one) => sum + one, 0);
   assert.ok(units < 21_000_000, `${units}`);

@@ -10,7 +10,7 @@ import { UsageEvaluators } from "./usage.ts";
 const clock = new FakeClock();
 const evaluators = new UsageEvaluators({ domain: kubernetesDomain, clock, hasDevices: true });
 
-const used = (group: string, resource: string, object: Unstructured): Record<string, string> =>
+const usageOf = (group: string, resource: string, object: Unstructured): Record<string, string> =>
   textsOf(evaluators.of({ group, resource })!.usage(() => object));
 
 const container = (requests: object, limits: object = {}, more: object = {}) => ({
@@ -31,7 +31,7 @@ test("containers add up, the largest init container counts, and those that keep 
     ],
     overhead: { cpu: "10m", memory: "16Mi" },
   };
-  assert.deepEqual(used("", "pods", pod(spec)), {
+  assert.deepEqual(usageOf("", "pods", pod(spec)), {
     "count/pods": "1",
     pods: "1",
     cpu: "510m",
@@ -44,7 +44,7 @@ test("containers add up, the largest init container counts, and those that keep 
 
 test("huge pages and resources of vendors count by what is requested", () => {
   const requests = { "hugepages-2Mi": "4Mi", "example.com/gpu": "2", "kubernetes.io/other": "1" };
-  assert.deepEqual(used("", "pods", pod({ containers: [container(requests, requests)] })), {
+  assert.deepEqual(usageOf("", "pods", pod({ containers: [container(requests, requests)] })), {
     "count/pods": "1",
     pods: "1",
     "hugepages-2Mi": "4Mi",
@@ -56,18 +56,18 @@ test("huge pages and resources of vendors count by what is requested", () => {
 test("a pod that has ended, or should be gone, is only counted", () => {
   const spec = { containers: [container({ cpu: "1" })] };
   for (const phase of ["Succeeded", "Failed"]) {
-    assert.deepEqual(used("", "pods", pod(spec, { status: { phase } })), { "count/pods": "1" });
+    assert.deepEqual(usageOf("", "pods", pod(spec, { status: { phase } })), { "count/pods": "1" });
   }
-  const deleted = (deletionTimestamp: string) =>
+  const deletedPod = (deletionTimestamp: string) =>
     pod(spec, { metadata: { name: "p", deletionTimestamp, deletionGracePeriodSeconds: 30 } });
   const before = new Date(clock.now() - 31_000).toISOString();
-  assert.deepEqual(used("", "pods", deleted(before)), { "count/pods": "1" });
-  assert.equal(used("", "pods", deleted(new Date(clock.now() - 1000).toISOString()))["pods"], "1");
+  assert.deepEqual(usageOf("", "pods", deletedPod(before)), { "count/pods": "1" });
+  assert.equal(usageOf("", "pods", deletedPod(new Date(clock.now() - 1000).toISOString()))["pods"], "1");
 });
 
 test("hostile quantities are added in no time", () => {
   const spec = { containers: [container({ cpu: "1e999999999" }), container({ cpu: "1" }), container({ cpu: "1n" })] };
-  assert.match(used("", "pods", pod(spec))["cpu"]!, /e999999999$/);
+  assert.match(usageOf("", "pods", pod(spec))["cpu"]!, /e999999999$/);
 });
 
 test("claims for devices count devices by class, all of a class as 32", () => {
@@ -76,7 +76,7 @@ test("claims for devices count devices by class, all of a class as 32", () => {
     { name: "b", deviceClassName: "gpu", allocationMode: "All" },
   ];
   const claim = { metadata: { name: "c" }, spec: { devices: { requests } } };
-  assert.deepEqual(used("resource.k8s.io", "resourceclaims", claim), {
+  assert.deepEqual(usageOf("resource.k8s.io", "resourceclaims", claim), {
     "count/resourceclaims.resource.k8s.io": "1",
     "gpu.deviceclass.resource.k8s.io/devices": "34",
   });

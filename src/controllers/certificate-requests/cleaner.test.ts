@@ -31,7 +31,7 @@ interface Case {
 }
 
 /** Returns the names of the requests that are deleted in the first round. */
-async function deleted(cases: Readonly<Record<string, Case>>, fails?: FakeApi["fails"]): Promise<string[]> {
+async function listDeleted(cases: Readonly<Record<string, Case>>, fails?: FakeApi["fails"]): Promise<string[]> {
   const clock = new FakeClock();
   const api = new FakeApi(clock);
   if (fails !== undefined) api.fails = fails;
@@ -48,30 +48,30 @@ async function deleted(cases: Readonly<Record<string, Case>>, fails?: FakeApi["f
 
 test("requests go an hour after their end, a day without a word, or when their certificate has ended", async () => {
   const now = new FakeClock().now();
-  const decided = (type: string, ageMs: number, more: object = {}) => ({
+  const decidedRequest = (type: string, ageMs: number, more: object = {}) => ({
     conditions: [{ type, status: "True", lastUpdateTime: timestampOf(now - ageMs) }],
     ...more,
   });
-  const issued = async (ageMs: number, leftMs: number) =>
-    decided("Approved", ageMs, { certificate: await certificateUntil(now + leftMs) });
+  const issuedRequest = async (ageMs: number, leftMs: number) =>
+    decidedRequest("Approved", ageMs, { certificate: await certificateUntil(now + leftMs) });
   const [recent, old] = [0.9 * hourMs, 1.1 * hourMs];
   const cases: Readonly<Record<string, Case>> = {
     waiting: { ageMs: 23 * hourMs },
     "waiting-long": { ageMs: 25 * hourMs },
-    approved: { ageMs: 30 * hourMs, status: decided("Approved", recent) },
-    "approved-long-without-a-signer": { ageMs: 30 * hourMs, status: decided("Approved", 29 * hourMs) },
-    "denied-long": { ageMs: old, status: decided("Denied", old) },
-    "failed-long": { ageMs: old, status: decided("Failed", old) },
-    issued: { ageMs: recent, status: await issued(recent, hourMs) },
-    "issued-long": { ageMs: old, status: await issued(old, hourMs) },
-    ended: { ageMs: recent, status: await issued(recent, -1000) },
-    unreadable: { ageMs: recent, status: decided("Approved", recent, { certificate: "AAAA" }) },
+    approved: { ageMs: 30 * hourMs, status: decidedRequest("Approved", recent) },
+    "approved-long-without-a-signer": { ageMs: 30 * hourMs, status: decidedRequest("Approved", 29 * hourMs) },
+    "denied-long": { ageMs: old, status: decidedRequest("Denied", old) },
+    "failed-long": { ageMs: old, status: decidedRequest("Failed", old) },
+    issued: { ageMs: recent, status: await issuedRequest(recent, hourMs) },
+    "issued-long": { ageMs: old, status: await issuedRequest(old, hourMs) },
+    ended: { ageMs: recent, status: await issuedRequest(recent, -1000) },
+    unreadable: { ageMs: recent, status: decidedRequest("Approved", recent, { certificate: "AAAA" }) },
   };
-  assert.deepEqual(await deleted(cases), ["waiting-long", "denied-long", "failed-long", "issued-long", "ended"]);
+  assert.deepEqual(await listDeleted(cases), ["waiting-long", "denied-long", "failed-long", "issued-long", "ended"]);
 });
 
 test("a request that cannot be deleted does not delay others", async () => {
   const old = { ageMs: 25 * hourMs };
   const fails = (request: string): number => (request === `DELETE ${path}/first` ? 403 : 0);
-  assert.deepEqual(await deleted({ first: old, second: old }, fails), ["second"]);
+  assert.deepEqual(await listDeleted({ first: old, second: old }, fails), ["second"]);
 });

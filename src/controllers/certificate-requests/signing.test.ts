@@ -66,7 +66,7 @@ async function openApi({ spec = {}, conditions = approved, durationMs = 30 * day
   return api;
 }
 
-async function signed(given: Case): Promise<X509Certificate | undefined> {
+async function signRequest(given: Case): Promise<X509Certificate | undefined> {
   const api = await openApi(given);
   api.stop();
   const { certificate } = api.get(`${path}/a`)!["status"] as { certificate?: string };
@@ -85,7 +85,7 @@ test("a certificate is good for what was asked for, within what the server and i
     [{ durationMs: 365 * dayMs }, 100 * dayMs],
   ];
   for (const [given, lifeMs] of cases) {
-    const certificate = await signed(given);
+    const certificate = await signRequest(given);
     assert.ok(certificate !== undefined, JSON.stringify(given));
     assert.equal(certificate.validFromDate.getTime(), startMs - 5 * minuteMs, JSON.stringify(given));
     assert.equal(certificate.validToDate.getTime(), startMs + lifeMs, JSON.stringify(given));
@@ -96,7 +96,7 @@ test("every signer signs for keys of every kind, and keeps them", async () => {
   for (const key of ["ecdsa", "ed25519", "rsa"] as const) {
     const ofKey = await requestOf(key);
     for (const signer of signers.filter((name) => name !== "kubelet-serving")) {
-      const certificate = await signed({ spec: { request: ofKey, signerName: `kubernetes.io/${signer}` } });
+      const certificate = await signRequest({ spec: { request: ofKey, signerName: `kubernetes.io/${signer}` } });
       assert.ok(certificate !== undefined, `${signer}, ${key}`);
       assert.equal(certificate.publicKey.asymmetricKeyType, key === "ecdsa" ? "ec" : key);
       assert.equal(certificate.subject, "O=system:nodes\nCN=system:node:n");
@@ -132,5 +132,5 @@ test("a signer that has ended signs nothing, says so, and tries less and less of
   api.stop();
   assert.deepEqual(new Set(api.logged), new Set(["could not sign a request for a certificate; trying again"]));
   assert.ok(api.logged.length >= 10 && api.logged.length <= 25, `${api.logged.length}`);
-  assert.equal(await signed({ authority: await authorityUntil(startMs - 1000) }), undefined);
+  assert.equal(await signRequest({ authority: await authorityUntil(startMs - 1000) }), undefined);
 });

@@ -12,7 +12,7 @@ const entry = (ip: string, number: number, isReady = true): PortAddress => ({
 });
 
 /** Returns the addresses, those that are not ready, and the ports. */
-const told = (subsets: ReturnType<typeof subsetsOf>) =>
+const summarize = (subsets: ReturnType<typeof subsetsOf>) =>
   subsets.map(({ addresses = [], notReadyAddresses = [], ports = [] }) => [
     addresses.map(({ ip }) => ip),
     notReadyAddresses.map(({ ip }) => ip),
@@ -21,14 +21,14 @@ const told = (subsets: ReturnType<typeof subsetsOf>) =>
 
 test("ports that have the same addresses share a subset", () => {
   const entries = [entry("b", 80), entry("b", 443), entry("a", 80), entry("a", 443), entry("a", 9000)];
-  assert.deepEqual(told(subsetsOf(entries)), [
+  assert.deepEqual(summarize(subsetsOf(entries)), [
     [["a", "b"], [], [80, 443]],
     [["a"], [], [9000]],
   ]);
 });
 
 test("addresses that are not ready are told apart", () => {
-  assert.deepEqual(told(subsetsOf([entry("a", 80), entry("b", 80, false)])), [[["a"], ["b"], [80]]]);
+  assert.deepEqual(summarize(subsetsOf([entry("a", 80), entry("b", 80, false)])), [[["a"], ["b"], [80]]]);
 });
 
 test("an address without ports is an address", () => {

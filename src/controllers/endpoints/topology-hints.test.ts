@@ -62,13 +62,13 @@ test("zones get endpoints by their CPUs, from others where they have too few, an
 test("there are no hints where zones would be overloaded or little is known", () => {
   const few = (endpoints: number, zones: number): string =>
     `Insufficient number of endpoints (${endpoints} endpoints, ${zones} zones)`;
-  const overloaded = (endpoints: number, zones: number): string =>
+  const overloadMessage = (endpoints: number, zones: number): string =>
     `Unable to allocate minimum required endpoints to each zone without exceeding overload threshold (${endpoints} endpoints, ${zones} zones)`;
   const unknown = "Insufficient Node information: allocatable CPU or zone not specified on one or more nodes";
   assert.equal(hints([16, 1, 8], [0, 2, 0]), few(2, 3));
   assert.equal(hints([16, 16], [2, 0], 2), few(0, 2));
-  assert.equal(hints([16, 1], [0, 3]), overloaded(3, 2));
-  assert.equal(hints([5, 5, 5, 4], [3, 3, 3, 1]), overloaded(10, 4));
+  assert.equal(hints([16, 1], [0, 3]), overloadMessage(3, 2));
+  assert.equal(hints([5, 5, 5, 4], [3, 3, 3, 1]), overloadMessage(10, 4));
   assert.equal(hints([8], [9]), unknown);
   const homeless: Endpoint = { addresses: ["10.9.9.9"], conditions: { ready: true } };
   const zones = zonesOf([...endpointsOf([3, 3]), homeless], shares(node("z0", "4"), node("z1", "4")));

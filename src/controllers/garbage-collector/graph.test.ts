@@ -23,7 +23,7 @@ const owner = (uid: string, more: Partial<OwnerReference> = {}): OwnerReference 
   ...more,
 });
 
-const seen = (
+const observe = (
   uid: string,
   owners: readonly OwnerReference[] = [],
   more: Partial<ObservedObject> = {},
@@ -45,22 +45,22 @@ const names = (nodes: Iterable<GraphNode>): string[] => Array.from(nodes, ({ uid
 
 test("objects without owners and dependents take no place, and owners leave with their last dependent", () => {
   const { graph, news } = open();
-  graph.observe(seen("alone"));
+  graph.observe(observe("alone"));
   assert.equal(graph.size, 0);
-  graph.observe(seen("child", [owner("parent")]));
+  graph.observe(observe("child", [owner("parent")]));
   assert.deepEqual(names(graph.nodes()), ["child", "parent"]);
   assert.deepEqual(news(), ["verify parent"]);
-  graph.observe(seen("child"));
+  graph.observe(observe("child"));
   assert.equal(graph.size, 0);
   assert.deepEqual(news(), []);
 });
 
 test("an owner that was seen where its dependents say needs no question", () => {
   const { graph, news } = open();
-  graph.observe(seen("child", [owner("parent")]));
+  graph.observe(observe("child", [owner("parent")]));
   news();
-  graph.observe(seen("parent"));
-  graph.observe(seen("other", [owner("parent")]));
+  graph.observe(observe("parent"));
+  graph.observe(observe("other", [owner("parent")]));
   assert.deepEqual(news(), []);
   assert.deepEqual(names(graph.get("parent")!.dependents()), ["child", "other"]);
 });
@@ -68,26 +68,26 @@ test("an owner that was seen where its dependents say needs no question", () => 
 test("a dependent that names its owner wrongly is examined, in whichever order they come", () => {
   for (const wrong of [owner("parent", { name: "x" }), owner("parent", { kind: "Secret" })]) {
     const { graph, news } = open();
-    graph.observe(seen("child", [wrong]));
+    graph.observe(observe("child", [wrong]));
     news();
-    graph.observe(seen("parent"));
+    graph.observe(observe("parent"));
     assert.deepEqual(news(), ["examine child"]);
-    graph.observe(seen("later", [wrong]));
+    graph.observe(observe("later", [wrong]));
     assert.deepEqual(news(), ["examine later"]);
   }
   const { graph, news } = open();
-  graph.observe(seen("child", [owner("parent")]));
-  graph.observe(seen("parent"));
+  graph.observe(observe("child", [owner("parent")]));
+  graph.observe(observe("parent"));
   news();
-  graph.observe(seen("far", [owner("parent")], { namespace: "m" }));
+  graph.observe(observe("far", [owner("parent")], { namespace: "m" }));
   assert.deepEqual(news(), ["examine far"]);
 });
 
 test("when an owner goes, its dependents are examined, and what it held up as well", () => {
   const { graph, news } = open();
-  graph.observe(seen("top", [], { deletesDependents: true, isBeingDeleted: true }));
-  graph.observe(seen("middle", [owner("top", { blockOwnerDeletion: true })]));
-  graph.observe(seen("bottom", [owner("middle")]));
+  graph.observe(observe("top", [], { deletesDependents: true, isBeingDeleted: true }));
+  graph.observe(observe("middle", [owner("top", { blockOwnerDeletion: true })]));
+  graph.observe(observe("bottom", [owner("middle")]));
   news();
   assert.equal(graph.get("top")!.blockers, 1);
   graph.remove(graph.get("middle")!);
@@ -98,10 +98,10 @@ test("when an owner goes, its dependents are examined, and what it held up as we
 
 test("a dependent that no longer blocks lets its owner go", () => {
   const { graph, news } = open();
-  graph.observe(seen("child", [owner("top", { blockOwnerDeletion: true })]));
-  graph.observe(seen("top", [], { deletesDependents: true, isBeingDeleted: true }));
+  graph.observe(observe("child", [owner("top", { blockOwnerDeletion: true })]));
+  graph.observe(observe("top", [], { deletesDependents: true, isBeingDeleted: true }));
   assert.deepEqual(news(), ["examine child", "examine top", "verify top"]);
-  graph.observe(seen("child", [owner("top")]));
+  graph.observe(observe("child", [owner("top")]));
   assert.deepEqual(news(), ["examine top"]);
   assert.equal(graph.get("top")!.blockers, 0);
 });
@@ -109,7 +109,7 @@ test("a dependent that no longer blocks lets its owner go", () => {
 test("an owner named twice counts once, and an object that names itself does not hold itself up", () => {
   const { graph } = open();
   const blocking = { blockOwnerDeletion: true };
-  graph.observe(seen("child", [owner("top"), owner("top", blocking), owner("child", blocking)]));
+  graph.observe(observe("child", [owner("top"), owner("top", blocking), owner("child", blocking)]));
   assert.deepEqual(names(graph.get("top")!.dependents()), ["child"]);
   assert.equal(graph.get("top")!.blockers, 1);
   assert.equal(graph.get("child")!.blockers, 0);
@@ -120,10 +120,10 @@ test("an owner named twice counts once, and an object that names itself does not
 test("what a later list does not have is asked for", () => {
   const { graph, news } = open();
   const type = graph.hold("", "ConfigMap");
-  graph.observe(seen("child", [owner("parent")]));
-  graph.observe(seen("parent"));
-  graph.observe(seen("secret", [owner("parent")], { kind: "Secret" }));
-  graph.observe(seen("child", [owner("parent")], { round: 2 }));
+  graph.observe(observe("child", [owner("parent")]));
+  graph.observe(observe("parent"));
+  graph.observe(observe("secret", [owner("parent")], { kind: "Secret" }));
+  graph.observe(observe("child", [owner("parent")], { round: 2 }));
   news();
   for (const _ of graph.unseen(type, 2)) assert.fail("too few to pause");
   assert.deepEqual(news(), ["verify parent"]);
@@ -134,9 +134,9 @@ test("what a later list does not have is asked for", () => {
 test("of a kind that is served no longer only owners stay, to be asked for", () => {
   const { graph, news } = open();
   const type = graph.hold("", "ConfigMap");
-  graph.observe(seen("leaf", [owner("parent")]));
-  graph.observe(seen("parent"));
-  graph.observe(seen("secret", [owner("parent")], { kind: "Secret" }));
+  graph.observe(observe("leaf", [owner("parent")]));
+  graph.observe(observe("parent"));
+  graph.observe(observe("secret", [owner("parent")], { kind: "Secret" }));
   news();
   for (const _ of graph.unwatched(type)) assert.fail("too few to pause");
   assert.deepEqual(names(graph.nodes()), ["parent", "secret"]);

@@ -16,7 +16,7 @@ const widgets = {
   isLocal: false,
 };
 
-function asked(answer: string) {
+function askWith(answer: string) {
   const client = new RestClient({
     request: () => Promise.resolve({ code: 404, body: Buffer.from(answer) }),
     stream: () => Promise.reject(new Error("no watches")),
@@ -25,10 +25,10 @@ function asked(answer: string) {
 }
 
 test("an owner is absent when its server says so by name [DELOPT-06]", async () => {
-  assert.equal(await asked(JSON.stringify(notFound(widgets, "a").status)), undefined);
+  assert.equal(await askWith(JSON.stringify(notFound(widgets, "a").status)), undefined);
 });
 
 test("an owner is not absent because nothing answers for its kind [DELOPT-06]", async () => {
-  await assert.rejects(asked(JSON.stringify(resourceNotFound().status)));
-  await assert.rejects(asked("404 page not found\n"));
+  await assert.rejects(askWith(JSON.stringify(resourceNotFound().status)));
+  await assert.rejects(askWith("404 page not found\n"));
 });

@@ -46,14 +46,14 @@ function openApi(trackedDays = 100) {
   const own = (...names: string[]): void => {
     api.put(`${home}/serviceaccounts/robot`, { secrets: names.map((name) => ({ name })) });
   };
-  const marked = (name: string): string | undefined =>
+  const markOf = (name: string): string | undefined =>
     api.get(`${home}/secrets/${name}`)?.metadata.labels?.[invalidSince];
   const run = async (): Promise<void> => {
     const secretsOf = (pod: object): string[] => (pod as { uses?: string[] }).uses ?? [];
     void legacyTokenCleanerController({ periodMs: period, secretsOf })(api.environment);
     await api.settled();
   };
-  return { api, clock, now, put, own, marked, run };
+  return { api, clock, now, put, own, marked: markOf, run };
 }
 
 test("a token unused for the whole time is marked, and deleted after the same time again", async () => {

@@ -60,7 +60,7 @@ interface Parts {
   readonly changes: (string | undefined)[];
 }
 
-async function started(plugin = new FakePlugin(), clock = new FakeClock()): Promise<Parts> {
+async function startProvider(plugin = new FakePlugin(), clock = new FakeClock()): Promise<Parts> {
   const changes: (string | undefined)[] = [];
   const changed = (problem: string | undefined): void => void changes.push(problem);
   const provider = new KmsProvider({ name: "mine", plugin, clock, random, observe: {}, changed });
@@ -89,7 +89,7 @@ async function refusal(work: () => unknown): Promise<string> {
 const unavailable = new KmsError("rpc error: code = Unavailable desc = gone", true);
 
 test("a value has a key of its own, which a seed and 32 random bytes give", async () => {
-  const { provider, plugin } = await started();
+  const { provider, plugin } = await startProvider();
   const stored = provider.encrypt(value, associatedData);
   const prefix = "k8s:enc:kms:v2:mine:";
   assert.equal(stored.toString("latin1", 0, prefix.length), prefix);
@@ -103,9 +103,9 @@ test("a value has a key of its own, which a seed and 32 random bytes give", asyn
 });
 
 test("another process asks the plugin once for all values of a seed", async () => {
-  const { provider } = await started();
+  const { provider } = await startProvider();
   const stored = Array.from({ length: 20 }, () => provider.encrypt(value, associatedData));
-  const other = await started();
+  const other = await startProvider();
   const read = await Promise.all(stored.map(async (one) => other.provider.decrypt(one, associatedData)));
   assert.ok(read.every((one) => one.value.equals(value) && one.origin === provider.origin));
   assert.equal(other.plugin.asked.decrypt, 1);
@@ -114,7 +114,7 @@ test("another process asks the plugin once for all values of a seed", async () =
 });
 
 test("another key ID means another seed within a minute, and the values before are stale", async () => {
-  const { provider, plugin, clock } = await started();
+  const { provider, plugin, clock } = await startProvider();
   const before = provider.origin;
   const stored = provider.encrypt(value, associatedData);
   await pass(clock, 60_000);
@@ -128,7 +128,7 @@ test("another key ID means another seed within a minute, and the values before a
 });
 
 test("a seed writes for three minutes after the last good status, then again after the next", async () => {
-  const { provider, plugin, clock, changes } = await started();
+  const { provider, plugin, clock, changes } = await startProvider();
   plugin.failure = unavailable;
   await pass(clock, 170_000);
   provider.encrypt(value, associatedData);
@@ -145,7 +145,7 @@ test("a seed writes for three minutes after the last good status, then again aft
 });
 
 test("a plugin is asked every minute, and every ten seconds while something is wrong", async () => {
-  const { plugin, clock } = await started();
+  const { plugin, clock } = await startProvider();
   await pass(clock, 600_000);
   assert.equal(plugin.asked.status, 11);
   plugin.failure = unavailable;
@@ -156,7 +156,7 @@ test("a plugin is asked every minute, and every ten seconds while something is w
 });
 
 test("a health check learns of a failure with its second call", async () => {
-  const { provider, plugin, clock } = await started();
+  const { provider, plugin, clock } = await startProvider();
   assert.equal(provider.problem, undefined);
   plugin.healthz = "no";
   clock.advance(20_001);
@@ -169,7 +169,7 @@ test("a health check learns of a failure with its second call", async () => {
 test("without a good status nothing is written, with the reason", async () => {
   const plugin = new FakePlugin();
   plugin.failure = unavailable;
-  const { provider } = await started(plugin);
+  const { provider } = await startProvider(plugin);
   assert.equal(provider.origin, undefined);
   assert.match(await refusal(() => provider.encrypt(value, associatedData)), /code = Unavailable/);
 });
@@ -179,7 +179,7 @@ test("a plugin that is not well, but has a key, is used and its state told", asy
     [{ version: "v1" }, 'expected KMSv2 API version "v2", got "v1"'],
     [{ healthz: "no" }, 'expected KMSv2 healthz status "ok", got "no"'],
   ] as const) {
-    const { provider } = await started(Object.assign(new FakePlugin(), lie));
+    const { provider } = await startProvider(Object.assign(new FakePlugin(), lie));
     assert.equal(provider.problem, expected);
     assert.deepEqual((await provider.decrypt(provider.encrypt(value, associatedData), associatedData)).value, value);
   }
@@ -197,16 +197,16 @@ test("what a plugin gives is bounded before it is stored", async () => {
     [{ encrypted: { annotations: { "a.example.com": large(32 * 1024) } } }, /exceeds the max size of 32768/],
   ];
   for (const [lie, expected] of lies) {
-    const { provider } = await started(Object.assign(new FakePlugin(), lie));
+    const { provider } = await startProvider(Object.assign(new FakePlugin(), lie));
     assert.match(provider.problem ?? "", expected);
     await refusal(() => provider.encrypt(value, associatedData));
   }
 });
 
 test("a seed that was decrypted wrongly is not kept", async () => {
-  const { provider } = await started();
+  const { provider } = await startProvider();
   const stored = provider.encrypt(value, associatedData);
-  const { provider: other, plugin } = await started();
+  const { provider: other, plugin } = await startProvider();
   plugin.plaintext = Buffer.alloc(32, 5);
   assert.equal(await refusal(() => other.decrypt(stored, associatedData)), "cipher: message authentication failed");
   plugin.plaintext = Buffer.alloc(5, 5);
@@ -219,16 +219,16 @@ test("a seed that was decrypted wrongly is not kept", async () => {
 });
 
 test("many seeds are asked for a few at a time, and for none while the plugin is gone", async () => {
-  const { provider, plugin, clock } = await started();
+  const { provider, plugin, clock } = await startProvider();
   const { data } = readValue(provider.encrypt(value, associatedData).subarray(provider.prefix.length));
-  const storedWith = (i: number): Buffer => {
+  const encodeWith = (i: number): Buffer => {
     const encryptedSeed = Buffer.alloc(33, i);
     const tail = valueTail({ keyId: `key-${i}`, encryptedSeed, annotations: {}, seedType: 1 });
     return Buffer.concat([provider.prefix, dataHead(data.length), data, tail]);
   };
   const waiting = Promise.withResolvers<void>();
   plugin.answer = waiting.promise;
-  const reads = Array.from({ length: 500 }, (_, i) => refusal(() => provider.decrypt(storedWith(i), associatedData)));
+  const reads = Array.from({ length: 500 }, (_, i) => refusal(() => provider.decrypt(encodeWith(i), associatedData)));
   await turn();
   assert.equal(plugin.underWay, 64);
   plugin.failure = unavailable;
@@ -238,12 +238,12 @@ test("many seeds are asked for a few at a time, and for none while the plugin is
   assert.deepEqual([plugin.mostUnderWay, plugin.asked.decrypt], [64, 64]);
   plugin.failure = undefined;
   await pass(clock, 10_000);
-  await refusal(() => provider.decrypt(storedWith(1), associatedData));
+  await refusal(() => provider.decrypt(encodeWith(1), associatedData));
   assert.equal(plugin.asked.decrypt, 65);
 });
 
 test("what is no value of a provider is refused: cut, empty, of an unknown form", async () => {
-  const { provider } = await started();
+  const { provider } = await startProvider();
   const stored = provider.encrypt(value, associatedData);
   for (let length = provider.prefix.length; length < stored.length; length++) {
     await refusal(() => provider.decrypt(stored.subarray(0, length), associatedData));

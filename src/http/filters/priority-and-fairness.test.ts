@@ -28,7 +28,7 @@ const info = {
 };
 
 /** Makes a request of an ordinary user, with the members that the filter reads. */
-function asking(fields: Partial<ApiRequest> = {}): { request: ApiRequest; abort: AbortController } {
+function openRequest(fields: Partial<ApiRequest> = {}): { request: ApiRequest; abort: AbortController } {
   const abort = new AbortController();
   const request = {
     user: { name: "bob", groups: ["system:authenticated"] },
@@ -73,7 +73,7 @@ const isMarked = ({ headers }: Reply): void => assert.ok(marks.every((name) => O
 
 test("a request that finds a seat is answered at once, without a promise", () => {
   const { filter, level, seen } = oneSeat();
-  const reply = filter(asking().request, () => ({ code: 200, headers: { a: "b" } })) as Reply;
+  const reply = filter(openRequest().request, () => ({ code: 200, headers: { a: "b" } })) as Reply;
   isMarked(reply);
   assert.equal(reply.headers!["a"], "b");
   assert.equal(level().isIdle, true);
@@ -82,12 +82,12 @@ test("a request that finds a seat is answered at once, without a promise", () =>
 
 test("errors for the client are marked as well, and the server's own go on to where they are logged", () => {
   const { filter, level } = oneSeat();
-  const reply = filter(asking().request, () => {
+  const reply = filter(openRequest().request, () => {
     throw notFound({ group: "", resource: "pods" }, "p");
   }) as Reply;
   isMarked(reply);
   assert.equal(reply.code, 404);
-  const late = filter(asking().request, () => {
+  const late = filter(openRequest().request, () => {
     throw timeout("it took too long");
   }) as Reply;
   isMarked(late);
@@ -95,7 +95,7 @@ test("errors for the client are marked as well, and the server's own go on to wh
   const bug = new Error("a bug");
   assert.throws(
     () =>
-      filter(asking().request, () => {
+      filter(openRequest().request, () => {
         throw bug;
       }),
     bug,
@@ -106,11 +106,11 @@ test("errors for the client are marked as well, and the server's own go on to wh
 test("a waiting request runs when a seat is free, is refused when the wait is too long, and is dropped when its client leaves", async () => {
   const { filter, level } = oneSeat();
   let answer: (reply: Reply) => void = () => undefined;
-  const first = filter(asking().request, () => new Promise((resolve) => (answer = resolve)));
+  const first = filter(openRequest().request, () => new Promise((resolve) => (answer = resolve)));
   const next = () => ({ code: 200 });
-  const second = filter(asking().request, next);
-  const impatient = filter(asking().request, next);
-  const gone = asking();
+  const second = filter(openRequest().request, next);
+  const impatient = filter(openRequest().request, next);
+  const gone = openRequest();
   const third = filter(gone.request, next);
   assert.equal(level().waiting, 3);
   gone.abort.abort();
@@ -120,8 +120,8 @@ test("a waiting request runs when a seat is free, is refused when the wait is to
   assert.equal((await first).code, 201);
   assert.equal((await second).code, 200);
   assert.equal((await impatient).code, 200);
-  const slow = filter(asking().request, () => new Promise((resolve) => (answer = resolve)));
-  const late = filter(asking().request, next);
+  const slow = filter(openRequest().request, () => new Promise((resolve) => (answer = resolve)));
+  const late = filter(openRequest().request, next);
   clock.advance(15_000);
   const refused = await late;
   assert.equal(refused.code, 429);
@@ -136,7 +136,7 @@ test("a large answer has its seats until it is written, or the time of the reque
   const { filter, level } = oneSeat();
   const pieces = { length: 0, [Symbol.iterator]: () => [][Symbol.iterator]() };
   let written = 0;
-  const large = () => filter(asking().request, () => ({ code: 200, pieces, done: () => void written++ })) as Reply;
+  const large = () => filter(openRequest().request, () => ({ code: 200, pieces, done: () => void written++ })) as Reply;
   const first = large();
   assert.equal(level().executing, 1);
   first.done!();
@@ -151,7 +151,7 @@ test("a watch has a seat until it begins and counts until it ends; other long re
   const { filter, level, watches, seen } = oneSeat();
   const watch = { ...info, verb: "watch" };
   const stream = { open: () => undefined };
-  const reply = filter(asking({ info: watch, deadlineMs: Number.POSITIVE_INFINITY }).request, () => ({
+  const reply = filter(openRequest({ info: watch, deadlineMs: Number.POSITIVE_INFINITY }).request, () => ({
     code: 200,
     stream,
   })) as Reply;
@@ -162,7 +162,7 @@ test("a watch has a seat until it begins and counts until it ends; other long re
   seen.length = 0;
   const log = { ...info, verb: "get", namespace: "shop", name: "p", subresource: "log" };
   assert.deepEqual(
-    filter(asking({ info: log }).request, () => ({ code: 200 })),
+    filter(openRequest({ info: log }).request, () => ({ code: 200 })),
     { code: 200 },
   );
   assert.deepEqual(seen, []);
@@ -171,9 +171,9 @@ test("a watch has a seat until it begins and counts until it ends; other long re
 test("a request waits a quarter of the time it has, and never more than a minute [LIMIT-07]", async () => {
   const { filter, level } = oneSeat();
   let answer: (reply: Reply) => void = () => undefined;
-  const first = filter(asking().request, () => new Promise((resolve) => (answer = resolve)));
+  const first = filter(openRequest().request, () => new Promise((resolve) => (answer = resolve)));
   const waits = async (fields: Partial<ApiRequest>, ms: number): Promise<void> => {
-    const waiting = filter(asking(fields).request, () => ({ code: 200 }));
+    const waiting = filter(openRequest(fields).request, () => ({ code: 200 }));
     clock.advance(ms - 1);
     assert.equal(level().waiting, 1);
     clock.advance(1);
@@ -194,7 +194,7 @@ test("a watch that begins with the state there is has its seats until that is wr
   const begin = () => {
     const stream: ReplyStream = { open: () => undefined, hasBeginning: true };
     const watch = { ...info, verb: "watch" };
-    const { request } = asking({ info: watch, deadlineMs: Number.POSITIVE_INFINITY });
+    const { request } = openRequest({ info: watch, deadlineMs: Number.POSITIVE_INFINITY });
     void filter(request, () => ({ code: 200, stream }));
     return stream;
   };
@@ -209,9 +209,9 @@ test("a watch that begins with the state there is has its seats until that is wr
 
 test("a failure that comes later gives the seat back", async () => {
   const { filter, level } = oneSeat();
-  const failing = filter(asking().request, () => Promise.reject(new Error("later")));
+  const failing = filter(openRequest().request, () => Promise.reject(new Error("later")));
   await assert.rejects(Promise.resolve(failing), /later/);
-  const refused = filter(asking().request, () => Promise.reject(notFound({ group: "", resource: "pods" }, "p")));
+  const refused = filter(openRequest().request, () => Promise.reject(notFound({ group: "", resource: "pods" }, "p")));
   assert.ok(!((await refused) instanceof StatusError));
   assert.equal(level().isIdle, true);
 });

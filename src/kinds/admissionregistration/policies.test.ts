@@ -24,19 +24,22 @@ function check(spec: object, ...expected: readonly string[]): void {
   assert.deepEqual(policies.refuseCreate(policies.defaults(policy(spec))), expected, JSON.stringify(spec));
 }
 
-const compiling = (at: string, source: string, offset: number, problem: string): string =>
+const compileError = (at: string, source: string, offset: number, problem: string): string =>
   `${at}: Invalid value: ${JSON.stringify(source)}: compilation failed: ERROR: <input>:1:${offset + 1}: ${problem}\n | ${source}\n | ${".".repeat(offset)}^`;
 
 test("expressions are compiled with the types that their place wants [EXPR-58]", () => {
   const at = "spec.validations[0].expression";
-  const refused = (expression: string, problem: string): void =>
+  const expectRefusal = (expression: string, problem: string): void =>
     check({ validations: [{ expression }] }, `${at}: Invalid value: ${JSON.stringify(expression)}: ${problem}`);
-  refused("object.spec.x", "must evaluate to bool but got dyn");
-  refused("'a'", "must evaluate to bool but got string");
-  check({ validations: [{ expression: "x" }] }, compiling(at, "x", 0, "undeclared reference to 'x' (in container '')"));
+  expectRefusal("object.spec.x", "must evaluate to bool but got dyn");
+  expectRefusal("'a'", "must evaluate to bool but got string");
+  check(
+    { validations: [{ expression: "x" }] },
+    compileError(at, "x", 0, "undeclared reference to 'x' (in container '')"),
+  );
   check(
     { validations: [{ expression: "request.uid == ''" }] },
-    compiling(at, "request.uid == ''", 7, "undefined field 'uid'"),
+    compileError(at, "request.uid == ''", 7, "undefined field 'uid'"),
   );
   check(
     { validations: [{ expression: "int('a') == 1" }] },
@@ -55,14 +58,14 @@ test("messages are texts without an authorizer, conditions see no variables, par
   check(messages("1"), `${at}: Invalid value: "1": must evaluate to string but got int`);
   check(
     messages("string(authorizer)"),
-    compiling(at, "string(authorizer)", 7, "undeclared reference to 'authorizer' (in container '')"),
+    compileError(at, "string(authorizer)", 7, "undeclared reference to 'authorizer' (in container '')"),
   );
   check(messages(" "), `${at}: Invalid value: " ": must be non-empty if specified`);
   const variables = [{ name: "a", expression: "1" }];
   const matchConditions = [{ name: "c", expression: "variables.a == 1" }];
   check(
     { variables, matchConditions },
-    compiling(
+    compileError(
       "spec.matchConditions[0].expression",
       "variables.a == 1",
       0,
@@ -72,7 +75,7 @@ test("messages are texts without an authorizer, conditions see no variables, par
   check({ variables, validations: [{ expression: "variables.a == 1" }] });
   check(
     { validations: [{ expression: "params == null" }] },
-    compiling(
+    compileError(
       "spec.validations[0].expression",
       "params == null",
       0,
@@ -83,11 +86,11 @@ test("messages are texts without an authorizer, conditions see no variables, par
 });
 
 test("variables have names, and see those before them", () => {
-  const named = (name: string) => ({ variables: [{ name, expression: "1" }] });
+  const variableNamed = (name: string) => ({ variables: [{ name, expression: "1" }] });
   const invalidName = (name: string): string =>
     `spec.variables[0].name: Invalid value: "${name}": name is not a valid CEL identifier`;
-  for (const name of ["a-b", "in", "1a", "namespace"]) check(named(name), invalidName(name));
-  check(named("__a"));
+  for (const name of ["a-b", "in", "1a", "namespace"]) check(variableNamed(name), invalidName(name));
+  check(variableNamed("__a"));
   check(
     { variables: [{ name: "", expression: " " }] },
     "spec.variables[0].name: Required value: name is not specified",
@@ -97,17 +100,17 @@ test("variables have names, and see those before them", () => {
     { name: "a", expression: "variables.b" },
     { name: "b", expression: "1" },
   ];
-  check({ variables: later }, compiling("spec.variables[0].expression", "variables.b", 9, "undefined field 'b'"));
+  check({ variables: later }, compileError("spec.variables[0].expression", "variables.b", 9, "undefined field 'b'"));
   // The fields of custom types and of types of libraries are not checked.
-  const typed = (expression: string, use: string) => ({
+  const typedPolicy = (expression: string, use: string) => ({
     variables: [{ name: "a", expression }],
     validations: [{ expression: use }],
   });
-  check(typed("request.userInfo", "variables.a.nope == 1"));
-  check(typed("quantity('1')", "variables.a + 1 == 1"));
+  check(typedPolicy("request.userInfo", "variables.a.nope == 1"));
+  check(typedPolicy("quantity('1')", "variables.a + 1 == 1"));
   check(
-    typed("[request.userInfo]", "variables.a == 1"),
-    compiling(
+    typedPolicy("[request.userInfo]", "variables.a == 1"),
+    compileError(
       "spec.validations[0].expression",
       "variables.a == 1",
       12,
@@ -127,9 +130,10 @@ test("all expressions of a policy have bounds together for what compiling them t
     last(many(250, pattern)),
     /regular expressions of a policy must not have more than 500000 instructions together$/,
   );
-  const repeated = (at: number): string => `optional.of([${Array(300).fill(at).join(", ")}]).optMap(x, x).hasValue()`;
-  assert.equal(last(many(20, repeated)), "");
-  assert.match(last(many(80, repeated)), /optMap\(\) is nested too deeply/);
+  const longExpression = (at: number): string =>
+    `optional.of([${Array(300).fill(at).join(", ")}]).optMap(x, x).hasValue()`;
+  assert.equal(last(many(20, longExpression)), "");
+  assert.match(last(many(80, longExpression)), /optMap\(\) is nested too deeply/);
 });
 
 test("an expression that was stored may use more than a new one", () => {
@@ -169,33 +173,33 @@ test("a policy says what it does and to what", () => {
 
 test("rules name operations, groups, versions and resources, wildcards alone", () => {
   const path = "spec.matchConstraints.resourceRules[0]";
-  const refused = (more: object, ...findings: readonly string[]): void =>
+  const expectRefusal = (more: object, ...findings: readonly string[]): void =>
     check(
       { matchConstraints: { resourceRules: [{ ...rule, ...more }] } },
       ...findings.map((finding) => `${path}.${finding}`),
     );
-  refused(
+  expectRefusal(
     { operations: ["CREATE", "*"], apiGroups: ["*", "a"] },
     `operations: Invalid value: []admissionregistration.OperationType{"CREATE", "*"}: if '*' is present, must not specify other operations`,
     `apiGroups: Invalid value: []string{"*", "a"}: if '*' is present, must not specify other API groups`,
   );
-  refused(
+  expectRefusal(
     { operations: ["X"], apiVersions: [""], resources: [] },
     'operations[0]: Unsupported value: "X": supported values: "*", "CONNECT", "CREATE", "DELETE", "UPDATE"',
     "apiVersions[0]: Required value",
     "resources: Required value",
   );
-  refused(
+  expectRefusal(
     { resources: ["pods/*", "pods/status", "*/status", "a/status"] },
     "resources[1]: Invalid value: \"pods/status\": if 'pods/*' is present, must not specify pods/status",
     "resources[3]: Invalid value: \"a/status\": if '*/status' is present, must not specify a/status",
   );
-  refused(
+  expectRefusal(
     { resources: ["*", "pods"] },
     `resources: Invalid value: []string{"*", "pods"}: if '*' is present, must not specify other resources without subresources`,
   );
-  refused({ scope: "X" }, 'scope: Unsupported value: "X": supported values: "*", "Cluster", "Namespaced"');
-  refused({ resourceNames: ["a", "a"] }, 'resourceNames[1]: Duplicate value: "a"');
+  expectRefusal({ scope: "X" }, 'scope: Unsupported value: "X": supported values: "*", "Cluster", "Namespaced"');
+  expectRefusal({ resourceNames: ["a", "a"] }, 'resourceNames[1]: Duplicate value: "a"');
 });
 
 test("match conditions have different names, and at most 64 of them", () => {
@@ -209,31 +213,31 @@ test("match conditions have different names, and at most 64 of them", () => {
 });
 
 test("a binding names a policy and actions, and parameters by name or selector", () => {
-  const refused = (spec: object, ...findings: readonly string[]): void =>
+  const expectRefusal = (spec: object, ...findings: readonly string[]): void =>
     assert.deepEqual(
       bindings.refuseCreate(
         bindings.defaults({ metadata: { name: "b" }, spec: { policyName: "p", validationActions: ["Deny"], ...spec } }),
       ),
       findings,
     );
-  refused({});
-  refused(
+  expectRefusal({});
+  expectRefusal(
     { policyName: "", validationActions: [] },
     "spec.policyName: Required value",
     "spec.validationActions: Required value: at least one validation action is required",
   );
-  refused(
+  expectRefusal(
     { validationActions: ["Deny", "Warn", "X", "Deny"] },
     'spec.validationActions[2]: Unsupported value: "X": supported values: "Audit", "Deny", "Warn"',
     'spec.validationActions[3]: Duplicate value: "Deny"',
     'spec.validationActions: Invalid value: []admissionregistration.ValidationAction{"Deny", "Warn", "X", "Deny"}: must not contain both Deny and Warn (repeating the same validation failure information in the API response and headers serves no purpose)',
   );
-  refused(
+  expectRefusal(
     { paramRef: {} },
     "spec.paramRef: Required value: one of name or selector must be specified",
     "spec.paramRef.parameterNotFoundAction: Required value",
   );
-  refused(
+  expectRefusal(
     { paramRef: { name: "a", selector: { matchLabels: { "a b": "" } }, parameterNotFoundAction: "X" } },
     "spec.paramRef.name: Forbidden: name and selector are mutually exclusive",
     "spec.paramRef.selector: Forbidden: name and selector are mutually exclusive",

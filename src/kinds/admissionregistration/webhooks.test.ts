@@ -23,13 +23,13 @@ const of = (...webhooks: ValidatingWebhook[]): ValidatingWebhookConfiguration =>
   webhooks,
 });
 
-const found = (webhooks: readonly ValidatingWebhook[], old?: readonly ValidatingWebhook[]): string[] =>
+const validate = (webhooks: readonly ValidatingWebhook[], old?: readonly ValidatingWebhook[]): string[] =>
   validateWebhooks(of(...webhooks), old && of(...old), { hasSelectors: true }).map(
     ({ field, message }) => `${field}: ${message}`,
   );
 
 const check = (more: object, ...expected: (string | RegExp)[]): void => {
-  const findings = found([hook(more)]);
+  const findings = validate([hook(more)]);
   assert.equal(findings.length, expected.length, findings.join("\n"));
   for (const [index, wanted] of expected.entries()) {
     const finding = findings[index]!.replace(/^webhooks\[0\]\./, "");
@@ -84,20 +84,20 @@ test("a webhook is reached in one way, which can be", () => {
 });
 
 test("names are unique, and conditions compile [VER-65]", () => {
-  assert.deepEqual(found([hook(), hook()]), ['webhooks[1].name: Duplicate value: "a.hooks.example.com"']);
+  assert.deepEqual(validate([hook(), hook()]), ['webhooks[1].name: Duplicate value: "a.hooks.example.com"']);
   check({ matchConditions: [{ name: "x", expression: "1" }] }, /expression: .*must evaluate to bool but got int$/);
   check({ matchConditions: [{ name: "x", expression: "params.x" }] }, /undeclared reference to 'params'/);
 });
 
 test("an update may keep what a stored configuration breaks, and break nothing else", () => {
-  assert.deepEqual(found([hook(), hook()], [hook(), hook()]), []);
+  assert.deepEqual(validate([hook(), hook()], [hook(), hook()]), []);
   const some = hook({ sideEffects: "Some" });
-  assert.deepEqual(found([some], [some]), []);
-  assert.equal(found([some], [hook()]).length, 1);
+  assert.deepEqual(validate([some], [some]), []);
+  assert.equal(validate([some], [hook()]).length, 1);
   const unknown = hook({ admissionReviewVersions: ["v7"] });
-  assert.deepEqual(found([unknown], [unknown]), []);
-  assert.equal(found([unknown], [hook()]).length, 1);
+  assert.deepEqual(validate([unknown], [unknown]), []);
+  assert.equal(validate([unknown], [hook()]).length, 1);
   const broken = hook({ matchConditions: [{ name: "x", expression: "object." }] });
-  assert.deepEqual(found([broken], [broken]), []);
-  assert.equal(found([broken], [hook()]).length, 1);
+  assert.deepEqual(validate([broken], [broken]), []);
+  assert.equal(validate([broken], [hook()]).length, 1);
 });

@@ -176,7 +176,7 @@ test("an address of a webhook without a scheme cannot be read [VER-69]", () => {
 });
 
 test("defaults of embedded objects have metadata that is some [VER-70]", () => {
-  const embedded = (metadata: object): string[] => {
+  const validateEmbedded = (metadata: object): string[] => {
     const template = {
       type: "object",
       "x-kubernetes-embedded-resource": true,
@@ -187,25 +187,25 @@ test("defaults of embedded objects have metadata that is some [VER-70]", () => {
     return check(one({ schema: { openAPIV3Schema: whole } }));
   };
   const at = "spec.validation.openAPIV3Schema.properties[spec].properties[template].default.metadata";
-  assert.deepEqual(embedded({ name: "x" }), []);
-  assert.deepEqual(embedded({ name: 5 }), [
+  assert.deepEqual(validateEmbedded({ name: "x" }), []);
+  assert.deepEqual(validateEmbedded({ name: 5 }), [
     `${at}: Invalid value: map[string]interface {}{"name":5}: json: cannot unmarshal number into Go struct field ObjectMeta.name of type string`,
   ]);
-  assert.match(embedded({ labels: { a: "b c" } }).join(), /default\.metadata\.labels: Invalid value: "b c"/);
+  assert.match(validateEmbedded({ labels: { a: "b c" } }).join(), /default\.metadata\.labels: Invalid value: "b c"/);
 });
 
 test("groups of the project need an approval, in every domain by its names [VER-71]", () => {
-  const approved = (kind: typeof definitions, group: string, annotation: string, value: string): string[] =>
+  const validateApproval = (kind: typeof definitions, group: string, annotation: string, value: string): string[] =>
     kind.refuseCreate(definition({ group, annotations: { [annotation]: value } }));
   assert.match(
     check({ group: "x.k8s.io" }).join(),
     /^metadata\.annotations\[api-approved\.kubernetes\.io\]: Required value/,
   );
   for (const value of ["unapproved, a test", "https://example.com/1"]) {
-    assert.deepEqual(approved(definitions, "x.kubernetes.io", "api-approved.kubernetes.io", value), []);
-    assert.deepEqual(approved(elsewhere, "x.platform.io", "api-approved.platform.io", value), []);
+    assert.deepEqual(validateApproval(definitions, "x.kubernetes.io", "api-approved.kubernetes.io", value), []);
+    assert.deepEqual(validateApproval(elsewhere, "x.platform.io", "api-approved.platform.io", value), []);
   }
-  assert.equal(approved(definitions, "x.k8s.io", "api-approved.kubernetes.io", "yes please").length, 1);
+  assert.equal(validateApproval(definitions, "x.k8s.io", "api-approved.kubernetes.io", "yes please").length, 1);
   assert.deepEqual(elsewhere.refuseCreate(definition({ group: "x.k8s.io" })), []);
 });
 

@@ -31,15 +31,15 @@ test("numbers and the strategy of a deployment are checked", () => {
     ),
     "spec.progressDeadlineSeconds: Invalid value: -1: must be greater than minReadySeconds",
   ]);
-  const rolling = (maxUnavailable: unknown, maxSurge: unknown): string[] =>
+  const validateRollingUpdate = (maxUnavailable: unknown, maxSurge: unknown): string[] =>
     refuseCreate(workload({ strategy: { type: "RollingUpdate", rollingUpdate: { maxUnavailable, maxSurge } } }));
-  assert.deepEqual(rolling(0, "0%"), [
+  assert.deepEqual(validateRollingUpdate(0, "0%"), [
     "spec.strategy.rollingUpdate.maxUnavailable: Invalid value: 0: may not be 0 when `maxSurge` is 0",
   ]);
-  assert.deepEqual(rolling("101%", "101%"), [
+  assert.deepEqual(validateRollingUpdate("101%", "101%"), [
     'spec.strategy.rollingUpdate.maxUnavailable: Invalid value: "101%": must not be greater than 100%',
   ]);
-  assert.deepEqual(rolling(1, -1), [notNegative("spec.strategy.rollingUpdate.maxSurge")]);
+  assert.deepEqual(validateRollingUpdate(1, -1), [notNegative("spec.strategy.rollingUpdate.maxSurge")]);
   assert.deepEqual(refuseCreate(workload({ strategy: { type: "Recreate", rollingUpdate: { maxSurge: 1 } } })), [
     "spec.strategy.rollingUpdate: Forbidden: may not be specified when strategy `type` is 'Recreate'",
   ]);
@@ -103,11 +103,13 @@ test("policies, ordinals and the strategy of a stateful set are checked", () => 
 
 test("a daemon set is either short of pods or has too many while they are replaced", () => {
   const { refuseCreate } = kind("DaemonSet");
-  const rolling = (maxUnavailable: unknown, maxSurge: unknown): string[] =>
+  const validateRollingUpdate = (maxUnavailable: unknown, maxSurge: unknown): string[] =>
     refuseCreate(workload({ updateStrategy: { type: "RollingUpdate", rollingUpdate: { maxUnavailable, maxSurge } } }));
   const path = "spec.updateStrategy.rollingUpdate";
-  assert.deepEqual(rolling(0, 0), [`${path}.maxUnavailable: Required value: cannot be 0 when maxSurge is 0`]);
-  assert.deepEqual(rolling(1, 1), [
+  assert.deepEqual(validateRollingUpdate(0, 0), [
+    `${path}.maxUnavailable: Required value: cannot be 0 when maxSurge is 0`,
+  ]);
+  assert.deepEqual(validateRollingUpdate(1, 1), [
     `${path}.maxSurge: Invalid value: 1: may not be set when maxUnavailable is non-zero`,
   ]);
 });

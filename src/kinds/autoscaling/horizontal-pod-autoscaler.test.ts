@@ -11,7 +11,7 @@ const newer = kindUnderTest({ group, version: "v2", kind });
 const prefix = "autoscaling.alpha.kubernetes.io/";
 const scaleTargetRef = { kind: "Deployment", name: "d" };
 
-const made = (annotations: Readonly<Record<string, string>>): Unstructured =>
+const createAutoscaler = (annotations: Readonly<Record<string, string>>): Unstructured =>
   older.create({ metadata: { name: "h", annotations }, spec: { scaleTargetRef, maxReplicas: 3 } });
 
 test("annotations that are no fields of the newer version are dropped, each by itself", () => {
@@ -21,7 +21,7 @@ test("annotations that are no fields of the newer version are dropped, each by i
     [`${prefix}behavior`]: "{",
     [`${prefix}conditions`]: '[{"type": "AbleToScale", "status": "True"}]',
   };
-  const hub = older.definition.conversion!.toHub(made(annotations));
+  const hub = older.definition.conversion!.toHub(createAutoscaler(annotations));
   assert.deepEqual(hub.metadata.annotations, { mine: "1" });
   assert.deepEqual(hub["spec"], {
     scaleTargetRef,
@@ -44,7 +44,7 @@ test("annotations hold metrics and the behaviour as kube-apiserver writes them",
     [`${prefix}metrics`]: `[${metrics.join(",")}]`.replace("<", "\\u003c"),
     [`${prefix}behavior`]: `{"ScaleUp":{"StabilizationWindowSeconds":5,"SelectPolicy":"Min","Policies":${policies}},"ScaleDown":null}`,
   };
-  const object = made(given);
+  const object = createAutoscaler(given);
   assert.deepEqual(object.metadata.annotations, given);
   const { toHub, fromHub } = older.definition.conversion!;
   const spec = toHub(object)["spec"] as Record<string, unknown>;
@@ -75,9 +75,9 @@ test("annotations hold metrics and the behaviour as kube-apiserver writes them",
 test("the status comes from writes of the status alone, the spec from others", () => {
   const conditions = (status: string): string =>
     `[{"type":"AbleToScale","status":"${status}","lastTransitionTime":"2021-03-08T17:42:11Z"}]`;
-  const first = made({ [`${prefix}conditions`]: conditions("True"), mine: "1" });
+  const first = createAutoscaler({ [`${prefix}conditions`]: conditions("True"), mine: "1" });
   assert.deepEqual(first.metadata.annotations, { mine: "1" });
-  const named = (status: string, name: string): Unstructured => ({
+  const autoscalerNamed = (status: string, name: string): Unstructured => ({
     ...first,
     metadata: {
       ...first.metadata,
@@ -87,9 +87,9 @@ test("the status comes from writes of the status alone, the spec from others", (
       },
     },
   });
-  const second = older.update(named("True", "a"), first, "status");
+  const second = older.update(autoscalerNamed("True", "a"), first, "status");
   assert.deepEqual(second.metadata.annotations, { [`${prefix}conditions`]: conditions("True") });
-  const third = older.update(named("False", "b"), second);
+  const third = older.update(autoscalerNamed("False", "b"), second);
   assert.equal(third.metadata.annotations![`${prefix}conditions`], conditions("True"));
   assert.match(third.metadata.annotations![`${prefix}metrics`]!, /"metricName":"b"/);
 });
@@ -102,7 +102,7 @@ test("the newer version drops the annotations of the older one", () => {
 
 test("metrics of unknown types can be stored, read and listed", () => {
   const { toHub, fromHub } = older.definition.conversion!;
-  const shown = fromHub(toHub(made({ [`${prefix}metrics`]: "[null]" })));
+  const shown = fromHub(toHub(createAutoscaler({ [`${prefix}metrics`]: "[null]" })));
   assert.deepEqual(shown.metadata.annotations, { [`${prefix}metrics`]: '[{"type":""}]' });
   assert.equal(older.row(shown)["Targets"], ": <unknown>/<auto>");
 });
@@ -113,7 +113,7 @@ test("the older version says how many pods there are, even none", () => {
 });
 
 test("the newer version leaves out that there are none", () => {
-  const object = made({});
+  const object = createAutoscaler({});
   const { toHub } = older.definition.conversion!;
   const status = (currentReplicas: number): object =>
     toHub({ ...object, status: { currentReplicas, desiredReplicas: 0 } })["status"] as object;
@@ -123,7 +123,7 @@ test("the newer version leaves out that there are none", () => {
 
 test("the target of the newer version's default is that of the older one, unless annotations hold metrics", () => {
   const target = (annotations: Readonly<Record<string, string>>): unknown => {
-    return (made(annotations)["spec"] as Record<string, unknown>)["targetCPUUtilizationPercentage"];
+    return (createAutoscaler(annotations)["spec"] as Record<string, unknown>)["targetCPUUtilizationPercentage"];
   };
   assert.equal(target({}), 80);
   const metrics = '[{"type":"Pods","pods":{"metricName":"m","targetAverageValue":"1"}}]';

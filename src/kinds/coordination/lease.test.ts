@@ -7,19 +7,19 @@ const { refuseCreate } = kindUnderTest(
   { group: "coordination.k8s.io", version: "v1", kind: "Lease" },
   { gates: ["CoordinatedLeaderElection"] },
 );
-const refused = (spec: object): string[] => refuseCreate({ metadata: { name: "a" }, spec });
+const refuse = (spec: object): string[] => refuseCreate({ metadata: { name: "a" }, spec });
 
 test("a strategy is one of the server's or has a prefix; a preferred holder needs one", () => {
   for (const strategy of ["OldestEmulationVersion", "example.com/mine"]) {
-    assert.deepEqual(refused({ strategy, preferredHolder: "b" }), []);
+    assert.deepEqual(refuse({ strategy, preferredHolder: "b" }), []);
   }
-  assert.deepEqual(refused({ strategy: "Other" }), [
+  assert.deepEqual(refuse({ strategy: "Other" }), [
     'spec.strategy.strategy: Unsupported value: "Other": supported values: "OldestEmulationVersion"',
   ]);
-  assert.deepEqual(refused({ strategy: "/x" }), [
+  assert.deepEqual(refuse({ strategy: "/x" }), [
     'spec.strategy.strategy: Invalid value: "/x": prefix part must be non-empty',
   ]);
-  assert.deepEqual(refused({ preferredHolder: "b" }), [
+  assert.deepEqual(refuse({ preferredHolder: "b" }), [
     "spec.preferredHolder: Forbidden: may only be specified if `strategy` is defined",
   ]);
 });

@@ -11,16 +11,16 @@ test("amounts have thousandths at the finest, rounded up, whatever they are amou
     storage: "1Gi",
     "a/b": "1m",
   });
-  const made = (kind: string, fields: object): Record<string, unknown> =>
+  const createObject = (kind: string, fields: object): Record<string, unknown> =>
     kindUnderTest({ group: "", version: "v1", kind }).create({ metadata: { name: "a" }, ...fields }) as Record<
       string,
       unknown
     >; // of a kind
-  const quota = made("ResourceQuota", { spec: { hard: { cpu: "1n" } } });
+  const quota = createObject("ResourceQuota", { spec: { hard: { cpu: "1n" } } });
   assert.deepEqual(quota["spec"], { hard: { cpu: "1m" } });
-  const range = made("LimitRange", { spec: { limits: [{ type: "Pod", max: { cpu: "1.00001" } }] } });
+  const range = createObject("LimitRange", { spec: { limits: [{ type: "Pod", max: { cpu: "1.00001" } }] } });
   assert.deepEqual(range["spec"], { limits: [{ type: "Pod", max: { cpu: "1001m" } }] });
-  const { spec } = made("PersistentVolume", {
+  const { spec } = createObject("PersistentVolume", {
     spec: { capacity: { storage: "1.00001" }, accessModes: ["ReadWriteOnce"], hostPath: { path: "/a" } },
   });
   assert.deepEqual((spec as { capacity?: object }).capacity, { storage: "1001m" });

@@ -6,7 +6,7 @@ import { kindUnderTest } from "../kind-for-tests.ts";
 const ranges = kindUnderTest({ group: "", version: "v1", kind: "LimitRange" });
 
 test("quantities are shown as they are kept", () => {
-  const found = (min: string, max: string): string[] =>
+  const validate = (min: string, max: string): string[] =>
     ranges.refuseCreate({
       metadata: { name: "r" },
       spec: { limits: [{ type: "PersistentVolumeClaim", min: { storage: min }, max: { storage: max } }] },
@@ -17,7 +17,7 @@ test("quantities are shown as they are kept", () => {
     ["+5", "04"],
     ["100Ti", "1Ti"],
   ] as const) {
-    assert.deepEqual(found(min, max), [
+    assert.deepEqual(validate(min, max), [
       `${path}: Invalid value: "${min}": min value ${min} is greater than max value ${max}`,
     ]);
   }

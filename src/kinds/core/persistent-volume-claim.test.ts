@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { dns1123Subdomain } from "#meta/names.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
-import { kindUnderTest, writing } from "../kind-for-tests.ts";
+import { kindUnderTest, writeAttributes } from "../kind-for-tests.ts";
 
 const kind = { group: "", version: "v1", kind: "PersistentVolumeClaim" };
 const beta = ["AnyVolumeDataSource", "RecoverVolumeExpansionFailure"];
@@ -16,9 +16,9 @@ const claim = (more: Record<string, unknown> = {}): Unstructured => ({
   metadata: { name: "c1", namespace: "n", creationTimestamp: null },
   spec: { ...spec, ...more },
 });
-const sized = (storage: string) => ({ resources: { requests: { storage } } });
+const storageRequest = (storage: string) => ({ resources: { requests: { storage } } });
 const specOf = (object: Unstructured) => object["spec"] as Record<string, unknown>;
-const bound = (more: Record<string, unknown> = {}, capacity = "1Gi"): Unstructured => ({
+const boundClaim = (more: Record<string, unknown> = {}, capacity = "1Gi"): Unstructured => ({
   ...withClasses.create(claim(more)),
   status: { phase: "Bound", capacity: { storage: capacity } },
 });
@@ -36,7 +36,7 @@ test("a new claim has its defaults and is pending [PVC-01] [PVC-02] [PVC-15] [PV
 test("the main resource does not take a status [PVC-03] [PVC-45] [PVC-57] [PVC-58]", () => {
   const lost = { ...claim(), status: { phase: "Lost", modifyVolumeStatus: { status: "Pending" } } };
   assert.deepEqual(claims.create(lost)["status"], { phase: "Pending" });
-  const old = bound();
+  const old = boundClaim();
   assert.deepEqual(claims.update({ ...old, status: { phase: "Lost" } }, old)["status"], old["status"]);
 });
 
@@ -88,7 +88,7 @@ test("requests cannot exceed limits [PVC-09]", () => {
 test("a claim asks for some storage [PVC-10]", () => {
   assert.deepEqual(claims.refuseCreate(claim({ resources: {} })), ["spec.resources[storage]: Required value"]);
   for (const storage of ["0", "-1"]) {
-    assert.deepEqual(claims.refuseCreate(claim(sized(storage))), [
+    assert.deepEqual(claims.refuseCreate(claim(storageRequest(storage))), [
       `spec.resources[storage]: Invalid value: "${storage}": must be greater than zero`,
     ]);
   }
@@ -101,15 +101,16 @@ test("the volume mode is a known one", () => {
 });
 
 test("a bound claim may grow, and shrink back as long as it stays above its capacity [PVC-11] [PVC-12]", () => {
-  const old = bound(sized("3Gi"));
-  const resize = (storage: string) => claims.refuseUpdate({ ...old, spec: { ...specOf(old), ...sized(storage) } }, old);
+  const old = boundClaim(storageRequest("3Gi"));
+  const resize = (storage: string) =>
+    claims.refuseUpdate({ ...old, spec: { ...specOf(old), ...storageRequest(storage) } }, old);
   assert.deepEqual(resize("4Gi"), []);
   assert.deepEqual(resize("2Gi"), []);
   const refused = "spec.resources.requests.storage: Forbidden: field can not be less than status.capacity";
   assert.deepEqual(resize("1Gi"), [refused]);
   assert.deepEqual(resize("512Mi"), [refused]);
   const strict = kindUnderTest(kind, { gates: [] });
-  assert.deepEqual(strict.refuseUpdate({ ...old, spec: { ...specOf(old), ...sized("2Gi") } }, old), [
+  assert.deepEqual(strict.refuseUpdate({ ...old, spec: { ...specOf(old), ...storageRequest("2Gi") } }, old), [
     "spec.resources.requests.storage: Forbidden: field can not be less than previous value",
   ]);
 });
@@ -120,7 +121,7 @@ test("the rest of the spec stays as it was [PVC-16]", () => {
     claims.refuseUpdate({ ...old, spec: { ...specOf(old), ...more } }, old);
   assert.deepEqual(change({ storageClassName: "fast" }), [immutable]);
   assert.deepEqual(change({ accessModes: ["ReadWriteMany"] }), [immutable]);
-  assert.deepEqual(change(sized("2Gi")), [immutable]);
+  assert.deepEqual(change(storageRequest("2Gi")), [immutable]);
   assert.deepEqual(change({ volumeMode: "Block" }), [
     immutable,
     'volumeMode: Invalid value: "Block": field is immutable',
@@ -219,7 +220,7 @@ test("a client that does not know dataSourceRef may write back what it read", ()
 
 test("the attributes class may change but not go [PVC-34] [PVC-35] [VAC-13]", () => {
   for (const old of [
-    bound({ volumeAttributesClassName: "a" }),
+    boundClaim({ volumeAttributesClassName: "a" }),
     withClasses.create(claim({ volumeAttributesClassName: "a" })),
   ]) {
     const change = (name: unknown) =>
@@ -233,7 +234,7 @@ test("the attributes class may change but not go [PVC-34] [PVC-35] [VAC-13]", ()
       "spec.volumeAttributesClassName: Forbidden: update from non-nil value to nil is forbidden",
     ]);
   }
-  const none = bound();
+  const none = boundClaim();
   const withName = { ...none, spec: { ...specOf(none), volumeAttributesClassName: "" } };
   assert.deepEqual(withClasses.refuseUpdate(withName, none), []);
 });
@@ -246,11 +247,11 @@ test("without its gate the attributes class is not stored [PVC-36]", () => {
   assert.equal(specOf(withClasses.create(claim({ volumeAttributesClassName: "a" })))["volumeAttributesClassName"], "a");
 });
 
-const setStatus = (by: typeof claims, status: object, old = bound()) =>
+const setStatus = (by: typeof claims, status: object, old = boundClaim()) =>
   by.refuseUpdate({ ...old, status }, old, "status");
 
 test("the status is written through its subresource, the spec is not [PVC-39] [PVC-48] [PVC-51] [PVC-55] [PVC-56]", () => {
-  const old = bound();
+  const old = boundClaim();
   const status = {
     phase: "Bound",
     accessModes: ["ReadWriteOnce"],
@@ -268,14 +269,14 @@ test("the status is written through its subresource, the spec is not [PVC-39] [P
     ],
   };
   assert.deepEqual(setStatus(claims, status), []);
-  const next = claims.update({ ...old, spec: { ...specOf(old), ...sized("9Gi") }, status }, old, "status");
+  const next = claims.update({ ...old, spec: { ...specOf(old), ...storageRequest("9Gi") }, status }, old, "status");
   assert.deepEqual(next["status"], status);
   assert.deepEqual(next["spec"], old["spec"]);
 });
 
 test("resize states need their gate [PVC-40]", () => {
   const status = { phase: "Bound", allocatedResourceStatuses: { storage: "NodeResizePending" } };
-  const old = bound();
+  const old = boundClaim();
   assert.deepEqual(claims.update({ ...old, status }, old, "status")["status"], status);
   const without = kindUnderTest(kind, { gates: [] });
   assert.deepEqual(without.update({ ...old, status }, old, "status")["status"], { phase: "Bound" });
@@ -329,7 +330,7 @@ test("a modification has a status, any text [PVC-59] [PVC-60]", () => {
     assert.deepEqual(check({ status, targetVolumeAttributesClassName: "a" }), []);
   }
   assert.deepEqual(check({ status: "" }), ["status.modifyVolumeStatus.status: Required value"]);
-  const old = bound();
+  const old = boundClaim();
   const status = { phase: "Bound", currentVolumeAttributesClassName: "a", modifyVolumeStatus: { status: "Pending" } };
   assert.deepEqual(withClasses.update({ ...old, status }, old, "status")["status"], status);
   assert.deepEqual(claims.update({ ...old, status }, old, "status")["status"], { phase: "Bound" });
@@ -387,7 +388,7 @@ test("a claim that has a group in its sources may have any; a source beside a re
 test("the deprecated annotation and sizes in parts of bytes give warnings", () => {
   const { warningsOnCreate, warningsOnUpdate } = claims.definition.strategy;
   const plain = claims.create(claim());
-  assert.deepEqual(warningsOnCreate!(plain, writing()), []);
+  assert.deepEqual(warningsOnCreate!(plain, writeAttributes()), []);
   const resources = { requests: { storage: "1500m" }, limits: { storage: "2500m", memory: "1m" } };
   const made = claims.create(claim({ resources }));
   const annotations = { "volume.beta.kubernetes.io/storage-class": "" };
@@ -397,13 +398,13 @@ test("the deprecated annotation and sizes in parts of bytes give warnings", () =
     'spec.resources.requests[storage]: fractional byte value "1500m" is invalid, must be an integer',
     'spec.resources.limits[storage]: fractional byte value "2500m" is invalid, must be an integer',
   ];
-  assert.deepEqual(warningsOnCreate!(annotated, writing()), expected);
-  assert.deepEqual(warningsOnUpdate!(annotated, plain, writing()), expected);
+  assert.deepEqual(warningsOnCreate!(annotated, writeAttributes()), expected);
+  assert.deepEqual(warningsOnUpdate!(annotated, plain, writeAttributes()), expected);
 });
 
 test("a table shows a claim as people know it [TABLE-04]", () => {
   const object = {
-    ...bound({ volumeName: "pv-1", storageClassName: "fast" }),
+    ...boundClaim({ volumeName: "pv-1", storageClassName: "fast" }),
     status: { phase: "Bound", capacity: { storage: "1Gi" }, accessModes: ["ReadWriteMany", "ReadWriteOnce"] },
   };
   const shown = {

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { dns1123Label, dns1123Subdomain } from "#meta/names.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
-import { kindUnderTest, writing } from "../kind-for-tests.ts";
+import { kindUnderTest, writeAttributes } from "../kind-for-tests.ts";
 
 const kind = { group: "", version: "v1", kind: "PersistentVolume" };
 const volumes = kindUnderTest(kind);
@@ -189,43 +189,45 @@ test("a class has a name, and a driver that knows it", () => {
 
 test("mount options by annotation are for some sources", () => {
   const name = "volume.beta.kubernetes.io/mount-options";
-  const refused = (spec: object): string[] => volumes.refuseCreate(volume(spec, { annotations: { [name]: "ro" } }));
-  assert.deepEqual(refused({ nfs: { server: "s", path: "/" } }), []);
-  assert.deepEqual(refused({ hostPath }), [
+  const refuse = (spec: object): string[] => volumes.refuseCreate(volume(spec, { annotations: { [name]: "ro" } }));
+  assert.deepEqual(refuse({ nfs: { server: "s", path: "/" } }), []);
+  assert.deepEqual(refuse({ hostPath }), [
     `metadata.annotations.${name}: Forbidden: may not specify mount options for this volume type`,
   ]);
 });
 
-const stored = (spec: object): Unstructured => volumes.create(volume(spec));
-const changed = (old: Unstructured, spec: object, by = volumes): string[] =>
+const createVolume = (spec: object): Unstructured => volumes.create(volume(spec));
+const refuseChange = (old: Unstructured, spec: object, by = volumes): string[] =>
   by.refuseUpdate({ ...old, spec: { ...(old["spec"] as object), ...spec } }, old);
 
 const sourceStays = "spec.persistentvolumesource: Forbidden: spec.persistentvolumesource is immutable after creation";
 
 test("source and mode are immutable, and the rest of the spec is checked", () => {
-  const old = stored({ hostPath });
-  assert.deepEqual(changed(old, { capacity: { storage: "1" }, accessModes: ["ReadOnlyMany"], claimRef: {} }), []);
-  assert.deepEqual(changed(old, { hostPath: { path: "/e" } }), [sourceStays]);
-  assert.deepEqual(changed(old, { volumeMode: "Block" }), ['volumeMode: Invalid value: "Block": field is immutable']);
-  assert.deepEqual(changed(old, { accessModes: [] }), ["spec.accessModes: Required value"]);
+  const old = createVolume({ hostPath });
+  assert.deepEqual(refuseChange(old, { capacity: { storage: "1" }, accessModes: ["ReadOnlyMany"], claimRef: {} }), []);
+  assert.deepEqual(refuseChange(old, { hostPath: { path: "/e" } }), [sourceStays]);
+  assert.deepEqual(refuseChange(old, { volumeMode: "Block" }), [
+    'volumeMode: Invalid value: "Block": field is immutable',
+  ]);
+  assert.deepEqual(refuseChange(old, { accessModes: [] }), ["spec.accessModes: Required value"]);
 });
 
 test("the secret for expansion may be added to the source, and then not changed", () => {
   const secret = { name: "s", namespace: "n" };
-  const plain = stored({ csi });
-  const grown = stored({ csi: { ...csi, controllerExpandSecretRef: secret } });
-  assert.deepEqual(changed(plain, { csi: { ...csi, controllerExpandSecretRef: secret } }), []);
-  assert.deepEqual(changed(plain, { csi: { ...csi, nodeExpandSecretRef: secret } }), [sourceStays]);
-  assert.deepEqual(changed(grown, { csi: { ...csi, controllerExpandSecretRef: { ...secret, name: "t" } } }), [
+  const plain = createVolume({ csi });
+  const grown = createVolume({ csi: { ...csi, controllerExpandSecretRef: secret } });
+  assert.deepEqual(refuseChange(plain, { csi: { ...csi, controllerExpandSecretRef: secret } }), []);
+  assert.deepEqual(refuseChange(plain, { csi: { ...csi, nodeExpandSecretRef: secret } }), [sourceStays]);
+  assert.deepEqual(refuseChange(grown, { csi: { ...csi, controllerExpandSecretRef: { ...secret, name: "t" } } }), [
     sourceStays,
   ]);
-  assert.deepEqual(changed(grown, { csi }), [sourceStays]);
+  assert.deepEqual(refuseChange(grown, { csi }), [sourceStays]);
 });
 
 test("the node affinity is immutable once it is set; its labels may get their newer names", () => {
   const stays = (shown: unknown): string =>
     `nodeAffinity: Invalid value: ${JSON.stringify(shown)}: field is immutable, except for updating from beta label to GA`;
-  assert.deepEqual(changed(stored({ hostPath }), { nodeAffinity: onNode("a") }), []);
+  assert.deepEqual(refuseChange(createVolume({ hostPath }), { nodeAffinity: onNode("a") }), []);
   const renames = [
     ["beta.kubernetes.io/arch", "kubernetes.io/arch"],
     ["beta.kubernetes.io/os", "kubernetes.io/os"],
@@ -234,29 +236,29 @@ test("the node affinity is immutable once it is set; its labels may get their ne
     ["beta.kubernetes.io/instance-type", "node.kubernetes.io/instance-type"],
   ] as const;
   for (const [before, after] of renames) {
-    const old = stored({ hostPath, nodeAffinity: onNode("x", before, before) });
-    assert.deepEqual(changed(old, { nodeAffinity: onNode("x", after, before) }), []);
-    const back = stored({ hostPath, nodeAffinity: onNode(after) });
-    assert.deepEqual(changed(back, { nodeAffinity: onNode(before) }), [stays(onNode(before))]);
+    const old = createVolume({ hostPath, nodeAffinity: onNode("x", before, before) });
+    assert.deepEqual(refuseChange(old, { nodeAffinity: onNode("x", after, before) }), []);
+    const back = createVolume({ hostPath, nodeAffinity: onNode(after) });
+    assert.deepEqual(refuseChange(back, { nodeAffinity: onNode(before) }), [stays(onNode(before))]);
   }
-  const old = stored({ hostPath, nodeAffinity: onNode("beta.kubernetes.io/os") });
+  const old = createVolume({ hostPath, nodeAffinity: onNode("beta.kubernetes.io/os") });
   for (const next of [onNode("a"), onNode("kubernetes.io/os", "a"), onNode("kubernetes.io/arch")]) {
-    assert.deepEqual(changed(old, { nodeAffinity: next }), [stays(next)]);
+    assert.deepEqual(refuseChange(old, { nodeAffinity: next }), [stays(next)]);
   }
-  assert.deepEqual(changed(old, { nodeAffinity: undefined }), [stays("null")]);
+  assert.deepEqual(refuseChange(old, { nodeAffinity: undefined }), [stays("null")]);
 });
 
 test("a class changes while there are classes, and does not go", () => {
   const path = "spec.volumeAttributesClassName";
   const classed = withClasses.create(volume({ csi, volumeAttributesClassName: "a" }));
-  const bare = stored({ csi });
-  assert.deepEqual(changed(classed, { volumeAttributesClassName: "b" }, withClasses), []);
-  assert.deepEqual(changed(classed, { volumeAttributesClassName: undefined }, withClasses), [
+  const bare = createVolume({ csi });
+  assert.deepEqual(refuseChange(classed, { volumeAttributesClassName: "b" }, withClasses), []);
+  assert.deepEqual(refuseChange(classed, { volumeAttributesClassName: undefined }, withClasses), [
     `${path}: Forbidden: update from non-nil value to nil is forbidden`,
   ]);
-  assert.deepEqual(changed(classed, {}), []);
-  assert.deepEqual(changed(bare, { volumeAttributesClassName: "b" }), []); // the class is dropped
-  assert.deepEqual(changed(classed, { volumeAttributesClassName: "b" }), [
+  assert.deepEqual(refuseChange(classed, {}), []);
+  assert.deepEqual(refuseChange(bare, { volumeAttributesClassName: "b" }), []); // the class is dropped
+  assert.deepEqual(refuseChange(classed, { volumeAttributesClassName: "b" }), [
     `${path}: Forbidden: update is forbidden when the VolumeAttributesClass feature gate is disabled`,
   ]);
 });
@@ -265,7 +267,7 @@ test("the status says when the phase changed last", () => {
   const now = "2023-11-14T22:13:20Z"; // the time of the tests' clock
   const before = "2020-01-01T00:00:00Z";
   const own = "2021-01-01T00:00:00Z";
-  const made = stored({ hostPath });
+  const made = createVolume({ hostPath });
   assert.deepEqual(made["status"], { phase: "Pending", lastPhaseTransitionTime: now });
   const old = { ...made, status: { phase: "Pending", lastPhaseTransitionTime: before } };
   const timeOf = (status: object): unknown =>
@@ -279,9 +281,9 @@ test("the status says when the phase changed last", () => {
 
 test("deprecated annotations, labels, sources and the policy Recycle give warnings", () => {
   const { warningsOnCreate, warningsOnUpdate } = volumes.definition.strategy;
-  const warned = (spec: object, annotations = {}): readonly string[] =>
-    warningsOnCreate!(volumes.create(volume(spec, { annotations })), writing());
-  assert.deepEqual(warned({ flocker: { datasetName: "d" } }), []);
+  const warn = (spec: object, annotations = {}): readonly string[] =>
+    warningsOnCreate!(volumes.create(volume(spec, { annotations })), writeAttributes());
+  assert.deepEqual(warn({ flocker: { datasetName: "d" } }), []);
   const old = {
     rbd: { monitors: ["m"], image: "i" },
     persistentVolumeReclaimPolicy: "Recycle",
@@ -300,12 +302,12 @@ test("deprecated annotations, labels, sources and the policy Recycle give warnin
     `${at}[2].key: node-role.kubernetes.io/master is use "node-role.kubernetes.io/control-plane" instead`,
     "spec.rbd: deprecated in v1.28, non-functional in v1.31+",
   ];
-  assert.deepEqual(warned(old, annotations), expected);
+  assert.deepEqual(warn(old, annotations), expected);
   const made = volumes.create(volume(old, { annotations }));
-  assert.deepEqual(warningsOnUpdate!(made, made, writing()), expected);
+  assert.deepEqual(warningsOnUpdate!(made, made, writeAttributes()), expected);
   const outdated = ["cephfs", "photonPersistentDisk", "scaleIO", "storageos", "glusterfs"];
   for (const name of outdated) {
-    const [warning = ""] = warned({ [name]: {} });
+    const [warning = ""] = warn({ [name]: {} });
     assert.match(warning, new RegExp(`^spec\\.${name}: deprecated in v1\\.\\d+, non-functional in v1\\.\\d+\\+$`, "i"));
   }
 });

@@ -8,11 +8,11 @@ import type { PodSpec } from "#api/core/v1.ts";
 import { pullPolicy } from "./image-name.ts";
 import { defaultPod, defaultPodSpec } from "./pod-spec.ts";
 
-const made = (fields: object, spec: object = {}): PodSpec =>
+const createSpec = (fields: object, spec: object = {}): PodSpec =>
   ({ containers: [{ name: "a", image: "x", resources: {}, ...fields }], ...spec }) as PodSpec;
 
 test("ports of the host's network are those of the host in pods, not in templates", () => {
-  const spec = made({ ports: [{ containerPort: 80 }] }, { hostNetwork: true });
+  const spec = createSpec({ ports: [{ containerPort: 80 }] }, { hostNetwork: true });
   assert.equal(
     defaultPod(spec, { resizePolicy: false, podResources: false }).containers?.[0]?.ports?.[0]?.hostPort,
     80,
@@ -31,7 +31,7 @@ test("an image that cannot change, and one whose name is none, is pulled once", 
 
 test("amounts of resources are kept in thousandths, rounded up", () => {
   const requests = { cpu: "1n", memory: "1500u", "example.com/a": "1", storage: "1e-4" };
-  const { containers } = defaultPodSpec(made({ resources: { requests } }));
+  const { containers } = defaultPodSpec(createSpec({ resources: { requests } }));
   assert.deepEqual(containers?.[0]?.resources.requests, {
     cpu: "1m",
     memory: "2m",
@@ -65,7 +65,10 @@ test("a pod with limits of its own requests what its containers do, or the limit
 test("only main containers get resize policies", () => {
   const resources = { requests: { cpu: "1" } };
   const init = { name: "i", image: "x", restartPolicy: "Always", resources };
-  const spec = defaultPod(made({ resources }, { initContainers: [init] }), { resizePolicy: true, podResources: false });
+  const spec = defaultPod(createSpec({ resources }, { initContainers: [init] }), {
+    resizePolicy: true,
+    podResources: false,
+  });
   assert.deepEqual(spec.containers?.[0]?.resizePolicy, [{ resourceName: "cpu", restartPolicy: "NotRequired" }]);
   assert.equal(spec.initContainers?.[0]?.resizePolicy, undefined);
 });

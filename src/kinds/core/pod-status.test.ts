@@ -12,28 +12,28 @@ const pod = (status: object, spec: object = {}): Unstructured => ({
 });
 const stored = pod({ phase: "Pending", qosClass: "BestEffort" });
 /** Returns the findings about a write of the status of a pod with this spec. */
-const refused = (status: object, spec: object = {}): string[] =>
+const refuse = (status: object, spec: object = {}): string[] =>
   pods.refuseUpdate(pod(status), pod({ phase: "Pending", qosClass: "BestEffort" }, spec), "status");
 
 test("the class of service stays", () => {
   const { status } = pods.update(pod({ phase: "Running" }), stored, "status") as { status?: object };
   assert.deepEqual(status, { phase: "Running", qosClass: "BestEffort" });
-  assert.deepEqual(refused({ phase: "Running" }), []);
-  assert.deepEqual(refused({ qosClass: "Burstable" }), [
+  assert.deepEqual(refuse({ phase: "Running" }), []);
+  assert.deepEqual(refuse({ qosClass: "Burstable" }), [
     'status.qosClass: Invalid value: "Burstable": field is immutable',
   ]);
 });
 
 test("types of conditions are names, and claims those of the spec", () => {
-  assert.deepEqual(refused({ conditions: [{ type: "example.com/ready", status: "True" }] }), []);
-  assert.match(refused({ conditions: [{ type: "", status: "True" }] })[0]!, /^metadata\.conditions\[0\]\.Type: /);
-  assert.deepEqual(refused({ resourceClaimStatuses: [{ name: "b" }] }), [
+  assert.deepEqual(refuse({ conditions: [{ type: "example.com/ready", status: "True" }] }), []);
+  assert.match(refuse({ conditions: [{ type: "", status: "True" }] })[0]!, /^metadata\.conditions\[0\]\.Type: /);
+  assert.deepEqual(refuse({ resourceClaimStatuses: [{ name: "b" }] }), [
     'status.resourceClaimStatuses[0].name: Invalid value: "b": must match the name of an entry in `spec.resourceClaims`',
   ]);
 });
 
 test("each claim has one status, whose claim has a name", () => {
-  const found = refused({ resourceClaimStatuses: [{ name: "b", resourceClaimName: "" }, { name: "b" }] });
+  const found = refuse({ resourceClaimStatuses: [{ name: "b", resourceClaimName: "" }, { name: "b" }] });
   assert.match(
     found[0]!,
     /^status\.resourceClaimStatuses\[0\]\.name: Invalid value: "": a lowercase RFC 1123 subdomain/,
@@ -42,7 +42,7 @@ test("each claim has one status, whose claim has a name", () => {
 });
 
 test("several addresses are only compared when each is one", () => {
-  const found = refused({ podIP: "nonsense", podIPs: [{ ip: "nonsense" }, { ip: "fd00::1" }] });
+  const found = refuse({ podIP: "nonsense", podIPs: [{ ip: "nonsense" }, { ip: "fd00::1" }] });
   assert.ok(
     found.includes("status.podIPs: Internal error: failed to check for dual stack with error:invalid IP[0]: nonsense"),
     found.join("\n"),
@@ -54,7 +54,7 @@ test("a negative period of grace is one second", () => {
   assert.equal((made.spec as { terminationGracePeriodSeconds?: number }).terminationGracePeriodSeconds, 1);
 });
 
-const running = (fields: object): object => ({
+const runningState = (fields: object): object => ({
   name: "a",
   image: "x",
   imageID: "",
@@ -66,11 +66,14 @@ const running = (fields: object): object => ({
 test("what containers were given has a health, and is what they ask for", () => {
   const requests = { "example.com/gpu": "1" };
   const spec = { containers: [{ name: "a", image: "x:1", resources: { requests, limits: requests } }] };
-  const found = (...allocatedResourcesStatus: readonly object[]): string[] =>
-    refused({ containerStatuses: [running({ allocatedResourcesStatus })] }, spec);
+  const validateResources = (...allocatedResourcesStatus: readonly object[]): string[] =>
+    refuse({ containerStatuses: [runningState({ allocatedResourcesStatus })] }, spec);
   const at = "status.containerStatuses[0].allocatedResourcesStatus";
-  assert.deepEqual(found({ name: "example.com/gpu", resources: [{ resourceID: "1", health: "Healthy" }] }), []);
-  assert.deepEqual(found({ name: "other" }, { name: "claim:r" }), [
+  assert.deepEqual(
+    validateResources({ name: "example.com/gpu", resources: [{ resourceID: "1", health: "Healthy" }] }),
+    [],
+  );
+  assert.deepEqual(validateResources({ name: "other" }, { name: "claim:r" }), [
     `${at}[0].name: Invalid value: other: must match one of the container's resource requests`,
     `${at}[1].name: Invalid value: claim:r: must match one of the container's resource claims in a format 'claim:<claimName>/<request>' or 'claim:<claimName>' if request is empty`,
   ]);
@@ -78,30 +81,30 @@ test("what containers were given has a health, and is what they ask for", () => 
     { resourceID: "1", health: "Good" },
     { resourceID: "1", health: "Unknown" },
   ];
-  assert.deepEqual(found({ name: "example.com/gpu", resources: twice }), [
+  assert.deepEqual(validateResources({ name: "example.com/gpu", resources: twice }), [
     `${at}[0].resources[0].health: Unsupported value: "Good": supported values: "Healthy", "Unhealthy", "Unknown"`,
     `${at}[0].resources[1].resourceID: Duplicate value: "1"`,
   ]);
-  const ephemeralContainerStatuses = [running({ name: "e", allocatedResourcesStatus: [{ name: "other" }] })];
-  assert.deepEqual(refused({ ephemeralContainerStatuses }), [
+  const ephemeralContainerStatuses = [runningState({ name: "e", allocatedResourcesStatus: [{ name: "other" }] })];
+  assert.deepEqual(refuse({ ephemeralContainerStatuses }), [
     "status.ephemeralContainerStatuses[0].allocatedResourcesStatus: Forbidden: must not be specified in container status",
   ]);
 });
 
 test("ids of a container's users have bounds, and Windows has none", () => {
   const user = { linux: { uid: -1, gid: 5, supplementalGroups: [1, 2147483648] } };
-  assert.deepEqual(refused({ initContainerStatuses: [running({ user })] }), [
+  assert.deepEqual(refuse({ initContainerStatuses: [runningState({ user })] }), [
     "status.initContainerStatuses[0].linux.uid: Invalid value: -1: must be between 0 and 2147483647, inclusive",
     "status.initContainerStatuses[0].linux.supplementalGroups[1]: Invalid value: 2147483648: must be between 0 and 2147483647, inclusive",
   ]);
-  assert.deepEqual(refused({ containerStatuses: [running({ user })] }, { os: { name: "windows" } }), [
+  assert.deepEqual(refuse({ containerStatuses: [runningState({ user })] }, { os: { name: "windows" } }), [
     "status.containerStatuses[0].linux: Forbidden: cannot be set for a windows pod",
   ]);
 });
 
 test("amounts in the status are kept in thousandths", () => {
   const amounts = { cpu: "1n" };
-  const containerStatuses = [running({ allocatedResources: amounts, resources: { limits: amounts } })];
+  const containerStatuses = [runningState({ allocatedResources: amounts, resources: { limits: amounts } })];
   const { status } = pods.update(pod({ containerStatuses }), stored, "status") as { status?: Record<string, unknown> };
   const [first] = status!["containerStatuses"] as readonly Record<string, unknown>[];
   assert.deepEqual([first!["allocatedResources"], first!["resources"]], [{ cpu: "1m" }, { limits: { cpu: "1m" } }]);

@@ -12,11 +12,11 @@ import { validatePodStatus } from "./pod-status.ts";
 import { validateNewPod, validatePod, validatePodTemplateSpec } from "./pod-validation.ts";
 
 const container = { name: "a", image: "x:1", resources: {} };
-const made = (spec: object): PodSpec =>
+const createSpec = (spec: object): PodSpec =>
   defaultPod({ containers: [container], ...spec }, { resizePolicy: false, podResources: false });
 
 function check(spec: object, ...findings: string[]): void {
-  const pod: Pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "p" }, spec: made(spec), status: {} };
+  const pod: Pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "p" }, spec: createSpec(spec), status: {} };
   const found = [...validatePod(pod, kubernetesDomain), ...validateNewPod(pod, kubernetesDomain)].map(printFieldError);
   assert.deepEqual(found, findings, JSON.stringify(spec));
 }
@@ -118,7 +118,7 @@ test("where and how a pod runs is checked", () => {
 });
 
 test("a template is checked as a pod, but for blanks around images", () => {
-  const spec = made({
+  const spec = createSpec({
     containers: [{ ...container, image: " x" }],
     ephemeralContainers: [{ ...container, name: "e" }],
   });
@@ -136,7 +136,7 @@ test("a pod has at most one address of each family", () => {
     hostIP: "::1",
     hostIPs: [{ ip: "::2" }, { ip: "1.1.1.1" }],
   };
-  const pod: Pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "p" }, spec: made({}), status };
+  const pod: Pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "p" }, spec: createSpec({}), status };
   assert.deepEqual(validatePodStatus(pod, pod).map(printFieldError), [
     'status.podIPs: Invalid value: [{"ip":"1.2.3.4"},{"ip":"1.2.3.5"}]: may specify no more than one IP for each IP family',
     'status.hostIPs[0].ip: Invalid value: "::2": must be equal to `hostIP`',
@@ -177,7 +177,7 @@ test("a volume that gets a claim of its own is named so that the claim can be", 
         apiVersion: "v1",
         kind: "Pod",
         metadata: { name: "p" },
-        spec: made({ volumes: [volume(name, metadata)] }),
+        spec: createSpec({ volumes: [volume(name, metadata)] }),
         status: {},
       },
       kubernetesDomain,
@@ -196,8 +196,9 @@ test("a volume that gets a claim of its own is named so that the claim can be", 
 });
 
 test("names of iSCSI have a form, as upstream's patterns have it, and cost no more than their length", async () => {
-  const named = (iqn: string): void => check({ volumes: [{ name: "v", iscsi: { targetPortal: "x", iqn, lun: 1 } }] });
-  const refused = (iqn: string): void =>
+  const checkIqn = (iqn: string): void =>
+    check({ volumes: [{ name: "v", iscsi: { targetPortal: "x", iqn, lun: 1 } }] });
+  const expectRefusal = (iqn: string): void =>
     check(
       { volumes: [{ name: "v", iscsi: { targetPortal: "x", iqn, lun: 1 } }] },
       `spec.volumes[0].iscsi.iqn: Invalid value: ${JSON.stringify(iqn)}: must be valid format`,
@@ -205,21 +206,21 @@ test("names of iSCSI have a form, as upstream's patterns have it, and cost no mo
   const good = "iqn.2001-04.com.example:a";
   const others = ["iqn.2001-04.com:a:b", "iqn.2001-04.com:\u00a0\v\u2028\ufeffä", "iqn.2001-04.a iqn.2001-04.a:b"];
   const long = ["eui.0123456789abcdef", "eui😀0123456789abcdef", "eui\r0123456789abcdef", `naa.${"0".repeat(32)}`];
-  for (const name of [good, `iqn${good}`, `iqn, ${good}`, `iqn:${good}`, ...others, ...long]) named(name);
+  for (const name of [good, `iqn${good}`, `iqn, ${good}`, `iqn:${good}`, ...others, ...long]) checkIqn(name);
   const withoutName = ["iqn.2001-04.com.example", "iqn.2001-04.com.example:", "iqn:a"];
   const wrong = ["iqn.2001-04.com_x:a", "iqn.2001-04.com:a b", "iqn.2001-04.com:a,b", "iqn.2001-04.com:a\n"];
   const longer = ["eui.0123456789abcdefa", "eui0eui.0123456789abcdef", "eui\n0123456789abcdef"];
-  for (const name of [...withoutName, ...wrong, ...longer]) refused(name);
+  for (const name of [...withoutName, ...wrong, ...longer]) expectRefusal(name);
   for (const part of ["iqn.2001-04.a", "iqn.2001-04.a:", "a", "a:"])
-    await growsInProportion(1500, (count) => refused(`iqn.${part.repeat(count)},`));
+    await growsInProportion(1500, (count) => expectRefusal(`iqn.${part.repeat(count)},`));
 });
 
 test("the name of a driver is measured in bytes", () => {
-  const named = (driver: string) => ({ volumes: [{ name: "v", csi: { driver } }] });
-  check(named("a".repeat(63)));
+  const csiVolume = (driver: string) => ({ volumes: [{ name: "v", csi: { driver } }] });
+  check(csiVolume("a".repeat(63)));
   const driver = "é".repeat(40);
   check(
-    named(driver),
+    csiVolume(driver),
     "spec.volumes[0].csi.driver: Too long: may not be more than 63 bytes",
     ...dns1123Subdomain(driver).map((text) => `spec.volumes[0].csi.driver: Invalid value: "${driver}": ${text}`),
   );
@@ -256,7 +257,7 @@ test("a secret for iSCSI needs no name; a kernel parameter is set once; a class 
     apiVersion: "v1",
     kind: "Pod",
     metadata: { name: "p" },
-    spec: made({ runtimeClassName: "" }),
+    spec: createSpec({ runtimeClassName: "" }),
     status: {},
   };
   const found = validatePod(pod, kubernetesDomain).map(printFieldError);
@@ -278,12 +279,12 @@ test("a claim of a pod is of one object, and containers take what the pod has", 
     { name: "r", resourceClaimName: "x" },
     { name: "s", resourceClaimTemplateName: "y" },
   ];
-  const taking = (claims: readonly object[]) => ({
+  const containerClaiming = (claims: readonly object[]) => ({
     resourceClaims,
     containers: [{ ...container, resources: { claims } }],
   });
   const at = "spec.containers[0].resources.claims";
-  check(taking([{ name: "r", request: "a" }, { name: "r", request: "b" }, { name: "s" }]));
+  check(containerClaiming([{ name: "r", request: "a" }, { name: "r", request: "b" }, { name: "s" }]));
   check(
     { resourceClaims: [{ name: "" }, { name: "x", resourceClaimName: "-" }, { name: "x", resourceClaimName: "y" }] },
     "spec.resourceClaims[0].name: Required value",
@@ -292,7 +293,13 @@ test("a claim of a pod is of one object, and containers take what the pod has", 
     'spec.resourceClaims[2].name: Duplicate value: "x"',
   );
   check(
-    taking([{ name: "q" }, { name: "" }, { name: "r" }, { name: "r", request: "a" }, { name: "r", request: "a" }]),
+    containerClaiming([
+      { name: "q" },
+      { name: "" },
+      { name: "r" },
+      { name: "r", request: "a" },
+      { name: "r", request: "a" },
+    ]),
     `${at}[0]: Not found: "q": must be one of the names in pod.spec.resourceClaims: r, s`,
     `${at}[1]: Required value`,
     `${at}[3]: Duplicate value: "r"`,
@@ -300,7 +307,7 @@ test("a claim of a pod is of one object, and containers take what the pod has", 
   );
   const parts = ["a", "b", "a"].map((request) => ({ name: "r", request }));
   check(
-    taking([...parts, { name: "r" }, { name: "r" }]),
+    containerClaiming([...parts, { name: "r" }, { name: "r" }]),
     `${at}[2]: Duplicate value: "r/a"`,
     `${at}[3]: Duplicate value: "r"`,
     `${at}[4]: Duplicate value: "r"`,
@@ -418,7 +425,7 @@ test("image volumes have an image, in pods, and are mounted as a whole", () => {
     image({ reference: "i" }, { subPath: "a" }),
     'spec.containers[0].volumeMounts[0].subPath: Invalid value: "a": not allowed in image volume sources',
   );
-  const template = { metadata: {}, spec: made(image({})) };
+  const template = { metadata: {}, spec: createSpec(image({})) };
   assert.deepEqual(validatePodTemplateSpec(template, FieldPath.of("template"), kubernetesDomain), []);
 });
 

@@ -12,7 +12,7 @@ import { podWarnings } from "./pod-warnings.ts";
 
 const container = { name: "a", image: "x:1", resources: {} };
 const ofPod = podWarnings(kubernetesDomain, { hasAppArmor: true });
-const warned = (spec: object, annotations: Readonly<Record<string, string>> = {}): string[] =>
+const warn = (spec: object, annotations: Readonly<Record<string, string>> = {}): string[] =>
   ofPod(
     {
       metadata: { name: "p", annotations },
@@ -21,10 +21,10 @@ const warned = (spec: object, annotations: Readonly<Record<string, string>> = {}
     FieldPath.of("spec"),
     FieldPath.of("metadata", "annotations"),
   );
-const ofContainer = (fields: object): string[] => warned({ containers: [{ ...container, ...fields }] });
+const ofContainer = (fields: object): string[] => warn({ containers: [{ ...container, ...fields }] });
 
 test("what is usual is not warned of", () => {
-  assert.deepEqual(warned({ volumes: [{ name: "v", emptyDir: {} }], terminationGracePeriodSeconds: 0 }), []);
+  assert.deepEqual(warn({ volumes: [{ name: "v", emptyDir: {} }], terminationGracePeriodSeconds: 0 }), []);
   assert.deepEqual(
     ofContainer({ env: [{ name: "A" }, { name: "B" }], resources: { limits: { memory: "1Gi", cpu: "1m" } } }),
     [],
@@ -34,7 +34,7 @@ test("what is usual is not warned of", () => {
 test("ports that another container has are warned of", () => {
   const ports = (...list: object[]) => ({ ...container, ports: list });
   assert.deepEqual(
-    warned({
+    warn({
       initContainers: [ports({ containerPort: 80 })],
       containers: [
         ports({ containerPort: 80 }, { containerPort: 80, protocol: "UDP" }),
@@ -62,15 +62,15 @@ test("what has no effect, or another than meant, is warned of", () => {
   assert.deepEqual(ofContainer({ resources: { requests: { memory: "1n" } } }), [
     'spec.containers[0].resources.requests[memory]: fractional byte value "1m" is invalid, must be an integer',
   ]);
-  assert.deepEqual(warned({ imagePullSecrets: [{}, { name: "" }] }), [
+  assert.deepEqual(warn({ imagePullSecrets: [{}, { name: "" }] }), [
     'spec.imagePullSecrets[1].name: duplicate name ""',
     'spec.imagePullSecrets[0].name: invalid empty name ""',
     'spec.imagePullSecrets[1].name: invalid empty name ""',
   ]);
-  assert.deepEqual(warned({ overhead: { memory: "1500m", cpu: "1m" } }), [
+  assert.deepEqual(warn({ overhead: { memory: "1500m", cpu: "1m" } }), [
     'spec.overhead[memory]: fractional byte value "1500m" is invalid, must be an integer',
   ]);
-  assert.deepEqual(warned({ hostAliases: [{ ip: "10.0.0.1" }, { ip: "10.0.0.1" }] }), [
+  assert.deepEqual(warn({ hostAliases: [{ ip: "10.0.0.1" }, { ip: "10.0.0.1" }] }), [
     'spec.hostAliases[1].ip: duplicate ip "10.0.0.1"',
   ]);
   const volumes = [
@@ -78,13 +78,13 @@ test("what has no effect, or another than meant, is warned of", () => {
     { name: "w", projected: { sources: [{ secret: { name: "s" } }, {}] } },
     { name: "x", projected: { sources: [] } },
   ];
-  assert.deepEqual(warned({ volumes, terminationGracePeriodSeconds: -1 }), [
+  assert.deepEqual(warn({ volumes, terminationGracePeriodSeconds: -1 }), [
     "spec.volumes[0].gitRepo: deprecated in v1.11",
     'volume "w" (Projected) has no sources provided',
     "spec.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be treated as 1",
   ]);
   assert.deepEqual(
-    warned({ topologySpreadConstraints: [{ maxSkew: 1, topologyKey: "zone", whenUnsatisfiable: "DoNotSchedule" }] }),
+    warn({ topologySpreadConstraints: [{ maxSkew: 1, topologyKey: "zone", whenUnsatisfiable: "DoNotSchedule" }] }),
     ["spec.topologySpreadConstraints[0].labelSelector: a null labelSelector results in matching no pod"],
   );
 });
@@ -123,7 +123,7 @@ test("labels of nodes and annotations that have successors are warned of, each w
   };
   const spread = { maxSkew: 1, whenUnsatisfiable: "DoNotSchedule", labelSelector: {} };
   assert.deepEqual(
-    warned({
+    warn({
       nodeSelector: { "node-role.kubernetes.io/master": "", "kubernetes.io/os": "linux" },
       affinity: { nodeAffinity },
       topologySpreadConstraints: [{ ...spread, topologyKey: "failure-domain.beta.kubernetes.io/zone" }],
@@ -145,7 +145,7 @@ test("labels of nodes and annotations that have successors are warned of, each w
     "seccomp.security.alpha.kubernetes.io/pod": "unconfined",
     "container.apparmor.security.beta.kubernetes.io/a": "unconfined",
   };
-  assert.deepEqual(warned({}, annotations), [
+  assert.deepEqual(warn({}, annotations), [
     'metadata.annotations[scheduler.alpha.kubernetes.io/critical-pod]: non-functional in v1.16+; use the "priorityClassName" field instead',
     'metadata.annotations[seccomp.security.alpha.kubernetes.io/pod]: non-functional in v1.27+; use the "seccompProfile" field instead',
     'metadata.annotations[container.apparmor.security.beta.kubernetes.io/a]: deprecated since v1.30; use the "appArmorProfile" field instead',
@@ -161,27 +161,27 @@ test("files of a volume that lie where others are are warned of, a hundred times
       projected: { sources: [{ secret: { name: "s", items: items("a") } }, { serviceAccountToken: { path: "a/t" } }] },
     },
   ];
-  assert.deepEqual(warned({ volumes }), [
+  assert.deepEqual(warn({ volumes }), [
     'volume "v" (ConfigMap "c"): overlapping paths: "a" with "a/b"',
     'volume "v" (ConfigMap "c"): overlapping paths: "a" with "a/b"',
     'volume "v" (ConfigMap "c"): overlapping paths: "a" with "a"',
     'volume "w" (Projected): overlapping paths: "a/t" (ServiceAccountToken) with "a" (Secret "s")',
   ]);
   const sources = [{ secret: { name: "s", items: items("a") } }, {}, { configMap: { name: "c" } }, { downwardAPI: {} }];
-  assert.deepEqual(warned({ volumes: [{ name: "x", projected: { sources } }] }), [
+  assert.deepEqual(warn({ volumes: [{ name: "x", projected: { sources } }] }), [
     'volume "x" (Projected): overlapping paths: "a" (Secret "s") with "a" (Secret "s")',
     'volume "x" (Projected) has no sources provided',
   ]);
   const many = [
     { name: "v", configMap: { name: "c", items: items(...Array.from({ length: 20_000 }, () => "a/b/c")) } },
   ];
-  assert.equal(warned({ volumes: many }).length, 100);
-  assert.equal(warned({ volumes: [...many, { ...many[0], name: "w" }] }).length, 100);
+  assert.equal(warn({ volumes: many }).length, 100);
+  assert.equal(warn({ volumes: [...many, { ...many[0], name: "w" }] }).length, 100);
 });
 
 test("files with very long paths are not compared, which would take long", async () => {
   const warningsOf = (...paths: string[]): number =>
-    warned({ volumes: [{ name: "v", configMap: { name: "c", items: paths.map((path) => ({ key: "k", path })) } }] })
+    warn({ volumes: [{ name: "v", configMap: { name: "c", items: paths.map((path) => ({ key: "k", path })) } }] })
       .length;
   const long = "x".repeat(4096);
   assert.equal(warningsOf(long, `${long}/`), 1);

@@ -46,16 +46,16 @@ test("through ephemeralcontainers nothing but these is written", () => {
 
 test("ephemeral containers stay as they are once they are there", () => {
   const base = pods.update(old, old);
-  const refused = (list: readonly object[]): string[] => {
+  const refuse = (list: readonly object[]): string[] => {
     const sent = { ...base, spec: { ...(base["spec"] as object), ephemeralContainers: list } };
     return pods.refuseUpdate(sent, base, "ephemeralcontainers");
   };
   const { ephemeralContainers: kept } = base["spec"] as { readonly ephemeralContainers: readonly object[] };
   const why = 'spec.ephemeralContainers: Forbidden: existing ephemeral containers "d" may not be';
-  assert.deepEqual(refused(kept), []);
-  assert.deepEqual(refused([...kept, debug]), []);
-  assert.deepEqual(refused([debug]), [`${why} removed\n`]);
-  assert.deepEqual(refused([{ ...kept[0], image: "other" }, debug]), [`${why} changed\n`]);
+  assert.deepEqual(refuse(kept), []);
+  assert.deepEqual(refuse([...kept, debug]), []);
+  assert.deepEqual(refuse([debug]), [`${why} removed\n`]);
+  assert.deepEqual(refuse([{ ...kept[0], image: "other" }, debug]), [`${why} changed\n`]);
 });
 
 test("a pod is made without ephemeral containers", () => {
@@ -76,7 +76,7 @@ const made = {
 };
 
 /** Returns the findings about an update of a pod that was created with `before`. */
-function updated(before: object, after: object): string[] {
+function refuseChange(before: object, after: object): string[] {
   const pod = (spec: object): Unstructured => ({ kind: "Pod", apiVersion: "v1", metadata: old.metadata, spec });
   return pods.refuseUpdate(pod(after), pods.update(pod(before), old));
 }
@@ -88,7 +88,7 @@ const only =
 
 test("an update of a pod changes images, deadlines and tolerations, and little else", () => {
   const check = (change: object, ...findings: string[]): void =>
-    assert.deepEqual(updated(made, { ...made, ...change }), findings, JSON.stringify(change));
+    assert.deepEqual(refuseChange(made, { ...made, ...change }), findings, JSON.stringify(change));
   check({});
   check({ containers: [{ ...container, image: "other" }] });
   check(
@@ -131,7 +131,7 @@ test("an update of a pod changes images, deadlines and tolerations, and little e
     `${deadline}: 200: must be less than or equal to previous value`,
   );
   const negative = { containers: [container], terminationGracePeriodSeconds: -5 };
-  assert.deepEqual(updated(negative, { ...negative, terminationGracePeriodSeconds: 1 }), []);
+  assert.deepEqual(refuseChange(negative, { ...negative, terminationGracePeriodSeconds: 1 }), []);
 });
 
 test("while a pod has scheduling gates, its nodes may become fewer", () => {
@@ -150,7 +150,7 @@ test("while a pod has scheduling gates, its nodes may become fewer", () => {
     affinity: terms(["a"]),
   };
   const check = (change: object, ...findings: RegExp[]): void => {
-    const found = updated(gated, { ...gated, ...change });
+    const found = refuseChange(gated, { ...gated, ...change });
     assert.equal(found.length, findings.length, found.join());
     for (const [i, finding] of findings.entries()) assert.match(found[i]!, finding);
   };
@@ -184,11 +184,11 @@ test("a resize sets CPU and memory of containers that there are, and nothing els
   assert.deepEqual(next["spec"], spec);
   assert.deepEqual(resize({ resources }), present);
 
-  const refused = (wanted: object): string[] => pods.refuseUpdate(resize({ resources: wanted }), present, "resize");
+  const refuse = (wanted: object): string[] => pods.refuseUpdate(resize({ resources: wanted }), present, "resize");
   const onlyThese = "spec: Forbidden: only cpu and memory resources are mutable";
-  assert.deepEqual(refused(wider), []);
-  assert.deepEqual(refused({ ...resources, limits: { cpu: "2m", "ephemeral-storage": "1Mi" } }), [onlyThese]);
-  assert.deepEqual(refused({}), [
+  assert.deepEqual(refuse(wider), []);
+  assert.deepEqual(refuse({ ...resources, limits: { cpu: "2m", "ephemeral-storage": "1Mi" } }), [onlyThese]);
+  assert.deepEqual(refuse({}), [
     'spec: Invalid value: "Burstable": Pod QOS Class may not change as a result of resizing',
     "spec.containers[0].resources.requests: Forbidden: resource requests cannot be removed",
     "spec.containers[0].resources.limits: Forbidden: resource limits cannot be removed",
@@ -197,25 +197,25 @@ test("a resize sets CPU and memory of containers that there are, and nothing els
 });
 
 test("podIP and podIPs say the same, as soon as one of them is given", () => {
-  const written = (status: object): unknown[] => {
+  const writeStatus = (status: object): unknown[] => {
     const next = pods.update({ metadata: { name: "p" }, spec: {}, status }, { metadata: { name: "p" } }, "status");
     const { podIP, podIPs } = next["status"] as { podIP?: string; podIPs?: unknown };
     return [podIP, podIPs];
   };
   const both = [{ ip: "10.1.0.1" }, { ip: "fd00::1" }];
-  assert.deepEqual(written({ podIP: "10.1.0.1" }), ["10.1.0.1", [{ ip: "10.1.0.1" }]]);
-  assert.deepEqual(written({ podIPs: both }), ["10.1.0.1", both]);
-  assert.deepEqual(written({ podIP: "10.1.0.1", podIPs: both }), ["10.1.0.1", both]);
-  assert.deepEqual(written({ podIP: "10.1.0.2", podIPs: both }), ["10.1.0.2", [{ ip: "10.1.0.2" }]]);
-  assert.deepEqual(written({}), [undefined, undefined]);
+  assert.deepEqual(writeStatus({ podIP: "10.1.0.1" }), ["10.1.0.1", [{ ip: "10.1.0.1" }]]);
+  assert.deepEqual(writeStatus({ podIPs: both }), ["10.1.0.1", both]);
+  assert.deepEqual(writeStatus({ podIP: "10.1.0.1", podIPs: both }), ["10.1.0.1", both]);
+  assert.deepEqual(writeStatus({ podIP: "10.1.0.2", podIPs: both }), ["10.1.0.2", [{ ip: "10.1.0.2" }]]);
+  assert.deepEqual(writeStatus({}), [undefined, undefined]);
 });
 
 test("a pod of Windows, and containers that take claims, are not resized", () => {
   const { create, update, refuseUpdate } = kindUnderTest(kind, {
     gates: ["InPlacePodVerticalScaling", "DynamicResourceAllocation"],
   });
-  const refused = (spec: object, cpu: string): string[] => {
-    const made = (resources: object): Unstructured => ({
+  const refuse = (spec: object, cpu: string): string[] => {
+    const podWith = (resources: object): Unstructured => ({
       metadata: { name: "p" },
       spec: {
         ...spec,
@@ -224,16 +224,16 @@ test("a pod of Windows, and containers that take claims, are not resized", () =>
       },
     });
     const claims = "os" in spec ? [] : [{ name: "r" }];
-    const present = create(made({ claims, requests: { cpu: "1" } }));
-    return refuseUpdate(update(made({ claims, requests: { cpu } }), present, "resize"), present, "resize");
+    const present = create(podWith({ claims, requests: { cpu: "1" } }));
+    return refuseUpdate(update(podWith({ claims, requests: { cpu } }), present, "resize"), present, "resize");
   };
-  assert.deepEqual(refused({ os: { name: "windows" } }, "2"), ["[]: Forbidden: windows pods cannot be resized"]);
-  assert.deepEqual(refused({}, "2"), ["spec: Forbidden: only cpu and memory resources are mutable"]);
+  assert.deepEqual(refuse({ os: { name: "windows" } }, "2"), ["[]: Forbidden: windows pods cannot be resized"]);
+  assert.deepEqual(refuse({}, "2"), ["spec: Forbidden: only cpu and memory resources are mutable"]);
 });
 
 test("many tolerations are compared in one pass", async () => {
   await growsInProportion(5000, (length) => {
     const tolerations = Array.from({ length }, (_, i) => ({ key: `k${i}`, operator: "Exists" }));
-    assert.deepEqual(updated({ ...made, tolerations }, { ...made, tolerations: tolerations.toReversed() }), []);
+    assert.deepEqual(refuseChange({ ...made, tolerations }, { ...made, tolerations: tolerations.toReversed() }), []);
   });
 });

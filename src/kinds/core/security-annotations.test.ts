@@ -19,7 +19,7 @@ const pod = (annotations: Annotations, securityContext: object = {}, spec: objec
 const profile = (type: string, localhostProfile?: string): object => ({
   appArmorProfile: { type, ...(localhostProfile === undefined ? {} : { localhostProfile }) },
 });
-const confined = (object: Unstructured): unknown => {
+const securityFieldsOf = (object: Unstructured): unknown => {
   const { metadata, spec } = pods.create(object) as unknown as {
     metadata: { annotations?: Annotations };
     spec: { containers: [{ securityContext?: { appArmorProfile?: object } }] };
@@ -34,21 +34,21 @@ test("a new pod says by annotation and by field how AppArmor confines its contai
     ["localhost/x", { type: "Localhost", localhostProfile: "x" }],
   ] as const) {
     const annotations = { [appArmor + "a"]: text };
-    assert.deepEqual(confined(pod(annotations)), [annotations, said]);
-    assert.deepEqual(confined(pod({}, { appArmorProfile: said })), [annotations, said]);
+    assert.deepEqual(securityFieldsOf(pod(annotations)), [annotations, said]);
+    assert.deepEqual(securityFieldsOf(pod({}, { appArmorProfile: said })), [annotations, said]);
   }
   const ofPod = { securityContext: profile("RuntimeDefault") };
-  assert.deepEqual(confined(pod({}, {}, ofPod)), [{ [appArmor + "a"]: "runtime/default" }, undefined]);
+  assert.deepEqual(securityFieldsOf(pod({}, {}, ofPod)), [{ [appArmor + "a"]: "runtime/default" }, undefined]);
   const other = { [appArmor + "a"]: "unconfined" };
-  assert.deepEqual(confined(pod(other, {}, ofPod)), [other, { type: "Unconfined" }]);
+  assert.deepEqual(securityFieldsOf(pod(other, {}, ofPod)), [other, { type: "Unconfined" }]);
 });
 
 test("what does not become a field, or an annotation, stays as it is", () => {
   for (const text of ["x", "localhost/", "localhost/ x", `localhost/${"x".repeat(4096)}`]) {
     const annotations = { [appArmor + "a"]: text };
-    assert.deepEqual(confined(pod(annotations)), [annotations, undefined]);
+    assert.deepEqual(securityFieldsOf(pod(annotations)), [annotations, undefined]);
   }
-  assert.deepEqual(confined(pod({}, profile("RuntimeDefault"), { os: { name: "windows" } })), [
+  assert.deepEqual(securityFieldsOf(pod({}, profile("RuntimeDefault"), { os: { name: "windows" } })), [
     {},
     { type: "RuntimeDefault" },
   ]);
@@ -96,16 +96,16 @@ test("annotations of AppArmor and of mirror pods stay as they are, also in write
   const old = pods.create(pod({ [appArmor + "a"]: "unconfined", other: "x" }));
   const plain = pods.create(pod({}));
   for (const subresource of ["", "status"]) {
-    const refused = (annotations: Annotations, before = old): string[] =>
+    const refuse = (annotations: Annotations, before = old): string[] =>
       pods.refuseUpdate({ ...before, metadata: { name: "p", annotations } }, before, subresource);
-    assert.deepEqual(refused({ [appArmor + "a"]: "unconfined" }), []);
-    assert.deepEqual(refused({ [appArmor + "a"]: "runtime/default" }), [
+    assert.deepEqual(refuse({ [appArmor + "a"]: "unconfined" }), []);
+    assert.deepEqual(refuse({ [appArmor + "a"]: "runtime/default" }), [
       `metadata.annotations[${appArmor}a]: Forbidden: may not remove or update AppArmor annotations`,
     ]);
-    assert.deepEqual(refused({}), [
+    assert.deepEqual(refuse({}), [
       `metadata.annotations[${appArmor}a]: Forbidden: may not remove or update AppArmor annotations`,
     ]);
-    assert.deepEqual(refused({ [appArmor + "a"]: "unconfined" }, plain), [
+    assert.deepEqual(refuse({ [appArmor + "a"]: "unconfined" }, plain), [
       `metadata.annotations[${appArmor}a]: Forbidden: may not add AppArmor annotations`,
     ]);
     const assigned = pods.create(pod({}, {}, { nodeName: "n" }));

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { newKey, signCertificate } from "#std/certificate.ts";
 import { printPem } from "#std/pem.ts";
 import { seededRandom } from "#std/random.ts";
-import { kindUnderTest, writing } from "../kind-for-tests.ts";
+import { kindUnderTest, writeAttributes } from "../kind-for-tests.ts";
 import { keyPairProblem } from "./tls-key-pair.ts";
 
 const key = newKey();
@@ -31,7 +31,7 @@ test("a certificate and its key fit, in every form of the key, whatever is aroun
 
 test("what does not fit is told in Go's words", async () => {
   const rsa = generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey;
-  const skipping = (what: string, input: string, labels: string): string =>
+  const expectSkipped = (what: string, input: string, labels: string): string =>
     `tls: failed to find ${what} in ${input} input after skipping PEM blocks of the following types: [${labels}]`;
   const cases: readonly (readonly [certificates: string, keys: string, problem: string])[] = [
     ["", "", "tls: failed to find any PEM data in certificate input"],
@@ -42,10 +42,10 @@ test("what does not fit is told in Go's words", async () => {
       "tls: failed to find certificate PEM data in certificate input, but did find a private key; PEM inputs may have been switched",
     ],
     [certificate, certificate, "tls: found a certificate rather than a key in the PEM for the private key"],
-    [other("FOO") + other("BAR"), "", skipping('"CERTIFICATE" PEM block', "certificate", "FOO BAR")],
-    [certificate, other("FOO"), skipping('PEM block with type ending in "PRIVATE KEY"', "key", "FOO")],
+    [other("FOO") + other("BAR"), "", expectSkipped('"CERTIFICATE" PEM block', "certificate", "FOO BAR")],
+    [certificate, other("FOO"), expectSkipped('PEM block with type ending in "PRIVATE KEY"', "key", "FOO")],
     // Upstream: the message has the whole label.
-    [other("F".repeat(400_000)), "", skipping('"CERTIFICATE" PEM block', "certificate", `${"F".repeat(100)}...`)],
+    [other("F".repeat(400_000)), "", expectSkipped('"CERTIFICATE" PEM block', "certificate", `${"F".repeat(100)}...`)],
     [other("CERTIFICATE"), "x", "tls: failed to find any PEM data in key input"],
     [other("CERTIFICATE"), pkcs8(key), "x509: malformed certificate"],
     [certificate, other("PRIVATE KEY"), "tls: failed to parse private key"],
@@ -59,8 +59,8 @@ test("a secret for TLS is warned of, and others are not", () => {
   const { strategy } = kindUnderTest({ group: "", version: "v1", kind: "Secret" }).definition;
   const warnings = (type: string): readonly string[] => {
     const secret = { metadata: { name: "s" }, type, data: { "tls.crt": "", "tls.key": "" } };
-    const updated = strategy.warningsOnUpdate!(secret, secret, writing());
-    assert.deepEqual(strategy.warningsOnCreate!(secret, writing()), updated);
+    const updated = strategy.warningsOnUpdate!(secret, secret, writeAttributes());
+    assert.deepEqual(strategy.warningsOnCreate!(secret, writeAttributes()), updated);
     return updated;
   };
   assert.deepEqual(warnings("kubernetes.io/tls"), ["tls: failed to find any PEM data in certificate input"]);

@@ -3,18 +3,18 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { dns1123Label, qualifiedName } from "#meta/names.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
-import { kindUnderTest, writing } from "../kind-for-tests.ts";
+import { kindUnderTest, writeAttributes } from "../kind-for-tests.ts";
 
 const classes = kindUnderTest({ group: "node.k8s.io", version: "v1", kind: "RuntimeClass" });
-const made = (more: object = {}): Unstructured => ({ metadata: { name: "r" }, handler: "runc", ...more });
+const runtimeClass = (more: object = {}): Unstructured => ({ metadata: { name: "r" }, handler: "runc", ...more });
 const refuses = (more: object, ...expected: readonly string[]): void =>
-  assert.deepEqual(classes.refuseCreate(made(more)), expected);
+  assert.deepEqual(classes.refuseCreate(runtimeClass(more)), expected);
 
 test("the handler is a DNS label, and immutable", () => {
   for (const handler of ["", "A_", "a.b"]) {
     const finding = `handler: Invalid value: "${handler}": ${dns1123Label(handler)[0]}`;
     refuses({ handler }, finding);
-    assert.deepEqual(classes.refuseUpdate(made({ handler }), made()), [
+    assert.deepEqual(classes.refuseUpdate(runtimeClass({ handler }), runtimeClass()), [
       finding,
       `handler: Invalid value: "${handler}": field is immutable`,
     ]);
@@ -55,8 +55,8 @@ test("scheduling has labels and tolerations as pods have, each once whatever its
 
 test("labels that have newer names give warnings", () => {
   const { warningsOnCreate, warningsOnUpdate } = classes.definition.strategy;
-  const object = made({ scheduling: { nodeSelector: { a: "b", "beta.kubernetes.io/arch": "c" } } });
+  const object = runtimeClass({ scheduling: { nodeSelector: { a: "b", "beta.kubernetes.io/arch": "c" } } });
   const expected = ['scheduling.nodeSelector: deprecated since v1.14; use "kubernetes.io/arch" instead'];
-  assert.deepEqual(warningsOnCreate!(object, writing()), expected);
-  assert.deepEqual(warningsOnUpdate!(object, object, writing()), expected);
+  assert.deepEqual(warningsOnCreate!(object, writeAttributes()), expected);
+  assert.deepEqual(warningsOnUpdate!(object, object, writeAttributes()), expected);
 });

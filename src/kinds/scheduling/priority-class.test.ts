@@ -5,36 +5,36 @@ import type { Unstructured } from "#meta/object-meta.ts";
 import { kindUnderTest } from "../kind-for-tests.ts";
 
 const classes = kindUnderTest({ group: "scheduling.k8s.io", version: "v1", kind: "PriorityClass" });
-const made = (more: object = {}, name = "p"): Unstructured => ({ metadata: { name }, value: 5, ...more });
+const priorityClass = (more: object = {}, name = "p"): Unstructured => ({ metadata: { name }, value: 5, ...more });
 
 const highest = "value: Forbidden: maximum allowed value of a user defined priority is 1000000000";
-const reserved = (problem: string): string =>
+const reservedFinding = (problem: string): string =>
   `metadata.name: Forbidden: priority class names with 'system-' prefix are reserved for system use only. error: ${problem}`;
 
 test("only the system's own classes have the highest priorities", () => {
   const refuses = (name: string, more: object, ...expected: readonly string[]): void =>
-    assert.deepEqual(classes.refuseCreate(made(more, name)), expected);
+    assert.deepEqual(classes.refuseCreate(priorityClass(more, name)), expected);
   refuses("p", { value: 1_000_000_000 });
   refuses("p", { value: 1_000_000_001 }, highest);
   const node = "system-node-critical";
   refuses(node, { value: 2_000_001_000, preemptionPolicy: "Never" });
-  refuses(node, { value: 5 }, reserved(`value of ${node} PriorityClass must be 2000001000`));
+  refuses(node, { value: 5 }, reservedFinding(`value of ${node} PriorityClass must be 2000001000`));
   refuses(
     node,
     { value: 2_000_001_000, globalDefault: true },
-    reserved(`globalDefault of ${node} PriorityClass must be false`),
+    reservedFinding(`globalDefault of ${node} PriorityClass must be false`),
   );
-  refuses("system-a", {}, reserved("system-a is not a known system priority class"));
+  refuses("system-a", {}, reservedFinding("system-a is not a known system priority class"));
 });
 
 test("the policy is a known one; neither it nor the value changes", () => {
   const supported = 'supported values: "PreemptLowerPriority", "Never"';
-  assert.deepEqual(classes.refuseCreate(made({ preemptionPolicy: "" })), ["preemptionPolicy: Required value"]);
-  assert.deepEqual(classes.refuseCreate(made({ value: 1_000_000_001, preemptionPolicy: "X" })), [
+  assert.deepEqual(classes.refuseCreate(priorityClass({ preemptionPolicy: "" })), ["preemptionPolicy: Required value"]);
+  assert.deepEqual(classes.refuseCreate(priorityClass({ value: 1_000_000_001, preemptionPolicy: "X" })), [
     highest,
     `preemptionPolicy: Unsupported value: "X": ${supported}`,
   ]);
-  const old = classes.create(made());
+  const old = classes.create(priorityClass());
   assert.deepEqual(classes.refuseUpdate({ ...old, value: 6, preemptionPolicy: "X" }, old), [
     "value: Forbidden: may not be changed in an update.",
     'preemptionPolicy: Invalid value: "X": field is immutable',
@@ -43,7 +43,7 @@ test("the policy is a known one; neither it nor the value changes", () => {
 });
 
 test("the generation stays 1", () => {
-  const old = classes.create(made({}));
+  const old = classes.create(priorityClass({}));
   assert.equal(classes.definition.generation, false);
   assert.equal(old.metadata.generation, 1);
   assert.equal(classes.update({ ...old, description: "d" }, old).metadata.generation, 1);

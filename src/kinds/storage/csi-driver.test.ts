@@ -5,9 +5,9 @@ import type { Unstructured } from "#meta/object-meta.ts";
 import { kindUnderTest } from "../kind-for-tests.ts";
 
 const drivers = kindUnderTest({ group: "storage.k8s.io", version: "v1", kind: "CSIDriver" });
-const made = (spec: object): Unstructured => ({ metadata: { name: "d.example.com" }, spec });
+const csiDriver = (spec: object): Unstructured => ({ metadata: { name: "d.example.com" }, spec });
 const refuses = (spec: object, ...expected: readonly string[]): void =>
-  assert.deepEqual(drivers.refuseCreate(made(spec)), expected);
+  assert.deepEqual(drivers.refuseCreate(csiDriver(spec)), expected);
 
 test("policies and modes are known ones", () => {
   refuses({});
@@ -42,23 +42,23 @@ test("each audience gets one token, of ten minutes to 2^32 seconds", () => {
 });
 
 test("attachRequired and the modes are immutable", () => {
-  const old = drivers.create(made({}));
-  const refused = (spec: object): string[] => drivers.refuseUpdate(made(spec), old);
+  const old = drivers.create(csiDriver({}));
+  const refuse = (spec: object): string[] => drivers.refuseUpdate(csiDriver(spec), old);
   const more = { podInfoOnMount: true, storageCapacity: true, fsGroupPolicy: "File", requiresRepublish: true };
-  assert.deepEqual(refused({ ...more, tokenRequests: [{ audience: "a" }], volumeLifecycleModes: [] }), []);
-  assert.deepEqual(refused({ attachRequired: false, volumeLifecycleModes: ["Ephemeral"] }), [
+  assert.deepEqual(refuse({ ...more, tokenRequests: [{ audience: "a" }], volumeLifecycleModes: [] }), []);
+  assert.deepEqual(refuse({ attachRequired: false, volumeLifecycleModes: ["Ephemeral"] }), [
     "spec.attachedRequired: Invalid value: false: field is immutable",
     'spec.volumeLifecycleModes: Invalid value: []storage.VolumeLifecycleMode{"Ephemeral"}: field is immutable',
   ]);
 });
 
 test("the generation begins with the first change", () => {
-  const old = drivers.create(made({}));
+  const old = drivers.create(csiDriver({}));
   const generation = (object: Unstructured, before: Unstructured) => drivers.update(object, before).metadata.generation;
   assert.equal(drivers.definition.generation, false);
   assert.equal(old.metadata.generation, undefined);
   assert.equal(generation({ ...old, metadata: { ...old.metadata, labels: { a: "b" } } }, old), undefined);
-  const next = drivers.update(made({ podInfoOnMount: true }), old);
+  const next = drivers.update(csiDriver({ podInfoOnMount: true }), old);
   assert.equal(next.metadata.generation, 1);
   assert.equal(generation({ ...next, spec: { storageCapacity: true } }, next), 2);
 });

@@ -6,9 +6,9 @@ import type { Unstructured } from "#meta/object-meta.ts";
 import { kindUnderTest } from "../kind-for-tests.ts";
 
 const nodes = kindUnderTest({ group: "storage.k8s.io", version: "v1", kind: "CSINode" });
-const made = (...drivers: readonly object[]): Unstructured => ({ metadata: { name: "n" }, spec: { drivers } });
+const csiNode = (...drivers: readonly object[]): Unstructured => ({ metadata: { name: "n" }, spec: { drivers } });
 const refuses = (drivers: readonly object[], ...expected: readonly string[]): void =>
-  assert.deepEqual(nodes.refuseCreate(made(...drivers)), expected);
+  assert.deepEqual(nodes.refuseCreate(csiNode(...drivers)), expected);
 
 test("a driver has a name of its own, and an id of the node", () => {
   refuses([]);
@@ -47,11 +47,11 @@ test("counts are not negative, and topology keys are names, each once", () => {
 test("a driver is immutable, but may be added or removed", () => {
   const a = { name: "a", nodeID: "x", topologyKeys: ["k"] };
   const b = { name: "b", nodeID: "y", topologyKeys: null, allocatable: { count: 1 } };
-  const old = made(a, b);
-  const refused = (...drivers: readonly object[]): string[] => nodes.refuseUpdate(made(...drivers), old);
-  assert.deepEqual(refused(b, a), []);
-  assert.deepEqual(refused({ ...a, name: "c" }), []);
-  assert.deepEqual(refused({ ...a, nodeID: "" }, { ...b, allocatable: { count: 2 } }), [
+  const old = csiNode(a, b);
+  const refuse = (...drivers: readonly object[]): string[] => nodes.refuseUpdate(csiNode(...drivers), old);
+  assert.deepEqual(refuse(b, a), []);
+  assert.deepEqual(refuse({ ...a, name: "c" }), []);
+  assert.deepEqual(refuse({ ...a, nodeID: "" }, { ...b, allocatable: { count: 2 } }), [
     "spec.drivers[0].nodeID: Required value",
     'CSINodeDriver: Invalid value: {"name":"a","nodeID":"","topologyKeys":["k"]}: field is immutable',
     'CSINodeDriver: Invalid value: {"name":"b","nodeID":"y","topologyKeys":null,"allocatable":{"count":2}}: field is immutable',

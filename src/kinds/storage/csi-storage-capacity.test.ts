@@ -3,18 +3,18 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { dns1123Subdomain } from "#meta/names.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
-import { kindUnderTest, writing } from "../kind-for-tests.ts";
+import { kindUnderTest, writeAttributes } from "../kind-for-tests.ts";
 
 const capacities = kindUnderTest({ group: "storage.k8s.io", version: "v1", kind: "CSIStorageCapacity" });
 const nodeTopology = { matchLabels: { zone: "a" } };
-const made = (more: object = {}): Unstructured => ({
+const storageCapacity = (more: object = {}): Unstructured => ({
   metadata: { name: "c", namespace: "n" },
   storageClassName: "fast",
   nodeTopology,
   ...more,
 });
 const refuses = (more: object, ...expected: readonly string[]): void =>
-  assert.deepEqual(capacities.refuseCreate(made(more)), expected);
+  assert.deepEqual(capacities.refuseCreate(storageCapacity(more)), expected);
 
 test("capacity is not negative; the largest volume may be", () => {
   refuses({ capacity: "0", maximumVolumeSize: "-1" });
@@ -31,25 +31,25 @@ test("nodes are selected by labels, of a class with a name", () => {
 });
 
 test("class and topology are immutable", () => {
-  const refused = (more: object): string[] => capacities.refuseUpdate(made(more), made());
-  assert.deepEqual(refused({ capacity: "1", maximumVolumeSize: "1" }), []);
-  assert.deepEqual(refused({ storageClassName: "slow", nodeTopology: { matchLabels: { zone: "b" } } }), [
+  const refuse = (more: object): string[] => capacities.refuseUpdate(storageCapacity(more), storageCapacity());
+  assert.deepEqual(refuse({ capacity: "1", maximumVolumeSize: "1" }), []);
+  assert.deepEqual(refuse({ storageClassName: "slow", nodeTopology: { matchLabels: { zone: "b" } } }), [
     'nodeTopology: Invalid value: {"matchLabels":{"zone":"b"}}: field is immutable',
     'storageClassName: Invalid value: "slow": field is immutable',
   ]);
-  assert.deepEqual(refused({ nodeTopology: undefined }), ['nodeTopology: Invalid value: "null": field is immutable']);
+  assert.deepEqual(refuse({ nodeTopology: undefined }), ['nodeTopology: Invalid value: "null": field is immutable']);
 });
 
 test("labels that have newer names give warnings", () => {
   const { warningsOnCreate, warningsOnUpdate } = capacities.definition.strategy;
   const key = "beta.kubernetes.io/os";
-  const object = made({
+  const object = storageCapacity({
     nodeTopology: { matchLabels: { a: "b", [key]: "c" }, matchExpressions: [{ key, operator: "Exists" }] },
   });
   const expected = [
     `nodeTopology.matchExpressions[0].key: ${key} is deprecated since v1.14; use "kubernetes.io/os" instead`,
     `nodeTopology.matchLabels.${key}: deprecated since v1.14; use "kubernetes.io/os" instead`,
   ];
-  assert.deepEqual(warningsOnCreate!(object, writing()), expected);
-  assert.deepEqual(warningsOnUpdate!(object, object, writing()), expected);
+  assert.deepEqual(warningsOnCreate!(object, writeAttributes()), expected);
+  assert.deepEqual(warningsOnUpdate!(object, object, writeAttributes()), expected);
 });

@@ -3,12 +3,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { qualifiedName } from "#meta/names.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
-import { kindUnderTest, writing } from "../kind-for-tests.ts";
+import { kindUnderTest, writeAttributes } from "../kind-for-tests.ts";
 
 const classes = kindUnderTest({ group: "storage.k8s.io", version: "v1", kind: "StorageClass" });
-const made = (more: object = {}): Unstructured => ({ metadata: { name: "s" }, provisioner: "a.b/c", ...more });
+const storageClass = (more: object = {}): Unstructured => ({ metadata: { name: "s" }, provisioner: "a.b/c", ...more });
 const refuses = (more: object, ...expected: readonly string[]): void =>
-  assert.deepEqual(classes.refuseCreate(made(more)), expected);
+  assert.deepEqual(classes.refuseCreate(storageClass(more)), expected);
 
 test("the provisioner has a name, which is shown in lower case", () => {
   refuses({ provisioner: "A.b/C" });
@@ -18,11 +18,11 @@ test("the provisioner has a name, which is shown in lower case", () => {
 
 test("parameters have keys, and a size", () => {
   const count = (entries: number) => Object.fromEntries(Array.from({ length: entries }, (_, i) => [`k${i}`, ""]));
-  const sized = (bytes: number) => ({ k: "x".repeat(bytes - 1) });
+  const parametersOfSize = (bytes: number) => ({ k: "x".repeat(bytes - 1) });
   refuses({ parameters: count(512) });
   refuses({ parameters: count(513) }, "parameters: Too long: may not be more than 512 bytes");
-  refuses({ parameters: sized(262_144) });
-  refuses({ parameters: sized(262_145) }, "parameters: Too long: may not be more than 262144 bytes");
+  refuses({ parameters: parametersOfSize(262_144) });
+  refuses({ parameters: parametersOfSize(262_145) }, "parameters: Too long: may not be more than 262144 bytes");
   refuses({ parameters: { "": "x" } }, 'parameters: Invalid value: "": field can not be empty.');
 });
 
@@ -56,40 +56,38 @@ test("topologies have keys and values, each once, and differ", () => {
 });
 
 test("provisioner, parameters, policy and mode are immutable, and checked again", () => {
-  const old = made({ parameters: { a: "b" } });
-  const refused = (more: object): string[] =>
+  const old = storageClass({ parameters: { a: "b" } });
+  const refuse = (more: object): string[] =>
     classes.refuseUpdate({ ...classes.defaults(old), ...more }, classes.defaults(old));
-  assert.deepEqual(refused({ allowVolumeExpansion: true, mountOptions: ["ro"], allowedTopologies: [] }), []);
+  assert.deepEqual(refuse({ allowVolumeExpansion: true, mountOptions: ["ro"], allowedTopologies: [] }), []);
   const stays = (name: string): string => `${name}: Forbidden: updates to ${name} are forbidden.`;
-  assert.deepEqual(refused({ provisioner: "", parameters: { c: "d" }, reclaimPolicy: "Retain" }), [
+  assert.deepEqual(refuse({ provisioner: "", parameters: { c: "d" }, reclaimPolicy: "Retain" }), [
     "provisioner: Required value",
     stays("parameters"),
     stays("provisioner"),
     stays("reclaimPolicy"),
   ]);
-  assert.deepEqual(refused({ volumeBindingMode: "WaitForFirstConsumer" }), [
+  assert.deepEqual(refuse({ volumeBindingMode: "WaitForFirstConsumer" }), [
     'volumeBindingMode: Invalid value: "WaitForFirstConsumer": field is immutable',
   ]);
 });
 
 test("labels that have newer names give warnings, in the server's domain", () => {
-  const warned = (domain: string): readonly string[] => {
+  const warn = (domain: string): readonly string[] => {
     const { strategy } = kindUnderTest(
       { group: "storage.k8s.io", version: "v1", kind: "StorageClass" },
       { domain },
     ).definition;
     const keys = [`failure-domain.beta.${domain}/zone`, "zone"];
     const allowedTopologies = [{ matchLabelExpressions: keys.map((key) => ({ key, values: ["a"] })) }];
-    const object = made({ allowedTopologies });
+    const object = storageClass({ allowedTopologies });
     assert.deepEqual(
-      strategy.warningsOnUpdate!(object, object, writing()),
-      strategy.warningsOnCreate!(object, writing()),
+      strategy.warningsOnUpdate!(object, object, writeAttributes()),
+      strategy.warningsOnCreate!(object, writeAttributes()),
     );
-    return strategy.warningsOnCreate!(object, writing());
+    return strategy.warningsOnCreate!(object, writeAttributes());
   };
   const at = "allowedTopologies[0].matchLabelExpressions[0].key";
-  assert.deepEqual(warned("kubernetes.io"), [
-    `${at}: deprecated since v1.17; use "topology.kubernetes.io/zone" instead`,
-  ]);
-  assert.deepEqual(warned("platform.io"), [`${at}: deprecated since v1.17; use "topology.platform.io/zone" instead`]);
+  assert.deepEqual(warn("kubernetes.io"), [`${at}: deprecated since v1.17; use "topology.kubernetes.io/zone" instead`]);
+  assert.deepEqual(warn("platform.io"), [`${at}: deprecated since v1.17; use "topology.platform.io/zone" instead`]);
 });

@@ -7,13 +7,13 @@ import { kindUnderTest } from "../kind-for-tests.ts";
 
 const attachments = kindUnderTest({ group: "storage.k8s.io", version: "v1", kind: "VolumeAttachment" });
 const spec = { attacher: "a.b", source: { persistentVolumeName: "p" }, nodeName: "n" };
-const made = (more: object = {}, status?: object): Unstructured => ({
+const volumeAttachment = (more: object = {}, status?: object): Unstructured => ({
   metadata: { name: "v" },
   spec: { ...spec, ...more },
   ...(status && { status }),
 });
 const refuses = (more: object, ...expected: readonly string[]): void =>
-  assert.deepEqual(attachments.refuseCreate(made(more)), expected);
+  assert.deepEqual(attachments.refuseCreate(volumeAttachment(more)), expected);
 const csi = { driver: "d", volumeHandle: "h" };
 const inline = (more: object) => ({ source: { inlineVolumeSpec: { accessModes: ["ReadWriteOnce"], csi, ...more } } });
 const at = "spec.source.inlineVolumeSpec";
@@ -70,8 +70,8 @@ test("an inline volume has a CSI driver, and none of the fields that are for bin
 });
 
 test("a new attachment has no status, and an inline volume the defaults of its source", () => {
-  assert.deepEqual(attachments.create(made({}, { attached: true }))["status"], { attached: false });
-  const created = attachments.create(made(inline({ hostPath: { path: "/d" } })));
+  assert.deepEqual(attachments.create(volumeAttachment({}, { attached: true }))["status"], { attached: false });
+  const created = attachments.create(volumeAttachment(inline({ hostPath: { path: "/d" } })));
   assert.deepEqual(created["spec"], {
     ...spec,
     source: { inlineVolumeSpec: { accessModes: ["ReadWriteOnce"], csi, hostPath: { path: "/d", type: "" } } },
@@ -79,15 +79,16 @@ test("a new attachment has no status, and an inline volume the defaults of its s
 });
 
 test("the spec is immutable and checked, but for its names", () => {
-  const refused = (more: object): string[] => attachments.refuseUpdate(made(more), attachments.create(made()));
+  const refuse = (more: object): string[] =>
+    attachments.refuseUpdate(volumeAttachment(more), attachments.create(volumeAttachment()));
   const stays = (more: object): string =>
     `spec: Invalid value: ${JSON.stringify({ ...spec, ...more })}: field is immutable`;
-  assert.deepEqual(refused({ attacher: "A_" }), [stays({ attacher: "A_" })]);
-  assert.deepEqual(refused({ attacher: "" }), ["spec.attacher: Required value", stays({ attacher: "" })]);
+  assert.deepEqual(refuse({ attacher: "A_" }), [stays({ attacher: "A_" })]);
+  assert.deepEqual(refuse({ attacher: "" }), ["spec.attacher: Required value", stays({ attacher: "" })]);
 });
 
 test("messages of failures and the metadata of an attachment have a largest size", () => {
-  const old = attachments.create(made());
+  const old = attachments.create(volumeAttachment());
   const refusesStatus = (status: object, ...expected: readonly string[]): void =>
     assert.deepEqual(
       attachments.refuseUpdate({ ...old, status: { attached: true, ...status } }, old, "status"),

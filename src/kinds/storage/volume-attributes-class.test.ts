@@ -6,7 +6,7 @@ import type { Unstructured } from "#meta/object-meta.ts";
 import { kindUnderTest } from "../kind-for-tests.ts";
 
 const classes = kindUnderTest({ group: "storage.k8s.io", version: "v1beta1", kind: "VolumeAttributesClass" });
-const made = (more: object = {}): Unstructured => ({
+const attributesClass = (more: object = {}): Unstructured => ({
   metadata: { name: "v1", creationTimestamp: null },
   driverName: "d.example.com",
   parameters: { iops: "100" },
@@ -14,7 +14,7 @@ const made = (more: object = {}): Unstructured => ({
 });
 
 test("a class is cluster-scoped and kept as sent [VAC-01] [VAC-11] [VAC-14]", () => {
-  const object = made({ parameters: { iops: "100", empty: "", json: '{"a": [1]}' } });
+  const object = attributesClass({ parameters: { iops: "100", empty: "", json: '{"a": [1]}' } });
   assert.deepEqual(classes.refuseCreate(object), []);
   assert.deepEqual(classes.create(object), object);
   assert.equal(classes.definition.namespaced, false);
@@ -22,39 +22,39 @@ test("a class is cluster-scoped and kept as sent [VAC-01] [VAC-11] [VAC-14]", ()
 });
 
 test("the driver is required [VAC-03]", () => {
-  assert.deepEqual(classes.refuseCreate(made({ driverName: "" })), ["driverName: Required value"]);
-  assert.deepEqual(classes.refuseCreate(made({ driverName: "A.b/C" })), []);
-  assert.deepEqual(classes.refuseCreate(made({ driverName: "A_" })), [
+  assert.deepEqual(classes.refuseCreate(attributesClass({ driverName: "" })), ["driverName: Required value"]);
+  assert.deepEqual(classes.refuseCreate(attributesClass({ driverName: "A.b/C" })), []);
+  assert.deepEqual(classes.refuseCreate(attributesClass({ driverName: "A_" })), [
     `driverName: Invalid value: "a_": ${qualifiedName("a_")[0]}`,
   ]);
 });
 
 test("parameters are required, with at least one pair and no empty key [VAC-05] [VAC-07] [VAC-08]", () => {
   const none = ["parameters: Required value: must contain at least one key/value pair"];
-  assert.deepEqual(classes.refuseCreate(made({ parameters: undefined })), none);
-  assert.deepEqual(classes.refuseCreate(made({ parameters: {} })), none);
-  assert.deepEqual(classes.refuseCreate(made({ parameters: { "": "x" } })), [
+  assert.deepEqual(classes.refuseCreate(attributesClass({ parameters: undefined })), none);
+  assert.deepEqual(classes.refuseCreate(attributesClass({ parameters: {} })), none);
+  assert.deepEqual(classes.refuseCreate(attributesClass({ parameters: { "": "x" } })), [
     'parameters: Invalid value: "": field can not be empty.',
   ]);
 });
 
 test("parameters have at most 512 entries [VAC-09]", () => {
   const count = (entries: number) => Object.fromEntries(Array.from({ length: entries }, (_, i) => [`k${i}`, ""]));
-  assert.deepEqual(classes.refuseCreate(made({ parameters: count(512) })), []);
-  assert.equal(classes.refuseCreate(made({ parameters: count(513) })).length, 1);
+  assert.deepEqual(classes.refuseCreate(attributesClass({ parameters: count(512) })), []);
+  assert.equal(classes.refuseCreate(attributesClass({ parameters: count(513) })).length, 1);
 });
 
 test("parameters are at most 256 KiB together [VAC-10]", () => {
-  const sized = (bytes: number) => ({ k: "x".repeat(bytes - 1) });
-  assert.deepEqual(classes.refuseCreate(made({ parameters: sized(262_144) })), []);
-  assert.deepEqual(classes.refuseCreate(made({ parameters: sized(262_145) })), [
+  const parametersOfSize = (bytes: number) => ({ k: "x".repeat(bytes - 1) });
+  assert.deepEqual(classes.refuseCreate(attributesClass({ parameters: parametersOfSize(262_144) })), []);
+  assert.deepEqual(classes.refuseCreate(attributesClass({ parameters: parametersOfSize(262_145) })), [
     "parameters: Too long: may not be more than 262144 bytes",
   ]);
 });
 
 test("driver and parameters never change, metadata may [VAC-04] [VAC-06] [VAC-12]", () => {
-  const old = made();
-  const refuse = (more: object) => classes.refuseUpdate(made(more), old);
+  const old = attributesClass();
+  const refuse = (more: object) => classes.refuseUpdate(attributesClass(more), old);
   assert.deepEqual(refuse({ metadata: { name: "v1", labels: { a: "b" } } }), []);
   assert.deepEqual(refuse({ driverName: "other.example.com" }), [
     "driverName: Forbidden: updates to driverName are forbidden.",
@@ -69,7 +69,7 @@ test("driver and parameters never change, metadata may [VAC-04] [VAC-06] [VAC-12
 });
 
 test("a table marks the default class [PVC-38]", () => {
-  assert.deepEqual(classes.row(made()), { Name: "v1", DriverName: "d.example.com", Age: "<unknown>" });
+  assert.deepEqual(classes.row(attributesClass()), { Name: "v1", DriverName: "d.example.com", Age: "<unknown>" });
   const annotations = { "volumeattributesclass.kubernetes.io/is-default-class": "true" };
-  assert.equal(classes.row(made({ metadata: { name: "v1", annotations } }))["Name"], "v1 (default)");
+  assert.equal(classes.row(attributesClass({ metadata: { name: "v1", annotations } }))["Name"], "v1 (default)");
 });

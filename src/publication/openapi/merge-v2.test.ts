@@ -11,7 +11,7 @@ const own = (): PartsV2 => ({
   parameters: { "name-1": { name: "name" } },
 });
 
-async function merged(document: unknown, pause = (): Promise<void> => Promise.resolve()): Promise<PartsV2> {
+async function merge(document: unknown, pause = (): Promise<void> => Promise.resolve()): Promise<PartsV2> {
   const parts = own();
   const text = typeof document === "string" ? document : JSON.stringify(document);
   await addRemoteV2(parts, { group, version: "v1", bytes: Buffer.from(text) }, pause);
@@ -25,14 +25,14 @@ test("paths of the group version are added, no others", async () => {
     "/apis/other/v1": {},
     "/version": { get: { x: 1 } },
   };
-  const { paths: all } = await merged({ paths });
+  const { paths: all } = await merge({ paths });
   assert.deepEqual(Object.keys(all), ["/version", path]);
   assert.deepEqual(all["/version"], { get: {} });
 });
 
 test("a definition with the name of another one gets its own, references included; equal ones are one", async () => {
   const reference = (name: string) => ({ $ref: `#/definitions/${name}` });
-  const { paths, definitions, parameters } = await merged({
+  const { paths, definitions, parameters } = await merge({
     paths: { [path]: { get: { schema: reference("Thing"), parameters: [{ $ref: "#/parameters/name-1" }] } } },
     definitions: {
       Meta: { type: "integer" },
@@ -55,7 +55,7 @@ test("a definition with the name of another one gets its own, references include
 test("a document that cannot be read adds nothing", async () => {
   const deep = `{"definitions":{"Deep":${"[".repeat(100_000)}${"]".repeat(100_000)}}}`;
   for (const document of ["", "no JSON", "7", "null", "[]", '{"paths":7,"definitions":[]}', deep]) {
-    assert.deepEqual(await merged(document), own(), document.slice(0, 40));
+    assert.deepEqual(await merge(document), own(), document.slice(0, 40));
   }
 });
 
@@ -63,7 +63,7 @@ test("others have turns while a long document is added", async () => {
   const names = Array.from({ length: 2000 }, (_, i) => `T${i}`);
   const definitions = Object.fromEntries(names.map((name) => [name, { type: "object" }]));
   let pauses = 0;
-  const parts = await merged({ definitions }, () => {
+  const parts = await merge({ definitions }, () => {
     pauses++;
     return Promise.resolve();
   });

@@ -253,9 +253,12 @@ test("names of prototypes are ordinary properties", () => {
     '{"type":"object","properties":{"__proto__":{"type":"string"}},"required":["__proto__"]}',
   ) as MutableJson;
   for (const version of [2, 3] as const) {
-    assert.equal(JSON.stringify(sorted(publishedSchema(props, version, embedded))), JSON.stringify(sorted(props)));
+    assert.equal(
+      JSON.stringify(sortEntries(publishedSchema(props, version, embedded))),
+      JSON.stringify(sortEntries(props)),
+    );
   }
 });
 
-const sorted = (value: MutableJson): readonly [string, unknown][] =>
+const sortEntries = (value: MutableJson): readonly [string, unknown][] =>
   Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));

@@ -10,18 +10,18 @@ import { patternWeight } from "./pattern-weight.ts";
 import { LinearRegExp } from "./re2.ts";
 
 /** Returns whether a text matches, and the number of parts of the states that were made for it. */
-function tested(pattern: string, text: string): readonly [boolean, number] {
+function matchTimed(pattern: string, text: string): readonly [boolean, number] {
   let parts = 0;
   return [new LinearRegExp(pattern).test(text, { spend: (more) => (parts += more) }), parts];
 }
 
 test("the states of an automaton are counted as they are made, and made once", () => {
-  const [matches, parts] = tested("^(a{1,100}){1,10}$", "a".repeat(300));
+  const [matches, parts] = matchTimed("^(a{1,100}){1,10}$", "a".repeat(300));
   assert.equal(matches, true);
   assert.ok(parts > 50_000, `${parts}`);
-  assert.ok(tested("^(a{1,100}){1,10}$", "b")[1] < 1000);
-  assert.ok(tested("^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", "a-name-of-usual-length")[1] < 200);
-  assert.equal(tested("^[a-z]{1,200}$", "a".repeat(100))[1], 0);
+  assert.ok(matchTimed("^(a{1,100}){1,10}$", "b")[1] < 1000);
+  assert.ok(matchTimed("^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", "a-name-of-usual-length")[1] < 200);
+  assert.equal(matchTimed("^[a-z]{1,200}$", "a".repeat(100))[1], 0);
   const known = new LinearRegExp("^[a-z0-9]([-a-z0-9]*[a-z0-9])?$");
   known.test("some-name", { spend() {} });
   known.test("some-name", { spend: () => assert.fail("no state is new") });
@@ -66,7 +66,7 @@ test("groups may have one name, as in Go; other mistakes stay mistakes", () => {
     ["^(?P<constructor>a)(?P<toString>b)$", "ab", true],
   ] as const) {
     try {
-      assert.equal(tested(pattern, text)[0], wanted, pattern);
+      assert.equal(matchTimed(pattern, text)[0], wanted, pattern);
     } catch (error) {
       assert.equal(wanted, false, `${pattern}: ${String(error)}`);
     }

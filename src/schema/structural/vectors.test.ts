@@ -107,7 +107,11 @@ test("values are taken, changed and refused as by a 1.32 server [ERR-01] [SSA-29
       if (findings !== undefined) continue;
       assert.equal(Object.hasOwn(object.spec, "x"), gone !== true, where);
       if (gone !== true)
-        assert.equal(shown(object.spec.x), result === undefined ? shown(exactly(value)) : shown(result), where);
+        assert.equal(
+          formatValue(object.spec.x),
+          result === undefined ? formatValue(exactly(value)) : formatValue(result),
+          where,
+        );
       count++;
     }
   }
@@ -125,7 +129,7 @@ function exactly(text: string): unknown {
 }
 
 /** Returns the value as JSON with sorted keys, and with numbers as doubles. */
-const shown = (value: unknown): string =>
+const formatValue = (value: unknown): string =>
   JSON.stringify(JSON.parse(JSON.stringify(value)), (_, item: unknown) => {
     if (typeof item !== "object" || item === null || Array.isArray(item)) return item;
     return Object.fromEntries(Object.entries(item).sort(([a], [b]) => (a < b ? -1 : 1)));

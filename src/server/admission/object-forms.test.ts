@@ -26,10 +26,10 @@ const configMap = {
   data: { a: "b" },
 } as Unstructured;
 
-const patched = (operations: unknown): Unstructured =>
+const applyPatch = (operations: unknown): Unstructured =>
   forms.applyPatch(configMap, configMaps, Buffer.from(JSON.stringify(operations))) as Unstructured; // at once
 
-const refused = (code: number, message: RegExp, run: () => unknown) =>
+const expectRefusal = (code: number, message: RegExp, run: () => unknown) =>
   assert.throws(run, (error) => {
     assert.ok(error instanceof StatusError);
     assert.equal(error.status.code, code);
@@ -76,20 +76,20 @@ test("an object is converted to another version, and back", () => {
 
 test("what a policy makes has no unknown fields, what a webhook makes loses them", () => {
   const made = { ...configMap, nope: 1 };
-  refused(500, /^Internal error occurred: strict decoding error: unknown field "nope"$/, () =>
+  expectRefusal(500, /^Internal error occurred: strict decoding error: unknown field "nope"$/, () =>
     forms.reread(made, configMaps),
   );
-  assert.equal("nope" in patched([{ op: "add", path: "/nope", value: 1 }]), false);
+  assert.equal("nope" in applyPatch([{ op: "add", path: "/nope", value: 1 }]), false);
 });
 
 test("an object is not converted to another kind", () => {
-  refused(500, /^Internal error occurred: v1, Kind=ConfigMap cannot be converted to v1, Kind=Secret$/, () =>
+  expectRefusal(500, /^Internal error occurred: v1, Kind=ConfigMap cannot be converted to v1, Kind=Secret$/, () =>
     forms.convertTo(configMap, { ...configMaps, kind: "Secret" }),
   );
 });
 
 test("a patched object loses unknown fields and is given defaults", () => {
-  const changed = patched([
+  const changed = applyPatch([
     { op: "add", path: "/data/c", value: "d" },
     { op: "add", path: "/unknown", value: 1 },
   ]);
@@ -100,11 +100,11 @@ test("a patched object loses unknown fields and is given defaults", () => {
 });
 
 test("a patch that does not apply, makes no object of the kind, or is none, is refused", async () => {
-  refused(500, /Unable to remove nonexistent key: x/, () => patched([{ op: "remove", path: "/data/x" }]));
-  refused(500, /data/, () => patched([{ op: "replace", path: "/data", value: 5 }]));
-  refused(500, /kind/, () => patched([{ op: "replace", path: "/kind", value: "Secret" }]));
-  refused(500, /patch/, () => patched({ op: "remove" }));
-  refused(500, /json/i, () => forms.applyPatch(configMap, configMaps, Buffer.from("{")));
+  expectRefusal(500, /Unable to remove nonexistent key: x/, () => applyPatch([{ op: "remove", path: "/data/x" }]));
+  expectRefusal(500, /data/, () => applyPatch([{ op: "replace", path: "/data", value: 5 }]));
+  expectRefusal(500, /kind/, () => applyPatch([{ op: "replace", path: "/kind", value: "Secret" }]));
+  expectRefusal(500, /patch/, () => applyPatch({ op: "remove" }));
+  expectRefusal(500, /json/i, () => forms.applyPatch(configMap, configMaps, Buffer.from("{")));
   const many = Array.from({ length: 100_000 }, () => ({ op: "add", path: "/data/x", value: "y" }));
   const long = forms.applyPatch(configMap, configMaps, Buffer.from(JSON.stringify(many)));
   await assert.rejects(Promise.resolve(long), /maximum operations in a JSON patch is 10000, got 100000/);

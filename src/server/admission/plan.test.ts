@@ -29,14 +29,14 @@ const on: ServerSettings = { enableAdmissionPlugins: ["ImagePolicyWebhook"] };
 const plan = async (settings: ServerSettings) =>
   (await planAdmission(resolveOptions(settings), kubernetesDomain)).configured.get("ImagePolicyWebhook")?.settings;
 
-const configured = (plugin: object): string =>
+const configurationText = (plugin: object): string =>
   file("config", {
     apiVersion: "apiserver.config.k8s.io/v1",
     kind: "AdmissionConfiguration",
     plugins: [{ name: "Other" }, { name: "ImagePolicyWebhook", ...plugin }],
   });
 
-const refused = (settings: ServerSettings, message: RegExp) =>
+const expectRefusal = (settings: ServerSettings, message: RegExp) =>
   assert.rejects(plan(settings), { name: "StartError", message });
 
 test("settings stand in the document, in a file beside it, or alone", async () => {
@@ -49,43 +49,50 @@ test("settings stand in the document, in a file beside it, or alone", async () =
     defaultAllow: true,
   };
   const alone = file("alone", { imagePolicy });
-  for (const config of [configured({ configuration: { imagePolicy } }), configured({ path: "alone" }), alone]) {
+  for (const config of [
+    configurationText({ configuration: { imagePolicy } }),
+    configurationText({ path: "alone" }),
+    alone,
+  ]) {
     assert.deepEqual(await plan({ ...on, admissionControlConfigFile: config }), expected);
   }
 });
 
 test("what is not said has upstream's defaults, and a plugin that is off is not read", async () => {
-  const config = configured({ configuration: { imagePolicy: { kubeConfigFile } } });
+  const config = configurationText({ configuration: { imagePolicy: { kubeConfigFile } } });
   assert.partialDeepStrictEqual(await plan({ ...on, admissionControlConfigFile: config }), {
     allowTtlMs: 300_000,
     denyTtlMs: 30_000,
     retryBackoffMs: 500,
     defaultAllow: false,
   });
-  assert.equal(await plan({ admissionControlConfigFile: configured({ path: "missing" }) }), undefined);
+  assert.equal(await plan({ admissionControlConfigFile: configurationText({ path: "missing" }) }), undefined);
   assert.equal(await plan({}), undefined);
 });
 
 test("what is missing or out of bounds stops the start", async () => {
-  await refused(on, /^couldn't init admission plugin "ImagePolicyWebhook": no config specified$/);
+  await expectRefusal(on, /^couldn't init admission plugin "ImagePolicyWebhook": no config specified$/);
   const with_ = (imagePolicy: object): ServerSettings => ({
     ...on,
-    admissionControlConfigFile: configured({ configuration: { imagePolicy } }),
+    admissionControlConfigFile: configurationText({ configuration: { imagePolicy } }),
   });
-  await refused(with_({}), /imagePolicy\.kubeConfigFile: Required value$/);
-  await refused(with_({ kubeConfigFile: "/nowhere" }), /\/nowhere: cannot be read/);
-  await refused(
+  await expectRefusal(with_({}), /imagePolicy\.kubeConfigFile: Required value$/);
+  await expectRefusal(with_({ kubeConfigFile: "/nowhere" }), /\/nowhere: cannot be read/);
+  await expectRefusal(
     with_({ kubeConfigFile, allowTTL: 3600 }),
     /imagePolicy\.allowTTL: valid value is between 1s and 30m0s, got 1h0m0s$/,
   );
-  await refused(with_({ kubeConfigFile, retryBackoff: -2 }), /between 1ns and 5m0s, got -2ms$/);
-  await refused(with_({ kubeConfigFile, defaultAllow: "yes" }), /defaultAllow/);
-  await refused({ admissionControlConfigFile: join(folder, "nothing") }, /^cannot read /);
-  await refused(
+  await expectRefusal(with_({ kubeConfigFile, retryBackoff: -2 }), /between 1ns and 5m0s, got -2ms$/);
+  await expectRefusal(with_({ kubeConfigFile, defaultAllow: "yes" }), /defaultAllow/);
+  await expectRefusal({ admissionControlConfigFile: join(folder, "nothing") }, /^cannot read /);
+  await expectRefusal(
     { admissionControlConfigFile: file("wrong", "kind: Pod") },
     /wrong: must be of kind AdmissionConfiguration in apiserver\.config\.k8s\.io\/v1 or /,
   );
-  await refused({ ...on, admissionControlConfigFile: configured({ path: "absent" }) }, /cannot read .*absent/);
+  await expectRefusal(
+    { ...on, admissionControlConfigFile: configurationText({ path: "absent" }) },
+    /cannot read .*absent/,
+  );
 });
 
 const credentials = async (configuration: object) => {
@@ -137,7 +144,7 @@ test("a configuration of admission webhooks that cannot be stops the start", asy
   }
 });
 
-const limited = async (configuration: object) => {
+const admitWithLimit = async (configuration: object) => {
   const config = file("quotas", {
     apiVersion: "apiserver.config.k8s.io/v1",
     kind: "AdmissionConfiguration",
@@ -150,10 +157,10 @@ const limited = async (configuration: object) => {
 test("what may only be used under a quota is read, and a mistake in it stops the start", async () => {
   const kind = { apiVersion: "apiserver.config.k8s.io/v1", kind: "ResourceQuotaConfiguration" };
   const matchScopes = [{ scopeName: "PriorityClass", operator: "In", values: ["high"] }];
-  assert.deepEqual(await limited({ ...kind, limitedResources: [{ resource: "pods", matchScopes }] }), [
+  assert.deepEqual(await admitWithLimit({ ...kind, limitedResources: [{ resource: "pods", matchScopes }] }), [
     { apiGroup: "", resource: "pods", matchContains: [], matchScopes },
   ]);
-  assert.deepEqual(await limited(kind), []);
+  assert.deepEqual(await admitWithLimit(kind), []);
   file("quota", { ...kind, limitedResources: [{ resource: "pods" }] });
   const inFile = file("quotas", {
     apiVersion: "apiserver.config.k8s.io/v1",
@@ -165,11 +172,14 @@ test("what may only be used under a quota is read, and a mistake in it stops the
     planned.limitedResources.map(({ resource }) => resource),
     ["pods"],
   );
-  await assert.rejects(limited({ ...kind, limitedResources: [{ resource: 1 }] }), {
+  await assert.rejects(admitWithLimit({ ...kind, limitedResources: [{ resource: 1 }] }), {
     name: "StartError",
     message: /^couldn't init admission plugin "ResourceQuota": /,
   });
-  await assert.rejects(limited({ kind: "Other" }), { name: "StartError", message: /ResourceQuotaConfiguration/ });
+  await assert.rejects(admitWithLimit({ kind: "Other" }), {
+    name: "StartError",
+    message: /ResourceQuotaConfiguration/,
+  });
 });
 
 const podSecurity = async (plugin: object, settings: ServerSettings = {}) => {
@@ -211,23 +221,26 @@ test("without a configuration, or with an empty file of it, PodSecurity forbids 
 
 test("a configuration of PodSecurity that cannot be stops the start", async () => {
   const head = { apiVersion: "pod-security.admission.config.k8s.io/v1", kind: "PodSecurityConfiguration" };
-  const refusedWith = (configuration: object, message: RegExp | string): Promise<void> =>
+  const expectConfigurationRefusal = (configuration: object, message: RegExp | string): Promise<void> =>
     assert.rejects(podSecurity({ configuration }), { name: "StartError", message });
   const level = "must be one of privileged, baseline, restricted";
   const initialized = 'failed to initialize admission plugin "PodSecurity": PodSecurity';
-  await refusedWith(
+  await expectConfigurationRefusal(
     { ...head, defaults: { enforce: "x", "audit-version": "1.2" }, exemptions: { namespaces: [""] } },
     `${initialized} configuration error: [enforce: ${level}, audit-version: must be "latest" or "v1.x"]`,
   );
-  await refusedWith({ ...head, defaults: { warn: "x" } }, `${initialized} configuration error: warn: ${level}`);
-  await refusedWith(
+  await expectConfigurationRefusal(
+    { ...head, defaults: { warn: "x" } },
+    `${initialized} configuration error: warn: ${level}`,
+  );
+  await expectConfigurationRefusal(
     { ...head, exemptions: { usernames: ["", "u", "u"], runtimeClasses: ["r", "r"], namespaces: ["n.m"] } },
     `${initialized} invalid: [exemptions.namespaces[0]: Invalid value: "n.m": must not contain dots, ` +
       'exemptions.runtimeClasses[1]: Duplicate value: "r", exemptions.usernames[0]: Invalid value: "": username must ' +
       'not be empty, exemptions.usernames[2]: Duplicate value: "u"]',
   );
   const unread = /^couldn't init admission plugin "PodSecurity": /;
-  await refusedWith({ ...head, defaults: { other: "x" } }, unread);
-  await refusedWith({ ...head, kind: "Other" }, unread);
+  await expectConfigurationRefusal({ ...head, defaults: { other: "x" } }, unread);
+  await expectConfigurationRefusal({ ...head, kind: "Other" }, unread);
   await assert.rejects(podSecurity({ path: "nowhere" }), { name: "StartError", message: unread });
 });

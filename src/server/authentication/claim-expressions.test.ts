@@ -18,12 +18,12 @@ const userOf = (parts: object, claims: Claims) => userOfClaims(issuerOf(parts).r
 
 const name = { username: { expression: "claims.sub" } };
 
-function refused(parts: object, ...findings: readonly string[]): void {
+function expectRefusal(parts: object, ...findings: readonly string[]): void {
   const message = findings.length === 1 ? findings[0]! : `[${findings.join(", ")}]`;
   assert.throws(() => issuerOf(parts), { name: "ConfigError", message });
 }
 
-function rejected(parts: object, claims: Claims, message: string): void {
+function expectRejection(parts: object, claims: Claims, message: string): void {
   assert.throws(() => userOf(parts, claims), { name: ClaimError.name, message: `oidc: ${message}` });
 }
 
@@ -47,11 +47,11 @@ test("expressions make user, groups, uid and extra of claims [AOIDC-05]", () => 
 });
 
 test("a token whose claims do not fit makes no user", () => {
-  rejected({ claimMappings: name }, {}, "expression 'claims.sub' resulted in error: no such key: sub");
-  rejected({ claimMappings: name }, { sub: ["a", "b"] }, "the value of 'claims.sub' is no text");
-  rejected({ claimMappings: name }, { sub: "" }, "the user name is empty");
+  expectRejection({ claimMappings: name }, {}, "expression 'claims.sub' resulted in error: no such key: sub");
+  expectRejection({ claimMappings: name }, { sub: ["a", "b"] }, "the value of 'claims.sub' is no text");
+  expectRejection({ claimMappings: name }, { sub: "" }, "the user name is empty");
   const groups = { ...name, groups: { expression: "claims.groups" } };
-  rejected(
+  expectRejection(
     { claimMappings: groups },
     { sub: "a", groups: 1 },
     "the value of 'claims.groups' is neither a text nor a list of texts",
@@ -66,15 +66,15 @@ test("rules about claims and users refuse with their message", () => {
   const of = (more: object) => ({ sub: "a", hd: "example.com", exp: 100, nbf: 50, ...more });
   const checked = { claimMappings: name, claimValidationRules };
   assert.equal(userOf(checked, of({})).name, "a");
-  rejected(checked, of({ hd: "x" }), "the domain is wrong");
-  rejected(checked, of({ exp: 100_000 }), "validation expression 'claims.exp - claims.nbf <= 86400' failed");
+  expectRejection(checked, of({ hd: "x" }), "the domain is wrong");
+  expectRejection(checked, of({ exp: 100_000 }), "validation expression 'claims.exp - claims.nbf <= 86400' failed");
   const userValidationRules = [{ expression: "!user.username.startsWith('system:')", message: "reserved" }];
-  rejected({ claimMappings: name, userValidationRules }, { sub: "system:x" }, "reserved");
+  expectRejection({ claimMappings: name, userValidationRules }, { sub: "system:x" }, "reserved");
   assert.equal(userOf({ claimMappings: name, userValidationRules }, { sub: "b" }).name, "b");
 });
 
 test("expressions that are wrong are refused at the start, in 1.32's words", () => {
-  refused(
+  expectRefusal(
     {
       claimMappings: { username: { expression: "claims.x.y + int('a')" }, uid: { expression: "user.x" } },
       claimValidationRules: [{ expression: "claims.x" }],
@@ -92,7 +92,7 @@ test("a user name from an address needs a look at whether it was verified", () =
     "claims.email_verified must be used in claimMappings.username.expression or claimMappings.extra[*].valueExpression or claimValidationRules[*].expression when claims.email is used in claimMappings.username.expression";
   for (const expression of ["claims.email", "claims.?email.orValue('')", "has(claims.email) ? 'a' : 'b'"]) {
     const shown = JSON.stringify(expression);
-    refused(
+    expectRefusal(
       { claimMappings: { username: { expression } } },
       `jwt[0].claimMappings.username.expression: Invalid value: ${shown}: ${detail}`,
     );
@@ -106,7 +106,7 @@ test("a user name from an address needs a look at whether it was verified", () =
 test("an expression without end costs no more than its budget", () => {
   const list = JSON.stringify(Array.from({ length: 200 }, (_, at) => at));
   const expression = `${list}.all(a, ${list}.all(b, ${list}.all(c, a + b + c >= 0)))`;
-  rejected(
+  expectRejection(
     { claimMappings: name, claimValidationRules: [{ expression }] },
     { sub: "a" },
     `expression '${expression}' resulted in error: operation cancelled: actual cost limit exceeded`,

@@ -15,7 +15,7 @@ after(() => rmSync(folder, { recursive: true, force: true }));
 const plan = (...flags: readonly string[]): ExternalPlan =>
   planExternal(resolveOptions(parseServeArguments(flags).settings), kubernetesDomain, ["https://own.example"]);
 
-function refused(message: string | RegExp, ...flags: readonly string[]): void {
+function expectRefusal(message: string | RegExp, ...flags: readonly string[]): void {
   assert.throws(() => plan(...flags), { name: "StartError", message });
 }
 
@@ -49,15 +49,15 @@ test("without flags there are no external authenticators", () => {
 });
 
 test("an issuer needs its client's id and the other way round, and https [AOIDC-08] [AOIDC-09] [AOIDC-10]", () => {
-  refused(together, "--oidc-client-id=api");
-  refused(together, "--oidc-issuer-url=https://idp.example");
-  refused(together, "--oidc-groups-claim=groups");
-  refused(
+  expectRefusal(together, "--oidc-client-id=api");
+  expectRefusal(together, "--oidc-issuer-url=https://idp.example");
+  expectRefusal(together, "--oidc-groups-claim=groups");
+  expectRefusal(
     '--oidc-* flags: issuer.url: Invalid value: "http://idp.example": URL scheme must be https',
     "--oidc-issuer-url=http://idp.example",
     "--oidc-client-id=api",
   );
-  refused(
+  expectRefusal(
     /URL must not overlap with disallowed issuers/,
     "--oidc-issuer-url=https://own.example",
     "--oidc-client-id=api",
@@ -93,21 +93,24 @@ test("the other flags say what else a token must hold and gives [AOIDC-13]", asy
   const ca = file("ca.crt", certificate);
   assert.equal(plan(...idp, `--oidc-ca-file=${ca}`).issuers[0]!.ca, certificate);
   assert.deepEqual(plan(...idp, "--oidc-signing-algs=ES256,RS512").algorithms, ["ES256", "RS512"]);
-  refused(/no such file$/, ...idp, "--oidc-ca-file=/nowhere/ca.crt");
-  refused(/^invalid value "HS256" for --oidc-signing-algs: must be one of ES256,/, "--oidc-signing-algs=HS256");
-  refused('invalid value "tenant" for --oidc-required-claim: must be claim=value', "--oidc-required-claim=tenant");
+  expectRefusal(/no such file$/, ...idp, "--oidc-ca-file=/nowhere/ca.crt");
+  expectRefusal(/^invalid value "HS256" for --oidc-signing-algs: must be one of ES256,/, "--oidc-signing-algs=HS256");
+  expectRefusal(
+    'invalid value "tenant" for --oidc-required-claim: must be claim=value',
+    "--oidc-required-claim=tenant",
+  );
 });
 
 test("a file stands alone: not with --oidc-* flags, nor its anonymous with --anonymous-auth [AANON-06]", () => {
   const open = config("open.yaml", "anonymous: {enabled: true, conditions: [{path: /livez}]}\n");
   const silent = config("silent.yaml", "jwt: []\n");
-  refused(
+  expectRefusal(
     "--authentication-config and --oidc-* flags are mutually exclusive",
     `--authentication-config=${silent}`,
     ...idp,
   );
   for (const flag of ["--anonymous-auth=false", "--anonymous-auth=true"]) {
-    refused(
+    expectRefusal(
       `--anonymous-auth cannot be set when the field anonymous is set in ${open} (--authentication-config)`,
       `--authentication-config=${open}`,
       flag,
@@ -136,14 +139,14 @@ test("a file that cannot be ends the start with its path and what is wrong [AUTH
     name: "StartError",
     message: `${path}: [jwt[0].issuer.audiences: Required value: at least one jwt[0].issuer.audiences is required, jwt[0].claimMappings.username: Required value: claim or expression is required]`,
   });
-  refused(/no such file$/, "--authentication-config=/nowhere/config.yaml");
-  refused(
+  expectRefusal(/no such file$/, "--authentication-config=/nowhere/config.yaml");
+  expectRefusal(
     "/nowhere/webhook: cannot be read: no such file",
     "--authentication-token-webhook-config-file=/nowhere/webhook",
   );
-  refused(
+  expectRefusal(
     'invalid value "v2" for --authentication-token-webhook-version: must be one of v1, v1beta1',
     "--authentication-token-webhook-version=v2",
   );
-  refused(/must be the name of a header$/, "--requestheader-username-headers=X Remote");
+  expectRefusal(/must be the name of a header$/, "--requestheader-username-headers=X Remote");
 });

@@ -83,14 +83,14 @@ test("--root-ca-file says it better", () => {
 });
 
 test("clients are told a name of the certificate when it has none for the address they use", async () => {
-  const named = async (...hosts: string[]) => root.issue({ usage: "server", hosts });
-  const api = await named("api.example.com", "10.0.0.1");
+  const issueFor = async (...hosts: string[]) => root.issue({ usage: "server", hosts });
+  const api = await issueFor("api.example.com", "10.0.0.1");
   const { ca, serverName } = trust([api.certificate, root.certificate]);
   assert.equal(serverName, "api.example.com");
   assert.equal(await isTaken(api, [], ca!), false);
   assert.equal(await isTaken(api, [], ca!, serverName), true);
   const nameOf = async (host: string, settings: ServerSettings = {}) =>
-    trust([(await named(host)).certificate], settings).serverName;
+    trust([(await issueFor(host)).certificate], settings).serverName;
   assert.equal(await nameOf("*.example.com"), "kubernetes.example.com");
   assert.equal(await nameOf("10.0.0.1"), undefined);
   assert.equal(await nameOf("10.0.0.1", { bindAddress: "10.0.0.1" }), undefined);

@@ -19,7 +19,7 @@ const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
 const url = "https://127.0.0.1:1";
 
-async function running(name: string, settings: ServerSettings = {}, clock = new FakeClock()) {
+async function startServing(name: string, settings: ServerSettings = {}, clock = new FakeClock()) {
   const folder = join(root, name);
   const sources = {
     options: resolveOptions(settings),
@@ -44,10 +44,10 @@ async function pass(clock: FakeClock, ms: number): Promise<void> {
 }
 
 void test("a certificate near its end is replaced, on disk, in the kubeconfig and for new connections", async () => {
-  const first = await running("a");
+  const first = await startServing("a");
   first.stop();
   const later = new FakeClock(first.clock.now() + 330 * dayMs);
-  const { folder, clock, current, used, stop } = await running("a", {}, later);
+  const { folder, clock, current, used, stop } = await startServing("a", {}, later);
   assert.strictEqual(current.serving.certificate, first.current.serving.certificate);
   await pass(clock, dayMs);
   assert.strictEqual(used.length, 0);
@@ -74,7 +74,7 @@ void test("a given certificate file that changed takes effect, one that became u
   const { ca, admin, serving } = other.credentials;
   writeFileSync(cert, ca.certificate);
   writeFileSync(key, ca.key);
-  const { folder, clock, used, stop } = await running("b", { tlsCertFile: cert, tlsPrivateKeyFile: key });
+  const { folder, clock, used, stop } = await startServing("b", { tlsCertFile: cert, tlsPrivateKeyFile: key });
   writeFileSync(cert, "half a fi");
   await pass(clock, hourMs);
   writeFileSync(cert, admin.certificate);
@@ -95,17 +95,17 @@ void test("a given certificate file that changed takes effect, one that became u
 
 void test("a folder of certificates is used when it has both files and no others are given", () => {
   const certDir = mkdtempSync(join(root, "certs-"));
-  const used = (settings: ServerSettings = {}): unknown =>
+  const chooseCertificate = (settings: ServerSettings = {}): unknown =>
     withCertDir(resolveOptions({ certDir, ...settings })).tlsCertFile;
   writeFileSync(join(certDir, "apiserver.crt"), "certificate");
-  assert.strictEqual(used(), undefined);
+  assert.strictEqual(chooseCertificate(), undefined);
   writeFileSync(join(certDir, "apiserver.key"), "key");
-  assert.strictEqual(used(), join(certDir, "apiserver.crt"));
-  assert.strictEqual(used({ tlsCertFile: "other.crt", tlsPrivateKeyFile: "other.key" }), "other.crt");
+  assert.strictEqual(chooseCertificate(), join(certDir, "apiserver.crt"));
+  assert.strictEqual(chooseCertificate({ tlsCertFile: "other.crt", tlsPrivateKeyFile: "other.key" }), "other.crt");
 });
 
 void test("a key that is lost while the server runs is not made anew, whatever the start accepted", async () => {
-  const { folder, clock, current, used, stop } = await running("lost", { acceptDataLoss: true });
+  const { folder, clock, current, used, stop } = await startServing("lost", { acceptDataLoss: true });
   rmSync(join(folder, "pki/ca.key"));
   await pass(clock, 2 * hourMs);
   assert.equal(used.length, 0);

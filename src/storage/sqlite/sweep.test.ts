@@ -51,7 +51,7 @@ function live(file: LogFile): Revision[] {
 }
 
 /** Returns the current revisions by the rule of `digest`: a present row removes the one that it replaced. */
-function counted(file: LogFile): { keys: number; sum: number } {
+function countRows(file: LogFile): { keys: number; sum: number } {
   const { checkpoints } = file;
   let keys = 0;
   let sum = 0;
@@ -71,7 +71,7 @@ function counted(file: LogFile): { keys: number; sum: number } {
 /**
  * Returns the rows that must remain: versions that were not replaced, or replaced after `revision`; deletions after it.
  */
-function expected(rows: readonly LogRow[], revision: Revision): Revision[] {
+function expectedRevisions(rows: readonly LogRow[], revision: Revision): Revision[] {
   const replacedAt = new Map(rows.map((row) => [row.previous, row.revision]));
   return rows
     .filter(
@@ -100,21 +100,22 @@ for (const first of [1, 3_000_000_000]) {
         const many = Math.floor(random.next() * 40);
         for (let i = 0; i < many && steps.next().done !== true; i++) {
           assert.deepEqual(live(file), current);
-          assert.deepEqual(counted(file), { keys: current.length, sum });
-          const any = expected(rows, target)[0];
+          assert.deepEqual(countRows(file), { keys: current.length, sum });
+          const any = expectedRevisions(rows, target)[0];
           if (any !== undefined) assert.equal(file.row(any)?.revision, any);
         }
         file.close();
         file = new LogFile(path, { segmentRows });
         assert.deepEqual(live(file), current);
-        assert.deepEqual(counted(file), { keys: current.length, sum });
+        assert.deepEqual(countRows(file), { keys: current.length, sum });
         // The promised history is complete.
         const left = new Set(all(file));
-        for (const revision of expected(rows, target)) assert(left.has(revision), `seed ${seed}: ${revision} is gone`);
+        for (const revision of expectedRevisions(rows, target))
+          assert(left.has(revision), `seed ${seed}: ${revision} is gone`);
       }
       for (const _ of sweep(file, target));
-      assert.deepEqual(all(file), expected(rows, target));
-      assert.deepEqual(counted(file), { keys: current.length, sum });
+      assert.deepEqual(all(file), expectedRevisions(rows, target));
+      assert.deepEqual(countRows(file), { keys: current.length, sum });
       const { checkpoints } = file;
       assert.deepEqual(checkpoints, { compacted: target, swept: target, sweeping: 0, dropped: 0 });
       file.close();
