@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { expectedSeconds, progressText } from "./progress.ts";
 
-test("the rest is estimated once a part is done, and failures are named when there are any", () => {
+test("the remaining time is estimated once a part is done, and failures are named", () => {
   const text = (part: number, seconds: number, failed = 0): string =>
     progressText("tests", { files: 3, passed: 40, failed }, 90, part, seconds);
   assert.equal(text(0.01, 2.9), "tests: 3 of 90 files, 40 passed, 0:02");

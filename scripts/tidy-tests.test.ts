@@ -20,7 +20,7 @@ test("meters of time, and differences of times of now, are found in tests", () =
   assert.deepEqual(find("process.hrtime.bigint();", "src/codec/json.fuzz.ts"), ["1: process.hrtime"]);
 });
 
-test("deadlines of waiting, times in objects and code that is no test are let be", () => {
+test("deadlines of waiting, times in objects and code outside of tests are accepted", () => {
   assert.deepEqual(find("const deadline = Date.now() + 500;\nwhile (Date.now() < deadline) await turn();"), []);
   assert.deepEqual(find("const deadline = Date.now() + 500;\nconst left = deadline - Date.now();"), []);
   assert.deepEqual(find("issue({ notBefore: new Date(Date.now() - 3_600_000) });"), []);

@@ -86,7 +86,7 @@ const allowing: Respond = () => reviewReply({ allowed: true });
 /** Lets promises settle that wait for nothing but each other. */
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-test("it is sent an ImageReview of all images, with the annotations meant for it", async () => {
+test("the webhook is sent an ImageReview of all images, with the annotations meant for it", async () => {
   const { review, sent, calls } = openWebhook(allowing);
   const annotations = { "x.image-policy.k8s.io/b": "2", other: "3", "a.image-policy.k8s.io/a": "1" };
   assert.equal(await review(podOf("good", annotations)), undefined);
@@ -117,7 +117,7 @@ test("names follow the domain", async () => {
   assert.deepEqual(noted, { "imagepolicywebhook.image-policy.platform.io/k": "v" });
 });
 
-test("ephemeral containers are asked about alone, other subresources and kinds not at all", async () => {
+test("the webhook is asked about ephemeral containers alone, and never about other subresources and kinds", async () => {
   const { review, sent, calls } = openWebhook(allowing);
   const pod = { ...podOf("good"), spec: { containers: [], ephemeralContainers: [{ name: "e", image: "debug" }] } };
   await review(pod as never, { operation: "UPDATE", subresource: "ephemeralcontainers" });
@@ -127,7 +127,7 @@ test("ephemeral containers are asked about alone, other subresources and kinds n
   assert.equal(calls.length, 1);
 });
 
-test("it denies in upstream's words, with its reason or without", async () => {
+test("a denial has upstream's words, with the webhook's reason or without", async () => {
   const { review } = openWebhook(({ containers }) =>
     reviewReply(containers![0]!.image === "bad" ? { allowed: false, reason: "no bad" } : { allowed: false }),
   );
@@ -138,7 +138,7 @@ test("it denies in upstream's words, with its reason or without", async () => {
   assert.equal(await review(podOf("x")), 'pods "p" is forbidden: one or more images rejected by webhook backend');
 });
 
-test("answers are kept for their time, and repeat their audit annotations", async () => {
+test("answers are cached for their time, and repeat their audit annotations", async () => {
   const status = { allowed: true, auditAnnotations: { k: "v", "not a name": "v" } };
   const { review, clock, calls, noted } = openWebhook(({ containers }) =>
     reviewReply(containers![0]!.image === "bad" ? { allowed: false } : status),
@@ -178,7 +178,7 @@ test("equal questions in progress share a call, and a caller that gives up does 
   assert.equal(calls.length, 1);
 });
 
-test("without an answer it refuses, or allows and says so; neither is kept", async () => {
+test("without an answer the plugin refuses, or allows and says so; neither is cached", async () => {
   const broken: Respond = () => Promise.resolve({ code: 200, body: "<html>" });
   const closed = openWebhook(broken);
   assert.equal(await closed.review(), 'pods "p" is forbidden: the webhook\'s answer is no ImageReview');
@@ -190,7 +190,7 @@ test("without an answer it refuses, or allows and says so; neither is kept", asy
   assert.deepEqual(open.failures, Array(2).fill("the webhook's answer is no ImageReview"));
 });
 
-test("what is no review counts as no answer, a review without a status as a denial", async () => {
+test("a reply that is no review counts as no answer, a review without a status as a denial", async () => {
   const one = (body: unknown) => openWebhook(() => Promise.resolve({ code: 200, body: JSON.stringify(body) })).review();
   for (const body of [{ kind: "Status", status: "Failure" }, [], null, { status: { allowed: "yes" } }]) {
     assert.match((await one(body))!, /is no ImageReview$/);
@@ -198,7 +198,7 @@ test("what is no review counts as no answer, a review without a status as a deni
   assert.match((await one({ kind: "ImageReview" }))!, /rejected by webhook backend$/);
 });
 
-test("a webhook with too much to do is asked five times, with growing pauses; others once", async () => {
+test("an overloaded webhook is asked five times, with growing pauses; others once", async () => {
   const busy = openWebhook(() => Promise.resolve({ code: 429, body: "" }));
   const answer = busy.review();
   for (const pauseMs of [600, 900, 1350, 2025]) {

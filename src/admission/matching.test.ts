@@ -46,7 +46,7 @@ test("a rule names operations, groups, versions and resources, or every one", ()
   assert.ok(matches({ rules: [{ ...rule, resources: ["pods"] }, rule] }));
 });
 
-test("no rule matches nothing, and what has no rules matches everything", () => {
+test("an empty list of rules matches no request, and a webhook without rules matches every request", () => {
   assert.ok(!matches({ rules: [] }));
   assert.ok(matches({}));
 });

@@ -154,7 +154,7 @@ test("each mutation and each policy sees what those before it made", async () =>
   assert.deepEqual(answer, map({ a: "1", b: "12", c: "123" }));
 });
 
-test("what has no value or does not fit the type refuses, or changes nothing with failure policy Ignore", async () => {
+test("a mutation without a value, or of a wrong type, refuses the request, or changes nothing with failure policy Ignore", async () => {
   const cases: readonly (readonly [string, string])[] = [
     ['Object{data: {"k": object.x}}', `expression 'Object{data: {"k": object.x}}' resulted in error: no such key: x`],
     [
@@ -239,7 +239,7 @@ test("conditions decide whether a policy changes anything", async () => {
   });
 });
 
-test("a policy that wants it has another look after later changes [DRY-05]", async () => {
+test("a policy that asks for reinvocation runs again after later changes [DRY-05]", async () => {
   const first: Spec = {
     mutations: [apply('Object{data: {"seen": string(has(object.metadata.labels.later))}}')],
     reinvocationPolicy: "IfNeeded",
@@ -258,7 +258,7 @@ const doublingVariables = (times: number, first: string, by: (name: string) => s
   ...Array.from({ length: times }, (_, at) => ({ name: `v${at + 1}`, expression: by(`variables.v${at}`) })),
 ];
 
-test("what variables double is refused before it is written out, as the failure policy says", async () => {
+test("values that variables double are refused before they are written out, as the failure policy says", async () => {
   const out = denial("validation failed due to running out of cost budget, no further validation rules will be run");
   const lists = doublingVariables(40, "['x']", (name) => `[${name}, ${name}]`);
   const maps = doublingVariables(40, "'x'", (name) => `{'a': ${name}, 'b': ${name}}`);

@@ -59,7 +59,7 @@ const podOf = (spec: object = {}, image = "i") => ({
 const shared = podOf({ hostPID: true });
 const refusal = /^pods "p" is forbidden: violates PodSecurity "baseline:latest": host namespaces \(hostPID=true\)$/;
 
-test("each mode has its own standard, and says so", async () => {
+test("each mode checks its own standard, and names it", async () => {
   const { said, ask } = openPlugin({
     enforce: "baseline",
     audit: "restricted",
@@ -84,7 +84,7 @@ test("each mode has its own standard, and says so", async () => {
   ]);
 });
 
-test("where nothing is forbidden, only that is said", async () => {
+test("where nothing is forbidden, only the enforced level is annotated", async () => {
   const { said, ask } = openPlugin({ "enforce-version": "v1.5" });
   await ask(shared);
   await ask(shared, { operation: "UPDATE", oldObject: shared as unknown as ApiObject, subresource: "resize" });

@@ -174,7 +174,7 @@ test("a count adds what is charged and not stored yet, once", async () => {
   assert.equal(fixture.count(after, ["a", "b", "c", "first", "second"]), "5");
 });
 
-test("what is charged while objects are counted is kept", async () => {
+test("a charge made while objects are counted is kept", async () => {
   const fixture = new QuotaFixture("9", "5");
   const counted = (await fixture.quotas.measure("n", "q"))!;
   await fixture.ask("later").answer;
@@ -182,7 +182,7 @@ test("what is charged while objects are counted is kept", async () => {
   assert.equal(fixture.count(counted, ["a", "b", "c"]), "4");
 });
 
-test("a charge for a write that came to nothing is told", async () => {
+test("the charge of a write that failed is reported", async () => {
   const fixture = new QuotaFixture("9", "5");
   const told: string[] = [];
   fixture.quotas.onOvercharged((namespace) => told.push(namespace));

@@ -160,7 +160,7 @@ test("a missing role can be bound only with the permission to bind it [AUTHZ-25]
   assert.equal(await outcome(may, write("rolebindings", binding("Role", "gone"))), "allowed");
 });
 
-test("members of system:masters, other resources and parts are no concern of it", async () => {
+test("members of system:masters, other resources and subresources are not checked", async () => {
   const none = plugin([]);
   const masters = { context: { ...context, user: { name: "root", groups: ["system:masters"] } } };
   assert.equal(await outcome(none, write("roles", role([readSecrets]), masters)), "allowed");
@@ -173,7 +173,7 @@ test("members of system:masters, other resources and parts are no concern of it"
   );
 });
 
-test("errors on the way are told when the rights do not suffice", async () => {
+test("errors of the look-up are reported when the rights do not suffice", async () => {
   const index = new RbacIndex(group);
   index.setBinding("n", "b", { roleRef: { kind: "Role", name: "gone" }, subjects: [{ kind: "User", name: "author" }] });
   const own = rbacEscalation({ authorizer: rbac(index, new FakeClock()), index });

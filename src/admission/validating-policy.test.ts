@@ -116,7 +116,7 @@ test("a message that has no value, is empty, has lines or is long gives way to t
   await check({ spec: { validations: [{ expression: "false", messageExpression: `'${fits}'` }] } }, denial(fits));
 });
 
-test("the failure policy decides about what has no value", async () => {
+test("the failure policy decides about validations that have no value", async () => {
   const validations = [{ expression: "object.missing == 1", message: "m" }];
   const failed = "expression 'object.missing == 1' resulted in error: no such key: missing";
   await check({ spec: { validations } }, denial(failed));

@@ -100,7 +100,7 @@ test("an operation that changes nothing gives its argument back", () => {
   });
 });
 
-test("the union of many sets is that of their unions", () => {
+test("the union of many sets equals their unions one by one", () => {
   fc.assert(
     fc.property(fc.array(paths, { maxLength: 6 }), (many) => {
       const sets = many.map((one) => deepFreeze(fieldSetOf(one)));

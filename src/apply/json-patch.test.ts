@@ -69,7 +69,7 @@ for (const [patch, expected] of recorded) {
 const ofKind = (kind: PatchErrorKind, message?: string) => (error: unknown) =>
   error instanceof PatchError && error.kind === kind && (message === undefined || error.message === message);
 
-test("what is no list of operations is a bad request in upstream's words [PATCH-05]", () => {
+test("a patch that is no list of operations is a bad request in upstream's words [PATCH-05]", () => {
   const messages: readonly (readonly [unknown, string])[] = [
     [{ data: {} }, "object into Go value of type []handlers.jsonPatchOp"],
     ["text", "string into Go value of type []handlers.jsonPatchOp"],
@@ -84,7 +84,7 @@ test("what is no list of operations is a bad request in upstream's words [PATCH-
   assert.deepEqual(applyJsonPatch({ a: 1 }, null), { a: 1 });
 });
 
-test("why an operation does not apply is said in the words of upstream's library", () => {
+test("an operation that does not apply is refused in the words of upstream's library", () => {
   const of = { a: "1", list: ["x"] };
   const cases: readonly (readonly [object, string])[] = [
     [{ op: "add", path: "/x/y" }, 'add operation does not apply: doc is missing path: "/x/y": missing value'],

@@ -43,7 +43,7 @@ test("a write of a scale takes the replicas from their managers", () => {
   ]);
 });
 
-test("an applier that keeps the number keeps its entry; one that had nothing else is gone", () => {
+test("an applier that keeps the number of replicas keeps its entry; one that owned nothing else loses its entry", () => {
   const parent = [entry("applier", "Apply", "apps/v1", replicas, { time })];
   const kept = scaleManagedFields(parent, apps);
   assert.equal(parentManagedFields(parent, kept, apps, "apps/v1"), parent);

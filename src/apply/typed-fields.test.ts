@@ -79,7 +79,7 @@ test("values that are the same object are not looked into", () => {
   assert.deepEqual(changes, { added: {}, modified: { "f:s": {} }, removed: {} });
 });
 
-test("what the server sets in metadata is in no set [MF-12]", () => {
+test("fields of metadata that the server sets are in no field set [MF-12]", () => {
   const object = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "a", uid: "u", labels: { l: "1" } } };
   const changes = compareObjects(configMap, undefined, deepFreeze(object));
   assert.deepEqual(changes.added, { "f:metadata": { "f:labels": { ".": {}, "f:l": {} } } });

@@ -47,7 +47,7 @@ function openBackend(options: Partial<BatchOptions> = {}, isSlow = false) {
 
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-test("a full batch goes at once, one that is not when its first event waited long enough", async () => {
+test("a full batch is sent at once, another one when its first event has waited long enough", async () => {
   const { process, batches, clock } = openBackend();
   process("a");
   process("b");
@@ -60,7 +60,7 @@ test("a full batch goes at once, one that is not when its first event waited lon
   assert.deepEqual(batches[1], ["c"]);
 });
 
-test("what finds the queue full is lost and told, and no request waits or is refused", () => {
+test("events that find the queue full are lost and reported, and no request waits or is refused", () => {
   const { process, lost, batches } = openBackend({}, true);
   for (const id of "abcdefg") assert.equal(process(id), true);
   assert.deepEqual(batches, [["a", "b"]]);
@@ -109,7 +109,7 @@ test("closing writes everything that was taken, without waiting for the rate, an
   assert.deepEqual(lost, ["test 1 the audit log is closed"]);
 });
 
-test("a batch that could not be written is told with its length", async () => {
+test("a batch that could not be written is reported with its length", async () => {
   const clock = new FakeClock();
   const lost: number[] = [];
   const batching = new Batching(

@@ -5,7 +5,7 @@ import { printFieldError } from "#meta/field-error.ts";
 import { policyErrors } from "./configuration.ts";
 import type { PolicyDocument } from "./policy.ts";
 
-test("everything that is wrong with a policy is told by its path", () => {
+test("every error of a policy is reported by its path", () => {
   const check = (policy: PolicyDocument, ...expected: readonly string[]): void => {
     const found = policyErrors(policy).map(printFieldError);
     assert.deepEqual(

@@ -95,7 +95,7 @@ test("full files are compressed, and removed beyond their number or age; other f
   assert.deepEqual(readdirSync(folder).sort(), ["audit-notes.log", "audit.log"]);
 });
 
-test("a write that fails is told to those who wait for it, and the next tries again", async (t) => {
+test("a failed write is reported to everybody who waits for it, and the next write tries again", async (t) => {
   if (!existsSync("/dev/full")) return t.skip("this system has no /dev/full");
   const writer = await openLogFile(options("/dev/full"));
   await assert.rejects(writer.write([record("a")]), { code: "ENOSPC" });

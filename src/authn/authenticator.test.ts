@@ -85,7 +85,7 @@ test("the scheme has any case, what follows the token does not count", async () 
   }
 });
 
-test("two spaces before the token are told to the client", async () => {
+test("a client that sends two spaces before its token gets an error that says so", async () => {
   const given = credentials({ headers: { authorization: "Bearer  t2" } });
   await check(tokens, given, "none");
   assert.deepEqual(given.warnings, [

@@ -88,7 +88,7 @@ test("an expired token is refused, and so is one with an unreadable time", async
   await check({ data: { ...data, expiration: "tomorrow" } }, []);
 });
 
-test("more groups may be named, of those for such tokens", async () => {
+test("a Secret may name more groups, with the prefix for bootstrap tokens", async () => {
   const extra = (groups: string): Given => ({ data: { ...data, "auth-extra-groups": groups } });
   await check(extra("system:bootstrappers:b,system:bootstrappers:a:x"), [
     ...known,

@@ -243,7 +243,7 @@ test("anonymous requests may be switched off, or left for some paths [AUTHRES-50
   );
 });
 
-test("everything that is wrong is told at once", () => {
+test("all errors are reported at once", () => {
   expectRefusal(
     { jwt: [{}] },
     "[jwt[0].issuer.url: Required value: URL is required, jwt[0].issuer.audiences: Required value: at least one jwt[0].issuer.audiences is required, jwt[0].claimMappings.username: Required value: claim or expression is required]",

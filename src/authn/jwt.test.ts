@@ -83,7 +83,7 @@ function nextLetter(token: string): string {
   return letters[letters.indexOf(token.at(-1)!) + 1]!;
 }
 
-test("what is no token of the compact form is none", () => {
+test("text that is not in the compact form is no token", () => {
   const good = encode({ alg: "ES256" });
   for (const text of [
     "",

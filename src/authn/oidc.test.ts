@@ -360,7 +360,7 @@ test("a token without the name of a key is tried with all of them", async () => 
   assert.equal(await outcome(tokens, await signJwt(claims(), first.privateKey, "")), "idp:alice");
 });
 
-test("other issuers from now on: nothing is known of the tokens before", async () => {
+test("after the issuers change, tokens that were known before are verified again", async () => {
   const { provider, tokens, token, issuer } = openProvider();
   await provider.ready;
   const good = await token();

@@ -43,7 +43,7 @@ function webhook(respond: Respond, over: { audiences?: readonly string[]; cacheT
 /** Lets promises settle that wait for nothing but each other. */
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-test("it is sent a TokenReview and believed [AWH-01] [AWH-02]", async () => {
+test("the webhook is sent a TokenReview and believed [AWH-01] [AWH-02]", async () => {
   const { ask, calls } = webhook(() =>
     authenticatedReview(
       { username: "alice", uid: "u1", groups: ["a"], extra: { k: ["v", "w"] } },
@@ -90,7 +90,7 @@ test("a token for other audiences is refused", async () => {
   assert.equal((await tokens.authenticateToken("silent", ["vault"])).outcome, "none");
 });
 
-test("answers are kept for a while, and given at once [AWH-02]", async () => {
+test("answers are cached for a while, and then given at once [AWH-02]", async () => {
   const { tokens, calls, clock, ask } = webhook((token) =>
     token === "good" ? authenticatedReview({ username: "alice" }) : reviewReply({ authenticated: false }),
   );
@@ -119,7 +119,7 @@ test("ten thousand bad tokens neither drive out a good one nor stay", async () =
   assert.equal(calls.length, before + 1);
 });
 
-test("a token that many send at once is asked about once; of too many different ones the rest is asked to come again", async () => {
+test("a token that many clients send at once is asked about once; beyond a number of different tokens, clients are told to come again", async () => {
   let answer: () => void = () => undefined;
   const open = new Promise<void>((resolve) => (answer = resolve));
   const { calls, ask } = webhook(async () => {
@@ -140,7 +140,7 @@ test("a token that many send at once is asked about once; of too many different 
   }
 });
 
-test("it is asked again when it was interrupted or has too much to do, and not otherwise", async () => {
+test("the webhook is asked again when a call was interrupted or it is overloaded, and not otherwise", async () => {
   for (const [code, attempts] of [
     [500, 5],
     [429, 5],

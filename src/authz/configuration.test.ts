@@ -91,7 +91,7 @@ test("a webhook has its times, version, policy and place [AUTHRES-57] [AUTHRES-5
   );
 });
 
-test("the list is told what is wrong by path [AUTHRES-54] [AUTHRES-55]", () => {
+test("errors of the list of authorizers are reported by path [AUTHRES-54] [AUTHRES-55]", () => {
   const types = 'supported values: "Node", "RBAC", "Webhook"';
   assert.equal(problem([]), "authorizers: Required value: at least one authorization mode must be defined");
   assert.equal(problem([{ type: "ABAC" }]), `authorizers[0].type: Unsupported value: "ABAC": ${types}`);
@@ -114,7 +114,7 @@ test("the list is told what is wrong by path [AUTHRES-54] [AUTHRES-55]", () => {
   );
 });
 
-test("a webhook is told what is wrong by path [AUTHRES-59] [AUTHRES-60] [AUTHRES-61] [AUTHRES-62] [AUTHRES-63] [AUTHRES-64] [AUTHRES-65] [AUTHRES-66]", () => {
+test("errors of a webhook are reported by path [AUTHRES-59] [AUTHRES-60] [AUTHRES-61] [AUTHRES-62] [AUTHRES-63] [AUTHRES-64] [AUTHRES-65] [AUTHRES-66]", () => {
   const at = "authorizers[0]";
   const cases: readonly (readonly [object, string])[] = [
     [{ timeout: undefined }, `${at}.timeout: Required value`],

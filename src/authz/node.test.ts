@@ -280,7 +280,7 @@ test("a node sees itself and lists its own pods; without the gate all of them [A
   assert.equal(await all.decide("one", { ...self, verb: "list", name: "" }), "allow");
 });
 
-test("the rest is as the role of nodes says [AUTHZ-32]", async () => {
+test("all other requests of nodes are decided by the role of nodes [AUTHZ-32]", async () => {
   const { decide, authorizer } = cluster();
   assert.equal(await decide("one", { resource: "services", verb: "list", namespace: "", name: "" }), "allow");
   assert.equal(await decide("one", { resource: "services", verb: "create" }), "");

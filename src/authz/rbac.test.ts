@@ -57,7 +57,7 @@ test("a binding gives rights in its namespace, one of the cluster everywhere [RB
   });
 });
 
-test("what is taken away is gone at once, and the rest stays [RBAC-01] [RBAC-02]", () => {
+test("rights that are taken away are gone at once, and other rights stay [RBAC-01] [RBAC-02]", () => {
   const { index, decide } = fixture();
   index.setRole("shop", "reader", { rules: [read] });
   const roleRef = { kind: "Role", name: "reader" };
@@ -275,7 +275,7 @@ test("of roles that are not there the first hundred are named", () => {
   assert.equal(decide().reason.split(", ").length, 100);
 });
 
-test("more rules than an answer can show are cut, and it is said", () => {
+test("an answer with too many rules is cut, and says so", () => {
   const { index } = fixture();
   index.setRole("", "large", { rules: many(15_000) });
   for (let i = 0; i < 100; i++) {

@@ -142,7 +142,7 @@ test("a message about a great many missing rights is cut", () => {
   assert.equal(!long.covered && long.missing.split("\n").at(-1), "and at least 4501 more");
 });
 
-test("what a role lost is told right by right", () => {
+test("the rights that a role lost are reported one by one", () => {
   assert.deepEqual(missingRights([pods], [rule("core", "pods nodes", "get")]), [
     { apiGroups: [""], resources: ["nodes"], verbs: ["get"] },
   ]);

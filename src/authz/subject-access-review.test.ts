@@ -101,7 +101,7 @@ async function refuse(resource: string, object: Parameters<typeof ask>[1], names
   return error.status.details?.causes?.map(({ field, message }) => `${field}: ${message}`);
 }
 
-test("questions that are none are refused [AUTHRES-15] [AUTHRES-16] [AUTHRES-17]", async () => {
+test("reviews that ask no valid question are refused [AUTHRES-15] [AUTHRES-16] [AUTHRES-17]", async () => {
   const self = "selfsubjectaccessreviews";
   assert.deepEqual(await refuse(self, { spec: {} }), [
     'spec.resourceAttributes: Invalid value: "null": exactly one of nonResourceAttributes or resourceAttributes must be specified',

@@ -61,7 +61,7 @@ const allowing: Respond = () => reviewReply({ allowed: true, reason: "because" }
 /** Lets promises settle that wait for nothing but each other. */
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-test("it is sent a SubjectAccessReview of the user and the resource [AUTHZ-09] [AUTHZ-10] [AUTHZ-12] [AUTHZ-33]", async () => {
+test("the webhook is sent a SubjectAccessReview of the user and the resource [AUTHZ-09] [AUTHZ-10] [AUTHZ-12] [AUTHZ-33]", async () => {
   const { decide, sent, calls } = openWebhook(allowing);
   const user = { name: "bob", uid: "u", groups: ["a", "b"], extra: { k: ["v", "w"] } };
   assert.deepEqual(
@@ -106,7 +106,7 @@ test("other paths are sent as such, and v1beta1 says group [AUTHZ-10] [AUTHZ-11]
   });
 });
 
-test("it is told what a list is limited to, in words it knows, unless the gate is off", async () => {
+test("the webhook is sent the selectors of a list, in operators it knows, unless the gate is off", async () => {
   const of = attributes({
     verb: "list",
     name: "",
@@ -142,7 +142,7 @@ test("it is told what a list is limited to, in words it knows, unless the gate i
   assert.deepEqual(Object.keys(without.sent().spec.resourceAttributes!), ["namespace", "verb", "version", "resource"]);
 });
 
-test("allowed, denied, neither and both are believed [AUTHZ-03] [AUTHZ-06]", async () => {
+test("the webhook may allow, deny, do neither or both, and is believed [AUTHZ-03] [AUTHZ-06]", async () => {
   const status: Readonly<Record<string, object>> = {
     yes: { allowed: true },
     no: { allowed: false, denied: true, reason: "never" },
@@ -156,7 +156,7 @@ test("allowed, denied, neither and both are believed [AUTHZ-03] [AUTHZ-06]", asy
   assert.equal((await decide(attributes({ name: "both" }))).decision, "deny");
 });
 
-test("what it allows is kept, and what it does not for a shorter time [AUTHRES-57] [AUTHRES-58]", async () => {
+test("permissions are cached, and refusals for a shorter time [AUTHRES-57] [AUTHRES-58]", async () => {
   const { authorizer, decide, clock, calls } = openWebhook((spec) =>
     reviewReply({ allowed: spec.resourceAttributes!["name"] === "yes" }),
   );
@@ -237,7 +237,7 @@ test("without an answer the policy decides, and nothing is kept [AUTHZ-48] [AUTH
   }
 });
 
-test("it is asked again when it has too much to do, within its time", async () => {
+test("an overloaded webhook is asked again, within its timeout", async () => {
   let left = 2;
   const busy = openWebhook(() => (left-- > 0 ? reviewReply({}, 429) : reviewReply({ allowed: true })));
   const verdict = busy.decide(attributes());
@@ -259,7 +259,7 @@ test("it is asked again when it has too much to do, within its time", async () =
   assert.ok(never.calls.length >= 3 && never.calls.length <= 5);
 });
 
-test("it is skipped if a condition is false, whatever becomes of the others [AUTHZ-43] [AUTHZ-44] [AUTHZ-45] [AUTHZ-46] [AUTHZ-47] [AUTHZ-50] [AUTHZ-51]", async () => {
+test("the webhook is skipped if one condition is false, even if others fail [AUTHZ-43] [AUTHZ-44] [AUTHZ-45] [AUTHZ-46] [AUTHZ-47] [AUTHZ-50] [AUTHZ-51]", async () => {
   const inNamespace = (spec: SubjectAccessReviewSpec): boolean => spec.resourceAttributes?.namespace === "n";
   const isDev = (spec: SubjectAccessReviewSpec): boolean => spec.groups?.includes("devs") === true;
   const broken = (): boolean => {
@@ -303,7 +303,7 @@ test("an explanation uses the cached answer while it is valid, without a call", 
   assert.equal(calls.length, 3);
 });
 
-test("it lists no rules, and says so", () => {
+test("the webhook lists no rules, and the answer says so", () => {
   const { authorizer } = openWebhook(allowing);
   const rules = authorizer.rulesFor({ name: "u", groups: [] }, "");
   assert.deepEqual(rules, {

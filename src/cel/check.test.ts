@@ -161,7 +161,7 @@ test("loops with two variables have indices and elements, or keys and values", (
   assert.deepEqual(Object.fromEntries(found), cases);
 });
 
-test("findings have the reference's words", () => {
+test("errors of the checker have the reference's texts", () => {
   checkMessages({
     "self.nope": ["1:5: undefined field 'nope'"],
     "has(self.nope)": ["1:4: undefined field 'nope'"],

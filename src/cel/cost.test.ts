@@ -422,7 +422,7 @@ test("a match costs as much as its text and its pattern are long together [LIMIT
   assert.equal((longer! - 2) / (once! - 2), 100);
 });
 
-test("what has no bound is infinitely costly only where it counts", () => {
+test("an unbounded size makes an expression infinitely costly only where the size matters", () => {
   assert.equal(estimate("dyn(self.s) == dyn(self.t)"), Number.POSITIVE_INFINITY);
   assert.equal(estimate("dyn(self.s) == 'abc'"), 4);
 });

@@ -127,7 +127,7 @@ test("schemas declare the types that the reference shows [EXPR-39] [EXPR-40] [EX
   for (const [source, type] of Object.entries(types)) assert.equal(typeText(source, environment), type, source);
 });
 
-test("what a schema leaves open is no field, and rules about it are none", () => {
+test("untyped parts of a schema are no fields, and cannot have rules", () => {
   const environment = environmentOf(everything, true);
   for (const source of ["pu", "lpu", "mpu", "puo.y", "em.spec", "metadata.labels", "nope", "constructor"]) {
     const name = source.split(".").at(-1);

@@ -72,7 +72,7 @@ function refusalOf(run: () => unknown): string {
   throw new Error("nothing was thrown");
 }
 
-test("what no schema knows is dropped and told, metadata first [FV-02]", () => {
+test("unknown fields are dropped and reported, those of metadata first [FV-02]", () => {
   const { object, warnings } = decode(body(',"metadata":{"name":"x","odd":1},"spec":{"z":1,"a":"1","a":"2"},"q":1'));
   assert.deepEqual(object, {
     kind: "Widget",
@@ -89,7 +89,7 @@ test("what no schema knows is dropped and told, metadata first [FV-02]", () => {
   assert.deepEqual(decode(body(',"spec":{"z":1}'), "Ignore").warnings, []);
 });
 
-test("a strict reader refuses them [FV-03]", () => {
+test("a strict decoder refuses unknown fields [FV-03]", () => {
   assert.equal(
     refusalOf(() => decode(body(',"spec":{"z":1}'), "Strict")),
     '400 Widget in version "v1" cannot be handled as a Widget: strict decoding error: unknown field "spec.z"',
@@ -129,7 +129,7 @@ test("metadata is read as its type [META-04]", () => {
   assert.deepEqual(decode(body("")).object.metadata, {});
 });
 
-test("metadata of embedded objects too, and their unknown fields are told", () => {
+test("metadata of embedded objects is decoded as its type, and its unknown fields are reported", () => {
   const template = '{"apiVersion":"v1","kind":"X","metadata":{"name":"t","odd":1},"any":[1]}';
   const { object, warnings } = decode(body(`,"spec":{"template":${template}}`));
   assert.deepEqual(object["spec"], {
@@ -178,7 +178,7 @@ test("a number that no double holds is refused, not stored as null [ERR-02]", ()
   );
 });
 
-test("YAML is read alike", () => {
+test("a YAML body is decoded like a JSON body", () => {
   const yaml = "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: x}\nspec: {a: '1', a: '2', z: 1}\n";
   const { object, warnings } = decode(yaml, "Warn", yamlEncoding);
   assert.deepEqual(object["spec"], { a: "2", d: "D" });
@@ -203,7 +203,7 @@ test("names that mean something to JavaScript are data", () => {
   assert.match(JSON.stringify(object), /"__proto__":\{"x":1\},"constructor":"c"/);
 });
 
-test("what a patch made is held against the type as a value", () => {
+test("a patched object is checked against its type", () => {
   const patch = (value: object, fieldValidation: FieldValidation = "Warn") =>
     decodePatchedCustom({
       value: { apiVersion: "example.com/v1", kind: "Widget", ...value },

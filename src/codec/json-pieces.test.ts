@@ -39,7 +39,7 @@ test("no piece decodes much at once", () => {
   assert.ok(pauses > 20, String(pauses));
 });
 
-test("what is missing or too much between long parts is refused", () => {
+test("missing or extra tokens between long parts are refused", () => {
   const part = `[${JSON.stringify(long)}]`;
   for (const text of [
     `[${part} ${part}]`,

@@ -113,7 +113,7 @@ test("hostile bodies of 3 MiB cost no more than their length", async () => {
   }
 });
 
-test("what is nested deeply is indented down to a level, and stands on one line below it", async () => {
+test("deeply nested values are indented down to a level, and are on one line below it", async () => {
   const nest = (depth: number, value: unknown): unknown =>
     depth === 0 ? value : { a: [nest(depth - 1, value), ":{"] };
   for (const depth of [1, 31, 32, 33, 40, 100]) {

@@ -40,7 +40,7 @@ test("numbers take as many bytes as they need", () => {
   );
 });
 
-test("what does not fit makes more room, and nothing that was written is lost", () => {
+test("the buffer grows when a value does not fit, and loses nothing that was written", () => {
   const writer = new ProtobufWriter();
   const long = "é".repeat(700_000);
   writer.text(2, "end");

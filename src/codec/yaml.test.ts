@@ -143,7 +143,7 @@ test("scalars, keys, tags and aliases mean what they mean upstream [MEDIA-03]", 
   }
 });
 
-test("double keys are told by line, the last one wins [FV-10]", () => {
+test("duplicate keys are reported by line, and the last one wins [FV-10]", () => {
   const { value, duplicates } = decodeYaml(Buffer.from('data:\n  a: "1"\n  a: "2"\n  a:\n    b: 3\ndata2: {}\n'));
   assert.deepEqual(duplicates, ['line 3: key "a" already set in map', 'line 5: key "a" already set in map']);
   assert.deepEqual(value, { data: { a: { b: 3 } }, data2: {} });
@@ -256,7 +256,7 @@ test("numbers that JavaScript would change are written as they came", () => {
   );
 });
 
-test("it reads well: block style, lines as lines, few quotes", () => {
+test("the text is easy to read: block style, lines as lines, few quotes", () => {
   const text = encodeYaml({
     kind: "ConfigMap",
     data: { "a.conf": "x = 1\n  y = 2\n", b: "it's: so", c: "plain words", d: "1.5" },
@@ -281,7 +281,7 @@ test("keys stand in their natural order", () => {
   assert.equal(text, '"": 6\n"1": 4\nK: 3\na: 5\nk9: 2\nk10: 1\n');
 });
 
-test("what is nested deeply is JSON on one line, and still the same value", () => {
+test("deeply nested values are JSON on one line, and still the same value", () => {
   const nest = (depth: number): unknown =>
     depth === 0 ? { z: [1, "a: b", "\u007f\u2028"] } : { a: [nest(depth - 1)] };
   for (const depth of [10, 31, 32, 33, 40, 400]) {

@@ -40,7 +40,7 @@ test("the objects of lists are read one by one", async () => {
   assert.deepEqual(await read(list), ["a", "b"]);
 });
 
-test("what is no object is told with its line, and the next document is read", async () => {
+test("a document that is no object is reported with its line, and the next document is read", async () => {
   const text = `${map("a")}---\nkey: [\n---\n- 1\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {}\n---\na: 1\n---\n${map("b")}`;
   const [first, broken, list, nameless, other, last, ...more] = await read(text);
   assert.deepEqual([first, last, more], ["a", "b", []]);
@@ -50,11 +50,11 @@ test("what is no object is told with its line, and the next document is read", a
   assert.equal(other, "line 13: has no apiVersion, kind and metadata");
 });
 
-test("a JSON value without an end is told", async () => {
+test("a JSON value without an end is an error", async () => {
   assert.match((await read(`{"apiVersion": "v1",\n`))[0]!, /^line 1: /);
 });
 
-test("metadata of another form is told, and empty fields are none", async () => {
+test("metadata of a wrong type is an error, and empty fields count as absent", async () => {
   const withField = (name: string, field: string): string =>
     `---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: ${name}\n  ${field}\n`;
   const fields = ["namespace: 5", "labels: {a: 1}", "annotations: [b]", "ownerReferences: 7", "ownerReferences: [~]"];

@@ -59,7 +59,7 @@ test("fields that a kind does not have and types that do not fit are found [EXPR
   about("object == null || oldObject == null");
 });
 
-test("a finding names the field and each kind, in order", () => {
+test("a warning names the field and each kind, in order", () => {
   const matchConstraints = { resourceRules: [rule(["deployments", "pods"], ["apps", ""])] };
   const validations = [
     { expression: "true" },

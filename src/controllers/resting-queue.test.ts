@@ -5,7 +5,7 @@ import { FakeClock } from "#std/fake-clock.ts";
 import { FakeApi } from "./fake-api.ts";
 import { RestingQueue } from "./resting-queue.ts";
 
-test("what took long rests twice as long before the next look, however often it is added; others do not wait", async () => {
+test("a key whose work took long waits twice as long before its next turn, however often it is added; other keys do not wait", async () => {
   const clock = new FakeClock();
   const api = new FakeApi(clock);
   const startMs = clock.now();

@@ -17,7 +17,7 @@ async function openApi() {
   return { api, has };
 }
 
-test("every namespace has them at once, whatever else it holds, unless it is on its way out", async () => {
+test("every namespace that is not being deleted gets the config map of root certificates at once, whatever else it holds", async () => {
   const { api, has } = await openApi();
   assert.ok(has("old"));
   api.put("/api/v1/namespaces/shop", active);
@@ -29,7 +29,7 @@ test("every namespace has them at once, whatever else it holds, unless it is on 
   api.stop();
 });
 
-test("deleted ones come back at once", async () => {
+test("a deleted config map of root certificates is created again at once", async () => {
   const { api, has } = await openApi();
   api.remove(mapOf("old"));
   await api.settled();

@@ -82,7 +82,7 @@ test("a silent or slow server is waited for until the timeout only", async () =>
   while (hanging > 0) await turn();
 });
 
-test("what was left until a deadline is named in whole milliseconds", async () => {
+test("the time that remained until a deadline is given in whole milliseconds", async () => {
   await assert.rejects(call("/silent", { timeoutMs: 49.967 }), { code: "TIMEOUT", message: /within 50ms$/ });
   while (hanging > 0) await turn();
 });

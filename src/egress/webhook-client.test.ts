@@ -20,7 +20,7 @@ test("a webhook is shown what names it best: whole, then with stars, then withou
   assert.equal(selectName(names.slice(3), "hook.n.svc:443"), "*.svc");
 });
 
-test("credentials go nowhere else", () => {
+test("credentials are sent to no other host", () => {
   assert.equal(selectName(["hook.n.svc"], "hook.n.svc:8443"), undefined);
   assert.equal(selectName(["*.n.svc"], "n.svc:443"), undefined);
   assert.equal(selectName(["n.svc"], "hook.n.svc:443"), undefined);

@@ -70,7 +70,7 @@ test("a pause ends when the server stops, and nothing is asked again", async () 
   assert.equal(calls(), 1);
 });
 
-test("what will not be better is not asked again", async () => {
+test("a request that would fail again is not repeated", async () => {
   for (const [said, message] of [
     [403, /^the webhook answered 403$/],
     [new OutgoingError("TIMEOUT", "no answer"), /^no answer$/],

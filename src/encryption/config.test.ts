@@ -76,7 +76,7 @@ test("names of resources that are no mistakes are accepted", () => {
   assert.equal(read(rules([["secrets"], aescbc(key("a"), key("a")), identity])).length, 1);
 });
 
-test("what is wrong is said as kube-apiserver says it", () => {
+test("errors of the configuration have kube-apiserver's words", () => {
   const events =
     "'*.events.k8s.io' objects are stored using the 'events' API group in etcd. Use 'events' instead in the config file";
   const overlapping =

@@ -107,7 +107,7 @@ const configMap = "/registry/core/configmaps/shop/a";
 const holds = (folder: string, text: string): boolean =>
   readdirSync(folder).some((name) => readFileSync(join(folder, name)).includes(text));
 
-test("only what is configured is encrypted, with its history and its deletion, and all of it is read again", async () => {
+test("only configured kinds are encrypted, with their history and deletions, and every value is read again", async () => {
   const dataDir = newFolder();
   const secrets = (): Transformers => new Transformers([{ resources: ["secrets"], providers: [gcm(1), identity] }]);
   await within(dataDir, secrets(), async ({ cache }) => {
@@ -231,7 +231,7 @@ test("the store opens when the plugin has decrypted all values", async () => {
   await cache.close();
 });
 
-test("what expires before it could be decrypted comes and goes in order", async () => {
+test("an object that expires before it could be decrypted is reported as created and deleted in order", async () => {
   const dataDir = newFolder();
   const clock = new FakeClock();
   await within(dataDir, transformersOf(new Remote()), async ({ cache }) => {

@@ -146,7 +146,7 @@ test("a list writes with its first provider and reads with all", () => {
   assert.equal(refusal(new ProviderList(identity), gcm.encrypt(value, storageKey)), "no matching prefix found");
 });
 
-test("what a provider does is told with its prefix and whether it succeeded", () => {
+test("each operation of a provider is reported with its prefix and whether it succeeded", () => {
   const told: string[] = [];
   const transformer = observeTransformer(providers.aesgcm(key("k", 1)), systemClock, (type, prefix, error) =>
     told.push(`${type} ${prefix} ${error?.message ?? "OK"}`),

@@ -202,7 +202,7 @@ test("versions with the same schema share what is made of it, whatever else chan
   assert.notEqual(servedDefinition(next, "v10").decoder, kind.definitions[0]!.decoder);
 });
 
-test("what was made for nothing leaves the kind before as it was", () => {
+test("a new version of a kind that is not used leaves the one before as it was", () => {
   const kind = makeKind(two);
   const changed = definition([version("v1", spec({ a: text, new: text }), { storage: true }), two.spec.versions![1]!]);
   runToEnd(CustomKind.inPieces(changed, () => changed, environment, { kind, definition: two }));

@@ -21,7 +21,7 @@ const check = (of: CustomResourceDefinition, others: readonly CustomResourceDefi
     [type, status, reason, message].join("|"),
   );
 
-test("free names are given, and what has its names is established", () => {
+test("free names are accepted, and a definition with all its names is established", () => {
   assert.deepEqual(check(definition(wanted), []), [
     "NamesAccepted|True|NoConflicts|no conflicts found",
     "Established|True|InitialNamesAccepted|the initial names have been accepted",

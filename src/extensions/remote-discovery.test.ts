@@ -58,7 +58,7 @@ test("the older form gives the same, subresources below their resource", () => {
   ]);
 });
 
-test("what is of another type than it should be counts as absent", () => {
+test("a member of a wrong type counts as absent", () => {
   const wrong = [null, 7, "x", { name: 7 }, { name: "a", verbs: "get", shortNames: [1, "s"], kind: {} }];
   assert.deepEqual(resourcesOfList({ resources: wrong }), [
     {

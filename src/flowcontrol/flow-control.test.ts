@@ -213,7 +213,7 @@ test("mandatory configuration is in force without being stored, and levels that 
   );
 });
 
-test("of schemas with one precedence the first by name decides", () => {
+test("of flow schemas with the same precedence the first by name decides", () => {
   const { control } = setting(
     600,
     level("b", 1),

@@ -76,7 +76,7 @@ test("a client that left is no failure of the server's, and neither is a body ne
   assert.equal(deep.responseStatus?.code, 400);
 });
 
-test("whatever refuses a request before its user is known is recorded once, and after that not here", async () => {
+test("a refusal before the user is known is recorded once by this filter, a later one elsewhere", async () => {
   const events: AuditEvent[] = [];
   const { auditUnauthenticated } = auditFilters({ ...quiet, backend: eventCollector(events) });
   const refuse = (user: UserInfo, error: Error): Promise<void> =>

@@ -45,7 +45,7 @@ void test("a chunk without a key is joined every time", () => {
   assert.deepEqual(made, [2]);
 });
 
-void test("what is kept stays within its budget", () => {
+void test("the cached chunks stay within their budget", () => {
   const kept = new ChunkCache<Buffer>(2500);
   const { chunks, made } = body([1, 2, 3, 4], 1000);
   textOf(chunks, kept);

@@ -98,7 +98,7 @@ test("a client that does not read gives up its seats, and gets all objects as th
   assert.ok(sink.text.indexOf("BOOKMARK") > sink.text.lastIndexOf("ADDED"));
 });
 
-test("what a selector leaves out stays out after a pause", async () => {
+test("objects that a selector excludes stay out after a pause", async () => {
   const { clock, sink } = await open((name) => name.endsWith("7"));
   clock.advance(slowMs);
   await sink.readAll();

@@ -268,7 +268,7 @@ test("both versions of an autoscaler show one object", () => {
   );
 });
 
-test("the rest gets what the tables say", () => {
+test("all other kinds get the defaults of the tables", () => {
   check(
     "",
     "v1",

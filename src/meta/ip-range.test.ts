@@ -41,7 +41,7 @@ test("a range strictly holds the smaller ranges inside of it", () => {
   );
 });
 
-test("what is no range is none", () => {
+test("text that is no range is refused", () => {
   for (const text of ["", "10.0.0.0", "10.0.0.0/33", "fd00::/129", "10.0.0/8", "10.0.0.0/-1", "x/8"]) {
     assert.equal(parseIpRange(text), undefined, text);
   }

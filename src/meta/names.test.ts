@@ -72,7 +72,7 @@ test("keys are qualified names [META-19]", () => {
   );
 });
 
-test("the other formats", () => {
+test("labels, ports, IP addresses and other formats are checked", () => {
   for (const right of ["key.name", "KEY_NAME", "key-name", "...a".slice(2)]) check(configKey, right);
   check(configKey, ".", "must not be '.'");
   check(configKey, "..", "must not be '..'");

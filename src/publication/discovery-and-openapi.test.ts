@@ -21,7 +21,7 @@ function request(path: string, method = "GET"): Parameters<DiscoveryAndOpenApi["
   return { method, path, url: path, query: new URLSearchParams(), headers: {}, receivedMs: 0 };
 }
 
-test("every path that it serves at the root is answered [GEN-07]", async () => {
+test("every path of discovery at the root is answered [GEN-07]", async () => {
   const of = documents();
   const root = await of.reply(request("/"));
   const { paths } = JSON.parse(String(root?.bytes)) as { paths: string[] };

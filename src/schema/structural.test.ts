@@ -39,7 +39,7 @@ function nest<T>(times: number, wrap: (inner: T) => T, leaf: T): T {
 const findings = (props: JsonSchemaProps, value: unknown, old?: unknown): readonly string[] =>
   validateValue(value, new StructuralSchema(props).node, old).map(printFieldError);
 
-test("what needs no change is given back as it came", () => {
+test("a value that needs no change is returned itself", () => {
   const schema = new StructuralSchema(
     object({ a: { ...text, default: "x" }, l: { type: "array", items: object({ b: text }) } }),
   );

@@ -43,7 +43,7 @@ function openWatch(name: string, text: string) {
   return { file, clock, taken, failures, stop, look };
 }
 
-test("content that changed is handed on once, content that did not is not", async () => {
+test("changed content is handed on once, unchanged content never", async () => {
   const { file, taken, failures, stop, look } = openWatch("a", "one");
   await look();
   assert.deepEqual(taken, []);
@@ -72,7 +72,7 @@ test("content that cannot be used is reported and tried again, a file that is go
   stop();
 });
 
-test("nothing is handed on after the end, not even by a look that is under way", async () => {
+test("no content is handed on after the end, not even by a read that is under way", async () => {
   const { clock, file, taken, stop } = openWatch("c", "one");
   const other = openWatch("d", "one");
   writeFileSync(file, "two");

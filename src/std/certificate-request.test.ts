@@ -68,7 +68,7 @@ test("a request tells the name, the key and the other names it asks for", async 
   }
 });
 
-test("what is no request is refused with a reason", async () => {
+test("bytes that are no certificate request are refused with a reason", async () => {
   const problemOf = async (text: string): Promise<string> => {
     const parsed = await parseCertificateRequest(text);
     return parsed.ok ? "" : parsed.problem;
@@ -140,7 +140,7 @@ const parseHex = (hex: string) => parseCertificateRequest(printPem("CERTIFICATE 
 const inside = (whole: string): string => whole.slice(whole.startsWith("81", 2) ? 6 : 4);
 const lengthOf = (hex: string): string => (hex.length / 2).toString(16).padStart(4, "0");
 
-test("what is not DER is refused, in every part of a request", async () => {
+test("bytes that are not DER are refused, in every part of a request", async () => {
   const subject = nameOf("0c0161");
   const names = el("30", dnsName);
   const cases: Readonly<Record<string, Parts>> = {
@@ -176,7 +176,7 @@ test("what is not DER is refused, in every part of a request", async () => {
   }
 });
 
-test("what Kubernetes takes is taken: attributes without meaning, a truth value that is false, names of other forms", async () => {
+test("requests that Kubernetes accepts are accepted: attributes without meaning, a truth value that is false, names of other forms", async () => {
   const cases: readonly Parts[] = [
     {},
     { attributes: attribute("2a864886f70d010907", "0c06736563726574") },

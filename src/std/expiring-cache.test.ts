@@ -9,7 +9,7 @@ test("a value counts until its time", () => {
   assert.deepEqual([cache.get("a", 9), cache.get("a", 10), cache.get("b", 0)], ["x", undefined, undefined]);
 });
 
-test("what is used stays, what is not goes when others come", () => {
+test("used values stay, unused ones go when others come", () => {
   const cache = new ExpiringCache<string>(2);
   for (const key of ["used", "idle", "c"]) cache.set(key, key, 10);
   assert.equal(cache.get("used", 0), "used");
@@ -17,7 +17,7 @@ test("what is used stays, what is not goes when others come", () => {
   assert.deepEqual([cache.get("used", 0), cache.get("idle", 0)], ["used", undefined]);
 });
 
-test("a flood leaves at most two generations, and what is used stays", () => {
+test("a flood leaves at most two generations, and used values stay", () => {
   const cache = new ExpiringCache<number>(10);
   cache.set("used", -1);
   for (let i = 0; i < 1000; i++) {

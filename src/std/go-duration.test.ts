@@ -61,7 +61,7 @@ test("durations come back in Go's form", () => {
   assert.equal(formatDuration(-1n << 63n), "-2562047h47m16.854775808s");
 });
 
-test("what is no duration is refused in Go's words", () => {
+test("text that is no duration is refused in Go's words", () => {
   for (const text of ["", "x", "-", "s", ".s", "9999999999h"]) {
     assert.equal(parseDuration(text), `time: invalid duration ${JSON.stringify(text)}`, text);
   }

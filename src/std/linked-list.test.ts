@@ -24,7 +24,7 @@ test("a node is in the list from its insertion to its removal", () => {
   }
 });
 
-test("leaving twice does nothing", () => {
+test("removing a node twice does nothing", () => {
   const list = new LinkedList<string>();
   const a = list.add("a");
   list.add("b");

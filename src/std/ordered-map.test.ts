@@ -42,7 +42,7 @@ function churn(random: Random, map: OrderedMap<string>, model: Set<string>, step
   }
 }
 
-test("it holds what a sorted array holds, growing and shrinking, in order, and by rank", () => {
+test("the map holds the entries of a sorted array, growing and shrinking, in order, and by rank", () => {
   const random = seededRandom(7);
   const map = new OrderedMap<string>();
   const model = new Set<string>();

@@ -83,7 +83,7 @@ test("every version of a key is kept for the time, deletions and earlier objects
   await cache.close();
 });
 
-test("what was replaced longer ago goes, also when nothing is written", async () => {
+test("versions that were replaced longer ago are removed, also when nothing is written", async () => {
   const store = await open();
   const { cache } = store;
   await putText(cache, podA, 0, "one");
@@ -162,7 +162,7 @@ test("a small history leaves readers what they may go back to", async () => {
   await store.cache.close();
 });
 
-test("all that is old can be dropped at once, and the room is given back", async () => {
+test("all old versions can be dropped at once, and the disk space is given back", async () => {
   const store = await open();
   let revision = 0;
   for (let i = 0; i < 400; i++) ({ revision } = await putText(store.cache, podA, revision, "x".repeat(20_000)));
@@ -177,7 +177,7 @@ test("all that is old can be dropped at once, and the room is given back", async
   await store.cache.close();
 });
 
-test("without it history goes with what readers may go back to", async () => {
+test("without a time to keep history, versions go when readers may no longer go back to them", async () => {
   const store = await open({ retention: undefined });
   await putText(store.cache, podA, 0, "one");
   await putText(store.cache, podA, 1, "two");

@@ -554,7 +554,7 @@ test("a backup made under load is one point in time, and a store restored from i
   await assert.rejects(restoreBackup({ backupFile: join(root, "absent"), dataDir: newFolder() }), /does not exist/);
 });
 
-test("what is not a backup is not restored", async () => {
+test("a file that is not a backup is not restored", async () => {
   const bogus = join(root, "bogus.db");
   writeFileSync(bogus, "not a database, by any means".repeat(100));
   const dataDir = newFolder();

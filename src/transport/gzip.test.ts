@@ -56,7 +56,7 @@ test("a chunk is compressed once for all that ask, also at the same time, until 
   assert.equal(made, 4);
 });
 
-test("what is kept stays within its budget", async () => {
+test("the cached chunks stay within their budget", async () => {
   const gzip = new Gzip(10_000);
   const random = seededRandom(3);
   let made = 0;

@@ -81,7 +81,7 @@ test("pings are heard among data, which is dropped, wherever the bytes were cut"
     );
 });
 
-test("what breaks the protocol ends it: no mask, long or cut control frames, unknown operations and bits", () => {
+test("frames that break the protocol end the connection: no mask, long or cut control frames, unknown operations and bits", () => {
   const some = Buffer.from("ab");
   for (const bad of [
     frame(1, some, { masked: false }),

@@ -508,7 +508,7 @@ test("a policy that cannot be used stops the start before anything is written, a
   }
 });
 
-test("files that are not there, and flags that contradict each other, stop the start", async () => {
+test("missing files, and flags that contradict each other, stop the start", async () => {
   const auditPolicyFile = policyFile("k8s.io", everything);
   const bad: readonly (readonly [ServerSettings, RegExp])[] = [
     [{ auditPolicyFile: join(temporaryFolder(), "none") }, /none/],

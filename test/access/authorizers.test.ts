@@ -371,7 +371,7 @@ test("servers with the same file decide alike [AUTHZ-42]", async () => {
   );
 });
 
-test("a file that cannot be, or that stands beside the flags, ends the start with its path [AUTHZ-36] [AUTHRES-54] [AUTHRES-62] [AUTHRES-65]", async () => {
+test("an invalid file, or one beside the flags, stops the start with its path [AUTHZ-36] [AUTHRES-54] [AUTHRES-62] [AUTHRES-65]", async () => {
   const fails = async (settings: ServerSettings, message: RegExp): Promise<void> =>
     assert.rejects(openServer("k8s.io", settings), { name: "StartError", message });
   const config = configuration("k8s.io", [{ type: "ABAC" }]);

@@ -276,7 +276,7 @@ for (const domain of domains) {
   });
 }
 
-test("a file that cannot be ends the start, which has written nothing [AUTHRES-52] [AANON-06]", async () => {
+test("an invalid file stops the start before anything is written [AUTHRES-52] [AANON-06]", async () => {
   const wrong = file("wrong.yaml", configuration("k8s.io", entry("http://idp.example")));
   const open = file("open.yaml", configuration("k8s.io", "", "anonymous: {enabled: true}\n"));
   const unreadable = file("webhook.yaml", "kind: Config");
@@ -370,7 +370,7 @@ contexts:
 }
 
 for (const domain of domains) {
-  test(`${domain}: a token nobody here knows is the webhook's, asked once in two minutes [AWH-01] [AWH-02]`, async (t) => {
+  test(`${domain}: the webhook is asked about a token that no other authenticator knows, once in two minutes [AWH-01] [AWH-02]`, async (t) => {
     const hook = await openHook(t, ({ token }) =>
       token.startsWith("good")
         ? { authenticated: true, user: { username: "hooked", uid: "h1", groups: ["h"], extra: { k: ["v"] } } }

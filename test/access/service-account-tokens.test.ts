@@ -699,7 +699,7 @@ for (const domain of domains) {
     });
   });
 
-  test(`${domain}: files and values that cannot be end the start with one line`, async () => {
+  test(`${domain}: invalid files and values stop the start with one line`, async () => {
     const folder = temporaryFolder();
     const bad = join(folder, "bad.pem");
     writeFileSync(bad, "no key");

@@ -265,14 +265,14 @@ function annotationsOf(path: string, part: string, prefix: string): Readonly<Rec
   );
 }
 
-test("without the plugin labels are not looked at", async () => {
+test("without the plugin the labels are ignored", async () => {
   await usingObserved("k8s.io", { disableAdmissionPlugins: ["PodSecurity"] }, async ({ api }) => {
     const { pods } = await createLabeled(api, { enforce: "restricted", audit: "x" });
     (await api.post(pods, hostPidPod("p"))).expect(201);
   });
 });
 
-test("a configuration that cannot be stops the start", async () => {
+test("an invalid configuration stops the start", async () => {
   for (const [configuration, message] of [
     [
       { defaults: { enforce: "x", "warn-version": "1" } },

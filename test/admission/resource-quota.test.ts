@@ -317,7 +317,7 @@ inBothDomains(
 );
 
 for (const domain of domains) {
-  test(`${domain}: what is limited may only be used under a quota`, async () => {
+  test(`${domain}: limited resources may only be used under a quota`, async () => {
     const configuration = `apiVersion: apiserver.config.k8s.io/v1
 kind: AdmissionConfiguration
 plugins:

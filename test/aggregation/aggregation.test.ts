@@ -254,7 +254,7 @@ inBothDomains("a server that does not answer costs the request's own time and no
   (await late).expectFailure(504, "Timeout");
 });
 
-test("a server that ends does not wait long for one that does not answer", async () => {
+test("a stopping server does not wait long for an aggregated server that does not answer", async () => {
   const clock = new MovingClock();
   const running = await openServer("k8s.io", gated, { clock });
   const api = new Api(running);

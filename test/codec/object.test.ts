@@ -73,7 +73,7 @@ test("an object that says no kind and version is meant to be the one asked for",
   }
 });
 
-test("what is no object is refused with the beginning of the body [ERR-02]", () => {
+test("a body that is no object is refused with its beginning [ERR-02]", () => {
   const head =
     "the object provided is unrecognized (must be of type ConfigMap): couldn't get version/kind; json parse error: ";
   const goType = String.raw`struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }`;
@@ -143,7 +143,7 @@ test("unknown and double fields are dropped, with a warning each [FV-04, FV-05]"
   assert.deepEqual(decode(claim, body, "Ignore").warnings, []);
 });
 
-test("a strict reader names all of them and refuses [FV-06, FV-07, FV-08]", () => {
+test("a strict decoder names all unknown and duplicate fields and refuses [FV-06, FV-07, FV-08]", () => {
   const strict = (gvk: GroupVersionKind, body: string, problems: string) =>
     expectRefusal(gvk, body, `${cannot(gvk.kind)}strict decoding error: ${problems}`, "Strict");
   strict(
@@ -267,7 +267,7 @@ test("YAML bodies are held to the same rules [FV-10, MEDIA-03]", () => {
   );
 });
 
-test("options that cannot be read are told without what they were", () => {
+test("an error about unreadable options does not show the body", () => {
   const options = { group: "", version: "v1", kind: "DeleteOptions" };
   expectRefusal(options, "{", "couldn't get version/kind; json parse error: unexpected end of JSON input");
   expectRefusal(

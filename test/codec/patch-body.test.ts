@@ -34,7 +34,7 @@ function expectRefusal(act: () => unknown, code: number, message: string): void 
 
 const patch = (body: string, of?: Schema, wording?: PatchWording) => decodePatch(Buffer.from(body), of, wording);
 
-test("what is no patch is refused in upstream's words [ERR-02]", () => {
+test("a body that is no patch is refused in upstream's words [ERR-02]", () => {
   const bad = (body: string, message: string, of?: Schema, wording?: PatchWording) =>
     expectRefusal(() => patch(body, of, wording), 400, message);
   const ignore = { fieldValidation: "Ignore" } as const;

@@ -113,16 +113,19 @@ test("k8s.io: a controller on @kubernetes/client-node reconciles custom resource
       await user.seesPages("two", { "page.": page("Two") });
     });
 
-    await t.test("what others write into the dependent is kept or put right, and it is made again", async () => {
-      (await api.patch(user.mapPath("one"), { data: { notes: "mine", "page.contact": "defaced" } })).expect(200);
-      await user.seesPages("one", { "page.": page("One"), "page.contact": page("One"), notes: "mine" });
-      await user.change("one", { spec: { paths: ["/"] } });
-      await user.seesPages("one", { "page.": page("One"), notes: "mine" });
-      (await api.delete(user.mapPath("two"))).expect(200);
-      await user.seesPages("two", { "page.": page("Two") });
-    });
+    await t.test(
+      "fields that others write into the dependent are kept or reset, and a deleted dependent is created again",
+      async () => {
+        (await api.patch(user.mapPath("one"), { data: { notes: "mine", "page.contact": "defaced" } })).expect(200);
+        await user.seesPages("one", { "page.": page("One"), "page.contact": page("One"), notes: "mine" });
+        await user.change("one", { spec: { paths: ["/"] } });
+        await user.seesPages("one", { "page.": page("One"), notes: "mine" });
+        (await api.delete(user.mapPath("two"))).expect(200);
+        await user.seesPages("two", { "page.": page("Two") });
+      },
+    );
 
-    await t.test("what happened while it was away is made up for", async () => {
+    await t.test("the controller makes up for changes while it was away", async () => {
       await controller.stop();
       await user.change("one", { spec: { title: "Uno" } });
       await user.create(config, "three", { title: "Three", paths: [] });
@@ -139,7 +142,7 @@ test("k8s.io: a controller on @kubernetes/client-node reconciles custom resource
       (await api.get(user.mapPath("two"))).expect(404);
     });
 
-    await t.test("deleted objects are held until it has cleaned up", async () => {
+    await t.test("deleted objects stay until the controller has cleaned up", async () => {
       const watch = await api.watch(`/apis/${group}/v1/namespaces/${user.ns}/sites?fieldSelector=metadata.name%3Done`);
       for (const name of ["one", "three"]) (await api.delete(user.path(name))).expect(200);
       const events = await watch.until((event) => event.type === "DELETED");

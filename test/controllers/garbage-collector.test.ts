@@ -294,7 +294,7 @@ withOwnServer("objects of an aggregated server own and are owned", { ...gated, c
 });
 
 for (const domain of domains) {
-  test(`${domain}: owners that went while nobody collected are missed at the next start`, async () => {
+  test(`${domain}: dependents of owners that were deleted while the collector was off are deleted at the next start`, async () => {
     const dataDir = join(temporaryFolder(), "data");
     const settings = { ...gated, storage: "disk", dataDir } as const;
     const off = ["*", "-garbagecollector", "-root-ca-certificate-publisher-controller"];

@@ -57,7 +57,7 @@ test("a token, a token file or a user and a password become a header", () => {
   assert.deepEqual(read({ "insecure-skip-tls-verify": true }).trust, { insecure: true });
 });
 
-test("what is missing or cannot be is named, without a word of any secret", () => {
+test("missing and invalid files are named, without a word of any secret", () => {
   const expectRefusal = (message: string | RegExp, cluster: object, user?: object, over?: object): void => {
     assert.throws(
       () => read(cluster, user, over),

@@ -130,7 +130,7 @@ inBothDomains(
   },
 );
 
-test("definitions that go are no warning", async () => {
+test("deleting definitions logs no warning", async () => {
   const lines: string[] = [];
   const log = openLog({ format: "json", verbosity: 0, write: (line) => void lines.push(line) });
   const server = await openServer("k8s.io", { controllers: ["garbage-collector-controller"] }, { log });

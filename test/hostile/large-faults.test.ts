@@ -124,7 +124,7 @@ test("a request that needs too much memory is refused with 413; what is nested d
   });
 });
 
-test("what is nested more deeply than the event loop can read is refused by threads as well", async () => {
+test("bodies nested more deeply than the event loop can read are refused by threads as well", async () => {
   await withServer({}, async ({ api }) => {
     const schema = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
     (await api.post(crds, definition("deep.example.com", { schema }))).expect(201);

@@ -121,7 +121,7 @@ test("a wrong token is refused everywhere with 401, before anything else is look
   assert.equal(routed.length, 0);
 });
 
-test("what is said about a token goes into the audit event of the request, each time anew", async () => {
+test("warnings about a token are in the audit event of each request", async () => {
   let uses = 0;
   const user = { name: "bob", groups: [] };
   const { send, routed } = chain({
@@ -410,7 +410,7 @@ test("headers of impersonation are removed after impersonation", async () => {
   }
 });
 
-test("what a list is limited to is told to authorizers, unless it cannot be read or the path is an old one", async () => {
+test("authorizers are told the selectors of a list, unless they cannot be read or the path is an old one", async () => {
   const seen: Attributes[] = [];
   const authorizer: Authorizer = {
     authorize(of) {

@@ -136,7 +136,7 @@ kubectlSuite((test) => {
     assert.equal(await kubectl.run(["get", "deployment", "web", "-o", "jsonpath={.spec.replicas}"]), "3");
   });
 
-  test("a changed schema is what the next command goes by", async (kubectl) => {
+  test("the next command uses the changed schema", async (kubectl) => {
     const { group, body } = widgets(kubectl);
     const { plural } = namesOf(body);
     await kubectl.run(["apply", "-f", kubectl.file(body)]);

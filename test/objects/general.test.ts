@@ -21,7 +21,7 @@ inBothDomains("an object that was created can be read at its path [GEN-01]", asy
 
 for (const domain of domains) {
   const differs = process.env["TEST_SERVER"] === undefined ? false : "starts its own server";
-  test(`${domain}: state outlives the process, whatever keeps it [GEN-02] [GEN-03]`, { skip: differs }, async () => {
+  test(`${domain}: state outlives the process [GEN-02] [GEN-03]`, { skip: differs }, async () => {
     const dataDir = join(temporaryFolder(), "data");
     const settings = { ...gated, storage: "disk", dataDir } as const;
     const first = await openServer(domain, settings);

@@ -428,7 +428,7 @@ withOwnServer(
 );
 
 for (const domain of domains) {
-  test(`${domain}: what services hold is known after a restart`, async () => {
+  test(`${domain}: addresses and ports that services hold are known after a restart`, async () => {
     const settings = {
       storage: "disk",
       dataDir: join(temporaryFolder(), "data"),

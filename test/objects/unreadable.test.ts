@@ -91,7 +91,7 @@ for (const domain of domains) {
     }
   });
 
-  test(`${domain}: what is removed unread needs two rights, each is asked for [FORCE-02] [FORCE-03]`, {
+  test(`${domain}: removing an object unread needs two rights, and each is asked for [FORCE-02] [FORCE-03]`, {
     skip,
   }, async () => {
     const { api, configMaps } = await withSpoiled(domain);
@@ -120,7 +120,7 @@ for (const domain of domains) {
     }
   });
 
-  test(`${domain}: options that could not be obeyed are refused beside it [FORCE-04] [FORCE-05] [FORCE-06] [FORCE-07] [FORCE-08]`, {
+  test(`${domain}: options that could not be obeyed are refused beside ignoreStoreReadErrorWithClusterBreakingPotential [FORCE-04] [FORCE-05] [FORCE-06] [FORCE-07] [FORCE-08]`, {
     skip,
   }, async () => {
     const { api, configMaps } = await withSpoiled(domain);

@@ -94,7 +94,7 @@ async function setup() {
   return { cache, clock, store, informer, watches, names, errors, fail, cleared: () => cleared };
 }
 
-test("what there was is handed over at the start, later writes before they are answered", async () => {
+test("existing objects are handed over at the start, later writes before they are answered", async () => {
   const { cache, store, informer, names } = await setup();
   await cache.put(store.key("n", "old"), 0, {
     ...withoutRevision(Buffer.from(`${JSON.stringify(role("old"))}\n`)),
@@ -252,7 +252,7 @@ test("a handler that fails is told everything anew, with growing pauses, and wri
   informer.close();
 });
 
-test("what comes while a handler is at work is handed over after it, together, and counts when that is done", async () => {
+test("events that come while a handler is at work are handed over together after it, and count when it has handled them", async () => {
   const told: string[] = [];
   const gates: (() => void)[] = [];
   const { informer, put } = await informerOf({

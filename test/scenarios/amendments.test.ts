@@ -20,13 +20,13 @@ const amend = (answers: Readonly<Record<string, Readonly<Record<string, unknown>
   return JSON.parse(readFileSync(join(to, "core.json"), "utf8"));
 };
 
-test("what is said is amended, everything else stays as recorded", () => {
+test("only the named fields are amended, everything else stays as recorded", () => {
   assert.deepEqual(amend({ 1: { status: 400, "body.code": 400, "body.reason": "BadRequest" } }), {
     "it fails": [{ status: 200 }, { status: 400, body: { code: 400, message: "no", reason: "BadRequest" } }],
   });
 });
 
-test("an answer that is not there, or is as it is to be, cannot be amended", () => {
+test("an answer that is not recorded, or needs no amendment, cannot be amended", () => {
   assert.throws(() => amend({ 2: { status: 400 } }), /nothing is recorded for core: it fails/);
   assert.throws(() => amend({ 1: { status: 400 } }, "it works"), /nothing is recorded for core: it works/);
   assert.throws(() => amend({ 0: { status: 200 } }), /status is recorded so for core: it fails/);

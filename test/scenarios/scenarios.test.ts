@@ -82,7 +82,7 @@ for (const { path, scenarios } of readScenarios()) {
   }
 }
 
-test("every entry of the list of what is skipped names a scenario", () => {
+test("every entry of the list of skipped scenarios names a scenario", () => {
   const files = new Map(readScenarios().map(({ path, scenarios }) => [path, scenarios.map(({ name }) => name)]));
   for (const { scenarios = {} } of skips) {
     for (const [path, names] of Object.entries(scenarios)) {

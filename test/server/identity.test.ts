@@ -58,7 +58,7 @@ for (const domain of domains) {
       });
     }));
 
-  test(`${domain}: leases of servers that are gone are removed, and no others`, () =>
+  test(`${domain}: leases of servers that are gone are removed, and other leases are not`, () =>
     usingObserved(domain, alone, async ({ api, clock }) => {
       const fresh = { renewTime: "2200-01-01T00:00:00.000000Z", leaseDurationSeconds: 3600 };
       const made = await eventually(async () => (await api.get(own)).expect(200));

@@ -223,7 +223,7 @@ async function readTruth(stream: WatchStream, namespaces: readonly NamespacePath
 }
 
 for (const [index, domain] of domains.entries()) {
-  test(`${domain}: what many clients did and saw is one history [SEM-01] [SEM-31] [SEM-42] [EVENT-08] [DELST-05]`, {
+  test(`${domain}: the operations and reads of many clients form one history [SEM-01] [SEM-31] [SEM-42] [EVENT-08] [DELST-05]`, {
     skip,
   }, async (t) => {
     const seed = Number(process.env["SIM_SEED"] ?? Math.floor(Math.random() * 2 ** 31));

@@ -112,7 +112,7 @@ async function simulate(seed: number): Promise<void> {
   await stop();
 }
 
-test(`nothing is lost that has a living owner, and nothing is left that has none`, async () => {
+test(`no object with a living owner is lost, and no object without one is left`, async () => {
   for (const seed of seeds) {
     try {
       await simulate(seed);

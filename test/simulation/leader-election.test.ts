@@ -168,7 +168,7 @@ class World {
 const specOf = (api: FakeApi): { holderIdentity?: string; leaseTransitions?: number } =>
   (api.get(lease) as unknown as { spec: object }).spec; // as candidates write it
 
-test("one leads, renews its lease, and gives it up when it stops; then the other leads at once", async () => {
+test("one server leads, renews its lease, and gives it up when it stops; then the other leads at once", async () => {
   const world = new World(1);
   await world.pass(60_000);
   const [first] = world.servers.filter(({ leads }) => leads);
@@ -259,7 +259,7 @@ test("a leader that stood still for long makes no write when it wakes up", async
   world.close();
 });
 
-test("whatever is lost, late or wrong, there is one leader at most, and one soon after it ends", async () => {
+test("whatever messages are lost, late or wrong, there is at most one leader, and soon one when the faults end", async () => {
   for (let seed = 1; seed <= 20; seed++) {
     const world = new World(seed);
     for (let round = 0; round < 6; round++) {

@@ -473,7 +473,7 @@ test("a body that ends early, or contradicts its length, never counts as whole",
   client.destroy();
 });
 
-test("what is no HTTP, or smuggles, gets a short refusal and the connection closes", async () => {
+test("bytes that are no HTTP, or smuggle requests, get a short refusal and the connection closes", async () => {
   let handled = 0;
   const { port } = await serve(() => {
     handled++;
@@ -625,7 +625,7 @@ test("answers that a client does not take do not hold its connection for ever", 
   assert.equal(listener.requests, 0);
 });
 
-test("subject of a verified client certificate, and why another is not verified [ACERT-01] [ACERT-02] [ACERT-03] [ACERT-04] [ACERT-05] [ACERT-06]", async () => {
+test("a handler sees the subject of a verified client certificate, and why another is not verified [ACERT-01] [ACERT-02] [ACERT-03] [ACERT-04] [ACERT-05] [ACERT-06]", async () => {
   const second = await fakeAuthority("second client authority");
   const stranger = await fakeAuthority("client authority");
   const { port } = await serve(

@@ -43,13 +43,13 @@ test("labels say a level and a version for each mode", () => {
   inForce({ other: "x" }, "privileged:latest privileged:latest privileged:latest");
 });
 
-test("what labels do not say is the default", () => {
+test("modes without a label have the default level and version", () => {
   inForce({}, "restricted:v1.12 baseline:latest baseline:v1.10", strict);
   inForce({ enforce: "baseline" }, "baseline:v1.12 baseline:latest baseline:v1.10", strict);
   inForce({ "warn-version": "v1.8" }, "restricted:v1.12 baseline:latest baseline:v1.8", strict);
 });
 
-test("who enforces a level by a label is warned about it, unless another label says so", () => {
+test("a namespace whose label enforces a level is warned about the same level, unless another label says otherwise", () => {
   inForce({ enforce: "restricted" }, "restricted:latest privileged:latest restricted:latest");
   inForce({ enforce: "restricted", "enforce-version": "v1.5" }, "restricted:v1.5 privileged:latest restricted:v1.5");
   inForce(
@@ -65,7 +65,7 @@ const version = 'must be "latest" or "v1.x"';
 const complaint = (name: string, value: string, message: string): string =>
   `metadata.labels[pod-security.kubernetes.io/${name}]: Invalid value: "${value}": ${message}`;
 
-test("what cannot be read is restricted where it is enforced, and privileged elsewhere", () => {
+test("an unreadable level is restricted where it is enforced, and privileged elsewhere", () => {
   assert.deepEqual(read({ enforce: "x", audit: "y", warn: "", "enforce-version": "v1.3" }, strict), {
     text: "restricted:v1.3 privileged:latest privileged:v1.10",
     errors: [complaint("enforce", "x", level), complaint("audit", "y", level), complaint("warn", "", level)],

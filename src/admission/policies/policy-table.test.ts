@@ -37,7 +37,7 @@ const listAsked = (table: ReturnType<typeof newTable>): readonly string[] =>
     .candidates(attributesOf(undefined), environment)
     .map(({ name, bindings }) => `${name}: ${bindings.map((one) => one.name).join(" ")}`);
 
-test("a policy is asked while it is there and bound, by name", () => {
+test("a policy is asked while it exists and a binding names it", () => {
   const table = newTable();
   table.setBinding("b2", binding("b2", "p"));
   table.setPolicy("q", policy("q"));
@@ -61,7 +61,7 @@ test("a policy is asked while it is there and bound, by name", () => {
   assert.deepEqual([listAsked(table), table.isEmpty], [[], true]);
 });
 
-test("what is read anew takes the place of everything", () => {
+test("a new list of policies and bindings replaces everything", () => {
   const table = newTable();
   table.setPolicy("p", policy("p"));
   table.setBinding("b", binding("b", "p"));

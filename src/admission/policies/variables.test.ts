@@ -91,7 +91,7 @@ test("a policy that costs too much does so however busy the machine is", async (
   assert.deepEqual({ ...busy, repeated: [] }, quick);
 });
 
-test("what is repeated is bounded", async () => {
+test("the work that an evaluation repeats is bounded", async () => {
   const variables = Array.from({ length: 1000 }, (_, at) => `${at}`);
   const all = variables.map((_, at) => `variables.v${at} >= 0`).join(" && ");
   const { outcome, repeated } = await evaluate(variables, `${long} && ${all}`, new BusyClock());

@@ -105,7 +105,7 @@ test("every signer signs for keys of every kind, and keeps them", async () => {
   }
 });
 
-test("what is not approved, is denied or failed as well, or is another signer's business is left alone", async () => {
+test("requests that are not approved, are denied or failed, or are for another signer are left alone", async () => {
   for (const given of [
     { conditions: [] },
     { conditions: [condition("Denied")] },
@@ -126,7 +126,7 @@ test("what is not approved, is denied or failed as well, or is another signer's 
   }
 });
 
-test("a signer that has ended signs nothing, says so, and tries less and less often", async () => {
+test("a signer whose certificate has expired signs nothing, logs it, and tries less and less often", async () => {
   const api = await openApi({ authority: await authorityUntil(startMs - 1000) });
   for (let minute = 0; minute < 60; minute++) await api.advance(minuteMs);
   api.stop();

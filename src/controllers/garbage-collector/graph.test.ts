@@ -117,7 +117,7 @@ test("an owner named twice counts once, and an object that names itself does not
   assert.equal(graph.size, 0);
 });
 
-test("what a later list does not have is asked for", () => {
+test("objects that a later list lacks are asked for", () => {
   const { graph, news } = open();
   const type = graph.hold("", "ConfigMap");
   graph.observe(observe("child", [owner("parent")]));

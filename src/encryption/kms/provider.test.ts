@@ -185,7 +185,7 @@ test("a plugin that is not well, but has a key, is used and its state told", asy
   }
 });
 
-test("what a plugin gives is bounded before it is stored", async () => {
+test("the answer of a plugin has a bounded size before it is stored", async () => {
   const large = (bytes: number): Buffer => Buffer.alloc(bytes, 1);
   const lies: [Partial<FakePlugin>, RegExp][] = [
     [{ keyId: "" }, /keyID is empty/],
@@ -242,7 +242,7 @@ test("many seeds are asked for a few at a time, and for none while the plugin is
   assert.equal(plugin.asked.decrypt, 65);
 });
 
-test("what is no value of a provider is refused: cut, empty, of an unknown form", async () => {
+test("bytes that are no value of a provider are refused: truncated, empty, of an unknown form", async () => {
   const { provider } = await startProvider();
   const stored = provider.encrypt(value, associatedData);
   for (let length = provider.prefix.length; length < stored.length; length++) {

@@ -246,7 +246,7 @@ test("a binding names a policy and actions, and parameters by name or selector",
   );
 });
 
-test("a status has whole warnings and right conditions", () => {
+test("a status has complete warnings and valid conditions", () => {
   const object = policies.create(policies.defaults(policy({})));
   const status = { typeChecking: { expressionWarnings: [{ fieldRef: "", warning: "" }] } };
   assert.deepEqual(policies.refuseUpdate({ ...object, status }, object, "status"), [

@@ -50,7 +50,7 @@ test("a webhook has a full name, known versions and says what effects it has [VE
   check({ admissionReviewVersions: ["v1", "v1"] }, /^admissionReviewVersions\[1\]: .*duplicate version$/);
 });
 
-test("policies, times, rules and selectors are those there are", () => {
+test("failure policies, timeouts, rules and selectors must be valid", () => {
   check({ timeoutSeconds: 31 }, /^timeoutSeconds: Invalid value: 31: the timeout value must be between 1 and 30 sec/);
   check({ failurePolicy: "Maybe" }, /^failurePolicy: Unsupported value: "Maybe": supported values: "Fail", "Ignore"$/);
   check({ matchPolicy: "Loose" }, /^matchPolicy: Unsupported value/);
@@ -60,7 +60,7 @@ test("policies, times, rules and selectors are those there are", () => {
   check({ objectSelector: { matchLabels: { a: "b c" } } }, /^objectSelector\.matchLabels: /);
 });
 
-test("a webhook is reached in one way, which can be", () => {
+test("a webhook has either a URL or a service, and a valid one", () => {
   check({ clientConfig: {} }, "clientConfig: Required value: exactly one of url or service is required");
   check(
     { clientConfig: { url: "http://a/b" } },

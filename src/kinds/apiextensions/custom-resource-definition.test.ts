@@ -116,7 +116,7 @@ test("versions have names, schemas and one that is stored [VER-70]", () => {
   );
 });
 
-test("what all versions say alike is found once, what one says in that one", () => {
+test("an error that all versions share is found once, an error of one version in that version", () => {
   const scale = { scale: { specReplicasPath: ".replicas", statusReplicasPath: "" } };
   const findings = (at: string): string[] => [
     `${at}.scale.specReplicasPath: Invalid value: ".replicas": should be a json path under .spec`,
@@ -175,7 +175,7 @@ test("an address of a webhook without a scheme cannot be read [VER-69]", () => {
   ]);
 });
 
-test("defaults of embedded objects have metadata that is some [VER-70]", () => {
+test("defaults of embedded objects have valid metadata [VER-70]", () => {
   const validateEmbedded = (metadata: object): string[] => {
     const template = {
       type: "object",
@@ -209,7 +209,7 @@ test("groups of the project need an approval, in every domain by its names [VER-
   assert.deepEqual(elsewhere.refuseCreate(definition({ group: "x.k8s.io" })), []);
 });
 
-test("what an established definition is cannot change; stored versions stay [VER-21]", () => {
+test("the group, kind and scope of an established definition cannot change; stored versions stay [VER-21]", () => {
   const old = {
     ...definition(),
     status: { storedVersions: ["v1"], conditions: [{ type: "Established", status: "True" }] },

@@ -98,7 +98,7 @@ test("the legacy signer is called after the domain", () => {
 
 const made = requests.create(csr());
 
-test("what is asked for never changes, and a write of the whole changes no status", () => {
+test("the spec of a request never changes, and a write of the main resource changes no status", () => {
   const next = requests.update(csr({ usages: ["server auth"] }, { conditions: [condition("Approved")] }), made);
   assert.deepEqual([next["spec"], next["status"]], [made["spec"], {}]);
   for (const subresource of ["status", "approval"]) {

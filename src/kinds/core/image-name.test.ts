@@ -31,7 +31,7 @@ test("an image that may change under its name is always pulled", () => {
   for (const image of changing) assert.equal(pullPolicy(image), "Always", image);
 });
 
-test("one with another tag or a digest, and a name that is none, is pulled where it is not present", () => {
+test("an image with another tag or a digest, and an invalid image name, is pulled if not present", () => {
   const fixed = ["x:1", `x@${digest}`, `x:1@${digest}`, `x@sha512:${"a".repeat(128)}`, "x:LATEST", "x:latest-"];
   const wrong = [
     "",

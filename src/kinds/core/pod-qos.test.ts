@@ -16,7 +16,7 @@ test("requests and limits of containers make the class", () => {
   assert.equal(qosClass(spec({ limits: both })), "Guaranteed");
 });
 
-test("those of the pod count instead of those of its containers", () => {
+test("resources of the pod count instead of those of its containers", () => {
   assert.equal(qosClass(spec({}, { requests: both, limits: both })), "Guaranteed");
   assert.equal(qosClass(spec({ limits: both }, { limits: { cpu: "2" } })), "Burstable");
   assert.equal(qosClass(spec({ limits: both }, { limits: { cpu: "0" }, requests: { cpu: "0" } })), "BestEffort");

@@ -63,7 +63,7 @@ const runningState = (fields: object): object => ({
   ...fields,
 });
 
-test("what containers were given has a health, and is what they ask for", () => {
+test("devices that containers were allocated have a health, and are those the spec asks for", () => {
   const requests = { "example.com/gpu": "1" };
   const spec = { containers: [{ name: "a", image: "x:1", resources: { requests, limits: requests } }] };
   const validateResources = (...allocatedResourcesStatus: readonly object[]): string[] =>

@@ -23,7 +23,7 @@ const warn = (spec: object, annotations: Readonly<Record<string, string>> = {}):
   );
 const ofContainer = (fields: object): string[] => warn({ containers: [{ ...container, ...fields }] });
 
-test("what is usual is not warned of", () => {
+test("usual fields give no warning", () => {
   assert.deepEqual(warn({ volumes: [{ name: "v", emptyDir: {} }], terminationGracePeriodSeconds: 0 }), []);
   assert.deepEqual(
     ofContainer({ env: [{ name: "A" }, { name: "B" }], resources: { limits: { memory: "1Gi", cpu: "1m" } } }),
@@ -55,7 +55,7 @@ test("ports that another container has are warned of", () => {
   ]);
 });
 
-test("what has no effect, or another than meant, is warned of", () => {
+test("fields without an effect, or with an unexpected one, give warnings", () => {
   assert.deepEqual(ofContainer({ env: [{ name: "B" }, { name: "B" }] }), [
     'spec.containers[0].env[1]: hides previous definition of "B", which may be dropped when using apply',
   ]);
@@ -192,7 +192,7 @@ test("files with very long paths are not compared, which would take long", async
   await growsInProportion(100_000, (length) => assert.equal(warningsOf(`${"/".repeat(length)}x`), 0));
 });
 
-test("a template is warned of in creates, and in updates that raise the generation", () => {
+test("a template gives warnings in creates, and in updates that raise the generation", () => {
   const sets = kindUnderTest({ group: "apps", version: "v1", kind: "ReplicaSet" });
   const template = { metadata: {}, spec: { containers: [container], terminationGracePeriodSeconds: -1 } };
   const set = (replicas: number, labels: Readonly<Record<string, string>> = {}): Unstructured =>

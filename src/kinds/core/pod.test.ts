@@ -21,7 +21,7 @@ const withDebug = {
   ephemeralContainers: [{ name: "d", image: "i", resources: {} }, debug],
 };
 
-test("through ephemeralcontainers nothing but these is written", () => {
+test("a write of ephemeralcontainers changes only the ephemeral containers", () => {
   const sent: Unstructured = {
     ...old,
     metadata: { ...old.metadata, labels: { a: "c" }, ownerReferences: [] },

@@ -9,7 +9,7 @@ const quotas = kindUnderTest({ group: "", version: "v1", kind: "ResourceQuota" }
 const quota = (spec: object): Unstructured => ({ metadata: { name: "q" }, spec });
 const many = (count: number): string[] => Array.from({ length: count }, (_, i) => `hugepages-${i + 1}`);
 
-test("what is counted has whole limits that are not negative", () => {
+test("limits of counted resources are whole and not negative", () => {
   assert.deepEqual(quotas.refuseCreate(quota({ hard: { pods: "500m", cpu: "500m", secrets: "-1" } })), [
     'spec.hard[pods]: Invalid value: "500m": must be an integer',
     'spec.hard[secrets]: Invalid value: "-1": must be greater than or equal to 0',

@@ -43,7 +43,7 @@ test("a new pod says by annotation and by field how AppArmor confines its contai
   assert.deepEqual(securityFieldsOf(pod(other, {}, ofPod)), [other, { type: "Unconfined" }]);
 });
 
-test("what does not become a field, or an annotation, stays as it is", () => {
+test("an annotation that becomes no field, and a field that becomes no annotation, stays as it is", () => {
   for (const text of ["x", "localhost/", "localhost/ x", `localhost/${"x".repeat(4096)}`]) {
     const annotations = { [appArmor + "a"]: text };
     assert.deepEqual(securityFieldsOf(pod(annotations)), [annotations, undefined]);

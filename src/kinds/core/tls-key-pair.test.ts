@@ -29,7 +29,7 @@ test("a certificate and its key fit, in every form of the key, whatever is aroun
   for (const [certificates, keys] of pairs) assert.equal(keyPairProblem(certificates, keys), undefined);
 });
 
-test("what does not fit is told in Go's words", async () => {
+test("a key that does not fit its certificate is reported in Go's words", async () => {
   const rsa = generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey;
   const expectSkipped = (what: string, input: string, labels: string): string =>
     `tls: failed to find ${what} in ${input} input after skipping PEM blocks of the following types: [${labels}]`;
@@ -67,7 +67,7 @@ test("a secret for TLS is warned of, and others are not", () => {
   assert.deepEqual(warnings("Opaque"), []);
 });
 
-test("a certificate with a key of an algorithm that nobody knows is told, not failed on", () => {
+test("a certificate with a key of an unknown algorithm gives a warning, not a failure", () => {
   const bytes = Buffer.from(certificate.replace(/-----.*-----|\s/g, ""), "base64");
   const algorithm = bytes.indexOf(Buffer.from("2a8648ce3d0201", "hex"));
   bytes[algorithm + 6] = 0x7f;

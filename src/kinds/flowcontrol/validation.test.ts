@@ -133,7 +133,7 @@ test("a level is exempt or limited, and its figures have bounds", () => {
   );
 });
 
-test("mandatory ones keep their spec, but the exempt level may share otherwise, or say nothing of it", () => {
+test("mandatory levels and schemas keep their spec, but the exempt level may change or omit its shares", () => {
   const mandatory = bootstrapFlowControl(kubernetesDomain);
   for (const level of mandatory.levels) assert.deepEqual(levels.refuseCreate({ ...level }), [], level.metadata.name!);
   for (const schema of mandatory.schemas)

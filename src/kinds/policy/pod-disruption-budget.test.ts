@@ -26,7 +26,7 @@ test("a budget says at most one of the pods that stay and the pods that may be m
   );
 });
 
-test("both are numbers or percentages of at most all pods", () => {
+test("minAvailable and maxUnavailable are numbers, or percentages of at most 100", () => {
   for (const name of ["minAvailable", "maxUnavailable"]) {
     refusesSpec({ [name]: -1 }, `spec.${name}: Invalid value: -1: must be greater than or equal to 0`);
     refusesSpec({ [name]: "101%" }, `spec.${name}: Invalid value: "101%": must not be greater than 100%`);

@@ -31,7 +31,7 @@ test("an attachment has a driver and a node", () => {
   refuses({ attacher: "x".repeat(64) }, "spec.attacher: Too long: may not be more than 63 bytes");
 });
 
-test("it has the name of a volume, or an inline spec", () => {
+test("the source has the name of a volume, or an inline spec", () => {
   const one = "must specify exactly one of inlineVolumeSpec and persistentVolumeName";
   refuses({ source: {} }, `spec.source: Required value: ${one}`);
   refuses({ source: { persistentVolumeName: "p", inlineVolumeSpec: {} } }, `spec.source: Forbidden: ${one}`);

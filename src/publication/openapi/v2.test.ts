@@ -256,7 +256,7 @@ test("every definition agrees with the facts in fields, required ones, enums, li
   assert.ok(compared > 2_000, `${compared} fields`);
 });
 
-test("what another server publishes that protobuf cannot hold is left out there, and costs nothing else", async () => {
+test("parts of another server's document that protobuf cannot hold are left out there, and nothing else is", async () => {
   const groups = servedGroups(builtins.slice(0, 3), kubernetesDomain);
   const odd = { paths: { "/apis/g.com/v1/things": { get: { responses: 7, parameters: "none", tags: [{}] } } } };
   const openApiV2 = Buffer.from(JSON.stringify({ ...odd, definitions: { Odd: { type: 7, properties: [null] } } }));

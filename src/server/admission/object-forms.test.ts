@@ -74,7 +74,7 @@ test("an object is converted to another version, and back", () => {
   assert.equal(forms.convertTo(object, scaler("v1")), object);
 });
 
-test("what a policy makes has no unknown fields, what a webhook makes loses them", () => {
+test("an object of a policy has no unknown fields, an object of a webhook loses them", () => {
   const made = { ...configMap, nope: 1 };
   expectRefusal(500, /^Internal error occurred: strict decoding error: unknown field "nope"$/, () =>
     forms.reread(made, configMaps),

@@ -58,7 +58,7 @@ test("settings stand in the document, in a file beside it, or alone", async () =
   }
 });
 
-test("what is not said has upstream's defaults, and a plugin that is off is not read", async () => {
+test("absent settings have upstream's defaults, and settings of a disabled plugin are not read", async () => {
   const config = configurationText({ configuration: { imagePolicy: { kubeConfigFile } } });
   assert.partialDeepStrictEqual(await plan({ ...on, admissionControlConfigFile: config }), {
     allowTtlMs: 300_000,
@@ -70,7 +70,7 @@ test("what is not said has upstream's defaults, and a plugin that is off is not 
   assert.equal(await plan({}), undefined);
 });
 
-test("what is missing or out of bounds stops the start", async () => {
+test("a setting that is missing or out of bounds stops the start", async () => {
   await expectRefusal(on, /^couldn't init admission plugin "ImagePolicyWebhook": no config specified$/);
   const with_ = (imagePolicy: object): ServerSettings => ({
     ...on,
@@ -130,7 +130,7 @@ test("admission webhooks are shown the users that a kubeconfig names after them"
   );
 });
 
-test("a configuration of admission webhooks that cannot be stops the start", async () => {
+test("an invalid configuration of admission webhooks stops the start", async () => {
   const said = /^couldn't init admission plugin "MutatingAdmissionWebhook": /;
   for (const [configuration, message] of [
     [{ kubeConfigFile: "users" }, /kubeConfigFile: Invalid value: "users": must be an absolute file path$/],
@@ -154,7 +154,7 @@ const admitWithLimit = async (configuration: object) => {
     .limitedResources;
 };
 
-test("what may only be used under a quota is read, and a mistake in it stops the start", async () => {
+test("the list of limited resources is read, and a mistake in it stops the start", async () => {
   const kind = { apiVersion: "apiserver.config.k8s.io/v1", kind: "ResourceQuotaConfiguration" };
   const matchScopes = [{ scopeName: "PriorityClass", operator: "In", values: ["high"] }];
   assert.deepEqual(await admitWithLimit({ ...kind, limitedResources: [{ resource: "pods", matchScopes }] }), [
@@ -219,7 +219,7 @@ test("without a configuration, or with an empty file of it, PodSecurity forbids 
   assert.equal(await podSecurity({ path: "missing" }, { disableAdmissionPlugins: ["PodSecurity"] }), initial);
 });
 
-test("a configuration of PodSecurity that cannot be stops the start", async () => {
+test("an invalid configuration of PodSecurity stops the start", async () => {
   const head = { apiVersion: "pod-security.admission.config.k8s.io/v1", kind: "PodSecurityConfiguration" };
   const expectConfigurationRefusal = (configuration: object, message: RegExp | string): Promise<void> =>
     assert.rejects(podSecurity({ configuration }), { name: "StartError", message });

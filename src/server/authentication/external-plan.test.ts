@@ -133,7 +133,7 @@ test("tokens of the file's issuers may have any asymmetric algorithm", () => {
   assert.equal(userOf({ issuers } as unknown as ExternalPlan, { sub: "x" }), "x"); // what userOf reads of it
 });
 
-test("a file that cannot be ends the start with its path and what is wrong [AUTHRES-52]", () => {
+test("an invalid file stops the start with its path and the error [AUTHRES-52]", () => {
   const path = config("bad.yaml", "jwt: [{issuer: {url: 'https://idp.example'}}]\n");
   assert.throws(() => plan(`--authentication-config=${path}`), {
     name: "StartError",

@@ -69,14 +69,14 @@ test("a certificate that signed itself is its own authority, and others in the f
   assert.equal(trust([leaf.certificate, self.certificate]).ca, leaf.certificate);
 });
 
-test("what a public authority signed needs no certificate to be trusted", () => {
+test("a certificate of a public authority needs no given authority to be trusted", () => {
   const known = () => ["no certificate", root.certificate];
   assert.equal(trust([leaf.certificate, middle.certificate], {}, known).ca, undefined);
   assert.equal(trust([leaf.certificate], {}, known).ca, leaf.certificate);
   assert.equal(trust([leaf.certificate, middle.certificate, root.certificate], {}, known).ca, root.certificate);
 });
 
-test("--root-ca-file says it better", () => {
+test("the file of --root-ca-file takes the place of the certificate's own authority", () => {
   const file = join(folder, "roots.crt");
   writeFileSync(file, `the roots\n${root.certificate}`);
   assert.equal(trust([leaf.certificate], { rootCaFile: file }).ca, root.certificate);
