@@ -67,7 +67,7 @@ export function requestChain(options: ChainOptions): Handler {
     goAway({ chance: options.goAwayChance, random: options.random }),
     ...(corsAllowedOrigins.length === 0 ? [] : [cors(corsAllowedOrigins)]),
     catchErrors({ errorReply, log }),
-    requestInfo,
+    requestInfo(domain),
     ...(options.auditUnauthenticated === undefined ? [] : [options.auditUnauthenticated]),
     requestDeadline({ clock, requestTimeoutMs: options.requestTimeoutMs }),
     authenticate({

@@ -131,10 +131,11 @@ test("metadata alone is another transformation, in every encoding [TABLE-07]", (
   );
 });
 
-test("the group of transformations follows the domain", () => {
+test("transformations are in the group of the domain, and in that of Kubernetes", () => {
   const allows = resourceTransforms(apiDomain("platform.io"));
   assert.equal(allows(jsonEncoding, "Table", "meta.platform.io", "v1"), true);
-  assert.equal(allows(jsonEncoding, "Table", "meta.k8s.io", "v1"), false);
+  assert.equal(allows(jsonEncoding, "Table", "meta.k8s.io", "v1"), true);
+  assert.equal(allows(jsonEncoding, "Table", "meta.example.com", "v1"), false);
 });
 
 test("a watch has its own types, and YAML has none [EVENT-03]", () => {

@@ -5,7 +5,7 @@
  * parsed headers are cached (clients send few different ones), so a repeated header costs one look-up.
  */
 import { type BodyEncoding, type Encoding, isWritten } from "#codec/encoding.ts";
-import { type ApiDomain, metaGroup } from "#meta/api-domain.ts";
+import { type ApiDomain, kubernetesDomain, metaGroup } from "#meta/api-domain.ts";
 import { notAcceptable, representationNotAcceptable, unsupportedMediaType } from "#meta/status-error.ts";
 import type { ApiRequest } from "./api-request.ts";
 
@@ -26,15 +26,21 @@ export type Allows = (encoding: Encoding, kind: string, group: string, version: 
 /** Allows no transformation: for errors, discovery of one group, OpenAPI. */
 export const noTransform: Allows = () => false;
 
-/** Allows the transformations of resources: Tables and metadata alone, in the group `meta.k8s.io` of the domain. */
+/**
+ * Allows the transformations of resources: Tables and metadata alone, in the group `meta.k8s.io` of the domain. Kubernetes'
+ * own name of the group is allowed in every domain, since clients have it in their code.
+ */
 export function resourceTransforms(domain: ApiDomain): Allows {
   const ownGroup = metaGroup(domain);
   return (encoding, kind, group, version) => {
-    if (group !== ownGroup || (version !== "v1" && version !== "v1beta1")) return false;
+    if (group !== ownGroup && group !== kubernetesMetaGroup) return false;
+    if (version !== "v1" && version !== "v1beta1") return false;
     if (kind === "Table") return encoding.tables;
     return kind === "PartialObjectMetadata" || kind === "PartialObjectMetadataList";
   };
 }
+
+const kubernetesMetaGroup = metaGroup(kubernetesDomain);
 
 export interface Negotiator {
   /** The media types of all encodings, in order. */

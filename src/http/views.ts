@@ -3,7 +3,6 @@
  * independent of the encoding. Source: upstream's `transformResponseObject`.
  */
 import type { EncodableList } from "#codec/encoding.ts";
-import { metaGroup } from "#meta/api-domain.ts";
 import { apiVersionOf } from "#meta/group-version.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { wrongView } from "#meta/status-error.ts";
@@ -110,7 +109,7 @@ function plainView(definition: ResourceDefinition): View {
 function tableView(scope: Scope, negotiated: Negotiated): View {
   const { definition, request, parts } = scope;
   const { clock } = parts;
-  const apiVersion = metaApiVersion(scope, negotiated);
+  const apiVersion = metaApiVersion(negotiated);
   const include = includeObjectOf(request.query);
   const table: TableRequest = { definition, apiVersion, include, nowMs: clock.now() };
   return {
@@ -140,7 +139,7 @@ function tableView(scope: Scope, negotiated: Negotiated): View {
 
 function metadataView(scope: Scope, negotiated: Negotiated): View {
   const { transform } = negotiated;
-  const apiVersion = metaApiVersion(scope, negotiated);
+  const apiVersion = metaApiVersion(negotiated);
   const isOfLists = transform === "PartialObjectMetadataList";
   const listType = { kind: "PartialObjectMetadataList", apiVersion };
   const { definition } = scope;
@@ -173,4 +172,5 @@ function metadataView(scope: Scope, negotiated: Negotiated): View {
   };
 }
 
-const metaApiVersion = ({ parts }: Scope, { version }: Negotiated): string => `${metaGroup(parts.domain)}/${version}`;
+/** The group is the one that the client named. */
+const metaApiVersion = ({ group, version }: Negotiated): string => `${group}/${version}`;

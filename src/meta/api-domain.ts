@@ -35,6 +35,13 @@ export function apiDomain(name: string): ApiDomain {
   };
 }
 
+/**
+ * Returns Kubernetes' name of a group: `authorization.k8s.io` for `authorization.platform.io`. Groups without the name of
+ * the domain are returned unchanged.
+ */
+export const kubernetesGroup = (domain: ApiDomain, group: string): string =>
+  group.endsWith(`.${domain.name}`) ? `${group.slice(0, -domain.name.length)}k8s.io` : group;
+
 /** Returns a function that calls `make` once for each domain, for names that are needed while requests are served. */
 export function perDomain<T>(make: (domain: ApiDomain) => T): (domain: ApiDomain) => T {
   const byDomain = new WeakMap<ApiDomain, T>();

@@ -1,5 +1,7 @@
 /** A POST that stores nothing: the body is decoded and admitted as for a create, then an action answers. */
 import type { Action } from "#meta/action.ts";
+import { kubernetesGroup } from "#meta/api-domain.ts";
+import { apiVersionOf, type GroupVersionKind } from "#meta/group-version.ts";
 import type { ApiObject, Unstructured } from "#meta/object-meta.ts";
 import type { Status } from "#meta/status-error.ts";
 import { isLate } from "#std/maybe-promise.ts";
@@ -30,8 +32,13 @@ export async function runAction(scope: Scope, action: Action): Promise<Reply> {
   );
   const encoding = parts.negotiator.body(request.headers["content-type"]);
   const bytes = await request.body(bodyBytesMax, parts.bodyLimitBytes);
-  const body = decodeBody(scope, options, bytes, encoding, action.accepted);
-  const sent = inNamespace(scope, withoutSystemFields(body.object));
+  const own: GroupVersionKind = scope.definition;
+  // Clients have Kubernetes' name of the group in their code. They are answered in the name that they used.
+  const { version, kind } = own;
+  const alias = { group: kubernetesGroup(parts.domain, own.group), version, kind };
+  const body = decodeBody(scope, options, bytes, encoding, [...(action.accepted ?? []), alias]);
+  const isAlias = alias.group !== own.group && body.object.apiVersion === apiVersionOf(alias);
+  const sent = inNamespace(scope, withoutSystemFields(isAlias ? withVersion(body.object, own) : body.object));
   const owned = withOwnership(scope, undefined, { ...body, object: sent }, options, objectVersions(scope));
   const about = {
     operation: "CREATE",
@@ -55,8 +62,13 @@ export async function runAction(scope: Scope, action: Action): Promise<Reply> {
   const answer = await acting;
   return isStatus(answer)
     ? valueReply(negotiated, 201, answer)
-    : objectReply(scope, negotiated, 201, answer as Unstructured, undefined); // of whatever kind
+    : objectReply(scope, negotiated, 201, (isAlias ? withVersion(answer, alias) : answer) as Unstructured, undefined);
 }
+
+const withVersion = <T extends ApiObject>(object: T, version: GroupVersionKind): T => ({
+  ...object,
+  apiVersion: apiVersionOf(version),
+});
 
 const isStatus = (answer: ApiObject | Status): answer is Status =>
   answer.kind === "Status" && answer.apiVersion === "v1";
