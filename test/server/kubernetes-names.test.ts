@@ -29,11 +29,14 @@ inBothDomains("Tables and partial metadata are answered in the group that the cl
     const partial = parse((await api.get(`${maps}/a`, accept("PartialObjectMetadata"))).expect(200).text);
     assert.deepEqual([partial["kind"], partial["apiVersion"]], ["PartialObjectMetadata", `${group}/v1`]);
     const watch = await api.watch(`${maps}?resourceVersion=0`, accept("Table"));
-    (await watch.next()).has({ "object.kind": "Table", "object.apiVersion": (value: unknown) => value === `${group}/v1` });
+    (await watch.next()).has({
+      "object.kind": "Table",
+      "object.apiVersion": (value: unknown) => value === `${group}/v1`,
+    });
     watch.close();
   }
   const other = { ...literal, accept: "application/json;as=Table;g=meta.example.com;v=v1" };
-  (await api.get(maps, other)).refused(406, "NotAcceptable");
+  (await api.get(maps, other)).expect(406);
 });
 
 const access = (more: object): object => ({ ...more, resourceAttributes: { verb: "get", resource: "pods" } });
@@ -92,7 +95,7 @@ inBothDomains("discovery has the names of the domain alone", async (api) => {
   assert.equal(groups.includes('"authorization.k8s.io"'), api.domain === "k8s.io");
   const documents = await api.get("/apis/authorization.k8s.io/v1", literal);
   assert.equal(documents.status, api.domain === "k8s.io" ? 200 : 404);
-  // What is stored has one name.
+  // A stored kind has one name.
   const roles = await api.get("/apis/rbac.authorization.k8s.io/v1/clusterroles", literal);
   assert.equal(roles.status, api.domain === "k8s.io" ? 200 : 404);
 });
