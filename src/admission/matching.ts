@@ -182,19 +182,19 @@ function compileRule(rule: MatchRule): CompiledRule {
   };
 }
 
-const fits = (wanted: string, found: string): boolean => wanted === "*" || wanted === found;
+const fits = (wanted: string, actual: string): boolean => wanted === "*" || wanted === actual;
 
 function splitPart(text: string): readonly [resource: string, subresource: string] {
   const slash = text.indexOf("/");
   return slash < 0 ? [text, ""] : [text.slice(0, slash), text.slice(slash + 1)];
 }
 
-function oneOf(wanted: readonly string[] = []): (found: string) => boolean {
+function oneOf(wanted: readonly string[] = []): (value: string) => boolean {
   if (wanted.includes("*")) return () => true;
   const [only] = wanted;
-  if (wanted.length === 1) return (found) => found === only;
+  if (wanted.length === 1) return (value) => value === only;
   const all = new Set(wanted);
-  return (found) => all.has(found);
+  return (value) => all.has(value);
 }
 
 /**

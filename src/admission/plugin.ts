@@ -81,19 +81,19 @@ export const objectName = ({ name, object, oldObject }: AdmissionAttributes): st
  * Returns the attributes with another object. A spread would not do: attributes may decode their objects when they are
  * read.
  */
-export const withObject = (given: AdmissionAttributes, object: ApiObject | undefined): AdmissionAttributes => ({
-  context: given.context,
-  operation: given.operation,
-  resource: given.resource,
-  kind: given.kind,
-  namespace: given.namespace,
-  name: given.name,
-  pathName: given.pathName,
-  subresource: given.subresource,
+export const withObject = (attributes: AdmissionAttributes, object: ApiObject | undefined): AdmissionAttributes => ({
+  context: attributes.context,
+  operation: attributes.operation,
+  resource: attributes.resource,
+  kind: attributes.kind,
+  namespace: attributes.namespace,
+  name: attributes.name,
+  pathName: attributes.pathName,
+  subresource: attributes.subresource,
   object,
-  oldObject: given.oldObject,
-  dryRun: given.dryRun,
-  options: given.options,
+  oldObject: attributes.oldObject,
+  dryRun: attributes.dryRun,
+  options: attributes.options,
 });
 
 /** A refusal in the plugin's words, as clients see it. */

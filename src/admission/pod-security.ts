@@ -207,34 +207,34 @@ class PodSecurity {
     }
     const violationsByLevel = new Map<string, string>();
     if (request.resource === "pod") context.annotate(this.#annotations.enforced, standardText(policy.enforce));
-    const refused =
+    const enforceText =
       request.resource === "pod"
         ? yield* this.#violations(policy.enforce, "enforce", request, pod, violationsByLevel)
         : "";
-    const audited = yield* this.#violations(policy.audit, "audit", request, pod, violationsByLevel);
-    if (audited !== "") context.annotate(this.#annotations.violations, `would violate ${audited}`);
-    if (refused !== "") throw refusal(attributes, `violates ${refused}`);
-    const warned = yield* this.#violations(policy.warn, "warn", request, pod, violationsByLevel);
-    if (warned !== "") context.warn(`would violate ${warned}`, "admission");
+    const auditText = yield* this.#violations(policy.audit, "audit", request, pod, violationsByLevel);
+    if (auditText !== "") context.annotate(this.#annotations.violations, `would violate ${auditText}`);
+    if (enforceText !== "") throw refusal(attributes, `violates ${enforceText}`);
+    const warnText = yield* this.#violations(policy.warn, "warn", request, pod, violationsByLevel);
+    if (warnText !== "") context.warn(`would violate ${warnText}`, "admission");
   }
 
   /**
-   * Returns the text of the violations, `PodSecurity "baseline:latest": …`; empty if there are none. `known` has the
-   * texts that were found before, by standard.
+   * Returns the text of the violations, `PodSecurity "baseline:latest": …`; empty if there are none.
+   * `textsByStandard` caches the texts of the standards that were evaluated before.
    */
   *#violations(
     standard: Standard,
     mode: Mode,
     request: ObservedRequest,
     pod: CheckedPod,
-    known: Map<string, string>,
+    textsByStandard: Map<string, string>,
   ): Steps<string> {
     const name = standardText(standard);
-    let text = known.get(name);
+    let text = textsByStandard.get(name);
     if (text === undefined) {
       const findings: readonly Finding[] = yield* this.#standards.evaluate(standard, pod);
       text = findings.length === 0 ? "" : `PodSecurity "${name}": ${findings.map(findingText).join(", ")}`;
-      known.set(name, text);
+      textsByStandard.set(name, text);
     }
     // Upstream counts allowed requests for the enforced standard only.
     if (text !== "") this.#observe(request, "deny", mode, standard);

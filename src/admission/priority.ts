@@ -75,8 +75,8 @@ function withKept(pod: Pod, { spec: old }: Pod): Pod | undefined {
   };
 }
 
-function withClass(attributes: AdmissionAttributes, pod: Pod, found: PriorityClass | undefined): Pod {
-  const { value, preemptionPolicy: policy } = found ?? noClass;
+function withClass(attributes: AdmissionAttributes, pod: Pod, priorityClass: PriorityClass | undefined): Pod {
+  const { value, preemptionPolicy: policy } = priorityClass ?? noClass;
   const { priority, preemptionPolicy } = pod.spec;
   const refuse = (what: string, computed: unknown): never => {
     const text = `must not be provided in pod spec; priority admission controller computed ${String(computed)} from the given PriorityClass name`;
@@ -90,7 +90,7 @@ function withClass(attributes: AdmissionAttributes, pod: Pod, found: PriorityCla
     ...pod,
     spec: {
       ...pod.spec,
-      ...(found === undefined ? {} : { priorityClassName: found.metadata.name ?? "" }),
+      ...(priorityClass === undefined ? {} : { priorityClassName: priorityClass.metadata.name ?? "" }),
       priority: value,
       ...(policy === undefined ? {} : { preemptionPolicy: policy }),
     },

@@ -91,10 +91,10 @@ class Guard {
   /** Throws unless the user has all rights that the rules give. */
   #confirmHeld(attributes: AdmissionAttributes, rules: readonly PolicyRule[], otherwise?: string): void {
     const { user } = attributes.context;
-    const held = rulesFor(this.#index, user, attributes.namespace, { resource: attributes.resource.resource });
-    const coverage = covers([...held.resourceRules, ...held.nonResourceRules], rules);
+    const userRules = rulesFor(this.#index, user, attributes.namespace, { resource: attributes.resource.resource });
+    const coverage = covers([...userRules.resourceRules, ...userRules.nonResourceRules], rules);
     if (coverage.covered) return;
-    const errors = held.errors.length === 0 ? "" : `; resolution errors: [${aggregate(held.errors)}]`;
+    const errors = userRules.errors.length === 0 ? "" : `; resolution errors: [${aggregate(userRules.errors)}]`;
     const reason =
       `user ${goQuote(user.name)} (groups=${quotedList(user.groups)}) is attempting to grant RBAC permissions ` +
       `not currently held:\n${coverage.missing}${errors}`;
@@ -127,6 +127,6 @@ const onlyCollects = (object: ApiObject, old: ApiObject | undefined): boolean =>
   old !== undefined && jsonEquals(withoutOwners(object), withoutOwners(old));
 
 function withoutOwners({ metadata, ...content }: ApiObject): unknown {
-  const { ownerReferences: _owners, finalizers: _finalizers, managedFields: _managers, ...kept } = metadata;
-  return { ...content, metadata: kept };
+  const { ownerReferences: _owners, finalizers: _finalizers, managedFields: _managers, ...rest } = metadata;
+  return { ...content, metadata: rest };
 }

@@ -18,7 +18,9 @@ interface RuntimeClassOptions {
 type Overhead = Readonly<Record<string, string>>;
 
 export function runtimeClass({ getClass }: RuntimeClassOptions): AdmissionPlugin {
-  const find = (attributes: AdmissionAttributes): { readonly pod: Pod; readonly found?: RuntimeClass } | undefined => {
+  const find = (
+    attributes: AdmissionAttributes,
+  ): { readonly pod: Pod; readonly classObject?: RuntimeClass } | undefined => {
     const { resource, subresource } = attributes;
     if (!isPods(resource) || subresource !== "") return undefined;
     const pod = attributes.object as Pod; // of the resource
@@ -27,23 +29,24 @@ export function runtimeClass({ getClass }: RuntimeClassOptions): AdmissionPlugin
     if (name === "") return { pod };
     const classObject = getClass(name);
     if (classObject === undefined) throw refusal(attributes, `pod rejected: RuntimeClass ${goQuote(name)} not found`);
-    return { pod, found: classObject };
+    return { pod, classObject };
   };
   return {
     name: "RuntimeClass",
     operations: ["CREATE"],
     admit(attributes) {
-      const { pod, found } = find(attributes) ?? {};
-      if (pod === undefined || found === undefined) return undefined;
-      const loaded = withOverhead(attributes, pod, found.overhead?.podFixed);
-      const scheduled = found.scheduling === undefined ? loaded : withScheduling(attributes, loaded, found.scheduling);
+      const { pod, classObject } = find(attributes) ?? {};
+      if (pod === undefined || classObject === undefined) return undefined;
+      const loaded = withOverhead(attributes, pod, classObject.overhead?.podFixed);
+      const scheduled =
+        classObject.scheduling === undefined ? loaded : withScheduling(attributes, loaded, classObject.scheduling);
       return scheduled === pod ? undefined : scheduled;
     },
     validate(attributes) {
-      const { pod, found } = find(attributes) ?? {};
+      const { pod, classObject } = find(attributes) ?? {};
       const overhead = pod?.spec.overhead;
-      if (found?.overhead !== undefined) {
-        if (!isSame(overhead ?? {}, found.overhead.podFixed ?? {})) throw otherOverhead(attributes);
+      if (classObject?.overhead !== undefined) {
+        if (!isSame(overhead ?? {}, classObject.overhead.podFixed ?? {})) throw otherOverhead(attributes);
       } else if (overhead !== undefined) {
         throw refusal(attributes, "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead");
       }
@@ -79,13 +82,13 @@ function withScheduling(attributes: AdmissionAttributes, pod: Pod, { nodeSelecto
     const conflict = `runtimeClass.scheduling.nodeSelector[${key}] = ${value}; pod.spec.nodeSelector[${key}] = ${podNodeSelector[key]}`;
     throw refusal(attributes, `conflict: ${conflict}`);
   }
-  const merged = mergeTolerations(pod.spec.tolerations ?? [], tolerations ?? []);
+  const allTolerations = mergeTolerations(pod.spec.tolerations ?? [], tolerations ?? []);
   return {
     ...pod,
     spec: {
       ...pod.spec,
       ...(wanted.length === 0 ? {} : { nodeSelector: { ...podNodeSelector, ...nodeSelector } }),
-      ...(merged.length === 0 ? {} : { tolerations: merged }),
+      ...(allTolerations.length === 0 ? {} : { tolerations: allTolerations }),
     },
   };
 }

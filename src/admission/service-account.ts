@@ -69,7 +69,7 @@ export function serviceAccount(options: ServiceAccountOptions): AdmissionPlugin 
       const name = sentPod.spec.serviceAccountName ?? "";
       const pod = name === "" ? withAccount(sentPod, defaultAccount) : sentPod;
       const account = findAccount(options, attributes, name === "" ? defaultAccount : name);
-      return andThen(account, (found) => withAccountDefaults(pod, found));
+      return andThen(account, (serviceAccount) => withAccountDefaults(pod, serviceAccount));
     },
     validate(attributes) {
       const { operation, subresource } = attributes;
@@ -252,18 +252,18 @@ const ephemeralProblem = ({ spec }: Pod, account: ServiceAccount): string | unde
 function containerProblem(
   what: string,
   containers: readonly AnyContainer[] | null | undefined,
-  known: ReadonlySet<string>,
+  secretNames: ReadonlySet<string>,
   ending: string,
 ): string | undefined {
   for (const { name: container, env = [], envFrom = [] } of containers ?? []) {
     for (const { name: variable, valueFrom } of env) {
       const { name = "" } = valueFrom?.secretKeyRef ?? {};
-      if (valueFrom?.secretKeyRef === undefined || known.has(name)) continue;
+      if (valueFrom?.secretKeyRef === undefined || secretNames.has(name)) continue;
       return `${what} ${container} with envVar ${variable} referencing secret.secretName="${name}" ${ending}`;
     }
     for (const { secretRef } of envFrom) {
       const { name = "" } = secretRef ?? {};
-      if (secretRef === undefined || known.has(name)) continue;
+      if (secretRef === undefined || secretNames.has(name)) continue;
       return `${what} ${container} with envFrom referencing secret.secretName="${name}" ${ending}`;
     }
   }

@@ -95,9 +95,9 @@ export function fold(managers: FieldManager[]): FieldManager[] {
     const id = identify(foldedManager, false, apiVersion, "");
     let set = fieldManager.set;
     for (const other of [id, oldest]) {
-      const merged = unmatched.get(other);
-      if (merged === undefined) continue;
-      set = union(set, merged.set);
+      const match = unmatched.get(other);
+      if (match === undefined) continue;
+      set = union(set, match.set);
       unmatched.delete(other);
     }
     unmatched.delete(fieldManager.id);

@@ -40,15 +40,15 @@ export function mergeApplied(schema: Schema | undefined, live: unknown, applied:
 }
 
 function mergeMembers(schema: Schema | undefined, live: JsonObject, applied: JsonObject): JsonObject {
-  let merged: DraftObject | undefined;
+  let result: DraftObject | undefined;
   for (const name of Object.keys(applied)) {
     const before = member(live, name);
     const after = mergeApplied(memberSchema(schema, name), before, applied[name]);
     if (after === before) continue;
-    merged ??= { ...live };
-    setKey(merged, name, after);
+    result ??= { ...live };
+    setKey(result, name, after);
   }
-  return merged ?? live;
+  return result ?? live;
 }
 
 /** Indexes items by element; duplicates are excluded, since they cannot be merged. */
@@ -66,12 +66,12 @@ function index(rule: ListRule, list: readonly unknown[]): { elements: Elements; 
 
 /** Does the same as `mergeItems` for lists with the same unique items in the same order. */
 function mergeAligned(schema: Schema, live: readonly unknown[], applied: readonly unknown[]): readonly unknown[] {
-  let merged: unknown[] | undefined;
+  let result: unknown[] | undefined;
   for (let i = 0; i < live.length; i++) {
     const item = mergeApplied(schema.items, live[i], applied[i]);
-    if (item !== live[i]) (merged ??= live.slice())[i] = item;
+    if (item !== live[i]) (result ??= live.slice())[i] = item;
   }
-  return merged ?? live;
+  return result ?? live;
 }
 
 /**
@@ -84,14 +84,14 @@ function mergeItems(schema: Schema, live: readonly unknown[], applied: readonly 
   const rule = listRuleOf(schema)!; // the shape says that it has one
   const elements = elementsOf(rule, live);
   if (sameElements(elements, elementsOf(rule, applied)) && !hasRepeats(elements)) {
-    const merged = mergeAligned(schema, live, applied);
-    if (merged !== live) rememberElements(rule, merged, elements);
-    return merged;
+    const result = mergeAligned(schema, live, applied);
+    if (result !== live) rememberElements(rule, result, elements);
+    return result;
   }
   const old = index(rule, live);
   const own = index(rule, applied);
   const shared = own.elements.filter((element) => element !== undefined && old.items.has(element));
-  const merged: unknown[] = [];
+  const result: unknown[] = [];
   const mergedElements: (string | undefined)[] = [];
   const takenElements = new Set<string | undefined>();
   let nextShared = 0;
@@ -100,7 +100,7 @@ function mergeItems(schema: Schema, live: readonly unknown[], applied: readonly 
     takenElements.add(element);
     mergedElements.push(element);
     const before = element === undefined ? undefined : old.items.get(element);
-    merged.push(mergeApplied(schema.items, before, applied[at]));
+    result.push(mergeApplied(schema.items, before, applied[at]));
     if (nextShared < shared.length && shared[nextShared] === element) nextShared++;
   };
   let i = 0;
@@ -122,16 +122,16 @@ function mergeItems(schema: Schema, live: readonly unknown[], applied: readonly 
       }
       if (!isShared) {
         mergedElements.push(element);
-        merged.push(live[i++]);
+        result.push(live[i++]);
         continue;
       }
       if (takenElements.has(element)) i++;
     }
     if (j < applied.length) take(j++);
   }
-  const isSame = merged.length === live.length && merged.every((item, at) => item === live[at]);
+  const isSame = result.length === live.length && result.every((item, at) => item === live[at]);
   if (isSame) return live;
   // The order of the old elements may be cached.
-  rememberElements(rule, merged, sameElements(elements, mergedElements) ? elements : mergedElements);
-  return merged;
+  rememberElements(rule, result, sameElements(elements, mergedElements) ? elements : mergedElements);
+  return result;
 }

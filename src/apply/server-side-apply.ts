@@ -149,8 +149,8 @@ class Merge {
     this.#others = before.filter((fieldManager) => fieldManager !== last);
     const named = fieldsOfApplied(apply, schema);
     const set = markReconciled(schema, difference(named, neverOwned));
-    const merged = mergeApplied(schema, present, applied) as OwnedObject; // both are objects
-    const object = last === undefined ? merged : this.#prune(merged, named, last);
+    const mergedObject = mergeApplied(schema, present, applied) as OwnedObject; // both are objects
+    const object = last === undefined ? mergedObject : this.#prune(mergedObject, named, last);
     const isSame = object === present || jsonEquals(object, present);
     this.object = isSame ? present : object;
     if (isSame) this.managers.push(...this.#others);
@@ -196,10 +196,10 @@ class Merge {
    * Removes fields that the applier owned last time, does not apply now, and no other manager owns. A struct is removed
    * with its last field, a list item with its keys. `named` has all applied fields.
    */
-  #prune(merged: OwnedObject, named: FieldSet, last: FieldManager): OwnedObject {
+  #prune(mergedObject: OwnedObject, named: FieldSet, last: FieldManager): OwnedObject {
     const { apiVersion: own } = this.#apply;
     // A manager that still applies all its fields removes nothing; parents are applied with them.
-    if (last.apiVersion === own && isEmptySet(difference(last.set, named))) return merged;
+    if (last.apiVersion === own && isEmptySet(difference(last.set, named))) return mergedObject;
 
     const owned = new Map<string, FieldSet[]>([[last.apiVersion, []]]);
     const addOwned = (apiVersion: string, fields: FieldSet): void => {
@@ -210,7 +210,7 @@ class Merge {
     addOwned(own, named);
     for (const other of this.#others) addOwned(other.apiVersion, other.set);
 
-    const start = this.#own(merged).in(last.apiVersion, toLastVersion("merged"));
+    const start = this.#own(mergedObject).in(last.apiVersion, toLastVersion("merged"));
     const lastFields = withStructs(start.schema, last.set);
     let pruned = start.without(lastFields);
     let whole = start;
@@ -228,7 +228,7 @@ class Merge {
     pruned = pruned.in(last.apiVersion, `failed add back dangling items: ${toLastVersion("pruned")}`);
     const result = start.without(intersection(difference(start.fields, pruned.fields), lastFields));
     // Another version may lack a part of it: then the rest is not applied.
-    return result.value === merged ? merged : result.in(own).value;
+    return result.value === mergedObject ? mergedObject : result.in(own).value;
   }
 }
 

@@ -152,25 +152,29 @@ function orderList(
  * Returns the order of the object's items for an order directive. Upstream: new items take the positions of deleted ones,
  * so a replaced item keeps its neighbours.
  */
-function orderAfterDeletions(old: readonly unknown[], given: readonly unknown[], mergeKey: string): readonly unknown[] {
+function orderAfterDeletions(
+  old: readonly unknown[],
+  patchItems: readonly unknown[],
+  mergeKey: string,
+): readonly unknown[] {
   if (mergeKey === "") return old;
   const gone = new Set<unknown>();
-  for (const item of given) {
+  for (const item of patchItems) {
     if (isObject(item) && member(item, patchDirective) === "delete") gone.add(member(item, mergeKey));
   }
   if (gone.size === 0) return old;
   const rest = old.filter((item) => !gone.has(member(asMap(item), mergeKey)));
   const restKeys = new Set(rest.map((item) => member(asMap(item), mergeKey)));
-  const added = given.filter(
+  const added = patchItems.filter(
     (item) => isObject(item) && !Object.hasOwn(item, patchDirective) && !restKeys.has(member(item, mergeKey)),
   );
   return [...rest, ...added].slice(0, old.length);
 }
 
 /** Checks that items of the patch are in the order list, in the same sequence; deletions are excluded. */
-function checkOrder(given: readonly unknown[], order: readonly unknown[], mergeKey: string): void {
-  if (given.length === 0 || order.length === 0) return;
-  const items = mergeKey === "" ? given : given.filter((item) => asMap(item)[patchDirective] !== "delete");
+function checkOrder(patchItems: readonly unknown[], order: readonly unknown[], mergeKey: string): void {
+  if (patchItems.length === 0 || order.length === 0) return;
+  const items = mergeKey === "" ? patchItems : patchItems.filter((item) => asMap(item)[patchDirective] !== "delete");
   let at = 0;
   let inOrder = 0;
   while (at < items.length && inOrder < order.length) {
@@ -184,7 +188,7 @@ function checkOrder(given: readonly unknown[], order: readonly unknown[], mergeK
   }
   if (at < items.length) {
     throw contradiction(
-      `The order in patch list:\n${goValue(given)}\n doesn't match ${orderPrefix} list:\n${goValue(order)}\n`,
+      `The order in patch list:\n${goValue(patchItems)}\n doesn't match ${orderPrefix} list:\n${goValue(order)}\n`,
     );
   }
 }

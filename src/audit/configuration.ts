@@ -86,8 +86,8 @@ function ruleErrors(rule: RuleDocument, path: FieldPath): FieldError[] {
   return errors;
 }
 
-function stageErrors(given: readonly string[], path: FieldPath): FieldError[] {
-  return given.flatMap((stage, at) =>
+function stageErrors(stageNames: readonly string[], path: FieldPath): FieldError[] {
+  return stageNames.flatMap((stage, at) =>
     (stages as readonly string[]).includes(stage)
       ? []
       : [invalid(path.index(at), stage, `allowed stages are ${stages.join(",")}`)],

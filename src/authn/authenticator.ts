@@ -109,8 +109,8 @@ export function withAuthenticatedGroup(inner: Authenticator): Authenticator {
 
 /** Returns the user with the group `system:authenticated`, unless it is anonymous. */
 export function addAuthenticatedGroup(user: UserInfo): UserInfo {
-  const settled = user.groups.includes(groupAuthenticated) || user.groups.includes(groupUnauthenticated);
-  return settled || user.name === userAnonymous ? user : { ...user, groups: [...user.groups, groupAuthenticated] };
+  const hasGroup = user.groups.includes(groupAuthenticated) || user.groups.includes(groupUnauthenticated);
+  return hasGroup || user.name === userAnonymous ? user : { ...user, groups: [...user.groups, groupAuthenticated] };
 }
 
 /**

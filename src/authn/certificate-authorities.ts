@@ -18,7 +18,7 @@ const pathLengthMax = 8;
 export class CertificateAuthorities {
   readonly #authorities: readonly X509Certificate[];
   // A certificate object lives as long as its connection.
-  readonly #known = new WeakMap<VerifiedCertificate, Validity | undefined>();
+  readonly #validities = new WeakMap<VerifiedCertificate, Validity | undefined>();
 
   /** `pem` contains any number of certificates. Throws OpenSSL's error for one that is malformed. */
   constructor(pem: string) {
@@ -39,9 +39,9 @@ export class CertificateAuthorities {
    * sent intermediates.
    */
   validityOf(certificate: VerifiedCertificate): Validity | undefined {
-    if (this.#known.has(certificate)) return this.#known.get(certificate);
+    if (this.#validities.has(certificate)) return this.#validities.get(certificate);
     const validity = this.#find(certificate);
-    this.#known.set(certificate, validity);
+    this.#validities.set(certificate, validity);
     return validity;
   }
 

@@ -24,21 +24,21 @@ export interface TokenIssuer {
   readonly provider: OidcProvider;
 }
 
-interface Known {
+interface VerifiedToken {
   readonly answer: Authentication;
   readonly issuer: TokenIssuer;
   readonly generation: number;
   readonly expiryMs: number;
 }
 
-const knownMax = 4096;
+const verifiedTokensMax = 4096;
 /** The allowed clock skew before a token becomes valid, the same as upstream's. */
 const notBeforeLeewayMs = 5 * 60_000;
 
 export class OidcTokens implements TokenAuthenticator {
   readonly #clock: Clock;
   readonly #verifier = new SignatureVerifier();
-  #known = new ExpiringCache<Known>(knownMax);
+  #verifiedTokens = new ExpiringCache<VerifiedToken>(verifiedTokensMax);
   #issuers: ReadonlyMap<string, TokenIssuer> = new Map();
 
   constructor(clock: Clock) {
@@ -48,15 +48,15 @@ export class OidcTokens implements TokenAuthenticator {
   /** Replaces the issuers and clears the cache of tokens. */
   use(issuers: readonly TokenIssuer[]): void {
     this.#issuers = new Map(issuers.map((issuer) => [issuer.url, issuer]));
-    this.#known = new ExpiringCache(knownMax);
+    this.#verifiedTokens = new ExpiringCache(verifiedTokensMax);
   }
 
   authenticateToken(token: string): MaybePromise<Authentication> {
     if (this.#issuers.size === 0 || !token.includes(".")) return noCredentials;
     const digest = tokenDigest(token);
-    const cached = this.#known.get(digest);
+    const cached = this.#verifiedTokens.get(digest);
     if (cached !== undefined && cached.generation === cached.issuer.provider.generation) {
-      return this.#clock.now() < cached.expiryMs ? cached.answer : refused("token is expired");
+      return this.#clock.now() < cached.expiryMs ? cached.answer : refuse("token is expired");
     }
     const jwt = parseJwt(token);
     const issuer = jwt === undefined ? undefined : this.#issuers.get(issuerOf(jwt));
@@ -65,10 +65,10 @@ export class OidcTokens implements TokenAuthenticator {
 
   async #verify(issuer: TokenIssuer, jwt: Jwt, digest: string): Promise<Authentication> {
     const { provider } = issuer;
-    if (provider.keysFor("") === undefined) return refused(`authenticator for issuer ${issuer.url} is not initialized`);
+    if (provider.keysFor("") === undefined) return refuse(`authenticator for issuer ${issuer.url} is not initialized`);
     // A token that can be refused without verifying its signature is not verified.
     const problem = problemOf(issuer, jwt, this.#clock.now());
-    if (problem !== undefined) return refused(problem);
+    if (problem !== undefined) return refuse(problem);
     let { generation } = provider;
     let isGood = await this.#isSigned(issuer, jwt);
     if (!isGood) {
@@ -81,11 +81,12 @@ export class OidcTokens implements TokenAuthenticator {
         }
       }
     }
-    if (!isGood) return refused("failed to verify signature");
+    if (!isGood) return refuse("failed to verify signature");
     try {
       const answer: Authentication = { outcome: "user", user: userOfClaims(issuer.rules, jwt.claims) };
       const expiryMs = (timeClaims(jwt.claims)?.expiry ?? 0) * 1000;
-      if (this.#issuers.get(issuer.url) === issuer) this.#known.set(digest, { answer, issuer, generation, expiryMs });
+      if (this.#issuers.get(issuer.url) === issuer)
+        this.#verifiedTokens.set(digest, { answer, issuer, generation, expiryMs });
       return answer;
     } catch (error) {
       if (error instanceof ClaimError) return { outcome: "refused", reason: error.message };
@@ -121,4 +122,4 @@ function problemOf({ audiences, algorithms }: TokenIssuer, { algorithm, claims }
     : undefined;
 }
 
-const refused = (reason: string): Authentication => ({ outcome: "refused", reason: `oidc: ${reason}` });
+const refuse = (reason: string): Authentication => ({ outcome: "refused", reason: `oidc: ${reason}` });

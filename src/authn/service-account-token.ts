@@ -160,7 +160,7 @@ interface Verified {
   secretSeen: string;
 }
 
-type Finding = Verified | { readonly refused: string };
+type Finding = Verified | { readonly refusal: string };
 
 /**
  * The maximum number of tokens with a cached signature, in each of two generations: 10,000 accounts with one token each
@@ -204,8 +204,8 @@ export class ServiceAccountTokens implements TokenAuthenticator {
       }
       if (isGood) return this.#readVerified(jwt, digest);
     }
-    this.#bad.set(digest, refused(badSignature));
-    return { refused: badSignature };
+    this.#bad.set(digest, refuse(badSignature));
+    return { refusal: badSignature };
   }
 
   /** Reads the claims of a token with a valid signature. */
@@ -221,11 +221,11 @@ export class ServiceAccountTokens implements TokenAuthenticator {
     const issuer = textClaim(jwt.claims, "iss");
     if (issuer === undefined || !this.#issuers.has(issuer)) return noCredentials;
     const candidates = this.#options.keys.find(jwt.keyId);
-    if (candidates.length === 0) return refused("invalid signature, no keys found");
+    if (candidates.length === 0) return refuse("invalid signature, no keys found");
     // Times are checked before the expensive part, and again at every use.
     const times = timeClaims(jwt.claims);
     const problem = times === undefined ? undefined : timeProblem(times, this.#options.clock.now());
-    if (problem !== undefined) return refused(timeTexts[problem]);
+    if (problem !== undefined) return refuse(timeTexts[problem]);
     let finding: MaybePromise<Finding> | undefined = this.#waiting.get(digest);
     if (finding === undefined) {
       finding = this.#verify(jwt, candidates, digest);
@@ -234,60 +234,62 @@ export class ServiceAccountTokens implements TokenAuthenticator {
         this.#waiting.set(digest, finding);
       }
     }
-    return andThen(finding, (made) => (isRefused(made) ? refused(made.refused) : this.#use(made, token, audiences)));
+    return andThen(finding, (result) =>
+      isRefused(result) ? refuse(result.refusal) : this.#use(result, token, audiences),
+    );
   }
 
-  #use(found: Verified, token: string, audiences: readonly string[] | undefined): Authentication {
-    let { answer } = found;
+  #use(verified: Verified, token: string, audiences: readonly string[] | undefined): Authentication {
+    let { answer } = verified;
     if (audiences !== undefined || answer.outcome !== "user") {
-      answer = forAudiences(found, this.#options.audiences, audiences ?? this.#options.audiences);
+      answer = forAudiences(verified, this.#options.audiences, audiences ?? this.#options.audiences);
       if (answer.outcome !== "user") return answer;
     }
     const now = this.#options.clock.now();
-    const problem = timeProblem(found.times, now);
-    if (problem !== undefined) return refused(timeTexts[problem]);
-    return found.isLegacy ? this.#useLegacy(found, token, answer) : this.#useBound(found, answer, now);
+    const problem = timeProblem(verified.times, now);
+    if (problem !== undefined) return refuse(timeTexts[problem]);
+    return verified.isLegacy ? this.#useLegacy(verified, token, answer) : this.#useBound(verified, answer, now);
   }
 
-  #useBound(found: Verified, answer: Authentication & { outcome: "user" }, now: number): Authentication {
-    const { namespace, account, pod, secret, node, warnAfter } = found;
+  #useBound(verified: Verified, answer: Authentication & { outcome: "user" }, now: number): Authentication {
+    const { namespace, account, pod, secret, node, warnAfter } = verified;
     const { find } = this.#options;
     const missing =
-      accountProblem(find("serviceaccounts", namespace, account.name), found, now) ??
+      accountProblem(find("serviceaccounts", namespace, account.name), verified, now) ??
       (secret && boundProblem("secret", find("secrets", namespace, secret.name), secret, now)) ??
       (pod
         ? boundProblem("pod", find("pods", namespace, pod.name), pod, now)
         : node && boundProblem("node", find("nodes", "", node.name), node, now));
-    if (missing !== undefined) return refused(missing);
+    if (missing !== undefined) return refuse(missing);
     if (warnAfter === 0) return answer;
     const late = Math.floor(now / 1000) - warnAfter;
     this.#options.count?.(late > 0 ? "stale" : "valid");
     if (late <= 0) return answer;
-    const stale = `subject: ${found.subject}, seconds after warning threshold: ${late}`;
+    const stale = `subject: ${verified.subject}, seconds after warning threshold: ${late}`;
     return { ...answer, annotations: { [this.#names.staleToken]: stale } };
   }
 
-  #useLegacy(found: Verified, token: string, answer: Authentication & { outcome: "user" }): Authentication {
-    const { namespace, account, secret: ref } = found;
+  #useLegacy(verified: Verified, token: string, answer: Authentication & { outcome: "user" }): Authentication {
+    const { namespace, account, secret: ref } = verified;
     this.#options.count?.("legacy");
-    const annotations: Record<string, string> = { [this.#names.legacyToken]: found.subject };
+    const annotations: Record<string, string> = { [this.#names.legacyToken]: verified.subject };
     if (!this.#options.lookup || ref === undefined) return { ...answer, annotations };
     const secret = this.#options.find("secrets", namespace, ref.name);
-    if (secret === undefined || secret.metadata.deletionTimestamp !== undefined) return refused(invalidated);
+    if (secret === undefined || secret.metadata.deletionTimestamp !== undefined) return refuse(invalidated);
     const seen = `${secret.metadata.uid}/${secret.metadata.resourceVersion}`;
-    if (found.secretSeen !== seen) {
-      if (!holdsToken(secret, token)) return refused("service account token does not match server's copy");
-      found.secretSeen = seen;
+    if (verified.secretSeen !== seen) {
+      if (!holdsToken(secret, token)) return refuse("service account token does not match server's copy");
+      verified.secretSeen = seen;
     }
     const present = this.#options.find("serviceaccounts", namespace, account.name);
-    const missing = accountProblem(present, found, Number.POSITIVE_INFINITY);
-    if (missing !== undefined || present === undefined) return refused(missing ?? invalidated);
+    const missing = accountProblem(present, verified, Number.POSITIVE_INFINITY);
+    if (missing !== undefined || present === undefined) return refuse(missing ?? invalidated);
     const { labels = {} } = secret.metadata;
     const day = new Date(this.#options.clock.now()).toISOString().slice(0, 10);
     if (labels[this.#names.lastUsed] !== day) this.#options.usedSecret(secret, day);
     if ((labels[this.#names.invalidSince] ?? "") !== "") {
       this.#options.count?.("invalid");
-      return refused(
+      return refuse(
         `the token in secret ${namespace}/${ref.name} for service account ${namespace}/${account.name} has been marked ` +
           `invalid. Use tokens from the TokenRequest API or manually created secret-based tokens, or remove the ` +
           `'${this.#names.invalidSince}' label from the secret to temporarily allow use of this token`,
@@ -311,9 +313,9 @@ const timeTexts = {
   "issued in the future": "service account token claims could not be validated due to unexpected validation error",
 } as const;
 
-const refused = (reason: string): Authentication => ({ outcome: "refused", reason });
+const refuse = (reason: string): Authentication => ({ outcome: "refused", reason });
 
-const isRefused = (finding: Finding): finding is { readonly refused: string } => "refused" in finding;
+const isRefused = (finding: Finding): finding is { readonly refusal: string } => "refusal" in finding;
 
 function claimNames({ rename }: ApiDomain) {
   return {
@@ -342,11 +344,11 @@ function readClaims(jwt: Jwt, names: ClaimNames, own: readonly string[]): Findin
   const times = timeClaims(claims);
   const subject = textClaim(claims, "sub") ?? "";
   if (audiences === undefined || times === undefined) {
-    return { refused: "service account token claims could not be validated due to unexpected validation error" };
+    return { refusal: "service account token claims could not be validated due to unexpected validation error" };
   }
   const isLegacy = textClaim(claims, "iss") === legacyIssuer;
   const refs = isLegacy ? legacyRefs(claims, names) : boundRefs(claims, names);
-  if ("refused" in refs) return refs;
+  if ("refusal" in refs) return refs;
   const { namespace, account, pod, node } = refs;
   const id = isLegacy ? "" : (textClaim(claims, "jti") ?? "");
   const extra: Record<string, readonly string[]> = {
@@ -374,7 +376,7 @@ function forAudiences(
   const meant = audiences.length === 0 ? own : audiences;
   const shared = meant.filter((audience) => wanted.includes(audience));
   if (shared.length > 0) return { outcome: "user", user, audiences: shared };
-  return refused(`token audiences ${quoteList(meant)} is invalid for the target audiences ${quoteList(wanted)}`);
+  return refuse(`token audiences ${quoteList(meant)} is invalid for the target audiences ${quoteList(wanted)}`);
 }
 
 const quoteList = (texts: readonly string[]): string => `[${texts.map(goQuote).join(" ")}]`;
@@ -399,7 +401,7 @@ function boundRefs(claims: Readonly<Record<string, unknown>>, names: ClaimNames)
   };
 }
 
-function legacyRefs(claims: Readonly<Record<string, unknown>>, names: ClaimNames): Refs | { readonly refused: string } {
+function legacyRefs(claims: Readonly<Record<string, unknown>>, names: ClaimNames): Refs | { readonly refusal: string } {
   const text = (name: string): string => textClaim(claims, `${names.legacy}/${name}`) ?? "";
   const subject = textClaim(claims, "sub") ?? "";
   const [namespace, secret, name, uid] = [
@@ -408,12 +410,12 @@ function legacyRefs(claims: Readonly<Record<string, unknown>>, names: ClaimNames
     text("service-account.name"),
     text("service-account.uid"),
   ];
-  if (subject === "") return { refused: "sub claim is missing" };
-  if (namespace === "") return { refused: "namespace claim is missing" };
-  if (secret === "") return { refused: "secretName claim is missing" };
-  if (name === "") return { refused: "serviceAccountName claim is missing" };
-  if (uid === "") return { refused: "serviceAccountUID claim is missing" };
-  if (subject !== accountUserName(namespace, name)) return { refused: "sub claim is invalid" };
+  if (subject === "") return { refusal: "sub claim is missing" };
+  if (namespace === "") return { refusal: "namespace claim is missing" };
+  if (secret === "") return { refusal: "secretName claim is missing" };
+  if (name === "") return { refusal: "serviceAccountName claim is missing" };
+  if (uid === "") return { refusal: "serviceAccountUID claim is missing" };
+  if (subject !== accountUserName(namespace, name)) return { refusal: "sub claim is invalid" };
   const none = { pod: undefined, node: undefined, warnAfter: 0 };
   return { ...none, namespace, account: { name, uid }, secret: { name: secret, uid: "" } };
 }

@@ -82,7 +82,7 @@ export class WebhookTokens implements TokenAuthenticator {
       return answer;
     } catch (error) {
       if (!this.#gone.signal.aborted) failed(error);
-      return refused(error instanceof Error ? error.message : "no answer");
+      return refuse(error instanceof Error ? error.message : "no answer");
     }
   }
 
@@ -104,7 +104,7 @@ export class WebhookTokens implements TokenAuthenticator {
   #read(status: Readonly<Record<string, unknown>>, audiences: readonly string[]): Authentication {
     const { authenticated, error } = status;
     if (authenticated !== true) {
-      return typeof error === "string" && error !== "" ? refused(error.slice(0, 1000)) : noCredentials;
+      return typeof error === "string" && error !== "" ? refuse(error.slice(0, 1000)) : noCredentials;
     }
     const user = userOf(status["user"]);
     if (user === undefined) throw new Error("the webhook's answer names no user");
@@ -117,7 +117,7 @@ export class WebhookTokens implements TokenAuthenticator {
   }
 }
 
-const refused = (reason: string): Authentication => ({ outcome: "refused", reason: `token webhook: ${reason}` });
+const refuse = (reason: string): Authentication => ({ outcome: "refused", reason: `token webhook: ${reason}` });
 
 function userOf(value: unknown): UserInfo | undefined {
   if (!isObject(value)) return undefined;

@@ -17,20 +17,20 @@ export function webSocketToken(tokens: readonly TokenAuthenticator[], domain: Ap
       const protocols = offered.split(",").map((protocol) => protocol.trim());
       const encoded = protocols.filter((protocol) => protocol.startsWith(prefix));
       if (encoded.length === 0) return noCredentials;
-      if (encoded.length > 1) return refused("more than one token among the subprotocols");
+      if (encoded.length > 1) return refuse("more than one token among the subprotocols");
       const token = decodeText(encoded[0]!.slice(prefix.length));
-      if (token === undefined) return refused("the token among the subprotocols is no base64url of UTF-8");
+      if (token === undefined) return refuse("the token among the subprotocols is no base64url of UTF-8");
       // A server has to choose a subprotocol, and must not choose the token: that would send the token back.
-      if (protocols.length === 1) return refused("no subprotocol beside the token");
+      if (protocols.length === 1) return refuse("no subprotocol beside the token");
       return andThen(
         firstUser(tokens, (one) => one.authenticateToken(token)),
-        (answer) => (answer.outcome === "none" ? refused("invalid bearer token") : answer),
+        (answer) => (answer.outcome === "none" ? refuse("invalid bearer token") : answer),
       );
     },
   };
 }
 
-const refused = (reason: string): Authentication => ({ outcome: "refused", reason });
+const refuse = (reason: string): Authentication => ({ outcome: "refused", reason });
 
 /** Decodes strictly: without padding, blanks and letters of the other alphabet, which Node's decoder ignores. */
 function decodeText(text: string): string | undefined {

@@ -102,7 +102,7 @@ export function readAuthorizationConfig(text: string, rules: AuthorizationRules)
 }
 
 function checkAuthorizer(
-  { type = "", name: given = "", webhook }: Decoded<typeof authorizerFields>,
+  { type = "", name: configuredName = "", webhook }: Decoded<typeof authorizerFields>,
   path: FieldPath,
   rules: AuthorizationRules,
   seen: { readonly types: Set<string>; readonly names: Set<string> },
@@ -118,7 +118,7 @@ function checkAuthorizer(
     return undefined;
   }
   seen.types.add(knownType);
-  const name = given === "" && knownType !== "Webhook" ? knownType.toLowerCase() : given;
+  const name = configuredName === "" && knownType !== "Webhook" ? knownType.toLowerCase() : configuredName;
   checkName(name, path.child("name"), seen.names, errors);
   if (knownType !== "Webhook") {
     if (webhook !== undefined) {
@@ -198,13 +198,13 @@ function checkTimeout(text: string | undefined, path: FieldPath, errors: FieldEr
 
 function oneOf<T extends string>(
   values: readonly T[],
-  given = "",
+  text = "",
   path: FieldPath,
   errors: FieldError[],
 ): T | undefined {
-  const found = values.find((value) => value === given);
-  if (found === undefined) errors.push(given === "" ? required(path) : notSupported(path, given, values));
-  return found;
+  const match = values.find((value) => value === text);
+  if (match === undefined) errors.push(text === "" ? required(path) : notSupported(path, text, values));
+  return match;
 }
 
 function checkConnection(

@@ -27,22 +27,22 @@ export function reviewSelectors(
 ): { readonly selectors: ReviewSelectors; readonly errors: readonly string[] } {
   const field = read(fields, parseFieldRequirements, fieldRequirement);
   const label = read(labels, (text) => parseLabelSelector(text).requirements, labelRequirement);
-  const ignored = (name: string, { found, isWhole }: Reading<unknown>): string[] => {
+  const ignored = (name: string, { requirements, isWhole }: Reading<unknown>): string[] => {
     if (isWhole) return [];
-    const part = found.length === 0 ? "" : "partially ";
+    const part = requirements.length === 0 ? "" : "partially ";
     return [`spec.resourceAttributes.${name} ${part}ignored due to parse error`];
   };
   return {
     selectors: {
-      ...(field.found.length === 0 ? {} : { fieldSelector: field.found }),
-      ...(label.found.length === 0 ? {} : { labelSelector: label.found }),
+      ...(field.requirements.length === 0 ? {} : { fieldSelector: field.requirements }),
+      ...(label.requirements.length === 0 ? {} : { labelSelector: label.requirements }),
     },
     errors: [...ignored("fieldSelector", field), ...ignored("labelSelector", label)],
   };
 }
 
 interface Reading<T> {
-  readonly found: readonly T[];
+  readonly requirements: readonly T[];
   readonly isWhole: boolean;
 }
 
@@ -54,14 +54,14 @@ function read<T>(
   const { rawSelector = "", requirements } = selector ?? {};
   if (rawSelector !== "") {
     try {
-      return { found: parse(rawSelector), isWhole: true };
+      return { requirements: parse(rawSelector), isWhole: true };
     } catch {
-      return { found: [], isWhole: false };
+      return { requirements: [], isWhole: false };
     }
   }
   const converted = (requirements ?? []).map(convert);
   const parsed = converted.filter((one) => one !== undefined);
-  return { found: parsed, isWhole: parsed.length === converted.length };
+  return { requirements: parsed, isWhole: parsed.length === converted.length };
 }
 
 /** Parses a requirement of a field selector. Upstream: it has one value, equal or not. */

@@ -26,9 +26,9 @@ type Coverage =
   /** Sentences, one per line, about the missing rights. */
   | { readonly covered: false; readonly missing: string };
 
-/** Whether `held` covers all of `wanted`. */
-export function covers(held: readonly PolicyRule[], wanted: readonly PolicyRule[]): Coverage {
-  const index = new HeldRules(held);
+/** Whether `rules` cover all of `wanted`. */
+export function covers(rules: readonly PolicyRule[], wanted: readonly PolicyRule[]): Coverage {
+  const index = new HeldRules(rules);
   const missing: PolicyRule[] = [];
   let rightsLeft = rightsMax;
   for (const rule of wanted) {
@@ -55,11 +55,11 @@ const tooDear: Coverage = {
 };
 
 /**
- * Returns the rights of `wanted` that `held` lacks, one per rule, for reconciliation. Their number has no bound: it is
+ * Returns the rights of `wanted` that `rules` lack, one per rule, for reconciliation. Their number has no bound: it is
  * for rules of this server.
  */
-export function missingRights(held: readonly PolicyRule[], wanted: readonly PolicyRule[]): readonly PolicyRule[] {
-  const index = new HeldRules(held);
+export function missingRights(rules: readonly PolicyRule[], wanted: readonly PolicyRule[]): readonly PolicyRule[] {
+  const index = new HeldRules(rules);
   return wanted.flatMap((rule) =>
     index.coversWhole(rule) ? [] : [...rightsOf(rule)].filter((right) => !index.coversRight(right)),
   );
@@ -110,13 +110,13 @@ class HeldRules {
   /** Whether one rule alone covers all rights of another. */
   coversWhole(wanted: PolicyRule): boolean {
     const { verbs, apiGroups, resources, resourceNames, nonResourceURLs } = listsOf(wanted);
-    const covering = (held: PreparedRule): boolean =>
-      hasAll(held.verbs, verbs) &&
-      hasAll(held.groups, apiGroups) &&
-      resources.every((resource) => hasResource(held.resources, resource)) &&
-      (held.names === undefined ||
-        (resourceNames.length > 0 && resourceNames.every((name) => held.names!.has(name)))) &&
-      nonResourceURLs.every((url) => matchesUrl(held.urls, url));
+    const covering = (rule: PreparedRule): boolean =>
+      hasAll(rule.verbs, verbs) &&
+      hasAll(rule.groups, apiGroups) &&
+      resources.every((resource) => hasResource(rule.resources, resource)) &&
+      (rule.names === undefined ||
+        (resourceNames.length > 0 && resourceNames.every((name) => rule.names!.has(name)))) &&
+      nonResourceURLs.every((url) => matchesUrl(rule.urls, url));
     const [resource] = resources;
     return resource === undefined ? this.#some(this.#ofUrls, covering) : this.#someOf(resource, covering);
   }
@@ -128,40 +128,40 @@ class HeldRules {
     if (url !== undefined) {
       return this.#some(
         this.#ofUrls,
-        (held) => held.names === undefined && hasWord(held.verbs, verb) && matchesUrl(held.urls, url),
+        (rule) => rule.names === undefined && hasWord(rule.verbs, verb) && matchesUrl(rule.urls, url),
       );
     }
     const group = right.apiGroups![0]!;
     const name = right.resourceNames?.[0];
     return this.#someOf(
       right.resources![0]!,
-      (held) =>
-        hasWord(held.verbs, verb) &&
-        hasWord(held.groups, group) &&
-        (held.names === undefined || (name !== undefined && held.names.has(name))),
+      (rule) =>
+        hasWord(rule.verbs, verb) &&
+        hasWord(rule.groups, group) &&
+        (rule.names === undefined || (name !== undefined && rule.names.has(name))),
     );
   }
 
   /** Whether `fits` holds for a rule that names the resource, or all resources, or all with its subresource. */
-  #someOf(resource: string, fits: (held: PreparedRule) => boolean): boolean {
+  #someOf(resource: string, fits: (rule: PreparedRule) => boolean): boolean {
     if (this.#some(this.#byResource.get(resource), fits) || this.#some(this.#byResource.get("*"), fits)) return true;
     const slash = resource.indexOf("/");
     return slash >= 0 && this.#some(this.#byResource.get(`*${resource.slice(slash)}`), fits);
   }
 
-  #some(rules: readonly PreparedRule[] = [], fits: (held: PreparedRule) => boolean): boolean {
+  #some(rules: readonly PreparedRule[] = [], fits: (rule: PreparedRule) => boolean): boolean {
     this.comparisons += rules.length;
     return rules.some(fits);
   }
 }
 
-const hasWord = (held: Words, word: string): boolean => held.all || held.has(word);
-const hasAll = (held: Words, list: readonly string[]): boolean => held.all || list.every((word) => held.has(word));
+const hasWord = (words: Words, word: string): boolean => words.all || words.has(word);
+const hasAll = (words: Words, list: readonly string[]): boolean => words.all || list.every((word) => words.has(word));
 
-function hasResource(held: Words, resource: string): boolean {
-  if (held.all || held.has(resource)) return true;
+function hasResource(words: Words, resource: string): boolean {
+  if (words.all || words.has(resource)) return true;
   const slash = resource.indexOf("/");
-  return slash >= 0 && held.has(`*${resource.slice(slash)}`);
+  return slash >= 0 && words.has(`*${resource.slice(slash)}`);
 }
 
 /** Joins the verbs of rules about the same single resource. */

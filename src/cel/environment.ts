@@ -128,10 +128,10 @@ function joinFunctions(
   return functions;
 }
 
-function withOverloads(known: DeclaredFunction | undefined, declaration: FunctionDeclaration): DeclaredFunction {
+function withOverloads(existing: DeclaredFunction | undefined, declaration: FunctionDeclaration): DeclaredFunction {
   const { name } = declaration;
   const overloads = new Map<string, Candidate>();
-  for (const candidate of [...(known?.plain ?? []), ...(known?.members ?? [])]) {
+  for (const candidate of [...(existing?.plain ?? []), ...(existing?.members ?? [])]) {
     overloads.set(candidate.overload.id, candidate);
   }
   for (const overload of declaration.overloads) {

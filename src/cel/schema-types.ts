@@ -23,14 +23,14 @@ export interface SchemaVariable {
  * Returns the variable of a schema that passed `checkStructural`, or `undefined` if the schema does not determine its
  * type, so that there can be no rules. `isWhole`: whether it is a custom resource, or an object embedded in one.
  * `typeName` is the name of an object type in errors (`selfType1`); it differs for each node. The nodes of a schema
- * share `known`.
+ * share `declarations`.
  */
 export function schemaVariable(
   props: JsonSchemaProps,
   typeName: string,
   isWhole: boolean,
-  known: KnownDeclarations = new Map(),
+  declarations: KnownDeclarations = new Map(),
 ): SchemaVariable | undefined {
-  const declaration = declare(props, isWhole, known);
+  const declaration = declare(props, isWhole, declarations);
   return declaration === undefined ? undefined : { type: typeOfDeclaration(declaration, typeName), declaration };
 }

@@ -48,11 +48,16 @@ export function readDocument<F extends Forms>(
 ): Decoded<F> {
   try {
     const { value, duplicates } = decodeYaml(Buffer.from(text));
-    const { apiVersion: version, kind: found } = (value ?? {}) as { readonly apiVersion?: unknown; kind?: unknown };
-    const isFormer = found === former?.kind && version === former?.apiVersion && former !== undefined;
-    if (!isFormer && (found !== kind || typeof version !== "string" || !apiVersions.includes(version))) {
+    const { apiVersion: version, kind: actualKind } = (value ?? {}) as {
+      readonly apiVersion?: unknown;
+      kind?: unknown;
+    };
+    const isFormer = actualKind === former?.kind && version === former?.apiVersion && former !== undefined;
+    if (!isFormer && (actualKind !== kind || typeof version !== "string" || !apiVersions.includes(version))) {
       const declared =
-        found === undefined && version === undefined ? "" : `, not ${printGiven(found)} in ${printGiven(version)}`;
+        actualKind === undefined && version === undefined
+          ? ""
+          : `, not ${printGiven(actualKind)} in ${printGiven(version)}`;
       throw new ConfigError(`must be of kind ${kind} in ${apiVersions.join(" or ")}${declared}`);
     }
     const schema = struct({ apiVersion: textValue, kind: textValue, ...fields });

@@ -107,8 +107,8 @@ function wrongType(finding: FieldError, value: Json, group: string, kind: string
   return invalidObject({ group, kind }, typeof name === "string" ? name : "", [finding]);
 }
 
-const mustBe = (field: "apiVersion" | "kind", given: string, wanted: string): FieldError =>
-  invalid(FieldPath.of(field), given, `must be ${wanted}`);
+const mustBe = (field: "apiVersion" | "kind", value: string, wanted: string): FieldError =>
+  invalid(FieldPath.of(field), value, `must be ${wanted}`);
 
 interface PatchedCustom {
   /** The patched value; whole numbers beyond 2^53 are `bigint`. */

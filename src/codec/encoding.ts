@@ -42,7 +42,7 @@ export interface BodyEncoding {
    * Returns the error text for a value that is not an object, or whose `field` is not text. Left out: the text is that
    * of JSON.
    */
-  mistyped?(found: unknown, field?: string): string;
+  mistyped?(value: unknown, field?: string): string;
 }
 
 /** An encoding in which answers can be written. A `Status` is an object like any other. */

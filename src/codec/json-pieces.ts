@@ -187,16 +187,16 @@ class LongPart {
 
   /** Returns the offset of the last comma before the current offset. */
   #lastComma(): number | undefined {
-    let found: number | undefined;
+    let offset: number | undefined;
     let depth = 0;
     for (let at = this.#from; at < this.#at; at++) {
       const byte = this.#bytes[at]!;
       if (byte === quote) at = stringEnd(this.#bytes, at);
       else if (isOpening(byte)) depth++;
       else if (isClosing(byte)) depth--;
-      else if (byte === comma && depth === 0) found = at;
+      else if (byte === comma && depth === 0) offset = at;
     }
-    return found;
+    return offset;
   }
 
   /** Decodes the members up to `to`, of which there is at least one. */

@@ -113,7 +113,7 @@ const surrogateEscapes =
   /\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[dD][89a-fA-F][0-9a-fA-F]{2}|\\[^]/g;
 
 /** Replaces an unpaired surrogate with the replacement character, as Go does; other matches stay. */
-const repairSurrogate = (found: string): string => (found.length === 6 ? "\\ufffd" : found);
+const repairSurrogate = (match: string): string => (match.length === 6 ? "\\ufffd" : match);
 
 /** Replaces every byte that is not part of valid UTF-8 with one replacement character, as Go does. */
 function repairUtf8(bytes: Uint8Array): Uint8Array {

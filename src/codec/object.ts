@@ -72,7 +72,10 @@ export function decodeMerged({
 }: MergedValue): Pick<DecodedObject, "object" | "hasEmptyLists"> {
   const findings: Findings = { keys: 0, unknown: false, keepsEmptyLists: true };
   // Schemas of kinds are structs with metadata.
-  const object = decodeTyped(schema, value, findings, { known: live, explain: unstructuredMismatch }) as Unstructured;
+  const object = decodeTyped(schema, value, findings, {
+    canonical: live,
+    explain: unstructuredMismatch,
+  }) as Unstructured;
   return { object: withType(object, apiVersionOf(gvk), gvk.kind), hasEmptyLists: findings.hasEmptyLists === true };
 }
 
@@ -114,9 +117,9 @@ function finish(schema: Schema, read: DecodedValue, gvk: GroupVersionKind, valid
   let problems = yamlProblems(read.duplicates, validation);
   if (hasDoubles) {
     const strictResult = strictFindings(schema, read.text());
-    const merged: Findings = { keys: 0, unknown: false, keepsEmptyLists: true };
-    value = decodeTyped(schema, strictResult.value, merged);
-    findings.hasEmptyLists = merged.hasEmptyLists === true;
+    const newFindings: Findings = { keys: 0, unknown: false, keepsEmptyLists: true };
+    value = decodeTyped(schema, strictResult.value, newFindings);
+    findings.hasEmptyLists = newFindings.hasEmptyLists === true;
     problems = strictResult.problems;
   } else if (findings.unknown && validation !== "Ignore") {
     problems = [...problems, ...unknownFields(schema, read.text())];

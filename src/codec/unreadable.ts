@@ -7,8 +7,8 @@ export const unreadablePrefix = "couldn't get version/kind; json parse error: ";
 const goTypeMeta = String.raw`APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\""`;
 
 /** Returns the error text for a value that should be an object, or whose `field` should be text. */
-export function mistypedJson(found: unknown, field?: string): string {
-  const what = `${unreadablePrefix}json: cannot unmarshal ${kindOf(found)} into Go`;
+export function mistypedJson(value: unknown, field?: string): string {
+  const what = `${unreadablePrefix}json: cannot unmarshal ${kindOf(value)} into Go`;
   return field === undefined
     ? `${what} value of type struct { ${goTypeMeta} }`
     : `${what} struct field .${field} of type string`;

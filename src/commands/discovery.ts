@@ -1,7 +1,7 @@
 /** The resources of a server, read by discovery, and the resource that a word on the command line names. */
 import { apiPathOf } from "#meta/group-version.ts";
 import type { ServerClient } from "#server/running-server.ts";
-import { Refused } from "#server/running-server.ts";
+import { ErrorAnswer } from "#server/running-server.ts";
 import { StartError } from "#std/start-error.ts";
 
 export interface DiscoveredResource {
@@ -65,7 +65,7 @@ export async function discover(client: ServerClient, versions: "all" | "preferre
         const { resources = [] } = await get<Resources>(path);
         return resources.filter(({ name }) => !name.includes("/")).map((one) => servedResource(group, version, one));
       } catch (error) {
-        if (!(error instanceof Refused)) throw error;
+        if (!(error instanceof ErrorAnswer)) throw error;
         missing.push(`${path}: ${error.said}`);
         return [];
       }
@@ -108,11 +108,11 @@ export function resourceNamed({ resources, missing }: Discovered, word: string):
     return version === rest[0] && rest.slice(1).join(".") === group;
   };
   const candidates = resources.filter(fits);
-  const found =
+  const match =
     candidates.find(({ resource }) => resource === name) ??
     candidates.find(({ singular, kind }) => singular === name || kind.toLowerCase() === name) ??
     candidates.find(({ shortNames }) => shortNames.includes(name));
-  if (found !== undefined) return found;
+  if (match !== undefined) return match;
   const unknown = missing.length === 0 ? "" : ` (not asked: ${missing.join("; ")})`;
   throw new StartError(`the server has no resource ${JSON.stringify(word)}${unknown}`);
 }

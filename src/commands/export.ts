@@ -4,7 +4,13 @@ import { closeSync, openSync, writeFileSync } from "node:fs";
 import { encodeYaml } from "#codec/yaml.ts";
 import { apiVersionOf, qualifiedResource } from "#meta/group-version.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
-import { connectionFlags, findServer, openServerClient, Refused, type ServerClient } from "#server/running-server.ts";
+import {
+  connectionFlags,
+  findServer,
+  openServerClient,
+  ErrorAnswer,
+  type ServerClient,
+} from "#server/running-server.ts";
 import { binnacleFlag, boolean, choice, optional, parseArguments, withShort } from "#std/flags.ts";
 import { StartError } from "#std/start-error.ts";
 import { reasonOf } from "#std/system-error.ts";
@@ -81,7 +87,7 @@ export async function exportObjects(args: readonly string[]): Promise<void> {
             count++;
           }
         } catch (error) {
-          if (!(error instanceof Refused)) throw error;
+          if (!(error instanceof ErrorAnswer)) throw error;
           printWarnings([`left out ${qualifiedResource(resource)}: ${error.said}`]);
           process.exitCode = 1;
         }
@@ -127,7 +133,7 @@ async function pageOf(client: ServerClient, path: string, query: URLSearchParams
   try {
     return await get();
   } catch (error) {
-    if (!(error instanceof Refused) || error.code !== 410 || error.continue === "") throw error;
+    if (!(error instanceof ErrorAnswer) || error.code !== 410 || error.continue === "") throw error;
     query.set("continue", error.continue);
     return get();
   }

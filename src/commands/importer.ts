@@ -4,7 +4,7 @@
  */
 import { apiVersionOf } from "#meta/group-version.ts";
 import type { OwnerReference, Unstructured } from "#meta/object-meta.ts";
-import { Refused, type ServerClient } from "#server/running-server.ts";
+import { ErrorAnswer, type ServerClient } from "#server/running-server.ts";
 import { systemClock } from "#std/clock.ts";
 import { isObject } from "#std/is-object.ts";
 import { collectionPath, discover, NoName, pathPart, type DiscoveredResource } from "./discovery.ts";
@@ -132,7 +132,7 @@ export class Importer {
     try {
       await this.#write(object, resource, what);
     } catch (error) {
-      if (error instanceof Refused) this.failed(what, error.said);
+      if (error instanceof ErrorAnswer) this.failed(what, error.said);
       else if (error instanceof NoName) this.failed(what, error.message);
       else this.#lost ??= error instanceof Error ? error : new Error(String(error));
     }
@@ -156,7 +156,7 @@ export class Importer {
       await this.#call("PATCH", `${path}?${query}&force=true`, body.object, type);
       this.#counts.applied++;
     } else if (!(await this.#create(`${collection}?${query}`, body.object, namespace))) {
-      if (existing === "fail") throw new Refused(this.#client.url, 409, { message: "is there already" });
+      if (existing === "fail") throw new ErrorAnswer(this.#client.url, 409, { message: "is there already" });
       if (existing === "skip") {
         this.#counts.skipped++;
         return;
@@ -175,8 +175,8 @@ export class Importer {
     try {
       await this.#call("POST", path, object);
     } catch (error) {
-      if (error instanceof Refused && error.reason === "AlreadyExists") return false;
-      const isPlanned = error instanceof Refused && error.code === 404 && this.#plannedNamespaces.has(namespace);
+      if (error instanceof ErrorAnswer && error.reason === "AlreadyExists") return false;
+      const isPlanned = error instanceof ErrorAnswer && error.code === 404 && this.#plannedNamespaces.has(namespace);
       if (!isPlanned) throw error;
     }
     if (this.#options.dryRun) this.#plan(object);
@@ -217,7 +217,7 @@ export class Importer {
     try {
       await this.#call("PATCH", `${path}/status?${query}`, { status }, "application/merge-patch+json");
     } catch (error) {
-      if (!(error instanceof Refused) || (error.code !== 404 && error.code !== 405)) throw error;
+      if (!(error instanceof ErrorAnswer) || (error.code !== 404 && error.code !== 405)) throw error;
     }
   }
 
@@ -228,15 +228,15 @@ export class Importer {
   ): Promise<{ readonly object: Unstructured; readonly missing: readonly OwnerReference[] }> {
     const { ownerReferences, ...metadata } = object.metadata;
     if (ownerReferences === undefined) return { object, missing: [] };
-    const { found, missing } = await this.#ownersHere(ownerReferences, namespace);
-    const owners = found.length === 0 ? {} : { ownerReferences: found };
+    const { existing, missing } = await this.#ownersHere(ownerReferences, namespace);
+    const owners = existing.length === 0 ? {} : { ownerReferences: existing };
     return { object: { ...object, metadata: { ...metadata, ...owners } }, missing };
   }
 
   async #ownersHere(
     references: readonly OwnerReference[],
     namespace: string,
-  ): Promise<{ readonly found: OwnerReference[]; readonly missing: OwnerReference[] }> {
+  ): Promise<{ readonly existing: OwnerReference[]; readonly missing: OwnerReference[] }> {
     const owners: OwnerReference[] = [];
     const missing: OwnerReference[] = [];
     for (const reference of references) {
@@ -244,7 +244,7 @@ export class Importer {
       if (uid === "") missing.push(reference);
       else owners.push({ ...reference, uid });
     }
-    return { found: owners, missing };
+    return { existing: owners, missing };
   }
 
   /** Returns the uid of an owner; empty if it does not exist. */
@@ -260,21 +260,21 @@ export class Importer {
       this.#owners.set(path, uid);
       return uid;
     } catch (error) {
-      if (error instanceof Refused && error.code === 404) return "";
+      if (error instanceof ErrorAnswer && error.code === 404) return "";
       throw error;
     }
   }
 
   async #adopt({ path, what, namespace, owners }: Orphan): Promise<void> {
     try {
-      const { found, missing } = await this.#ownersHere(owners, namespace);
+      const { existing, missing } = await this.#ownersHere(owners, namespace);
       for (const { kind, name } of missing)
         printWarnings([`${what} has no owner ${kind} ${name} here, and is made without it`]);
-      const patch = { metadata: { ownerReferences: found } };
-      if (found.length > 0)
+      const patch = { metadata: { ownerReferences: existing } };
+      if (existing.length > 0)
         await this.#call("PATCH", `${path}?fieldManager=${manager}`, patch, "application/merge-patch+json");
     } catch (error) {
-      if (!(error instanceof Refused)) throw error;
+      if (!(error instanceof ErrorAnswer)) throw error;
       this.failed(what, `its owners could not be set: ${error.said}`);
     }
   }
@@ -316,7 +316,7 @@ export class Importer {
         });
         return value;
       } catch (error) {
-        const isBusy = error instanceof Refused && (error.code === 429 || error.code === 503);
+        const isBusy = error instanceof ErrorAnswer && (error.code === 429 || error.code === 503);
         if (!isBusy || tries === busyTries) throw error;
         await pause(busyMs * tries);
       }

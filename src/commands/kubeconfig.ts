@@ -73,7 +73,7 @@ export async function kubeconfig(args: readonly string[]): Promise<void> {
   }
 }
 
-interface Made {
+interface NewIdentity {
   readonly name: string;
   readonly namespace?: string;
   readonly credentials: ClientCredentials;
@@ -82,7 +82,7 @@ interface Made {
   readonly server: WebhookConnection;
 }
 
-function make(settings: Settings<typeof flags>): Promise<Made> {
+function make(settings: Settings<typeof flags>): Promise<NewIdentity> {
   const { user, group = [], serviceaccount } = settings;
   if ((user === undefined) === (serviceaccount === undefined)) {
     const isNobody = user === undefined && group.length > 0;
@@ -97,7 +97,11 @@ function make(settings: Settings<typeof flags>): Promise<Made> {
   return forAccount(serviceaccount!, settings);
 }
 
-async function forUser(name: string, groups: readonly string[], settings: Settings<typeof flags>): Promise<Made> {
+async function forUser(
+  name: string,
+  groups: readonly string[],
+  settings: Settings<typeof flags>,
+): Promise<NewIdentity> {
   if (settings.kubeconfig !== undefined) {
     throw new StartError("--user takes the authority of a data folder: name it with --data-dir, not --kubeconfig");
   }
@@ -113,7 +117,7 @@ async function forUser(name: string, groups: readonly string[], settings: Settin
   return { name, credentials: pair, until, server };
 }
 
-async function forAccount(text: string, settings: Settings<typeof flags>): Promise<Made> {
+async function forAccount(text: string, settings: Settings<typeof flags>): Promise<NewIdentity> {
   const [namespace = "", account = "", ...more] = text.split("/");
   if (namespace === "" || account === "" || more.length > 0) {
     throw new StartError(`invalid value ${JSON.stringify(text)} for --serviceaccount: must be NAMESPACE/NAME`);

@@ -18,7 +18,7 @@ export async function reconcileFlowControl(client: RestClient, domain: ApiDomain
   const { levels, schemas } = bootstrapFlowControl(domain);
   const root = `/apis/${domain.rename("flowcontrol.apiserver.k8s.io")}/v1`;
   const annotation = domain.rename(autoUpdateAnnotation);
-  const settled = await Promise.all([
+  const results = await Promise.all([
     reconcile<PriorityLevelConfiguration>(client, {
       path: `${root}/prioritylevelconfigurations`,
       annotation,
@@ -28,7 +28,7 @@ export async function reconcileFlowControl(client: RestClient, domain: ApiDomain
     }),
     reconcile<FlowSchema>(client, { path: `${root}/flowschemas`, annotation, wanted: schemas }),
   ]);
-  for (const result of settled.flat()) if (result.status === "rejected") throw result.reason;
+  for (const result of results.flat()) if (result.status === "rejected") throw result.reason;
 }
 
 type Configuration = FlowSchema | PriorityLevelConfiguration;

@@ -13,8 +13,8 @@ interface BootstrapPolicyOptions {
   readonly client: RestClient;
   readonly domain: ApiDomain;
   readonly policy: readonly PolicyObject[];
-  /** Returns single rights of `wanted` that `held` does not cover. */
-  missingRights(held: readonly PolicyRule[], wanted: readonly PolicyRule[]): readonly PolicyRule[];
+  /** Returns single rights of `wanted` that `rules` do not cover. */
+  missingRights(rules: readonly PolicyRule[], wanted: readonly PolicyRule[]): readonly PolicyRule[];
 }
 
 const resources: Readonly<Record<string, string>> = {

@@ -4,13 +4,13 @@ import type { ApiObject } from "#meta/object-meta.ts";
 import { timestampOf } from "#meta/time.ts";
 import type { ControllerEnvironment } from "./controller.ts";
 
-const toldMax = 4096;
+const recentKeysMax = 4096;
 
 export class EventRecorder {
   readonly #environment: Omit<ControllerEnvironment, "reader">;
   readonly #component: string;
   /** The last recorded events. */
-  readonly #told = new Set<string>();
+  readonly #recentKeys = new Set<string>();
   #count = 0n;
 
   /** `component` is the source of the events, with upstream's name. */
@@ -29,9 +29,9 @@ export class EventRecorder {
     const { apiVersion = "v1", kind } = about;
     const { namespace = "", name = "", uid = "", resourceVersion = "" } = about.metadata;
     const key = `${uid} ${reason} ${message}`;
-    if (this.#told.has(key)) return;
-    if (this.#told.size >= toldMax) this.#told.clear();
-    this.#told.add(key);
+    if (this.#recentKeys.has(key)) return;
+    if (this.#recentKeys.size >= recentKeysMax) this.#recentKeys.clear();
+    this.#recentKeys.add(key);
     const { client, clock, log } = this.#environment;
     // Upstream: events about cluster-scoped objects are in this namespace.
     const eventNamespace = namespace === "" ? "default" : namespace;

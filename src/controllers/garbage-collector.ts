@@ -77,14 +77,16 @@ class GarbageCollector {
       name: "garbage_collector_attempt_to_delete",
       workersMax,
       // The examination begins a little later, since the graph calls in the middle of a change.
-      work: async (uid) => this.#settled(uid, await Promise.resolve(uid).then((one) => this.#collector.look(one))),
+      work: async (uid) =>
+        this.#parkIfUnknown(uid, await Promise.resolve(uid).then((one) => this.#collector.look(one))),
       logKey: "uid",
       failure: "could not collect an object; trying again",
     });
     this.#orphans = workQueue(environment, {
       name: "garbage_collector_attempt_to_orphan",
       workersMax: orphaningMax,
-      work: async (uid) => this.#settled(uid, await Promise.resolve(uid).then((one) => this.#collector.orphan(one))),
+      work: async (uid) =>
+        this.#parkIfUnknown(uid, await Promise.resolve(uid).then((one) => this.#collector.orphan(one))),
       logKey: "uid",
       failure: "could not orphan the dependents of an object; trying again",
     });
@@ -164,7 +166,7 @@ class GarbageCollector {
     this.#looks.add(uid);
   }
 
-  #settled(uid: string, outcome: LookOutcome): "again" | undefined {
+  #parkIfUnknown(uid: string, outcome: LookOutcome): "again" | undefined {
     if (outcome !== "unknown kind") return outcome === "again" ? "again" : undefined;
     this.#parked.add(uid);
     // Uids of objects that are gone need not be kept.

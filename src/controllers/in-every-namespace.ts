@@ -29,30 +29,30 @@ interface NamespacedObject<T extends ApiObject> {
 /** Runs until the environment's signal is aborted. */
 export async function keepInEveryNamespace<T extends ApiObject>(
   environment: ControllerEnvironment,
-  kept: NamespacedObject<NoInfer<T>>,
+  target: NamespacedObject<NoInfer<T>>,
 ): Promise<void> {
-  await new Keeper<T>(environment, kept).run();
+  await new Keeper<T>(environment, target).run();
 }
 
 class Keeper<T extends ApiObject> {
   readonly #environment: ControllerEnvironment;
-  readonly #kept: NamespacedObject<T>;
+  readonly #target: NamespacedObject<T>;
   readonly #queue: WorkQueue;
   readonly #active = new Set<string>();
   /** Namespaces in which the object exists and is right. */
-  readonly #settled = new Set<string>();
+  readonly #correct = new Set<string>();
   /** Existing objects that differ, by namespace. */
   readonly #wrong = new Map<string, T>();
 
-  constructor(environment: ControllerEnvironment, kept: NamespacedObject<T>) {
+  constructor(environment: ControllerEnvironment, target: NamespacedObject<T>) {
     this.#environment = environment;
-    this.#kept = kept;
+    this.#target = target;
     this.#queue = workQueue(environment, {
-      name: kept.queue,
+      name: target.queue,
       workersMax: 8,
       work: (namespace) => this.#reconcile(namespace),
       logKey: "namespace",
-      failure: `could not keep the ${kept.what} of a namespace; trying again`,
+      failure: `could not keep the ${target.what} of a namespace; trying again`,
     });
   }
 
@@ -67,13 +67,13 @@ class Keeper<T extends ApiObject> {
   }
 
   #followObjects(listed: () => void): Promise<void> {
-    const { what, resource, name } = this.#kept;
+    const { what, resource, name } = this.#target;
     return follow<T>(this.#environment, {
       what: `what the ${what} depends on`,
       path: `/api/v1/${resource}`,
       fieldSelector: `metadata.name=${name}`,
       replaced: (list) => {
-        this.#settled.clear();
+        this.#correct.clear();
         this.#wrong.clear();
         for (const object of list) this.#seen(object);
         for (const namespace of this.#active) this.#queue.add(namespace);
@@ -88,7 +88,7 @@ class Keeper<T extends ApiObject> {
 
   #followNamespaces(): Promise<void> {
     return follow<Namespace>(this.#environment, {
-      what: `what the ${this.#kept.what} depends on`,
+      what: `what the ${this.#target.what} depends on`,
       path: "/api/v1/namespaces",
       replaced: (list) => {
         this.#active.clear();
@@ -111,28 +111,28 @@ class Keeper<T extends ApiObject> {
 
   #seen(object: T): void {
     const { namespace = "" } = object.metadata;
-    const { mend } = this.#kept;
+    const { mend } = this.#target;
     this.#wrong.delete(namespace);
     if (mend === undefined || mend(object) === object) {
-      this.#settled.add(namespace);
+      this.#correct.add(namespace);
       return;
     }
-    this.#settled.delete(namespace);
+    this.#correct.delete(namespace);
     this.#wrong.set(namespace, object);
     this.#queue.add(namespace);
   }
 
   #gone(namespace: string): void {
-    this.#settled.delete(namespace);
+    this.#correct.delete(namespace);
     this.#wrong.delete(namespace);
     this.#queue.add(namespace);
   }
 
   /** Creates or repairs the object. A concurrent write arrives as an event and is checked again. */
   async #reconcile(namespace: string): Promise<void> {
-    if (!this.#active.has(namespace) || this.#settled.has(namespace)) return;
+    if (!this.#active.has(namespace) || this.#correct.has(namespace)) return;
     const { client } = this.#environment;
-    const { resource, name, object, mend } = this.#kept;
+    const { resource, name, object, mend } = this.#target;
     const wrong = this.#wrong.get(namespace);
     const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/${resource}`;
     try {

@@ -23,9 +23,9 @@ const background = { apiVersion: "v1", kind: "DeleteOptions", propagationPolicy:
 /** The result of emptying a namespace. */
 interface Findings {
   /** The number of remaining objects, by resource. */
-  readonly left: ReadonlyMap<string, number>;
+  readonly remaining: ReadonlyMap<string, number>;
   /** The number of remaining objects, by the finalizer that keeps them. */
-  readonly held: ReadonlyMap<string, number>;
+  readonly byFinalizer: ReadonlyMap<string, number>;
   readonly failures: readonly string[];
   /** Group versions whose resources are not known, because their server does not answer. */
   readonly undiscovered: readonly string[];
@@ -64,12 +64,12 @@ async function finalize(environment: ControllerEnvironment, name: string): Promi
   return undefined;
 }
 
-const isEmpty = ({ left, failures, undiscovered }: Findings): boolean =>
-  left.size === 0 && failures.length === 0 && undiscovered.length === 0;
+const isEmpty = ({ remaining, failures, undiscovered }: Findings): boolean =>
+  remaining.size === 0 && failures.length === 0 && undiscovered.length === 0;
 
 async function empty(environment: ControllerEnvironment, namespace: string): Promise<Findings> {
   const remaining = new Map<string, number>();
-  const held = new Map<string, number>();
+  const byFinalizer = new Map<string, number>();
   const failures: string[] = [];
   const { served, undiscovered } = await deletable(environment);
   for (const resource of served) {
@@ -79,23 +79,23 @@ async function empty(environment: ControllerEnvironment, namespace: string): Pro
       if (before.items.length === 0) continue;
       await environment.client.delete(path, background);
       const after = await environment.client.list(path);
-      if (after.items.length > 0) count(after, resource, remaining, held);
+      if (after.items.length > 0) count(after, resource, remaining, byFinalizer);
     } catch (error) {
       failures.push(error instanceof Error ? error.message : String(error));
     }
   }
-  return { left: remaining, held, failures, undiscovered };
+  return { remaining, byFinalizer, failures, undiscovered };
 }
 
 function count(
   list: ObjectList,
   resource: GroupVersionResource,
-  left: Map<string, number>,
-  held: Map<string, number>,
+  remaining: Map<string, number>,
+  byFinalizer: Map<string, number>,
 ): void {
-  left.set(qualifiedName(resource), list.items.length);
+  remaining.set(qualifiedName(resource), list.items.length);
   for (const item of list.items) {
-    for (const text of item.metadata.finalizers ?? []) held.set(text, (held.get(text) ?? 0) + 1);
+    for (const text of item.metadata.finalizers ?? []) byFinalizer.set(text, (byFinalizer.get(text) ?? 0) + 1);
   }
 }
 
@@ -188,7 +188,7 @@ async function report(
 }
 
 function conditionsOf(findings: Findings): Omit<NamespaceCondition, "lastTransitionTime">[] {
-  const { left, held, failures, undiscovered } = findings;
+  const { remaining, byFinalizer, failures, undiscovered } = findings;
   const list = (counts: ReadonlyMap<string, number>, unit: string): string =>
     [...counts]
       .sort(([a], [b]) => (a < b ? -1 : 1))
@@ -217,14 +217,19 @@ function conditionsOf(findings: Findings): Omit<NamespaceCondition, "lastTransit
     condition(
       "NamespaceContentRemaining",
       ["ContentRemoved", "All content successfully removed"],
-      left.size === 0 ? undefined : ["SomeResourcesRemain", `Some resources are remaining: ${list(left, "has")}`],
+      remaining.size === 0
+        ? undefined
+        : ["SomeResourcesRemain", `Some resources are remaining: ${list(remaining, "has")}`],
     ),
     condition(
       "NamespaceFinalizersRemaining",
       ["ContentHasNoFinalizers", "All content-preserving finalizers finished"],
-      held.size === 0
+      byFinalizer.size === 0
         ? undefined
-        : ["SomeFinalizersRemain", `Some content in the namespace has finalizers remaining: ${list(held, "in")}`],
+        : [
+            "SomeFinalizersRemain",
+            `Some content in the namespace has finalizers remaining: ${list(byFinalizer, "in")}`,
+          ],
     ),
   ];
 }

@@ -128,12 +128,13 @@ class ResourceClaims {
   }
 
   /** Returns the name of the claim made from a template, which is created if there is none. */
-  async #claimOf(pod: Pod, wanted: PodResourceClaim, known: string | undefined): Promise<string | undefined> {
+  async #claimOf(pod: Pod, wanted: PodResourceClaim, claimName: string | undefined): Promise<string | undefined> {
     const { resourceClaimTemplateName: template } = wanted;
     if (template === undefined) return undefined;
     const { namespace = "" } = pod.metadata;
     const annotation = this.#environment.domain.rename(podClaimAnnotation);
-    if (known !== undefined && podOwner(this.#claims.get(namespace, known))?.uid === pod.metadata.uid) return known;
+    if (claimName !== undefined && podOwner(this.#claims.get(namespace, claimName))?.uid === pod.metadata.uid)
+      return claimName;
     // The claims are read from the server: a second claim would never be noticed.
     for await (const { metadata } of inPages<ResourceClaim>(this.#environment.client, this.#path(namespace, ""))) {
       const isMade =

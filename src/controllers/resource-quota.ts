@@ -100,21 +100,21 @@ export const resourceQuotaController =
 async function countAllAgain(
   { clock, signal }: ControllerEnvironment,
   periodMs: number,
-  known: KnownQuotas,
+  quotas: KnownQuotas,
 ): Promise<void> {
   while (!signal.aborted) {
     await pause(clock, periodMs, signal);
-    if (!signal.aborted) known.recountAll();
+    if (!signal.aborted) quotas.recountAll();
   }
 }
 
 /** A quota that the controller knows. */
-interface Known {
+interface QuotaState {
   /** The resources that the quota counts. */
   readonly resources: ReadonlyMap<string, GroupResource>;
   /** The limits of the quota, and those in its status, as text. */
   readonly hard: string;
-  readonly told: string;
+  readonly statusHard: string;
 }
 
 /** A resource that quotas count. */
@@ -130,7 +130,7 @@ class KnownQuotas {
   readonly #options: QuotaCountOptions;
   readonly #queue: WorkQueue;
   /** The quotas by namespace, then by key. */
-  readonly #quotas = new Map<string, Map<string, Known>>();
+  readonly #quotas = new Map<string, Map<string, QuotaState>>();
   readonly #counted = new Map<string, Counted>();
   /** The time at which each quota may be counted again, if its last count took long. */
   readonly #restMs = new Map<string, number>();
@@ -143,7 +143,7 @@ class KnownQuotas {
 
   replace(quotas: readonly ResourceQuota[]): void {
     const here = new Set(quotas.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`));
-    for (const key of [...this.#quotas.values()].flatMap((known) => [...known.keys()])) {
+    for (const key of [...this.#quotas.values()].flatMap((siblings) => [...siblings.keys()])) {
       if (!here.has(key)) this.#set(key, undefined);
     }
     for (const quota of quotas) this.change(quota, true);
@@ -155,10 +155,10 @@ class KnownQuotas {
     const key = `${namespace}/${name}`;
     if (!exists) return this.#set(key, undefined);
     const before = this.#quotas.get(namespace)?.get(key);
-    const [hard, told] = [sortedText(spec.hard), sortedText(status.hard)];
-    if (before?.hard === hard && before.told === told) return;
+    const [hard, statusHard] = [sortedText(spec.hard), sortedText(status.hard)];
+    if (before?.hard === hard && before.statusHard === statusHard) return;
     const resources = Object.keys(spec.hard ?? {}).flatMap((one) => this.#options.resourceOf(one) ?? []);
-    this.#set(key, { resources: new Map(resources.map((resource) => [keyOf(resource), resource])), hard, told });
+    this.#set(key, { resources: new Map(resources.map((resource) => [keyOf(resource), resource])), hard, statusHard });
     // This is also done when the status has just said so for the first time: nothing was charged until then.
     this.#queue.add(key);
   }
@@ -197,19 +197,19 @@ class KnownQuotas {
     for (const [key, counted] of this.#counted) this.#follow(key, counted);
   }
 
-  #set(key: string, known: Known | undefined): void {
+  #set(key: string, quota: QuotaState | undefined): void {
     const [namespace = ""] = key.split("/");
-    const siblings = this.#quotas.get(namespace) ?? new Map<string, Known>();
+    const siblings = this.#quotas.get(namespace) ?? new Map<string, QuotaState>();
     const before = siblings.get(key);
-    if (known === undefined) {
+    if (quota === undefined) {
       siblings.delete(key);
       this.#restMs.delete(key);
-    } else siblings.set(key, known);
+    } else siblings.set(key, quota);
     if (siblings.size === 0) this.#quotas.delete(namespace);
     else this.#quotas.set(namespace, siblings);
-    for (const [id, resource] of known?.resources ?? [])
+    for (const [id, resource] of quota?.resources ?? [])
       if (before?.resources.has(id) !== true) this.#hold(id, resource);
-    for (const id of before?.resources.keys() ?? []) if (known?.resources.has(id) !== true) this.#release(id);
+    for (const id of before?.resources.keys() ?? []) if (quota?.resources.has(id) !== true) this.#release(id);
   }
 
   #hold(id: string, resource: GroupResource): void {
@@ -235,7 +235,7 @@ class KnownQuotas {
     if (path === undefined) return;
     const stop = new AbortController();
     const signal = AbortSignal.any([this.#environment.signal, stop.signal]);
-    void followObjects({ ...this.#environment, signal }, this.#options, { id, resource, path, known: this });
+    void followObjects({ ...this.#environment, signal }, this.#options, { id, resource, path, quotas: this });
     counted.following = { path, stop: () => stop.abort() };
   }
 }
@@ -250,14 +250,14 @@ const sortedText = (list: Readonly<Record<string, string>> | undefined): string 
 function followObjects(
   environment: ControllerEnvironment,
   { useOf, isConstant }: QuotaCountOptions,
-  about: { readonly id: string; readonly resource: GroupResource; readonly path: string; readonly known: KnownQuotas },
+  about: { readonly id: string; readonly resource: GroupResource; readonly path: string; readonly quotas: KnownQuotas },
 ): Promise<void> {
-  const { id, resource, path, known } = about;
+  const { id, resource, path, quotas } = about;
   /** The amounts of objects in namespaces with such quotas. */
   const uses = new Map<string, string>();
   const learn = (object: ApiObject): boolean => {
     const { namespace = "", name = "" } = object.metadata;
-    const use = known.isCounting(namespace, id) ? useOf(resource, object) : "";
+    const use = quotas.isCounting(namespace, id) ? useOf(resource, object) : "";
     const key = `${namespace}/${name}`;
     const before = uses.get(key) ?? "";
     if (use === "") uses.delete(key);
@@ -272,14 +272,14 @@ function followObjects(
     replaced() {
       uses.clear();
       // This finds deletions while nobody followed.
-      known.recountAll(id);
+      quotas.recountAll(id);
     },
     changed(type, object) {
       const { namespace = "", name = "" } = object.metadata;
       if (type === "DELETED") uses.delete(`${namespace}/${name}`);
       const usesOther = type !== "DELETED" && learn(object);
       // Admission has charged new objects.
-      if (type === "DELETED" || (type === "MODIFIED" && usesOther)) known.recount(namespace, id);
+      if (type === "DELETED" || (type === "MODIFIED" && usesOther)) quotas.recount(namespace, id);
     },
   });
 }

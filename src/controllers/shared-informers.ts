@@ -37,14 +37,14 @@ const trimmedMeta = ({ managedFields: _, ...metadata }: ObjectMeta): ObjectMeta 
 const podConditions = new Set(["Ready", "DisruptionTarget"]);
 
 function trimmedPod({ metadata, spec, status }: Pod): Pod {
-  const { annotations: _, finalizers: __, ownerReferences, ...kept } = trimmedMeta(metadata);
+  const { annotations: _, finalizers: __, ownerReferences, ...rest } = trimmedMeta(metadata);
   const controller = ownerReferences?.filter((owner) => owner.controller === true) ?? [];
   const { nodeName, hostname, subdomain, resourceClaims, containers, initContainers, volumes } = spec;
   const restarted = withPorts(initContainers).filter(({ restartPolicy }) => restartPolicy === "Always");
   const ephemeral = volumes?.filter((volume) => volume.ephemeral !== undefined) ?? [];
   const { phase, reason, podIP, podIPs, conditions, resourceClaimStatuses } = status;
   return dropUndefined<Pod>({
-    metadata: controller.length === 0 ? kept : { ...kept, ownerReferences: controller },
+    metadata: controller.length === 0 ? rest : { ...rest, ownerReferences: controller },
     spec: dropUndefined({
       nodeName,
       hostname,

@@ -40,7 +40,7 @@ const keptMax = 64;
 export class WebhookClients {
   readonly #options: WebhookClientOptions;
   /** The connection pools, in the order of their last use. */
-  readonly #kept = new Map<string, RetirableOutgoing>();
+  readonly #pools = new Map<string, RetirableOutgoing>();
 
   constructor(options: WebhookClientOptions) {
     this.#options = options;
@@ -82,8 +82,8 @@ export class WebhookClients {
 
   /** Ends connections and pending calls. */
   close(): void {
-    for (const outgoing of this.#kept.values()) outgoing.close();
-    this.#kept.clear();
+    for (const outgoing of this.#pools.values()) outgoing.close();
+    this.#pools.clear();
   }
 
   #outgoing(
@@ -97,8 +97,8 @@ export class WebhookClients {
       throw new Error("unable to load root certificates: unable to parse bytes as PEM block");
     }
     const id = JSON.stringify([caBundle, serverName, cert]);
-    const cached = this.#kept.get(id);
-    this.#kept.delete(id);
+    const cached = this.#pools.get(id);
+    this.#pools.delete(id);
     const outgoing =
       cached ??
       openOutgoing({
@@ -108,10 +108,10 @@ export class WebhookClients {
         ...(key === undefined ? {} : { key }),
         ...(serverName === undefined ? {} : { serverName }),
       });
-    this.#kept.set(id, outgoing);
-    for (const [oldest, gone] of this.#kept) {
-      if (this.#kept.size <= keptMax) break;
-      this.#kept.delete(oldest);
+    this.#pools.set(id, outgoing);
+    for (const [oldest, gone] of this.#pools) {
+      if (this.#pools.size <= keptMax) break;
+      this.#pools.delete(oldest);
       gone.retire();
     }
     return outgoing;

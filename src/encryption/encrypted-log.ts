@@ -154,8 +154,8 @@ export class EncryptedLog extends ForwardingLog {
     after: Revision,
     upTo: Revision,
   ): Promise<HistoryPage | undefined> {
-    const past = await this.log.history(prefix, exact, after, upTo);
-    return past && { ...past, events: await Promise.all(past.events.map((event) => this.#clearEvent(event))) };
+    const page = await this.log.history(prefix, exact, after, upTo);
+    return page && { ...page, events: await Promise.all(page.events.map((event) => this.#clearEvent(event))) };
   }
 
   override async versions(key: string, before: Revision, limit: number): Promise<LogVersions> {
@@ -211,11 +211,11 @@ export class EncryptedLog extends ForwardingLog {
       return;
     }
     // The log may overwrite the values that it passes on, so this one is copied.
-    const kept = {
+    const copy = {
       ...entry,
       value: { bytes: Buffer.from(entry.value.bytes), revisionOffset: entry.value.revisionOffset },
     };
-    this.#deliverRead(kept, read, (shown) => this.#follower?.load(shown));
+    this.#deliverRead(copy, read, (shown) => this.#follower?.load(shown));
   }
 
   #changed(event: LogEvent, write: LogWrite | undefined): void {

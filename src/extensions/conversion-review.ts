@@ -78,9 +78,9 @@ async function bodyOf({ request, ...review }: SentReview, objects: readonly Unst
 /** Returns the converted objects. Throws when the answer is not a successful one to this review. */
 function convertedObjects(answer: unknown, { apiVersion, request }: SentReview): readonly unknown[] {
   if (!isObject(answer)) throw new Error("couldn't get version/kind; the answer is no object");
-  const { kind, apiVersion: given } = answer;
-  if (kind !== "ConversionReview" || given !== apiVersion) {
-    const got = `${shown(given).includes("/") ? "" : "/"}${shown(given)}, Kind=${shown(kind)}`;
+  const { kind, apiVersion: actualVersion } = answer;
+  if (kind !== "ConversionReview" || actualVersion !== apiVersion) {
+    const got = `${shown(actualVersion).includes("/") ? "" : "/"}${shown(actualVersion)}, Kind=${shown(kind)}`;
     throw new Error(`expected webhook response of ${apiVersion}, Kind=ConversionReview, got ${got}`);
   }
   const { response } = answer;
@@ -146,12 +146,12 @@ const metadataPath = FieldPath.of("metadata");
 
 /** Copies labels and annotations of the webhook's object; all other metadata is unchanged. */
 function takeLabels(
-  given: Readonly<Record<string, unknown>>,
+  metadata: Readonly<Record<string, unknown>>,
   before: ObjectMeta,
   failed: (problem: string) => Error,
 ): Pick<ObjectMeta, "labels" | "annotations"> {
-  const labels = textsOf(given["labels"], "labels", failed);
-  const annotations = textsOf(given["annotations"], "annotations", failed);
+  const labels = textsOf(metadata["labels"], "labels", failed);
+  const annotations = textsOf(metadata["annotations"], "annotations", failed);
   const errors = [
     ...validateLabels(labels, metadataPath.child("labels")),
     ...validateAnnotations(annotations, metadataPath.child("annotations")),

@@ -166,7 +166,7 @@ interface VersionConversion {
 
 /** Returns the versions by name. Versions with equal schemas share one, also with `old`. */
 function* versionsOf(
-  given: readonly CustomResourceDefinitionVersion[],
+  declaredVersions: readonly CustomResourceDefinitionVersion[],
   read: ReadDefinition,
   { metadata }: CustomKindEnvironment,
   old: ServedBefore | undefined,
@@ -179,7 +179,7 @@ function* versionsOf(
     if (before !== undefined) bySchema.set(textOf(schema), before);
   }
   const versions = new Map<string, CustomVersion>();
-  for (const { name, schema } of given) {
+  for (const { name, schema } of declaredVersions) {
     if (++count % versionsPerTurn === 0) yield undefined;
     const text = textOf(schema);
     let version = bySchema.get(text);
@@ -200,13 +200,13 @@ function conversions(
   { metadata: { uid = "", resourceVersion = "" }, spec }: CustomResourceDefinition,
   storage: string,
   versions: ReadonlyMap<string, CustomVersion>,
-  known: KnownVersions,
+  byApiVersion: KnownVersions,
   environment: CustomKindEnvironment,
 ): (version: string) => VersionConversion {
   const { group } = spec;
   const { objectBytesMax } = environment;
   const hub = versions.get(storage)!;
-  const remote = remoteConversion(spec.conversion, known, environment);
+  const remote = remoteConversion(spec.conversion, byApiVersion, environment);
   return (version) => {
     const own = versions.get(version)!;
     const served = apiVersionOf({ group, version });
@@ -215,7 +215,7 @@ function conversions(
       // Objects to be stored are pruned by the stored version, without defaults, as upstream.
       toHub: (object) => (own === hub ? object : reshape(object, hub.structural)),
       fromHub(object) {
-        const shaped = applyOwnSchema(object, known, objectBytesMax);
+        const shaped = applyOwnSchema(object, byApiVersion, objectBytesMax);
         return object.apiVersion === served ? shaped : reshape(shaped, own.structural);
       },
     };
@@ -225,7 +225,7 @@ function conversions(
 
 function remoteConversion(
   conversion: CustomResourceDefinition["spec"]["conversion"],
-  known: KnownVersions,
+  byApiVersion: KnownVersions,
   { convert, objectBytesMax }: CustomKindEnvironment,
 ): WebhookConversion | undefined {
   const { strategy, webhook } = conversion ?? {};
@@ -233,9 +233,9 @@ function remoteConversion(
   return {
     async convert(objects, apiVersion, signal) {
       // Stored objects get defaults, but results of a webhook do not, as upstream.
-      const sent = await mapCooperatively(objects, (object) => applyOwnSchema(object, known, objectBytesMax));
+      const sent = await mapCooperatively(objects, (object) => applyOwnSchema(object, byApiVersion, objectBytesMax));
       const converted = await convert(webhook, sent, apiVersion, signal);
-      const { structural } = known.get(apiVersion)!; // one of the known
+      const { structural } = byApiVersion.get(apiVersion)!; // one of the known
       return mapCooperatively(converted, (object) => reshape(object, structural));
     },
     convertRaw: (objects, apiVersion, signal) => convert(webhook, objects, apiVersion, signal),
@@ -333,8 +333,8 @@ function definitionOf(
 type KnownVersions = ReadonlyMap<string, CustomVersion>;
 
 /** Returns a stored object as the current schema of its own version shows it. */
-function applyOwnSchema(object: Unstructured, known: KnownVersions, bytesMax: number): Unstructured {
-  const from = known.get(object.apiVersion ?? "");
+function applyOwnSchema(object: Unstructured, byApiVersion: KnownVersions, bytesMax: number): Unstructured {
+  const from = byApiVersion.get(object.apiVersion ?? "");
   if (from === undefined) throw unknownVersion(object);
   return reshape(object, from.structural, new ByteBudget(bytesMax, () => outgrown(object, bytesMax)));
 }

@@ -68,7 +68,7 @@ type Entry = NonNullable<ReturnType<Cache["get"]>>;
 type StoreEvent = Parameters<InformerHandlers["handle"]>[0][number];
 
 /** The known state of a definition. */
-interface Known {
+interface DefinitionState {
   readonly entry: Entry;
   readonly group: string;
   readonly accepted: CustomResourceDefinitionNames | undefined;
@@ -92,7 +92,7 @@ export class CustomResourceController {
   readonly #store: Store;
   readonly #cleanup: Cleanup;
   readonly #informer: StoreInformer;
-  readonly #known = new Map<string, Known>();
+  readonly #states = new Map<string, DefinitionState>();
   /** The group versions and the resources that belong to the server itself. */
   readonly #own: ReadonlySet<string>;
   #table: ResourceTable;
@@ -117,7 +117,7 @@ export class CustomResourceController {
       ...options,
       definitions: this.#store,
       isOverlapping: (group, resource) => this.#own.has(resourceKeyOf({ group, resource })),
-      kindOf: (name) => this.#known.get(name)?.kind,
+      kindOf: (name) => this.#states.get(name)?.kind,
       setStatus: (name, change, finish) => this.#writeStatus(name, undefined, change, finish),
     });
   }
@@ -150,7 +150,7 @@ export class CustomResourceController {
 
   async #replace(entries: readonly Entry[]): Promise<void> {
     const names = new Set(entries.map((entry) => this.#nameOf(entry)));
-    for (const [name, known] of this.#known) if (!names.has(name)) this.#lose(name, known);
+    for (const [name, state] of this.#states) if (!names.has(name)) this.#lose(name, state);
     const yielder = new Yielder(this.#options.clock);
     for (const entry of entries) {
       if (yielder.isDue) await yielder.pause();
@@ -187,15 +187,15 @@ export class CustomResourceController {
   async #learn(entry: Entry, wanted: () => boolean = () => true): Promise<void> {
     const name = this.#nameOf(entry);
     for (;;) {
-      const old = this.#known.get(name);
+      const old = this.#states.get(name);
       if (this.#closed || !wanted() || (old !== undefined && old.entry.revision >= entry.revision)) return;
-      let next: Known | undefined;
+      let next: DefinitionState | undefined;
       try {
         next = await runCooperatively(this.#build(entry, old));
       } catch (error) {
         this.#options.log.error({ name, error: String(error) }, "a definition that cannot be read is not served");
       }
-      if (this.#known.get(name) !== old || !wanted()) continue;
+      if (this.#states.get(name) !== old || !wanted()) continue;
       if (next !== undefined) this.#take(name, next, old);
       else if (old !== undefined) this.#lose(name, old);
       return;
@@ -203,7 +203,7 @@ export class CustomResourceController {
   }
 
   /** Returns the new state for an entry, without changing anything yet. */
-  *#build(entry: Entry, old: Known | undefined): Steps<Known> {
+  *#build(entry: Entry, old: DefinitionState | undefined): Steps<DefinitionState> {
     const isLarge = entry.value.length > largeBytes;
     const definition = this.#read(entry);
     const { spec, status, metadata } = definition;
@@ -228,13 +228,13 @@ export class CustomResourceController {
     return { entry, group: spec.group, accepted, kind, served, isEnding, isOpen };
   }
 
-  #take(name: string, next: Known, old: Known | undefined): void {
+  #take(name: string, next: DefinitionState, old: DefinitionState | undefined): void {
     if (old?.kind !== undefined) {
       if (next.kind === undefined) old.kind.retire();
       else next.kind.follow(old.kind);
     }
     if (next.kind !== old?.kind) this.#markChanged(old?.served ?? [], next.served);
-    this.#known.set(name, next);
+    this.#states.set(name, next);
   }
 
   /**
@@ -246,17 +246,17 @@ export class CustomResourceController {
   }
 
   #forget(name: string, entry: Entry, changed: Set<string>): void {
-    const current = this.#known.get(name);
+    const current = this.#states.get(name);
     if (current === undefined || current.entry.revision > entry.revision) return;
     this.#lose(name, current);
     // The names of this definition are free for other definitions of its group.
-    for (const [other, { group }] of this.#known) if (group === current.group) changed.add(other);
+    for (const [other, { group }] of this.#states) if (group === current.group) changed.add(other);
   }
 
-  #lose(name: string, { kind, served }: Known): void {
+  #lose(name: string, { kind, served }: DefinitionState): void {
     kind?.retire();
     if (kind !== undefined) this.#markChanged(served, []);
-    this.#known.delete(name);
+    this.#states.delete(name);
   }
 
   #markChanged(before: readonly ResourceDefinition[], after: readonly ResourceDefinition[]): void {
@@ -271,7 +271,7 @@ export class CustomResourceController {
     if (!this.#isChanged) return;
     this.#isChanged = false;
     const all = [...this.#options.builtIn];
-    for (const { served } of this.#known.values()) for (const definition of served) all.push(definition);
+    for (const { served } of this.#states.values()) for (const definition of served) all.push(definition);
     this.#table = new ResourceTable(all, this.#table.generation + 1, this.#table);
     if (!this.#hasOtherVersions) return;
     this.#hasOtherVersions = false;
@@ -282,8 +282,8 @@ export class CustomResourceController {
    * Decides about the names of the definitions in `changed` and of those they conflict with, and writes the results.
    */
   async #decide(changed: Iterable<string>): Promise<void> {
-    const open = [...changed].filter((name) => this.#known.get(name)?.isOpen === true);
-    const groups = Map.groupBy(open, (name) => this.#known.get(name)!.group);
+    const open = [...changed].filter((name) => this.#states.get(name)?.isOpen === true);
+    const groups = Map.groupBy(open, (name) => this.#states.get(name)!.group);
     await Promise.all([...groups.values()].map((names) => this.#decideGroup(new Set(names))));
     this.#publish();
   }
@@ -294,11 +294,12 @@ export class CustomResourceController {
     for (const name of waiting) {
       if (yielder.isDue) await yielder.pause();
       waiting.delete(name);
-      const current = this.#known.get(name);
+      const current = this.#states.get(name);
       if (current?.isOpen !== true || this.#closed) continue;
       try {
         if (!(await this.#decideOne(name, current))) continue;
-        for (const [other, { group }] of this.#known) if (group === current.group && other !== name) waiting.add(other);
+        for (const [other, { group }] of this.#states)
+          if (group === current.group && other !== name) waiting.add(other);
       } catch (error) {
         if (!this.#closed) this.#retry(name, error);
       }
@@ -306,16 +307,16 @@ export class CustomResourceController {
   }
 
   /** Returns whether anything was written. */
-  async #decideOne(name: string, known: Known): Promise<boolean> {
-    if (known.isEnding) {
+  async #decideOne(name: string, state: DefinitionState): Promise<boolean> {
+    if (state.isEnding) {
       this.#cleanup.begin(name);
       return false;
     }
-    const definition = this.#read(known.entry);
-    const decision = decideNames(definition, takenNames(this.#acceptedIn(known.group)));
+    const definition = this.#read(state.entry);
+    const decision = decideNames(definition, takenNames(this.#acceptedIn(state.group)));
     const conditions = [...(decision?.conditions ?? []), ...this.#approval(definition)];
     if (decision === undefined && conditions.length === 0) return false;
-    return this.#writeStatus(name, known.entry.revision, (status) => ({
+    return this.#writeStatus(name, state.entry.revision, (status) => ({
       ...withDecision(status, decision),
       conditions: conditions.reduce<NonNullable<CustomResourceDefinitionStatus["conditions"]>>(
         (list, condition) => withCondition(list, condition, timestampOf(this.#options.clock.now())),
@@ -331,7 +332,8 @@ export class CustomResourceController {
   }
 
   *#acceptedIn(group: string): Iterable<CustomResourceDefinitionNames> {
-    for (const current of this.#known.values()) if (current.group === group && current.accepted) yield current.accepted;
+    for (const current of this.#states.values())
+      if (current.group === group && current.accepted) yield current.accepted;
   }
 
   #approval({ spec, metadata }: CustomResourceDefinition): readonly ConditionContent[] {

@@ -66,7 +66,7 @@ export function customStrategy(options: CustomStrategyOptions): Strategy {
         ...checkListTypes(object, structural.node, old),
       ];
     },
-    checkRules: (object, old, found, attributes) => ruleFindings(version, object, { old }, found, attributes),
+    checkRules: (object, old, errors, attributes) => ruleFindings(version, object, { old }, errors, attributes),
     ...(hasStatus ? { resetFields: mainResets, subresources: { status: statusStrategy(options) } } : {}),
     warningsOnCreate: (object) => finalizerWarnings(object.metadata.finalizers),
     warningsOnUpdate,
@@ -89,8 +89,8 @@ function statusStrategy({ version, scale }: CustomStrategyOptions): UpdateStrate
       ];
     },
     // A write of the status must fulfil the rules of all parts of the object, as upstream.
-    checkRules: (object, old, found, attributes) =>
-      ruleFindings(version, object, { old, isStrict: true }, found, attributes),
+    checkRules: (object, old, errors, attributes) =>
+      ruleFindings(version, object, { old, isStrict: true }, errors, attributes),
     warningsOnUpdate,
   };
 }

@@ -8,7 +8,7 @@ import { type CompiledSchema, matches, rulesFor } from "./flow-schema.ts";
 
 type Candidate<Schema> = readonly [schema: Schema, rules: ReturnType<typeof rulesFor>];
 
-interface Known<Schema> {
+interface CachedCandidates<Schema> {
   groups: readonly string[];
   readonly candidates: readonly Candidate<Schema>[];
 }
@@ -18,7 +18,7 @@ const usersMax = 10_000;
 
 export class Classifier<Schema extends { readonly schema: CompiledSchema }> {
   readonly #schemas: readonly Schema[];
-  readonly #users = new Map<string, Known<Schema>>();
+  readonly #users = new Map<string, CachedCandidates<Schema>>();
 
   /** `schemas` are in the order in which they are tried. */
   constructor(schemas: readonly Schema[]) {
@@ -47,9 +47,9 @@ export class Classifier<Schema extends { readonly schema: CompiledSchema }> {
   }
 }
 
-function sameGroups(known: readonly string[], groups: readonly string[]): boolean {
-  if (known === groups) return true;
-  if (known.length !== groups.length) return false;
-  for (let i = 0; i < known.length; i++) if (known[i] !== groups[i]) return false;
+function sameGroups(previous: readonly string[], groups: readonly string[]): boolean {
+  if (previous === groups) return true;
+  if (previous.length !== groups.length) return false;
+  for (let i = 0; i < previous.length; i++) if (previous[i] !== groups[i]) return false;
   return true;
 }

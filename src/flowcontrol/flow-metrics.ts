@@ -28,7 +28,7 @@ export interface Counters extends Present {
   readonly waited: Histogram;
   readonly waitedInVain: Histogram;
   readonly queueLength: Histogram;
-  refused(reason: string): void;
+  countRefusal(reason: string): void;
 }
 
 export type LevelGauges = Readonly<Record<keyof typeof levelRows, Gauge>>;
@@ -182,7 +182,7 @@ export class FlowMetrics {
       waited: waited.with(level, schema, "true"),
       waitedInVain: waited.with(level, schema, "false"),
       queueLength: queueLength.with(level, schema),
-      refused: (reason) => rejected.with(level, schema, reason).add(),
+      countRefusal: (reason) => rejected.with(level, schema, reason).add(),
       executing: 0,
       executingSeats: 0,
       waiting: 0,

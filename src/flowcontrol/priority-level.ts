@@ -307,8 +307,8 @@ export class PriorityLevel {
     const key = flowKey(flow);
     const slow = this.#slow.get(key) ?? 0;
     if (width === 1 && slow === 0) return true;
-    const held = slow + (this.#wideSeats.get(key) ?? 0);
-    return held === 0 || held + width <= this.#limit / 2;
+    const heldSeats = slow + (this.#wideSeats.get(key) ?? 0);
+    return heldSeats === 0 || heldSeats + width <= this.#limit / 2;
   }
 
   #begin(queued: QueuedRequest, now: number): void {
@@ -446,8 +446,8 @@ export class PriorityLevel {
     if (why === "time-out") this.timedOut++;
     if (why === "cancelled") this.cancelled++;
     queued.flow.tally.waitedInVain.observe((now - queued.arrivedMs) / 1000);
-    queued.flow.tally.refused(why);
-    this.retryAfter.refused(Math.floor(this.#clock.now() / 1000));
+    queued.flow.tally.countRefusal(why);
+    this.retryAfter.countRefusal(Math.floor(this.#clock.now() / 1000));
   }
 
   /** Removes an unused queue from the service. */

@@ -18,14 +18,14 @@ export class RetryAfter {
   }
 
   /** Counts a refusal in this second. */
-  refused(second: number): void {
+  countRefusal(second: number): void {
     if (second === this.#now) {
       this.#count++;
       return;
     }
     this.#history.push({ second: this.#now, count: this.#count });
     const windowSeconds = Math.min(2 * this.#seconds, secondsMax);
-    this.#history = this.#history.filter((past) => second - past.second <= windowSeconds);
+    this.#history = this.#history.filter((entry) => second - entry.second <= windowSeconds);
     this.#now = second;
     this.#count = 1;
     this.#adjust(second);
@@ -33,8 +33,8 @@ export class RetryAfter {
 
   #adjust(second: number): void {
     const recent = this.#history
-      .filter((past) => second - past.second <= this.#seconds)
-      .reduce((sum, past) => sum + past.count, 0);
+      .filter((entry) => second - entry.second <= this.#seconds)
+      .reduce((sum, entry) => sum + entry.count, 0);
     if (second - this.#changedAt >= this.#seconds && recent >= 3 * this.#seconds) {
       this.#seconds = Math.min(2 * this.#seconds, secondsMax);
       this.#changedAt = second;

@@ -58,7 +58,7 @@ export function auditFilters(options: AuditOptions): AuditFilters {
     options.observeLevel(decision.level);
     return decision;
   };
-  const refused = async (error: unknown, request: ApiRequest): Promise<never> => {
+  const recordRefusal = async (error: unknown, request: ApiRequest): Promise<never> => {
     // Once the user is known, the other filter records the request.
     if (error instanceof StatusError && request.user === unknownUser) {
       const decision = decide(request);
@@ -73,7 +73,7 @@ export function auditFilters(options: AuditOptions): AuditFilters {
     throw error;
   };
   return {
-    auditUnauthenticated: (request, next) => attempt(next, request, refused),
+    auditUnauthenticated: (request, next) => attempt(next, request, recordRefusal),
     audit(request, next) {
       const decision = decide(request);
       return decision.level === "None" ? next(request) : auditRequest(request, next, decision, options);
@@ -316,8 +316,8 @@ function leaveOutBroken<T>(make: () => T): T | undefined {
 function withoutManagedFields(object: object): object {
   const { metadata, rows } = object as { readonly metadata?: ObjectMeta; readonly rows?: unknown };
   if (metadata === undefined) return object;
-  const { managedFields: _managedFields, ...kept } = metadata;
-  return { ...object, metadata: kept, ...(Array.isArray(rows) ? { rows: rows.map(rowWithoutManagedFields) } : {}) };
+  const { managedFields: _managedFields, ...rest } = metadata;
+  return { ...object, metadata: rest, ...(Array.isArray(rows) ? { rows: rows.map(rowWithoutManagedFields) } : {}) };
 }
 
 const rowWithoutManagedFields = (row: unknown): unknown =>

@@ -5,14 +5,14 @@
 
 import type { Chunk } from "#std/byte-pieces.ts";
 
-interface Kept<Made> {
+interface CachedChunk<Value> {
   readonly mark: readonly number[];
-  readonly made: Made;
+  readonly value: Value;
 }
 
-export class ChunkCache<Made> {
+export class ChunkCache<Value> {
   readonly #budgetBytes: number;
-  #kept = new WeakMap<object, Kept<Made>>();
+  #entries = new WeakMap<object, CachedChunk<Value>>();
   #bytes = 0;
 
   /** The cache has about `budgetBytes` bytes; beyond it everything is dropped. */
@@ -20,17 +20,17 @@ export class ChunkCache<Made> {
     this.#budgetBytes = budgetBytes;
   }
 
-  find({ key, mark }: Chunk): Made | undefined {
-    const cached = key === undefined ? undefined : this.#kept.get(key);
-    return cached !== undefined && equals(cached.mark, mark) ? cached.made : undefined;
+  find({ key, mark }: Chunk): Value | undefined {
+    const cached = key === undefined ? undefined : this.#entries.get(key);
+    return cached !== undefined && equals(cached.mark, mark) ? cached.value : undefined;
   }
 
-  keep({ key, mark }: Chunk, made: Made): void {
-    if (key !== undefined) this.#kept.set(key, { mark, made });
+  keep({ key, mark }: Chunk, value: Value): void {
+    if (key !== undefined) this.#entries.set(key, { mark, value });
   }
 
   forget({ key }: Chunk): void {
-    if (key !== undefined) this.#kept.delete(key);
+    if (key !== undefined) this.#entries.delete(key);
   }
 
   /** Counts a cached chunk once its size is known. */
@@ -38,19 +38,19 @@ export class ChunkCache<Made> {
     if (key === undefined) return;
     this.#bytes += bytes + mark.length * 8;
     if (this.#bytes <= this.#budgetBytes) return;
-    this.#kept = new WeakMap();
+    this.#entries = new WeakMap();
     this.#bytes = 0;
   }
 }
 
 /** Yields the bytes of chunks, from the cache if possible. */
-export function* joinChunks(chunks: Iterable<Chunk>, kept: ChunkCache<Buffer>): Generator<Buffer, void, undefined> {
+export function* joinChunks(chunks: Iterable<Chunk>, cache: ChunkCache<Buffer>): Generator<Buffer, void, undefined> {
   for (const chunk of chunks) {
-    let bytes = kept.find(chunk);
+    let bytes = cache.find(chunk);
     if (bytes === undefined) {
       bytes = chunk.bytes();
-      kept.keep(chunk, bytes);
-      kept.count(chunk, bytes.length);
+      cache.keep(chunk, bytes);
+      cache.count(chunk, bytes.length);
     }
     yield bytes;
   }

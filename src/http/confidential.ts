@@ -59,7 +59,7 @@ export function concealWarning(about: string | FieldError): string {
   if (openWarning.test(about)) return about;
   const path = /^(?:[^\s:[\]]|\[[^\]]*\])+: /.exec(about)?.[0] ?? "";
   const text = about.slice(path.length);
-  for (const [form, kept] of safeWarnings) if (form.test(text)) return path + text.replace(form, kept);
+  for (const [form, replacement] of safeWarnings) if (form.test(text)) return path + text.replace(form, replacement);
   return path + notShown;
 }
 
@@ -68,7 +68,7 @@ const openWarning =
   /^(?:metadata\.(?:name|finalizers): |\.metadata\.ownerReferences contains duplicate |(?:json patch )?(?:unknown|duplicate) field "[^\n]*"$|annotation \S+ is deprecated, please use \S+ instead$|x509: malformed certificate$)/;
 
 /** Forms of warnings without their paths, and the text of each that has no values. */
-const safeWarnings: readonly (readonly [form: RegExp, kept: string])[] = [
+const safeWarnings: readonly (readonly [form: RegExp, replacement: string])[] = [
   [/^(?:deprecated (?:since|in)|non-functional in) v[\d.]+\+?(?:, non-functional in v[\d.]+\+?)?(?:; .*)?$/, "$&"],
   [/^use "[\w./-]+" instead$/, "$&"],
   [/^must be >= 0; negative values are invalid and will be treated as 1$/, "$&"],
@@ -134,14 +134,14 @@ const prefixes = [
   /^failed to convert new object \([\w./-]*; [\w./-]+, Kind=\w+\) to proper version: unable to convert unstructured object to [\w./-]+, Kind=\w+: /,
 ];
 
-function withoutPrefix(message: string, known: readonly RegExp[]): string {
+function withoutPrefix(message: string, prefixes: readonly RegExp[]): string {
   let rest = message;
-  for (const prefix of known) rest = rest.replace(prefix, "");
+  for (const prefix of prefixes) rest = rest.replace(prefix, "");
   return rest;
 }
 
 /** Forms of messages of decoding, and the text of each that has no values. */
-const safe: readonly (readonly [form: RegExp, kept: string])[] = [
+const safe: readonly (readonly [form: RegExp, replacement: string])[] = [
   [
     /^json: cannot unmarshal (\w+)(?: \S+)? into Go (value|struct field [\w.]+) of type ([\w.[\]{} ]+)$/,
     "json: cannot unmarshal $1 into Go $2 of type $3",
@@ -160,6 +160,6 @@ const safe: readonly (readonly [form: RegExp, kept: string])[] = [
 
 /** Removes the values from a message of decoding. */
 function discreet(message: string): string {
-  for (const [form, kept] of safe) if (form.test(message)) return message.replace(form, kept);
+  for (const [form, replacement] of safe) if (form.test(message)) return message.replace(form, replacement);
   return notShown;
 }

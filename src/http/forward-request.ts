@@ -253,10 +253,10 @@ function passedHeaders(answer: ForwardedAnswer): Record<string, string | readonl
 const codeMax = 599;
 
 function replyOf(request: HandledRequest, answer: ForwardedAnswer, clock: Clock): Reply {
-  const refused = redirectRefused(answer);
-  if (refused !== undefined) {
+  const refusal = redirectRefused(answer);
+  if (refusal !== undefined) {
     answer.destroy();
-    return refused;
+    return refusal;
   }
   const { code } = answer;
   if (code < 200 || code > codeMax) {

@@ -59,10 +59,10 @@ export async function findVersion(
   request: HandledRequest,
   object: HistoryTarget,
   revision: Revision,
-): Promise<{ readonly found: KeyVersion; readonly older: readonly KeyVersion[]; readonly lastPage: KeyVersions }> {
+): Promise<{ readonly version: KeyVersion; readonly older: readonly KeyVersion[]; readonly lastPage: KeyVersions }> {
   const { versions, lastPage } = await readVersions(options, request, object, revision + 1, 2);
-  const [found, ...older] = versions;
-  if (found?.revision === revision) return { found, older, lastPage };
+  const [version, ...older] = versions;
+  if (version?.revision === revision) return { version, older, lastPage };
   if (revision <= lastPage.since && revision !== 0) {
     throw expired(`version ${revision} is no longer kept: the history begins after ${lastPage.since}`);
   }

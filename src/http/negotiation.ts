@@ -260,13 +260,13 @@ const acceptHeaders = new Map<string, readonly AcceptClause[]>();
 const contentTypes = new Map<string, string>();
 
 /** Returns the result of `parse` for a header; results of short headers are cached. */
-function parseCached<T>(known: Map<string, T>, header: string, parse: (header: string) => T): T {
-  const cached = known.get(header);
+function parseCached<T>(cache: Map<string, T>, header: string, parse: (header: string) => T): T {
+  const cached = cache.get(header);
   if (cached !== undefined) return cached;
   const parsed = parse(header);
   if (header.length <= rememberedLength) {
-    if (known.size >= rememberedMax) known.clear();
-    known.set(header, parsed);
+    if (cache.size >= rememberedMax) cache.clear();
+    cache.set(header, parsed);
   }
   return parsed;
 }
@@ -288,9 +288,9 @@ export function parseAccept(header: string): readonly AcceptClause[] {
   // result is that of an insertion sort.
   for (let i = 1; i < clauses.length; i++) {
     for (let j = i; j > 0 && goesBefore(clauses[j]!, clauses[j - 1]!); j--) {
-      const moved = clauses[j]!;
+      const clause = clauses[j]!;
       clauses[j] = clauses[j - 1]!;
-      clauses[j - 1] = moved;
+      clauses[j - 1] = clause;
     }
   }
   return clauses;

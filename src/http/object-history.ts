@@ -58,11 +58,11 @@ async function listVersions(options: HistoryOptions, request: HandledRequest, ob
   await options.parts.cache.fresh();
   const wanted = query.get("resourceVersion") ?? "";
   if (wanted !== "") {
-    const version = await findVersion(options, request, object, object.store.parseVersion(wanted));
+    const match = await findVersion(options, request, object, object.store.parseVersion(wanted));
     return document(options, request, object, {
-      versions: [version.found, ...version.older],
+      versions: [match.version, ...match.older],
       limit: 1,
-      lastPage: { ...version.lastPage, next: 0 },
+      lastPage: { ...match.lastPage, next: 0 },
     });
   }
   const limit = limitOf(query.get("limit") ?? "");

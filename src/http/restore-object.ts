@@ -99,8 +99,8 @@ async function readWantedEntry(
   { revision }: Wanted,
 ): Promise<Entry> {
   if (revision !== undefined) {
-    const { found } = await findVersion(options, request, object, revision);
-    if (found.entry !== undefined) return found.entry;
+    const { version } = await findVersion(options, request, object, revision);
+    if (version.entry !== undefined) return version.entry;
     throw badRequest(`version ${revision} is the deletion: name one before it, or none`);
   }
   for (let before: Revision | undefined; ; ) {

@@ -102,7 +102,7 @@ function applySteps(part: unknown, old: unknown, steps: readonly Step[]): unknow
     if (!paths.some((path) => isThere(next, path, 0)) || usedAt.some((path) => isThere(old, path, 0, fields.isUse)))
       continue;
     const becomes = (value: unknown): unknown => fields.becomes?.(value);
-    next = fields.without?.(next) ?? paths.reduce((left, path) => change(left, path, 0, becomes), next);
+    next = fields.without?.(next) ?? paths.reduce((current, path) => change(current, path, 0, becomes), next);
   }
   return next;
 }

@@ -33,13 +33,13 @@ export function nodeLabels({ rename }: ApiDomain): NodeLabels {
 
 /** Returns warnings about the labels in a field; `pathOf` returns the path of a label. */
 export function labelWarnings(
-  given: Iterable<string>,
+  labels: Iterable<string>,
   pathOf: (label: string) => FieldPath,
-  known: NodeLabels,
+  labelRules: NodeLabels,
 ): string[] {
   const warnings: string[] = [];
-  for (const label of given) {
-    const advice = known.advice(label);
+  for (const label of labels) {
+    const advice = labelRules.advice(label);
     if (advice !== undefined) warnings.push(warningAt(pathOf(label), advice));
   }
   return warnings;

@@ -152,11 +152,11 @@ export class ServiceAllocator {
 
   #withAddresses(spec: ServiceSpec, old: ServiceSpec | undefined, pending: PendingReservations): ServiceSpec {
     if (!needsClusterIp(spec) || isHeadless(spec)) return spec;
-    const { clusterIPs: given = [], ipFamilies = [] } = spec;
+    const { clusterIPs = [], ipFamilies = [] } = spec;
     const before = old !== undefined && needsClusterIp(old) ? (old.clusterIPs ?? []) : [];
-    if (before[0] !== undefined && before[0] !== given[0]) return spec; // validation refuses this change
+    if (before[0] !== undefined && before[0] !== clusterIPs[0]) return spec; // validation refuses this change
     const addresses = ipFamilies.map((family, i) => {
-      const ip = given[i];
+      const ip = clusterIPs[i];
       if (ip !== undefined && before.includes(ip)) return ip;
       const range = this.#addresses.find((candidate) => candidate.family === family);
       if (range === undefined) return ip ?? "";
@@ -168,9 +168,9 @@ export class ServiceAllocator {
           ? "provided IP is already allocated"
           : `the provided IP (${ip}) is not in the valid range. The range of valid IPs is ${range.text}`;
       const text = `failed to allocate IP ${ip}: ${reason}`;
-      throw pending.refusal([invalid(FieldPath.of("spec", "clusterIPs"), goTexts(given), text)]);
+      throw pending.refusal([invalid(FieldPath.of("spec", "clusterIPs"), goTexts(clusterIPs), text)]);
     });
-    const next = jsonEquals(addresses, given) ? spec : withField(spec, "clusterIPs", addresses);
+    const next = jsonEquals(addresses, clusterIPs) ? spec : withField(spec, "clusterIPs", addresses);
     return withField(next, "clusterIP", addresses[0]);
   }
 

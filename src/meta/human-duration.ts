@@ -20,8 +20,8 @@ const longestMs = 2 ** 63 / 1e6;
  * | 2 years | days |
  * | 8 years | years and days |
  */
-export function humanDuration(given: number): string {
-  const ms = Math.min(given, longestMs);
+export function humanDuration(durationMs: number): string {
+  const ms = Math.min(durationMs, longestMs);
   const seconds = Math.trunc(ms / 1000);
   if (seconds < -1) return "<invalid>";
   if (seconds < 0) return "0s";

@@ -157,15 +157,15 @@ function keyedChecks(requirements: readonly LabelRequirement[]): Check {
   return (labels) => {
     if (labels === undefined) return needed === 0;
     let seen = 0;
-    let found = 0;
+    let neededSeen = 0;
     for (const key in labels) {
       if (++seen > byKey.size) return byKeys(labels);
       const check = byKey.get(key);
       if (check === undefined) continue;
       if (!check.allows(labels[key]!)) return false;
-      if (check.isNeeded) found++;
+      if (check.isNeeded) neededSeen++;
     }
-    return found === needed;
+    return neededSeen === needed;
   };
 }
 
@@ -461,7 +461,7 @@ function compileFields(requirements: readonly FieldRequirement[]): FieldSelector
     matches(name, namespace, fieldsOf) {
       const values = needsFields && fieldsOf !== undefined ? fieldsOf() : noValues;
       for (const { field, wanted, denied } of checks) {
-        const found =
+        const value =
           field === nameField
             ? name
             : field === namespaceField
@@ -469,7 +469,7 @@ function compileFields(requirements: readonly FieldRequirement[]): FieldSelector
               : Object.hasOwn(values, field)
                 ? values[field]!
                 : "";
-        if (denied.has(found) || wanted.size > 1 || (wanted.size === 1 && !wanted.has(found))) return false;
+        if (denied.has(value) || wanted.size > 1 || (wanted.size === 1 && !wanted.has(value))) return false;
       }
       return true;
     },

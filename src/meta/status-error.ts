@@ -295,11 +295,11 @@ export const storageReadError = (name: string, cause: unknown): StatusError =>
 /** Returns the error of a collection with unreadable objects, listed by key; `of` names their resource. */
 export const unreadableObjects = (
   of: ResourceName,
-  found: readonly { readonly key: string; readonly problem: string }[],
+  problems: readonly { readonly key: string; readonly problem: string }[],
 ): StatusError =>
   failure(500, "StorageReadError", `failed to read one or more ${qualifiedResource(of)} from the storage`, {
     ...detailsOf(of, "list"),
-    causes: found.map(({ key, problem }) => ({
+    causes: problems.map(({ key, problem }) => ({
       reason: "UnexpectedServerResponse",
       message: `StorageError: corrupt object, Code: 7, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: ${problem}`,
       field: key,

@@ -153,7 +153,7 @@ export class Discovery {
     const aggregated = negotiation.chooseTransformation(request, this.#allowsAggregated);
     if (aggregated !== undefined) return this.#replyAggregated(request, aggregated, groups);
     const negotiated = negotiation.answer(request, noTransform);
-    return encodedReply(this.#kept("/apis", negotiated, () => apiGroupList(groups)));
+    return encodedReply(this.#encodeOnce("/apis", negotiated, () => apiGroupList(groups)));
   }
 
   #version(request: DiscoveryRequest, group: ServedGroup, name: string): Reply {
@@ -166,14 +166,14 @@ export class Discovery {
   #plain(request: DiscoveryRequest, make: () => DiscoveryDocument): Reply {
     checkMethod(request);
     const negotiated = negotiation.answer(request, noTransform);
-    return encodedReply(this.#kept(segments(request.path).join("/"), negotiated, make));
+    return encodedReply(this.#encodeOnce(segments(request.path).join("/"), negotiated, make));
   }
 
   #replyAggregated(request: DiscoveryRequest, negotiated: Negotiated, groups: readonly ServedGroup[]): Reply {
     const { group, version, encoding } = negotiated;
     const apiVersion = `${group}/${version}`;
     const path = segments(request.path).join("/");
-    const encoded = this.#kept(`${path} ${apiVersion}`, negotiated, () => groupDiscoveryList(groups, apiVersion));
+    const encoded = this.#encodeOnce(`${path} ${apiVersion}`, negotiated, () => groupDiscoveryList(groups, apiVersion));
     encoded.tag ??= `"${digestOf(encoded.bytes)}"`;
     const headers = { etag: encoded.tag, vary: "Accept", "cache-control": "public" };
     // Upstream compares one tag as text, and supports neither lists nor weak tags.
@@ -182,7 +182,7 @@ export class Discovery {
     return { ...encodedReply(encoded), headers, contentType };
   }
 
-  #kept(document: string, negotiated: Negotiated, make: () => DiscoveryDocument): Encoded {
+  #encodeOnce(document: string, negotiated: Negotiated, make: () => DiscoveryDocument): Encoded {
     const { encoding } = negotiated;
     let byDocument = this.#encoded.get(encoding);
     if (byDocument === undefined) {

@@ -18,12 +18,12 @@ export interface CheckedDeleteOptions {
 
 /** Validates the options. Throws `invalid`. Without `forcedDeletion`, the option to ignore read errors is dropped. */
 export function checkDeleteOptions(
-  given: DeleteOptions,
+  options: DeleteOptions,
   domain: ApiDomain,
   forcedDeletion = false,
 ): CheckedDeleteOptions {
   const errors: FieldError[] = [];
-  const { propagationPolicy, orphanDependents } = given;
+  const { propagationPolicy, orphanDependents } = options;
   const policies = ["Foreground", "Background", "Orphan", "nil"];
   if (propagationPolicy !== undefined && orphanDependents !== undefined) {
     errors.push(
@@ -36,26 +36,26 @@ export function checkDeleteOptions(
   } else if (propagationPolicy !== undefined && !policies.slice(0, 3).includes(propagationPolicy)) {
     errors.push(notSupported(FieldPath.of("propagationPolicy"), propagationPolicy, policies));
   }
-  const dryRun = dryRunOf(given.dryRun ?? []);
+  const dryRun = dryRunOf(options.dryRun ?? []);
   if (!dryRun.ok) errors.push(dryRun.error);
-  const forced = forcedDeletion && given.ignoreStoreReadErrorWithClusterBreakingPotential === true;
-  if (forced) errors.push(...besideForce(given));
+  const forced = forcedDeletion && options.ignoreStoreReadErrorWithClusterBreakingPotential === true;
+  if (forced) errors.push(...besideForce(options));
   if (errors.length > 0) throw invalidObject({ group: metaGroup(domain), kind: "DeleteOptions" }, "", errors);
   return {
     dryRun: dryRun.ok && dryRun.value,
-    gracePeriodSeconds: given.gracePeriodSeconds,
+    gracePeriodSeconds: options.gracePeriodSeconds,
     orphanDependents,
     propagationPolicy: propagationPolicy as CheckedDeleteOptions["propagationPolicy"], // checked above
-    preconditions: given.preconditions,
+    preconditions: options.preconditions,
     ignoreStoreReadError: forced,
   };
 }
 
 /** Finds options that must be unset when read errors are ignored, since they need the object. */
-function besideForce(given: DeleteOptions): FieldError[] {
+function besideForce(options: DeleteOptions): FieldError[] {
   const names = ["dryRun", "propagationPolicy", "orphanDependents", "gracePeriodSeconds", "preconditions"] as const;
   return names.flatMap((name) => {
-    const value = given[name];
+    const value = options[name];
     if (value === undefined || (Array.isArray(value) && value.length === 0)) return [];
     return [
       invalid(

@@ -62,13 +62,13 @@ export interface UpdateStrategy<T extends ApiObject = Unstructured> {
   /** Returns findings, except those about metadata, which the store itself checks. */
   validateUpdate?(object: T, old: T, attributes: WriteAttributes): readonly FieldError[];
   /**
-   * Returns findings that may take long to find, given those of `validate` or `validateUpdate`. `old` is `undefined`
-   * for a create.
+   * Returns findings that may take long to find. `errors` are the findings of `validate` or `validateUpdate`; `old` is
+   * `undefined` for a create.
    */
   checkRules?(
     object: T,
     old: T | undefined,
-    found: readonly FieldError[],
+    errors: readonly FieldError[],
     attributes: WriteAttributes,
   ): MaybePromise<readonly FieldError[]>;
   warningsOnUpdate?(object: T, old: T, attributes: WriteAttributes): readonly string[];

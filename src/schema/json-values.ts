@@ -136,17 +136,17 @@ function lengthOf(value: unknown): number {
 
 /** A byte budget for the output of a small input: additions take from it, and fail when it is empty. */
 export class ByteBudget {
-  #left: number;
+  #bytesLeft: number;
   readonly #refuse: () => Error;
 
   /** `refuse` makes the error that is thrown when more than `bytes` are taken in total. */
   constructor(bytes: number, refuse: () => Error) {
-    this.#left = bytes;
+    this.#bytesLeft = bytes;
     this.#refuse = refuse;
   }
 
   take(bytes: number): void {
-    this.#left -= bytes;
-    if (this.#left < 0) throw this.#refuse();
+    this.#bytesLeft -= bytes;
+    if (this.#bytesLeft < 0) throw this.#refuse();
   }
 }

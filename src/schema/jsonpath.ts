@@ -388,17 +388,17 @@ class Lookup {
     return members;
   }
 
-  /** Adds to `found` the value and all values below it that have members, and texts that are not empty. */
-  #descend(value: unknown, found: unknown[]): void {
+  /** Adds to `results` the value and all values below it that have members, and texts that are not empty. */
+  #descend(value: unknown, results: unknown[]): void {
     this.#visit(1);
     if (typeof value === "string") {
-      if (value !== "") found.push(value);
+      if (value !== "") results.push(value);
       return;
     }
     const members = this.#members(value);
     if (members.length === 0) return;
-    found.push(value);
-    for (const member of members) this.#descend(member, found);
+    results.push(value);
+    for (const member of members) this.#descend(member, results);
   }
 
   #applyFilter(step: Extract<Step, { kind: "filter" }>, value: unknown): readonly unknown[] {

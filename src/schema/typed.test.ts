@@ -237,7 +237,7 @@ test("parts that a known value has in the same place are taken as they are, othe
   const [first, second] = known["ports"] as readonly object[];
   const unsorted = { b: "1", a: "2" };
   const messageFor = (raw: unknown): string =>
-    JSON.stringify(decodeTyped(thing, raw, { keys: 0, unknown: false }, { known: { ...known, labels: unsorted } }));
+    JSON.stringify(decodeTyped(thing, raw, { keys: 0, unknown: false }, { canonical: { ...known, labels: unsorted } }));
   const expected = { labels: unsorted, ports: [first, { number: 3, protocol: "TCP" }], ...rest };
   assert.equal(messageFor({ labels: unsorted, ports: [first, { number: 3 }] }), JSON.stringify(expected));
   const moved = { labels: { a: "2", b: "1" }, ports: [second, first], ...rest };

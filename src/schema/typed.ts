@@ -35,7 +35,7 @@ interface TypedOptions {
   /**
    * A canonical value of the type. Parts that the value shares with it, in the same position, are not decoded again.
    */
-  readonly known?: unknown;
+  readonly canonical?: unknown;
   /** Returns the error of a value that does not fit; by default in the words of a JSON decoder. */
   readonly explain?: (schema: Schema, raw: unknown) => DecodeError;
 }
@@ -50,7 +50,7 @@ export function decodeTyped(schema: Schema, raw: unknown, findings: Findings, op
   const compiler = options?.defaults === false ? withoutDefaults : withDefaults;
   const plan = compiler.plan(schema);
   try {
-    return decode(plan, raw, findings, options?.known);
+    return decode(plan, raw, findings, options?.canonical);
   } catch (error) {
     if (error !== mismatch && !(error instanceof RangeError)) throw error;
     if (error !== mismatch) throw mismatchError(schema, raw, error);
@@ -238,19 +238,19 @@ function zeroOf(code: number): unknown {
   }
 }
 
-function decode(plan: Plan, raw: unknown, findings: Findings, known?: unknown): unknown {
+function decode(plan: Plan, raw: unknown, findings: Findings, canonical?: unknown): unknown {
   if (raw === null) return plan.zero;
-  if (typeof raw === "object" && raw === known) return raw;
+  if (typeof raw === "object" && raw === canonical) return raw;
   switch (plan.code) {
     case STRING:
       if (typeof raw === "string") return raw;
       break;
     case STRUCT:
-      return decodeStruct(plan, raw, findings, known as Json | undefined);
+      return decodeStruct(plan, raw, findings, canonical as Json | undefined);
     case MAP:
-      return decodeMap(plan, raw, findings, known as Json | undefined);
+      return decodeMap(plan, raw, findings, canonical as Json | undefined);
     case ARRAY:
-      return decodeArray(plan, raw, findings, known as readonly unknown[] | undefined);
+      return decodeArray(plan, raw, findings, canonical as readonly unknown[] | undefined);
     case BOOLEAN:
       if (typeof raw === "boolean") return raw;
       break;
@@ -358,7 +358,7 @@ function decodeBytes(raw: unknown): unknown {
   throw mismatch;
 }
 
-function decodeStruct(plan: Plan, raw: unknown, findings: Findings, known: Json | undefined): unknown {
+function decodeStruct(plan: Plan, raw: unknown, findings: Findings, canonical: Json | undefined): unknown {
   if (typeof raw !== "object" || Array.isArray(raw) || raw === null) throw mismatch;
   const object = raw as Json;
   const { index, fields, nextKept } = plan;
@@ -382,7 +382,7 @@ function decodeStruct(plan: Plan, raw: unknown, findings: Findings, known: Json 
     let decoded: unknown;
     if (value === null) decoded = undefined;
     else {
-      decoded = decode(field.plan, value, findings, known?.[name]);
+      decoded = decode(field.plan, value, findings, canonical?.[name]);
       if (field.dropZero && isZero(decoded)) {
         if (plan.notesEmpty && typeof decoded === "object") (empty ??= []).push(name);
         decoded = undefined;
@@ -456,7 +456,7 @@ function isZero(value: unknown): boolean {
   return value === "" || value === 0 || value === false;
 }
 
-function decodeMap(plan: Plan, raw: unknown, findings: Findings, known: Json | undefined): unknown {
+function decodeMap(plan: Plan, raw: unknown, findings: Findings, canonical: Json | undefined): unknown {
   if (typeof raw !== "object" || Array.isArray(raw) || raw === null) throw mismatch;
   const object = raw as Json;
   const items = plan.items!;
@@ -467,7 +467,7 @@ function decodeMap(plan: Plan, raw: unknown, findings: Findings, known: Json | u
   for (const key in object) {
     const value = object[key];
     const decoded =
-      typeof value === "string" && items.code === STRING ? value : decode(items, value, findings, known?.[key]);
+      typeof value === "string" && items.code === STRING ? value : decode(items, value, findings, canonical?.[key]);
     if (key === "rawJSON" && isRawNumber(raw)) throw mismatch;
     if (entries === undefined && (decoded !== value || (count > 0 && key < previous))) {
       entries = [];
@@ -493,14 +493,14 @@ function decodeMap(plan: Plan, raw: unknown, findings: Findings, known: Json | u
   return sorted;
 }
 
-function decodeArray(plan: Plan, raw: unknown, findings: Findings, known: readonly unknown[] | undefined): unknown {
+function decodeArray(plan: Plan, raw: unknown, findings: Findings, canonical: readonly unknown[] | undefined): unknown {
   if (!Array.isArray(raw)) throw mismatch;
   const list = raw as readonly unknown[];
   const items = plan.items!;
   let out: unknown[] | undefined;
   for (let at = 0; at < list.length; at++) {
     const value = list[at];
-    const decoded = decode(items, value, findings, known?.[at]);
+    const decoded = decode(items, value, findings, canonical?.[at]);
     if (out === undefined && decoded !== value) out = list.slice(0, at);
     if (out !== undefined) out.push(decoded);
   }

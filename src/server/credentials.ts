@@ -113,7 +113,7 @@ export async function prepareCredentials(wanted: CredentialsWanted): Promise<Cre
 interface Root {
   readonly key: string;
   /** The certificate of the key, which other programs know. */
-  readonly known?: string;
+  readonly certificate?: string;
   /** The consequence of a lost key, for the error message. */
   readonly lost: string;
 }
@@ -121,12 +121,12 @@ interface Root {
 const roots: readonly Root[] = [
   {
     key: "pki/ca.key",
-    known: "pki/ca.crt",
+    certificate: "pki/ca.crt",
     lost: "clients would trust the server no longer, and every certificate that it issued would be void",
   },
   {
     key: "pki/front-proxy-ca.key",
-    known: "pki/front-proxy-ca.crt",
+    certificate: "pki/front-proxy-ca.crt",
     lost: "aggregated API servers would trust the server no longer",
   },
   { key: "pki/sa.key", lost: "every token of a service account would be void" },
@@ -137,8 +137,8 @@ const roots: readonly Root[] = [
 function lostFiles({ folder, isUsed }: CredentialsWanted): string | undefined {
   if (folder === undefined) return undefined;
   const problems: string[] = [];
-  for (const { key, known, lost } of roots) {
-    const files = known === undefined ? [key] : [key, known];
+  for (const { key, certificate, lost } of roots) {
+    const files = certificate === undefined ? [key] : [key, certificate];
     const contents = files.map((file) => readPem(folder, file)?.trim());
     // An interrupted first start leaves a key without its certificate.
     const isRequired = isUsed || contents[1] !== undefined;

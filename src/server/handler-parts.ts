@@ -33,7 +33,7 @@ interface GivenParts extends Omit<HandlerParts, Derived> {
   table(): ResourceTable;
 }
 
-export function handlerParts({ tables, gates, table, ...given }: GivenParts): HandlerParts {
+export function handlerParts({ tables, gates, table, ...parts }: GivenParts): HandlerParts {
   const otherVersion = (of: ResourceDefinition, apiVersion: string): ResourceDefinition | undefined => {
     if (of.custom !== undefined) return of.custom.versions.get(apiVersion);
     const gv = parseApiVersion(apiVersion);
@@ -44,12 +44,12 @@ export function handlerParts({ tables, gates, table, ...given }: GivenParts): Ha
       : undefined;
   };
   return {
-    ...given,
+    ...parts,
     managers: new ManagerNames(),
-    timestamps: new Timestamps(given.clock),
-    plainOptions: plainOptions(given.domain),
+    timestamps: new Timestamps(parts.clock),
+    plainOptions: plainOptions(parts.domain),
     negotiator: negotiator(servedEncodings(encodings, tables, gates), true),
-    transforms: resourceTransforms(given.domain),
+    transforms: resourceTransforms(parts.domain),
     deleteOptionsSchema: requiredSchema(tables, { group: "", version: "v1", kind: "DeleteOptions" }),
     definitionOfVersion: otherVersion,
     schemaOf: (gvk) => requiredSchema(tables, gvk),

@@ -74,8 +74,8 @@ export function healthFailures(
     if (tell === undefined) {
       // Clients that wait for the start or the end poll often and expect this failure.
       const isExpected = check.startsWith("poststarthook/") || check === "shutdown";
-      const say = (found: unknown): void =>
-        log[isExpected ? "debug" : "warn"]({ endpoint, check, problem: found }, "health check failed");
+      const say = (cause: unknown): void =>
+        log[isExpected ? "debug" : "warn"]({ endpoint, check, problem: cause }, "health check failed");
       tell = rateLimited(clock, say);
       tellers.set(key, tell);
     }

@@ -94,10 +94,13 @@ export function storageObserver(metrics: Metrics): StorageObserver {
 }
 
 /** Adds the metrics of the log of a store on disk. */
-export function addLogMetrics(metrics: Metrics, held: () => { readonly bytes: number; readonly since: number }): void {
+export function addLogMetrics(
+  metrics: Metrics,
+  logState: () => { readonly bytes: number; readonly since: number },
+): void {
   const gauge = gaugesOf(metrics);
-  gauge("binnacle_storage_log_bytes", "Bytes of objects in the log, with their history.", () => held().bytes);
-  gauge("binnacle_storage_history_revision", "Revision up to which old versions are gone.", () => held().since);
+  gauge("binnacle_storage_log_bytes", "Bytes of objects in the log, with their history.", () => logState().bytes);
+  gauge("binnacle_storage_history_revision", "Revision up to which old versions are gone.", () => logState().since);
 }
 
 export function addStorageMetrics(metrics: Metrics, cache: LogWatchCache): void {

@@ -56,7 +56,7 @@ const maxBytes = 256 * 1024 * 1024;
 export class Unreachable extends StartError {}
 
 /** The server answered with an error. */
-export class Refused extends StartError {
+export class ErrorAnswer extends StartError {
   readonly code: number;
   /** The reason in the `Status` of the answer; empty without one. */
   readonly reason: string;
@@ -151,11 +151,11 @@ function read<T>(url: string, code: number, body: string): T {
   try {
     value = longNumber.test(body) ? exactValue(body) : JSON.parse(body);
   } catch {
-    if (code >= 400) throw new Refused(url, code, { message: body.slice(0, 200).trim() });
+    if (code >= 400) throw new ErrorAnswer(url, code, { message: body.slice(0, 200).trim() });
     throw new StartError(`${url} answered ${code} with something that is not JSON: is it an API server?`);
   }
   if (code < 300) return value as T; // the caller names what the path answers
-  throw new Refused(url, code, (value ?? {}) as Partial<Status>); // whose fields are checked
+  throw new ErrorAnswer(url, code, (value ?? {}) as Partial<Status>); // whose fields are checked
 }
 
 /** Matches numbers that may be too large for a double to hold exactly. */

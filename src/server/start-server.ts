@@ -461,8 +461,8 @@ function urlOf(options: ServerOptions, port: number): string {
   return `https://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
-function openLogOf(given: ServerEnvironment["log"], options: ServerOptions): Log {
-  if (given !== "stderr") return given ?? silentLog;
+function openLogOf(log: ServerEnvironment["log"], options: ServerOptions): Log {
+  if (log !== "stderr") return log ?? silentLog;
   return openLog({ format: logFormat(options), verbosity: options.verbosity });
 }
 

@@ -78,7 +78,7 @@ export async function verifyStore({ store, encryption, progress }: VerifyOptions
     const report = new Report(check, values, progress);
     const { revision, keys, rows } = await verification.read(
       (entry) => report.add(entry),
-      (problem) => report.found(problem),
+      (problem) => report.addProblem(problem),
     );
     return { apiDomain: domain, revision: String(revision), keys, rows, ...report.result };
   } finally {
@@ -144,7 +144,7 @@ class Report {
     };
   }
 
-  found(problem: StoreProblem): void {
+  addProblem(problem: StoreProblem): void {
     if (this.#problems.length < problemsMax) this.#problems.push(problem);
     else this.#moreProblems++;
   }
@@ -160,9 +160,10 @@ class Report {
     if (wasEncrypted) this.#encrypted++;
     const clear = await clearValue(entry, this.#values);
     if (clear === undefined) return;
-    if (!Buffer.isBuffer(clear)) return this.found({ key, revision, problem: `cannot be decrypted: ${clear.problem}` });
+    if (!Buffer.isBuffer(clear))
+      return this.addProblem({ key, revision, problem: `cannot be decrypted: ${clear.problem}` });
     if (wasEncrypted) this.#decrypted++;
-    for (const problem of this.#check({ key, revision, value: clear })) this.found({ key, revision, problem });
+    for (const problem of this.#check({ key, revision, value: clear })) this.addProblem({ key, revision, problem });
   }
 }
 

@@ -3,15 +3,15 @@
  * generations of at most `sizeMax` entries: a full young generation replaces the old one, and used entries move to the
  * young one.
  */
-interface Kept<T> {
+interface ExpiringValue<T> {
   readonly value: T;
   readonly untilMs: number;
 }
 
 export class ExpiringCache<T> {
   readonly #sizeMax: number;
-  #young = new Map<string, Kept<T>>();
-  #old = new Map<string, Kept<T>>();
+  #young = new Map<string, ExpiringValue<T>>();
+  #old = new Map<string, ExpiringValue<T>>();
 
   constructor(sizeMax: number) {
     this.#sizeMax = sizeMax;

@@ -27,21 +27,21 @@ export function makeFolder(path: string): () => void {
   }
 }
 
-function make(path: string, made: string[]): void {
+function make(path: string, newFolders: string[]): void {
   const above = dirname(path);
   try {
-    makeOne(path, made);
+    makeOne(path, newFolders);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ENOENT" || above === path) throw error;
-    make(above, made);
-    makeOne(path, made);
+    make(above, newFolders);
+    makeOne(path, newFolders);
   }
 }
 
-function makeOne(path: string, made: string[]): void {
+function makeOne(path: string, newFolders: string[]): void {
   try {
     mkdirSync(path, { mode: 0o700 });
-    made.push(path);
+    newFolders.push(path);
   } catch (error) {
     if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) throw error;
   }

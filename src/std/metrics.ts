@@ -102,7 +102,7 @@ class Children<Child> implements Family<Child> {
   readonly #make: () => Child;
   readonly #seriesMax: number;
   /** The number of refused label sets since the last search for obsolete ones. */
-  #refused = 0;
+  #refusals = 0;
   readonly all = new Map<string, { readonly values: readonly string[]; readonly child: Child }>();
 
   constructor(options: MetricOptions, make: () => Child) {
@@ -127,7 +127,7 @@ class Children<Child> implements Family<Child> {
   /** Returns whether another label set fits. Searches for obsolete label sets rarely, since there may be none. */
   #hasRoom(): boolean {
     if (this.all.size < this.#seriesMax) return true;
-    if (this.#refused++ % this.#seriesMax === 0) this.dropGone();
+    if (this.#refusals++ % this.#seriesMax === 0) this.dropGone();
     return this.all.size < this.#seriesMax;
   }
 

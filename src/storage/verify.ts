@@ -44,7 +44,7 @@ interface VerifiedStore {
 
 export interface Verification {
   /** Reads all rows, and visits the current entries one after the other. */
-  read(visit: Visit, found: (problem: StoreProblem) => void): Promise<VerifiedStore>;
+  read(visit: Visit, report: (problem: StoreProblem) => void): Promise<VerifiedStore>;
   close(): void;
 }
 
@@ -59,7 +59,7 @@ export function openVerification(store: StoreToVerify): Verification {
     const path = logFilePath(store.dataDir);
     if (!existsSync(path)) throw new StorageFailure(`${path} does not exist`);
     const file = new LogFile(path, { isExpected: true });
-    return { read: (visit, found) => read(file, store.dataDir, visit, found), close: () => file.abandon() };
+    return { read: (visit, report) => read(file, store.dataDir, visit, report), close: () => file.abandon() };
   }
   const { backupFile } = store;
   if (statSync(backupFile, { throwIfNoEntry: false })?.isFile() !== true) {
@@ -73,7 +73,7 @@ export function openVerification(store: StoreToVerify): Verification {
     copyFileSync(backupFile, copy, constants.COPYFILE_FICLONE);
     const file = new LogFile(copy, { copyOf: backupFile });
     return {
-      read: (visit, found) => read(file, undefined, visit, found),
+      read: (visit, report) => read(file, undefined, visit, report),
       close() {
         file.close();
         discard();
@@ -89,18 +89,18 @@ async function read(
   file: LogFile,
   dataDir: string | undefined,
   visit: Visit,
-  found: (problem: StoreProblem) => void,
+  report: (problem: StoreProblem) => void,
 ): Promise<VerifiedStore> {
   file.check();
   const head = dataDir === undefined ? undefined : readHead(dataDir);
   const survey = surveyLog(file, typeof head === "object" ? head.revision : 0);
-  for (const problem of wholeProblems(survey, head)) found({ key: "", revision: 0, problem });
+  for (const problem of wholeProblems(survey, head)) report({ key: "", revision: 0, problem });
   let rows = 0;
   let keys = 0;
   for (const { row, isIntact } of file.rows()) {
     rows++;
     const { key, revision, deleted, value } = row;
-    for (const problem of rowProblems(row, isIntact)) found({ key, revision, problem });
+    for (const problem of rowProblems(row, isIntact)) report({ key, revision, problem });
     if (deleted !== 0 || survey.replaced.has(revision)) continue;
     keys++;
     if (!isIntact) continue;

@@ -19,18 +19,18 @@ interface Compressed {
   readonly length: number;
 }
 
-interface Kept {
+interface CachedChunk {
   readonly chunk: Promise<Compressed>;
   /** The compressed chunk, once it is available. */
   ready: Compressed | undefined;
 }
 
 export class Gzip {
-  readonly #kept: ChunkCache<Kept>;
+  readonly #cache: ChunkCache<CachedChunk>;
 
   /** Keeps about `budgetBytes` of compressed chunks. */
   constructor(budgetBytes: number) {
-    this.#kept = new ChunkCache(budgetBytes);
+    this.#cache = new ChunkCache(budgetBytes);
   }
 
   /** Yields the chunks as one gzip member, in buffers of about `pieceLength` bytes. */
@@ -62,16 +62,16 @@ export class Gzip {
   }
 
   #find(chunk: Chunk): MaybePromise<Compressed> {
-    const cached = this.#kept.find(chunk);
+    const cached = this.#cache.find(chunk);
     if (cached !== undefined) return cached.ready ?? cached.chunk;
-    const entry: Kept = { chunk: compressChunk(chunk.bytes()), ready: undefined };
-    this.#kept.keep(chunk, entry);
+    const entry: CachedChunk = { chunk: compressChunk(chunk.bytes()), ready: undefined };
+    this.#cache.keep(chunk, entry);
     entry.chunk.then(
       (compressed) => {
         entry.ready = compressed;
-        this.#kept.count(chunk, compressed.bytes.length);
+        this.#cache.count(chunk, compressed.bytes.length);
       },
-      () => this.#kept.forget(chunk),
+      () => this.#cache.forget(chunk),
     );
     return entry.chunk;
   }
@@ -94,13 +94,13 @@ async function compressChunk(plain: Buffer): Promise<Compressed> {
  * a polynomial over bits, lowest power in the highest bit; appending `n` bytes multiplies it by x^(8n).
  */
 export function joinChecksums(first: number, second: number, secondLength: number): number {
-  let moved = first;
+  let crc = first;
   let power = 0;
   for (let bytes = secondLength; bytes > 0; bytes = Math.floor(bytes / 2)) {
-    if (bytes % 2 === 1) moved = multiply(moved, shifts[power]!);
+    if (bytes % 2 === 1) crc = multiply(crc, shifts[power]!);
     power++;
   }
-  return (moved ^ second) >>> 0;
+  return (crc ^ second) >>> 0;
 }
 
 const generator = 0xedb88320;

@@ -201,10 +201,10 @@ export class Exchange {
       }
       if (writer.gone) return this.finish();
       if (next.done === true) return this.#pieces(reply, headers, first, length);
-      const held = next.value;
+      const nextPiece = next.value;
       const rest = async function* (): AsyncGenerator<Buffer, void, undefined> {
         yield* first;
-        yield held;
+        yield nextPiece;
         yield* { [Symbol.asyncIterator]: () => iterator };
       };
       const gzip = this.#wantsGzip(reply, length);

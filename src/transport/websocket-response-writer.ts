@@ -33,7 +33,7 @@ export class WebSocketResponseWriter implements ResponseWriter {
   readonly #reader: SocketReader;
   readonly #clock: Clock;
   /** The bytes that arrived before the answer. */
-  #held: Buffer[] = [];
+  #heldPieces: Buffer[] = [];
   #heldBytes = 0;
   #take = (piece: Buffer): void => this.#hold(piece);
   #ended = false;
@@ -52,15 +52,15 @@ export class WebSocketResponseWriter implements ResponseWriter {
   readonly #data = (piece: Buffer): void => this.#take(piece);
 
   #hold(piece: Buffer): void {
-    this.#held.push(piece);
+    this.#heldPieces.push(piece);
     this.#heldBytes += piece.length;
     if (this.#heldBytes > heldBytesMax) this.channel.pause();
   }
 
   #takeHeld(): readonly Buffer[] {
-    const held = this.#held;
-    this.#held = [];
-    return held;
+    const pieces = this.#heldPieces;
+    this.#heldPieces = [];
+    return pieces;
   }
 
   /** Reads the client's frames, beginning with the bytes that arrived before the answer. */
@@ -122,7 +122,7 @@ export class WebSocketResponseWriter implements ResponseWriter {
 
   /** Refuses the WebSocket. */
   whole(code: number, headers: readonly string[], bytes: Buffer | undefined, length: number): void {
-    this.#held = [];
+    this.#heldPieces = [];
     this.#take = () => undefined;
     const own = [...(this.#handshake === undefined ? [] : ["Sec-WebSocket-Version", "13"]), "Connection", "close"];
     if (length >= 0) own.push("Content-Length", String(length));

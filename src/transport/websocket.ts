@@ -114,7 +114,7 @@ interface FrameReaderHandler {
 export class FrameReader {
   readonly #handler: FrameReaderHandler;
   /** The received bytes of an incomplete head or control frame. */
-  #kept: Buffer = Buffer.alloc(0);
+  #buffer: Buffer = Buffer.alloc(0);
   /** The number of bytes of data that are still to be discarded. */
   #dropping = 0;
   #over = false;
@@ -133,13 +133,13 @@ export class FrameReader {
         continue;
       }
       // Heads with a control frame's payload are short, so few bytes are kept.
-      const all: Buffer = this.#kept.length === 0 ? rest : Buffer.concat([this.#kept, rest]);
+      const all: Buffer = this.#buffer.length === 0 ? rest : Buffer.concat([this.#buffer, rest]);
       const used = this.#frame(all);
       if (used === 0) {
-        this.#kept = Buffer.from(all);
+        this.#buffer = Buffer.from(all);
         return;
       }
-      this.#kept = noBytes;
+      this.#buffer = noBytes;
       rest = all.subarray(used);
     }
   }

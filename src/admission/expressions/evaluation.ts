@@ -51,7 +51,7 @@ export class LazyExpression {
     if (this.#compiling !== undefined) return this.#compiling;
     const compiled = runCooperatively(this.#compile());
     if (!isLate(compiled)) return (this.#compiled = compiled);
-    const keep = compiled.then((made) => (this.#compiled ??= made)).finally(() => (this.#compiling = undefined));
+    const keep = compiled.then((result) => (this.#compiled ??= result)).finally(() => (this.#compiling = undefined));
     this.#compiling = keep;
     return keep;
   }
@@ -89,18 +89,18 @@ export class OutOfBudget extends Error {
 
 /** The units of cost that expressions may still use. */
 export class CostBudget {
-  #left: number;
+  #unitsLeft: number;
   #workLeft = workMax;
   /** The first expression counts as if long work came before it: others may have used the same turn. */
   #sinceTurn = turnCostOfNext;
   #repeated = 0;
 
   constructor(units: number) {
-    this.#left = units;
+    this.#unitsLeft = units;
   }
 
-  get left(): number {
-    return this.#left;
+  get unitsLeft(): number {
+    return this.#unitsLeft;
   }
 
   /** The number of steps not counted by costs that may still be done. */
@@ -111,8 +111,8 @@ export class CostBudget {
   /** Pays for an evaluation. Throws `OutOfBudget`. */
   spend(units: number, work: number): void {
     this.#sinceTurn += units + work;
-    if (units > this.#left || work >= this.#workLeft) throw new OutOfBudget();
-    this.#left -= units;
+    if (units > this.#unitsLeft || work >= this.#workLeft) throw new OutOfBudget();
+    this.#unitsLeft -= units;
     this.#workLeft -= work;
   }
 
@@ -168,10 +168,10 @@ export type EvaluationOutcome = { readonly value: Value } | { readonly error: st
 
 /** Returns the limits of one evaluation. */
 export const limitsOf = ({
-  left,
+  unitsLeft,
   workLeft,
 }: CostBudget): { readonly costLimit: number; readonly workLimit: number } => ({
-  costLimit: Math.min(callCostMax, left),
+  costLimit: Math.min(callCostMax, unitsLeft),
   workLimit: Math.min(evaluationWorkMax, workLeft),
 });
 

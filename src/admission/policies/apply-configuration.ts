@@ -38,21 +38,21 @@ export function applyConfiguration(schema: Schema, object: ApiObject, configurat
 /**
  * Adds the paths of values that have no parts of their own, as upstream prints them. `schema` is right about the value.
  */
-function findAtomic(schema: Schema, value: unknown, path: FieldPath, found: string[]): void {
+function findAtomic(schema: Schema, value: unknown, path: FieldPath, atomicPaths: string[]): void {
   if (schema.type === "array" && Array.isArray(value)) {
-    if (schema.listType !== "map" && schema.listType !== "set") found.push(`.${String(path)}`);
+    if (schema.listType !== "map" && schema.listType !== "set") atomicPaths.push(`.${String(path)}`);
     else if (schema.items !== undefined) {
-      for (const [at, item] of value.entries()) findAtomic(schema.items, item, path.index(at), found);
+      for (const [at, item] of value.entries()) findAtomic(schema.items, item, path.index(at), atomicPaths);
     }
     return;
   }
   if ((schema.type !== "object" && schema.type !== "map") || !isObject(value)) return;
   if (schema.mapType === "atomic") {
-    found.push(`.${String(path)}`);
+    atomicPaths.push(`.${String(path)}`);
     return;
   }
   for (const [key, member] of Object.entries(value)) {
     const inner = schema.type === "map" ? schema.items : schema.fields?.get(key)?.schema;
-    if (inner !== undefined) findAtomic(inner, member, path.child(key), found);
+    if (inner !== undefined) findAtomic(inner, member, path.child(key), atomicPaths);
   }
 }

@@ -70,7 +70,7 @@ interface Invocation {
   readonly param: ApiObject | undefined;
 }
 
-interface Found {
+interface InvocationPlan {
   readonly invocations: Invocation[];
   readonly denials: StatusError[];
 }
@@ -80,7 +80,7 @@ function* invocationsOf(
   policy: Policy,
   request: PolicyRequest,
   { environment, findParams }: MutatingOptions,
-  { invocations, denials }: Found,
+  { invocations, denials }: InvocationPlan,
 ): Steps<void> {
   const { attributes } = request;
   const matched = policy.matcher.match(attributes, environment);

@@ -85,15 +85,15 @@ export const compileOne = (
 ): LazyExpression => new LazyExpression(source, () => compileAdmission(source, purpose, environment, budget));
 
 function declareVariables(
-  given: readonly Variable[],
+  declarations: readonly Variable[],
   about: AdmissionVariables,
   budget: ExpressionBudget,
 ): WithVariables {
   const base = admissionEnvironment(about);
   const types = new Map<string, CelType>();
-  if (given.length === 0) return { variables: [], types, environment: base };
+  if (declarations.length === 0) return { variables: [], types, environment: base };
   const environment = withVariables(base, types);
-  const variables = given.map(({ name, expression }) => ({
+  const variables = declarations.map(({ name, expression }) => ({
     name,
     expression: new LazyExpression(expression, function* () {
       const compiled = yield* compileAdmission(expression, "variable", environment, budget);

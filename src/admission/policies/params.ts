@@ -62,13 +62,16 @@ function namespaceOf({ namespaced }: ParamObjects, ref: ParamRef, namespace: str
   throw new ParamProblem("cannot use namespaced paramRef in policy binding that matches cluster-scoped resources");
 }
 
-type Found = ApiObject | undefined | readonly ApiObject[];
+type ParamMatch = ApiObject | undefined | readonly ApiObject[];
 
-function requireParams(objects: MaybePromise<Found>, action: string | undefined): MaybePromise<readonly ApiObject[]> {
-  return andThen(objects, (there) => checkFound(there, action));
+function requireParams(
+  objects: MaybePromise<ParamMatch>,
+  action: string | undefined,
+): MaybePromise<readonly ApiObject[]> {
+  return andThen(objects, (there) => checkParams(there, action));
 }
 
-function checkFound(objects: Found, action: string | undefined): readonly ApiObject[] {
+function checkParams(objects: ParamMatch, action: string | undefined): readonly ApiObject[] {
   const list = objects === undefined ? [] : "metadata" in objects ? [objects] : objects;
   if (list.length > 0 || action !== "Deny") return list;
   throw new ParamProblem("no params found for policy binding with `Deny` parameterNotFoundAction");

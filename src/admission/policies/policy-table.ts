@@ -42,11 +42,11 @@ export interface BoundPolicy<Object extends PolicyObject, B extends BindingObjec
 /** `hasSelectors`: whether checks of the authorizer may have selectors (feature gate `AuthorizeWithSelectors`). */
 type Compile<Object extends PolicyObject, Compiled> = (spec: Object["spec"], hasSelectors: boolean) => Compiled;
 
-type Kept<Object extends PolicyObject, Compiled> = Omit<BoundPolicy<Object, never, Compiled>, "bindings">;
+type UnboundPolicy<Object extends PolicyObject, Compiled> = Omit<BoundPolicy<Object, never, Compiled>, "bindings">;
 
 export class PolicyTable<Object extends PolicyObject, B extends BindingObject, Compiled> {
   readonly #hasSelectors: boolean;
-  readonly #policies = new Map<string, Kept<Object, Compiled>>();
+  readonly #policies = new Map<string, UnboundPolicy<Object, Compiled>>();
   readonly #bindings = new Map<string, PolicyBinding<B>>();
   /** The bindings by the name of their policy, which may not exist, and by their own name. */
   readonly #bindingsOf = new Map<string, Map<string, PolicyBinding<B>>>();

@@ -20,7 +20,7 @@ class BusyClock extends FakeClock {
 
 interface Found {
   readonly outcome: unknown;
-  readonly left: number;
+  readonly unitsLeft: number;
   readonly workLeft: number;
   /** The units of work that were thrown away, each time. */
   readonly repeated: readonly number[];
@@ -55,7 +55,7 @@ async function evaluate(variables: readonly string[], expression: string, clock:
     if (!(error instanceof OutOfBudget)) throw error;
     outcome = error.message;
   }
-  return { outcome, left: budget.left, workLeft: budget.workLeft, repeated: budget.repeated };
+  return { outcome, unitsLeft: budget.unitsLeft, workLeft: budget.workLeft, repeated: budget.repeated };
 }
 
 /** A list; comparing each item with each takes more than 4 ms. */

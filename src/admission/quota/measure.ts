@@ -140,9 +140,9 @@ function statusOf(
   for (const { isDone, sum } of parts) {
     if (!isDone) continue;
     for (const [name, counted] of sum) {
-      const [charged, told] = [used.get(name), then.get(name)];
-      const isKnown = charged !== undefined && told !== undefined;
-      used.set(name, isKnown ? addQuantities(charged, subtractQuantities(counted, told)) : counted);
+      const [charged, countedBefore] = [used.get(name), then.get(name)];
+      const isKnown = charged !== undefined && countedBefore !== undefined;
+      used.set(name, isKnown ? addQuantities(charged, subtractQuantities(counted, countedBefore)) : counted);
     }
   }
   const isSame = now.status.used !== undefined && equal(used, before) && equalTexts(hard, now.status.hard);

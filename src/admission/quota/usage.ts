@@ -32,7 +32,7 @@ const uncounted: readonly GroupResource[] = [
 
 export class UsageEvaluators {
   readonly #special: readonly Evaluator[];
-  readonly #known = new Map<string, Evaluator | undefined>();
+  readonly #evaluators = new Map<string, Evaluator | undefined>();
   /** Evaluators that only count objects, by resource. */
   readonly #counting = new Map<string, Evaluator>();
 
@@ -43,17 +43,17 @@ export class UsageEvaluators {
       claimEvaluator(domain),
       ...(hasDevices ? [deviceClaimEvaluator(domain)] : []),
     ];
-    for (const evaluator of this.#special) this.#known.set(keyOf(evaluator), evaluator);
+    for (const evaluator of this.#special) this.#evaluators.set(keyOf(evaluator), evaluator);
     for (const { group, resource } of uncounted) {
-      this.#known.set(keyOf({ group: domain.rename(group), resource }), undefined);
+      this.#evaluators.set(keyOf({ group: domain.rename(group), resource }), undefined);
     }
   }
 
   /** Returns the evaluator of a resource; `undefined` for a resource that is not counted. */
   of(resource: GroupResource): Evaluator | undefined {
     const key = keyOf(resource);
-    const cached = this.#known.get(key);
-    return cached !== undefined || this.#known.has(key) ? cached : this.#countingOnly(key, resource);
+    const cached = this.#evaluators.get(key);
+    return cached !== undefined || this.#evaluators.has(key) ? cached : this.#countingOnly(key, resource);
   }
 
   #countingOnly(key: string, resource: GroupResource): Evaluator {

@@ -139,9 +139,9 @@ export class WebhookCaller {
       observe("allowed", 200);
       return answer;
     }
-    const refused = rejection(webhook.name, answer.status);
-    observe("denied", refused.status.code);
-    throw refused;
+    const error = rejection(webhook.name, answer.status);
+    observe("denied", error.status.code);
+    throw error;
   }
 
   /** Passes on annotations and warnings, of refusals too. */

@@ -29,7 +29,7 @@ const expressions = lazy(() => import("../admission-expressions.ts"));
 
 /** The checks of the authorizer for one request, each asked once; made for its first webhook with conditions. */
 export interface RequestChecks {
-  made?: AuthorizationChecks;
+  checks?: AuthorizationChecks;
 }
 
 /** Returns the write in the form in which the rules matched. */
@@ -60,7 +60,7 @@ export async function meetsConditions(
   const { attributes, matched } = question;
   const { operation, resource, name } = attributes;
   const { authorizationChecks, compileConditions, evaluateConditions, RequestValues } = await expressions();
-  const checks = (ofRequest.made ??= authorizationChecks(authorizer));
+  const checks = (ofRequest.checks ??= authorizationChecks(authorizer));
   const values = new RequestValues({ ...question, request: () => admissionRequest(attributes, matched), checks });
   const startedMs = clock.monotonic();
   const result = await evaluateConditions(webhook.conditions(compileConditions), values);

@@ -37,8 +37,8 @@ function detailsOf(details: Readonly<Record<string, unknown>>): StatusDetails {
   };
 }
 
-function textsOf(given: unknown, names: readonly string[]): Readonly<Record<string, string>> {
-  const members = (given ?? {}) as Readonly<Record<string, unknown>>; // looked at, whatever it is
+function textsOf(input: unknown, names: readonly string[]): Readonly<Record<string, string>> {
+  const members = (input ?? {}) as Readonly<Record<string, unknown>>; // looked at, whatever it is
   return Object.fromEntries(
     names.flatMap((name) => {
       const value = members[name];

@@ -39,10 +39,10 @@ export interface Webhook {
 }
 
 type Configuration = MutatingWebhookConfiguration | ValidatingWebhookConfiguration;
-type Given = MutatingWebhook | ValidatingWebhook;
+type WebhookDefinition = MutatingWebhook | ValidatingWebhook;
 
 interface Parsed {
-  readonly given: Given;
+  readonly definition: WebhookDefinition;
   readonly webhook: Webhook;
 }
 
@@ -98,7 +98,7 @@ export class WebhookList {
     this.#names = undefined;
     const before = this.#configurations.get(name) ?? [];
     this.#configurations.delete(name);
-    const webhooks: readonly Given[] = configuration?.webhooks ?? [];
+    const webhooks: readonly WebhookDefinition[] = configuration?.webhooks ?? [];
     if (webhooks.length === 0) return;
     const counts = new Map<string, number>();
     const parsed = webhooks.map((one): Parsed => {
@@ -106,16 +106,16 @@ export class WebhookList {
       counts.set(one.name, count + 1);
       const id = `${name}/${one.name}/${count}`;
       const old = before.find(({ webhook }) => webhook.id === id);
-      return old !== undefined && jsonEquals(old.given, one)
+      return old !== undefined && jsonEquals(old.definition, one)
         ? old
-        : { given: one, webhook: this.#parse(id, name, one) };
+        : { definition: one, webhook: this.#parse(id, name, one) };
     });
     this.#configurations.set(name, parsed);
   }
 
-  #parse(id: string, configuration: string, given: Given): Webhook {
-    const { name, clientConfig, sideEffects, timeoutSeconds = 10, failurePolicy, admissionReviewVersions } = given;
-    const { matchConditions = [] } = given;
+  #parse(id: string, configuration: string, definition: WebhookDefinition): Webhook {
+    const { name, clientConfig, sideEffects, timeoutSeconds = 10, failurePolicy, admissionReviewVersions } = definition;
+    const { matchConditions = [] } = definition;
     const { clock, hasBreakers, hasSelectors } = this.#options;
     const about = { hasParams: false, hasSelectors };
     let compiled: CompiledConditions | undefined;
@@ -124,13 +124,13 @@ export class WebhookList {
       id,
       configuration,
       name,
-      matcher: new RequestMatcher({ ...given, rules: given.rules ?? [] }),
+      matcher: new RequestMatcher({ ...definition, rules: definition.rules ?? [] }),
       clientConfig,
       ignoresFailure,
       timeoutMs: timeoutSeconds * 1000,
       allowsDryRun: sideEffects === "None" || sideEffects === "NoneOnDryRun",
       version: reviewVersions.find((one) => one === admissionReviewVersions?.find(isKnown)),
-      isReinvoked: "reinvocationPolicy" in given && given.reinvocationPolicy === "IfNeeded",
+      isReinvoked: "reinvocationPolicy" in definition && definition.reinvocationPolicy === "IfNeeded",
       conditions:
         matchConditions.length === 0 ? undefined : (compile) => (compiled ??= compile(matchConditions, about)),
       breaker: ignoresFailure && hasBreakers ? new CircuitBreaker(clock) : undefined,
@@ -138,4 +138,4 @@ export class WebhookList {
   }
 }
 
-const isKnown = (version: string): boolean => reviewVersions.some((known) => known === version);
+const isKnown = (version: string): boolean => reviewVersions.some((candidate) => candidate === version);

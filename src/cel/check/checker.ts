@@ -93,8 +93,8 @@ export class Checker {
     return this.#types;
   }
 
-  #mismatch(node: Expression, expected: CelType, found: CelType): void {
-    this.#findings.add(node, () => `expected type '${showType(expected)}' but found '${showType(found)}'`);
+  #mismatch(node: Expression, expected: CelType, actual: CelType): void {
+    this.#findings.add(node, () => `expected type '${showType(expected)}' but found '${showType(actual)}'`);
   }
 
   #reportUndeclared(node: Expression, name: string): CelType {
@@ -287,8 +287,8 @@ export class Checker {
     return bool;
   }
 
-  #assertType(node: Expression, expected: CelType, found: CelType): void {
-    if (!this.#inference.fits(expected, found)) this.#mismatch(node, expected, found);
+  #assertType(node: Expression, expected: CelType, actual: CelType): void {
+    if (!this.#inference.fits(expected, actual)) this.#mismatch(node, expected, actual);
   }
 
   #list(node: ListLiteral): CelType {

@@ -111,8 +111,8 @@ export function parseUint64(text: string): Uint | undefined {
  * Parses a decimal or hexadecimal floating point number, `inf` or `nan`, as Go does; returns `undefined` for other
  * texts.
  */
-export function parseDouble(given: string): Double | undefined {
-  const text = given.replace(/(?<=\d)_(?=\d)/g, "");
+export function parseDouble(source: string): Double | undefined {
+  const text = source.replace(/(?<=\d)_(?=\d)/g, "");
   if (/^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$/.test(text)) {
     const value = Number(text);
     return Number.isFinite(value) ? new Double(value) : undefined;

@@ -28,7 +28,7 @@ function compile(pattern: string): CompiledPattern | CelError {
  * MB of their states.
  */
 export const compilePattern: (pattern: string) => CompiledPattern | CelError = remember(500, compile, {
-  of: (made) => (made instanceof CelError ? 0 : made.size),
+  of: (result) => (result instanceof CelError ? 0 : result.size),
   max: 400_000,
 });
 

@@ -116,7 +116,7 @@ export function mergeUnique(
   context.work(identityWork * (list.length + other.length));
   const index = new Map(indexOf(uniquenessOf(list)!, context));
   const elements = [...list];
-  const merged = [...source];
+  const mergedSource = [...source];
   for (const value of other) {
     const key = identity(value, by);
     context.work((key?.length ?? 0) >> 3);
@@ -125,7 +125,7 @@ export function mergeUnique(
     const at = positions ?? elements.length;
     if (key !== undefined) index.set(key, at);
     elements[at] = value;
-    merged[at] = value;
+    mergedSource[at] = value;
   }
-  return uniqueList(elements, merged, by);
+  return uniqueList(elements, mergedSource, by);
 }

@@ -25,7 +25,7 @@ interface Clause {
 }
 
 const unparsedError = (why: string): CelError => new CelError(`could not parse formatting clause: ${why}`);
-const misfit = (why: string, given: string): string => `error during formatting: ${why}, was given ${given}`;
+const misfit = (why: string, kind: string): string => `error during formatting: ${why}, was given ${kind}`;
 const misfitError = (why: string, value: Value): CelError => new CelError(misfit(why, kindOf(value)));
 
 /** The maximum number of decimals with which Go prints a number. */

@@ -78,9 +78,9 @@ function parse(bytes: string, isRequest: boolean): ParsedUrl | Fault {
   return withPath({ ...parsed, ...authority, hasAuthority }, slash < 0 ? "" : rest.slice(slash));
 }
 
-function withPath(known: Omit<ParsedUrl, "path" | "rawPath">, rawPath: string): ParsedUrl | Fault {
+function withPath(parts: Omit<ParsedUrl, "path" | "rawPath">, rawPath: string): ParsedUrl | Fault {
   const path = unescape(rawPath, "path");
-  return typeof path === "string" ? { ...known, path, rawPath } : path;
+  return typeof path === "string" ? { ...parts, path, rawPath } : path;
 }
 
 function parseAuthority(authority: string): Pick<ParsedUrl, "user" | "host"> | Fault {

@@ -20,7 +20,8 @@ const outOfRange = (index: Int): CelError => new CelError(`index out of range: $
 function unitOf(text: string, index: number): number {
   if (isPlain(text)) return Math.min(index, text.length);
   let at = 0;
-  for (let left = index; left > 0 && at < text.length; left--) at += text.codePointAt(at)! > 0xffff ? 2 : 1;
+  for (let remaining = index; remaining > 0 && at < text.length; remaining--)
+    at += text.codePointAt(at)! > 0xffff ? 2 : 1;
   return at;
 }
 
@@ -42,24 +43,24 @@ const indexOf: Call = ([text, part, from = 0], context) => {
   return unit < 0 ? -1 : codePointCount(text.slice(0, unit));
 };
 
-const lastIndexOf: Call = ([text, part, given], context) => {
+const lastIndexOf: Call = ([text, part, offset], context) => {
   if (typeof text !== "string" || typeof part !== "string") return undefined;
-  if (given !== undefined && !isInt(given)) return undefined;
+  if (offset !== undefined && !isInt(offset)) return undefined;
   context.work((text.length * part.length) / searchedPerUnit);
   const count = codePointCount(text);
-  const from = given ?? count;
+  const from = offset ?? count;
   if (typeof from !== "number" || from < 0) return outOfRange(from);
   if (part === "") return from;
-  if (given !== undefined && from >= count) return -1;
+  if (offset !== undefined && from >= count) return -1;
   const unit = text.lastIndexOf(part, unitOf(text, from));
   return unit < 0 ? -1 : codePointCount(text.slice(0, unit));
 };
 
-const substring: Call = ([text, start, given]) => {
-  if (typeof text !== "string" || !isInt(start) || (given !== undefined && !isInt(given))) return undefined;
+const substring: Call = ([text, start, endIndex]) => {
+  if (typeof text !== "string" || !isInt(start) || (endIndex !== undefined && !isInt(endIndex))) return undefined;
   const count = codePointCount(text);
-  const end = given ?? count;
-  if (given !== undefined && start > end) {
+  const end = endIndex ?? count;
+  if (endIndex !== undefined && start > end) {
     return new CelError(`invalid substring range. start: ${start}, end: ${end}`);
   }
   if (start < 0 || start > count) return outOfRange(start);

@@ -105,27 +105,27 @@ class Walk {
   }
 
   #rule(
-    given: ValidationRule,
+    validation: ValidationRule,
     { usesOldSelf, rule, message }: CompiledRule,
     count: number,
     path: FieldPath,
     context: SchemaContext,
   ) {
     if (rule === undefined) return;
-    if ("problem" in rule) this.findings.push(invalid(path.child("rule"), shownRule(given), rule.problem));
+    if ("problem" in rule) this.findings.push(invalid(path.child("rule"), shownRule(validation), rule.problem));
     else this.#cost("rule", path.child("rule"), times(rule.costMax, count));
     if (message !== undefined) {
       const at = path.child("messageExpression");
-      if ("problem" in message) this.findings.push(invalid(at, shownRule(given), message.problem));
+      if ("problem" in message) this.findings.push(invalid(at, shownRule(validation), message.problem));
       else this.#cost("messageExpression", at, message.costMax);
     }
     if (usesOldSelf) {
       if (context.uncorrelatable === undefined) return;
       const detail = `oldSelf cannot be used on the uncorrelatable portion of the schema within ${String(context.uncorrelatable)}`;
-      this.findings.push(invalid(path.child("rule"), given.rule, detail));
-    } else if (given.optionalOldSelf !== undefined) {
+      this.findings.push(invalid(path.child("rule"), validation.rule, detail));
+    } else if (validation.optionalOldSelf !== undefined) {
       const detail = "may not be set if oldSelf is not used in rule";
-      this.findings.push(invalid(path.child("optionalOldSelf"), given.optionalOldSelf, detail));
+      this.findings.push(invalid(path.child("optionalOldSelf"), validation.optionalOldSelf, detail));
     }
   }
 

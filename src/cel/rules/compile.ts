@@ -92,7 +92,7 @@ interface RuleEnvironment {
 /** The environments of a node, made on first use. */
 class Environments {
   readonly #variable: SchemaVariable;
-  readonly #made = new Map<string, RuleEnvironment>();
+  readonly #environments = new Map<string, RuleEnvironment>();
 
   constructor(variable: SchemaVariable) {
     this.#variable = variable;
@@ -100,12 +100,12 @@ class Environments {
 
   get(isOptional: boolean, isNew: boolean): RuleEnvironment {
     const key = `${isOptional} ${isNew}`;
-    let environment = this.#made.get(key);
+    let environment = this.#environments.get(key);
     if (environment === undefined) {
       const { type } = this.#variable;
       const declared = this.#with(isOptional ? optionalOf(type) : type, isNew);
       environment = { declared, evaluated: isOptional ? this.#with(optionalOf(dyn), isNew) : declared };
-      this.#made.set(key, environment);
+      this.#environments.set(key, environment);
     }
     return environment;
   }

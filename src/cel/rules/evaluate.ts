@@ -219,13 +219,13 @@ export class RuleRun implements RuleFindings {
       const detail = "rule compiler initialization error: unable to convert structural schema to CEL declarations";
       this.#stop(invalid(this.#path(), node.props.type ?? "", detail));
     }
-    for (const [at, given] of (node.props["x-kubernetes-validations"] ?? []).entries()) {
+    for (const [at, validation] of (node.props["x-kubernetes-validations"] ?? []).entries()) {
       const compiled = compiledNode.rules[at]!;
       const value = { node, self, old, compiled: compiledNode };
       if (this.#isPauseDue(compiled.rule)) yield undefined;
-      if (this.#holds(given, compiled, value)) continue;
+      if (this.#holds(validation, compiled, value)) continue;
       if (this.#isPauseDue(compiled.message)) yield undefined;
-      this.#broken(given, compiled, value);
+      this.#broken(validation, compiled, value);
     }
   }
 
@@ -237,10 +237,10 @@ export class RuleRun implements RuleFindings {
   }
 
   /** Whether a rule is true, or does not apply. If it has no value, this is a finding, and the result is true. */
-  #holds(given: ValidationRule, compiled: CompiledRule, at: At): boolean {
+  #holds(validation: ValidationRule, compiled: CompiledRule, at: At): boolean {
     const { rule, usesOldSelf } = compiled;
     if (rule === undefined) return true;
-    const isOptional = given.optionalOldSelf === true;
+    const isOptional = validation.optionalOldSelf === true;
     const type = at.node.props.type ?? "";
     if ("problem" in rule) {
       this.#add(invalid(this.#path(), type, `rule compile error: ${rule.problem}`));
@@ -253,7 +253,7 @@ export class RuleRun implements RuleFindings {
       this.#stop(invalid(this.#path(), type, detail));
     }
     if (!("error" in result)) return result.value === true;
-    this.#failed(result.error.message, result.isOverBudget, given, type);
+    this.#failed(result.error.message, result.isOverBudget, validation, type);
     return true;
   }
 
@@ -275,8 +275,8 @@ export class RuleRun implements RuleFindings {
   }
 
   /** Reports that a rule has no value. Upstream: this is an error even if the part is unchanged. */
-  #failed(message: string, isOverBudget: boolean, given: ValidationRule, type: string): void {
-    const said = ruleText(given);
+  #failed(message: string, isOverBudget: boolean, validation: ValidationRule, type: string): void {
+    const said = ruleText(validation);
     if (isOverBudget) {
       const detail = `'${message}': no further validation rules will be run due to call cost exceeds limit for rule: ${said}`;
       this.#stop(invalid(this.#path(), type, detail));
@@ -288,16 +288,18 @@ export class RuleRun implements RuleFindings {
   }
 
   /** Reports that a rule is false. */
-  #broken(given: ValidationRule, { message, usesOldSelf }: CompiledRule, at: At): void {
+  #broken(validation: ValidationRule, { message, usesOldSelf }: CompiledRule, at: At): void {
     const type = at.node.props.type ?? "";
-    const field = this.#path(given.fieldPath ?? "", at.node.props);
+    const field = this.#path(validation.fieldPath ?? "", at.node.props);
     const said =
-      given.message === undefined || given.message === "" ? `failed rule: ${ruleText(given)}` : given.message.trim();
+      validation.message === undefined || validation.message === ""
+        ? `failed rule: ${ruleText(validation)}`
+        : validation.message.trim();
     const detail =
       message === undefined || "problem" in message
         ? undefined
-        : this.#message(message.program, given.messageExpression ?? "", at, given.optionalOldSelf === true);
-    this.#report(findingOf(given.reason, field, type, detail ?? said), usesOldSelf);
+        : this.#message(message.program, validation.messageExpression ?? "", at, validation.optionalOldSelf === true);
+    this.#report(findingOf(validation.reason, field, type, detail ?? said), usesOldSelf);
   }
 
   /** Returns the text of a message expression; `undefined` if it has none that can be shown. */

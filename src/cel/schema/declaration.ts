@@ -57,15 +57,19 @@ export type KnownDeclarations = Map<JsonSchemaProps, Declaration | undefined>;
  * Returns the declaration of a schema that passed `checkStructural`, or `undefined` if values may have any type, so
  * that expressions cannot name them. `isWhole`: whether it is an object with metadata of its own.
  */
-export function declare(props: JsonSchemaProps, isWhole: boolean, known: KnownDeclarations): Declaration | undefined {
-  const before = known.get(props);
-  if (before !== undefined || known.has(props)) return before;
-  const declaration = make(props, isWhole, known);
-  known.set(props, declaration);
+export function declare(
+  props: JsonSchemaProps,
+  isWhole: boolean,
+  declarations: KnownDeclarations,
+): Declaration | undefined {
+  const before = declarations.get(props);
+  if (before !== undefined || declarations.has(props)) return before;
+  const declaration = make(props, isWhole, declarations);
+  declarations.set(props, declaration);
   return declaration;
 }
 
-function make(props: JsonSchemaProps, isWhole: boolean, known: KnownDeclarations): Declaration | undefined {
+function make(props: JsonSchemaProps, isWhole: boolean, declarations: KnownDeclarations): Declaration | undefined {
   if (props["x-kubernetes-int-or-string"] === true) return scalar(dyn, sizeBounds.intOrString);
   switch (props.type) {
     case "boolean":
@@ -77,16 +81,16 @@ function make(props: JsonSchemaProps, isWhole: boolean, known: KnownDeclarations
     case "string":
       return text(props);
     case "array":
-      return list(props, known);
+      return list(props, declarations);
     case "object":
-      return object(props, isWhole, known);
+      return object(props, isWhole, declarations);
     default:
       return undefined;
   }
 }
 
-const part = (props: JsonSchemaProps, known: KnownDeclarations): Declaration | undefined =>
-  declare(props, props["x-kubernetes-embedded-resource"] === true, known);
+const part = (props: JsonSchemaProps, declarations: KnownDeclarations): Declaration | undefined =>
+  declare(props, props["x-kubernetes-embedded-resource"] === true, declarations);
 
 const scalar = (type: SimpleType, bounds: SizeBounds): ScalarDeclaration => ({
   kind: "scalar",
@@ -110,9 +114,9 @@ function text(props: JsonSchemaProps): Declaration {
   }
 }
 
-function list(props: JsonSchemaProps, known: KnownDeclarations): Declaration | undefined {
+function list(props: JsonSchemaProps, declarations: KnownDeclarations): Declaration | undefined {
   const items = props.items as JsonSchemaProps | undefined; // checked schemas have no list of schemas here
-  const element = items === undefined ? undefined : part(items, known);
+  const element = items === undefined ? undefined : part(items, declarations);
   if (element === undefined) return undefined;
   const listType = props["x-kubernetes-list-type"];
   const keys = props["x-kubernetes-list-map-keys"] ?? [];
@@ -121,10 +125,10 @@ function list(props: JsonSchemaProps, known: KnownDeclarations): Declaration | u
   return { kind: "list", element, uniqueBy, isPlain, ...sizeBounds.list, sizeMax: elementsMax(props, element) };
 }
 
-function object(props: JsonSchemaProps, isWhole: boolean, known: KnownDeclarations): Declaration | undefined {
+function object(props: JsonSchemaProps, isWhole: boolean, declarations: KnownDeclarations): Declaration | undefined {
   const additional = props.additionalProperties;
   if (typeof additional === "object") {
-    const element = part(additional, known);
+    const element = part(additional, declarations);
     if (element === undefined) return undefined;
     const { isPlain } = element;
     return { kind: "map", element, isPlain, ...sizeBounds.map, sizeMax: entriesMax(props, element) };
@@ -132,7 +136,7 @@ function object(props: JsonSchemaProps, isWhole: boolean, known: KnownDeclaratio
   const properties = isWhole ? { ...props.properties, ...wholeProperties } : (props.properties ?? {});
   const declared: { readonly key: string; readonly props: JsonSchemaProps; readonly declaration: Declaration }[] = [];
   for (const [key, inner] of Object.entries(properties)) {
-    const declaration = part(inner, known);
+    const declaration = part(inner, declarations);
     if (declaration !== undefined) declared.push({ key, props: inner, declaration });
   }
   const fields = new Map<string, FieldDeclaration>();

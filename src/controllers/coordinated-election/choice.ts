@@ -3,9 +3,9 @@ import type { LeaseCandidate } from "#api/coordination/v1alpha2.ts";
 
 /** Returns the strategy of the candidates with the newest programs; `undefined` when they do not agree. */
 export function strategyOf(candidates: readonly LeaseCandidate[]): string | undefined {
-  const newest = candidates.reduce<readonly LeaseCandidate[]>((found, one) => {
-    const order = found[0] === undefined ? 1 : compare(one.spec.binaryVersion, found[0].spec.binaryVersion);
-    return order > 0 ? [one] : order < 0 ? found : [...found, one];
+  const newest = candidates.reduce<readonly LeaseCandidate[]>((best, one) => {
+    const order = best[0] === undefined ? 1 : compare(one.spec.binaryVersion, best[0].spec.binaryVersion);
+    return order > 0 ? [one] : order < 0 ? best : [...best, one];
   }, []);
   const strategies = new Set(newest.map(({ spec }) => spec.strategy));
   return strategies.size === 1 ? newest[0]?.spec.strategy : undefined;

@@ -125,9 +125,9 @@ class ServiceEndpoints {
       sortedText(present.metadata.labels ?? {}) === sortedText(labels) &&
       capacity === (some === undefined ? undefined : "truncated");
     if (isSame) return undefined;
-    const { [rename(triggerTimeAnnotation)]: __, ...kept } = others;
+    const { [rename(triggerTimeAnnotation)]: __, ...rest } = others;
     const annotations = {
-      ...kept,
+      ...rest,
       ...(some === undefined ? {} : { [rename(overCapacityAnnotation)]: "truncated" }),
       ...(triggerTime === undefined ? {} : { [rename(triggerTimeAnnotation)]: triggerTime }),
     };

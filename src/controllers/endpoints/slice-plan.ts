@@ -26,7 +26,7 @@ export interface SlicePlan {
 }
 
 /** A slice that stays, with its new content. */
-interface Kept {
+interface KeptSlice {
   readonly slice: EndpointSlice;
   readonly ports: readonly EndpointPort[];
   readonly endpoints: Endpoint[];
@@ -42,14 +42,14 @@ export function planSlices(
 ): SlicePlan {
   const byGroup = Map.groupBy(existing, ({ addressType, ports }) => groupKey(addressType, ports ?? []));
   const create: SliceContent[] = [];
-  const keptSlices: Kept[] = [];
+  const keptSlices: KeptSlice[] = [];
   const remove: EndpointSlice[] = [];
   for (const group of groups) {
     const key = groupKey(group.addressType, group.ports);
     const plan = planGroup(byGroup.get(key) ?? [], group, endpointsMax, isOutdated);
     byGroup.delete(key);
     create.push(...plan.create);
-    keptSlices.push(...plan.kept);
+    keptSlices.push(...plan.keptSlices);
     remove.push(...plan.remove);
   }
   for (const slices of byGroup.values()) remove.push(...slices);
@@ -67,11 +67,11 @@ function planGroup(
   group: SliceGroup,
   endpointsMax: number,
   isOutdated: (slice: EndpointSlice) => boolean,
-): { create: SliceContent[]; kept: Kept[]; remove: EndpointSlice[] } {
+): { create: SliceContent[]; keptSlices: KeptSlice[]; remove: EndpointSlice[] } {
   const { addressType, ports } = group;
   /** Endpoints that have no slice yet. */
   const missing = new Map(group.endpoints.map((endpoint) => [identityOf(endpoint), endpoint]));
-  const keptSlices: Kept[] = [];
+  const keptSlices: KeptSlice[] = [];
   const remove: EndpointSlice[] = [];
   for (const slice of existing) {
     const plan = keep(slice, ports, missing, isOutdated(slice));
@@ -99,11 +99,11 @@ function planGroup(
   }
   if (group.isPlaceholder && keptSlices.length === 0 && create.length === 0) {
     const [empty, ...others] = remove;
-    if (empty === undefined) return { create: [{ addressType, ports, endpoints: [] }], kept: keptSlices, remove };
+    if (empty === undefined) return { create: [{ addressType, ports, endpoints: [] }], keptSlices, remove };
     const isChanged = (empty.endpoints ?? []).length > 0 || isOutdated(empty);
-    return { create, kept: [{ slice: empty, ports, endpoints: [], isChanged }], remove: others };
+    return { create, keptSlices: [{ slice: empty, ports, endpoints: [], isChanged }], remove: others };
   }
-  return { create, kept: keptSlices, remove };
+  return { create, keptSlices, remove };
 }
 
 /** Returns the endpoints that stay in a slice, and removes them from `missing`. */
@@ -112,7 +112,7 @@ function keep(
   ports: readonly EndpointPort[],
   missing: Map<string, Endpoint>,
   isOutdated: boolean,
-): Kept {
+): KeptSlice {
   const endpoints: Endpoint[] = [];
   let isChanged = isOutdated || portsText(slice.ports ?? []) !== portsText(ports);
   for (const endpoint of slice.endpoints ?? []) {
@@ -133,7 +133,7 @@ function keep(
  * Adds endpoints to slices that are written anyway, fuller ones first. Returns the endpoints for which there was no
  * room.
  */
-function fill(slices: readonly Kept[], endpoints: readonly Endpoint[], endpointsMax: number): Endpoint[] {
+function fill(slices: readonly KeptSlice[], endpoints: readonly Endpoint[], endpointsMax: number): Endpoint[] {
   const rest = [...endpoints];
   for (const { endpoints: into } of slices.toSorted((a, b) => b.endpoints.length - a.endpoints.length)) {
     into.push(...rest.splice(0, Math.max(0, endpointsMax - into.length)));
@@ -141,8 +141,8 @@ function fill(slices: readonly Kept[], endpoints: readonly Endpoint[], endpoints
   return rest;
 }
 
-function fullestWithRoom(slices: readonly Kept[], count: number, endpointsMax: number): Kept | undefined {
-  let best: Kept | undefined;
+function fullestWithRoom(slices: readonly KeptSlice[], count: number, endpointsMax: number): KeptSlice | undefined {
+  let best: KeptSlice | undefined;
   for (const slice of slices) {
     const { length } = slice.endpoints;
     if (length + count <= endpointsMax && length >= (best?.endpoints.length ?? 0)) best = slice;

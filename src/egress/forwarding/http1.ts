@@ -21,35 +21,36 @@ const idleConnectionsMax = 32;
 type Head = Omit<Forwarded, "body">;
 
 export class Http1 {
-  readonly #kept = new Connections({ keepAlive: true, maxFreeSockets: idleConnectionsMax, timeout: idleMs });
+  readonly #pool = new Connections({ keepAlive: true, maxFreeSockets: idleConnectionsMax, timeout: idleMs });
   readonly #single = new Connections({ keepAlive: false });
-  #given: TLSSocket | undefined;
+  /** The connection on which the call that begins now is sent; `undefined` if an agent chooses one. */
+  #socket: TLSSocket | undefined;
 
   /** `open` makes a connection for a call that has none. */
   constructor(open: (address: ServiceAddress) => TLSSocket) {
-    for (const agent of [this.#kept, this.#single]) {
-      agent.createConnection = ({ host, port }) => this.#given ?? open({ host: host ?? "", port: Number(port) });
+    for (const agent of [this.#pool, this.#single]) {
+      agent.createConnection = ({ host, port }) => this.#socket ?? open({ host: host ?? "", port: Number(port) });
     }
   }
 
   /** Whether there is an idle connection to the address. */
   hasIdle(address: ServiceAddress): boolean {
-    const free = this.#kept.freeSockets[this.#kept.getName({ ...address })];
+    const free = this.#pool.freeSockets[this.#pool.getName({ ...address })];
     return free?.some(({ destroyed }) => !destroyed) === true;
   }
 
   /**
-   * Sends the call on the given connection, or on an idle one. The connection is kept afterwards unless the call is
+   * Sends the call on `socket`, or on an idle connection. The connection is kept afterwards unless the call is
    * alone.
    */
-  send(address: ServiceAddress, call: Forwarded, given?: TLSSocket): Sending {
-    const agent = call.isAlone === true ? this.#single : this.#kept;
-    this.#given = given;
+  send(address: ServiceAddress, call: Forwarded, socket?: TLSSocket): Sending {
+    const agent = call.isAlone === true ? this.#single : this.#pool;
+    this.#socket = socket;
     try {
       const request = start(agent, address, call, framingOf(call));
       return { answer: exchange(request, call), giveUp: () => request.destroy() };
     } finally {
-      this.#given = undefined;
+      this.#socket = undefined;
     }
   }
 
@@ -61,11 +62,11 @@ export class Http1 {
 
   /** Closes idle connections. */
   retire(): void {
-    for (const sockets of Object.values(this.#kept.freeSockets)) for (const socket of sockets ?? []) socket.destroy();
+    for (const sockets of Object.values(this.#pool.freeSockets)) for (const socket of sockets ?? []) socket.destroy();
   }
 
   close(): void {
-    this.#kept.destroy();
+    this.#pool.destroy();
     this.#single.destroy();
   }
 }

@@ -16,7 +16,7 @@ import {
   type Sending,
 } from "./call.ts";
 
-const { NGHTTP2_CANCEL: cancelled, NGHTTP2_NO_ERROR: none, NGHTTP2_REFUSED_STREAM: refused } = constants;
+const { NGHTTP2_CANCEL: cancelled, NGHTTP2_NO_ERROR: none, NGHTTP2_REFUSED_STREAM: refusedStream } = constants;
 
 /** The maximum bytes of one answer that are buffered here. */
 const streamWindow = 256 * 1024;
@@ -119,7 +119,7 @@ export class Http2 {
         if (this.#isRetired) this.retire();
         this.#idleSinceMs = this.#clock.monotonic();
         const isUntouched =
-          stream.rstCode === refused || (stream.id ?? 0) > (this.#goAway?.lastStreamId ?? streamIdMax);
+          stream.rstCode === refusedStream || (stream.id ?? 0) > (this.#goAway?.lastStreamId ?? streamIdMax);
         const isStale = mayRepeat && this.#session.destroyed;
         if (isStale || (isUntouched && body === undefined)) resolve(undefined);
         else reject(new Error(this.#problem(stream, failure)));

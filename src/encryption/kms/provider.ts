@@ -149,10 +149,10 @@ export class KmsProvider implements ValueTransformer {
     const seed = this.#seeds.get(id);
     if (seed !== undefined) return this.#open(stored, seed, context);
     const envelope = this.#decode(Buffer.from(value.subarray(this.prefix.length)));
-    return this.#ask(id, envelope).then((found) => {
-      const decrypted = this.#open(envelope, found, context);
+    return this.#ask(id, envelope).then((decryptedSeed) => {
+      const decrypted = this.#open(envelope, decryptedSeed, context);
       // This decryption shows that the plugin had the key that it named.
-      this.#keep(id, found);
+      this.#keep(id, decryptedSeed);
       return decrypted;
     });
   }

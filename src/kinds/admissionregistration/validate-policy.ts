@@ -141,9 +141,9 @@ export class Expressions {
     if (expression.trim() === "") {
       return [...errors, required(path.child("expression"), "expression is not specified")];
     }
-    const { errors: found, type = dyn } = this.#compile(expression, "variable", path.child("expression"));
+    const { errors: compileErrors, type = dyn } = this.#compile(expression, "variable", path.child("expression"));
     if (name !== "") this.#types.set(name, type);
-    return [...errors, ...found];
+    return [...errors, ...compileErrors];
   }
 
   check(source: string, purpose: ExpressionPurpose, path: FieldPath): readonly FieldError[] {

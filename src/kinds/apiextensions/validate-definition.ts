@@ -322,8 +322,8 @@ function storedExpressions(versions: readonly CustomResourceDefinitionVersion[])
     const [rules, messages] = [new Set<string>(), new Set<string>()];
     for (const { schema } of versions) {
       if (schema?.openAPIV3Schema === undefined) continue;
-      someSchema(schema.openAPIV3Schema, ({ "x-kubernetes-validations": given }) => {
-        for (const { rule, messageExpression } of given ?? []) {
+      someSchema(schema.openAPIV3Schema, ({ "x-kubernetes-validations": validations }) => {
+        for (const { rule, messageExpression } of validations ?? []) {
           if (rule !== undefined) rules.add(rule);
           if (messageExpression !== undefined) messages.add(messageExpression);
         }

@@ -16,7 +16,7 @@ const specPath = FieldPath.of("spec");
 /** Returns findings about a job compared with the stored one. */
 export function validateJobUpdate({ spec }: Job, old: Job): FieldError[] {
   const before = old.spec.template;
-  const [template, kept] = isWaiting(old)
+  const [template, oldTemplate] = isWaiting(old)
     ? [withDirectives(spec.template, before), withDirectives(before, before)]
     : [spec.template, before];
   return [
@@ -26,7 +26,7 @@ export function validateJobUpdate({ spec }: Job, old: Job): FieldError[] {
       : [invalidSelector(spec.selector ?? null, "field is immutable")]),
     ...validateImmutable(
       withField(spec, "template", template),
-      withField(old.spec, "template", kept),
+      withField(old.spec, "template", oldTemplate),
       ["template"],
       specPath,
     ),

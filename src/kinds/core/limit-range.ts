@@ -33,8 +33,8 @@ const amounts = ["max", "min", "default", "defaultRequest", "maxLimitRequestRati
  * Rounds the amounts. Default limits of containers default to the maximum, default requests to the default limits and
  * then to the minimum.
  */
-function defaultItem(given: LimitRangeItem): LimitRangeItem {
-  const item = amounts.reduce((next, name) => editField(next, name, roundAmounts), given);
+function defaultItem(input: LimitRangeItem): LimitRangeItem {
+  const item = amounts.reduce((next, name) => editField(next, name, roundAmounts), input);
   if (item.type !== "Container") return item;
   const limits = fillAbsent(item.default ?? {}, item.max ?? {});
   const requests = fillAbsent(fillAbsent(item.defaultRequest ?? {}, limits), item.min ?? {});

@@ -61,9 +61,9 @@ function withTransitionTime(
   old: PersistentVolumeStatus,
   now: () => string,
 ): PersistentVolumeStatus {
-  const { lastPhaseTransitionTime: given } = status;
+  const { lastPhaseTransitionTime: transitionTime } = status;
   const before = old.lastPhaseTransitionTime;
-  if (given !== undefined && given !== before) return status;
+  if (transitionTime !== undefined && transitionTime !== before) return status;
   return withField(status, "lastPhaseTransitionTime", status.phase === old.phase ? before : now());
 }
 

@@ -77,10 +77,10 @@ function checkAllocated(
   path: FieldPath,
   errors: Errors,
 ): void {
-  for (const [i, { name, allocatedResourcesStatus: given = [] }] of statuses.entries()) {
+  for (const [i, { name, allocatedResourcesStatus: resources = [] }] of statuses.entries()) {
     const container = containers?.find((each) => each.name === name);
     const at = path.index(i).child("allocatedResourcesStatus");
-    for (const [j, resource] of given.entries()) {
+    for (const [j, resource] of resources.entries()) {
       if (container !== undefined) checkResourceName(resource, container, at.index(j).child("name"), errors);
       checkHealth(resource, at.index(j).child("resources"), errors);
     }

@@ -341,11 +341,11 @@ const hostKey = ({ hostIP = "", hostPort = 0 }: ContainerPort, ip = hostIP): str
  * Returns the first earlier ports that conflict with this one. Only ports with an equal key are read, since there may
  * be many.
  */
-function findClashing(port: ContainerPort, known: ReadonlyMap<string, readonly KnownPort[]>): KnownPort[] {
+function findClashing(port: ContainerPort, portsByKey: ReadonlyMap<string, readonly KnownPort[]>): KnownPort[] {
   const { hostPort = 0, hostIP = "" } = port;
   const keys = hostPort === 0 ? [""] : hostIP === "" ? ["0", `${hostPort}`] : ["0", hostKey(port), hostKey(port, "")];
   return keys
-    .flatMap((key) => known.get(`${numberKey(port)} ${key}`)?.slice(0, portWarningsMax) ?? [])
+    .flatMap((key) => portsByKey.get(`${numberKey(port)} ${key}`)?.slice(0, portWarningsMax) ?? [])
     .sort((one, other) => one.index - other.index)
     .slice(0, portWarningsMax);
 }

@@ -80,9 +80,9 @@ function defaults(object: Secret): Secret {
   if (typed.stringData === undefined) return typed;
   const { stringData, ...rest } = typed;
   if (Object.keys(stringData).length === 0) return rest;
-  const merged = new Map(Object.entries(rest.data ?? {}));
-  for (const [key, value] of Object.entries(stringData)) merged.set(key, Buffer.from(value).toString("base64"));
-  return { ...rest, data: Object.fromEntries([...merged].sort(([a], [b]) => (a < b ? -1 : 1))) };
+  const data = new Map(Object.entries(rest.data ?? {}));
+  for (const [key, value] of Object.entries(stringData)) data.set(key, Buffer.from(value).toString("base64"));
+  return { ...rest, data: Object.fromEntries([...data].sort(([a], [b]) => (a < b ? -1 : 1))) };
 }
 
 function validateData(data: Data): FieldError[] {

@@ -12,9 +12,9 @@ const isKeyLabel = (label: string): boolean => label.endsWith("PRIVATE KEY");
  * Returns the reason why a server cannot use the two PEM texts; `undefined` if they fit. The first certificate counts.
  */
 export function keyPairProblem(certificates: string, keys: string): string | undefined {
-  const { found: certificate, skipped } = firstOf(certificates, (label) => label === certificateLabel);
+  const { block: certificate, skipped } = firstOf(certificates, (label) => label === certificateLabel);
   if (certificate === undefined) return noCertificate(skipped);
-  const { found: keyBlock, skipped: beforeKey } = firstOf(keys, isKeyLabel);
+  const { block: keyBlock, skipped: beforeKey } = firstOf(keys, isKeyLabel);
   if (keyBlock === undefined) return noKey(beforeKey);
   const read = attempt(() => new X509Certificate(certificate.bytes));
   if (read === undefined) return "x509: malformed certificate";
@@ -30,7 +30,7 @@ export function keyPairProblem(certificates: string, keys: string): string | und
 }
 
 interface Search {
-  readonly found: PemBlock | undefined;
+  readonly block: PemBlock | undefined;
   /** The labels of the blocks before the found one. */
   readonly skipped: readonly string[];
 }
@@ -38,10 +38,10 @@ interface Search {
 function firstOf(text: string, isWanted: (label: string) => boolean): Search {
   const skipped: string[] = [];
   for (const block of pemBlocks(text)) {
-    if (isWanted(block.label)) return { found: block, skipped };
+    if (isWanted(block.label)) return { block, skipped };
     skipped.push(block.label);
   }
-  return { found: undefined, skipped };
+  return { block: undefined, skipped };
 }
 
 /** The maximum number of labels in a warning. */

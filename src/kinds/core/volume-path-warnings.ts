@@ -63,9 +63,9 @@ function* foldersOf(path: string): Generator<string> {
   }
 }
 
-function fileAt(given: string, source = ""): File {
+function fileAt(rawPath: string, source = ""): File {
   // The match begins at the first slash of a run: otherwise, the time would be quadratic in the length of a long run.
-  const path = given.replace(/(?<!\/)\/+$/, "");
+  const path = rawPath.replace(/(?<!\/)\/+$/, "");
   return { path, shown: goQuote(path) + source };
 }
 

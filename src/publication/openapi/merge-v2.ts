@@ -70,7 +70,7 @@ async function collectRenamed(
       ]),
     );
   };
-  const moved = async (table: (typeof tablesWithNames)[number]): Promise<MutableJson> => {
+  const rewriteTable = async (table: (typeof tablesWithNames)[number]): Promise<MutableJson> => {
     const parts: [string, unknown][] = [];
     for await (const [name, value] of inParts(tableOf(document, table), pause)) {
       // Every name was set above.
@@ -84,8 +84,8 @@ async function collectRenamed(
   }
   return {
     paths: Object.fromEntries(paths),
-    definitions: await moved("definitions"),
-    parameters: await moved("parameters"),
+    definitions: await rewriteTable("definitions"),
+    parameters: await rewriteTable("parameters"),
   };
 }
 

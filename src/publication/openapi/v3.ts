@@ -114,7 +114,7 @@ export class OpenApiV3 {
         paths[name] = { serverRelativeURL: elsewhere.get(name)! }; // the name is a key of one of the maps
         continue;
       }
-      const isKnown = this.#known(name, source) !== undefined;
+      const isKnown = this.#findCached(name, source) !== undefined;
       const { hash } = await this.#document(name, source, nowMs);
       paths[name] = { serverRelativeURL: address(name, hash) };
       if (!isKnown) await nextTurn();
@@ -122,18 +122,18 @@ export class OpenApiV3 {
     return Buffer.from(JSON.stringify({ paths }));
   }
 
-  #known(name: string, source: Source): Document | undefined {
+  #findCached(name: string, source: Source): Document | undefined {
     const cached = this.#documents.get(name);
     return cached !== undefined && isSame(cached.definitions, source.definitions) ? cached : undefined;
   }
 
   /** Returns the cached document, or a new one if its definitions changed. */
   async #document(name: string, source: Source, nowMs: number): Promise<Document> {
-    const known = this.#known(name, source);
-    if (known !== undefined) return known;
+    const cached = this.#findCached(name, source);
+    if (cached !== undefined) return cached;
     const bytes = await this.#build(source);
     // Another request may have built the document in the meantime.
-    const built = this.#known(name, source);
+    const built = this.#findCached(name, source);
     if (built !== undefined) return built;
     const before = this.#documents.get(name);
     if (before !== undefined) this.#drop(before);

@@ -16,7 +16,7 @@ export type Outcome<T> =
   | { readonly written: T }
   /** Nothing needs to be written, or the write is refused, provided that the entry was the newest one. */
   | { readonly unwritten: T }
-  | { readonly refused: unknown }
+  | { readonly refusal: unknown }
   /** A concurrent writer was faster; this is its entry. */
   | { readonly lostTo: Entry | undefined };
 
@@ -51,7 +51,7 @@ export class EntryWriter {
         if (entry !== undefined) await this.#reader.convertAnew(entry, caller);
         outcome = await attempt(entry);
       } catch (error) {
-        outcome = { refused: error };
+        outcome = { refusal: error };
       }
       if ("written" in outcome) return outcome.written;
       if ("lostTo" in outcome) {
@@ -65,7 +65,7 @@ export class EntryWriter {
           continue;
         }
       }
-      if ("refused" in outcome) throw outcome.refused;
+      if ("refusal" in outcome) throw outcome.refusal;
       return outcome.unwritten;
     }
   }

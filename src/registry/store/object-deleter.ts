@@ -233,17 +233,17 @@ export class ObjectDeleter {
    */
   #endOf(old: Unstructured, asked: Int64 | undefined): End | undefined {
     const { strategy } = this.#definition;
-    const { deletionTimestamp: end, deletionGracePeriodSeconds: left } = old.metadata;
-    if (strategy.graceSeconds === undefined || (end !== undefined && (left ?? 0) === 0)) {
+    const { deletionTimestamp: end, deletionGracePeriodSeconds: secondsLeft } = old.metadata;
+    if (strategy.graceSeconds === undefined || (end !== undefined && (secondsLeft ?? 0) === 0)) {
       return { deletionTimestamp: end ?? this.#timestamps.now(), graceSeconds: 0 };
     }
     const requested = asked !== undefined && nearestNumber(asked) < 0 ? 1 : asked;
-    if (end === undefined || left === undefined) {
+    if (end === undefined || secondsLeft === undefined) {
       const graceSeconds = strategy.graceSeconds(old, requested);
       return { deletionTimestamp: timestampOf(this.#clock.now() + milliseconds(graceSeconds)), graceSeconds };
     }
-    if (requested === undefined || bigIntOf(requested) >= bigIntOf(left)) return undefined;
-    const deletedMs = Date.parse(end) - milliseconds(left);
+    if (requested === undefined || bigIntOf(requested) >= bigIntOf(secondsLeft)) return undefined;
+    const deletedMs = Date.parse(end) - milliseconds(secondsLeft);
     return { deletionTimestamp: timestampOf(deletedMs + milliseconds(requested)), graceSeconds: requested };
   }
 

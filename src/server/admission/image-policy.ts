@@ -42,14 +42,14 @@ export function planImagePolicy(text: string) {
 }
 
 function readImagePolicy(text: string): ImagePolicySettings {
-  const { imagePolicy: given = {} } = readSettings(text, fields);
-  const file = given.kubeConfigFile ?? "";
+  const { imagePolicy: settings = {} } = readSettings(text, fields);
+  const file = settings.kubeConfigFile ?? "";
   if (file === "") throw new ConfigError("imagePolicy.kubeConfigFile: Required value");
   return {
-    retryBackoffMs: readBounded("retryBackoff", given.retryBackoff, 500, backoffBounds),
-    allowTtlMs: readBounded("allowTTL", given.allowTTL, 5 * minuteMs, ttlBounds),
-    denyTtlMs: readBounded("denyTTL", given.denyTTL, 30 * secondMs, ttlBounds),
-    defaultAllow: given.defaultAllow ?? false,
+    retryBackoffMs: readBounded("retryBackoff", settings.retryBackoff, 500, backoffBounds),
+    allowTtlMs: readBounded("allowTTL", settings.allowTTL, 5 * minuteMs, ttlBounds),
+    denyTtlMs: readBounded("denyTTL", settings.denyTTL, 30 * secondMs, ttlBounds),
+    defaultAllow: settings.defaultAllow ?? false,
     connection: readWebhookConnection(file),
   };
 }

@@ -124,8 +124,8 @@ export class ServedForms implements ObjectForms {
     });
     if (warnings.length > 0) throw badRequest(strictMessage(warnings));
     const { type } = decoder;
-    const settled = hasEmptyLists && type !== undefined ? nullEmptyLists(type, object) : object;
-    return definition?.strategy.defaults?.(settled) ?? settled;
+    const canonicalObject = hasEmptyLists && type !== undefined ? nullEmptyLists(type, object) : object;
+    return definition?.strategy.defaults?.(canonicalObject) ?? canonicalObject;
   }
 }
 

@@ -56,8 +56,11 @@ export function decodePodSecurity(text: string, domain: ApiDomain): Configuratio
 }
 
 /** Throws `ConfigError` for invalid values. */
-export function podSecuritySettings({ defaults: given = {}, exemptions = {} }: Configuration): PodSecuritySettings {
-  const policy = readDefaults(given);
+export function podSecuritySettings({
+  defaults: policyDefaults = {},
+  exemptions = {},
+}: Configuration): PodSecuritySettings {
+  const policy = readDefaults(policyDefaults);
   const { namespaces = [], runtimeClasses = [], usernames = [] } = exemptions;
   const errors = [
     ...listErrors("namespaces", namespaces, dns1123Label),
@@ -74,12 +77,12 @@ export function podSecuritySettings({ defaults: given = {}, exemptions = {} }: C
 }
 
 /** An empty text counts as an absent value. */
-function readDefaults(given: Decoded<typeof defaults>): SecurityPolicy {
+function readDefaults(policyDefaults: Decoded<typeof defaults>): SecurityPolicy {
   const errors: string[] = [];
   const standards = modes.map((mode) => {
-    const level = readLevel(given[mode] || "privileged");
+    const level = readLevel(policyDefaults[mode] || "privileged");
     if (level === undefined) errors.push(`${mode}: ${levelMessage}`);
-    const version = given[`${mode}-version`] || "latest";
+    const version = policyDefaults[`${mode}-version`] || "latest";
     const minor = readVersion(version);
     if (minor === undefined) errors.push(`${mode}-version: ${versionMessage}`);
     return [mode, { level, version, minor }];

@@ -37,14 +37,14 @@ interface BackendQuestion {
   readonly isAlone?: boolean;
 }
 
-interface Kept {
+interface CachedBackend {
   readonly settings: string;
   readonly forwarder: Forwarder;
 }
 
 export class Backends {
   readonly #options: BackendsOptions;
-  readonly #kept = new Map<string, Kept>();
+  readonly #backends = new Map<string, CachedBackend>();
 
   constructor(options: BackendsOptions) {
     this.#options = options;
@@ -60,25 +60,25 @@ export class Backends {
     // Node's HTTP client is loaded only when there is a server to call.
     const { openForwarder } = await import("#egress/forwarding.ts");
     const settings = JSON.stringify([serverName, ca, insecure, cert]);
-    let backend = this.#kept.get(api.name);
+    let backend = this.#backends.get(api.name);
     if (backend?.settings !== settings) {
       backend?.forwarder.retire();
       const forwarder = openForwarder({ clock: this.#options.clock, ca, insecure, serverName, cert, key });
       backend = { settings, forwarder };
-      this.#kept.set(api.name, backend);
+      this.#backends.set(api.name, backend);
     }
     return { address, forwarder: backend.forwarder, serverName };
   }
 
   /** Forgets a removed API. Its running requests continue. */
   forget(name: string): void {
-    this.#kept.get(name)?.forwarder.retire();
-    this.#kept.delete(name);
+    this.#backends.get(name)?.forwarder.retire();
+    this.#backends.delete(name);
   }
 
   close(): void {
-    for (const { forwarder } of this.#kept.values()) forwarder.close();
-    this.#kept.clear();
+    for (const { forwarder } of this.#backends.values()) forwarder.close();
+    this.#backends.clear();
   }
 }
 

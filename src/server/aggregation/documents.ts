@@ -27,7 +27,7 @@ interface DocumentsOptions {
 }
 
 /** The documents of one API. */
-interface Known {
+interface ApiDocuments {
   resources: readonly RemoteResource[] | undefined;
   isCurrent: boolean;
   /** URLs of OpenAPI version 3, by path below `/openapi/v3`. */
@@ -48,7 +48,7 @@ const aggregator = { name: "system:aggregator", groups: [] };
 
 export class AggregatedDocuments {
   readonly #options: DocumentsOptions;
-  readonly #known = new Map<string, Known>();
+  readonly #documents = new Map<string, ApiDocuments>();
   readonly #stop = new AbortController();
   #versions: readonly AggregatedVersion[] = [];
   #cancelPeriod: () => void;
@@ -66,7 +66,7 @@ export class AggregatedDocuments {
 
   /** Handles a new, changed or removed API. */
   changed(name: string): void {
-    if (this.#options.apis.findByName(name) === undefined) this.#known.delete(name);
+    if (this.#options.apis.findByName(name) === undefined) this.#documents.delete(name);
     this.#publish();
     this.#soon.get(name)?.();
     if (this.#options.apis.findByName(name) === undefined || this.#stop.signal.aborted) return;
@@ -91,7 +91,7 @@ export class AggregatedDocuments {
   }
 
   #fetch(name: string): void {
-    const document = this.#known.get(name) ?? {
+    const documents = this.#documents.get(name) ?? {
       resources: undefined,
       isCurrent: false,
       openApiV3: new Map(),
@@ -100,36 +100,36 @@ export class AggregatedDocuments {
       fetching: undefined,
       isWantedAgain: false,
     };
-    this.#known.set(name, document);
-    if (document.fetching !== undefined) {
-      document.isWantedAgain = true;
+    this.#documents.set(name, documents);
+    if (documents.fetching !== undefined) {
+      documents.isWantedAgain = true;
       return;
     }
-    document.fetching = this.#read(name, document).finally(() => {
-      document.fetching = undefined;
-      if (this.#stop.signal.aborted || this.#known.get(name) !== document) return;
+    documents.fetching = this.#read(name, documents).finally(() => {
+      documents.fetching = undefined;
+      if (this.#stop.signal.aborted || this.#documents.get(name) !== documents) return;
       this.#publish();
-      if (!document.isWantedAgain) return;
-      document.isWantedAgain = false;
+      if (!documents.isWantedAgain) return;
+      documents.isWantedAgain = false;
       this.#fetch(name);
     });
   }
 
   /** Never rejects. */
-  async #read(name: string, known: Known): Promise<void> {
+  async #read(name: string, documents: ApiDocuments): Promise<void> {
     const api = this.#options.apis.findByName(name);
     if (api === undefined) return;
     try {
-      known.resources = await this.#resources(api);
-      known.isCurrent = true;
+      documents.resources = await this.#resources(api);
+      documents.isCurrent = true;
     } catch (error) {
-      known.isCurrent = false;
+      documents.isCurrent = false;
       this.#options.log.debug({ name, error: String(error) }, "the resources of an aggregated API were not read");
       return;
     }
     try {
-      known.openApiV3 = await this.#openApiV3(api);
-      await this.#openApiV2(api, known);
+      documents.openApiV3 = await this.#openApiV3(api);
+      await this.#openApiV2(api, documents);
     } catch (error) {
       this.#options.log.debug({ name, error: String(error) }, "OpenAPI of an aggregated API was not read");
     }
@@ -164,12 +164,12 @@ export class AggregatedDocuments {
     );
   }
 
-  async #openApiV2(api: AggregatedApi, known: Known): Promise<void> {
-    const tag = known.openApiV2Tag === "" ? [] : ["If-None-Match", known.openApiV2Tag];
+  async #openApiV2(api: AggregatedApi, documents: ApiDocuments): Promise<void> {
+    const tag = documents.openApiV2Tag === "" ? [] : ["If-None-Match", documents.openApiV2Tag];
     const answer = await this.#ask(api, "/openapi/v2", aggregator, ["Accept", "application/json", ...tag]);
     if (answer.code === 304) return;
-    known.openApiV2 = answer.code === 200 ? answer.body : undefined;
-    known.openApiV2Tag = answer.code === 200 ? (answer.headers["etag"]?.[0] ?? "") : "";
+    documents.openApiV2 = answer.code === 200 ? answer.body : undefined;
+    documents.openApiV2Tag = answer.code === 200 ? (answer.headers["etag"]?.[0] ?? "") : "";
   }
 
   async #ask(
@@ -190,16 +190,16 @@ export class AggregatedDocuments {
 
   #publish(): void {
     const versions = [...this.#options.apis.all()].map((api) => {
-      const document = this.#known.get(api.name);
+      const documents = this.#documents.get(api.name);
       return {
         group: api.group,
         version: api.version,
         groupPriority: api.groupPriority,
         versionPriority: api.versionPriority,
-        resources: document?.resources ?? [],
-        freshness: document?.isCurrent === true ? "Current" : "Stale",
-        openApiV3: document?.openApiV3 ?? new Map(),
-        openApiV2: document?.openApiV2,
+        resources: documents?.resources ?? [],
+        freshness: documents?.isCurrent === true ? "Current" : "Stale",
+        openApiV3: documents?.openApiV3 ?? new Map(),
+        openApiV2: documents?.openApiV2,
       } as const;
     });
     if (isDeepStrictEqual(versions, this.#versions)) return;

@@ -62,8 +62,8 @@ export function publishedTrust(
   // The configured authority may be trusted for any name.
   const isAny = bundles.requestHeaderCa !== "" && allowed.length === 0;
   const names = isAny ? [] : [...allowed, ...(isOwn ? [frontProxyName] : [])];
-  const orUsual = (given: readonly string[], usual: string): readonly string[] =>
-    given.some((name) => name.toLowerCase() === usual.toLowerCase()) ? given : [usual, ...given];
+  const orUsual = (headerNames: readonly string[], usual: string): readonly string[] =>
+    headerNames.some((name) => name.toLowerCase() === usual.toLowerCase()) ? headerNames : [usual, ...headerNames];
   return {
     ...clients,
     "requestheader-allowed-names": JSON.stringify(names),

@@ -72,10 +72,10 @@ function attributesOf({ query, user }: HandledRequest): Attributes {
 }
 
 /** Returns the user of a name, with the fields that impersonation would set. */
-function makeUser(name: string, given: readonly string[], uid: string): UserInfo {
-  const groups = new Set(given);
+function makeUser(name: string, groupNames: readonly string[], uid: string): UserInfo {
+  const groups = new Set(groupNames);
   const [, namespace] = /^system:serviceaccount:([^:]+):[^:]+$/.exec(name) ?? [];
-  if (namespace !== undefined && given.length === 0) {
+  if (namespace !== undefined && groupNames.length === 0) {
     groups.add("system:serviceaccounts").add(`system:serviceaccounts:${namespace}`);
   }
   groups.add(name === userAnonymous ? groupUnauthenticated : groupAuthenticated);

@@ -63,8 +63,8 @@ async function ofFlags(options: AuthorizationFlags, domain: ApiDomain): Promise<
   if (webhookFile !== undefined && !modes.includes("Webhook")) {
     throw new StartError("cannot specify --authorization-webhook-config-file without mode Webhook");
   }
-  const planned = async (given: string): Promise<PlannedAuthorizer> => {
-    const mode = given as AuthorizationMode; // checked by the flag
+  const planned = async (modeText: string): Promise<PlannedAuthorizer> => {
+    const mode = modeText as AuthorizationMode; // checked by the flag
     const name = mode.toLowerCase();
     if (mode === "ABAC") {
       if (policyFile === undefined)

@@ -85,6 +85,6 @@ function isAnyIssuer(authorities: Iterable<string>, certificate: X509Certificate
 function nameInsteadOfHost(leaf: X509Certificate, host: string): string | undefined {
   const fits = isIP(host) === 0 ? leaf.checkHost(host) : leaf.checkIP(host);
   if (fits !== undefined) return undefined;
-  const [name] = [...(leaf.subjectAltName ?? "").matchAll(/(?:^|, )DNS:([\w.*-]+)/g)].map(([, found]) => found!);
+  const [name] = [...(leaf.subjectAltName ?? "").matchAll(/(?:^|, )DNS:([\w.*-]+)/g)].map(([, dnsName]) => dnsName!);
   return name?.replace("*", "kubernetes");
 }

@@ -46,7 +46,7 @@ import { WorkerRequest } from "./worker-request.ts";
 const kindsMax = 16;
 
 function run(port: NonNullable<typeof parentPort>, start: ThreadStart): void {
-  const send = (message: FromThread, moved: ArrayBuffer[] = []): void => port.postMessage(message, moved);
+  const send = (message: FromThread, transfer: ArrayBuffer[] = []): void => port.postMessage(message, transfer);
   const rpc = new RpcClient(send);
   const callHost = rpc.call;
   const domain = apiDomain(start.apiDomain);
@@ -163,7 +163,7 @@ const hostAdmission = (callHost: CallHost, objectBytesMax: number): AdmissionCha
 
 /** Compiled custom kinds; the most recently used ones are kept. */
 class CustomKinds {
-  readonly #known = new Map<string, CustomKind>();
+  readonly #kinds = new Map<string, CustomKind>();
   readonly #environment: CustomKindEnvironment;
   readonly #callHost: CallHost;
 
@@ -182,11 +182,11 @@ class CustomKinds {
 
   async of({ name, revision }: NonNullable<SentRequest["definition"]>): Promise<CustomKind> {
     const id = `${name} ${revision}`;
-    const cached = this.#known.get(id);
+    const cached = this.#kinds.get(id);
     const kind = cached ?? (await this.#compile());
-    if (cached !== undefined) this.#known.delete(id);
-    else if (this.#known.size >= kindsMax) this.#known.delete(this.#known.keys().next().value!); // there are some
-    this.#known.set(id, kind);
+    if (cached !== undefined) this.#kinds.delete(id);
+    else if (this.#kinds.size >= kindsMax) this.#kinds.delete(this.#kinds.keys().next().value!); // there are some
+    this.#kinds.set(id, kind);
     return kind;
   }
 

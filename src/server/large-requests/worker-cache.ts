@@ -11,7 +11,7 @@ import type { HostCalls, SentEntry, SentObject } from "./messages.ts";
 
 export class WorkerCache implements CacheReader, CacheWriter {
   readonly #callHost: CallHost;
-  #known = new Map<string, Entry & Partial<Pick<SentEntry, "isStale">>>();
+  #entries = new Map<string, Entry & Partial<Pick<SentEntry, "isStale">>>();
   revision: Revision = 0;
 
   constructor(callHost: CallHost) {
@@ -21,8 +21,8 @@ export class WorkerCache implements CacheReader, CacheWriter {
   /** Begins another request, at a revision of the store. `entry` is the object of the request, if it exists. */
   begin(revision: Revision, entry: SentEntry | undefined): void {
     this.revision = revision;
-    this.#known = new Map();
-    if (entry !== undefined) this.#known.set(entry.key, entryOf(entry));
+    this.#entries = new Map();
+    if (entry !== undefined) this.#entries.set(entry.key, entryOf(entry));
   }
 
   /** Does nothing: the entry was read after the request had arrived. */
@@ -33,11 +33,11 @@ export class WorkerCache implements CacheReader, CacheWriter {
   }
 
   get(key: string): Entry | undefined {
-    return this.#known.get(key);
+    return this.#entries.get(key);
   }
 
   getFresh(key: string): MaybePromise<Entry | undefined> {
-    return this.#known.get(key) ?? this.#callHost("read", key).then((sent) => this.#learn(key, sent));
+    return this.#entries.get(key) ?? this.#callHost("read", key).then((sent) => this.#learn(key, sent));
   }
 
   put(
@@ -58,8 +58,8 @@ export class WorkerCache implements CacheReader, CacheWriter {
 
   #learn(key: string, sent: SentEntry | undefined): Entry | undefined {
     const entry = sent === undefined ? undefined : entryOf(sent);
-    if (entry === undefined) this.#known.delete(key);
-    else this.#known.set(key, entry);
+    if (entry === undefined) this.#entries.delete(key);
+    else this.#entries.set(key, entry);
     return entry;
   }
 
@@ -74,7 +74,7 @@ export class WorkerCache implements CacheReader, CacheWriter {
   }
 
   isStale(key: string): boolean {
-    return this.#known.get(key)?.isStale === true;
+    return this.#entries.get(key)?.isStale === true;
   }
 }
 

@@ -32,13 +32,13 @@ export function connectionRefusals(
   clock: Clock,
   log: Pick<Log, "warn">,
 ): (bound: ConnectionBound, of: string) => void {
-  const refused = metrics.counter({
+  const refusals = metrics.counter({
     name: "binnacle_connections_refused_total",
     help: "Connections beyond a bound: of all, of one address, of one user.",
     labels: ["bound"],
   });
   const tell = (bound: ConnectionBound) => {
-    const counted = refused.with(bound);
+    const counted = refusals.with(bound);
     const say = rateLimited(clock, (of) => log.warn({ bound, of }, "connections beyond a bound are refused"));
     return (of: string): void => {
       counted.add();

@@ -135,8 +135,8 @@ export const storeFlags = {
 export type StoreFlags = OptionsOf<typeof storeFlags>;
 
 /** Throws `StartError` for a history that the store cannot keep, or that would never end. */
-export function checkHistory({ history: kept, storage, compactionIntervalMs }: StoreFlags): void {
-  if (kept === undefined) return;
+export function checkHistory({ history, storage, compactionIntervalMs }: StoreFlags): void {
+  if (history === undefined) return;
   if (storage === "memory") {
     throw new StartError("--history needs --storage=disk: a store in memory has what --history-memory has room for");
   }

@@ -230,7 +230,7 @@ export class LogFile {
   }
 
   /** See `Segments.youngestOf`. */
-  youngestOf(key: string, after: Revision, before: Revision, limit: number): { found: Revision; reached: Revision } {
+  youngestOf(key: string, after: Revision, before: Revision, limit: number): { revision: Revision; reached: Revision } {
     return this.#segments.youngestOf(key, after, before, limit);
   }
 
@@ -338,8 +338,8 @@ export class LogFile {
   }
 
   #queryTimes(sql: string, value: number): number | undefined {
-    const found = this.#database.prepare(sql).get(value)?.["found"];
-    return found === undefined || found === null ? undefined : Number(found);
+    const result = this.#database.prepare(sql).get(value)?.["found"];
+    return result === undefined || result === null ? undefined : Number(result);
   }
 
   #readCheckpoints(): LogCheckpoints {

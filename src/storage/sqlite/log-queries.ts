@@ -105,9 +105,9 @@ export function* readVersions(
     const isKept = named?.key === key && (named.deleted === 0 || named.revision > since);
     let row = isKept ? named : undefined;
     if (row === undefined) {
-      const { found, reached } = file.youngestOf(key, since, next, searchRows);
+      const { revision, reached } = file.youngestOf(key, since, next, searchRows);
       searches--;
-      row = found === 0 ? undefined : file.row(found);
+      row = revision === 0 ? undefined : file.row(revision);
       if (row === undefined) next = reached;
     }
     if (row !== undefined) {

@@ -196,7 +196,7 @@ export class SqliteLog implements LogStore {
     const take = (message: FromWorker): void => {
       if (typeof message === "number") return;
       if (message.kind === "load") this.#load(message.rows);
-      else if (message.kind === "full") this.#refused(message.commits, new StorageFull(message.message));
+      else if (message.kind === "full") this.#refusePending(message.commits, new StorageFull(message.message));
       else if (message.kind === "opened") loaded.resolve(message.logBytes);
       else if (message.kind === "refused") loaded.reject(refusal(message));
     };
@@ -254,9 +254,9 @@ export class SqliteLog implements LogStore {
 
   async versions(key: string, before: Revision, limit: number): Promise<LogVersions> {
     const { rows, times, ...rest } = await this.#worker.request({ kind: "versions", key, before, limit });
-    const { clock, retention: kept } = this.#options;
+    const { clock, retention } = this.#options;
     // A version that has no time yet was written since the last note of one.
-    const unnoted = kept === undefined ? undefined : clock.now();
+    const unnoted = retention === undefined ? undefined : clock.now();
     const versions = [...readRows(rows)].map((row, i): LogVersion => {
       const entry = entryOf(row);
       const writtenAt = times[i] === 0 ? unnoted : times[i];
@@ -329,7 +329,7 @@ export class SqliteLog implements LogStore {
 
   #receive(message: FromWorker): void {
     if (typeof message === "number") this.#committed(message);
-    else if (message.kind === "full") this.#refused(message.commits, new StorageFull(message.message));
+    else if (message.kind === "full") this.#refusePending(message.commits, new StorageFull(message.message));
     else if (message.kind === "hasRoom") this.#log.full = undefined;
     else if (message.kind === "grown") {
       this.#logBytes = message.logBytes;
@@ -350,19 +350,19 @@ export class SqliteLog implements LogStore {
    * Returns the time since which replaced versions are kept; `undefined`: only those that readers may go back to are.
    */
   #keepSince(): number | undefined {
-    const { clock, retention: kept } = this.#options;
-    if (kept === undefined) return undefined;
-    return kept.ms === undefined ? 0 : clock.now() - kept.ms;
+    const { clock, retention } = this.#options;
+    if (retention === undefined) return undefined;
+    return retention.ms === undefined ? 0 : clock.now() - retention.ms;
   }
 
   #scheduleTimes(): void {
-    const { clock, retention: kept } = this.#options;
-    if (kept === undefined || this.#isClosed) return;
+    const { clock, retention } = this.#options;
+    if (retention === undefined || this.#isClosed) return;
     this.#cancelTimes = clock.after(timesMs, () => {
       this.#scheduleTimes();
       void this.#noteTime();
       const now = clock.monotonic();
-      if (kept.ms === undefined || now < this.#expiresAt) return;
+      if (retention.ms === undefined || now < this.#expiresAt) return;
       this.#expiresAt = now + expiryMs;
       // A log that cannot be compacted cannot be written either, which `failure` will report.
       this.#sweep({ revision: this.#compacted, keepSince: this.#keepSince() }).catch(() => undefined);
@@ -386,16 +386,19 @@ export class SqliteLog implements LogStore {
    */
   async #trim(bytes: number, max: number): Promise<void> {
     const superseded = bytes - (this.#follower?.valueBytes ?? 0);
-    const { retention: kept, historyBytes, keepsAll } = this.#options;
+    const { retention, historyBytes, keepsAll } = this.#options;
     const readersMax = max * historyBytes;
-    const bytesMax = kept === undefined ? readersMax : (kept.bytes ?? Number.POSITIVE_INFINITY);
+    const bytesMax = retention === undefined ? readersMax : (retention.bytes ?? Number.POSITIVE_INFINITY);
     if (this.#isTrimming || superseded <= bytesMax || keepsAll) return;
     this.#isTrimming = true;
     try {
       // Versions that readers may go back to are dropped only if history exceeds their limit, too.
       const isTooMuch = superseded > readersMax;
-      const left = Math.max(bytesMax * (kept === undefined ? 1 / 2 : 3 / 4), isTooMuch ? readersMax / 2 : 0);
-      const { revision } = await this.#worker.request({ kind: "startOfYoungest", bytes: left });
+      const targetBytes = Math.max(
+        bytesMax * (retention === undefined ? 1 / 2 : 3 / 4),
+        isTooMuch ? readersMax / 2 : 0,
+      );
+      const { revision } = await this.#worker.request({ kind: "startOfYoungest", bytes: targetBytes });
       if (isTooMuch) await this.#dropAll(Math.min(revision, this.revision));
       else await this.#sweep({ revision: Math.min(revision, this.#compacted) });
     } catch {
@@ -492,7 +495,7 @@ export class SqliteLog implements LogStore {
    * Refuses pending commits after the first `count` of them found no room. Later ones are refused as well, since their
    * revisions would not follow the log's; all their writers are notified at once.
    */
-  #refused(count: number, error: StorageFull): void {
+  #refusePending(count: number, error: StorageFull): void {
     const isNews = this.#inTransit.slice(0, count).some((sent) => sent.writes.length > 0);
     this.#log.full = error;
     if (isNews) this.#log.refuse(error, this.#takeUnacknowledged());

@@ -68,9 +68,9 @@ export function openLogFiles(options: OpenLogOptions): OpenLogFiles {
   // Opening the log makes a write-ahead log.
   const walSize = sizeOf(`${path}-wal`);
   let loss = lossInSight(path, head, { boot, wasThere });
-  const accept = (found: Loss): void => {
-    if (!acceptLoss) throw new LostWrites(found.message);
-    loss = found;
+  const accept = (newLoss: Loss): void => {
+    if (!acceptLoss) throw new LostWrites(newLoss.message);
+    loss = newLoss;
   };
   if (loss !== undefined) {
     accept(loss);

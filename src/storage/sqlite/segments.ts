@@ -182,7 +182,7 @@ export class Segments {
    * Finds the youngest row of a key in (after, before), or 0, among the `limit` youngest rows there; `reached` is the
    * oldest row that was searched, 0 when there are no more.
    */
-  youngestOf(key: string, after: Revision, before: Revision, limit: number): { found: Revision; reached: Revision } {
+  youngestOf(key: string, after: Revision, before: Revision, limit: number): { revision: Revision; reached: Revision } {
     let rowsLeft = limit;
     for (let i = this.#indexOf(before - 1); i >= 0 && this.#lastOf(i) > after; i--) {
       const { table, start } = this.#list[i]!;
@@ -191,11 +191,11 @@ export class Segments {
            (SELECT revision, key FROM ${table} WHERE revision > ? AND revision < ? ORDER BY revision DESC LIMIT ?)`,
       );
       const row = select.get(key, Math.max(after, start - 1), Math.min(before, this.#lastOf(i) + 1), rowsLeft);
-      const found = Number(row?.["found"] ?? 0);
+      const revision = Number(row?.["found"] ?? 0);
       rowsLeft -= Number(row?.["rows"] ?? 0);
-      if (found > 0 || rowsLeft === 0) return { found, reached: Number(row?.["reached"] ?? 0) };
+      if (revision > 0 || rowsLeft === 0) return { revision, reached: Number(row?.["reached"] ?? 0) };
     }
-    return { found: 0, reached: 0 };
+    return { revision: 0, reached: 0 };
   }
 
   /** Yields all rows in order. Nothing may be written before the last one was read. */
@@ -244,17 +244,17 @@ export class Segments {
       Math.min(limit, Math.floor((moveBytesMax * segment.rows) / Math.max(1, segment.bytes))),
     );
     let reached = first - 1;
-    let moved = 0;
-    for (let ranges = 0; ranges < limit && moved < rowsMax && reached < last; ranges++) {
+    let movedRows = 0;
+    for (let ranges = 0; ranges < limit && movedRows < rowsMax && reached < last; ranges++) {
       const from = dead.nextAbsent(reached + 1);
       if (from > last) {
         reached = last;
         break;
       }
       const to = Math.min((dead.next(from) ?? last + 1) - 1, last);
-      const copied = this.#copy(segment, from, to, rowsMax - moved);
+      const copied = this.#copy(segment, from, to, rowsMax - movedRows);
       reached = copied.reached;
-      moved += copied.rows;
+      movedRows += copied.rows;
     }
     if (reached === last) {
       this.#empty(segment);

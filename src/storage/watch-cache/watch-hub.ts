@@ -79,7 +79,7 @@ interface Channel {
   restsFromMs: number;
   /** The index of the next watcher to visit, and the number of visits until all watchers have all events. */
   next: number;
-  left: number;
+  visitsLeft: number;
   /** Events that a watcher in step may lack. */
   recent: StoreEvent[];
   /**
@@ -179,7 +179,7 @@ export class WatchHub {
     };
     channel.watchers.push(watcher);
     channel.open++;
-    if (channel.left > 0) channel.left++;
+    if (channel.visitsLeft > 0) channel.visitsLeft++;
     this.#open++;
     if (!watcher.inStep) this.#enqueue(watcher);
     return new WatchHandle(
@@ -232,7 +232,7 @@ export class WatchHub {
     if (channel === undefined) return;
     channel.recent.push(event);
     channel.published++;
-    channel.left = channel.watchers.length;
+    channel.visitsLeft = channel.watchers.length;
     forgetTails(channel);
     if (!channel.dirty) {
       channel.dirty = true;
@@ -281,13 +281,13 @@ export class WatchHub {
     for (let count = this.#dirty.length; count > 0 && budget > 0; count--) {
       const channel = this.#dirty.shift()!;
       budget = this.#visitNext(channel, budget);
-      if (channel.left > 0 && channel.visited < channel.watchers.length) {
+      if (channel.visitsLeft > 0 && channel.visited < channel.watchers.length) {
         this.#dirty.push(channel);
         continue;
       }
       channel.visited = 0;
       channel.restsFromMs = this.#options.clock.monotonic();
-      if (channel.left > 0 && channel.open > 0) {
+      if (channel.visitsLeft > 0 && channel.open > 0) {
         this.#afterRest(channel);
         continue;
       }
@@ -304,7 +304,7 @@ export class WatchHub {
   /** Continues around the circle of a channel, at most once; returns the rest of the budget. */
   #visitNext(channel: Channel, budget: number): number {
     let rest = budget;
-    while (channel.left > 0 && rest > 0 && channel.visited < channel.watchers.length) {
+    while (channel.visitsLeft > 0 && rest > 0 && channel.visited < channel.watchers.length) {
       const watcher = channel.watchers[channel.next];
       if (watcher === undefined) {
         this.#closeRound(channel);
@@ -313,7 +313,7 @@ export class WatchHub {
       channel.next++;
       // The count falls before the visit, in which more may be published: then all are to be visited again, this one
       // too.
-      channel.left--;
+      channel.visitsLeft--;
       channel.visited++;
       if (this.#visit(watcher)) rest--;
     }
@@ -328,7 +328,7 @@ export class WatchHub {
     channel.roundFrom = recent.at(-1)?.revision ?? roundFrom;
     channel.next = 0;
     this.#tidy(channel);
-    channel.left = Math.min(channel.left, channel.watchers.length);
+    channel.visitsLeft = Math.min(channel.visitsLeft, channel.watchers.length);
   }
 
   /** Delivers to a watcher the events it lacks; returns whether there were any. */
@@ -467,7 +467,7 @@ export class WatchHub {
     this.#open--;
     const { channel } = watcher;
     channel.open--;
-    if (channel.left === 0) this.#tidy(channel);
+    if (channel.visitsLeft === 0) this.#tidy(channel);
     try {
       watcher.options.ended(reason);
     } catch (error) {
@@ -481,7 +481,7 @@ export class WatchHub {
       channel.watchers = [];
       channel.recent = [];
       channel.next = 0;
-      channel.left = 0;
+      channel.visitsLeft = 0;
       if (channel.home instanceof Set) channel.home.delete(channel);
       else if (channel.home.get(channel.id) === channel) channel.home.delete(channel.id);
     } else if (channel.open * 2 < channel.watchers.length) {
@@ -512,7 +512,7 @@ export class WatchHub {
       visited: 0,
       restsFromMs: Number.NEGATIVE_INFINITY,
       next: 0,
-      left: 0,
+      visitsLeft: 0,
       recent: [],
       roundFrom: 0,
       tails: new Map(),

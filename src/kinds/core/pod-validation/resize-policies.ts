@@ -5,25 +5,25 @@ import type { FieldPath } from "#meta/field-path.ts";
 import { checkRequiredOneOf, type Errors } from "../../checks.ts";
 
 const resources = ["cpu", "memory"];
-const policies = ["NotRequired", "RestartContainer"];
+const policyNames = ["NotRequired", "RestartContainer"];
 
 /**
  * Checks the resize policies of a container. `podRestarts` is the restart policy of the pod. Upstream: most findings
  * have the path of the list.
  */
 export function checkResizePolicies(
-  given: readonly ContainerResizePolicy[] = [],
+  policies: readonly ContainerResizePolicy[] = [],
   podRestarts: string | undefined,
   path: FieldPath,
   errors: Errors,
 ): void {
   const seen = new Set<string>();
-  for (const [i, { resourceName: name, restartPolicy: policy }] of given.entries()) {
+  for (const [i, { resourceName: name, restartPolicy: policy }] of policies.entries()) {
     if (seen.has(name)) errors.push(duplicate(path.index(i), new GoSyntax(name)));
     seen.add(name);
     if (name === "") errors.push(required(path));
     else if (!resources.includes(name)) errors.push(notSupported(path, new GoSyntax(name), resources));
-    checkRequiredOneOf(policy, policies, path, errors);
+    checkRequiredOneOf(policy, policyNames, path, errors);
     if (podRestarts === "Never" && policy !== "NotRequired") {
       errors.push(invalid(path, policy, "must be 'NotRequired' when `restartPolicy` is 'Never'"));
     }
@@ -32,10 +32,10 @@ export function checkResizePolicies(
 
 /** Checks that an init container has no resize policies. */
 export function checkNoResizePolicies(
-  given: readonly ContainerResizePolicy[] = [],
+  policies: readonly ContainerResizePolicy[] = [],
   path: FieldPath,
   errors: Errors,
 ): void {
-  if (given.length === 0) return;
-  errors.push(invalid(path, given, "must not be set for init containers"));
+  if (policies.length === 0) return;
+  errors.push(invalid(path, policies, "must not be set for init containers"));
 }
