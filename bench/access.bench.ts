@@ -242,12 +242,12 @@ async function measureFloods(run: Run): Promise<void> {
  * Measures a flood, with one good request after the other beside it. The CPU time is that of both kinds of requests,
  * per bad token. The longest time is the 99th percentile.
  */
-async function measureFlooded(run: Run, server: Server, good: string, rate: number): Promise<Measurement> {
+async function measureFlooded(run: Run, server: Server, goodToken: string, rate: number): Promise<Measurement> {
   const { host, port, ca } = server;
-  const flood = { host, port, ca, kind: "forged", good, rate } as const;
+  const flood = { host, port, ca, kind: "forged", good: goodToken, rate } as const;
   await floodAside({ ...flood, seconds: defaultWarmupSeconds });
   const connection = await Connection.open(server);
-  const bytes = requestBytes("GET", "/version", good);
+  const bytes = requestBytes("GET", "/version", goodToken);
   const before = usageOf(server.pid);
   let isOver = false;
   const flooding = floodAside({ ...flood, seconds: run.seconds }).finally(() => {
@@ -264,12 +264,12 @@ async function measureFlooded(run: Run, server: Server, good: string, rate: numb
   const { answers, rate: reached } = await flooding;
   const after = usageOf(server.pid);
   connection.close();
-  const refused = answers["401"] ?? 0;
-  if (Object.keys(answers).length !== 1 || refused === 0) throw new Error(`answers: ${JSON.stringify(answers)}`);
+  const refusals = answers["401"] ?? 0;
+  if (Object.keys(answers).length !== 1 || refusals === 0) throw new Error(`answers: ${JSON.stringify(answers)}`);
   return {
     name: rate === 0 ? "bad-tokens" : `bad-tokens-${rate}`,
     rate: reached,
-    cpuUsPerOp: (after.cpuUs - before.cpuUs) / refused,
+    cpuUsPerOp: (after.cpuUs - before.cpuUs) / refusals,
     rssMb: after.rssMb,
     ms: median(times),
     longestMs: times.toSorted((a, b) => a - b)[Math.floor(times.length * 0.99)] ?? Number.NaN,

@@ -49,8 +49,8 @@ function badToken(kind: BadToken, good: string): { readonly begin: string; reado
   const filling = "A".repeat(Math.max(0, signature.length - digits));
   if (kind === "unknown") return { begin: "nobody-", end: "" };
   if (kind === "foreign") {
-    const own = { iss: "https://elsewhere.example", sub: "somebody", aud: "somewhere", exp: 9_999_999_999 };
-    return { begin: `${encode({ alg: "RS256", kid: "k" })}.${encode(own)}.`, end: filling };
+    const ownClaims = { iss: "https://elsewhere.example", sub: "somebody", aud: "somewhere", exp: 9_999_999_999 };
+    return { begin: `${encode({ alg: "RS256", kid: "k" })}.${encode(ownClaims)}.`, end: filling };
   }
   if (kind === "forged") return { begin: `${header}.${claims}.`, end: filling };
   const more = { ...(JSON.parse(Buffer.from(claims, "base64url").toString()) as object), more: "x".repeat(5500) };

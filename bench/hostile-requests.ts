@@ -177,12 +177,12 @@ function hostileExpressions(list: string, bytes: number, seed: number): readonly
     (i) => `${"[".repeat(100)}${i}${"]".repeat(100)} != []`,
     (i) => `${"[1].all(a, ".repeat(8)}a != -${i + 1}${")".repeat(8)}`,
   ];
-  const found: string[] = [];
+  const expressions: string[] = [];
   for (let i = 0, left = bytes; left > 0; i++) {
-    found.push(kinds[(i + seed) % kinds.length]!(i));
-    left -= found.at(-1)!.length + 12;
+    expressions.push(kinds[(i + seed) % kinds.length]!(i));
+    left -= expressions.at(-1)!.length + 12;
   }
-  return found;
+  return expressions;
 }
 
 const policy = (domain: string, name: string, expressions: readonly string[]): object => ({

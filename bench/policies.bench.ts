@@ -76,8 +76,11 @@ const rule = (apiGroups: readonly string[], resources: readonly string[]): objec
  */
 function constraints(at: number, label: string): object {
   if (at >= 5) return { resourceRules: [rule(["apps"], ["deployments", "statefulsets"]), rule([""], ["pods"])] };
-  const wanted = at < 2 ? label : `other-${at}`;
-  return { objectSelector: { matchLabels: { bench: wanted } }, resourceRules: [rule([""], ["configmaps", "secrets"])] };
+  const labelValue = at < 2 ? label : `other-${at}`;
+  return {
+    objectSelector: { matchLabels: { bench: labelValue } },
+    resourceRules: [rule([""], ["configmaps", "secrets"])],
+  };
 }
 
 function policy(domain: string, label: string, at: number): { policy: string; binding: string } {
@@ -122,9 +125,9 @@ const giveUpMs = 20_000;
 async function enforce(target: Target, label: string, path: string): Promise<void> {
   const client = await Client.open(target);
   for (let at = 0; at < policyCount; at++) {
-    const made = policy(target.domain, label, at);
-    await client.send("POST", policies(target.domain), made.policy);
-    await client.send("POST", bindings(target.domain), made.binding);
+    const registration = policy(target.domain, label, at);
+    await client.send("POST", policies(target.domain), registration.policy);
+    await client.send("POST", bindings(target.domain), registration.binding);
   }
   const began = performance.now();
   for (;;) {

@@ -107,7 +107,7 @@ async function run({ host, port, ca, token, path, pid, alsoNew }: Probe): Promis
   ]);
   const worst = (of: (sorted: readonly number[]) => number | undefined): number =>
     Math.max(...all.map((sorted) => of(sorted) ?? Number.NaN));
-  const probed: Probed = {
+  const result: Probed = {
     count: all.reduce((sum, { length }) => sum + length, 0),
     p99Ms: worst((sorted) => sorted[Math.floor(sorted.length * 0.99)]),
     maxMs: worst((sorted) => sorted.at(-1)),
@@ -115,7 +115,7 @@ async function run({ host, port, ca, token, path, pid, alsoNew }: Probe): Promis
     beforeMb,
     failed,
   };
-  process.stdout.write(JSON.stringify(probed));
+  process.stdout.write(JSON.stringify(result));
   session.destroy();
 }
 

@@ -31,14 +31,14 @@ export function usageOf(pid: number | undefined): Usage {
 }
 
 function treeOf(root: number): number[] {
-  const found = [root];
-  for (const pid of found) {
+  const pids = [root];
+  for (const pid of pids) {
     for (const thread of readdirSync(`/proc/${pid}/task`)) {
       const children = childrenOf(pid, thread);
-      if (children !== "") found.push(...children.split(" ").map(Number));
+      if (children !== "") pids.push(...children.split(" ").map(Number));
     }
   }
-  return found;
+  return pids;
 }
 
 /** Lists the children of one thread. A thread that has ended meanwhile, or a kernel without this file, has none. */

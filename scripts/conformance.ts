@@ -50,12 +50,12 @@ interface Recorded {
 }
 
 async function readRecorded(): Promise<Recorded[]> {
-  const found: Recorded[] = [];
+  const recorded: Recorded[] = [];
   for (const path of globSync(join(shared, "cases/*.mjs")).sort()) {
     const { default: scenarios } = (await import(pathToFileURL(path).href)) as { default: readonly Recorded[] };
-    for (const { name } of scenarios) found.push({ file: basename(path, ".mjs"), name });
+    for (const { name } of scenarios) recorded.push({ file: basename(path, ".mjs"), name });
   }
-  return found;
+  return recorded;
 }
 
 interface Selection {
@@ -77,15 +77,15 @@ async function select({ only = "", all = false }: ConformanceOptions): Promise<S
     }
   }
   const skips: SkippedTest[] = [];
-  const left: string[] = [];
+  const remaining: string[] = [];
   for (const { file, name } of recorded) {
     const title = `${file}.mjs: ${name}`;
     const reason = all ? undefined : reasonFor(list, "recorded", file, name);
     if (reason === undefined || !new RegExp(only).test(title)) continue;
     skips.push({ name: `recorded ${file}: ${name}`, reason });
-    left.push(RegExp.escape(title));
+    remaining.push(RegExp.escape(title));
   }
-  return { only: left.length === 0 ? only : `^(?!(?:${left.join("|")})$).*(?:${only})`, skips };
+  return { only: remaining.length === 0 ? only : `^(?!(?:${remaining.join("|")})$).*(?:${only})`, skips };
 }
 
 /** Replays the scenarios against servers started from `dist/`. Returns the results. */

@@ -51,16 +51,16 @@ async function runTests(kubeconfig: string, group: string, flags: readonly strin
   const child = spawn(script, [kubeconfig, group, ...flags], { stdio: ["ignore", "pipe", "inherit"], detached: true });
   const interrupt = (): void => void (child.pid !== undefined && process.kill(-child.pid, "SIGINT"));
   process.on("SIGINT", interrupt).on("SIGTERM", interrupt);
-  let said = "";
+  let output = "";
   child.stdout.on("data", (piece: Buffer) => {
-    said += piece.toString();
+    output += piece.toString();
     process.stdout.write(piece);
   });
   const code = await new Promise<number>((resolve, reject) => {
     child.once("error", reject);
     child.once("close", (status) => resolve(status ?? 1));
   });
-  if (code !== 0 && !/^Ran /m.test(said)) process.stderr.write(lastWords(group));
+  if (code !== 0 && !/^Ran /m.test(output)) process.stderr.write(lastWords(group));
   return code;
 }
 
@@ -70,13 +70,13 @@ function lastWords(group: string): string {
   return existsSync(log) ? `${readFileSync(log, "utf8").trimEnd().split("\n").slice(-10).join("\n")}\n` : "";
 }
 
-const own = new Set(["--keep", "-h", "--help"]);
+const ownFlags = new Set(["--keep", "-h", "--help"]);
 const args = process.argv.slice(2);
 const { values, positionals } = readCommandLine(
   usage,
   { keep: { type: "boolean" } },
   true,
-  args.filter((arg) => own.has(arg) || !arg.startsWith("-")),
+  args.filter((arg) => ownFlags.has(arg) || !arg.startsWith("-")),
 );
 const [group, extra] = positionals;
 const missing = await missingReason();
@@ -87,6 +87,6 @@ if (group === undefined || extra !== undefined) {
 else {
   const problems = await build();
   if (problems !== "") process.stderr.write(`${problems}\nbuild failed\n`);
-  const flags = args.filter((arg) => !own.has(arg) && arg.startsWith("-"));
+  const flags = args.filter((arg) => !ownFlags.has(arg) && arg.startsWith("-"));
   process.exitCode = problems === "" ? await e2e(group, flags, values.keep === true) : 1;
 }

@@ -73,7 +73,8 @@ export function generateTypes(types: ReadonlyMap<string, TypeShape>): Map<string
     if (module !== undefined) names.set(module, [...(names.get(module) ?? []), name]);
   }
   const files = new Map<string, string>();
-  for (const [module, own] of names) files.set(`${module}.ts`, new ModuleWriter(module, types).write(own));
+  for (const [module, specialType] of names)
+    files.set(`${module}.ts`, new ModuleWriter(module, types).write(specialType));
   return files;
 }
 
@@ -123,17 +124,17 @@ class ModuleWriter {
   }
 
   #isStruct(type: string): boolean {
-    const own = special[type];
-    return own === undefined ? isName(type) : own.from === "#meta/object-meta.ts";
+    const specialType = special[type];
+    return specialType === undefined ? isName(type) : specialType.from === "#meta/object-meta.ts";
   }
 
   #type(type: string): string {
     if (type.startsWith("[]")) return `readonly ${this.#member(type)}[]`;
     if (type.startsWith("{}")) return `Readonly<Record<string, ${this.#type(type.slice(2))}>>`;
-    const known = special[type];
-    if (known !== undefined) {
-      if (known.from !== undefined) this.#import(known.from, known.type);
-      return known.type;
+    const specialType = special[type];
+    if (specialType !== undefined) {
+      if (specialType.from !== undefined) this.#import(specialType.from, specialType.type);
+      return specialType.type;
     }
     if (!isName(type)) return this.#scalar(type);
     if (!this.#types.has(type)) throw new Error(`${this.#module}: the tables have no type ${type}`);

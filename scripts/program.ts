@@ -23,12 +23,12 @@ export async function startProgram(flags: readonly string[]): Promise<Program> {
     // The program has its own process group: Ctrl-C stops the script, which stops the server at its end.
     { stdio: ["ignore", "pipe", "pipe"], detached: true },
   );
-  let said = "";
+  let output = "";
   child.stderr.on("data", (piece: Buffer) => {
-    said = (said + piece.toString()).slice(-4000);
+    output = (output + piece.toString()).slice(-4000);
   });
   const ended = new Promise<void>((resolve) => child.once("exit", () => resolve()));
-  const started = JSON.parse(await firstLine(child, () => said)) as { url: string; kubeconfig: string }; // `serve -o json`
+  const started = JSON.parse(await firstLine(child, () => output)) as { url: string; kubeconfig: string }; // `serve -o json`
   return {
     ...started,
     async stop() {

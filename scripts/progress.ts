@@ -49,8 +49,8 @@ function guessSeconds(file: string): number {
 
 /** Returns an estimate of the seconds that each file will take. */
 export function expectedSeconds(files: readonly string[]): ReadonlyMap<string, number> {
-  const known = readRemembered();
-  return new Map(files.map((file) => [file, known[file] ?? guessSeconds(file)]));
+  const remembered = readRemembered();
+  return new Map(files.map((file) => [file, remembered[file] ?? guessSeconds(file)]));
 }
 
 /** The time until the first test of a file begins, in seconds. */
@@ -76,13 +76,13 @@ export function progressText(name: string, counts: Counts, filesMax: number, par
 /** Starts to show the progress of the run `name`. */
 export function showProgress(name: string, expected: ReadonlyMap<string, number>): Progress {
   const { isTTY } = process.stdout;
-  const begun = performance.now();
+  const startMs = performance.now();
   const whole = [...expected.values()].reduce((sum, seconds) => sum + seconds, 0);
-  const took: Record<string, number> = {};
+  const secondsByFile: Record<string, number> = {};
   const counts = { files: 0, passed: 0, failed: 0 };
   let done = 0;
   const text = (): string =>
-    progressText(name, counts, expected.size, done / whole, (performance.now() - begun) / 1000);
+    progressText(name, counts, expected.size, done / whole, (performance.now() - startMs) / 1000);
   const timer = isTTY ? undefined : setInterval(() => process.stdout.write(`  ${text()}\n`), everyMs);
   return {
     count(passed, test) {
@@ -92,13 +92,13 @@ export function showProgress(name: string, expected: ReadonlyMap<string, number>
     advance(file, seconds) {
       counts.files++;
       done += expected.get(file) ?? 0;
-      took[file] = startSeconds + seconds;
+      secondsByFile[file] = startSeconds + seconds;
       if (isTTY) process.stdout.write(`\r\u001b[K${text()} `);
     },
     end() {
       clearInterval(timer);
       if (isTTY) process.stdout.write("\r\u001b[K");
-      remember(took);
+      remember(secondsByFile);
     },
   };
 }

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { findUnknownCitations, proofsIn, readRows, requirementIndex } from "./requirements.ts";
 
 void test("IDs in brackets are found in names of tests, with ranges", () => {
-  const found = proofsIn(
+  const proofs = proofsIn(
     "a.test.ts",
     [
       `test("a claim has defaults [PVC-01, PVC-04..06]", () => {});`,
@@ -12,7 +12,7 @@ void test("IDs in brackets are found in names of tests, with ranges", () => {
       `const list = ["x", "[not an id]"];`,
     ].join("\n"),
   );
-  assert.deepStrictEqual(found, [
+  assert.deepStrictEqual(proofs, [
     { ids: ["PVC-01", "PVC-04", "PVC-05", "PVC-06"], file: "a.test.ts", name: "a claim has defaults" },
     { ids: ["GEN-02"], file: "a.test.ts", name: "in …: it's kept" },
   ]);

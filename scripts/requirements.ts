@@ -111,8 +111,12 @@ export function proofsIn(file: string, text: string): Proof[] {
     "g",
   );
   for (const [, , name] of text.matchAll(pattern)) {
-    const found = [...name!.matchAll(new RegExp(String.raw`\[(${ids}(?:,\s*${ids})*)\]`, "g"))];
-    proofs.push({ ids: found.flatMap(([, list]) => list!.split(/,\s*/).flatMap(expand)), file, name: tidyName(name!) });
+    const groups = [...name!.matchAll(new RegExp(String.raw`\[(${ids}(?:,\s*${ids})*)\]`, "g"))];
+    proofs.push({
+      ids: groups.flatMap(([, list]) => list!.split(/,\s*/).flatMap(expand)),
+      file,
+      name: tidyName(name!),
+    });
   }
   return proofs;
 }
@@ -177,11 +181,11 @@ export function requirementIndex(
     const tests = byRow.get(id) ?? [];
     const waits = later[id];
     if (tests.length === 0 && waits === undefined) open.push(id);
-    const shown = tests.slice(0, 3).map(formatProof);
-    if (tests.length > 3) shown.push(`and ${tests.length - 3} more`);
+    const examples = tests.slice(0, 3).map(formatProof);
+    if (tests.length > 3) examples.push(`and ${tests.length - 3} more`);
     if (tests.length === 0)
-      shown.push(waits === undefined ? "**nothing yet**" : `${stepName(waits.step)}: ${waits.reason}`);
-    lines.push(`| ${id} | ${text} | ${shown.join("<br>")} |`);
+      examples.push(waits === undefined ? "**nothing yet**" : `${stepName(waits.step)}: ${waits.reason}`);
+    lines.push(`| ${id} | ${text} | ${examples.join("<br>")} |`);
   }
   const named = [...byRow.keys(), ...Object.keys(later)];
   const unknown = [...new Set(named.filter((id) => known.size > 0 && !known.has(id)))].sort();

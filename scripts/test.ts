@@ -67,8 +67,8 @@ if (runsMore) {
 } else {
   count(
     await step("requirements", () => {
-      const found = requirementProblems();
-      return Promise.resolve({ ok: found.length === 0, output: found.join("\n") });
+      const problems = requirementProblems();
+      return Promise.resolve({ ok: problems.length === 0, output: problems.join("\n") });
     }),
   );
 }

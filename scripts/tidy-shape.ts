@@ -62,7 +62,7 @@ export function findSharedTypeNames(codes: ReadonlyMap<string, string>): ShapeFi
   const first = new Map<string, string>();
   for (const [file, code] of codes) {
     if (file.startsWith("src/api/")) continue;
-    for (const name of new Set([...code.matchAll(exported)].map(([, found]) => found!))) {
+    for (const name of new Set([...code.matchAll(exported)].map(([, matches]) => matches!))) {
       const other = first.get(name);
       if (other === undefined) first.set(name, file);
       else
@@ -112,7 +112,7 @@ function components(imports: ReadonlyMap<string, ReadonlySet<string>>): string[]
   const low = new Map<string, number>();
   const stack: string[] = [];
   const onStack = new Set<string>();
-  const found: string[][] = [];
+  const matches: string[][] = [];
   const visit = (file: string): void => {
     order.set(file, order.size);
     low.set(file, order.get(file)!);
@@ -127,10 +127,10 @@ function components(imports: ReadonlyMap<string, ReadonlySet<string>>): string[]
     if (low.get(file) !== order.get(file)) return;
     const members = stack.splice(stack.indexOf(file));
     for (const member of members) onStack.delete(member);
-    if (members.length > 1) found.push(members);
+    if (members.length > 1) matches.push(members);
   };
   for (const file of imports.keys()) if (!order.has(file)) visit(file);
-  return found;
+  return matches;
 }
 
 const declared = /^(?:export )?(let|const) (\w+)(?:: [^=]+)?(?: = (.*))?/;

@@ -26,13 +26,13 @@ const present = String.raw`(?:Date\.now|systemClock\.(?:now|monotonic))\(\)`;
 export function findMeasuredTimes(file: string, bare: string): Finding[] {
   const isTest = file.startsWith("test/") || /\.(?:test|fuzz|contract)\.ts$/.test(file);
   if (!isTest || mayMeasure.includes(file)) return [];
-  const found = [...bare.matchAll(meters)];
+  const matches = [...bare.matchAll(meters)];
   const names = [...bare.matchAll(new RegExp(String.raw`\b(\w+)(?::\s*number)?\s*=\s*${present}\s*[;,]`, "g"))];
   if (names.length > 0) {
     const earlier = String.raw`(?:${names.map(([, name]) => name!).join("|")})\b`;
-    found.push(...bare.matchAll(new RegExp(String.raw`(?:${present}|\b${earlier})\s*-\s*${earlier}`, "g")));
+    matches.push(...bare.matchAll(new RegExp(String.raw`(?:${present}|\b${earlier})\s*-\s*${earlier}`, "g")));
   }
-  return found.map((match) => ({
+  return matches.map((match) => ({
     file,
     line: bare.slice(0, match.index).split("\n").length,
     message: `${match[0]} measures time: count the work, or compare its growth (src/std/growth-for-tests.ts)`,

@@ -24,8 +24,8 @@ void test("comments that begin as a part of the name below are found", () => {
 });
 
 void test("declarations with a retired name are found", () => {
-  const found = findRetiredWords("x.ts", "const a = 1;\nexport class Pace {}\nexport class Paces {}\n");
-  assert.deepEqual(found, [{ file: "x.ts", line: 2, message: "Pace is retired: say Yielder" }]);
+  const findings = findRetiredWords("x.ts", "const a = 1;\nexport class Pace {}\nexport class Paces {}\n");
+  assert.deepEqual(findings, [{ file: "x.ts", line: 2, message: "Pace is retired: say Yielder" }]);
   for (const code of ["const place = 1;", "let places = 0;", "interface Place {}"])
     assert.equal(findRetiredWords("x.ts", code).length, 1, code);
   assert.deepEqual(findRetiredWords("x.ts", "const placeholder = 1;\nclass Placement {}\n"), []);

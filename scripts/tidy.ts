@@ -88,7 +88,7 @@ interface Import {
 }
 
 function importsOf(code: string): Import[] {
-  const found: Import[] = [];
+  const imports: Import[] = [];
   const patterns: readonly [RegExp, boolean][] = [
     [/(?:^|[;}\s])(?:import|export)\b[^"'`;]*?\bfrom\s*["']([^"']+)["']/g, true],
     [/(?:^|[;}\s])import\s*["']([^"']+)["']/g, true],
@@ -99,10 +99,10 @@ function importsOf(code: string): Import[] {
   for (const [pattern, isImport] of patterns) {
     for (const match of code.matchAll(pattern)) {
       const start = match.index + match[0].lastIndexOf(match[1]!);
-      found.push({ specifier: match[1]!, line: lineAt(code, start), isImport });
+      imports.push({ specifier: match[1]!, line: lineAt(code, start), isImport });
     }
   }
-  return found;
+  return imports;
 }
 
 /** Returns the repository file that an import names; `undefined` for packages and built-in modules. */
@@ -113,9 +113,9 @@ function resolve(file: string, specifier: string): string | undefined {
   return /\.[a-z]+$/.test(path) ? path : `${path.replace(/\.$/, "")}.ts`;
 }
 
-function checkImport(file: string, found: Import, packages: Packages, sources: Sources): string | undefined {
-  if (!found.isImport) return undefined;
-  const { specifier } = found;
+function checkImport(file: string, imports: Import, packages: Packages, sources: Sources): string | undefined {
+  if (!imports.isImport) return undefined;
+  const { specifier } = imports;
   const location = locationOf(file);
   const target = resolve(file, specifier);
   if (target === undefined) return checkPackage(file, specifier, packages);

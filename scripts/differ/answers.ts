@@ -1,20 +1,20 @@
 /** Answers about kinds as lines for the comparison: the findings of a refusal, or the stored values. */
-import { type Answer, essence } from "./servers.ts";
+import { type Answer, comparableText } from "./servers.ts";
 
 /** Returns an answer as lines: the findings of a refusal, or a line for each value that a write stored. */
 export function linesOf(answer: Answer, hasServerStatus: boolean): readonly string[] {
-  const found = findingsOf(answer);
-  if (answer.code >= 300) return found;
-  const { apiVersion: _apiVersion, kind: _kind, metadata: _metadata, ...whole } = answer.body;
-  const { status: _status, ...withoutStatus } = whole;
-  const content = hasServerStatus ? withoutStatus : whole;
-  return [...found, ...leaves("", content)].map(withoutValues).map(withoutAllocated);
+  const findings = findingsOf(answer);
+  if (answer.code >= 300) return findings;
+  const { apiVersion: _apiVersion, kind: _kind, metadata: _metadata, ...fields } = answer.body;
+  const { status: _status, ...withoutStatus } = fields;
+  const content = hasServerStatus ? withoutStatus : fields;
+  return [...findings, ...valueLines("", content)].map(withoutValues).map(withoutAllocated);
 }
 
 /** Returns the code, findings and warnings of an answer, without duplicates. */
 export function findingsOf(answer: Answer): string[] {
   // The other lines are parts of Go structs.
-  const lines = essence(answer)
+  const lines = comparableText(answer)
     .split("\n")
     .filter((line) => /^(?:\w|<nil>|\[\]|\{)/.test(line));
   return [...new Set(lines.map(withoutValues))];
@@ -51,18 +51,18 @@ const withoutValues = (line: string): string =>
     .replace(uid, "UID");
 
 /** Returns a line for each value that has no members, sorted. */
-export function leaves(path: string, value: unknown): string[] {
+export function valueLines(path: string, value: unknown): string[] {
   if (typeof value !== "object" || value === null) return [`${path} = ${JSON.stringify(value)}`];
   const members = Object.entries(value);
   if (members.length === 0) return [`${path} = ${JSON.stringify(value)}`];
-  return members.flatMap(([name, member]) => leaves(`${path}.${name}`, member)).sort();
+  return members.flatMap(([name, member]) => valueLines(`${path}.${name}`, member)).sort();
 }
 
 /** Returns the lines of each answer without those that both have, except the first line. */
-export function findDifferences(all: readonly (readonly string[])[]): string[] {
-  return all.map((lines, at) => {
-    const others = new Set(all[1 - at]);
-    const isOnlyHere = lines[0]!.startsWith("20") && all[1 - at]![0] !== lines[0];
+export function findDifferences(answers: readonly (readonly string[])[]): string[] {
+  return answers.map((lines, at) => {
+    const others = new Set(answers[1 - at]);
+    const isOnlyHere = lines[0]!.startsWith("20") && answers[1 - at]![0] !== lines[0];
     return [lines[0], ...(isOnlyHere ? [] : lines.slice(1)).filter((line) => !others.has(line))].join("\n");
   });
 }

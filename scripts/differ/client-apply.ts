@@ -39,10 +39,10 @@ const fieldOf = (schema: Schema | undefined, name: string): Schema | undefined =
  * Returns the strategic patch of `kubectl apply`. It removes applied fields that are no longer wanted, and sets wanted
  * fields that differ.
  */
-export function clientPatch(applied: Json, wanted: Json, current: Json, schema: Schema | undefined): Json {
+export function clientPatch(applied: Json, desired: Json, current: Json, schema: Schema | undefined): Json {
   const patch: Record<string, unknown> = {};
-  for (const name of Object.keys(applied)) if (!isWanted(wanted, name)) patch[name] = null;
-  for (const [name, next] of Object.entries(wanted)) {
+  for (const name of Object.keys(applied)) if (!isSet(desired, name)) patch[name] = null;
+  for (const [name, next] of Object.entries(desired)) {
     if (next === null) continue;
     const [before, now] = [applied[name], current[name]];
     const field = fieldOf(schema, name);
@@ -51,15 +51,15 @@ export function clientPatch(applied: Json, wanted: Json, current: Json, schema: 
       Object.assign(patch, listPatch(name, Array.isArray(before) ? before : [], next, now, field));
     } else if (isMap(next) && isMap(now) && field?.patchStrategy?.includes("replace") !== true) {
       const inner = clientPatch(isMap(before) ? before : {}, next, now, field);
-      const retained = field?.patchStrategy?.includes("retainKeys") === true;
+      const retainsKeys = field?.patchStrategy?.includes("retainKeys") === true;
       if (Object.keys(inner).length > 0)
-        patch[name] = retained ? { ...inner, $retainKeys: Object.keys(next).sort() } : inner;
+        patch[name] = retainsKeys ? { ...inner, $retainKeys: Object.keys(next).sort() } : inner;
     } else if (!isDeepStrictEqual(next, now)) patch[name] = next;
   }
   return patch;
 }
 
-const isWanted = (wanted: Json, name: string): boolean => wanted[name] !== undefined && wanted[name] !== null;
+const isSet = (desired: Json, name: string): boolean => desired[name] !== undefined && desired[name] !== null;
 
 function listPatch(
   name: string,
@@ -70,23 +70,23 @@ function listPatch(
 ): Json {
   if (key === undefined) {
     const added = next.filter((item) => !now.includes(item));
-    const gone = before.filter((item) => !next.includes(item));
+    const removed = before.filter((item) => !next.includes(item));
     return {
       ...(added.length > 0 && { [name]: added }),
-      ...(gone.length > 0 && { [`$deleteFromPrimitiveList/${name}`]: gone }),
-      ...(added.length + gone.length > 0 && { [`$setElementOrder/${name}`]: next }),
+      ...(removed.length > 0 && { [`$deleteFromPrimitiveList/${name}`]: removed }),
+      ...(added.length + removed.length > 0 && { [`$setElementOrder/${name}`]: next }),
     };
   }
   const byKey = (list: readonly unknown[]): Map<unknown, Json> =>
     new Map(list.filter(isMap).map((item) => [item[key], item]));
-  const [applied, wanted, current] = [byKey(before), byKey(next), byKey(now)];
+  const [applied, desired, current] = [byKey(before), byKey(next), byKey(now)];
   const changes: Json[] = [];
-  for (const [value, item] of wanted) {
-    const there = current.get(value);
-    const inner = there === undefined ? item : clientPatch(applied.get(value) ?? {}, item, there, items);
+  for (const [value, item] of desired) {
+    const present = current.get(value);
+    const inner = present === undefined ? item : clientPatch(applied.get(value) ?? {}, item, present, items);
     if (Object.keys(inner).length > 0) changes.push({ ...inner, [key]: value });
   }
-  for (const value of applied.keys()) if (!wanted.has(value)) changes.push({ [key]: value, $patch: "delete" });
+  for (const value of applied.keys()) if (!desired.has(value)) changes.push({ [key]: value, $patch: "delete" });
   if (changes.length === 0) return {};
   return { [name]: changes, [`$setElementOrder/${name}`]: next.filter(isMap).map((item) => ({ [key]: item[key] })) };
 }

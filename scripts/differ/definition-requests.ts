@@ -3,7 +3,7 @@
  * findings and the stored objects.
  */
 import { type DefinitionCase, definitionCase } from "./definitions.ts";
-import { type Answer, ask, type Comparison, essence, type Json } from "./servers.ts";
+import { type Answer, ask, type Comparison, comparableText, type Json } from "./servers.ts";
 import { withoutExcused } from "./excused-definitions.ts";
 
 const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
@@ -15,22 +15,27 @@ const patchTypes = {
 
 /** Sends the case with this number, and removes its definition afterwards. */
 export async function compareDefinitions(comparison: Comparison, seed: number): Promise<void> {
-  const wanted = definitionCase(seed);
-  const { name } = wanted.definition["metadata"] as { readonly name: string }; // definitions have a name
+  const testCase = definitionCase(seed);
+  const { name } = testCase.definition["metadata"] as { readonly name: string }; // definitions have a name
   const path = `${definitions}/${name}`;
-  const what = `seed ${seed}, ${wanted.mutation}`;
+  const what = `seed ${seed}, ${testCase.mutation}`;
   try {
-    await compareCase(comparison, wanted, path, what);
+    await compareCase(comparison, testCase, path, what);
   } finally {
-    await comparison.each("DELETE", path);
-    await comparison.until(404, "GET", path);
+    await comparison.askEach("DELETE", path);
+    await comparison.waitForCode(404, "GET", path);
   }
 }
 
-async function compareCase(comparison: Comparison, wanted: DefinitionCase, path: string, what: string): Promise<void> {
-  const { definition, update, objects } = wanted;
-  const isMade = await send(comparison, `${what}: definition`, "POST", definitions, definition);
-  if (!isMade) return;
+async function compareCase(
+  comparison: Comparison,
+  testCase: DefinitionCase,
+  path: string,
+  what: string,
+): Promise<void> {
+  const { definition, update, objects } = testCase;
+  const isAccepted = await send(comparison, `${what}: definition`, "POST", definitions, definition);
+  if (!isAccepted) return;
   await untilEstablished(comparison, path);
   for (const [at, object] of objects.entries())
     await compareObject(comparison, definition, object, `${what}: object ${at}`);
@@ -44,7 +49,7 @@ async function compareCase(comparison: Comparison, wanted: DefinitionCase, path:
 /** Replaces the definition at each server's own version, since controllers may write it at the same time. */
 async function replace(comparison: Comparison, path: string, update: Json, what: string): Promise<void> {
   for (let attempt = 0; attempt < 20; attempt++) {
-    const present = await comparison.each("GET", path);
+    const present = await comparison.askEach("GET", path);
     const bodies = present.map(({ body }) => {
       const { resourceVersion } = body["metadata"] as Json; // definitions have metadata
       return { ...update, metadata: { ...(update["metadata"] as Json), resourceVersion } };
@@ -59,7 +64,7 @@ async function replace(comparison: Comparison, path: string, update: Json, what:
 /** Waits until the kind is served as it is defined now, which takes a server of 1.32 a while. */
 async function untilEstablished(comparison: Comparison, path: string): Promise<void> {
   await untilEach(comparison, async () => {
-    const answers = await comparison.each("GET", path);
+    const answers = await comparison.askEach("GET", path);
     return answers.every(({ body }) => {
       const { conditions } = (body["status"] ?? {}) as { readonly conditions?: readonly Json[] | null };
       return (conditions ?? []).some(({ type, status }) => type === "Established" && status === "True");
@@ -87,7 +92,7 @@ async function compareObject(comparison: Comparison, definition: Json, object: J
   const apiVersion = `${spec.group}/${served.name}`;
   const scope = spec.scope === "Namespaced" ? "/namespaces/default" : "";
   const path = `/apis/${apiVersion}${scope}/${spec.names.plural}`;
-  await comparison.until(200, "GET", path);
+  await comparison.waitForCode(200, "GET", path);
   const metadata = object["metadata"] as Json & { readonly name: string };
   const body = (name: string): Json => ({
     ...object,
@@ -115,7 +120,7 @@ async function compareObject(comparison: Comparison, definition: Json, object: J
     body("applied"),
     patchTypes.apply,
   );
-  for (const name of ["made", "applied"]) await comparison.each("DELETE", `${path}/${name}`);
+  for (const name of ["made", "applied"]) await comparison.askEach("DELETE", `${path}/${name}`);
 }
 
 /**
@@ -148,8 +153,8 @@ function compareAnswers(comparison: Comparison, what: string, body: Json, answer
   // A server that is busy with other work answers with a timeout, which is no difference. Release 1.32 closes the
   // connection for some updates.
   if (answers.some(({ code }) => code === 504) || answers.at(-1)?.code === 0) return false;
-  const shown = answers.map((answer) => withoutExcused(`${essence(answer)}\n${formatStored(answer)}`));
-  return comparison.same(what, body, shown) && answers.every(({ code }) => code < 300);
+  const texts = answers.map((answer) => withoutExcused(`${comparableText(answer)}\n${formatStored(answer)}`));
+  return comparison.compare(what, body, texts) && answers.every(({ code }) => code < 300);
 }
 
 /**

@@ -53,7 +53,7 @@ function inGroup(definition: Json, prefix: string): Json {
   };
 }
 
-interface Mutated {
+interface MutatedDefinition {
   readonly value: Json;
   readonly mutation: string;
 }
@@ -153,18 +153,18 @@ const settings: readonly (readonly [path: string, values: readonly unknown[]])[]
   ["v.selectableFields", [[], [{ jsonPath: ".spec.name" }], [{ jsonPath: "" }], [{ jsonPath: ".metadata.name" }]]],
 ];
 
-function mutate(random: Random, definition: Json): Mutated {
+function mutate(random: Random, definition: Json): MutatedDefinition {
   return chance(random, 0.75) ? mutateSchema(random, definition) : mutateSetting(random, definition);
 }
 
-function mutateSetting(random: Random, definition: Json): Mutated {
+function mutateSetting(random: Random, definition: Json): MutatedDefinition {
   const [path, values] = pick(random, settings);
   const value = pick(random, values);
   const names = path.replace(/^v\./, "spec.versions.0.").split(".");
   return { value: withValue(definition, names, value) as Json, mutation: `${path} = ${JSON.stringify(value)}` };
 }
 
-function mutateSchema(random: Random, definition: Json): Mutated {
+function mutateSchema(random: Random, definition: Json): MutatedDefinition {
   const root = ["spec", "versions", "0", "schema", "openAPIV3Schema"];
   const schema = valueAt(definition, root);
   const schemaNodes = [root, ...schemaPaths(schema, root)];
@@ -184,10 +184,10 @@ function mutateSchema(random: Random, definition: Json): Mutated {
 /** Returns the paths of all schemas inside a schema. */
 function schemaPaths(schema: unknown, at: readonly string[]): string[][] {
   if (!isObject(schema)) return [];
-  const found: string[][] = [];
+  const paths: string[][] = [];
   const add = (inner: unknown, path: readonly string[]): void => {
     if (!isObject(inner)) return;
-    found.push([...path], ...schemaPaths(inner, path));
+    paths.push([...path], ...schemaPaths(inner, path));
   };
   for (const [name, inner] of Object.entries(isObject(schema["properties"]) ? schema["properties"] : {})) {
     add(inner, [...at, "properties", name]);
@@ -198,7 +198,7 @@ function schemaPaths(schema: unknown, at: readonly string[]): string[][] {
     const inner = schema[combination];
     if (Array.isArray(inner)) inner.forEach((one, index) => add(one, [...at, combination, String(index)]));
   }
-  return found;
+  return paths;
 }
 
 const objectValues: readonly unknown[] = [

@@ -214,8 +214,8 @@ const base64 = ["YQ==", "", "eyJhdXRocyI6e319", "////"];
 
 function textOf(random: Random, schema: Schema, path: string): string {
   if (schema.format === "byte") return pick(random, base64);
-  const [, own] = texts.find(([fits]) => fits.test(path)) ?? [];
-  if (own !== undefined) return pick(random, own);
+  const [, fieldTexts] = texts.find(([fits]) => fits.test(path)) ?? [];
+  if (fieldTexts !== undefined) return pick(random, fieldTexts);
   return schema.enum === undefined || chance(random, 0.2) ? pick(random, names) : pick(random, schema.enum);
 }
 

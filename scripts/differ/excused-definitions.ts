@@ -19,4 +19,4 @@ const excused: readonly (readonly [form: RegExp, same: string])[] = [
 
 /** Returns the text of an answer without documented differences. */
 export const withoutExcused = (text: string): string =>
-  excused.reduce((shown, [form, same]) => shown.replace(form, same), text);
+  excused.reduce((result, [form, same]) => result.replace(form, same), text);

@@ -11,7 +11,7 @@ interface Excuse {
   /** Every different line of the other answer matches one of these. */
   readonly theirs: readonly RegExp[];
   /** The request has to match this expression; by default any request does. */
-  readonly sent?: RegExp;
+  readonly request?: RegExp;
   /** A line of our answer has to match this expression, if other lines follow from it. */
   readonly because?: RegExp;
 }
@@ -20,7 +20,7 @@ interface Excuse {
 const emptyValue = /[:[,](?:\[\]|\{\}|""|null)(?=[\]},])/;
 
 /** Returns an expression for a member of the object, or for a value that a JSON patch adds with this name. */
-const given = (name: string, value: RegExp): RegExp =>
+const memberPattern = (name: string, value: RegExp): RegExp =>
   new RegExp(`"(?:${name}|path":"/${name}","value)":${value.source}`);
 
 /** A map that is empty or has a null value. */
@@ -47,7 +47,7 @@ const excuses: readonly Excuse[] = [
   // The status of a resize may have two more values, which messages list too (PVC-44).
   {
     resource: "persistentvolumeclaims",
-    sent: /"(?:Controller|Node)ResizeFailed"/,
+    request: /"(?:Controller|Node)ResizeFailed"/,
     ours: [/^20\d /, /^422 Invalid$/],
     theirs: [/^422 Invalid$/, /^FieldValueNotSupported status\.allocatedResourceStatus: Unsupported value: /],
   },
@@ -78,19 +78,19 @@ const excuses: readonly Excuse[] = [
   // Empty members of immutable fields are equal to absent ones.
   {
     resource: "storageclasses",
-    sent: given("parameters", /\{\}/),
+    request: memberPattern("parameters", /\{\}/),
     ours: [/^20\d /, /^422 Invalid$/],
     theirs: [/^422 Invalid$/, /^FieldValueForbidden parameters: Forbidden: updates to parameters are forbidden\.$/],
   },
   {
     resource: "secrets",
-    sent: given("data", emptyOrNull),
+    request: memberPattern("data", emptyOrNull),
     ours: [/^20\d /, /^422 Invalid$/],
     theirs: [/^422 Invalid$/, /^FieldValueForbidden data: Forbidden: field is immutable when `immutable` is set$/],
   },
   {
     resource: "configmaps",
-    sent: given("binaryData", emptyOrNull),
+    request: memberPattern("binaryData", emptyOrNull),
     ours: [/^20\d /, /^422 Invalid$/],
     theirs: [
       /^422 Invalid$/,
@@ -100,14 +100,14 @@ const excuses: readonly Excuse[] = [
   // A dropped deprecated field increases the generation.
   {
     resource: "endpointslices",
-    sent: /"deprecatedTopology":\{"/,
+    request: /"deprecatedTopology":\{"/,
     ours: [/^200 $/, /^resourceVersion: as before$/, /^\.metadata\.generation = \d+$/],
     theirs: [/^200 $/, /^resourceVersion: another$/, /^\.metadata\.generation = \d+$/],
   },
   // An item without its key, in a list of keyed items, has no owner; other owners stay.
   {
     resource: "serviceaccounts",
-    sent: given("secrets", /\[(?:\{[^{}]*\},)*(?:null|\{(?:(?!"name":"[^"])[^{}])*\})/),
+    request: memberPattern("secrets", /\[(?:\{[^{}]*\},)*(?:null|\{(?:(?!"name":"[^"])[^{}])*\})/),
     ours: [/^200 $/, /^\.owners\./],
     theirs: [/^200 $/],
   },
@@ -120,7 +120,7 @@ const excuses: readonly Excuse[] = [
   // The traffic policy of a service of type ExternalName returns with another type, and has its owner still.
   {
     resource: "services",
-    sent: /externalName|internalTrafficPolicy/,
+    request: /externalName|internalTrafficPolicy/,
     ours: [/^200 $/, /^resourceVersion: another$/, policyOfService, /^\.spec\.internalTrafficPolicy = "Cluster"$/],
     theirs: [/^200 $/, /^resourceVersion: as before$/, policyOfService, /^\.spec\.internalTrafficPolicy = "Local"$/],
   },
@@ -135,20 +135,20 @@ const excuses: readonly Excuse[] = [
   // A metric that the status of an autoscaler has twice in v1 is stored once.
   {
     resource: "horizontalpodautoscalers",
-    sent: /"currentCPUUtilizationPercentage":/,
+    request: /"currentCPUUtilizationPercentage":/,
     ours: [/^200 $/, /^resourceVersion: as before$/],
     theirs: [/^200 $/, /^resourceVersion: another$/],
   },
   // The zero time equals an absent time.
   {
     resource: "jobs",
-    sent: /"startTime":"0001-01-01T00:00:00Z"/,
+    request: /"startTime":"0001-01-01T00:00:00Z"/,
     ours: [/^20\d /, /^422 Invalid$/],
     theirs: [/^422 Invalid$/, /^FieldValueRequired status\.startTime: Required value: startTime cannot be removed /],
   },
   // The other server does not answer updates in which a container sleeps after its start.
   {
-    sent: /"(?:postStart|path":"[^"]*\/postStart)"[^]*"sleep"/,
+    request: /"(?:postStart|path":"[^"]*\/postStart)"[^]*"sleep"/,
     ours: [/./],
     theirs: [/^0 $/, /^(?:\.message = ")?no answer from reference"?$/],
   },
@@ -160,7 +160,7 @@ const excuses: readonly Excuse[] = [
   },
   // An image volume is dropped while its gate is off, but its client owns the default of the volume here too.
   {
-    sent: /"image":\{"reference":/,
+    request: /"image":\{"reference":/,
     ours: [/^20\d /, /^\.owners\.\S+ \w+ \.fieldsV1\.\S+\.f:image\.f:pullPolicy = \{\}$/],
     theirs: [/^20\d /],
   },
@@ -173,7 +173,7 @@ const excuses: readonly Excuse[] = [
   // The owner of a default field of a node stays when the field is sent empty.
   {
     resource: "nodes",
-    sent: /"allocatable":\{\}/,
+    request: /"allocatable":\{\}/,
     ours: [/^200 $/, /^\.owners\.\S+ \w+ status\.fieldsV1\.f:status\.f:allocatable = \{\}$/],
     theirs: [/^200 $/],
   },
@@ -185,7 +185,7 @@ const excuses: readonly Excuse[] = [
   },
   // Empty bytes, lists and objects in place of absent ones are no change, since they are stored in the same way.
   {
-    sent: emptyValue,
+    request: emptyValue,
     ours: [/^200 $/, /^resourceVersion: as before$/, /^\.metadata\.generation = \d+$/],
     theirs: [/^200 $/, /^resourceVersion: another$/, /^\.metadata\.generation = \d+$/],
   },
@@ -195,15 +195,15 @@ const excuses: readonly Excuse[] = [
  * Whether all lines by which two answers differ are excused, each by an excuse that matches the codes. The first line
  * of an answer is its code.
  */
-export function isExcused(resource: string, [ours = "", theirs = ""]: readonly string[], sent: unknown): boolean {
+export function isExcused(resource: string, [ours = "", theirs = ""]: readonly string[], request: unknown): boolean {
   if (ours === theirs) return false;
-  const body = JSON.stringify(sent) ?? "";
-  const shown = [ours, resource === "secrets" ? withoutValues(theirs) : theirs].map((text) => text.split("\n"));
-  const [one = [], other = []] = withoutMoved(unlike(shown), body);
-  const fit = excuses.filter(
+  const body = JSON.stringify(request) ?? "";
+  const answers = [ours, resource === "secrets" ? withoutValues(theirs) : theirs].map((text) => text.split("\n"));
+  const [one = [], other = []] = withoutMovedOwners(differentLines(answers), body);
+  const applicable = excuses.filter(
     (excuse) =>
       (excuse.resource === undefined || excuse.resource === resource) &&
-      excuse.sent?.test(body) !== false &&
+      excuse.request?.test(body) !== false &&
       (excuse.because === undefined || one.some((line) => excuse.because!.test(line))) &&
       matches(one[0]!, excuse.ours) &&
       matches(other[0]!, excuse.theirs),
@@ -211,9 +211,9 @@ export function isExcused(resource: string, [ours = "", theirs = ""]: readonly s
   const isHidden = one.length === 1 && other.length === 1 && one[0] === other[0];
   return (
     isHidden ||
-    (fit.length > 0 &&
-      one.every((line) => fit.some((excuse) => matches(line, excuse.ours))) &&
-      other.every((line) => fit.some((excuse) => matches(line, excuse.theirs))))
+    (applicable.length > 0 &&
+      one.every((line) => applicable.some((excuse) => matches(line, excuse.ours))) &&
+      other.every((line) => applicable.some((excuse) => matches(line, excuse.theirs))))
   );
 }
 
@@ -228,8 +228,8 @@ const withoutValues = (text: string): string =>
 const notShown = "what was given is not shown, since objects of this kind are confidential";
 
 /** Returns the lines of each answer without those that both have, except the first line. */
-const unlike = (all: readonly (readonly string[])[]): readonly (readonly string[])[] =>
-  all.map((lines, at) => lines.filter((line, index) => index === 0 || !all[1 - at]!.includes(line)));
+const differentLines = (answers: readonly (readonly string[])[]): readonly (readonly string[])[] =>
+  answers.map((lines, at) => lines.filter((line, index) => index === 0 || !answers[1 - at]!.includes(line)));
 
 const owner = /^\.owners\.\S+ Update \.(?:apiVersion|fieldsType|fieldsV1\.(\S+)) = /;
 
@@ -237,9 +237,9 @@ const owner = /^\.owners\.\S+ Update \.(?:apiVersion|fieldsType|fieldsV1\.(\S+))
  * Removes owners of fields that have another owner in both answers, if the client sent something empty in those fields:
  * this is no change of the fields for our server, and a change for the other one.
  */
-function withoutMoved(all: readonly (readonly string[])[], sent: string): readonly (readonly string[])[] {
-  const [one, other] = all.map((lines) => lines.flatMap((line) => owner.exec(line)?.[1] ?? []).sort());
+function withoutMovedOwners(answers: readonly (readonly string[])[], request: string): readonly (readonly string[])[] {
+  const [one, other] = answers.map((lines) => lines.flatMap((line) => owner.exec(line)?.[1] ?? []).sort());
   const isMoved = one!.length > 0 && one!.join() === other!.join();
-  const isEmptied = emptyValue.test(sent) && one!.every((path) => sent.includes(path.replace(/^.*f:/, "")));
-  return isMoved && isEmptied ? all.map((lines) => lines.filter((line) => !owner.test(line))) : all;
+  const isEmptied = emptyValue.test(request) && one!.every((path) => request.includes(path.replace(/^.*f:/, "")));
+  return isMoved && isEmptied ? answers.map((lines) => lines.filter((line) => !owner.test(line))) : answers;
 }

@@ -5,7 +5,7 @@ import { findDifferences, linesOf, randomName } from "./answers.ts";
 import { type Edit, applyEdit } from "./edits.ts";
 import { type KindCase, kindCase, type KindSet } from "./kinds.ts";
 import { isExcused } from "./excused.ts";
-import { type Answer, ask, type Comparison, type Json, type Question } from "./servers.ts";
+import { type Answer, ask, type Comparison, type Json, type ServerRequest } from "./servers.ts";
 
 /**
  * Creates a namespace with the account that pods need, since the servers may run no controllers. The namespace warns
@@ -14,8 +14,8 @@ import { type Answer, ask, type Comparison, type Json, type Question } from "./s
 export async function makeNamespace(comparison: Comparison, name: string, seed: number): Promise<void> {
   const warn = "pod-security.kubernetes.io/warn";
   const labels = { [warn]: seed % 2 === 0 ? "restricted" : "baseline", [`${warn}-version`]: `v1.${seed % 33}` };
-  await comparison.each("POST", "/api/v1/namespaces", { metadata: { name, labels } });
-  await comparison.each("POST", `/api/v1/namespaces/${name}/serviceaccounts`, { metadata: { name: "default" } });
+  await comparison.askEach("POST", "/api/v1/namespaces", { metadata: { name, labels } });
+  await comparison.askEach("POST", `/api/v1/namespaces/${name}/serviceaccounts`, { metadata: { name: "default" } });
 }
 
 /** Sends the case with this number, in a namespace of its own. */
@@ -25,18 +25,18 @@ export async function compareKinds(
   seed: number,
   resources?: readonly string[],
 ): Promise<void> {
-  const wanted = kindCase(set, seed);
-  if (resources?.includes(wanted.kind.resource) === false) return;
+  const chosenEdits = kindCase(set, seed);
+  if (resources?.includes(chosenEdits.kind.resource) === false) return;
   const ns = `differ-${set}-${seed}-${Date.now().toString(36)}`;
   await makeNamespace(comparison, ns, seed);
   try {
     try {
-      await compareCase(comparison, wanted, ns, seed);
+      await compareCase(comparison, chosenEdits, ns, seed);
     } finally {
-      if (wanted.kind.isClusterScoped) await remove(comparison, pathOf(wanted, ns));
+      if (chosenEdits.kind.isClusterScoped) await remove(comparison, pathOf(chosenEdits, ns));
     }
   } finally {
-    await comparison.each("DELETE", `/api/v1/namespaces/${ns}`);
+    await comparison.askEach("DELETE", `/api/v1/namespaces/${ns}`);
   }
 }
 
@@ -45,20 +45,20 @@ const listPath = ({ kind }: KindCase, ns: string): string =>
   kind.isClusterScoped ? `${kind.path}/${kind.resource}` : `${kind.path}/namespaces/${ns}/${kind.resource}`;
 
 /** Returns the path of the object of a case. */
-function pathOf(wanted: KindCase, ns: string): string {
-  const { name } = wanted.bodies.at(-1)!["metadata"] as { readonly name: string }; // each body has a name
-  return `${listPath(wanted, ns)}/${name}`;
+function pathOf(chosenEdits: KindCase, ns: string): string {
+  const { name } = chosenEdits.bodies.at(-1)!["metadata"] as { readonly name: string }; // each body has a name
+  return `${listPath(chosenEdits, ns)}/${name}`;
 }
 
 /** Deletes an object, with or without finalizers. */
-export async function remove(comparison: Comparison, one: string): Promise<void> {
-  await comparison.each("DELETE", `${one}?gracePeriodSeconds=0`);
-  await comparison.each("PATCH", one, { metadata: { finalizers: null } });
-  await comparison.until(404, "GET", one);
+export async function remove(comparison: Comparison, path: string): Promise<void> {
+  await comparison.askEach("DELETE", `${path}?gracePeriodSeconds=0`);
+  await comparison.askEach("PATCH", path, { metadata: { finalizers: null } });
+  await comparison.waitForCode(404, "GET", path);
 }
 
 const readEach = async (comparison: Comparison, path: string): Promise<readonly Json[]> =>
-  (await comparison.each("GET", path)).map(({ body }) => body);
+  (await comparison.askEach("GET", path)).map(({ body }) => body);
 
 /** Waits until both servers have written the status of an object. Returns the object of each server. */
 export async function whenStatusWritten(comparison: Comparison, path: string): Promise<readonly Json[]> {
@@ -79,35 +79,35 @@ function isStatusWritten({ metadata, status }: Json): boolean {
   return isWritten || metadata === undefined;
 }
 
-async function compareCase(comparison: Comparison, ofCase: KindCase, ns: string, seed: number) {
-  const { kind, bodies, changes } = ofCase;
-  const path = listPath(ofCase, ns);
-  const one = pathOf(ofCase, ns);
-  const answersTo = (to: Omit<Question, "body">, sent: readonly Json[]): Promise<Answer[]> =>
+async function compareCase(comparison: Comparison, testCase: KindCase, ns: string, seed: number) {
+  const { kind, bodies, changes } = testCase;
+  const path = listPath(testCase, ns);
+  const one = pathOf(testCase, ns);
+  const askEach = (to: Omit<ServerRequest, "body">, sent: readonly Json[]): Promise<Answer[]> =>
     Promise.all(comparison.servers.map((server, at) => ask(server, { ...to, body: sent[at]! }))); // one body each
   const compare = (what: string, sent: Json, shown: unknown, answers: readonly Answer[]) => {
     const lines = findDifferences(answers.map((answer) => linesOf(answer, kind.hasServerStatus === true)));
     const isAsDocumented = isExcused(kind.resource, lines, sent);
     if (isAsDocumented) comparison.excused++;
-    const isSame = !isAsDocumented && comparison.same(`seed ${seed}: ${kind.resource}: ${what}`, shown, lines);
+    const isSame = !isAsDocumented && comparison.compare(`seed ${seed}: ${kind.resource}: ${what}`, shown, lines);
     return {
       isSame,
       isDone: answers.every(({ code }) => code < 300),
       isRefused: answers.every(({ code }) => code >= 300),
     };
   };
-  let isThere = false;
+  let isCreated = false;
   for (const [at, body] of bodies.entries()) {
-    const answers = await answersTo({ method: "POST", path }, [body, body]);
-    isThere = compare(`created ${at}`, body, body, answers).isDone;
-    if (isThere) break;
+    const answers = await askEach({ method: "POST", path }, [body, body]);
+    isCreated = compare(`created ${at}`, body, body, answers).isDone;
+    if (isCreated) break;
     await remove(comparison, one);
   }
-  if (!isThere) return;
+  if (!isCreated) return;
   const listStored = (): Promise<readonly Json[]> =>
     kind.hasServerStatus === true ? whenStatusWritten(comparison, one) : readEach(comparison, one);
   for (const [at, { subresource, edits }] of changes.entries()) {
-    let wanted: readonly Edit[] | undefined;
+    let chosenEdits: readonly Edit[] | undefined;
     let answers: readonly Answer[] = [];
     let sent: Json = {};
     let shown: unknown;
@@ -115,10 +115,10 @@ async function compareCase(comparison: Comparison, ofCase: KindCase, ns: string,
     for (let attempt = 0; attempt === 0 || (attempt < 20 && answers.some(({ code }) => code === 409)); attempt++) {
       const now = await listStored();
       if (now.some(({ metadata }) => metadata === undefined)) return;
-      const chosen = (wanted ??= edits(now[0]!));
+      const chosen = (chosenEdits ??= edits(now[0]!));
       const next = now.map((body) => chosen.map(withNamesOf(body, now[0]!)).reduce<unknown>(applyEdit, body) as Json); // edits keep an object
       sent = next[0]!;
-      answers = await answersTo({ method: "PUT", path: subresource === "" ? one : `${one}/${subresource}` }, next);
+      answers = await askEach({ method: "PUT", path: subresource === "" ? one : `${one}/${subresource}` }, next);
       shown = { edits: chosen, of: kind.root === undefined ? now[0] : now[0]![kind.root] };
     }
     const { isSame, isRefused } = compare(`change ${at} of ${subresource || "the object"}`, sent, shown, answers);

@@ -8,7 +8,7 @@ import { kindUnderTest } from "#kinds/kind-for-tests.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { applyEdit } from "./edits.ts";
 import { kindCase, type KindCase, kindSets } from "./kinds.ts";
-import { asReceived } from "./compared.ts";
+import { asReceived } from "./compared-kind.ts";
 import type { Json } from "./servers.ts";
 
 const seeds = Array.from({ length: 60 }, (_, seed) => seed);
@@ -35,11 +35,11 @@ void test("the last body of a case is right, and many of the others are refused"
     let refused = 0;
     for (const seed of seeds) {
       const { bodies, ...rest } = kindCase(set, seed);
-      const { known } = underTest({ bodies, ...rest });
-      await known.loadRules(asReceived(bodies.at(-1)!));
-      const found = bodies.map((body) => known.refuseCreate(asReceived(body)));
-      assert.deepEqual(found.at(-1), [], `${set} ${seed}`);
-      refused += found.filter((findings) => findings.length > 0).length;
+      const { known: kindRules } = underTest({ bodies, ...rest });
+      await kindRules.loadRules(asReceived(bodies.at(-1)!));
+      const errors = bodies.map((body) => kindRules.refuseCreate(asReceived(body)));
+      assert.deepEqual(errors.at(-1), [], `${set} ${seed}`);
+      refused += errors.filter((findings) => findings.length > 0).length;
     }
     assert.ok(refused >= seeds.length / 2, `${set}: ${refused}`);
   }
@@ -49,10 +49,10 @@ void test("edits stay within the type, and change what they name", () => {
   for (const set of kindSets) {
     for (const seed of seeds) {
       const { bodies, changes, kind } = kindCase(set, seed);
-      const { known } = underTest({ bodies, changes, kind });
+      const { known: kindRules } = underTest({ bodies, changes, kind });
       const stored = bodies.at(-1)!;
       for (const { edits } of changes) {
-        for (const edit of edits(stored)) known.decode(applyEdit(stored, edit) as Unstructured); // throws if the type differs
+        for (const edit of edits(stored)) kindRules.decode(applyEdit(stored, edit) as Unstructured); // throws if the type differs
       }
     }
   }

@@ -4,7 +4,7 @@
  */
 import { type Random, seededRandom } from "#std/random.ts";
 import { chance, maybe, pick, some, upTo } from "./choices.ts";
-import { compared, type ComparedKind, contentOf } from "./compared.ts";
+import { comparedKind, type ComparedKind, contentOf } from "./compared-kind.ts";
 import { editsOf, applyEdit, type Edit } from "./edits.ts";
 import { otherKinds } from "./other-kinds.ts";
 import type { Json } from "./servers.ts";
@@ -187,25 +187,25 @@ export type KindSet = (typeof kindSets)[number];
 
 const sets: Readonly<Record<KindSet, readonly ComparedKind[]>> = {
   pods: [
-    compared("", "v1", "Pod", "pods", (random) => podSpec(random, ["Always", "OnFailure", "Never"]), {
+    comparedKind("", "v1", "Pod", "pods", (random) => podSpec(random, ["Always", "OnFailure", "Never"]), {
       subresources: { status: "status", ephemeralcontainers: "spec", resize: "spec" },
     }),
   ],
   workloads: [
-    compared("", "v1", "PodTemplate", "podtemplates", (random) => template(random, ["Always", "Never"]), {
+    comparedKind("", "v1", "PodTemplate", "podtemplates", (random) => template(random, ["Always", "Never"]), {
       root: "template",
       subresources: {},
     }),
-    compared("", "v1", "ReplicationController", "replicationcontrollers", (random) => ({
+    comparedKind("", "v1", "ReplicationController", "replicationcontrollers", (random) => ({
       replicas: upTo(random, 3),
       selector: labels,
       template: template(random),
     })),
-    compared("apps", "v1", "ReplicaSet", "replicasets", (random) => ({
+    comparedKind("apps", "v1", "ReplicaSet", "replicasets", (random) => ({
       replicas: upTo(random, 3),
       ...selectorAndTemplate(random),
     })),
-    compared("apps", "v1", "Deployment", "deployments", (random) => ({
+    comparedKind("apps", "v1", "Deployment", "deployments", (random) => ({
       ...selectorAndTemplate(random),
       ...maybe(random, 0.5, () => ({
         strategy: rollingUpdate(random),
@@ -213,19 +213,19 @@ const sets: Readonly<Record<KindSet, readonly ComparedKind[]>> = {
         minReadySeconds: 5,
       })),
     })),
-    compared("apps", "v1", "StatefulSet", "statefulsets", statefulSet),
-    compared("apps", "v1", "DaemonSet", "daemonsets", (random) => ({
+    comparedKind("apps", "v1", "StatefulSet", "statefulsets", statefulSet),
+    comparedKind("apps", "v1", "DaemonSet", "daemonsets", (random) => ({
       ...selectorAndTemplate(random),
       ...maybe(random, 0.5, () => ({ updateStrategy: rollingUpdate(random), minReadySeconds: 5 })),
     })),
-    compared("batch", "v1", "Job", "jobs", jobSpec),
-    compared("batch", "v1", "CronJob", "cronjobs", (random) => ({
+    comparedKind("batch", "v1", "Job", "jobs", jobSpec),
+    comparedKind("batch", "v1", "CronJob", "cronjobs", (random) => ({
       schedule: pick(random, ["*/5 * * * *", "@hourly"]),
       jobTemplate: { spec: jobSpec(random) },
       ...maybe(random, 0.4, () => ({ timeZone: "Etc/UTC", concurrencyPolicy: "Forbid", suspend: true })),
     })),
-    compared("autoscaling", "v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers", autoscaler),
-    compared("autoscaling", "v1", "HorizontalPodAutoscaler", "horizontalpodautoscalers", (random) => ({
+    comparedKind("autoscaling", "v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers", autoscaler),
+    comparedKind("autoscaling", "v1", "HorizontalPodAutoscaler", "horizontalpodautoscalers", (random) => ({
       scaleTargetRef: { kind: "Deployment", name: "web" },
       maxReplicas: 1 + upTo(random, 4),
     })),
@@ -269,8 +269,8 @@ export function kindCase(set: KindSet, seed: number): KindCase {
     bodies: [...(wrong as Json[]), body], // edits keep an object
     changes: Array.from({ length: changesCount }, () => {
       const subresource = pick(random, ["", ...Object.keys(kind.subresources)]);
-      const own = seededRandom(Math.floor(random.next() * 2 ** 32));
-      return { subresource, edits: (stored) => edits(own, stored, kind.subresources[subresource] ?? kind.root) };
+      const editRandom = seededRandom(Math.floor(random.next() * 2 ** 32));
+      return { subresource, edits: (stored) => edits(editRandom, stored, kind.subresources[subresource] ?? kind.root) };
     }),
   };
 }

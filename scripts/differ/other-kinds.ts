@@ -1,7 +1,7 @@
 /** Valid objects of kinds that are neither pods nor workloads, for comparisons of random edits. */
 import type { Random } from "#std/random.ts";
 import { chance, maybe, pick, some, upTo } from "./choices.ts";
-import { type ComparedKind, ofCluster, whole as kind, withStatus } from "./compared.ts";
+import { type ComparedKind, ofCluster, comparedKindWithoutSpec as kind, withStatus } from "./compared-kind.ts";
 import type { Json } from "./servers.ts";
 import { storageKinds } from "./storage-kinds.ts";
 

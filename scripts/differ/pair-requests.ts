@@ -4,11 +4,11 @@
  */
 import { seededRandom } from "#std/random.ts";
 import { pick } from "./choices.ts";
-import { findDifferences, findingsOf, leaves, randomName, uid } from "./answers.ts";
+import { findDifferences, findingsOf, valueLines, randomName, uid } from "./answers.ts";
 import { clientPatch, jsonPatch, mergePatch } from "./client-apply.ts";
 import { makeNamespace, remove, whenStatusWritten } from "./kind-requests.ts";
 import { type Pair, pairedKinds, pairOf } from "./pairs.ts";
-import { type Answer, ask, type Comparison, type Json, type Question } from "./servers.ts";
+import { type Answer, ask, type Comparison, type Json, type ServerRequest } from "./servers.ts";
 import { isExcused } from "./excused.ts";
 
 /** One step of a merge, from which the request is made. */
@@ -23,20 +23,20 @@ interface Step {
   readonly pair: Pair;
 }
 
-type Sends = (step: Step) => Question;
+type RequestOf = (step: Step) => ServerRequest;
 
 const merge = "application/merge-patch+json";
 const strategic = "application/strategic-merge-patch+json";
 const annotation = "kubectl.kubernetes.io/last-applied-configuration";
 
-const patchQuestion = (path: string, type: string, body: Json | readonly Json[], manager = ""): Question => ({
+const patchRequest = (path: string, type: string, body: Json | readonly Json[], manager = ""): ServerRequest => ({
   method: "PATCH",
   path: manager === "" ? path : `${path}?fieldManager=${manager}`,
   body,
   headers: { "content-type": type },
 });
 
-const applyQuestion = (path: string, body: Json, manager: string, force = false): Question => ({
+const applyRequest = (path: string, body: Json, manager: string, force = false): ServerRequest => ({
   method: "PATCH",
   path: `${path}?fieldManager=${manager}&force=${force}`,
   body,
@@ -59,20 +59,20 @@ const withVersion = ({ next, stored }: Step): Json => ({
 });
 
 /** A way to create the first object (`make`), and to merge the other one into it (`send`). */
-interface Way {
-  readonly make: (path: string, first: Json) => Question;
-  readonly send: Sends;
+interface WriteMethod {
+  readonly make: (path: string, first: Json) => ServerRequest;
+  readonly send: RequestOf;
 }
 
-const createQuestion = (path: string, first: Json): Question => ({
+const createRequest = (path: string, first: Json): ServerRequest => ({
   method: "POST",
   path: `${path}?fieldManager=creator`,
   body: first,
 });
 const nameOf = (object: Json): string => (object["metadata"] as { readonly name: string }).name; // all have one
-const one = (list: string, object: Json): string => `${list}/${nameOf(object)}`;
+const pathOf = (list: string, object: Json): string => `${list}/${nameOf(object)}`;
 
-const clientApplied = (path: string, first: Json): Question => ({
+const clientApplyRequest = (path: string, first: Json): ServerRequest => ({
   method: "POST",
   path: `${path}?fieldManager=kubectl-client-side-apply`,
   body: withLastApplied(first),
@@ -82,51 +82,51 @@ const clientApplied = (path: string, first: Json): Question => ({
  * Each kind of write. PUT and whole patches merge an object into the one that the server stores, not into the one that
  * the client sent.
  */
-const ways: Readonly<Record<string, Way>> = {
-  put: { make: createQuestion, send: (step) => ({ method: "PUT", path: step.path, body: withVersion(step) }) },
-  merge: { make: createQuestion, send: ({ path, next }) => patchQuestion(path, merge, next) },
+const writeMethods: Readonly<Record<string, WriteMethod>> = {
+  put: { make: createRequest, send: (step) => ({ method: "PUT", path: step.path, body: withVersion(step) }) },
+  merge: { make: createRequest, send: ({ path, next }) => patchRequest(path, merge, next) },
   "merge of what changed": {
-    make: createQuestion,
-    send: ({ path, before, next }) => patchQuestion(path, merge, mergePatch(before, next), "editor"),
+    make: createRequest,
+    send: ({ path, before, next }) => patchRequest(path, merge, mergePatch(before, next), "editor"),
   },
-  strategic: { make: createQuestion, send: ({ path, next }) => patchQuestion(path, strategic, next) },
+  strategic: { make: createRequest, send: ({ path, next }) => patchRequest(path, strategic, next) },
   "JSON patch": {
-    make: createQuestion,
-    send: ({ path, before, next }) => patchQuestion(path, "application/json-patch+json", jsonPatch(before, next)),
+    make: createRequest,
+    send: ({ path, before, next }) => patchRequest(path, "application/json-patch+json", jsonPatch(before, next)),
   },
   "kubectl apply": {
-    make: clientApplied,
+    make: clientApplyRequest,
     send({ path, before, next, stored, pair }) {
-      const wanted = withLastApplied(next);
-      return patchQuestion(
+      const applied = withLastApplied(next);
+      return patchRequest(
         path,
         strategic,
-        clientPatch(before, wanted, stored, pair.kind.schema),
+        clientPatch(before, applied, stored, pair.kind.schema),
         "kubectl-client-side-apply",
       );
     },
   },
-  apply: { make: createQuestion, send: ({ path, next }) => applyQuestion(path, next, "applier") },
-  "forced apply": { make: createQuestion, send: ({ path, next }) => applyQuestion(path, next, "applier", true) },
+  apply: { make: createRequest, send: ({ path, next }) => applyRequest(path, next, "applier") },
+  "forced apply": { make: createRequest, send: ({ path, next }) => applyRequest(path, next, "applier", true) },
   "apply of one's own": {
-    make: (path, first) => applyQuestion(one(path, first), first, "applier"),
-    send: ({ path, next }) => applyQuestion(path, next, "applier"),
+    make: (path, first) => applyRequest(pathOf(path, first), first, "applier"),
+    send: ({ path, next }) => applyRequest(path, next, "applier"),
   },
   "apply after kubectl apply": {
-    make: clientApplied,
-    send: ({ path, next }) => applyQuestion(path, next, "kubectl", true),
+    make: clientApplyRequest,
+    send: ({ path, next }) => applyRequest(path, next, "kubectl", true),
   },
 };
 
 /** The writes of a status. */
-const statusWays: readonly Sends[] = [
+const statusWrites: readonly RequestOf[] = [
   ({ path, next, stored }) => ({ method: "PUT", path, body: { ...stored, status: next["status"] } }),
-  ({ path, next }) => patchQuestion(path, merge, { status: next["status"] }),
-  ({ path, next }) => patchQuestion(path, strategic, { status: next["status"] }),
+  ({ path, next }) => patchRequest(path, merge, { status: next["status"] }),
+  ({ path, next }) => patchRequest(path, strategic, { status: next["status"] }),
   ({ path, next, stored }) => {
     const { apiVersion, kind } = stored;
     const metadata = { name: nameOf(stored) };
-    return applyQuestion(path, { apiVersion, kind, metadata, status: next["status"] }, "controller", true);
+    return applyRequest(path, { apiVersion, kind, metadata, status: next["status"] }, "controller", true);
   },
 ];
 
@@ -144,18 +144,18 @@ export async function comparePairs(comparison: Comparison, seed: number, resourc
       // Each way uses other names: a server may be slow to write the status of an object whose name was used before.
       const pairFor = (way: number): Pair => pairOf(kind, seed * 1000 + at, `pair-${unique}-${way}`);
       const what = `seed ${seed}: ${kind.resource} (${kind.path})`;
-      for (const [number, [name, way]] of Object.entries(ways).entries()) {
+      for (const [number, [name, way]] of Object.entries(writeMethods).entries()) {
         await compareMerges(comparison, `${what}: ${name}`, pairFor(number), list, way);
       }
-      await compareStatuses(comparison, `${what}: status`, pairFor(Object.keys(ways).length), list, seed);
+      await compareStatuses(comparison, `${what}: status`, pairFor(Object.keys(writeMethods).length), list, seed);
     }
   } finally {
-    await comparison.each("DELETE", `/api/v1/namespaces/${ns}`);
+    await comparison.askEach("DELETE", `/api/v1/namespaces/${ns}`);
   }
 }
 
 /** The answers of one server about an object that is written several times, with comparable values. */
-class Shown {
+class AnswerNormalizer {
   readonly #names = new Map<string, string>();
   #version: unknown;
 
@@ -169,8 +169,8 @@ class Shown {
     return name;
   }
 
-  text(text: string): string {
-    return text
+  normalize(normalize: string): string {
+    return normalize
       .replace(uid, "UID")
       .replace(randomName, "kube-api-access")
       .replace(/\b10\.0\.\d{1,3}\.\d{1,3}\b(?!\/)/g, (ip) => this.#rename("made", ip))
@@ -180,8 +180,8 @@ class Shown {
 
   /** Returns an answer as lines, one for each finding, warning and stored value. */
   lines(answer: Answer, hasServerStatus: boolean): readonly string[] {
-    const found = findingsOf(answer).map((line) => this.text(line));
-    if (answer.code >= 300 || answer.code === 0) return found;
+    const findings = findingsOf(answer).map((line) => this.normalize(line));
+    if (answer.code >= 300 || answer.code === 0) return findings;
     const { metadata, status, ...rest } = answer.body;
     const { managedFields, resourceVersion, ...meta } = metadata as Json; // objects have metadata
     const version = resourceVersion === this.#version ? "as before" : "another";
@@ -200,9 +200,9 @@ class Shown {
       metadata: meta,
       owners: shown && Object.fromEntries(shown),
     };
-    const values = leaves("", JSON.parse(JSON.stringify(content))).map((line) => this.text(line));
+    const values = valueLines("", JSON.parse(JSON.stringify(content))).map((line) => this.normalize(line));
     // A status that the server writes at the same time changes the version.
-    return [...found, ...(hasServerStatus ? [] : [`resourceVersion: ${version}`]), ...values];
+    return [...findings, ...(hasServerStatus ? [] : [`resourceVersion: ${version}`]), ...values];
   }
 }
 
@@ -210,12 +210,12 @@ const isOutdated = ({ code, body }: Answer): boolean =>
   code === 409 && String(body["message"]).includes("the object has been modified");
 
 /** An object on both servers. */
-class Written {
+class WrittenObject {
   readonly #comparison: Comparison;
   readonly #what: string;
   readonly #pair: Pair;
   readonly #path: string;
-  readonly #shown: readonly Shown[];
+  readonly #shown: readonly AnswerNormalizer[];
   /** The object that each server stores. */
   stored: readonly Json[] = [];
 
@@ -224,39 +224,39 @@ class Written {
     this.#what = what;
     this.#pair = pair;
     this.#path = path;
-    this.#shown = comparison.servers.map(() => new Shown());
+    this.#shown = comparison.servers.map(() => new AnswerNormalizer());
   }
 
   /**
    * Sends the same write to both servers and compares the answers. `questionOf` makes the request from the object that
    * the server stores.
    */
-  async write(how: string, questionOf: (stored: Json) => Question): Promise<"taken" | "refused" | "differs"> {
+  async write(how: string, requestOf: (stored: Json) => ServerRequest): Promise<"taken" | "refused" | "differs"> {
     const { hasServerStatus = false, resource } = this.#pair.kind;
-    let questions: readonly Question[] = [];
+    let requests: readonly ServerRequest[] = [];
     let answers: readonly Answer[] = [];
     // Servers write the status of some kinds at the same time.
     for (let attempt = 0; attempt === 0 || (attempt < 20 && hasServerStatus && answers.some(isOutdated)); attempt++) {
       if (attempt > 0) await this.read();
-      questions = this.#comparison.servers.map((_server, at) => questionOf(this.stored[at] ?? {}));
-      answers = await Promise.all(this.#comparison.servers.map((server, at) => ask(server, questions[at]!))); // one each
+      requests = this.#comparison.servers.map((_server, at) => requestOf(this.stored[at] ?? {}));
+      answers = await Promise.all(this.#comparison.servers.map((server, at) => ask(server, requests[at]!))); // one each
     }
     const lines = answers.map((answer, at) => this.#shown[at]!.lines(answer, hasServerStatus)); // one for each server
     const shown = findDifferences(lines.map((all) => [all[0]!, ...all.slice(1).sort()]));
     const isTaken = answers.every(({ code }) => code >= 200 && code < 300);
-    const { path, body } = questions[0]!;
+    const { path, body } = requests[0]!;
     // After an excused answer the objects differ, so that later answers would differ too.
     if (isExcused(resource, shown, body)) {
       this.#comparison.excused++;
       return "differs";
     }
-    const isSame = this.#comparison.same(`${this.#what}, ${how}`, { path, body, on: this.stored[0] }, shown);
+    const isSame = this.#comparison.compare(`${this.#what}, ${how}`, { path, body, on: this.stored[0] }, shown);
     if (isTaken) this.stored = answers.map(({ body }) => body);
     return !isSame ? "differs" : isTaken ? "taken" : "refused";
   }
 
   async read(): Promise<void> {
-    this.stored = (await this.#comparison.each("GET", this.#path)).map(({ body }) => body);
+    this.stored = (await this.#comparison.askEach("GET", this.#path)).map(({ body }) => body);
   }
 
   /** Waits until both servers have written the status, if they do so for this kind. */
@@ -265,16 +265,22 @@ class Written {
   }
 }
 
-async function compareMerges(comparison: Comparison, what: string, pair: Pair, list: string, { make, send }: Way) {
+async function compareMerges(
+  comparison: Comparison,
+  what: string,
+  pair: Pair,
+  list: string,
+  { make, send }: WriteMethod,
+) {
   const [first, second] = pair.objects;
-  const path = one(list, first);
-  const written = new Written(comparison, what, pair, path);
+  const path = pathOf(list, first);
+  const written = new WrittenObject(comparison, what, pair, path);
   try {
     if ((await written.write("made", () => make(list, first))) !== "taken") return;
     await written.waitForStatus();
-    const merged = await written.write("there", (stored) => send({ next: second, before: first, stored, path, pair }));
-    if (merged === "differs") return;
-    const before = merged === "taken" ? second : first;
+    const outcome = await written.write("there", (stored) => send({ next: second, before: first, stored, path, pair }));
+    if (outcome === "differs") return;
+    const before = outcome === "taken" ? second : first;
     await written.write("back", (stored) => send({ next: first, before, stored, path, pair }));
   } finally {
     await removeAny(comparison, path);
@@ -285,16 +291,16 @@ async function compareStatuses(comparison: Comparison, what: string, pair: Pair,
   const { objects, statuses } = pair;
   if (statuses === undefined) return;
   const random = seededRandom(seed);
-  const path = one(list, objects[0]);
-  const written = new Written(comparison, what, pair, path);
+  const path = pathOf(list, objects[0]);
+  const written = new WrittenObject(comparison, what, pair, path);
   try {
-    if ((await written.write("made", () => createQuestion(list, objects[0]))) !== "taken") return;
+    if ((await written.write("made", () => createRequest(list, objects[0]))) !== "taken") return;
     for (const [at, status] of [...statuses, statuses[0]].entries()) {
-      const send = pick(random, statusWays);
-      const done = await written.write(`write ${at}`, (stored) =>
+      const send = pick(random, statusWrites);
+      const outcome = await written.write(`write ${at}`, (stored) =>
         send({ next: { status }, before: {}, stored, path: `${path}/status`, pair }),
       );
-      if (done === "differs") return;
+      if (outcome === "differs") return;
     }
   } finally {
     await removeAny(comparison, path);
@@ -304,8 +310,8 @@ async function compareStatuses(comparison: Comparison, what: string, pair: Pair,
 /** Deletes an object. A namespace is also finalized, since the controller that empties it may not run. */
 async function removeAny(comparison: Comparison, path: string): Promise<void> {
   if (path.startsWith("/api/v1/namespaces/") && path.split("/").length === 5) {
-    await comparison.each("DELETE", path);
-    await comparison.each("PUT", `${path}/finalize`, { metadata: { name: path.split("/")[4] }, spec: {} });
+    await comparison.askEach("DELETE", path);
+    await comparison.askEach("PUT", `${path}/finalize`, { metadata: { name: path.split("/")[4] }, spec: {} });
   }
   await remove(comparison, path);
 }

@@ -9,7 +9,7 @@ import { applyMergePatch } from "#apply/merge-patch.ts";
 import { applyStrategicMergePatch } from "#apply/strategic-merge-patch.ts";
 import { kindUnderTest } from "#kinds/kind-for-tests.ts";
 import { clientPatch, jsonPatch, mergePatch } from "./client-apply.ts";
-import { asReceived } from "./compared.ts";
+import { asReceived } from "./compared-kind.ts";
 import { isExcused } from "./excused.ts";
 import { pairedKinds, pairOf } from "./pairs.ts";
 import type { Json } from "./servers.ts";
@@ -30,9 +30,9 @@ void test("the first object of a pair is right", async () => {
       const [first] = pairOf(kind, seed, "a").objects;
       const { apiVersion = "", kind: name } = first as Record<string, string>; // each object has both
       const [group, version] = apiVersion.includes("/") ? apiVersion.split("/") : ["", apiVersion];
-      const known = kindUnderTest({ group: group!, version: version!, kind: name! });
-      await known.loadRules(asReceived(first));
-      assert.deepEqual(known.refuseCreate(asReceived(first)), [], `${name} ${seed}`);
+      const kindRules = kindUnderTest({ group: group!, version: version!, kind: name! });
+      await kindRules.loadRules(asReceived(first));
+      assert.deepEqual(kindRules.refuseCreate(asReceived(first)), [], `${name} ${seed}`);
     }
   }
 });
@@ -42,8 +42,8 @@ void test("patches of what changed give the other object", () => {
     for (const seed of seeds) {
       const [first, second] = pairOf(kind, seed, "a").objects;
       // Merge patches cannot set null.
-      const wanted = withoutNulls(second) as Json; // still an object
-      assert.deepEqual(applyMergePatch(first, mergePatch(first, wanted)), wanted, `${kind.resource} ${seed}`);
+      const target = withoutNulls(second) as Json; // still an object
+      assert.deepEqual(applyMergePatch(first, mergePatch(first, target)), target, `${kind.resource} ${seed}`);
       assert.deepEqual(applyJsonPatch(first, jsonPatch(first, second)), second, `${kind.resource} ${seed}`);
     }
   }
@@ -57,8 +57,8 @@ void test("kubectl's patch removes what was applied and is no longer wanted, and
   });
   const applied = pod([{ name: "a", image: "1" }, { name: "b" }], ["x", "y"]);
   const current = pod([{ name: "a", image: "1", tty: true }, { name: "b" }, { name: "injected" }], ["x", "y", "z"]);
-  const wanted = pod([{ name: "a", image: "2" }], ["x"]);
-  const patch = clientPatch(applied, wanted, current, deployments.schema);
+  const target = pod([{ name: "a", image: "2" }], ["x"]);
+  const patch = clientPatch(applied, target, current, deployments.schema);
   assert.deepEqual(
     applyStrategicMergePatch(current, patch, deployments.schema),
     pod([{ name: "a", image: "2", tty: true }, { name: "injected" }], ["x", "z"]),

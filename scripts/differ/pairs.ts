@@ -6,7 +6,7 @@
 import { type Random, seededRandom } from "#std/random.ts";
 import type { Schema } from "#schema/schema.ts";
 import { chance, maybe, pick, upTo } from "./choices.ts";
-import { type ComparedKind, contentOf, ofCluster, whole, withStatus } from "./compared.ts";
+import { type ComparedKind, contentOf, ofCluster, comparedKindWithoutSpec, withStatus } from "./compared-kind.ts";
 import { applyEdit, editsOf, type Edit, valuesIn, valueOf } from "./edits.ts";
 import { comparedKinds } from "./kinds.ts";
 import type { Json } from "./servers.ts";
@@ -32,8 +32,8 @@ const admission = "admissionregistration.k8s.io";
 /** The kinds whose objects are merged: those of the other comparisons, and kinds without random edits there. */
 export const pairedKinds: readonly ComparedKind[] = [
   ...comparedKinds,
-  whole("", "v1", "Namespace", "namespaces", () => ({}), { ...withStatus, ...ofCluster }),
-  whole(
+  comparedKindWithoutSpec("", "v1", "Namespace", "namespaces", () => ({}), { ...withStatus, ...ofCluster }),
+  comparedKindWithoutSpec(
     admission,
     "v1",
     "ValidatingAdmissionPolicy",
@@ -44,7 +44,7 @@ export const pairedKinds: readonly ComparedKind[] = [
       ...ofCluster,
     },
   ),
-  whole(
+  comparedKindWithoutSpec(
     admission,
     "v1",
     "ValidatingAdmissionPolicyBinding",
@@ -148,9 +148,9 @@ export function pairOf(kind: ComparedKind, seed: number, name: string): Pair {
   const second = withEdits(random, kind, withMetadata(random, other, name), upTo(random, 2));
   const schema = kind.schema.fields?.get("status")?.schema;
   const status = (): Json => {
-    const made = valueOf(random, schema!, " status", 3); // the kind has a status
-    const edit = chance(random, 0.7) ? shapeEdit(random, schema!, made, []) : undefined;
-    return (edit === undefined ? made : applyEdit(made, edit)) as Json; // its type is an object
+    const value = valueOf(random, schema!, " status", 3); // the kind has a status
+    const edit = chance(random, 0.7) ? shapeEdit(random, schema!, value, []) : undefined;
+    return (edit === undefined ? value : applyEdit(value, edit)) as Json; // its type is an object
   };
   const hasStatus = schema !== undefined && "status" in kind.subresources && kind.hasServerStatus !== true;
   return { kind, objects: [first, second], statuses: hasStatus ? [status(), status()] : undefined };

@@ -50,8 +50,8 @@ export function bindingSpec(random: Random, policyName: string, hasParams: boole
 
 /** Returns random match resources of a binding, which may match less than its policy. */
 function bindingMatch(random: Random, draft: Draft): Json {
-  const whole = matchResources(random, [pick(random, subjects)], draft);
-  if (chance(random, 0.5)) return whole;
-  const { resourceRules: _rules, ...rest } = whole;
+  const resources = matchResources(random, [pick(random, subjects)], draft);
+  if (chance(random, 0.5)) return resources;
+  const { resourceRules: _rules, ...rest } = resources;
   return { ...rest, ...(chance(random, 0.6) ? { namespaceSelector: selector(random, draft.isSound) } : {}) };
 }

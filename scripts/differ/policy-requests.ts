@@ -5,7 +5,7 @@ import { randomUUID } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { type PolicyCase, policyCase } from "./policies.ts";
 import type { PolicyRequest } from "./policy-writes.ts";
-import { type Answer, ask, type Comparison, essence, type Json, type Server, withoutRandom } from "./servers.ts";
+import { type Answer, ask, type Comparison, comparableText, type Json, type Server, withoutRandom } from "./servers.ts";
 
 const registration = "/apis/admissionregistration.k8s.io";
 
@@ -77,20 +77,20 @@ const roleBinding = {
 /** Creates definitions and rights that all cases use, if they do not exist, and deletes policies of an earlier run. */
 export async function preparePolicies(comparison: Comparison): Promise<void> {
   for (const kind of ["policies", "policybindings"]) {
-    await comparison.each("DELETE", `${registration}/v1/validatingadmission${kind}?labelSelector=differ`);
-    await comparison.each("DELETE", `${registration}/v1alpha1/mutatingadmission${kind}?labelSelector=differ`);
+    await comparison.askEach("DELETE", `${registration}/v1/validatingadmission${kind}?labelSelector=differ`);
+    await comparison.askEach("DELETE", `${registration}/v1alpha1/mutatingadmission${kind}?labelSelector=differ`);
   }
-  await comparison.each("DELETE", `${registration}/v1/validatingadmissionpolicybindings/differ-marker`);
+  await comparison.askEach("DELETE", `${registration}/v1/validatingadmissionpolicybindings/differ-marker`);
   await pause(3000);
   await removeZones(comparison);
   const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-  await comparison.each("POST", definitions, definition("gadgets", "Gadget", "Namespaced", ["v1", "v1beta1"]));
-  await comparison.each("POST", definitions, definition("zones", "Zone", "Cluster", ["v1"]));
-  await comparison.each("POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles", clusterRole);
-  await comparison.each("POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", roleBinding);
-  await comparison.each("POST", "/api/v1/namespaces", { metadata: { name: "differ-params" } });
-  await comparison.until(200, "GET", "/apis/differ.example.com/v1beta1/gadgets");
-  await comparison.until(200, "GET", "/apis/differ.example.com/v1/zones");
+  await comparison.askEach("POST", definitions, definition("gadgets", "Gadget", "Namespaced", ["v1", "v1beta1"]));
+  await comparison.askEach("POST", definitions, definition("zones", "Zone", "Cluster", ["v1"]));
+  await comparison.askEach("POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles", clusterRole);
+  await comparison.askEach("POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", roleBinding);
+  await comparison.askEach("POST", "/api/v1/namespaces", { metadata: { name: "differ-params" } });
+  await comparison.waitForCode(200, "GET", "/apis/differ.example.com/v1beta1/gadgets");
+  await comparison.waitForCode(200, "GET", "/apis/differ.example.com/v1/zones");
 }
 
 /** Removes zones, which can be deleted only when no policy changes them. */
@@ -101,7 +101,7 @@ async function removeZones(comparison: Comparison): Promise<void> {
       const headers = { "content-type": patchTypes["merge"]! };
       await ask(server, { method: "PATCH", path, headers, body: { metadata: { finalizers: null } } });
     }
-    await comparison.each("DELETE", path);
+    await comparison.askEach("DELETE", path);
   }
 }
 
@@ -126,8 +126,8 @@ class Case {
 
   async run(logs: AuditLogs): Promise<void> {
     const { namespaceLabels, params, wrong, enforced, requests } = this.#case;
-    const made: PolicyRequest[] = [];
-    await this.#comparison.each("POST", "/api/v1/namespaces", {
+    const storedPolicies: PolicyRequest[] = [];
+    await this.#comparison.askEach("POST", "/api/v1/namespaces", {
       metadata: { name: this.#ns, labels: namespaceLabels },
     });
     for (const param of params) await this.#store(param);
@@ -137,21 +137,21 @@ class Case {
       for (const [at, one] of enforced.entries()) {
         const codes = await this.#compare(`policy ${at}`, one);
         areSame &&= codes[0] === codes[1];
-        if (codes.some((code) => code < 300)) made.push(one);
+        if (codes.some((code) => code < 300)) storedPolicies.push(one);
       }
-      await this.#typeChecking(made);
+      await this.#compareTypeChecking(storedPolicies);
       // A single difference is enough.
       if (!areSame) return;
-      await this.#inForce();
+      await this.#waitUntilInForce();
       await removeZones(this.#comparison);
       for (const [at, one] of requests.entries()) await this.#compare(`request ${at}`, one);
     } finally {
-      for (const one of made) await this.#comparison.each("DELETE", `${one.path}/${nameOf(one)}`);
+      for (const one of storedPolicies) await this.#comparison.askEach("DELETE", `${one.path}/${nameOf(one)}`);
       for (const one of params) {
-        if (!one.path.includes("{ns}")) await this.#comparison.each("DELETE", `${one.path}/${nameOf(one)}`);
+        if (!one.path.includes("{ns}")) await this.#comparison.askEach("DELETE", `${one.path}/${nameOf(one)}`);
       }
       await removeZones(this.#comparison);
-      await this.#comparison.each("DELETE", `/api/v1/namespaces/${this.#ns}`);
+      await this.#comparison.askEach("DELETE", `/api/v1/namespaces/${this.#ns}`);
     }
     if (logs.length === 2) await this.#compareAudit(logs);
   }
@@ -159,7 +159,7 @@ class Case {
   /** Creates a parameter object. Policies of the case before may refuse it for a while. */
   async #store(param: PolicyRequest): Promise<void> {
     for (let attempt = 0; attempt < 600; attempt++) {
-      const answers = await this.#both(param);
+      const answers = await this.#askBoth(param);
       if (answers.every(({ code }) => code === 201 || code === 409)) return;
       await pause(100);
     }
@@ -167,14 +167,14 @@ class Case {
   }
 
   /** Waits until the policies are in force: a policy that was written after them is. */
-  async #inForce(): Promise<void> {
+  async #waitUntilInForce(): Promise<void> {
     const name = "differ-marker";
     const policies = `${registration}/v1/validatingadmissionpolicies`;
     const bindings = `${registration}/v1/validatingadmissionpolicybindings`;
-    await this.#comparison.each("DELETE", `${policies}/${name}`);
-    await this.#comparison.each("DELETE", `${bindings}/${name}`);
+    await this.#comparison.askEach("DELETE", `${policies}/${name}`);
+    await this.#comparison.askEach("DELETE", `${bindings}/${name}`);
     const operations = ["CREATE"];
-    await this.#comparison.each("POST", policies, {
+    await this.#comparison.askEach("POST", policies, {
       metadata: { name },
       spec: {
         matchConstraints: {
@@ -184,14 +184,14 @@ class Case {
         validations: [{ expression: "false", message: "in force" }],
       },
     });
-    await this.#comparison.each("POST", bindings, {
+    await this.#comparison.askEach("POST", bindings, {
       metadata: { name },
       spec: { policyName: name, validationActions: ["Deny"] },
     });
     const path = `/api/v1/namespaces/${this.#ns}/configmaps?dryRun=All`;
     const body = { metadata: { name: `marker-${this.#ns}` } };
     for (let attempt = 0; attempt < 400; attempt++) {
-      const answers = await this.#comparison.each("POST", path, body);
+      const answers = await this.#comparison.askEach("POST", path, body);
       if (answers.every((answer) => JSON.stringify(answer.body).includes(`'${name}' with binding`))) {
         // Mutating policies and their bindings have an informer of their own.
         if (this.#case.enforced.some((one) => one.path.includes("mutating"))) await pause(1200);
@@ -207,16 +207,16 @@ class Case {
   }
 
   /** Compares the type checks in the status of policies. */
-  async #typeChecking(made: readonly PolicyRequest[]): Promise<void> {
-    for (const one of made) {
+  async #compareTypeChecking(storedPolicies: readonly PolicyRequest[]): Promise<void> {
+    for (const one of storedPolicies) {
       if (one.body?.["kind"] !== "ValidatingAdmissionPolicy") continue;
       const path = `${one.path}/${nameOf(one)}`;
       for (let attempt = 0; attempt < 200; attempt++) {
-        const answers = await this.#comparison.each("GET", path);
-        const checked = answers.map(({ body }) => body["status"] as Json | undefined);
-        if (checked.every((found) => found?.["observedGeneration"] !== undefined)) {
-          const shown = checked.map((found) => withoutRandom(JSON.stringify(found, undefined, 1)));
-          this.#comparison.same(`seed ${this.#seed}: types of ${nameOf(one)}`, one.body, shown);
+        const answers = await this.#comparison.askEach("GET", path);
+        const statuses = answers.map(({ body }) => body["status"] as Json | undefined);
+        if (statuses.every((status) => status?.["observedGeneration"] !== undefined)) {
+          const texts = statuses.map((status) => withoutRandom(JSON.stringify(status, undefined, 1)));
+          this.#comparison.compare(`seed ${this.#seed}: types of ${nameOf(one)}`, one.body, texts);
           break;
         }
         await pause(50);
@@ -228,19 +228,19 @@ class Case {
     const id = randomUUID();
     const title = `seed ${this.#seed}: ${what}: ${one.method} ${one.path}${one.user === undefined ? "" : ` as ${one.user}`}`;
     this.#recorded.set(id, `${title}\n${JSON.stringify(one.body)}`);
-    const answers = [...(await this.#both(one, id))];
-    let shown = answers.map(formatAnswer);
+    const answers = [...(await this.#askBoth(one, id))];
+    let texts = answers.map(formatAnswer);
     // The other server answers with a random one of several refusals.
-    for (let attempt = 0; attempt < 8 && shown[0] !== shown[1] && answers.every(isRefusal); attempt++) {
+    for (let attempt = 0; attempt < 8 && texts[0] !== texts[1] && answers.every(isRefusal); attempt++) {
       answers[1] = await this.#ask(this.#comparison.servers[1]!, one, id);
-      shown = answers.map(formatAnswer);
+      texts = answers.map(formatAnswer);
     }
-    const policies = new Set(shown.map((text) => /'differ-p\d'/.exec(text)?.[0] ?? ""));
-    if (policies.size === 1 || !answers.every(isRefusal)) this.#comparison.same(title, one.body, shown);
+    const policies = new Set(texts.map((text) => /'differ-p\d'/.exec(text)?.[0] ?? ""));
+    if (policies.size === 1 || !answers.every(isRefusal)) this.#comparison.compare(title, one.body, texts);
     return answers.map(({ code }) => code);
   }
 
-  #both(one: PolicyRequest, id?: string): Promise<readonly Answer[]> {
+  #askBoth(one: PolicyRequest, id?: string): Promise<readonly Answer[]> {
     return Promise.all(this.#comparison.servers.map((server) => this.#ask(server, one, id)));
   }
 
@@ -249,7 +249,7 @@ class Case {
     { method, path, body, patch, user }: PolicyRequest,
     id: string | undefined,
   ): Promise<Answer> {
-    const where = path.replace("{ns}", this.#ns);
+    const target = path.replace("{ns}", this.#ns);
     const headers = {
       ...(patch === undefined ? {} : { "content-type": patchTypes[patch]! }),
       ...(user === undefined
@@ -257,11 +257,11 @@ class Case {
         : { "impersonate-user": user, "impersonate-group": "writers", "impersonate-extra-scopes": "a" }),
       ...(id === undefined ? {} : { "audit-id": id }),
     };
-    if (method !== "PUT") return ask(server, { method, path: where, headers, ...(body && { body }) });
-    const { body: now } = await ask(server, { method: "GET", path: where.replace(/\?.*/, "") });
+    if (method !== "PUT") return ask(server, { method, path: target, headers, ...(body && { body }) });
+    const { body: now } = await ask(server, { method: "GET", path: target.replace(/\?.*/, "") });
     const { resourceVersion } = (now["metadata"] ?? {}) as { readonly resourceVersion?: string };
     const metadata = { ...(body!["metadata"] as Json), resourceVersion };
-    return ask(server, { method, path: where, headers, body: { ...body, metadata } });
+    return ask(server, { method, path: target, headers, body: { ...body, metadata } });
   }
 
   /** Compares the annotations of policies in the audit log. */
@@ -271,7 +271,7 @@ class Case {
     const isRandom = this.#case.enforced.length > 2 || this.#case.enforced.some((one) => "selector" in paramRefOf(one));
     const [one, other] = logs.map((log) => annotationsIn(log, this.#recorded, isRandom));
     for (const [id, what] of this.#recorded) {
-      this.#comparison.same(`${what} (audit)`, undefined, [one?.get(id) ?? "", other?.get(id) ?? ""]);
+      this.#comparison.compare(`${what} (audit)`, undefined, [one?.get(id) ?? "", other?.get(id) ?? ""]);
     }
   }
 }
@@ -294,16 +294,16 @@ const isRefusal = ({ code, body }: Answer): boolean =>
  */
 function formatAnswer(answer: Answer): string {
   if (answer.code >= 300 || answer.body["kind"] === "Status") {
-    return essence(answer).replaceAll(/(with binding 'differ-p\d-)\d'/g, "$1*'");
+    return comparableText(answer).replaceAll(/(with binding 'differ-p\d-)\d'/g, "$1*'");
   }
-  return `${essence(answer)}\n${JSON.stringify(withoutOwn(answer.body), undefined, 1)}`;
+  return `${comparableText(answer)}\n${JSON.stringify(withoutServerFields(answer.body), undefined, 1)}`;
 }
 
-const own = new Set(["uid", "resourceVersion", "creationTimestamp", "deletionTimestamp", "time"]);
+const serverFields = new Set(["uid", "resourceVersion", "creationTimestamp", "deletionTimestamp", "time"]);
 
-function withoutOwn(value: unknown): unknown {
+function withoutServerFields(value: unknown): unknown {
   if (Array.isArray(value)) {
-    const list = value.map(withoutOwn);
+    const list = value.map(withoutServerFields);
     // Owners are in the order of their times.
     const isOwners = list.some((item) => typeof item === "object" && item !== null && "fieldsType" in item);
     return isOwners ? list.toSorted((one, other) => (JSON.stringify(one) < JSON.stringify(other) ? -1 : 1)) : list;
@@ -311,9 +311,9 @@ function withoutOwn(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;
   return Object.fromEntries(
     Object.entries(value)
-      .filter(([key]) => !own.has(key))
+      .filter(([key]) => !serverFields.has(key))
       .sort(([a], [b]) => (a < b ? -1 : 1))
-      .map(([key, inner]) => [key, withoutOwn(inner)]),
+      .map(([key, inner]) => [key, withoutServerFields(inner)]),
   );
 }
 
@@ -325,27 +325,27 @@ function annotationsIn(
   wanted: ReadonlyMap<string, string>,
   isRandom: boolean,
 ): ReadonlyMap<string, string> {
-  const found = new Map<string, string>();
-  if (!existsSync(log)) return found;
+  const annotationsById = new Map<string, string>();
+  if (!existsSync(log)) return annotationsById;
   for (const line of readFileSync(log, "utf8").split("\n")) {
     if (line === "") continue;
     const { auditID, annotations = {} } = JSON.parse(line) as { auditID: string; annotations?: Record<string, string> };
     if (!wanted.has(auditID)) continue;
-    const kept = Object.entries(annotations)
+    const policyAnnotations = Object.entries(annotations)
       .map(([key, value]) => [key, isRandom && key.includes("policy.admission") ? "" : value] as const)
       .filter(([key]) => key.startsWith("differ-") || key.includes("policy.admission"));
-    if (kept.length > 0 || !found.has(auditID)) {
-      found.set(
+    if (policyAnnotations.length > 0 || !annotationsById.has(auditID)) {
+      annotationsById.set(
         auditID,
         JSON.stringify(
-          kept.sort(([a], [b]) => (a < b ? -1 : 1)),
+          policyAnnotations.sort(([a], [b]) => (a < b ? -1 : 1)),
           undefined,
           1,
         ),
       );
     }
   }
-  return found;
+  return annotationsById;
 }
 
 /** Runs the case with this number. If `logs` is empty, audit events are not compared. */

@@ -24,10 +24,10 @@ export async function compareRules(comparison: Comparison, seed: number): Promis
   const code = await comparison.ask(`seed ${seed}: definition`, "POST", definitions, () => definition(group, schema));
   try {
     if (code !== 201) return;
-    await comparison.until(200, "GET", path);
+    await comparison.waitForCode(200, "GET", path);
     await compareObjects(comparison, path, group, objects, seed);
   } finally {
-    await comparison.each("DELETE", `${definitions}/widgets.${group}`);
+    await comparison.askEach("DELETE", `${definitions}/widgets.${group}`);
   }
 }
 
@@ -47,7 +47,7 @@ async function compareObjects(
       isThere = (await comparison.ask(`${what} created`, "POST", path, () => body)) === 201;
       continue;
     }
-    const versions = (await comparison.each("GET", `${path}/w`)).map((answer) => answer.body["metadata"] as Json);
+    const versions = (await comparison.askEach("GET", `${path}/w`)).map((answer) => answer.body["metadata"] as Json);
     const next = (server: number): Json => ({
       ...body,
       metadata: { name: "w", labels: { at: String(at) }, resourceVersion: versions[server]!["resourceVersion"] },

@@ -357,7 +357,7 @@ function statement(random: Dice, self: Kind, usesOld: boolean): string {
   const other = old ?? pick(random, same).text;
   const [text, isLoop] = loop(random, term) ?? [pick(random, templates(random, term.kind.type)), false];
   const literal = pick(random, literals[term.kind.type] ?? ["null"]);
-  const said = isLoop
+  const message = isLoop
     ? text
     : text
         .replaceAll("$", () => term.text)
@@ -365,7 +365,7 @@ function statement(random: Dice, self: Kind, usesOld: boolean): string {
         .replaceAll("#", () => literal);
   const guard = /\.\w+$/.test(term.text) && chance(random, 0.6) ? `!has(${term.text}) || ` : "";
   const joined = chance(random, 0.2) ? ` ${pick(random, ["&&", "||"])} ${statement(random, self, false)}` : "";
-  return `${guard}${said}${joined}`;
+  return `${guard}${message}${joined}`;
 }
 
 const templates = ({ isSound }: Dice, type: string): readonly string[] =>

@@ -17,7 +17,7 @@ export interface Answer {
   readonly warnings: readonly string[];
 }
 
-export interface Question {
+export interface ServerRequest {
   readonly method: string;
   readonly path: string;
   readonly body?: Json | readonly Json[];
@@ -32,12 +32,12 @@ export function readServer(name: string, text: string | undefined): Server {
     process.stderr.write(`--${name}: expected https://HOST:PORT,TOKEN; --help prints what there is\n`);
     process.exit(2);
   }
-  const read = token.startsWith("@") ? readFileSync(token.slice(1), "utf8").trim() : token;
-  return { name, url, token: read, agent: new Agent({ keepAlive: true, rejectUnauthorized: false }) };
+  const tokenText = token.startsWith("@") ? readFileSync(token.slice(1), "utf8").trim() : token;
+  return { name, url, token: tokenText, agent: new Agent({ keepAlive: true, rejectUnauthorized: false }) };
 }
 
-export function ask(server: Server, question: Question): Promise<Answer> {
-  const { method, path, body, headers: more } = question;
+export function ask(server: Server, serverRequest: ServerRequest): Promise<Answer> {
+  const { method, path, body, headers: more } = serverRequest;
   return new Promise((resolve, reject) => {
     const headers = {
       authorization: `Bearer ${server.token}`,
@@ -48,10 +48,10 @@ export function ask(server: Server, question: Question): Promise<Answer> {
     // The connection may be closed because it was idle, or because a handler panicked. The server continues.
     const onLoss = (error: NodeJS.ErrnoException): void => {
       if (error.code !== "ECONNRESET") reject(error);
-      else if (sent.reusedSocket) ask(server, question).then(resolve, reject);
+      else if (outgoing.reusedSocket) ask(server, serverRequest).then(resolve, reject);
       else resolve({ code: 0, body: { message: `no answer from ${server.name}` }, warnings: [] });
     };
-    const sent = request(new URL(path, server.url), { method, headers, agent: server.agent }, (reply) => {
+    const outgoing = request(new URL(path, server.url), { method, headers, agent: server.agent }, (reply) => {
       const parts: Buffer[] = [];
       reply.on("data", (part: Buffer) => parts.push(part));
       reply.on("error", onLoss);
@@ -59,12 +59,12 @@ export function ask(server: Server, question: Question): Promise<Answer> {
         const text = Buffer.concat(parts).toString();
         const warnings = [reply.headers["warning"] ?? []].flat().flatMap((text) => text.split(/, (?=299 - ")/));
         // A body may have another form than JSON.
-        const parsed = text.startsWith("{") ? (JSON.parse(text) as Json) : { text };
-        resolve({ code: reply.statusCode ?? 0, body: parsed, warnings });
+        const content = text.startsWith("{") ? (JSON.parse(text) as Json) : { text };
+        resolve({ code: reply.statusCode ?? 0, body: content, warnings });
       });
     });
-    sent.on("error", onLoss);
-    sent.end(body === undefined ? undefined : JSON.stringify(body));
+    outgoing.on("error", onLoss);
+    outgoing.end(body === undefined ? undefined : JSON.stringify(body));
   });
 }
 
@@ -80,7 +80,7 @@ interface Failure {
 const isSuccess = (code: number): boolean => code > 0 && code < 400;
 
 /** Returns the compared parts of an answer, without random names and addresses in Go syntax. */
-export function essence({ code, body, warnings }: Answer): string {
+export function comparableText({ code, body, warnings }: Answer): string {
   const { reason = "", message = "", details } = isSuccess(code) ? {} : (body as Failure); // a Status, or no member
   const causes = details?.causes?.map((cause) => `${cause.reason} ${cause.field}: ${cause.message}`).sort();
   // Findings are a set, since upstream repeats many of them.
@@ -114,29 +114,29 @@ export class Comparison {
     const answers = await Promise.all(
       this.servers.map((server, at) => ask(server, { method, path, ...(body && { body: body(at) }) })),
     );
-    const isSame = this.same(what, body?.(0), answers.map(essence));
+    const isSame = this.compare(what, body?.(0), answers.map(comparableText));
     return isSame ? answers[0]!.code : undefined;
   }
 
   /** Whether both texts are equal. Prints them otherwise. */
-  same(what: string, question: unknown, [one, other]: readonly string[]): boolean {
+  compare(what: string, serverRequest: unknown, [one, other]: readonly string[]): boolean {
     this.compared++;
     if (one === other) return true;
     this.differing++;
-    const shown = this.servers.map(({ name }, at) => `--- ${name}\n${[one, other][at]}`).join("\n");
-    process.stdout.write(`${what}\n${question === undefined ? "" : JSON.stringify(question)}\n${shown}\n\n`);
+    const texts = this.servers.map(({ name }, at) => `--- ${name}\n${[one, other][at]}`).join("\n");
+    process.stdout.write(`${what}\n${serverRequest === undefined ? "" : JSON.stringify(serverRequest)}\n${texts}\n\n`);
     return false;
   }
 
   /** Sends a request to both servers without a comparison. */
-  each(method: string, path: string, body?: Json): Promise<readonly Answer[]> {
+  askEach(method: string, path: string, body?: Json): Promise<readonly Answer[]> {
     return Promise.all(this.servers.map((server) => ask(server, { method, path, ...(body && { body }) })));
   }
 
   /** Repeats a request until both servers answer with this code. */
-  async until(code: number, method: string, path: string, body?: Json): Promise<void> {
+  async waitForCode(code: number, method: string, path: string, body?: Json): Promise<void> {
     for (let attempt = 0; attempt < 400; attempt++) {
-      if ((await this.each(method, path, body)).every((answer) => answer.code === code)) return;
+      if ((await this.askEach(method, path, body)).every((answer) => answer.code === code)) return;
       await new Promise((resolve) => setTimeout(resolve, 25));
     }
     throw new Error(`${method} ${path} is not answered with ${code}`);

@@ -1,7 +1,7 @@
 /** Valid objects of volumes, claims, and the kinds of `storage.k8s.io`, for comparisons of random edits. */
 import type { Random } from "#std/random.ts";
 import { chance, maybe, pick, some } from "./choices.ts";
-import { type ComparedKind, ofCluster, whole, withStatus } from "./compared.ts";
+import { type ComparedKind, ofCluster, comparedKindWithoutSpec, withStatus } from "./compared-kind.ts";
 import type { Json } from "./servers.ts";
 
 const selector = { matchLabels: { app: "a" } };
@@ -99,15 +99,22 @@ const attachmentSource = (random: Random): Json =>
 const group = "storage.k8s.io";
 
 export const storageKinds: readonly ComparedKind[] = [
-  whole("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", (random) => ({ spec: claim(random) }), withStatus),
-  whole("", "v1", "PersistentVolume", "persistentvolumes", (random) => ({ spec: volume(random) }), {
+  comparedKindWithoutSpec(
+    "",
+    "v1",
+    "PersistentVolumeClaim",
+    "persistentvolumeclaims",
+    (random) => ({ spec: claim(random) }),
+    withStatus,
+  ),
+  comparedKindWithoutSpec("", "v1", "PersistentVolume", "persistentvolumes", (random) => ({ spec: volume(random) }), {
     ...withStatus,
     ...ofCluster,
   }),
-  whole(group, "v1", "StorageClass", "storageclasses", storageClass, ofCluster),
-  whole(group, "v1", "CSIDriver", "csidrivers", (random) => ({ spec: csiDriver(random) }), ofCluster),
-  whole(group, "v1", "CSINode", "csinodes", (random) => ({ spec: csiNode(random) }), ofCluster),
-  whole(
+  comparedKindWithoutSpec(group, "v1", "StorageClass", "storageclasses", storageClass, ofCluster),
+  comparedKindWithoutSpec(group, "v1", "CSIDriver", "csidrivers", (random) => ({ spec: csiDriver(random) }), ofCluster),
+  comparedKindWithoutSpec(group, "v1", "CSINode", "csinodes", (random) => ({ spec: csiNode(random) }), ofCluster),
+  comparedKindWithoutSpec(
     group,
     "v1",
     "VolumeAttachment",
@@ -115,13 +122,13 @@ export const storageKinds: readonly ComparedKind[] = [
     (random) => ({ spec: { attacher: "csi.example.com", nodeName: "n", source: attachmentSource(random) } }),
     { ...withStatus, ...ofCluster },
   ),
-  whole(group, "v1", "CSIStorageCapacity", "csistoragecapacities", () => ({
+  comparedKindWithoutSpec(group, "v1", "CSIStorageCapacity", "csistoragecapacities", () => ({
     storageClassName: "fast",
     capacity: "10Gi",
     maximumVolumeSize: "1Gi",
     nodeTopology: selector,
   })),
-  whole(
+  comparedKindWithoutSpec(
     group,
     "v1beta1",
     "VolumeAttributesClass",

@@ -198,7 +198,7 @@ export function webhookCase(seed: number): Case {
       const random = seededRandom(seed);
       await defineWidgets(on);
       for (const phase of ["mutating", "validating"] as const) {
-        const made: object[] = [];
+        const configurations: object[] = [];
         for (let at = 0; at < 1 + Math.floor(random.next() * 4); at++) {
           // Only the first webhook may refuse: if several do, servers may answer with different ones.
           const answer =
@@ -207,9 +207,9 @@ export function webhookCase(seed: number): Case {
               : phase === "mutating" && chance(random, 0.4)
                 ? sets("/metadata/labels", { set: String(at) })
                 : {};
-          made.push(await on.webhook(phase, `${phase[0]}${at}`, answer, webhook(random, phase, on.group)));
+          configurations.push(await on.webhook(phase, `${phase[0]}${at}`, answer, webhook(random, phase, on.group)));
         }
-        await on.configure(phase, phase, made);
+        await on.configure(phase, phase, configurations);
       }
       await on.settle();
       for (let at = 0; at < 25; at++) await pick(random, writes)(on, random);

@@ -46,17 +46,17 @@ export async function compareWebhooks(servers: readonly Server[], options: Webho
   const recorded: Record<string, readonly string[]> = {};
   let [lines, differing, cases] = [0, 0, 0];
   const compare = async (one: Case): Promise<void> => {
-    const again = (): Promise<CaseDifference> =>
+    const runCase = (): Promise<CaseDifference> =>
       compareCase(one, clients, webhooks, `x${Math.random().toString(36).slice(2, 8)}`);
-    let compared = await again();
+    let result = await runCase();
     // The case runs again, since a server whose caches are behind calls webhooks twice.
-    if (compared.differences.length > 0) compared = await again();
+    if (result.differences.length > 0) result = await runCase();
     cases++;
-    lines += compared.lines;
-    differing += compared.differences.length;
-    if (webhookCases.includes(one)) recorded[one.name] = compared.records[1]!.map(({ brief }) => brief);
-    for (const text of compared.differences) process.stdout.write(`${text}\n\n`);
-    if (verbose === true) process.stdout.write(`${one.name}: ${compared.lines} lines compared\n`);
+    lines += result.lines;
+    differing += result.differences.length;
+    if (webhookCases.includes(one)) recorded[one.name] = result.records[1]!.map(({ brief }) => brief);
+    for (const text of result.differences) process.stdout.write(`${text}\n\n`);
+    if (verbose === true) process.stdout.write(`${one.name}: ${result.lines} lines compared\n`);
   };
   for (const one of isFixed ? webhookCases.filter(({ name }) => name.includes(only)) : []) await compare(one);
   for (let seed = first; only === "" && seed < first + runs && differing < differencesMax; seed++) {
@@ -104,8 +104,8 @@ async function compareCase(
     for (let line = 0; line < Math.max(a.length, b.length); line++) {
       const pair = [a[line], b[line]];
       if (pair[0]?.brief === pair[1]?.brief && pair[0]?.whole === pair[1]?.whole) continue;
-      const shown = clients.map((side, index) => `--- ${side.name}\n${formatLine(pair[index], pair[1 - index])}`);
-      differences.push([`${name}: ${(a[0] ?? b[0])!.brief.slice(0, 120)}`, ...shown].join("\n"));
+      const texts = clients.map((side, index) => `--- ${side.name}\n${formatLine(pair[index], pair[1 - index])}`);
+      differences.push([`${name}: ${(a[0] ?? b[0])!.brief.slice(0, 120)}`, ...texts].join("\n"));
     }
   }
   return { lines: records[1]!.length, differences, records };
@@ -125,7 +125,7 @@ function groupLines(lines: readonly Line[]): readonly (readonly Line[])[] {
 function formatLine(line: Line | undefined, other: Line | undefined): string {
   if (line === undefined) return "(nothing)";
   if (other === undefined) return line.brief;
-  const there = new Set(other.whole.split("\n"));
-  const only = line.whole.split("\n").filter((text) => !there.has(text));
+  const otherLines = new Set(other.whole.split("\n"));
+  const only = line.whole.split("\n").filter((text) => !otherLines.has(text));
   return [line.brief, ...only.slice(0, 40)].join("\n");
 }

@@ -35,7 +35,7 @@ function schemaOf(group: string, version: string, kind: string): Schema {
 }
 
 /** Makes a compared kind. `spec` makes the content of the edited field. */
-export function compared(
+export function comparedKind(
   group: string,
   version: string,
   kind: string,
@@ -63,14 +63,15 @@ export function compared(
 }
 
 /** Makes a compared kind in a namespace, without subresources, whose whole content is edited. */
-export const whole = (
+export const comparedKindWithoutSpec = (
   group: string,
   version: string,
   kind: string,
   resource: string,
   content: (random: Random) => Json,
   more: Partial<ComparedKind> = {},
-): ComparedKind => compared(group, version, kind, resource, content, { root: undefined, subresources: {}, ...more });
+): ComparedKind =>
+  comparedKind(group, version, kind, resource, content, { root: undefined, subresources: {}, ...more });
 
 export const withStatus = { subresources: { status: "status" } };
 export const ofCluster = { isClusterScoped: true };
