@@ -15,11 +15,13 @@ interface Node {
   readonly offset: number;
 }
 
+/** A literal of a single value, such as `1`, `'a'` or `null`. */
 export interface Constant extends Node {
   readonly kind: "constant";
   readonly value: Scalar;
 }
 
+/** A name that stands alone, such as `self` or `.int`. */
 export interface Identifier extends Node {
   readonly kind: "identifier";
   /** The name, with a leading dot if the source has one. */
@@ -34,6 +36,7 @@ export interface Select extends Node {
   readonly isTest: boolean;
 }
 
+/** A call of a function or a member function, or an operator with its operands. */
 export interface Call extends Node {
   readonly kind: "call";
   /** The name of the function, such as `size`, `_+_` or `_?._` (`operators`). */
@@ -43,6 +46,7 @@ export interface Call extends Node {
   readonly args: readonly Expression[];
 }
 
+/** `[a, ?b]`. */
 export interface ListLiteral extends Node {
   readonly kind: "list";
   readonly elements: readonly Expression[];
@@ -58,6 +62,7 @@ export interface EntryNode<Key> extends Node {
   readonly isOptional: boolean;
 }
 
+/** `{a: b, ?c: d}`. */
 export interface MapLiteral extends Node {
   readonly kind: "map";
   readonly entries: readonly EntryNode<Expression>[];

@@ -8,6 +8,7 @@ import type { Checked } from "./checked.ts";
 import type { Environment } from "./environment.ts";
 import type { Steps } from "#std/cooperative.ts";
 
+/** A tree without findings, or the findings, of which there is at least one. */
 export type CheckResult = Checked | { readonly issues: readonly Issue[] };
 
 /**

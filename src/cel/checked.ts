@@ -28,6 +28,7 @@ export interface VariableReference {
   readonly isLoop: boolean;
 }
 
+/** A name to which a library gives a value, such as the type `int`. */
 export interface ConstantReference {
   readonly kind: "constant";
   readonly name: string;
@@ -46,6 +47,7 @@ export interface FunctionReference {
   readonly overloads: readonly Overload[];
 }
 
+/** The meaning of a name or a call in an expression. */
 export type Reference = VariableReference | ConstantReference | FunctionReference;
 
 /** Finds errors beyond types. */

@@ -59,6 +59,7 @@ export interface SizeRange {
   readonly max: number;
 }
 
+/** A function or member function with all its overloads. */
 export interface FunctionDeclaration {
   readonly name: string;
   readonly overloads: readonly Overload[];

@@ -40,6 +40,7 @@ const operation: ObjectType = {
   }),
 };
 
+/** The type of an expression that returns a JSON Patch: a list of its operations. */
 export const patchType: CelType = listOf(operation);
 
 function findType(name: string): ObjectType | undefined {

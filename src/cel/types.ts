@@ -92,8 +92,11 @@ export const duration = simple("duration");
 
 export const listOf = (element: CelType): ListType => ({ kind: "list", element });
 export const mapOf = (key: CelType, value: CelType): MapType => ({ kind: "map", key, value });
+/** Returns the type of a type: `type(int)`, or `type` without `of`. */
 export const typeOf = (of?: CelType): TypeType => ({ kind: "type", of });
+/** Returns a type variable in the signature of a function, such as `T` in `list(T)`. */
 export const parameter = (name: string): TypeParameter => ({ kind: "parameter", name });
+/** Returns a type whose values have only the functions of a library, such as `net.IP`. */
 export const opaque = (name: string, ...parameters: readonly CelType[]): OpaqueType => ({
   kind: "opaque",
   name,

@@ -27,6 +27,7 @@ export class Uint {
   }
 }
 
+/** A floating point number of 64 bits. It is an object, since a JavaScript number is an int. */
 export class Double {
   readonly value: number;
 
@@ -107,6 +108,10 @@ export class CelError {
 /** The values of constants. */
 export type Scalar = null | boolean | string | number | bigint | Uint | Double | Uint8Array;
 
+/**
+ * A value of an expression: ints are numbers, or bigints if they are not safe; a map is a `Map` that an expression
+ * made, or a JSON object.
+ */
 export type Value =
   | Scalar
   | Timestamp

@@ -213,6 +213,10 @@ export function checkKind(expected: Expected, actual: GroupVersionKind, text: ()
 /** Returns the name of the package with upstream's internal types of a group. */
 const internalPackage = (group: string): string => (group === "" ? "core" : group.split(".", 1)[0]!);
 
+/**
+ * Returns the answer 400, in upstream's words, to a body that does not fit the type of its kind. `cause` is the
+ * decoder's error.
+ */
 export const cannotHandle = (
   actual: GroupVersionKind,
   expected: GroupVersionKind,

@@ -9,10 +9,12 @@ import { isRawNumber } from "#std/raw-number.ts";
 /** The kinds of JSON values. A whole number that fits 64 bits is an `integer`. */
 export type JsonKind = "null" | "boolean" | "string" | "array" | "object" | "integer" | "number";
 
+/** A JSON object whose members are not known. */
 export type Json = Readonly<Record<string, unknown>>;
 
 const int64Bound = 2 ** 63;
 
+/** Returns the kind of a value. A value that is `undefined` counts as null. */
 export function kindOf(value: unknown): JsonKind {
   switch (typeof value) {
     case "string":

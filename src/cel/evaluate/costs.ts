@@ -9,6 +9,7 @@ import { sizeOf } from "./kinds.ts";
 const traversalFactor = 0.1;
 const patternFactor = 0.25;
 
+/** The costs of making a list, a map and an object, whatever their sizes are. */
 export const listCost = 10;
 export const mapCost = 30;
 export const objectCost = 40;

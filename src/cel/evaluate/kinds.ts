@@ -89,8 +89,8 @@ const largeObject = 16;
 
 /** Returns the keys of a JSON object that have values. */
 export function jsonKeys(object: JsonObject): readonly string[] {
-  const cachedKey = knownKeys.get(object);
-  if (cachedKey !== undefined) return cachedKey;
+  const cachedKeys = knownKeys.get(object);
+  if (cachedKeys !== undefined) return cachedKeys;
   const all = Object.keys(object);
   const keys = all.every((key) => object[key] !== undefined) ? all : all.filter((key) => object[key] !== undefined);
   if (all.length > largeObject) knownKeys.set(object, keys);

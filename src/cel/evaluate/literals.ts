@@ -7,6 +7,7 @@ import type { Frame, Step } from "./frame.ts";
 import { kindOf } from "./kinds.ts";
 import { type Compiled, constantNode } from "./node.ts";
 
+/** Compiles `[a, ?b]`. An optional element without a value is left out. */
 export function compileList(node: ListLiteral, compilation: Compilation): Compiled {
   const elements = node.elements.map((element) => compilation.compile(element));
   if (node.optional.length === 0 && elements.every(({ constant }) => constant !== undefined)) {
@@ -54,6 +55,10 @@ function fill(map: Map<Value, Value>, entries: readonly EntryStep[], frame: Fram
   return undefined;
 }
 
+/**
+ * Compiles `{a: b, ?c: d}`. An optional entry without a value is left out; a later entry replaces an earlier one with
+ * the same key.
+ */
 export function compileMap(node: MapLiteral, compilation: Compilation): Compiled {
   const entries = node.entries.map(({ key, value, isOptional }) => ({
     key: compilation.compile(key),

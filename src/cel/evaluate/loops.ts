@@ -22,6 +22,7 @@ interface Loop {
   readonly step: Step;
 }
 
+/** Compiles a loop over the elements of a list or the entries of a map, with one or two variables. */
 export function compileComprehension(node: Comprehension, compilation: Compilation): Compiled {
   const range = compilation.compile(node.range);
   const initial = compilation.compile(node.initial);

@@ -80,6 +80,7 @@ export function everyEntry(map: MapValue, holds: (key: Value, value: Value) => b
   return jsonKeys(object).every((key) => holds(key, read(object[key]!)));
 }
 
+/** Yields the keys and values of a map, in its own order. */
 export function* mapEntries(map: MapValue): Generator<readonly [Value, Value]> {
   if (map instanceof Map) {
     for (const [key, value] of map as ReadonlyMap<Value, Value>) yield [key, read(value)];

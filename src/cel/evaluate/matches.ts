@@ -10,6 +10,7 @@ import { compileCounted, compilePattern, testPattern } from "./pattern.ts";
 
 const ids: ReadonlySet<string> = new Set(["matches", "matches_string"]);
 
+/** Whether a call means the function `matches`, with or without a receiver. */
 export const isMatches = (overloads: readonly Overload[]): boolean => overloads.length > 0 && ids.has(overloads[0]!.id);
 
 /** The functions of libraries whose second argument is a pattern. */
@@ -25,6 +26,7 @@ export function checkSearch(name: string, args: readonly Compiled[]): void {
   if (compiled instanceof CelError) throw new ConstantError(compiled.message);
 }
 
+/** Compiles a call of `matches`. A constant pattern is compiled only once. Throws `ConstantError` if it is invalid. */
 export function compileMatches(node: Call, args: readonly Compiled[]): Compiled {
   const [subject, pattern] = args.map(({ step }) => step) as [Step, Step]; // both overloads have two arguments
   const fixed = args[1]!.constant;

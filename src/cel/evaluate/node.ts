@@ -16,6 +16,7 @@ export interface Compiled {
   readonly constant?: Value;
 }
 
+/** Returns the compiled form of a constant, whose evaluation costs nothing. */
 export const constantNode = (value: Value): Compiled => ({ step: () => value, constant: value });
 
 /**

@@ -25,6 +25,7 @@ export function intOf(value: bigint): Int | CelError {
 export const uintOf = (value: bigint): Uint | CelError =>
   value < 0n || value > uint64Max ? uintOverflow() : new Uint(value);
 
+/** Adds; an error if the sum has more than 64 bits, as for the other operations on ints. */
 export function addInts(a: Int, b: Int): Int | CelError {
   if (typeof a === "number" && typeof b === "number") {
     const sum = a + b;
@@ -50,12 +51,14 @@ export function multiplyInts(a: Int, b: Int): Int | CelError {
   return intOf(BigInt(a) * BigInt(b));
 }
 
+/** Divides and drops the remainder, so that -7 / 2 is -3. Division by zero is an error. */
 export function divideInts(a: Int, b: Int): Int | CelError {
   if (b === 0) return new CelError("division by zero");
   if (typeof a === "number" && typeof b === "number") return (a - (a % b)) / b + 0;
   return intOf(BigInt(a) / BigInt(b));
 }
 
+/** Returns the remainder of a division, which has the sign of `a`. Modulus by zero is an error. */
 export function moduloInts(a: Int, b: Int): Int | CelError {
   if (b === 0) return new CelError("modulus by zero");
   if (typeof a === "number" && typeof b === "number") return (a % b) + 0;

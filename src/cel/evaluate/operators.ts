@@ -114,6 +114,7 @@ export const binaryOperators: ReadonlyMap<string, Binary> = new Map<string, Bina
   [operators.in, isIn],
 ]);
 
+/** Implements `-x`; returns `undefined` for a value that is neither an int nor a double. */
 export function negate(value: Value): Value | CelError | undefined {
   if (isInt(value)) return negateInt(value);
   return value instanceof Double ? new Double(-value.value) : undefined;

@@ -8,6 +8,7 @@ import type { Step } from "./frame.ts";
 import { attributeNode, bareStep, type Compiled, constantNode, errorAt, inPlaceStep } from "./node.ts";
 import { partReaderOf, read, type Reader, readerOf, wholeReaderOf } from "./read.ts";
 
+/** Compiles a name: a variable of a loop, a variable of the caller, or a constant of a library. */
 export function compileIdentifier(node: Identifier, compilation: Compilation): Compiled {
   const loop = compilation.findLoopVariable(node.name);
   if (loop !== undefined) {
@@ -58,6 +59,7 @@ function variableNode(name: string, type: CelType | undefined, id: number): Comp
   }, wholeReaderOf(type));
 }
 
+/** Compiles `a.b` and `has(a.b)`, or the name of a variable or constant that contains dots. */
 export function compileSelect(node: Select, compilation: Compilation): Compiled {
   const meaning = compilation.meaning(node);
   if (meaning !== undefined && !node.isTest) return namedNode(meaning, node);

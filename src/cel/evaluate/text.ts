@@ -27,6 +27,7 @@ export function countSearch(text: string, part: string, context: EvaluationConte
 /** Whether indices of code points and of UTF-16 units are the same. */
 export const isPlain = (text: string): boolean => codePointCount(text) === text.length;
 
+/** Compares byte by byte, as unsigned numbers; a prefix comes first. The sign of the result is the order. */
 export function compareBytes(a: Uint8Array, b: Uint8Array): number {
   return Buffer.compare(a, b);
 }

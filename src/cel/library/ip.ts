@@ -7,6 +7,7 @@ import { CelError, Opaque, TypeValue, type Value } from "../values.ts";
 import { member, onText, plain, traversalCost } from "./declare.ts";
 import { parseAddress } from "./parse-ip.ts";
 
+/** The type of `ip('10.0.0.1')`. */
 export const ipType = opaque("net.IP");
 
 /** An IP address without a zone. An IPv4 address written as an IPv6 address is not allowed. */

@@ -32,6 +32,7 @@ export const kinds = {
   identifier: 26,
 } as const;
 
+/** A kind of token. Its number is the bit that stands for it in `Kinds`. */
 export type Kind = (typeof kinds)[keyof typeof kinds];
 
 const shown = [

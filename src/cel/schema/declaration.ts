@@ -33,6 +33,7 @@ interface MapDeclaration extends Declared {
   readonly element: Declaration;
 }
 
+/** The declaration of an object whose schema lists its properties. */
 export interface ObjectDeclaration extends Declared {
   readonly kind: "object";
   /** The fields by their names in expressions. */
@@ -45,6 +46,7 @@ export interface FieldDeclaration {
   readonly declaration: Declaration;
 }
 
+/** The declaration of a value: its form, its parts, and the bounds of its size. */
 export type Declaration = ScalarDeclaration | ListDeclaration | MapDeclaration | ObjectDeclaration;
 
 /**

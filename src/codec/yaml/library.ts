@@ -3,6 +3,7 @@ import type { Schema } from "js-yaml";
 import { createRequire } from "node:module";
 import { isPlainText } from "./scalars.ts";
 
+/** The module js-yaml, and the schema with which it writes. */
 export interface YamlLibrary {
   readonly yaml: typeof import("js-yaml");
   /**

@@ -4,6 +4,7 @@
  */
 import { rawNumber } from "#std/raw-number.ts";
 
+/** The type of a scalar: the last part of a YAML tag, such as `tag:yaml.org,2002:int`. */
 export type ScalarTag = "null" | "bool" | "int" | "float" | "timestamp" | "str" | "merge";
 
 interface YamlScalar {

@@ -27,6 +27,7 @@ export interface KeywordChecks {
 
 const types: ReadonlySet<string> = new Set(["array", "boolean", "integer", "number", "object", "string"]);
 
+/** Whether the schema has a type of JSON values, or none; an empty type counts as none. */
 export const hasValidType = (props: JsonSchemaProps): boolean =>
   props.type === undefined || props.type === "" || types.has(props.type);
 

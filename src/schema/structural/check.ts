@@ -41,6 +41,7 @@ export interface RuleChecks {
   defaults(): (node: SchemaNode, value: unknown, field: FieldPath, isWhole: boolean) => readonly FieldError[];
 }
 
+/** The facts about a version that the checks of its schema need, and the checks that are optional. */
 export interface CheckOptions extends RatchetedChecks {
   /** Whether the version has a status subresource. */
   readonly statusSubresource?: boolean;

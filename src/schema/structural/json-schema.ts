@@ -5,6 +5,7 @@
 import { emptyMembers } from "../given-empty.ts";
 import type { Int64 } from "#std/int64.ts";
 
+/** A schema, or a part of one. Upstream: `JSONSchemaProps` of `apiextensions.k8s.io/v1`. */
 export interface JsonSchemaProps {
   readonly id?: string;
   readonly $schema?: string;
