@@ -11,7 +11,7 @@ import { anyServer, Api, type TestServer, temporaryFolder } from "../harness.ts"
 import assert from "node:assert/strict";
 
 /** Returns the paths of the programs by name, each program once. */
-function findPrograms(): Map<string, string> {
+export function findPrograms(): Map<string, string> {
   const found = new Map<string, string>();
   const look = (folder: string): void => {
     let names: string[] = [];
