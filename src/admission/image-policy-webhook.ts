@@ -26,7 +26,7 @@ export interface ImagePolicyOptions {
   /** The time for which answers are cached; 0 caches none. */
   readonly allowTtlMs: number;
   readonly denyTtlMs: number;
-  /** The pause before the second call; each further one is half as long again. */
+  /** The pause before the second call; each further pause is 1.5 times as long as the one before. */
   readonly retryBackoffMs: number;
   /** Whether a pod is allowed when there is no answer. */
   readonly defaultAllow: boolean;
@@ -36,7 +36,7 @@ export interface ImagePolicyOptions {
   failed(error: unknown): void;
 }
 
-/** `ExpiringCache` keeps two generations of so many answers; upstream's cache holds 1024. */
+/** The maximum number of answers in each of the cache's two generations; upstream's cache holds 1024 answers. */
 const answersMax = 512;
 const timeoutMs = 30_000;
 const answerBytesMax = 64 * 1024;
@@ -88,12 +88,14 @@ class ImageReviews {
 
   #specOf(attributes: AdmissionAttributes): ImageReviewSpec {
     const { metadata, spec } = attributes.object as Pod; // the resource says so
-    const asked = attributes.subresource === "" ? initialContainers(spec) : (spec.ephemeralContainers ?? []);
+    const containers = attributes.subresource === "" ? initialContainers(spec) : (spec.ephemeralContainers ?? []);
     const annotations = Object.entries(metadata.annotations ?? {})
       .filter(([key]) => key.includes(this.#ownAnnotations))
       .sort(([a], [b]) => (a < b ? -1 : 1));
     return {
-      ...(asked.length === 0 ? {} : { containers: asked.map(({ image = "" }) => (image === "" ? {} : { image })) }),
+      ...(containers.length === 0
+        ? {}
+        : { containers: containers.map(({ image = "" }) => (image === "" ? {} : { image })) }),
       ...(annotations.length === 0 ? {} : { annotations: Object.fromEntries(annotations) }),
       namespace: attributes.namespace,
     };
@@ -103,9 +105,9 @@ class ImageReviews {
     const inProgress = this.#calls.get(key);
     if (inProgress !== undefined) return inProgress;
     if (this.#calls.size >= callsMax) return Promise.reject(new Error("too many questions wait for the webhook"));
-    const asked = this.#review(key, spec).finally(() => this.#calls.delete(key));
-    this.#calls.set(key, asked);
-    return asked;
+    const call = this.#review(key, spec).finally(() => this.#calls.delete(key));
+    this.#calls.set(key, call);
+    return call;
   }
 
   async #review(key: string, spec: ImageReviewSpec): Promise<ImageReviewStatus> {
@@ -137,11 +139,11 @@ class ImageReviews {
     }
   }
 
-  async #wait(attributes: AdmissionAttributes, asked: Promise<ImageReviewStatus>): Promise<void> {
+  async #wait(attributes: AdmissionAttributes, call: Promise<ImageReviewStatus>): Promise<void> {
     const { signal } = attributes.context;
     let status: ImageReviewStatus;
     try {
-      status = await unlessAborted(asked, signal);
+      status = await unlessAborted(call, signal);
     } catch (error) {
       // `defaultAllow` does not hold for a request that has ended.
       if (signal?.aborted === true) throw error;
@@ -169,14 +171,14 @@ class ImageReviews {
   }
 }
 
-/** Waits for the result of `asked`. The signal ends only this wait; other requests still get the result. */
-function unlessAborted<T>(asked: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined) return asked;
+/** Waits for the result of `call`. The signal ends only this wait; other requests still get the result. */
+function unlessAborted<T>(call: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return call;
   return new Promise((resolve, reject) => {
     const end = (): void => reject(signal.reason as Error); // a request is aborted with an error
     signal.addEventListener("abort", end, { once: true });
     if (signal.aborted) end();
-    asked.then(resolve, reject).finally(() => signal.removeEventListener("abort", end));
+    call.then(resolve, reject).finally(() => signal.removeEventListener("abort", end));
   });
 }
 

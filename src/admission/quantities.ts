@@ -3,6 +3,7 @@ import { addQuantities, formatQuantity, parseQuantity, type Quantity, subtractQu
 
 export type Quantities = ReadonlyMap<string, Quantity>;
 
+/** Returns a number of things as a quantity. */
 export const count = (value: number): Quantity => ({ unscaled: BigInt(value), exponent: 0, format: "decimalSI" });
 
 export const one: Quantity = count(1);
@@ -26,6 +27,7 @@ export function addTo(sum: Map<string, Quantity>, more: Quantities): void {
   }
 }
 
+/** Multiplies every quantity by a whole number. */
 export const times = (quantities: Quantities, factor: number): Quantities =>
   new Map([...quantities].map(([name, one]) => [name, { ...one, unscaled: one.unscaled * BigInt(factor) }]));
 
@@ -46,10 +48,10 @@ export function pickQuantities(
   return result;
 }
 
-/** Leaves out the quantities for which `goes` holds; returns the same object when there are none. */
-export function without(quantities: Quantities, goes: (quantity: Quantity) => boolean): Quantities {
+/** Leaves out the quantities for which `isDropped` holds; returns the same object when there are none. */
+export function without(quantities: Quantities, isDropped: (quantity: Quantity) => boolean): Quantities {
   for (const quantity of quantities.values()) {
-    if (goes(quantity)) return pickQuantities(quantities, (_name, one) => !goes(one));
+    if (isDropped(quantity)) return pickQuantities(quantities, (_name, one) => !isDropped(one));
   }
   return quantities;
 }

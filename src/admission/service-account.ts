@@ -151,24 +151,27 @@ function withToken(pod: Pod, mountPath: string, newName: () => string): Pod {
   const present = volumes.find(({ name }) => name.startsWith(volumePrefix))?.name;
   const name = present ?? newName();
   let isMounted = false;
-  const mounted = (container: Container): Container => {
+  const mount = (container: Container): Container => {
     const mounts = container.volumeMounts ?? [];
-    if (mounts.some((mount) => mount.mountPath === mountPath)) return container;
+    if (mounts.some((existing) => existing.mountPath === mountPath)) return container;
     isMounted = true;
     return { ...container, volumeMounts: [...mounts, { name, readOnly: true, mountPath }] };
   };
   const { initContainers, containers } = pod.spec;
   const spec: PodSpec = {
     ...pod.spec,
-    ...(initContainers === undefined ? {} : { initContainers: initContainers.map(mounted) }),
-    containers: containers?.map(mounted) ?? null,
+    ...(initContainers === undefined ? {} : { initContainers: initContainers.map(mount) }),
+    containers: containers?.map(mount) ?? null,
   };
   if (!isMounted) return pod;
   if (present !== undefined) return { ...pod, spec };
   return { ...pod, spec: { ...spec, volumes: [...volumes, { name, projected: tokenFiles }] } };
 }
 
-/** A little longer than an hour: the server recognizes tokens of this lifetime as mounted ones, and prolongs them (see `authn/token-request.ts`). */
+/**
+ * A little longer than an hour: the server recognizes tokens of this lifetime as mounted ones, and prolongs them (see
+ * `authn/token-request.ts`).
+ */
 const expirationSeconds = 3607;
 
 const tokenFiles: ProjectedVolumeSource = {
@@ -233,9 +236,9 @@ function secretProblem({ spec }: Pod, account: ServiceAccount): string | undefin
     containerProblem("init container", spec.initContainers, secretNames, ending) ??
     containerProblem("container", spec.containers, secretNames, ending);
   if (inContainers !== undefined) return inContainers;
-  const pulled = namesOf(account.imagePullSecrets);
+  const pullSecretNames = namesOf(account.imagePullSecrets);
   for (const [index, { name = "" }] of (spec.imagePullSecrets ?? []).entries()) {
-    if (pulled.has(name)) continue;
+    if (pullSecretNames.has(name)) continue;
     return `imagePullSecrets[${index}].name="${name}" is not allowed because service account ${account.metadata.name} does not reference that imagePullSecret`;
   }
   return undefined;

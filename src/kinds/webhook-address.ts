@@ -12,6 +12,7 @@ export const acceptedReviewVersions: readonly string[] = ["v1", "v1beta1"];
 
 const form = "; desired format: https://host[/path]";
 
+/** Checks the URL of a webhook: https, with a host, without user, query and fragment. `at` is the path of the field. */
 export function checkWebhookUrl(text: string, at: FieldPath): FieldError[] {
   const problem = urlProblem(text);
   if (problem !== undefined) {
@@ -56,6 +57,7 @@ function urlProblem(text: string): string | undefined {
   return escape === undefined ? undefined : `invalid URL escape ${goQuote(escape)}`;
 }
 
+/** Checks a reference to the service of a webhook. `at` is the path of the reference. */
 export function checkWebhookService(service: ServiceReference, at: FieldPath): FieldError[] {
   const { name, namespace, path = "", port = 443 } = service;
   const errors: FieldError[] = [];

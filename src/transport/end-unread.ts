@@ -1,7 +1,7 @@
 /**
- * The end of a connection whose client may still be sending. Closing it with bytes unread makes TCP reset it, and a
- * client that is reset may lose the answer. So the answer is followed by the end of our side alone, and a client has a
- * moment to read both; nothing of what it sends meanwhile is read. Go's server does the same, for as long.
+ * Ends a connection whose client may still be sending. A connection that is closed with unread bytes is reset by TCP,
+ * and the client may lose the answer. So only the server's direction ends after the answer, and the client has a moment
+ * to read both; the bytes that it sends meanwhile are not read. Go's server does the same, with the same delay.
  */
 import type { TLSSocket } from "node:tls";
 import type { Clock } from "#std/clock.ts";
@@ -13,10 +13,11 @@ import type { SocketReader } from "./read-turns.ts";
  */
 export const unreadMs = 500;
 /**
- * A connection that carried more than this may have an answer on its way that takes longer. That the client has read it
- * would be seen by its end alone, which is behind what it sends, so that such a connection has as long as a stalled one.
+ * The bytes from which an answer may still be on its way after that delay. The server cannot see when the client has
+ * read it, since the client's end of the connection comes after the bytes that are not read. So the delay is longer.
  */
 export const longBytes = 64 * 1024;
+/** The delay in milliseconds after a long answer, and the time in which a client has to take more of its output. */
 export const longMs = 60_000;
 
 /** Sends pending output and `last`, and closes the connection soon after. */

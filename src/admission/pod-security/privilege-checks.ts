@@ -31,14 +31,14 @@ export const addedCapabilities: StandardCheck = (pod) => {
 
 /** Requires that containers drop all capabilities; they may add `NET_BIND_SERVICE` only. */
 export const restrictedCapabilities: StandardCheck = (pod) => {
-  const keeping = pod.containers
+  const namesWithoutDrop = pod.containers
     .filter(({ securityContext }) => securityContext?.capabilities?.drop?.includes("ALL") !== true)
     .map(({ name }) => name);
   const added = forbiddenAdditions(pod, bindService);
   const details = [
-    ...(keeping.length === 0
+    ...(namesWithoutDrop.length === 0
       ? []
-      : [`${printNames("container", keeping)} must set securityContext.capabilities.drop=["ALL"]`]),
+      : [`${printNames("container", namesWithoutDrop)} must set securityContext.capabilities.drop=["ALL"]`]),
     ...(added === undefined ? [] : [added]),
   ];
   return details.length === 0 ? undefined : { reason: "unrestricted capabilities", detail: details.join("; ") };

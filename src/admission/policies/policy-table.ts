@@ -79,6 +79,7 @@ export class PolicyTable<Object extends PolicyObject, B extends BindingObject, C
     this.#bind(name);
   }
 
+  /** Sets a binding, or removes it when it is `undefined`. */
   setBinding(name: string, object: B | undefined): void {
     const before = this.#bindings.get(name)?.object.spec.policyName ?? "";
     if (this.#bindings.delete(name)) {

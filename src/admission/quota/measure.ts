@@ -18,6 +18,7 @@ interface MeasuredPart extends GroupResource {
   done(): void;
 }
 
+/** A count in progress: its parts take the objects, then `statusOf` has the result. */
 export interface Measurement {
   /** The quota as it was when the count began. */
   readonly quota: ResourceQuota;
@@ -31,6 +32,10 @@ export interface Measurement {
   statusOf(now: ResourceQuota): ResourceQuota["status"] | undefined;
 }
 
+/**
+ * Begins to count the objects of a quota's namespace. `inFlight` are the writes that may or may not be stored at
+ * `revision`.
+ */
 export function measure(
   quota: ResourceQuota,
   revision: number,
@@ -48,8 +53,8 @@ export function measure(
     );
     parts.push(new Part(quota, evaluator, new Set(names), own));
   }
-  const then = quantitiesOf(quota.status.used);
-  return { quota, revision, parts, statusOf: (now) => statusOf(now, hard, then, parts) };
+  const usedAtStart = quantitiesOf(quota.status.used);
+  return { quota, revision, parts, statusOf: (now) => statusOf(now, hard, usedAtStart, parts) };
 }
 
 class Part implements MeasuredPart {
@@ -132,7 +137,7 @@ class Part implements MeasuredPart {
 function statusOf(
   now: ResourceQuota,
   hard: Readonly<Record<string, string>>,
-  then: Quantities,
+  usedAtStart: Quantities,
   parts: readonly Part[],
 ): ResourceQuota["status"] | undefined {
   const before = quantitiesOf(now.status.used);
@@ -140,7 +145,7 @@ function statusOf(
   for (const { isDone, sum } of parts) {
     if (!isDone) continue;
     for (const [name, counted] of sum) {
-      const [charged, countedBefore] = [used.get(name), then.get(name)];
+      const [charged, countedBefore] = [used.get(name), usedAtStart.get(name)];
       const isKnown = charged !== undefined && countedBefore !== undefined;
       used.set(name, isKnown ? addQuantities(charged, subtractQuantities(counted, countedBefore)) : counted);
     }

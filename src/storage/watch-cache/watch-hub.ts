@@ -69,7 +69,9 @@ interface Channel {
   readonly exact: boolean;
   readonly log: EventLog;
   readonly home: Map<string, Channel> | Set<Channel>;
+  /** The watchers, and for a while those that have ended. */
   watchers: Watcher[];
+  /** The number of watchers that have not ended. */
   open: number;
   /** Whether the channel has watchers to visit, now or after its rest. */
   dirty: boolean;
@@ -77,8 +79,9 @@ interface Channel {
   visited: number;
   /** The time at which the last round ended, on the monotonic clock. */
   restsFromMs: number;
-  /** The index of the next watcher to visit, and the number of visits until all watchers have all events. */
+  /** The index of the next watcher to visit. */
   next: number;
+  /** The number of visits until all watchers have all events. */
   visitsLeft: number;
   /** Events that a watcher in step may lack. */
   recent: StoreEvent[];
@@ -275,7 +278,7 @@ export class WatchHub {
     let budget = deliveriesPerTurn;
     const share = this.#dirty.length > 0 ? budget / 2 : budget;
     for (const watcher of this.#ready.splice(0, share)) {
-      this.#readOn(watcher);
+      this.#deliverNextPage(watcher);
       budget--;
     }
     for (let count = this.#dirty.length; count > 0 && budget > 0; count--) {
@@ -311,8 +314,8 @@ export class WatchHub {
         continue;
       }
       channel.next++;
-      // The count falls before the visit, in which more may be published: then all are to be visited again, this one
-      // too.
+      // The count falls before the visit: if the visit publishes more events, all watchers have to be visited again,
+      // this one too.
       channel.visitsLeft--;
       channel.visited++;
       if (this.#visit(watcher)) rest--;
@@ -364,14 +367,14 @@ export class WatchHub {
   }
 
   /** Gives a watcher that is behind its next page, and puts it in step when that was the last one. */
-  #readOn(watcher: Watcher): void {
+  #deliverNextPage(watcher: Watcher): void {
     watcher.queued = false;
     if (watcher.closed || watcher.paused || watcher.inStep || watcher.loading) return;
     const { channel } = watcher;
     const loaded = watcher.loaded;
     if (loaded !== undefined) {
       watcher.loaded = undefined;
-      this.#take(watcher, loaded.events);
+      this.#deliverPage(watcher, loaded.events);
       if (!watcher.closed) watcher.position = Math.max(watcher.position, loaded.reached);
     } else if (watcher.position < channel.log.floor) {
       this.#load(watcher);
@@ -382,12 +385,12 @@ export class WatchHub {
         watcher.inStep = true;
         watcher.taken = channel.published;
       }
-      this.#take(watcher, page.events);
+      this.#deliverPage(watcher, page.events);
     }
     if (!watcher.inStep && !watcher.paused) this.#enqueue(watcher);
   }
 
-  #take(watcher: Watcher, events: readonly StoreEvent[]): void {
+  #deliverPage(watcher: Watcher, events: readonly StoreEvent[]): void {
     if (events.length === 0) return;
     if (!watcher.inStep) {
       for (const event of events) if (event.revision > watcher.attachedAt) watcher.taken++;
