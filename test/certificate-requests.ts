@@ -20,10 +20,15 @@ export async function newRequest(name: JsonName, dnsNames: readonly string[] = [
   const keys = (await webcrypto.subtle.generateKey(algorithm, true, ["sign", "verify"])) as webcrypto.CryptoKeyPair;
   const names = dnsNames.map((value) => ({ type: "dns", value }) as const);
   const extensions = names.length === 0 ? [] : [new SubjectAlternativeNameExtension(names)];
-  const made = await Pkcs10CertificateRequestGenerator.create({ name, keys, signingAlgorithm: algorithm, extensions });
+  const request = await Pkcs10CertificateRequestGenerator.create({
+    name,
+    keys,
+    signingAlgorithm: algorithm,
+    extensions,
+  });
   const der = Buffer.from(await webcrypto.subtle.exportKey("pkcs8", keys.privateKey)).toString("base64");
   const key = `-----BEGIN PRIVATE KEY-----\n${der}\n-----END PRIVATE KEY-----\n`;
-  return { request: Buffer.from(made.toString("pem")).toString("base64"), key };
+  return { request: Buffer.from(request.toString("pem")).toString("base64"), key };
 }
 
 export const requests = "/apis/certificates.k8s.io/v1/certificatesigningrequests";

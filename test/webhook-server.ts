@@ -110,9 +110,9 @@ export class WebhookServer {
 
   /** Returns the requests at a path since the last call, in order. */
   take(path: string): Received[] {
-    const taken = this.received.filter((one) => one.path === path);
-    for (const one of taken) this.received.splice(this.received.indexOf(one), 1);
-    return taken;
+    const matching = this.received.filter((one) => one.path === path);
+    for (const one of matching) this.received.splice(this.received.indexOf(one), 1);
+    return matching;
   }
 
   async close(): Promise<void> {

@@ -84,18 +84,18 @@ test("conditions of one webhook have a budget together [LIMIT-02] [ERR-06]", asy
 });
 
 test("conditions wait for an authorizer that answers late, and ask it once [EXPR-20]", async () => {
-  const asked: CheckAttributes[] = [];
+  const checks: CheckAttributes[] = [];
   const condition = "authorizer.requestResource.check('delete').allowed()";
   const late = evaluate([condition, `${condition} || false`], {
     authorize: async (attributes) => {
-      asked.push(attributes);
+      checks.push(attributes);
       return { decision: "allow", reason: "" };
     },
   });
   assert.ok(late instanceof Promise);
   assert.equal(format(await late), "matches");
   assert.deepEqual(
-    asked.map(({ verb, resource, namespace, name }) => [verb, resource, namespace, name]),
+    checks.map(({ verb, resource, namespace, name }) => [verb, resource, namespace, name]),
     [["delete", "configmaps", "n", "m"]],
   );
 });

@@ -32,15 +32,15 @@ const requestAttributes = {
 } as const;
 
 /** Allows one verb on one name, at once or later. */
-function allowing(verb: string, name: string, late: boolean): { options: SignerOptions; asked: Attributes[] } {
-  const asked: Attributes[] = [];
+function allowing(verb: string, name: string, late: boolean): { options: SignerOptions; questions: Attributes[] } {
+  const questions: Attributes[] = [];
   const authorize = (attributes: Attributes) => {
-    asked.push(attributes);
+    questions.push(attributes);
     const isAllowed = attributes.verb === verb && attributes.name === name;
     const verdict = { decision: isAllowed ? "allow" : "noOpinion", reason: "" } as const;
     return late ? Promise.resolve(verdict) : verdict;
   };
-  return { options: { domain: kubernetesDomain, authorizer: { authorize } }, asked };
+  return { options: { domain: kubernetesDomain, authorizer: { authorize } }, questions };
 }
 
 async function messageOf(plugin: AdmissionPlugin, attributes: AdmissionAttributes): Promise<string> {
@@ -66,9 +66,9 @@ test("approving takes the right to approve for the signer or all of its domain [
       ["example.com/t", refused],
       ["*", refused],
     ] as const) {
-      const { options, asked } = allowing("approve", name, late);
+      const { options, questions } = allowing("approve", name, late);
       assert.equal(await messageOf(certificateApproval(options), approvalOf("example.com/s")), expected);
-      const { verb, group: ofGroup, version, resource, isResourceRequest } = asked[0]!;
+      const { verb, group: ofGroup, version, resource, isResourceRequest } = questions[0]!;
       assert.deepEqual(
         { verb, ofGroup, version, resource, isResourceRequest },
         { verb: "approve", ofGroup: group, version: "*", resource: "signers", isResourceRequest: true },

@@ -32,14 +32,14 @@ test("a chain whose plugins answer at once answers at once", () => {
 
 test("plugins run once more, with what the first round left, when one of them asks for it", async () => {
   for (const later of [false, true]) {
-    const seen: unknown[] = [];
+    const objects: unknown[] = [];
     const chain = admissionChain([
       {
         name: "counts",
         operations: ["CREATE"],
         admit({ object }, { isSecond, notes }) {
           const { count = 0 } = object as ApiObject & { readonly count?: number };
-          seen.push([isSecond, count, notes.get("counts")]);
+          objects.push([isSecond, count, notes.get("counts")]);
           notes.set("counts", "noted");
           return { ...object!, count: count + 1 } as ApiObject;
         },
@@ -54,7 +54,7 @@ test("plugins run once more, with what the first round left, when one of them as
       },
     ]);
     assert.deepEqual(await chain.admit(attributesOf(object)), { ...object, count: 2 });
-    assert.deepEqual(seen, [
+    assert.deepEqual(objects, [
       [false, 0, undefined],
       [true, 1, "noted"],
     ]);
@@ -69,31 +69,31 @@ test("plugins are asked only about their operations", () => {
 });
 
 test("the first plugin that refuses ends the chain", async () => {
-  const asked: string[] = [];
+  const plugins: string[] = [];
   const plugin = (name: string, refuses: boolean): AdmissionPlugin => ({
     name,
     operations: ["CREATE"],
     async validate(attributes) {
-      asked.push(name);
+      plugins.push(name);
       await Promise.resolve();
       if (refuses) throw refusal(attributes, "no");
     },
   });
   const chain = admissionChain([plugin("a", false), plugin("b", true), plugin("c", false)]);
   await assert.rejects(async () => chain.validate(attributesOf(object)), /configmaps "a" is forbidden: no/);
-  assert.deepEqual(asked, ["a", "b"]);
+  assert.deepEqual(plugins, ["a", "b"]);
 });
 
 test("a request that was given up while a plugin thought goes no further", async () => {
   for (const method of ["admit", "validate"] as const) {
     const given = new AbortController();
     const thought = Promise.withResolvers<undefined>();
-    const asked: string[] = [];
+    const plugins: string[] = [];
     const plugin = (name: string): AdmissionPlugin => ({
       name,
       operations: ["CREATE"],
       [method]: () => {
-        asked.push(name);
+        plugins.push(name);
         return thought.promise;
       },
     });
@@ -104,7 +104,7 @@ test("a request that was given up while a plugin thought goes no further", async
     given.abort(new Error("too late"));
     thought.resolve(undefined);
     await assert.rejects(async () => answer, /too late/);
-    assert.deepEqual(asked, ["slow"]);
+    assert.deepEqual(plugins, ["slow"]);
   }
 });
 

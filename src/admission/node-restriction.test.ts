@@ -380,18 +380,18 @@ test("leases, CSI nodes and slices bear the node's name [AUTHZ-32]", () => {
 test("a node asks for certificates in its own name [AUTHZ-32]", async () => {
   const keys = await webcrypto.subtle.generateKey({ name: "ECDSA", namedCurve: "P-256" }, true, ["sign", "verify"]);
   const createRequest = async (commonName: string, signer: string, options = {}): Promise<string> => {
-    const made = await Pkcs10CertificateRequestGenerator.create({
+    const request = await Pkcs10CertificateRequestGenerator.create({
       name: [{ CN: [commonName] }],
       keys,
       signingAlgorithm: { name: "ECDSA", hash: "SHA-256" },
     });
     const spec = {
       signerName: `kubernetes.io/${signer}`,
-      request: Buffer.from(made.toString("pem")).toString("base64"),
+      request: Buffer.from(request.toString("pem")).toString("base64"),
     };
     const requests = resource("certificatesigningrequests", "certificates.k8s.io");
     // This loads the parser of requests, so that the plugin answers at once.
-    await parseCertificateRequest(made.toString("pem"));
+    await parseCertificateRequest(request.toString("pem"));
     return check({ ...requests, namespace: "", object: object("CertificateSigningRequest", "r", { spec }) }, options);
   };
   const wrong = "can only create a node CSR with CN=system:node:one";

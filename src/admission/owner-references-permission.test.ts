@@ -13,11 +13,11 @@ const summary = ({ verb, group, resource, subresource, namespace, name }: Attrib
 
 /** Makes a write by a user with these rights. Returns the questions to the authorizer, and the refusal. */
 async function ask(more: Partial<AdmissionAttributes>, ...rights: readonly string[]) {
-  const asked: string[] = [];
+  const questions: string[] = [];
   const authorizer: Authorizer = {
     authorize(attributes) {
       const about = summary(attributes);
-      asked.push(about);
+      questions.push(about);
       return { decision: rights.includes(about) ? "allow" : "noOpinion", reason: "" };
     },
   };
@@ -30,10 +30,10 @@ async function ask(more: Partial<AdmissionAttributes>, ...rights: readonly strin
   });
   try {
     await plugin.validate!(attributesOf(undefined, { name: "m", ...more }));
-    return { asked, refusal: "" };
+    return { asked: questions, refusal: "" };
   } catch (error) {
     assert.ok(error instanceof StatusError);
-    return { asked, refusal: error.status.message };
+    return { asked: questions, refusal: error.status.message };
   }
 }
 
@@ -77,9 +77,9 @@ test("a blocking owner reference needs permission to set that owner's finalizers
     `configmaps "m" is forbidden: cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set ` +
     `finalizers on: , <nil>`;
   const write = { object: object(blocking) };
-  const asked = [mayFinalizeAll, mayFinalize];
-  assert.deepEqual(await ask(write), { asked, refusal: cannot });
-  assert.deepEqual(await ask(write, mayFinalize), { asked, refusal: "" });
+  const questions = [mayFinalizeAll, mayFinalize];
+  assert.deepEqual(await ask(write), { asked: questions, refusal: cannot });
+  assert.deepEqual(await ask(write, mayFinalize), { asked: questions, refusal: "" });
   assert.deepEqual(await ask(write, mayFinalizeAll), { asked: [mayFinalizeAll], refusal: "" });
   const again = {
     operation: "UPDATE",

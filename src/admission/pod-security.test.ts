@@ -16,7 +16,7 @@ const securityLabels = (labels: object): Record<string, string> =>
 
 /** Makes a plugin for a namespace with these labels, and records its metrics, annotations and warnings. */
 function openPlugin(labels: object, over: Partial<PodSecurityOptions> = {}) {
-  const said = { warnings: [] as string[], annotations: {} as Record<string, string>, counted: [] as string[] };
+  const output = { warnings: [] as string[], annotations: {} as Record<string, string>, counted: [] as string[] };
   const namespace = { metadata: { name: "n", labels: securityLabels(labels) } } as unknown as Namespace; // as stored
   const plugin = podSecurity({
     ...initialPodSecurity,
@@ -26,11 +26,11 @@ function openPlugin(labels: object, over: Partial<PodSecurityOptions> = {}) {
     getNamespace: () => namespace,
     podsOf: () => ({ count: 0, pod: () => assert.fail("there is none") }),
     observer: {
-      passed: (operation, subresource) => said.counted.push(`passed ${operation} ${subresource}`),
+      passed: (operation, subresource) => output.counted.push(`passed ${operation} ${subresource}`),
       evaluated: ({ decision, mode, level, version, operation, resource, subresource }) =>
-        said.counted.push(`${decision} ${mode} ${level} ${version} ${operation} ${resource} ${subresource}`),
-      exempted: ({ operation, resource }) => said.counted.push(`exempt ${operation} ${resource}`),
-      failed: ({ operation, resource }) => said.counted.push(`failed ${operation} ${resource}`),
+        output.counted.push(`${decision} ${mode} ${level} ${version} ${operation} ${resource} ${subresource}`),
+      exempted: ({ operation, resource }) => output.counted.push(`exempt ${operation} ${resource}`),
+      failed: ({ operation, resource }) => output.counted.push(`failed ${operation} ${resource}`),
     },
     ...over,
   });
@@ -39,12 +39,12 @@ function openPlugin(labels: object, over: Partial<PodSecurityOptions> = {}) {
     const context = {
       ...attributes.context,
       ...more.context,
-      warn: (text: string) => said.warnings.push(text),
-      annotate: (key: string, value: string) => (said.annotations[key.replace(prefix, "")] = value),
+      warn: (text: string) => output.warnings.push(text),
+      annotate: (key: string, value: string) => (output.annotations[key.replace(prefix, "")] = value),
     };
     await plugin.validate!({ ...attributes, context });
   };
-  return { said, ask };
+  return { output, ask };
 }
 
 const pods = {
@@ -60,23 +60,23 @@ const shared = podOf({ hostPID: true });
 const refusal = /^pods "p" is forbidden: violates PodSecurity "baseline:latest": host namespaces \(hostPID=true\)$/;
 
 test("each mode checks its own standard, and names it", async () => {
-  const { said, ask } = openPlugin({
+  const { output, ask } = openPlugin({
     enforce: "baseline",
     audit: "restricted",
     "audit-version": "v1.5",
     warn: "baseline",
   });
-  const found = 'would violate PodSecurity "restricted:v1.5":';
+  const prefix = 'would violate PodSecurity "restricted:v1.5":';
   const nonRoot = 'runAsNonRoot != true (pod or container "a" must set securityContext.runAsNonRoot=true)';
   await ask(podOf());
-  assert.deepEqual(said.annotations, {
+  assert.deepEqual(output.annotations, {
     "enforce-policy": "baseline:latest",
-    "audit-violations": `${found} ${nonRoot}`,
+    "audit-violations": `${prefix} ${nonRoot}`,
   });
   await assert.rejects(ask(shared), { message: refusal });
-  assert.equal(said.annotations["audit-violations"], `${found} host namespaces (hostPID=true), ${nonRoot}`);
-  assert.deepEqual(said.warnings, []);
-  assert.deepEqual(said.counted, [
+  assert.equal(output.annotations["audit-violations"], `${prefix} host namespaces (hostPID=true), ${nonRoot}`);
+  assert.deepEqual(output.warnings, []);
+  assert.deepEqual(output.counted, [
     "allow enforce baseline latest create pod ",
     "deny audit restricted v1.5 create pod ",
     "deny enforce baseline latest create pod ",
@@ -85,25 +85,25 @@ test("each mode checks its own standard, and names it", async () => {
 });
 
 test("where nothing is forbidden, only the enforced level is annotated", async () => {
-  const { said, ask } = openPlugin({ "enforce-version": "v1.5" });
+  const { output, ask } = openPlugin({ "enforce-version": "v1.5" });
   await ask(shared);
   await ask(shared, { operation: "UPDATE", oldObject: shared as unknown as ApiObject, subresource: "resize" });
-  assert.deepEqual(said.annotations, { "enforce-policy": "privileged:latest" });
-  assert.deepEqual(said.counted, ["passed create ", "passed update resize"]);
+  assert.deepEqual(output.annotations, { "enforce-policy": "privileged:latest" });
+  assert.deepEqual(output.counted, ["passed create ", "passed update resize"]);
 });
 
 test("updates count that change images or add containers", async () => {
-  const { said, ask } = openPlugin({ enforce: "baseline" });
+  const { output, ask } = openPlugin({ enforce: "baseline" });
   const update = (object: object, oldObject: object, subresource = ""): Promise<void> =>
     ask(object, { operation: "UPDATE", oldObject: oldObject as ApiObject, subresource });
   await update({ ...shared, metadata: { name: "p", labels: { a: "b" } } }, shared);
   for (const name of ["status", "binding", "eviction"]) await update(podOf({ hostPID: true }, "other"), shared, name);
-  assert.deepEqual(said.annotations, {});
+  assert.deepEqual(output.annotations, {});
   await assert.rejects(update(podOf({ hostPID: true }, "other"), shared), { message: refusal });
   const debugged = podOf({ hostPID: true, ephemeralContainers: [{ name: "e", image: "i" }] });
   await assert.rejects(update(debugged, shared, "ephemeralcontainers"), { message: refusal });
   await update(debugged, debugged, "ephemeralcontainers");
-  assert.deepEqual(said.counted, [
+  assert.deepEqual(output.counted, [
     "deny enforce baseline latest update pod ",
     "deny enforce baseline latest update pod ephemeralcontainers",
   ]);
@@ -115,13 +115,13 @@ test("namespaces, users and runtime classes are exempt", async () => {
     ["user", { exemptUsers: new Set(["admin"]) }],
     ["runtimeClass", { exemptRuntimeClasses: new Set(["vm"]) }],
   ] as const) {
-    const { said, ask } = openPlugin({ enforce: "restricted" }, over);
+    const { output, ask } = openPlugin({ enforce: "restricted" }, over);
     await ask(podOf({ hostPID: true, runtimeClassName: "vm" }));
     const resource = { group: "apps", version: "v1", resource: "deployments" };
     await ask({ metadata: {}, spec: { template: podOf({ runtimeClassName: "vm" }) } }, { resource });
-    assert.deepEqual(said.annotations, { exempt: by });
-    assert.deepEqual(said.counted, ["exempt create pod", "exempt create controller"]);
-    assert.deepEqual(said.warnings, []);
+    assert.deepEqual(output.annotations, { exempt: by });
+    assert.deepEqual(output.counted, ["exempt create pod", "exempt create controller"]);
+    assert.deepEqual(output.warnings, []);
   }
 });
 
@@ -134,31 +134,31 @@ test("pods of controllers are not refused", async () => {
     cronjobs: [{ group: "batch" }, { spec: { jobTemplate: { spec: { template: shared } } } }],
   } as const;
   for (const [resource, [{ group }, object]] of Object.entries(templates)) {
-    const { said, ask } = openPlugin({ enforce: "baseline", audit: "baseline" });
+    const { output, ask } = openPlugin({ enforce: "baseline", audit: "baseline" });
     await ask({ metadata: {}, ...object }, { resource: { group, version: "v1", resource } });
     const text = 'would violate PodSecurity "baseline:latest": host namespaces (hostPID=true)';
-    assert.deepEqual(said.warnings, [text]);
-    assert.deepEqual(said.annotations, { "audit-violations": text });
-    assert.deepEqual(said.counted, [
+    assert.deepEqual(output.warnings, [text]);
+    assert.deepEqual(output.annotations, { "audit-violations": text });
+    assert.deepEqual(output.counted, [
       "deny audit baseline latest create controller ",
       "deny warn baseline latest create controller ",
     ]);
   }
-  const { said, ask } = openPlugin({ enforce: "baseline" });
+  const { output, ask } = openPlugin({ enforce: "baseline" });
   await ask({ metadata: {}, spec: {} }, { resource: { group: "", version: "v1", resource: "replicationcontrollers" } });
   const other = { group: "example.com", version: "v1", resource: "jobs" };
   await ask({ metadata: {}, spec: { template: shared } }, { resource: other });
-  assert.deepEqual(said.warnings, []);
+  assert.deepEqual(output.warnings, []);
 });
 
 test("labels that cannot be read are annotated and counted, versions to come are one", async () => {
-  const { said, ask } = openPlugin({ enforce: "baseline", "enforce-version": "v1.40", audit: "x" });
+  const { output, ask } = openPlugin({ enforce: "baseline", "enforce-version": "v1.40", audit: "x" });
   await assert.rejects(ask(shared), /violates PodSecurity "baseline:v1.40": /);
   assert.match(
-    said.annotations["error"]!,
+    output.annotations["error"]!,
     /^Failed to parse policy: metadata\.labels\[\S+\]: Invalid value: "x": must/,
   );
-  assert.deepEqual(said.counted, ["failed create pod", "deny enforce baseline future create pod "]);
+  assert.deepEqual(output.counted, ["failed create pod", "deny enforce baseline future create pod "]);
 });
 
 const namespaces = {
@@ -175,11 +175,11 @@ async function relabel(
   stored: readonly object[],
   over: Partial<PodSecurityOptions> = {},
 ) {
-  const { said, ask } = openPlugin({}, { podsOf: () => podList(stored), ...over });
+  const { output, ask } = openPlugin({}, { podsOf: () => podList(stored), ...over });
   const object = { metadata: { name: "n", labels: securityLabels(after) } };
   const oldObject = { metadata: { name: "n", labels: securityLabels(before) } } as ApiObject;
   await ask(object, { ...namespaces, operation: "UPDATE", oldObject });
-  return said.warnings;
+  return output.warnings;
 }
 
 const podList = (stored: readonly object[]) => ({
@@ -277,9 +277,9 @@ test("labels must be readable, unless they were as wrong before", async () => {
 test("labels of an exempt namespace are ignored, and a warning says so", async () => {
   const exempt = { exemptNamespaces: new Set(["n"]) };
   const create = async (labels: object, over: Partial<PodSecurityOptions> = {}): Promise<readonly string[]> => {
-    const { said, ask } = openPlugin({}, { ...exempt, ...over });
+    const { output, ask } = openPlugin({}, { ...exempt, ...over });
     await ask({ metadata: { name: "n", labels: securityLabels(labels) } }, namespaces);
-    return said.warnings;
+    return output.warnings;
   };
   const ignoredWarnings = (policy: string): readonly string[] => [
     `namespace "n" is exempt from Pod Security, and the policy (${policy}) will be ignored`,

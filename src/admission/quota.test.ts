@@ -184,14 +184,14 @@ test("a charge made while objects are counted is kept", async () => {
 
 test("the charge of a write that failed is reported", async () => {
   const fixture = new QuotaFixture("9", "5");
-  const told: string[] = [];
-  fixture.quotas.onOvercharged((namespace) => told.push(namespace));
+  const lines: string[] = [];
+  fixture.quotas.onOvercharged((namespace) => lines.push(namespace));
   const [failed, stored] = [fixture.ask("failed"), fixture.ask("stored")];
   await Promise.all([failed.answer, stored.answer]);
   stored.end(true);
-  assert.deepEqual(told, []);
+  assert.deepEqual(lines, []);
   failed.end(false);
-  assert.deepEqual(told, ["n"]);
+  assert.deepEqual(lines, ["n"]);
 });
 
 test("where no quota is, nothing is read and no promise is made", () => {

@@ -36,8 +36,8 @@ test("a claim without a storage class gets the newest default", () => {
   assert.deepEqual((plugin.admit!(creationOf(claim()), firstRound) as Unstructured)["spec"], {
     storageClassName: "new",
   });
-  for (const kept of [claim({ storageClassName: "" }), claim({ storageClassName: "x" })]) {
-    assert.equal(plugin.admit!(creationOf(kept), firstRound), undefined);
+  for (const object of [claim({ storageClassName: "" }), claim({ storageClassName: "x" })]) {
+    assert.equal(plugin.admit!(creationOf(object), firstRound), undefined);
   }
   const annotated = { ...claim(), metadata: { annotations: { "volume.beta.kubernetes.io/storage-class": "x" } } };
   assert.equal(plugin.admit!(creationOf(annotated), firstRound), undefined);

@@ -241,9 +241,9 @@ test("audit annotations have the policy's name, and values of all bindings once"
     ],
   );
   const failing = [{ key: "k", valueExpression: "'v' + object.missing" }];
-  const refused = await ask({ spec: { auditAnnotations: failing }, bindings: [{ validationActions: ["Warn"] }] });
-  assert.equal(refused.answer, denial("expression ''v' + object.missing' resulted in error: no such key: missing"));
-  assert.deepEqual(refused.observed, ["deny invalid_error"]);
+  const response = await ask({ spec: { auditAnnotations: failing }, bindings: [{ validationActions: ["Warn"] }] });
+  assert.equal(response.answer, denial("expression ''v' + object.missing' resulted in error: no such key: missing"));
+  assert.deepEqual(response.observed, ["deny invalid_error"]);
   await check({ spec: { auditAnnotations: failing, failurePolicy: "Ignore" } }, "admitted");
 });
 
@@ -271,11 +271,11 @@ test("parameters come by name or selector, and none are refused where the bindin
   await check(bindParam({ name: "zero" }), denial("at most 0"));
   await check(bindParam({ selector: { matchLabels: { role: "limit" } } }), denial("at most 0"));
   await check(bindParam({ name: "gone", parameterNotFoundAction: "Allow" }), "admitted");
-  const refused = "failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction";
-  await check(bindParam({ name: "gone", parameterNotFoundAction: "Deny" }), denial(refused));
+  const refusal = "failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction";
+  await check(bindParam({ name: "gone", parameterNotFoundAction: "Deny" }), denial(refusal));
   await check(
     bindParam({ selector: { matchLabels: { role: "x" } }, parameterNotFoundAction: "Deny" }),
-    denial(refused),
+    denial(refusal),
   );
   await check({ spec }, denial("failed expression: params != null && object.data.a <= params.data.most"));
   const unknown = { ...spec, paramKind: { apiVersion: "example.com/v1", kind: "Limit" } };

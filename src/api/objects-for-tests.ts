@@ -15,8 +15,8 @@ export function objectMaker(): MakeObject {
     if (schema === undefined) throw new Error(`no kind ${kind} in ${apiVersion}`);
     const findings = { keys: 0, unknown: false };
     const body: unknown = JSON.parse(JSON.stringify({ apiVersion, kind, metadata: {}, ...object }));
-    const made = decodeTyped(schema, body, findings, { defaults: false });
+    const decoded = decodeTyped(schema, body, findings, { defaults: false });
     if (findings.unknown) throw new Error(`a field that ${kind} does not have: ${JSON.stringify(object)}`);
-    return made as T; // by its schema
+    return decoded as T; // by its schema
   };
 }

@@ -9,13 +9,13 @@ const { kinds, versions } = loadDefinitions(apiDomain("platform.io"));
 
 /** Returns the served resources of a group version. */
 function listServed(config: string[], at: string, gates: string[] = []): string[] {
-  const found = servedKinds(kinds, parseRuntimeConfig(config, versions), (gate) => gates.includes(gate));
-  return found.filter((kind) => `${kind.group}/${kind.version}` === at).map((kind) => kind.resource);
+  const kindsServed = servedKinds(kinds, parseRuntimeConfig(config, versions), (gate) => gates.includes(gate));
+  return kindsServed.filter((kind) => `${kind.group}/${kind.version}` === at).map((kind) => kind.resource);
 }
 
 test("alpha and beta versions are not served by default, stable ones are [VER-02, VER-04, VER-05, VER-06]", () => {
-  const found = servedKinds(kinds, parseRuntimeConfig([], versions), () => true);
-  assert.deepEqual([...new Set(found.map((kind) => kind.stage))], ["ga"]);
+  const kindsServed = servedKinds(kinds, parseRuntimeConfig([], versions), () => true);
+  assert.deepEqual([...new Set(kindsServed.map((kind) => kind.stage))], ["ga"]);
   assert.ok(listServed([], "/v1").includes("pods"));
   assert.deepEqual(listServed([], "autoscaling/v1"), ["horizontalpodautoscalers"]);
 });

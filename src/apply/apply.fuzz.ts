@@ -356,30 +356,30 @@ test(`apply does what a naive model does, seed ${seed}`, (context) => {
   for (let run = 0; run < runs; run++) {
     const model = new Model();
     const subject = new Subject();
-    const told: string[] = [];
+    const lines: string[] = [];
     for (let step = 0; step < 12; step++) {
       const manager = `m${below4(random)}`;
       const body = deepFreeze(chance(random, 0.95) ? { spec: makeSpec(random) } : {});
       if (chance(random, 0.2)) {
-        told.push(`${manager} writes ${JSON.stringify(body)}`);
+        lines.push(`${manager} writes ${JSON.stringify(body)}`);
         model.update(manager, body);
         subject.update(manager, body);
       } else {
         const force = chance(random, 0.4);
-        told.push(`${manager} ${force ? "forces" : "applies"} ${JSON.stringify(body)}`);
+        lines.push(`${manager} ${force ? "forces" : "applies"} ${JSON.stringify(body)}`);
         const wanted = model.apply(manager, body, force);
-        assert.equal(subject.apply(manager, body, force), wanted, told.join("\n"));
+        assert.equal(subject.apply(manager, body, force), wanted, lines.join("\n"));
         if (wanted) applied++;
         else refused++;
       }
       const spec = subject.object?.["spec"];
       const found = spec === undefined ? {} : { spec };
-      assert.deepEqual(sortSets(objectShape, found), sortSets(objectShape, model.object ?? {}), told.join("\n"));
+      assert.deepEqual(sortSets(objectShape, found), sortSets(objectShape, model.object ?? {}), lines.join("\n"));
       const wanted = [...model.owners].map(([name, set]) => [
         name,
         [...set].map((path) => path.replaceAll(between, "")).sort(),
       ]);
-      assert.deepEqual(subject.owners, new Map(wanted as [string, string[]][]), told.join("\n"));
+      assert.deepEqual(subject.owners, new Map(wanted as [string, string[]][]), lines.join("\n"));
     }
   }
   assert.ok(applied > runs && refused > runs / 2, `of no use: ${applied} applied, ${refused} refused`);

@@ -27,14 +27,14 @@ test(`random patches do what a naive applier does, seed ${seed} [PATCH-05]`, (co
     const document = deepFreeze(makeObject(random, 3));
     const patch = deepFreeze(Array.from({ length: 1 + below(random, 4) }, () => makeOperation(random, document)));
     const expected = naive(document, patch);
-    let found: unknown;
+    let target: unknown;
     try {
-      found = applyJsonPatch(document, patch);
+      target = applyJsonPatch(document, patch);
       applied++;
     } catch (error) {
       assert.ok(error instanceof PatchError, String(error));
     }
-    assert.deepEqual(found, expected, `run ${run}: ${JSON.stringify({ document, patch })}`);
+    assert.deepEqual(target, expected, `run ${run}: ${JSON.stringify({ document, patch })}`);
   }
   assert.ok(applied > runs / 20, "most patches were refused: the generator is of no use");
 });
@@ -72,8 +72,8 @@ function naive(document: unknown, patch: readonly Operation[]): unknown {
   for (const { op, path, from, value } of patch) {
     const target = structuredClone(at) as Json;
     if (op === "test") {
-      const found = read(target, path);
-      if (found === undefined || !jsonEquals(found.value ?? null, value)) return undefined;
+      const location = read(target, path);
+      if (location === undefined || !jsonEquals(location.value ?? null, value)) return undefined;
       continue;
     }
     if (op === "remove" && !remove(target, path)) return undefined;

@@ -45,8 +45,8 @@ test("a write of a scale takes the replicas from their managers", () => {
 
 test("an applier that keeps the number of replicas keeps its entry; one that owned nothing else loses its entry", () => {
   const parent = [entry("applier", "Apply", "apps/v1", replicas, { time })];
-  const kept = scaleManagedFields(parent, apps);
-  assert.equal(parentManagedFields(parent, kept, apps, "apps/v1"), parent);
+  const entries = scaleManagedFields(parent, apps);
+  assert.equal(parentManagedFields(parent, entries, apps, "apps/v1"), parent);
   assert.equal(parentManagedFields(parent, undefined, apps, "apps/v1"), undefined);
 });
 

@@ -67,8 +67,8 @@ const recorded: readonly (readonly [JsonObject, JsonObject, JsonObject, JsonObje
 
 for (const [old, next, changes, fields] of recorded) {
   test(`recorded: ${JSON.stringify(old)} to ${JSON.stringify(next)} [MF-10]`, () => {
-    const found = compareTyped(everyTopology, deepFreeze(old), deepFreeze(next));
-    assert.equal(JSON.stringify(found), JSON.stringify({ added: {}, modified: {}, removed: {}, ...changes }));
+    const errors = compareTyped(everyTopology, deepFreeze(old), deepFreeze(next));
+    assert.equal(JSON.stringify(errors), JSON.stringify({ added: {}, modified: {}, removed: {}, ...changes }));
     assert.equal(JSON.stringify(fieldsOf(everyTopology, next)), JSON.stringify(fields));
   });
 }

@@ -13,7 +13,7 @@ function openBackend(options: Partial<BatchOptions> = {}, isSlow = false) {
   const clock = new FakeClock();
   const batches: string[][] = [];
   const ends: (() => void)[] = [];
-  const lost: string[] = [];
+  const losses: string[] = [];
   let closed = 0;
   const batching = new Batching(
     {
@@ -30,7 +30,7 @@ function openBackend(options: Partial<BatchOptions> = {}, isSlow = false) {
       maxSize: 2,
       maxWaitMs: 100,
       parallel: 1,
-      lost: (plugin, count, error) => lost.push(`${plugin} ${count} ${(error as Error).message}`),
+      lost: (plugin, count, error) => losses.push(`${plugin} ${count} ${(error as Error).message}`),
       ...options,
     },
   );
@@ -39,7 +39,7 @@ function openBackend(options: Partial<BatchOptions> = {}, isSlow = false) {
     clock,
     batches,
     ends,
-    lost,
+    lost: losses,
     closed: () => closed,
     process: (id: string) => batching.process(record(id)),
   };
@@ -61,10 +61,10 @@ test("a full batch is sent at once, another one when its first event has waited 
 });
 
 test("events that find the queue full are lost and reported, and no request waits or is refused", () => {
-  const { process, lost, batches } = openBackend({}, true);
+  const { process, lost: losses, batches } = openBackend({}, true);
   for (const id of "abcdefg") assert.equal(process(id), true);
   assert.deepEqual(batches, [["a", "b"]]);
-  assert.deepEqual(lost, ["test 1 the queue of audit events is full"]);
+  assert.deepEqual(losses, ["test 1 the queue of audit events is full"]);
 });
 
 test("batches keep to the rate, with a burst after a pause", async () => {
@@ -91,7 +91,14 @@ test("a batch is limited in bytes as well", async () => {
 });
 
 test("closing writes everything that was taken, without waiting for the rate, and then takes nothing more", async () => {
-  const { batching, process, batches, ends, lost, closed } = openBackend({ throttle: { qps: 0.001, burst: 1 } }, true);
+  const {
+    batching,
+    process,
+    batches,
+    ends,
+    lost: losses,
+    closed,
+  } = openBackend({ throttle: { qps: 0.001, burst: 1 } }, true);
   for (const id of "abcd") process(id);
   assert.equal(batches.length, 1);
   const end = batching.close();
@@ -106,12 +113,12 @@ test("closing writes everything that was taken, without waiting for the rate, an
     ["c", "d"],
   ]);
   assert.equal(closed(), 1);
-  assert.deepEqual(lost, ["test 1 the audit log is closed"]);
+  assert.deepEqual(losses, ["test 1 the audit log is closed"]);
 });
 
 test("a batch that could not be written is reported with its length", async () => {
   const clock = new FakeClock();
-  const lost: number[] = [];
+  const losses: number[] = [];
   const batching = new Batching(
     { write: () => Promise.reject(new Error("down")), close: () => Promise.resolve() },
     {
@@ -121,10 +128,10 @@ test("a batch that could not be written is reported with its length", async () =
       maxSize: 2,
       maxWaitMs: 0,
       parallel: 1,
-      lost: (_, count) => lost.push(count),
+      lost: (_, count) => losses.push(count),
     },
   );
   for (const id of "abc") batching.process(record(id));
   await batching.close();
-  assert.deepEqual(lost, [2, 1]);
+  assert.deepEqual(losses, [2, 1]);
 });

@@ -7,11 +7,11 @@ import type { PolicyDocument } from "./policy.ts";
 
 test("every error of a policy is reported by its path", () => {
   const check = (policy: PolicyDocument, ...expected: readonly string[]): void => {
-    const found = policyErrors(policy).map(printFieldError);
+    const errors = policyErrors(policy).map(printFieldError);
     assert.deepEqual(
-      found.map((text) => text.slice(0, text.indexOf(":"))),
+      errors.map((text) => text.slice(0, text.indexOf(":"))),
       expected,
-      found.join("\n"),
+      errors.join("\n"),
     );
   };
   check({}, "rules");

@@ -174,13 +174,13 @@ test("of several methods the first that knows the user decides, with nothing of 
 });
 
 test("a request without credentials is anonymous, one with bad credentials is refused [AANON-01] [AANON-02] [AANON-03] [AANON-05] [AUTHN-05] [AUTHN-10]", async () => {
-  const known = withAuthenticatedGroup(tokens);
-  const open = orAnonymous(known);
+  const authenticator = withAuthenticatedGroup(tokens);
+  const open = orAnonymous(authenticator);
   await check(open, credentials(), "system:anonymous [system:unauthenticated]");
   await check(open, withToken("nope"), "refused");
   await check(open, withToken("t2"), "bob [system:authenticated] u2");
-  await check(known, credentials(), "none");
-  const some = orAnonymous(known, ["/healthz"]);
+  await check(authenticator, credentials(), "none");
+  const some = orAnonymous(authenticator, ["/healthz"]);
   await check(some, credentials({ path: "/healthz" }), "system:anonymous [system:unauthenticated]");
   await check(some, credentials({ path: "/healthz/" }), "none");
 });
@@ -189,8 +189,8 @@ test("a token of system:anonymous or of an unauthenticated group is not made aut
   const odd = bearerToken([
     readTokenFile("a,system:anonymous,u\nb,x,u,system:unauthenticated\nc,y,u,system:authenticated\n", "f"),
   ]);
-  const known = withAuthenticatedGroup(odd);
-  await check(known, withToken("a"), "system:anonymous [] u");
-  await check(known, withToken("b"), "x [system:unauthenticated] u");
-  await check(known, withToken("c"), "y [system:authenticated] u");
+  const authenticator = withAuthenticatedGroup(odd);
+  await check(authenticator, withToken("a"), "system:anonymous [] u");
+  await check(authenticator, withToken("b"), "x [system:unauthenticated] u");
+  await check(authenticator, withToken("c"), "y [system:authenticated] u");
 });

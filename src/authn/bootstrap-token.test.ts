@@ -43,11 +43,11 @@ async function check(given: Given, expected: readonly string[]): Promise<void> {
   assert.deepEqual(answer.outcome === "user" ? [answer.user.name, ...answer.user.groups] : [], expected);
 }
 
-const known = ["system:bootstrap:abcdef", "system:bootstrappers"];
+const baseUser = ["system:bootstrap:abcdef", "system:bootstrappers"];
 
 test("a token is the user of its id, among the machines that join, in either domain [ABOOT-03] [ABOOT-04]", async () => {
-  await check({}, known);
-  await check({ domain: "platform.io" }, known);
+  await check({}, baseUser);
+  await check({ domain: "platform.io" }, baseUser);
 });
 
 test("a Secret of another namespace makes no token [BOOT-02]", async () => {
@@ -82,8 +82,8 @@ test("the Secret must be of its type, hold both parts and allow it", async () =>
 });
 
 test("an expired token is refused, and so is one with an unreadable time", async () => {
-  await check({ data: { ...data, expiration: "2026-01-01T00:00:01Z" } }, known);
-  await check({ data: { ...data, expiration: "2026-01-01T01:00:01+01:00" } }, known);
+  await check({ data: { ...data, expiration: "2026-01-01T00:00:01Z" } }, baseUser);
+  await check({ data: { ...data, expiration: "2026-01-01T01:00:01+01:00" } }, baseUser);
   await check({ data: { ...data, expiration: "2026-01-01T00:00:00Z" } }, []);
   await check({ data: { ...data, expiration: "tomorrow" } }, []);
 });
@@ -91,7 +91,7 @@ test("an expired token is refused, and so is one with an unreadable time", async
 test("a Secret may name more groups, with the prefix for bootstrap tokens", async () => {
   const extra = (groups: string): Given => ({ data: { ...data, "auth-extra-groups": groups } });
   await check(extra("system:bootstrappers:b,system:bootstrappers:a:x"), [
-    ...known,
+    ...baseUser,
     "system:bootstrappers:a:x",
     "system:bootstrappers:b",
   ]);

@@ -138,23 +138,26 @@ test("a user name comes from a claim with a prefix that is said, or from an expr
 });
 
 test("an expression that is wrong is refused where it stands [AOIDC-05]", () => {
-  const said = 'Invalid value: "e": it is wrong';
+  const message = 'Invalid value: "e": it is wrong';
   expectRefusal(
     { jwt: [withMappings({ username: { expression: "e" } })] },
-    `jwt[0].claimMappings.username.expression: ${said}`,
+    `jwt[0].claimMappings.username.expression: ${message}`,
   );
   expectRefusal(
     { jwt: [withMappings({ groups: { expression: "e" } })] },
-    `jwt[0].claimMappings.groups.expression: ${said}`,
+    `jwt[0].claimMappings.groups.expression: ${message}`,
   );
-  expectRefusal({ jwt: [withMappings({ uid: { expression: "e" } })] }, `jwt[0].claimMappings.uid.expression: ${said}`);
+  expectRefusal(
+    { jwt: [withMappings({ uid: { expression: "e" } })] },
+    `jwt[0].claimMappings.uid.expression: ${message}`,
+  );
   expectRefusal(
     { jwt: [withMappings({ extra: [{ key: "a.example/b", valueExpression: "e" }] })] },
-    `jwt[0].claimMappings.extra[0].valueExpression: ${said}`,
+    `jwt[0].claimMappings.extra[0].valueExpression: ${message}`,
   );
   expectRefusal(
     { jwt: [entry({}, { claimValidationRules: [{ expression: "e" }] })] },
-    `jwt[0].claimValidationRules[0].expression: ${said}`,
+    `jwt[0].claimValidationRules[0].expression: ${message}`,
   );
   expectRefusal(
     { jwt: [entry({}, { userValidationRules: [{ expression: "e" }] })] },
@@ -163,7 +166,7 @@ test("an expression that is wrong is refused where it stands [AOIDC-05]", () => 
 });
 
 test("every expression is compiled by the given compiler, and its errors are reported [AOIDC-05]", () => {
-  const seen: string[] = [];
+  const lines: string[] = [];
   const { issuers } = read(
     {
       jwt: [
@@ -184,19 +187,19 @@ test("every expression is compiled by the given compiler, and its errors are rep
         text: (expression) => () => expression,
         texts: (expression) => () => [expression],
         selects: () => false,
-        claimCheck: (expression, message) => () => void seen.push(`${expression} ${message}`),
-        userCheck: (expression, message) => (user) => void seen.push(`${expression} ${message} ${user.name}`),
+        claimCheck: (expression, message) => () => void lines.push(`${expression} ${message}`),
+        userCheck: (expression, message) => (user) => void lines.push(`${expression} ${message} ${user.name}`),
       },
     },
   );
-  const found = issuers[0]!.rules;
+  const rules = issuers[0]!.rules;
   assert.deepEqual(
-    [found.username({}), found.groups?.({}), found.uid?.({}), found.extra.map(({ key, values }) => [key, values({})])],
+    [rules.username({}), rules.groups?.({}), rules.uid?.({}), rules.extra.map(({ key, values }) => [key, values({})])],
     ["name", ["groups"], "uid", [["a.example/b", ["extra"]]]],
   );
-  for (const check of found.claimChecks) check({});
-  for (const check of found.userChecks) check({ name: "pat", groups: [] });
-  assert.deepEqual(seen, ["claims m", "user n pat"]);
+  for (const check of rules.claimChecks) check({});
+  for (const check of rules.userChecks) check({ name: "pat", groups: [] });
+  assert.deepEqual(lines, ["claims m", "user n pat"]);
 });
 
 test("rules about claims name a claim once, with nothing of an expression", () => {

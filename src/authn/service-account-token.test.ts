@@ -79,8 +79,8 @@ function cluster(over: Partial<ServiceAccountTokenOptions> = {}) {
 
 /** Compares the result with the `name` of the user, `none`, or the reason of a refusal. */
 async function check(answer: Promise<Authentication>, expected: string | RegExp): Promise<void> {
-  const found = await answer;
-  const text = found.outcome === "user" ? found.user.name : found.outcome === "none" ? "none" : found.reason;
+  const result = await answer;
+  const text = result.outcome === "user" ? result.user.name : result.outcome === "none" ? "none" : result.reason;
   if (typeof expected === "string") assert.equal(text, expected);
   else assert.match(text, expected);
 }

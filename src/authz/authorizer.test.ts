@@ -20,10 +20,10 @@ async function decide(using: Authorizer, of: Attributes): Promise<Decision> {
 }
 
 test("the first allow or deny is final, in the order given [AUTHZ-03] [AUTHZ-04] [AUTHZ-05] [AUTHZ-06]", async () => {
-  const asked: string[] = [];
+  const questions: string[] = [];
   const stub = (name: string, decision: Decision): Authorizer => ({
     authorize() {
-      asked.push(name);
+      questions.push(name);
       return { decision, reason: name };
     },
   });
@@ -35,7 +35,7 @@ test("the first allow or deny is final, in the order given [AUTHZ-03] [AUTHZ-04]
   assert.equal(await verdict(stub("c", "deny"), stub("d", "allow")), "deny c");
   assert.equal(await verdict(stub("e", "noOpinion"), stub("f", "allow")), "allow f");
   assert.equal(await verdict(stub("g", "noOpinion"), stub("h", "noOpinion")), "noOpinion g\nh");
-  assert.deepEqual(asked, ["a", "c", "e", "f", "g", "h"]);
+  assert.deepEqual(questions, ["a", "c", "e", "f", "g", "h"]);
   assert.equal((await union([]).authorize(asks({}))).decision, "noOpinion");
 });
 

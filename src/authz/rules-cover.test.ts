@@ -152,6 +152,6 @@ test("texts are quoted as Go quotes them", () => {
   assert.equal(ruleText(rule("core", 'a"b', "get")), '{APIGroups:[""], Resources:["a\\"b"], Verbs:["get"]}');
   // Control and invisible characters are shown as escapes on a terminal.
   const odd = rule("core", "\x00\x1b[2J\u202e\u200b\u00a0\u{e0001}é字", "get");
-  const shown = String.raw`\x00\x1b[2J\u202e\u200b\u00a0\U000e0001é字`;
-  assert.equal(ruleText(odd), `{APIGroups:[""], Resources:["${shown}"], Verbs:["get"]}`);
+  const escapes = String.raw`\x00\x1b[2J\u202e\u200b\u00a0\U000e0001é字`;
+  assert.equal(ruleText(odd), `{APIGroups:[""], Resources:["${escapes}"], Verbs:["get"]}`);
 });

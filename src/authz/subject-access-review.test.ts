@@ -219,12 +219,12 @@ test("the rules of the user are listed, with what could not be determined [AUTHR
     incomplete: true,
     errors: ["one", "two"],
   };
-  const asked: unknown[] = [];
+  const questions: unknown[] = [];
   const action = rulesReview({
     authorize: () => noOpinion,
     explain: () => "",
     rulesFor(...about) {
-      asked.push(about);
+      questions.push(about);
       return rules;
     },
   });
@@ -240,7 +240,7 @@ test("the rules of the user are listed, with what could not be determined [AUTHR
     return answer as SelfSubjectRulesReview; // a review answers with the review
   };
   const { metadata, spec, status } = await review({ namespace: "n" });
-  assert.deepEqual(asked, [[asking, "n"]]);
+  assert.deepEqual(questions, [[asking, "n"]]);
   assert.deepEqual([metadata, spec], [{ creationTimestamp: null }, {}]);
   assert.deepEqual(status, {
     resourceRules: [rules.resourceRules[0], { verbs: [], resources: ["x"] }],

@@ -24,9 +24,9 @@ function run(source: string, authorize: Authorize): MaybePromise<Evaluation> {
 }
 
 function result(source: string, authorize: Authorize): unknown {
-  const found = run(source, authorize);
-  assert.ok(!(found instanceof Promise));
-  return "value" in found ? found.value : found.error.message;
+  const evaluation = run(source, authorize);
+  assert.ok(!(evaluation instanceof Promise));
+  return "value" in evaluation ? evaluation.value : evaluation.error.message;
 }
 
 /** Returns the attributes that an expression sends to the authorizer. */
@@ -111,8 +111,8 @@ test("an answer that comes late is waited for, once, and not taken in by a logic
     return Promise.resolve({ decision: verb === "get" ? "allow" : "deny", reason: "" });
   };
   const check = (verb: string): string => `authorizer.group('').resource('pods').check('${verb}').allowed()`;
-  const found = await run(`(${check("list")} || ${check("get")}) && (${check("get")} || true)`, late);
-  assert.ok("error" in found && found.isOverBudget, "three checks cost more than the limit");
+  const result = await run(`(${check("list")} || ${check("get")}) && (${check("get")} || true)`, late);
+  assert.ok("error" in result && result.isOverBudget, "three checks cost more than the limit");
   assert.equal(count, 2);
   const other = await run(`${check("list")} || ${check("get")}`, late);
   assert.deepEqual("value" in other && other.value, true);
@@ -128,8 +128,8 @@ test("checks cost what they cost upstream", () => {
     ["authorizer.path('/healthz').check('get').allowed()", 350_003],
   ];
   for (const [source, cost] of cases) {
-    const found = run(source, authorize);
-    assert.ok(!(found instanceof Promise));
-    assert.equal(found.cost, cost, source);
+    const result = run(source, authorize);
+    assert.ok(!(result instanceof Promise));
+    assert.equal(result.cost, cost, source);
   }
 });

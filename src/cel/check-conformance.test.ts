@@ -74,16 +74,16 @@ function differences(
 ): string[] {
   return tests.flatMap((one) => {
     const environment = environmentOf(one);
-    const wanted = expectedOutcome(one, environment);
-    const found = outcome(one.original.expr, environment);
-    const overloads = found.overloads.filter((ids) => ids !== "type");
-    if (found.shown === wanted.shown && overloads.join() === wanted.overloads.join()) return [];
+    const expectation = expectedOutcome(one, environment);
+    const result = outcome(one.original.expr, environment);
+    const overloads = result.overloads.filter((ids) => ids !== "type");
+    if (result.shown === expectation.shown && overloads.join() === expectation.overloads.join()) return [];
     const both = (a: string, b: string) => `\n  wanted: ${a}\n  found: ${b}`;
     return [
       one.original.expr +
-        (found.shown === wanted.shown
-          ? both(wanted.overloads.join(), overloads.join())
-          : both(wanted.shown, found.shown)),
+        (result.shown === expectation.shown
+          ? both(expectation.overloads.join(), overloads.join())
+          : both(expectation.shown, result.shown)),
     ];
   });
 }

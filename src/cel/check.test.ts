@@ -50,13 +50,13 @@ const messages = (source: string, choices?: Choices): readonly string[] =>
     .map((line) => line.replace("ERROR: <input>:", ""));
 
 function checkTypes(cases: Readonly<Record<string, string>>): void {
-  const found = Object.fromEntries(Object.keys(cases).map((source) => [source, formatCheck(source)]));
-  assert.deepEqual(found, cases);
+  const results = Object.fromEntries(Object.keys(cases).map((source) => [source, formatCheck(source)]));
+  assert.deepEqual(results, cases);
 }
 
 function checkMessages(cases: Readonly<Record<string, readonly string[]>>, choices?: Choices): void {
-  const found = Object.fromEntries(Object.keys(cases).map((source) => [source, messages(source, choices)]));
-  assert.deepEqual(found, cases);
+  const results = Object.fromEntries(Object.keys(cases).map((source) => [source, messages(source, choices)]));
+  assert.deepEqual(results, cases);
 }
 
 test("a finding is shown below its line", () => {
@@ -157,8 +157,8 @@ test("loops with two variables have indices and elements, or keys and values", (
     "self.x.transformMap(k, v, v)": "map(dyn, dyn)",
   };
   const environment = environmentWith({ variables: { self } });
-  const found = Object.keys(cases).map((source) => [source, formatCheckIn(environment, source, true)]);
-  assert.deepEqual(Object.fromEntries(found), cases);
+  const results = Object.keys(cases).map((source) => [source, formatCheckIn(environment, source, true)]);
+  assert.deepEqual(Object.fromEntries(results), cases);
 });
 
 test("errors of the checker have the reference's texts", () => {
@@ -284,7 +284,7 @@ test("references tell variables, loop variables, constants and all overloads tha
       ? `loop ${reference.name}`
       : `${reference.kind} ${reference.name}`;
   };
-  const told = new Set([...checked.references.values()].map(tell));
+  const references = new Set([...checked.references.values()].map(tell));
   for (const expected of [
     "variable a.b",
     "loop x",
@@ -294,7 +294,7 @@ test("references tell variables, loop variables, constants and all overloads tha
     "_<_: less_int64 less_uint64_int64 less_double_int64",
     "int: int64_to_int64 double_to_int64 duration_to_int64 string_to_int64 timestamp_to_int64 uint64_to_int64",
   ]) {
-    assert.ok(told.has(expected), `${expected} is not in\n${[...told].join("\n")}`);
+    assert.ok(references.has(expected), `${expected} is not in\n${[...references].join("\n")}`);
   }
 });
 

@@ -170,8 +170,8 @@ function run({ test: { original } }: Case): Evaluation | string {
   });
   if (original["disableCheck"] === true) {
     const overloads = (name: string) => {
-      const found = environment.functions.get(name);
-      return [...(found?.plain ?? []), ...(found?.members ?? [])].map(({ overload }) => overload);
+      const result = environment.functions.get(name);
+      return [...(result?.plain ?? []), ...(result?.members ?? [])].map(({ overload }) => overload);
     };
     const program = compile({ ast: parsed.ast, types: new Map(), references: new Map() }, overloads);
     return program instanceof CelError ? program.message : program.evaluate(activation, { costLimit });
@@ -214,12 +214,12 @@ test("the specification's tests have their results, but for what a 1.32 server a
   assert.ok(cases.length > 1300, `only ${cases.length} cases`);
   const excepted = Object.values(exceptions).flat();
   const failing = cases.flatMap((one) => {
-    const found = difference(one);
-    return found === undefined ? [] : [{ ...one, found }];
+    const overloads = difference(one);
+    return overloads === undefined ? [] : [{ ...one, found: overloads }];
   });
   const unexpected = failing.filter(({ name }) => !excepted.includes(name));
   assert.deepEqual(
-    unexpected.map(({ name, test: { original }, found }) => `${name}: ${original.expr}: ${found}`),
+    unexpected.map(({ name, test: { original }, found: result }) => `${name}: ${original.expr}: ${result}`),
     [],
   );
   assert.deepEqual(

@@ -413,8 +413,8 @@ const costs: readonly (readonly [string, number])[] = [
 ];
 
 test("expressions are estimated as by the reference: a comparison costs 1, a literal of a list 10 [LIMIT-02] [LIMIT-03]", () => {
-  const found = costs.map(([source]) => [source, estimate(source)]);
-  assert.deepEqual(found, costs);
+  const estimates = costs.map(([source]) => [source, estimate(source)]);
+  assert.deepEqual(estimates, costs);
 });
 
 test("a match costs as much as its text and its pattern are long together [LIMIT-04]", () => {

@@ -52,12 +52,12 @@ export function assertValues(
   variables: Readonly<Record<string, unknown>> = {},
 ): void {
   for (const [source, wanted] of cases) {
-    const found = evaluate(source, variables);
+    const result = evaluate(source, variables);
     const other = evaluate(wanted, variables);
     assert.ok("value" in other, wanted);
-    assert.ok("value" in found, `${source}: ${"error" in found ? found.error.message : ""}`);
-    const isSame = kindOf(found.value) === kindOf(other.value) && equals(found.value, other.value, noBudget);
-    assert.ok(isSame, `${source} is not ${wanted} but ${format(found.value)}`);
+    assert.ok("value" in result, `${source}: ${"error" in result ? result.error.message : ""}`);
+    const isSame = kindOf(result.value) === kindOf(other.value) && equals(result.value, other.value, noBudget);
+    assert.ok(isSame, `${source} is not ${wanted} but ${format(result.value)}`);
   }
 }
 
@@ -70,7 +70,7 @@ export function assertErrors(
   variables: Readonly<Record<string, unknown>> = {},
 ): void {
   for (const [source, wanted] of cases) {
-    const found = evaluate(source, variables);
-    assert.equal("error" in found ? found.error.message : format(found.value), wanted, source);
+    const result = evaluate(source, variables);
+    assert.equal("error" in result ? result.error.message : format(result.value), wanted, source);
   }
 }

@@ -121,8 +121,8 @@ test("a declared type decides how JSON is read, in lists and maps too", () => {
   const types = { d: double, l: listOf(double), t: timestamp, s: mapOf(dyn, duration), i: int };
   const variables = { d: 1, l: [1, 2], t: "2020-01-02T03:04:05Z", s: { a: "90s" }, i: 5 };
   const holds = (source: string): void => {
-    const found = evaluate(source, variables, { types });
-    assert.ok("value" in found && found.value === true, source);
+    const result = evaluate(source, variables, { types });
+    assert.ok("value" in result && result.value === true, source);
   };
   holds("type(d) == double && d / 2.0 == 0.5");
   holds("l[0] / 2.0 == 0.5 && l.all(x, type(x) == double) && l.sum() == 3.0 && type(l.sum()) == double");
@@ -195,9 +195,9 @@ test("loops with two variables see indices and keys", () => {
 
 test("a loop's result that its body names is not changed while it is seen", () => {
   assertValues([["[1, 2].map(x, size(__result__))", "[0, 1]"]]);
-  const found = evaluate("[1, 2, 3].map(x, dyn(__result__))");
-  assert.ok("value" in found);
-  assert.equal(JSON.stringify(found.value), "[[],[[]],[[],[[]]]]");
+  const result = evaluate("[1, 2, 3].map(x, dyn(__result__))");
+  assert.ok("value" in result);
+  assert.equal(JSON.stringify(result.value), "[[],[[]],[[],[[]]]]");
 });
 
 /** Costs measured on the reference, by the number of loops after which it stops. */
@@ -235,10 +235,10 @@ test("costs are the reference's", () => {
 test("an evaluation stops at its budget, and && does not take that in", () => {
   const numbers = Array.from({ length: 1000 }, (_, at) => at);
   const source = "false || l.all(a, l.all(b, l.all(c, a + b + c >= 0)))";
-  const found = evaluate(source, { l: numbers }, { costLimit: 10_000 });
-  assert.ok("error" in found && found.isOverBudget);
-  assert.equal(found.error.message, "operation cancelled: actual cost limit exceeded");
-  assert.ok(found.cost < 10_100);
+  const result = evaluate(source, { l: numbers }, { costLimit: 10_000 });
+  assert.ok("error" in result && result.isOverBudget);
+  assert.equal(result.error.message, "operation cancelled: actual cost limit exceeded");
+  assert.ok(result.cost < 10_100);
 });
 
 test("work that costs do not show ends at its bound", async () => {
@@ -254,8 +254,8 @@ test("work that costs do not show ends at its bound", async () => {
     await growsInProportion(20_000, (length) => {
       const numbers = Array.from({ length }, (_, at) => at);
       const m = Object.fromEntries(numbers.map((number) => [`k${number}`, number]));
-      const found = evaluate(source, { l: numbers, s: "a".repeat(10 * length), m });
-      assert.ok("error" in found && found.isOverBudget, source);
+      const result = evaluate(source, { l: numbers, s: "a".repeat(10 * length), m });
+      assert.ok("error" in result && result.isOverBudget, source);
     });
   }
 });

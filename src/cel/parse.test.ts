@@ -22,9 +22,9 @@ function line(source: string, options?: ParseOptions): string {
 }
 
 function value(source: string): unknown {
-  const found = tree(source);
-  assert.equal(found.kind, "constant");
-  return found.kind === "constant" ? found.value : undefined;
+  const actual = tree(source);
+  assert.equal(actual.kind, "constant");
+  return actual.kind === "constant" ? actual.value : undefined;
 }
 
 function text(source: string, options?: ParseOptions): string {

@@ -22,8 +22,8 @@ const findings = (props: JsonSchemaProps, stored = none): readonly string[] =>
   );
 
 const errors = async (props: JsonSchemaProps, value: unknown, old?: unknown): Promise<readonly string[]> => {
-  const found = await new SchemaRules(new StructuralSchema(props)).check(value, { old });
-  return found.errors.map(({ field, message }) => `${field}: ${message}`);
+  const result = await new SchemaRules(new StructuralSchema(props)).check(value, { old });
+  return result.errors.map(({ field, message }) => `${field}: ${message}`);
 };
 
 test("a macro of two variables is for rules that were stored before", () => {
@@ -51,10 +51,10 @@ test("rules that cost nothing end at the bound of work, however many values ther
   const items: JsonSchemaProps = { type: "integer", ...rules(...Array.from({ length: 200 }, () => "true")) };
   const props: JsonSchemaProps = { type: "object", properties: { l: { type: "array", items } } };
   await growsInProportion(50_000, async (length) => {
-    const found = await errors(props, { l: Array.from({ length }, () => 1) });
-    assert.equal(found.length, 1);
+    const findings = await errors(props, { l: Array.from({ length }, () => 1) });
+    assert.equal(findings.length, 1);
     assert.match(
-      found[0]!,
+      findings[0]!,
       /validation failed due to running out of cost budget, no further validation rules will be run/,
     );
   });
@@ -77,13 +77,13 @@ test("macros and regular expressions that grow are bounded for all rules of a sc
 });
 
 test("a regular expression that is a large program is refused", () => {
-  const found = findings(
+  const errors = findings(
     integers(
       rules("'a'.matches('(abcdefghijklmnopqrstuvwxyz){500}')", "'a'.find('(abcdefghijklmnopqrstuvwxyz){500}') == ''"),
     ),
   );
-  assert.match(found[0]!, /invalid matches argument/);
-  assert.match(found[1]!, /program instantiation failed: error parsing regexp: expression too large/);
+  assert.match(errors[0]!, /invalid matches argument/);
+  assert.match(errors[1]!, /program instantiation failed: error parsing regexp: expression too large/);
 });
 
 test("searches in long texts, and comparisons of large maps, end at the bound of work", async () => {

@@ -55,8 +55,8 @@ function findings(source: string, environment: Environment): string {
 
 /** Returns the type of an expression, as the error of a comparison shows it. */
 function typeText(source: string, environment: Environment): string {
-  const found = findings(`${source} == optional.none()`, environment);
-  return /applied to '\((.*), optional_type\(dyn\)\)'/.exec(found)?.[1] ?? found.replace(/^ERROR: \S+ /, "");
+  const errors = findings(`${source} == optional.none()`, environment);
+  return /applied to '\((.*), optional_type\(dyn\)\)'/.exec(errors)?.[1] ?? errors.replace(/^ERROR: \S+ /, "");
 }
 
 function evaluate(source: string, environment: Environment, self: unknown): unknown {
@@ -66,8 +66,8 @@ function evaluate(source: string, environment: Environment, self: unknown): unkn
   assert.ok(!("issues" in checked), `${source}: ${findings(source, environment)}`);
   const program = compile(checked);
   assert.ok("evaluate" in program, source);
-  const found = program.evaluate({ self: self as Value }, { costLimit: 1_000_000 }); // the value is JSON
-  return "value" in found ? found.value : found.error.message;
+  const result = program.evaluate({ self: self as Value }, { costLimit: 1_000_000 }); // the value is JSON
+  return "value" in result ? result.value : result.error.message;
 }
 
 const everything = object({

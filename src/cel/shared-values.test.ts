@@ -36,18 +36,18 @@ test("walking a value that doubles 30 times is stopped", () => {
     `${doublingExpression(30, "v + v", "b'a'")}.size() > 0`,
     `${doublingExpression(22, "v + v", "'a'")} == ${doublingExpression(22, "v + v", "'a'")}`,
   ]) {
-    const found = evaluate(source);
-    assert.ok("error" in found && found.isOverBudget, source);
-    assert.equal(found.error.message, "operation cancelled: actual cost limit exceeded");
-    assert.ok(found.cost <= 2_000_000 && found.work <= workMax, `${source}: ${found.cost}, ${found.work}`);
+    const result = evaluate(source);
+    assert.ok("error" in result && result.isOverBudget, source);
+    assert.equal(result.error.message, "operation cancelled: actual cost limit exceeded");
+    assert.ok(result.cost <= 2_000_000 && result.work <= workMax, `${source}: ${result.cost}, ${result.work}`);
   }
 });
 
 test("functions that cost nothing for short texts are stopped too", () => {
   const texts = Array.from({ length: 1000 }, (_, at) => `name-${at}`);
   for (const call of ["strs.min()", "strs.max()", "strs.isSorted()", "strs.join()", "strs.indexOf('z')"]) {
-    const found = evaluate(`strs.all(a, strs.all(b, [${call}] != []))`, { strs: texts });
-    assert.ok("error" in found && found.isOverBudget, call);
+    const result = evaluate(`strs.all(a, strs.all(b, [${call}] != []))`, { strs: texts });
+    assert.ok("error" in result && result.isOverBudget, call);
   }
 });
 
@@ -58,10 +58,10 @@ test("patterns of expressions count by the time that reading them takes, wrong o
     ["'aaa'", 1_000_000, /too large: must be at most 10000 instructions/],
     [String.raw`'\\pL'`, 1_000_000, /too large/],
   ] as const) {
-    const found = evaluate(`[${pattern}]${".map(v, v + v)".repeat(12)}.all(p, 'a'.matches(p + '['))`);
-    assert.ok("error" in found, pattern);
-    if (!found.isOverBudget) assert.match(found.error.message, message);
-    assert.ok(found.work >= least || found.isOverBudget, `${pattern}: ${found.work}`);
+    const result = evaluate(`[${pattern}]${".map(v, v + v)".repeat(12)}.all(p, 'a'.matches(p + '['))`);
+    assert.ok("error" in result, pattern);
+    if (!result.isOverBudget) assert.match(result.error.message, message);
+    assert.ok(result.work >= least || result.isOverBudget, `${pattern}: ${result.work}`);
   }
   const of = (pattern: string): number => evaluate("['a'].all(v, v.matches(p))", { p: pattern }).work;
   assert.ok(of("(?i)[B-\u{1e942}]") > of("[B-\u{1e942}]") + 600_000);
@@ -97,9 +97,9 @@ test("what ordinary expressions cost is not cut short by the work they are count
     ["objects.all(a, a.image.matches('^registry/[a-z]+/[0-9]+$'))", 10_000],
     ["l.all(a, quantity(string(a) + 'Mi').isLessThan(quantity('1Ti')))", 10_000],
   ] as const) {
-    const found = evaluate(source, { l, objects }, { costLimit: 3_000_000 });
-    assert.ok("value" in found && found.value === true, `${source}: ${JSON.stringify(found)}`);
-    assert.ok(found.cost > cost / 10, `${source}: ${found.cost}`);
+    const result = evaluate(source, { l, objects }, { costLimit: 3_000_000 });
+    assert.ok("value" in result && result.value === true, `${source}: ${JSON.stringify(result)}`);
+    assert.ok(result.cost > cost / 10, `${source}: ${result.cost}`);
   }
 });
 

@@ -18,14 +18,14 @@ const refusal = answer({ kind: "Status", code: 403 }, 403);
 async function follow(ms: number, stream: Transport["stream"]) {
   const clock = new FakeClock();
   const stop = new AbortController();
-  const asked = { lists: 0, watches: 0, failures: 0 };
+  const counts = { lists: 0, watches: 0, failures: 0 };
   const client = new RestClient({
     request() {
-      asked.lists++;
+      counts.lists++;
       return Promise.resolve(answer({ metadata: { resourceVersion: "1" }, items: [] }));
     },
     stream(request, onEvent) {
-      asked.watches++;
+      counts.watches++;
       return stream(request, onEvent);
     },
   });
@@ -36,7 +36,7 @@ async function follow(ms: number, stream: Transport["stream"]) {
     signal: stop.signal,
     replaced: () => undefined,
     changed: () => undefined,
-    failed: () => void asked.failures++,
+    failed: () => void counts.failures++,
   });
   await turns();
   for (let passed = 0; passed < ms; passed += 100) {
@@ -45,7 +45,7 @@ async function follow(ms: number, stream: Transport["stream"]) {
   }
   stop.abort();
   await running;
-  return asked;
+  return counts;
 }
 
 void test("a watch that is refused, that ends at once or that fails is asked for less and less often", async () => {
@@ -70,7 +70,7 @@ void test("where only deletions matter, no other change is told", async () => {
     object: { metadata: { name: `${type}-${at}`, resourceVersion: `${at + 2}` } },
   }));
   for (const deletionsOnly of [false, true]) {
-    const told: string[] = [];
+    const lines: string[] = [];
     const clock = new FakeClock();
     const stop = new AbortController();
     const running = reflect({
@@ -87,22 +87,22 @@ void test("where only deletions matter, no other change is told", async () => {
       clock,
       signal: stop.signal,
       replaced: () => undefined,
-      changed: (_type, { metadata }) => void told.push(metadata.name ?? ""),
+      changed: (_type, { metadata }) => void lines.push(metadata.name ?? ""),
     });
     await turns();
     stop.abort();
     await running;
     const expected = events.filter(({ type }) => !deletionsOnly || type === "DELETED");
     assert.deepEqual(
-      told,
+      lines,
       expected.map(({ object }) => object.metadata.name),
     );
   }
 });
 
 void test("a watch that lasts is asked for once", async () => {
-  const asked = await follow(60_000, ({ signal }) => {
+  const counts = await follow(60_000, ({ signal }) => {
     return new Promise((resolve) => signal!.addEventListener("abort", () => resolve(answer({}))));
   });
-  assert.deepEqual(asked, { lists: 1, watches: 1, failures: 0 });
+  assert.deepEqual(counts, { lists: 1, watches: 1, failures: 0 });
 });

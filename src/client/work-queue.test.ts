@@ -12,7 +12,7 @@ const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve)
 /** Returns a queue whose work gives one answer after the other, and repeats the last one. */
 function queueOf(...answers: (() => "again" | void)[]) {
   const clock = new FakeClock();
-  const told: string[] = [];
+  const lines: string[] = [];
   const worked: number[] = [];
   const startMs = clock.now();
   const queue = new WorkQueue({
@@ -24,7 +24,7 @@ function queueOf(...answers: (() => "again" | void)[]) {
       await turn();
       return (answers.length > 1 ? answers.shift()! : answers[0]!)();
     },
-    failed: (key, error) => told.push(`${key}: ${(error as Error).message}`),
+    failed: (key, error) => lines.push(`${key}: ${(error as Error).message}`),
   });
   const advance = async (ms: number): Promise<void> => {
     for (let passed = 0; passed < ms; passed += 50) {
@@ -33,7 +33,7 @@ function queueOf(...answers: (() => "again" | void)[]) {
       await turn();
     }
   };
-  return { queue, told, worked, advance };
+  return { queue, lines, worked, advance };
 }
 
 const failWith = (error: Error) => () => {
@@ -41,7 +41,7 @@ const failWith = (error: Error) => () => {
 };
 
 void test("what fails is tried again after pauses that grow to a bound, and told about each time", async () => {
-  const { queue, told, worked, advance } = queueOf(failWith(internalError("broken")));
+  const { queue, lines, worked, advance } = queueOf(failWith(internalError("broken")));
   queue.add("a");
   await turn();
   await advance(1400);
@@ -49,21 +49,21 @@ void test("what fails is tried again after pauses that grow to a bound, and told
     worked,
     [0, 100, 300, 600, 900, 1200].map((ms, i) => (i === 0 ? 0 : ms)),
   );
-  assert.equal(told.length, worked.length);
-  assert.match(told[0]!, /^a: .*broken/);
+  assert.equal(lines.length, worked.length);
+  assert.match(lines[0]!, /^a: .*broken/);
 });
 
 void test("what is not done yet is looked at again in the same way, without a word", async () => {
-  const { queue, told, worked, advance } = queueOf(() => "again");
+  const { queue, lines, worked, advance } = queueOf(() => "again");
   queue.add("a");
   await turn();
   await advance(700);
   assert.deepEqual(worked, [0, 100, 300, 600]);
-  assert.deepEqual(told, []);
+  assert.deepEqual(lines, []);
 });
 
 void test("a conflict is tried again without a log line", async () => {
-  const { queue, told, worked, advance } = queueOf(
+  const { queue, lines, worked, advance } = queueOf(
     failWith(conflict({ group: "", resource: "secrets" }, "a", "somebody wrote")),
     () => undefined,
   );
@@ -71,7 +71,7 @@ void test("a conflict is tried again without a log line", async () => {
   await turn();
   await advance(1000);
   assert.deepEqual(worked, [0, 100]);
-  assert.deepEqual(told, []);
+  assert.deepEqual(lines, []);
 });
 
 void test("once it is done, pauses begin anew", async () => {

@@ -5,17 +5,17 @@ import { readDocuments } from "./documents.ts";
 
 /** Returns the names of the objects in a text, and its problems with their lines. */
 async function read(text: string): Promise<string[]> {
-  const found: string[] = [];
+  const texts: string[] = [];
   const lines = (async function* () {
     await Promise.resolve();
     yield* text.split("\n");
   })();
   for await (const document of readDocuments(lines)) {
-    found.push(
+    texts.push(
       "object" in document ? (document.object.metadata.name ?? "") : `line ${document.line}: ${document.problem}`,
     );
   }
-  return found;
+  return texts;
 }
 
 const map = (name: string): string => `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: ${name}}\n`;

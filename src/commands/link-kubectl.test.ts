@@ -42,11 +42,11 @@ test("kubectl becomes a link to the first program of that name on the path, agai
 
 test("without kubectl on the path the user is told so, unless one is there already", (t) => {
   const at = folders(t, ["assets", "own", "gone"], ["own"]);
-  const told = /^there is no kubectl on PATH, and so none in /;
-  assert.match(linkKubectl(at("assets"), at("gone")) ?? "", told);
-  assert.match(linkKubectl(at("assets"), undefined) ?? "", told);
+  const message = /^there is no kubectl on PATH, and so none in /;
+  assert.match(linkKubectl(at("assets"), at("gone")) ?? "", message);
+  assert.match(linkKubectl(at("assets"), undefined) ?? "", message);
   symlinkSync(join(at("gone"), "kubectl"), join(at("assets"), "kubectl"));
-  assert.match(linkKubectl(at("assets"), at("gone")) ?? "", told, "a link to a program that is gone");
+  assert.match(linkKubectl(at("assets"), at("gone")) ?? "", message, "a link to a program that is gone");
   assert.equal(linkKubectl(at("own"), at("gone")), undefined);
   assert.equal(linkKubectl(at("own"), at("own")), undefined);
   assert.equal(readFileSync(join(at("own"), "kubectl"), "utf8"), "own", "a program of the user is kept");

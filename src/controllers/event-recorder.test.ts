@@ -8,10 +8,10 @@ import { FakeClock } from "#std/fake-clock.ts";
 import { EventRecorder } from "./event-recorder.ts";
 
 test("events of one millisecond have names of their own, and the same is told once", async () => {
-  const told: Event[] = [];
+  const events: Event[] = [];
   const client = new RestClient({
     request({ body = Buffer.alloc(0) }) {
-      told.push(JSON.parse(body.toString()) as Event); // what the recorder writes
+      events.push(JSON.parse(body.toString()) as Event); // what the recorder writes
       return Promise.resolve({ code: 201, body });
     },
     stream: () => Promise.reject(new Error("nothing is watched")),
@@ -25,8 +25,8 @@ test("events of one millisecond have names of their own, and the same is told on
   for (const message of ["one", "other", "one"]) recorder.tell(about, "Normal", "Reason", message);
   await new Promise((resolve) => setImmediate(resolve));
   assert.deepEqual(
-    told.map(({ message }) => message),
+    events.map(({ message }) => message),
     ["one", "other"],
   );
-  assert.equal(new Set(told.map(({ metadata }) => metadata.name)).size, 2);
+  assert.equal(new Set(events.map(({ metadata }) => metadata.name)).size, 2);
 });

@@ -107,9 +107,9 @@ test("variables have the types of plain values, those of lists and maps; nothing
 
 test("the authorizer's own resource is not known [EXPR-58]", () => {
   const variables = [{ name: "a", expression: "1" }];
-  const found = "unexpected failed resolution of 'kubernetes.authorization.Authorizer'";
+  const finding = "unexpected failed resolution of 'kubernetes.authorization.Authorizer'";
   for (const more of [{}, { variables }]) {
-    assert.deepEqual(findings("authorizer.requestResource.check('get').allowed()", more), [found]);
+    assert.deepEqual(findings("authorizer.requestResource.check('get').allowed()", more), [finding]);
     assert.deepEqual(findings("authorizer.path('/').check('get').allowed()", more), []);
   }
 });

@@ -20,7 +20,7 @@ const quota: ResourceQuota = {
 /** Returns the number that a count of roles adds while some are being written. */
 async function countUsage(present: readonly string[], beingWritten: readonly string[]) {
   const api = new FakeApi(new FakeClock());
-  const found: { count: number; existing: readonly string[] }[] = [];
+  const counts: { count: number; existing: readonly string[] }[] = [];
   const answerOf = (path: string, query: string): object => {
     if (path !== roles) return { metadata: { resourceVersion: "7" }, items: path === quotas ? [quota] : [] };
     const parameters = new URLSearchParams(query);
@@ -42,7 +42,7 @@ async function countUsage(present: readonly string[], beingWritten: readonly str
     resource: "roles",
     beingWritten,
     add: () => assert.fail("objects need not be read"),
-    addCounted: (count, existing) => found.push({ count, existing }),
+    addCounted: (count, existing) => counts.push({ count, existing }),
     done: () => undefined,
   };
   const client = new RestClient(transport);
@@ -60,7 +60,7 @@ async function countUsage(present: readonly string[], beingWritten: readonly str
   })({ ...api.environment, client, reader: client });
   await api.settled();
   api.stop();
-  return found.at(-1);
+  return counts.at(-1);
 }
 
 test("objects are counted by their number, with those of them that are being written", async () => {

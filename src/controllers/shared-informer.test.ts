@@ -24,15 +24,15 @@ test("an object recreated during a gap is reported as deleted and added", async 
     { ...api.environment, reader },
     { what: "pods", path: "/api/v1/pods", trim: (pod) => pod },
   );
-  const told: (readonly [string | undefined, string | undefined])[] = [];
+  const changes: (readonly [string | undefined, string | undefined])[] = [];
   api.put(path, { metadata: { uid: "old" } });
-  informer.listen((before, after) => told.push([before?.metadata.uid, after?.metadata.uid]));
+  informer.listen((before, after) => changes.push([before?.metadata.uid, after?.metadata.uid]));
   await api.settled();
   api.put(path, { metadata: { uid: "new" } });
   ended.resolve();
   await api.settled();
   await api.advance(1000);
-  assert.deepEqual(told, [
+  assert.deepEqual(changes, [
     [undefined, "old"],
     ["old", undefined],
     [undefined, "new"],

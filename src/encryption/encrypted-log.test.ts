@@ -216,15 +216,15 @@ test("the store opens when the plugin has decrypted all values", async () => {
     for (let i = 0; i < 50; i++) await putText(cache, `${secret}${i}`, 0, "a");
   });
   const remote = new Remote();
-  const asked = Promise.withResolvers<void>();
-  remote.answer = asked.promise;
+  const answer = Promise.withResolvers<void>();
+  remote.answer = answer.promise;
   let isOpen = false;
   const opening = open(dataDir, transformersOf(remote)).finally(() => {
     isOpen = true;
   });
   await new Promise((resolve) => setImmediate(resolve));
   assert.equal(isOpen, false);
-  asked.resolve();
+  answer.resolve();
   const { cache } = await opening;
   const { entries } = cache.range("/registry/core/secrets/");
   assert.equal(entries.filter(({ value, revision }) => value.toString() === `a@${revision}`).length, 50);
@@ -239,8 +239,8 @@ test("an object that expires before it could be decrypted is reported as created
     await putText(cache, other, 0, "b");
   });
   const remote = new Remote();
-  const asked = Promise.withResolvers<void>();
-  remote.answer = asked.promise;
+  const answer = Promise.withResolvers<void>();
+  remote.answer = answer.promise;
   let encrypted: EncryptedLog | undefined;
   const wrap: LocalStoreOptions["wrap"] = (log) => (encrypted = new EncryptedLog(log, transformersOf(remote)));
   const opening = openSqliteStore({ clock, compactionIntervalMs: 0, dataDir, wrap });
@@ -249,7 +249,7 @@ test("an object that expires before it could be decrypted is reported as created
     clock.advance(1000);
     return encrypted?.revision === 3;
   });
-  asked.resolve();
+  answer.resolve();
   const { cache } = await opening;
   const { entries } = cache.range("/registry/core/secrets/");
   await cache.close();

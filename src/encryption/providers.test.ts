@@ -147,14 +147,14 @@ test("a list writes with its first provider and reads with all", () => {
 });
 
 test("each operation of a provider is reported with its prefix and whether it succeeded", () => {
-  const told: string[] = [];
+  const lines: string[] = [];
   const transformer = observeTransformer(providers.aesgcm(key("k", 1)), systemClock, (type, prefix, error) =>
-    told.push(`${type} ${prefix} ${error?.message ?? "OK"}`),
+    lines.push(`${type} ${prefix} ${error?.message ?? "OK"}`),
   );
   open(transformer, transformer.encrypt(value, storageKey));
   refusal(transformer, transformer.encrypt(value, storageKey), Buffer.from("elsewhere"));
   const prefix = "k8s:enc:aesgcm:v1:";
-  assert.deepEqual(told, [
+  assert.deepEqual(lines, [
     `to_storage ${prefix} OK`,
     `from_storage ${prefix} OK`,
     `to_storage ${prefix} OK`,

@@ -81,8 +81,8 @@ test(`random paths end (seed ${seed})`, () => {
     const path = parseJsonPath(text);
     if (path === undefined) continue;
     const object = { metadata: {}, spec: value(4) };
-    const found = path.find(object);
-    assert.deepEqual(path.find(object), found, text);
+    const values = path.find(object);
+    assert.deepEqual(path.find(object), values, text);
     const column = printerColumns(
       [{ name: "C", type: pick(["string", "integer", "number", "date", "boolean"]), jsonPath: text }],
       kubernetesDomain,
@@ -100,7 +100,7 @@ test(`paths of fields are walks (seed ${seed})`, () => {
       const isObject = typeof at === "object" && at !== null && !Array.isArray(at);
       at = isObject && Object.hasOwn(at as object, name) ? (at as Record<string, unknown>)[name] : undefined;
     }
-    const found = parseJsonPath(walk.map((name) => `.${name}`).join(""))?.find(object);
-    assert.deepEqual(found, at === undefined ? [] : [at]);
+    const values = parseJsonPath(walk.map((name) => `.${name}`).join(""))?.find(object);
+    assert.deepEqual(values, at === undefined ? [] : [at]);
   }
 });

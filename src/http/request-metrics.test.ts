@@ -21,7 +21,7 @@ const claims: RequestInfo = {
 
 function requestMetrics(served: ReadonlySet<string> = new Set(["persistentvolumeclaims", "ConfigMap"])) {
   const metrics = new Metrics();
-  const made = new RequestMetrics({
+  const requests = new RequestMetrics({
     metrics,
     isServed: ({ resource }) => served.has(resource),
     hasKind: (_group, _version, kind) => served.has(kind),
@@ -31,14 +31,14 @@ function requestMetrics(served: ReadonlySet<string> = new Set(["persistentvolume
       .print()
       .split("\n")
       .filter((line) => line.startsWith(name));
-  return { made, lines };
+  return { requests, lines };
 }
 
 void test("a request is counted with upstream's labels, its time and its size", () => {
-  const { made, lines } = requestMetrics();
-  made.record({ info: claims, url: claims.path }, 200, 0.03, 1500);
-  made.record({ info: { ...claims, verb: "create", name: "" }, url: `${claims.path}?dryRun=All` }, 201, 0.001, 10);
-  made.record({ info: { ...claims, verb: "list", name: "", namespace: "" }, url: claims.path }, 200, 1, 10);
+  const { requests, lines } = requestMetrics();
+  requests.record({ info: claims, url: claims.path }, 200, 0.03, 1500);
+  requests.record({ info: { ...claims, verb: "create", name: "" }, url: `${claims.path}?dryRun=All` }, 201, 0.001, 10);
+  requests.record({ info: { ...claims, verb: "list", name: "", namespace: "" }, url: claims.path }, 200, 1, 10);
   const target = 'group="",version="v1",resource="persistentvolumeclaims",subresource=""';
   assert.deepStrictEqual(lines("apiserver_request_total"), [
     `apiserver_request_total{verb="GET",dry_run="",${target},scope="resource",component="apiserver",code="200"} 1`,
@@ -56,12 +56,17 @@ void test("a request is counted with upstream's labels, its time and its size", 
 });
 
 void test("odd verbs, paths and resources never become labels (CVE-2020-8552)", () => {
-  const { made, lines } = requestMetrics();
+  const { requests, lines } = requestMetrics();
   for (let i = 0; i < 20_000; i++) {
     const verb = i % 2 === 0 ? "get" : `verb${i}`;
     const info = { ...claims, verb, group: `g${i}`, resource: `r${i}`, subresource: `s${i}`, version: `v${i}` };
-    made.record({ info, url: claims.path }, 404, 0.001, 10);
-    made.record({ info: { ...claims, isResourceRequest: false, path: `/p${i}`, verb }, url: `/p${i}` }, 404, 0.001, 10);
+    requests.record({ info, url: claims.path }, 404, 0.001, 10);
+    requests.record(
+      { info: { ...claims, isResourceRequest: false, path: `/p${i}`, verb }, url: `/p${i}` },
+      404,
+      0.001,
+      10,
+    );
   }
   const total = lines("apiserver_request_total");
   assert.ok(total.length <= 4, total.join("\n"));
@@ -72,8 +77,8 @@ void test("odd verbs, paths and resources never become labels (CVE-2020-8552)", 
 });
 
 void test("known paths outside the API are counted by their first part", () => {
-  const { made, lines } = requestMetrics();
-  made.record(
+  const { requests, lines } = requestMetrics();
+  requests.record(
     { info: { ...claims, isResourceRequest: false, path: "/livez/ping", name: "", namespace: "" }, url: "/livez/ping" },
     200,
     0,
@@ -85,17 +90,17 @@ void test("known paths outside the API are counted by their first part", () => {
 });
 
 void test("a deprecated version that is asked for sets its gauge to 1 [EVENT-11, EVENT-12]", () => {
-  const { made, lines } = requestMetrics();
-  made.requestedDeprecated(claims, "1.35");
-  made.requestedDeprecated(claims, "1.35");
+  const { requests, lines } = requestMetrics();
+  requests.requestedDeprecated(claims, "1.35");
+  requests.requestedDeprecated(claims, "1.35");
   assert.deepStrictEqual(lines("apiserver_requested_deprecated_apis"), [
     'apiserver_requested_deprecated_apis{group="",version="v1",resource="persistentvolumeclaims",subresource="",removed_release="1.35"} 1',
   ]);
 });
 
 void test("watch events are counted by kind", () => {
-  const { made, lines } = requestMetrics();
-  made.watch("", "v1", "ConfigMap").sent(1500, 3);
+  const { requests, lines } = requestMetrics();
+  requests.watch("", "v1", "ConfigMap").sent(1500, 3);
   assert.deepStrictEqual(lines("apiserver_watch_events_total"), [
     'apiserver_watch_events_total{group="",version="v1",kind="ConfigMap"} 3',
   ]);
@@ -104,18 +109,18 @@ void test("watch events are counted by kind", () => {
 
 void test("metrics of a resource go with it, and begin again when it comes back", () => {
   const served = new Set(["persistentvolumeclaims", "widgets", "Widget"]);
-  const { made, lines } = requestMetrics(served);
+  const { requests, lines } = requestMetrics(served);
   const widgets = { ...claims, group: "example.com", resource: "widgets" };
   const use = (): void => {
-    made.record({ info: widgets, url: widgets.path }, 200, 0.03, 1500);
-    made.terminated({ info: widgets, url: widgets.path }, 429);
-    made.requestedDeprecated(widgets, "");
-    made.watch("example.com", "v1", "Widget").sent(10, 1);
+    requests.record({ info: widgets, url: widgets.path }, 200, 0.03, 1500);
+    requests.terminated({ info: widgets, url: widgets.path }, 429);
+    requests.requestedDeprecated(widgets, "");
+    requests.watch("example.com", "v1", "Widget").sent(10, 1);
   };
-  made.record({ info: claims, url: claims.path }, 200, 0.03, 1500);
+  requests.record({ info: claims, url: claims.path }, 200, 0.03, 1500);
   const without = lines("").filter((line) => line !== "");
   use();
-  const underWay = made.longRunning({ info: { ...widgets, verb: "watch" }, url: widgets.path });
+  const underWay = requests.longRunning({ info: { ...widgets, verb: "watch" }, url: widgets.path });
   underWay.add(1);
   const all = lines("").length;
   assert.ok(all > without.length + 50, `${all} lines`);

@@ -160,21 +160,21 @@ test("a kind is a file with its behaviour, and a line in the list", () => {
   const ferry = definitionUnderTest(definitionOf([...builtInKinds, row("harbour.example", "Ferry", ferries)]));
 
   // The behaviour of the kind itself decides these values.
-  const made = ferry.create({ metadata: { name: "f", generation: 1 }, spec: { route: "a" } });
-  assert.deepEqual(made["spec"], { seats: 40, route: "a" });
+  const object = ferry.create({ metadata: { name: "f", generation: 1 }, spec: { route: "a" } });
+  assert.deepEqual(object["spec"], { seats: 40, route: "a" });
   assert.deepEqual(ferry.refuseCreate({ metadata: {}, spec: { seats: -1 } }), [
     "spec.seats: Invalid value: -1: must be greater than 0",
   ]);
-  assert.deepEqual(ferry.refuseUpdate({ ...made, spec: { route: "b" } }, made), [
+  assert.deepEqual(ferry.refuseUpdate({ ...object, spec: { route: "b" } }, object), [
     'spec.route: Invalid value: "b": field is immutable',
   ]);
-  const boarded = ferry.update({ ...made, spec: {}, status: { boarded: 3 } }, made, "status");
+  const boarded = ferry.update({ ...object, spec: {}, status: { boarded: 3 } }, object, "status");
   assert.deepEqual(ferry.row(boarded), { Name: "f", Free: 37 });
 
   // The generic behaviour and the facts of the tables decide these values.
-  assert.deepEqual([boarded["spec"], boarded["status"]], [made["spec"], { boarded: 3 }]);
-  assert.deepEqual(ferry.create({ ...made, status: { boarded: 3 } })["status"], { boarded: 0 });
-  assert.equal(ferry.update({ ...made, spec: { route: "a", seats: 9 } }, made).metadata.generation, 2);
+  assert.deepEqual([boarded["spec"], boarded["status"]], [object["spec"], { boarded: 3 }]);
+  assert.deepEqual(ferry.create({ ...object, status: { boarded: 3 } })["status"], { boarded: 0 });
+  assert.equal(ferry.update({ ...object, spec: { route: "a", seats: 9 } }, object).metadata.generation, 2);
   assert.deepEqual(ferry.definition.storage, {
     group: "harbour.example",
     version: "v1",

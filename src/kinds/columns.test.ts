@@ -41,9 +41,9 @@ test("every kind has the columns of release 1.32", { skip }, () => {
     // Definitions of custom resources have the default columns, with the descriptions that clients of 1.32 see.
     const isTold = definition.kind === "CustomResourceDefinition";
     const wanted = isDefault && !isTold ? [] : (row?.columns ?? []);
-    const found = definition.columns.map(({ name, type, format, priority }) => ({ name, type, format, priority }));
+    const columns = definition.columns.map(({ name, type, format, priority }) => ({ name, type, format, priority }));
     assert.deepEqual(
-      found,
+      columns,
       wanted.map(({ name, type, format, priority }) => ({ name, type, format, priority })),
       `${definition.group} ${definition.version} ${definition.kind}`,
     );

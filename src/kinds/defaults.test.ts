@@ -9,9 +9,9 @@ const applyDefaults = (group: string, version: string, kind: string, object: obj
 
 /** Checks that an object has the fields of `expected`, as they are decoded, after its defaults were filled in. */
 function check(group: string, version: string, kind: string, object: object, expected: object): void {
-  const made = applyDefaults(group, version, kind, object);
+  const defaulted = applyDefaults(group, version, kind, object);
   const wanted = kindUnderTest({ group, version, kind }).decode({ metadata: { name: "x" }, ...expected });
-  for (const name of Object.keys(expected)) assert.deepEqual(made[name], wanted[name], `${kind} ${name}`);
+  for (const name of Object.keys(expected)) assert.deepEqual(defaulted[name], wanted[name], `${kind} ${name}`);
 }
 
 const container = { name: "a", image: "x:1" };
@@ -79,11 +79,11 @@ test("probes, hooks, ports and volumes get their details", () => {
     { name: "d", projected: { sources: [{ serviceAccountToken: { path: "t" } }] } },
   ];
   const spec = { containers: [full], volumes, hostNetwork: true };
-  const made = applyDefaults("", "v1", "Pod", { spec })["spec"] as {
+  const object = applyDefaults("", "v1", "Pod", { spec })["spec"] as {
     containers: Record<string, unknown>[];
     volumes: object[];
   };
-  const [first] = made.containers;
+  const [first] = object.containers;
   assert.deepEqual(first!["ports"], [{ containerPort: 80, protocol: "TCP", hostPort: 80 }]);
   assert.deepEqual(first!["env"], [
     { name: "N", valueFrom: { fieldRef: { fieldPath: "metadata.name", apiVersion: "v1" } } },
@@ -92,7 +92,7 @@ test("probes, hooks, ports and volumes get their details", () => {
   assert.deepEqual(first!["livenessProbe"], { ...probe, httpGet: { port: 80, path: "/", scheme: "HTTP" } });
   assert.deepEqual(first!["readinessProbe"], { ...probe, periodSeconds: 3, grpc: { port: 1, service: "" } });
   assert.deepEqual(first!["lifecycle"], { preStop: { httpGet: { port: 80, path: "/", scheme: "HTTP" } } });
-  assert.deepEqual(made.volumes, [
+  assert.deepEqual(object.volumes, [
     { name: "a", emptyDir: {} },
     { name: "b", secret: { defaultMode: 420 } },
     { name: "c", hostPath: { path: "/", type: "" } },
@@ -177,7 +177,7 @@ test("workloads get counts and ways to roll out", () => {
 test("a job selects its own pods by its uid", () => {
   const jobs = kindUnderTest({ group: "batch", version: "v1", kind: "Job" });
   const template = { metadata: { labels: { a: "b" } }, spec: { containers: [container] } };
-  const made = jobs.create({ metadata: { name: "j", uid: "u" }, spec: { template } });
+  const job = jobs.create({ metadata: { name: "j", uid: "u" }, spec: { template } });
   const labels = {
     a: "b",
     "batch.kubernetes.io/controller-uid": "u",
@@ -185,10 +185,10 @@ test("a job selects its own pods by its uid", () => {
     "controller-uid": "u",
     "job-name": "j",
   };
-  const spec = made["spec"] as { selector: object; template: { metadata: { labels: object } } };
+  const spec = job["spec"] as { selector: object; template: { metadata: { labels: object } } };
   assert.deepEqual(spec.selector, { matchLabels: { "batch.kubernetes.io/controller-uid": "u" } });
   assert.deepEqual(spec.template.metadata.labels, labels);
-  assert.deepEqual(made.metadata.labels, labels);
+  assert.deepEqual(job.metadata.labels, labels);
   const manual = { metadata: { name: "j", uid: "u" }, spec: { manualSelector: true, template } };
   assert.equal((jobs.create(manual)["spec"] as { selector?: object }).selector, undefined);
 });

@@ -10,8 +10,8 @@ const metadata = { name: "x", generation: 3 };
 const zeroStatus = { disruptionsAllowed: 0, currentHealthy: 0, desiredHealthy: 0, expectedPods: 0 };
 
 test("a create drops the status and shows its zero value", () => {
-  const made = budgets.create({ metadata, spec: {}, status: { disruptionsAllowed: 5 } });
-  assert.deepEqual(made["status"], zeroStatus);
+  const budget = budgets.create({ metadata, spec: {}, status: { disruptionsAllowed: 5 } });
+  assert.deepEqual(budget["status"], zeroStatus);
 });
 
 test("the main resource keeps the old status, the status subresource the old rest [META-21]", () => {

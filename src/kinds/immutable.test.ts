@@ -7,7 +7,7 @@ import { kindUnderTest } from "./kind-for-tests.ts";
 interface Case {
   readonly group: string;
   readonly kind: string;
-  readonly made: object;
+  readonly object: object;
   /** The changed fields, each with its findings. */
   readonly updates: readonly (readonly [sent: object, ...findings: string[]])[];
 }
@@ -34,7 +34,7 @@ const cases: readonly Case[] = [
   {
     group: "apps",
     kind: "DaemonSet",
-    made: { spec: { selector, template } },
+    object: { spec: { selector, template } },
     updates: [
       [{ spec: { selector, template: { ...template, spec: { ...pod, hostname: "h" } } } }],
       [
@@ -47,7 +47,7 @@ const cases: readonly Case[] = [
   {
     group: "apps",
     kind: "StatefulSet",
-    made: { spec: statefulSet },
+    object: { spec: statefulSet },
     updates: [
       [{ spec: { ...statefulSet, replicas: 3, minReadySeconds: 2, ordinals: { start: 1 } } }],
       [{ spec: { ...statefulSet, serviceName: "t" } }, statefulSetKept],
@@ -58,7 +58,7 @@ const cases: readonly Case[] = [
   {
     group: "batch",
     kind: "Job",
-    made: { spec: job },
+    object: { spec: job },
     updates: [
       [{ spec: { ...job, parallelism: 3, suspend: true, backoffLimit: 1 } }],
       [{ spec: { ...job, completions: 2 } }, "spec.completions: Invalid value: 2: field is immutable"],
@@ -74,7 +74,7 @@ const cases: readonly Case[] = [
   {
     group: "scheduling.k8s.io",
     kind: "PriorityClass",
-    made: { value: 5 },
+    object: { value: 5 },
     updates: [
       [{ value: 5, globalDefault: true, description: "d" }],
       [{ value: 6 }, "value: Forbidden: may not be changed in an update."],
@@ -84,7 +84,7 @@ const cases: readonly Case[] = [
   {
     group: "storage.k8s.io",
     kind: "StorageClass",
-    made: { provisioner: "a/b", parameters: { a: "b" } },
+    object: { provisioner: "a/b", parameters: { a: "b" } },
     updates: [
       [{ provisioner: "a/b", parameters: { a: "b" }, allowVolumeExpansion: true }],
       [{ provisioner: "a/b" }, "parameters: Forbidden: updates to parameters are forbidden."],
@@ -102,19 +102,19 @@ const cases: readonly Case[] = [
   {
     group: "node.k8s.io",
     kind: "RuntimeClass",
-    made: { handler: "h" },
+    object: { handler: "h" },
     updates: [[{ handler: "i" }, 'handler: Invalid value: "i": field is immutable']],
   },
   {
     group: "networking.k8s.io",
     kind: "IngressClass",
-    made: { spec: { controller: "a.b/c" } },
+    object: { spec: { controller: "a.b/c" } },
     updates: [[{ spec: { controller: "a.b/d" } }, 'spec.controller: Invalid value: "a.b/d": field is immutable']],
   },
   {
     group: "discovery.k8s.io",
     kind: "EndpointSlice",
-    made: { addressType: "IPv4", endpoints: [] },
+    object: { addressType: "IPv4", endpoints: [] },
     updates: [
       [{ addressType: "IPv4", endpoints: [{ addresses: ["10.0.0.1"] }] }],
       [{ addressType: "IPv6", endpoints: [] }, 'addressType: Invalid value: "IPv6": field is immutable'],
@@ -122,7 +122,7 @@ const cases: readonly Case[] = [
   },
 ];
 
-for (const { group, kind, made, updates } of cases) {
+for (const { group, kind, object: body, updates } of cases) {
   test(`an update of a ${kind} changes nothing that stays for good`, () => {
     const under = kindUnderTest({ group, version: "v1", kind });
     const object = (fields: object): Unstructured => ({
@@ -131,7 +131,7 @@ for (const { group, kind, made, updates } of cases) {
       metadata: { name: "one", uid: "u", resourceVersion: "5" },
       ...fields,
     });
-    const old = under.create(object(made));
+    const old = under.create(object(body));
     for (const [sent, ...findings] of updates) {
       assert.deepEqual(under.refuseUpdate(object(sent), old), findings, JSON.stringify(sent));
     }
@@ -157,16 +157,16 @@ test("jobs that wait to begin may get other nodes, indexed ones other sizes", ()
     jobs
       .refuseUpdate(object({ ...(before["spec"] as object), ...spec }), before)
       .map((text) => text.replace(/ \{.*\}/, ""));
-  const kept = ["spec.template: Invalid value:: field is immutable"];
+  const errors = ["spec.template: Invalid value:: field is immutable"];
   const nodes = withPod({ nodeSelector: { a: "b" }, affinity: {}, tolerations: [{ operator: "Exists" }] });
   const image = withPod({ containers: [{ name: "c", image: "other" }] });
   const waiting = jobs.update(object({ suspend: true }), object({}));
   assert.deepEqual(findings(waiting, nodes), []);
   assert.deepEqual(findings(waiting, { template: { ...job.template, metadata: { labels: { a: "b", c: "d" } } } }), []);
-  assert.deepEqual(findings(waiting, image), kept);
-  assert.deepEqual(findings(jobs.update(object({}), object({})), nodes), kept);
+  assert.deepEqual(findings(waiting, image), errors);
+  assert.deepEqual(findings(jobs.update(object({}), object({})), nodes), errors);
   const began = { ...waiting, status: { startTime: "2026-01-01T00:00:00Z" } };
-  assert.deepEqual(findings(began, nodes), kept);
+  assert.deepEqual(findings(began, nodes), errors);
 
   const indexed = jobs.update(object({ completionMode: "Indexed", completions: 2, parallelism: 2 }), object({}));
   assert.deepEqual(findings(indexed, { completions: 3, parallelism: 3 }), []);

@@ -105,8 +105,8 @@ export function definitionUnderTest(definition: ResourceDefinition): KindUnderTe
     },
     refuseCreate(object) {
       const created = prepareCreate(object);
-      const found = strategy.validate?.(created, writeAttributes("")) ?? [];
-      return printFindings(found, strategy.checkRules?.(created, undefined, found, writeAttributes("")));
+      const errors = strategy.validate?.(created, writeAttributes("")) ?? [];
+      return printFindings(errors, strategy.checkRules?.(created, undefined, errors, writeAttributes("")));
     },
     refuseUpdate(object, old, subresource = "") {
       const hooks = updateStrategy(strategy, subresource);
@@ -126,9 +126,9 @@ export function definitionUnderTest(definition: ResourceDefinition): KindUnderTe
   };
 }
 
-function printFindings(found: readonly FieldError[], late: MaybePromise<readonly FieldError[]> = []): string[] {
+function printFindings(findings: readonly FieldError[], late: MaybePromise<readonly FieldError[]> = []): string[] {
   if (isLate(late)) throw new Error("the rules of this kind are loaded by loadRules");
-  return [...found, ...late].map(printFieldError);
+  return [...findings, ...late].map(printFieldError);
 }
 
 /** Returns the attributes of a write for hooks. */

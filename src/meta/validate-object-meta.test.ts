@@ -15,11 +15,11 @@ import {
 const rules = { namespaced: true, nameRule: "dns1123subdomain" };
 const print = (errors: readonly FieldError[]) => errors.map(printFieldError);
 const check = (meta: ObjectMeta, ...expected: readonly (string | RegExp)[]) => {
-  const found = print(validateObjectMeta({ name: "a", namespace: "n", ...meta }, rules));
-  assert.equal(found.length, expected.length, found.join("\n"));
+  const errors = print(validateObjectMeta({ name: "a", namespace: "n", ...meta }, rules));
+  assert.equal(errors.length, expected.length, errors.join("\n"));
   for (const [index, pattern] of expected.entries()) {
-    if (typeof pattern === "string") assert.equal(found[index], pattern);
-    else assert.match(found[index]!, pattern);
+    if (typeof pattern === "string") assert.equal(errors[index], pattern);
+    else assert.match(errors[index]!, pattern);
   }
 };
 
@@ -108,8 +108,8 @@ test("managedFields entries are checked [META-20]", () => {
 test("an update keeps identity and needs a version [META-09] [META-17]", () => {
   const old: ObjectMeta = { name: "a", namespace: "n", uid: "1", resourceVersion: "1", creationTimestamp: "t" };
   const update = (next: ObjectMeta, before = old) => print(validateObjectMetaUpdate({ ...before, ...next }, before));
-  const refuses = (found: readonly string[], ...expected: readonly string[]) =>
-    assert.deepEqual(found, [...expected, ...expected]);
+  const refuses = (errors: readonly string[], ...expected: readonly string[]) =>
+    assert.deepEqual(errors, [...expected, ...expected]);
   assert.deepEqual(update({}), []);
   refuses(
     update({ resourceVersion: "" }),

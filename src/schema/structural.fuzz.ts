@@ -184,18 +184,18 @@ test(`schemas and values of seed ${seed} keep the laws`, () => {
     if (!hasNulls) assert.equal(applyDefaults(filled, schema.node), filled, `${where} ${format(value)}`);
 
     for (const one of [value, filled]) {
-      const found = validateValue(one, schema.node);
-      assert.equal(isValid(schema.node, one, checkBudget()), found.length === 0, `${where} ${format(one)}`);
+      const errors = validateValue(one, schema.node);
+      assert.equal(isValid(schema.node, one, checkBudget()), errors.length === 0, `${where} ${format(one)}`);
       assert.equal(
         explain(schema.node, one, FieldPath.root, undefined, checkBudget()).length,
-        found.length,
+        errors.length,
         `${where} ${format(one)}`,
       );
-      if (found.length === 0) valid++;
+      if (errors.length === 0) valid++;
       const same = new Correlation(schema.node, one, one);
       const silent = validateValue(one, schema.node, one);
       if (same.isUnchanged()) assert.deepEqual(silent.filter(isNotOfType), [], `${where} ${format(one)}`);
-      assert.ok(silent.length <= found.length);
+      assert.ok(silent.length <= errors.length);
       checkListTypes(one, schema.node);
       assert.deepEqual(checkListTypes(one, schema.node, one), []);
       validateValue(one, schema.node, value);

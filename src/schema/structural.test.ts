@@ -180,8 +180,8 @@ test("lists that held something twice may go on doing so [SSA-29]", () => {
 
 test("a status is checked below its own path", () => {
   const schema = new StructuralSchema(object({ status: object({ phase: { ...text, enum: ["A"] } }) }));
-  const found = validateValue({ phase: "B" }, schema.property("status")!.node, undefined, FieldPath.of("status"));
-  assert.deepEqual(found.map(printFieldError), ['status.phase: Unsupported value: "B": supported values: "A"']);
+  const errors = validateValue({ phase: "B" }, schema.property("status")!.node, undefined, FieldPath.of("status"));
+  assert.deepEqual(errors.map(printFieldError), ['status.phase: Unsupported value: "B": supported values: "A"']);
   assert.equal(schema.property("toString"), undefined);
 });
 
@@ -329,8 +329,8 @@ test("patterns take time linear in the text; what would take too long is not che
 test("schemas times items is bounded", () => {
   const anyOf = Array.from({ length: 5000 }, () => ({ items: { minLength: 5 } }));
   const props = object({ l: { type: "array", items: text, anyOf } });
-  const found = findings(props, { l: Array<string>(100_000).fill("abc") });
-  assert.deepEqual(found, ['<nil>: Invalid value: "": the object is too large to be checked against its schema']);
+  const errors = findings(props, { l: Array<string>(100_000).fill("abc") });
+  assert.deepEqual(errors, ['<nil>: Invalid value: "": the object is too large to be checked against its schema']);
 });
 
 test("a million findings are cut to some hundreds, a long text in one to its beginning", () => {

@@ -40,12 +40,12 @@ const podB = `${pods}shop/b`;
 
 /** Returns all versions of a key as `revision text`, newest first, read in pages. */
 async function versions(reader: VersionReader, key: string, limit = 3): Promise<string[]> {
-  const found: string[] = [];
+  const lines: string[] = [];
   let before: Revision | undefined;
   for (;;) {
     const past = await reader.versions(key, before, limit);
-    for (const { revision, entry } of past.versions) found.push(`${revision} ${entry?.value.toString() ?? "deleted"}`);
-    if (past.next === 0) return found;
+    for (const { revision, entry } of past.versions) lines.push(`${revision} ${entry?.value.toString() ?? "deleted"}`);
+    if (past.next === 0) return lines;
     before = past.next;
   }
 }

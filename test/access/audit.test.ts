@@ -329,8 +329,8 @@ withAudit(
     const { api } = on;
     const account = (await api.createNamespace()).configMaps.replace(/configmaps$/, "serviceaccounts");
     (await api.post(account, { metadata: { name: "robot" } })).expect(201);
-    const asked = (await api.post(`${account}/robot/token`, { spec: { expirationSeconds: 600 } })).expect(201);
-    const token = asked.string("status.token");
+    const answer = (await api.post(`${account}/robot/token`, { spec: { expirationSeconds: 600 } })).expect(201);
+    const token = answer.string("status.token");
     const reviews = api.name("/apis/authentication.k8s.io/v1/tokenreviews");
     (await api.post(reviews, { spec: { token } })).expect(201, { "status.authenticated": true });
     for (const path of [`${account}/robot/token`, reviews]) {

@@ -185,8 +185,8 @@ inBothDomains("a machine joins by a bootstrap token and renews its certificate a
       signerName: "kubernetes.io/kube-apiserver-client-kubelet",
       usages: ["digital signature", "client auth"],
     };
-    const made = await api.post(requests, signingRequest(name, spec), options);
-    return { ...asked, name, made };
+    const answer = await api.post(requests, signingRequest(name, spec), options);
+    return { ...asked, name, made: answer };
   };
   const joining = { as: `${id}.0123456789abcdef` };
   const first = await ask(joining);

@@ -161,12 +161,12 @@ inBothDomains("answers say which schema and level they belong to, errors as well
 
 inBothDomains("a schema is in force as soon as its write is answered, and so is its end", async (api) => {
   const name = api.unique("flow");
-  const made = body(await api.post(levels, level(name, 10, queuing)));
+  const object = body(await api.post(levels, level(name, 10, queuing)));
   const flow = body(await api.post(schemas, schema(name, name, user("carol"))));
   const ask = async (): Promise<Answer> => api.get("/api/v1/nodes", { as: "carol" });
-  assert.deepEqual(marks(await ask()), [flow.metadata.uid, made.metadata.uid]);
+  assert.deepEqual(marks(await ask()), [flow.metadata.uid, object.metadata.uid]);
   (await api.delete(`${schemas}/${name}`)).expect(200);
-  assert.notDeepEqual(marks(await ask()), [flow.metadata.uid, made.metadata.uid]);
+  assert.notDeepEqual(marks(await ask()), [flow.metadata.uid, object.metadata.uid]);
   (await api.delete(`${levels}/${name}`)).expect(200);
 });
 

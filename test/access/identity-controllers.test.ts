@@ -263,8 +263,8 @@ withOwnServer(
     const { ns, secrets, serviceAccounts, configMaps } = await api.createNamespace();
     await api.post(serviceAccounts, account("robot"));
     await api.post(secrets, accountSecret("old", "robot"));
-    const refused = await api.post(`/api/v1/namespaces/${ns}/pods`, pod("p"));
-    refused.expectFailure(403, "Forbidden", /serviceaccount "default" not found$/);
+    const answer = await api.post(`/api/v1/namespaces/${ns}/pods`, pod("p"));
+    answer.expectFailure(403, "Forbidden", /serviceaccount "default" not found$/);
     (await api.get(`${secrets}/old`)).expect(200, { data: absent });
     (await api.get(configMaps)).expect(200, { items: [] });
   },

@@ -41,8 +41,8 @@ async function schedulePod(api: Api, podName = "p", nodeName = "one"): Promise<s
     { name: "m", configMap: { name: "used" } },
     { name: "c", persistentVolumeClaim: { claimName: "claim" } },
   ];
-  const made = await api.post(`/api/v1/namespaces/${ns}/pods`, pod(podName, { nodeName, volumes }));
-  made.expect(201);
+  const answer = await api.post(`/api/v1/namespaces/${ns}/pods`, pod(podName, { nodeName, volumes }));
+  answer.expect(201);
   return `/api/v1/namespaces/${ns}`;
 }
 

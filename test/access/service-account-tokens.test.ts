@@ -359,15 +359,15 @@ inBothDomains("requests outside the limits are refused, and so are other account
 inBothDomains("anybody can verify a token with the published documents", async (api) => {
   const it = await robot(api);
   const token = await it.token();
-  const found = (await api.get("/.well-known/openid-configuration")).expect(200, {
+  const answer = (await api.get("/.well-known/openid-configuration")).expect(200, {
     issuer: defaultIssuer,
     jwks_uri: `${api.server.url}/openid/v1/jwks`,
     response_types_supported: ["id_token"],
     subject_types_supported: ["public"],
     id_token_signing_alg_values_supported: ["ES256"],
   });
-  assert.equal(found.headers["content-type"], "application/json");
-  assert.equal(found.headers["cache-control"], "public, max-age=3600");
+  assert.equal(answer.headers["content-type"], "application/json");
+  assert.equal(answer.headers["cache-control"], "public, max-age=3600");
   const keys = (await api.get("/openid/v1/jwks")).expect(200, { "keys.length": 1, "keys.0.d": absent });
   assert.equal(keys.headers["content-type"], "application/jwk-set+json");
   const [header = "", , signature = ""] = token.split(".");

@@ -114,8 +114,8 @@ test(
       // The webhook fills in the name of the user, which cannot be changed.
       const { request } = await newRequest([{ CN: ["one"] }], ["one.example.com"]);
       const spec = { request, issuerRef: { name: "self" } };
-      const made = await api.post(requests, object("CertificateRequest", "one", spec), { as: "admin" });
-      made.expect(201, { "spec.username": "admin" });
+      const answer = await api.post(requests, object("CertificateRequest", "one", spec), { as: "admin" });
+      answer.expect(201, { "spec.username": "admin" });
       const change = { spec: { username: "alice" } };
       (await api.patch(`${requests}/one`, change)).expectFailure(406, "NotAcceptable", /spec\.username: Forbidden/);
       await stop(child);

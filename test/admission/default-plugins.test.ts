@@ -136,8 +136,8 @@ withOwnServer("there is one default priority class, in force when its write is a
 inBothDomains("a pod that does not say how long stays five minutes on a node that fails", async (api) => {
   const pods = await podsOf(api);
   const tolerations = async (given: readonly object[]): Promise<unknown> => {
-    const made = await api.post(`${pods}?dryRun=All`, pod("p", { tolerations: given }));
-    return made.expect(201).at("spec.tolerations");
+    const answer = await api.post(`${pods}?dryRun=All`, pod("p", { tolerations: given }));
+    return answer.expect(201).at("spec.tolerations");
   };
   const [notReady, unreachable] = defaultTolerations(api);
   assert.deepEqual(await tolerations([]), [notReady, unreachable]);
@@ -180,16 +180,16 @@ withOwnServer(
 inBothDomains("a new node has the taint of one that is not ready, once", async (api) => {
   const taint = { key: api.name("node.kubernetes.io/not-ready"), effect: "NoSchedule" };
   const taints = async (given: readonly object[]): Promise<unknown> => {
-    const made = await api.post("/api/v1/nodes?dryRun=All", node(api.unique("node"), { taints: given }));
-    return made.expect(201).at("spec.taints");
+    const answer = await api.post("/api/v1/nodes?dryRun=All", node(api.unique("node"), { taints: given }));
+    return answer.expect(201).at("spec.taints");
   };
   assert.deepEqual(await taints([]), [taint]);
   assert.deepEqual(await taints([{ key: "a", effect: "NoSchedule" }]), [{ key: "a", effect: "NoSchedule" }, taint]);
   assert.deepEqual(await taints([{ ...taint, value: "x" }]), [{ ...taint, value: "x" }]);
   const name = api.unique("node");
   (await api.post("/api/v1/nodes", node(name))).expect(201);
-  const made = (await api.get(`/api/v1/nodes/${name}`)).value as object;
-  (await api.put(`/api/v1/nodes/${name}`, { ...made, spec: {} })).expect(200, { "spec.taints": absent });
+  const object = (await api.get(`/api/v1/nodes/${name}`)).value as object;
+  (await api.put(`/api/v1/nodes/${name}`, { ...object, spec: {} })).expect(200, { "spec.taints": absent });
 });
 
 inBothDomains("a pod gets the overhead and the place of its runtime class", async (api) => {

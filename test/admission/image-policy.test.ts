@@ -91,9 +91,9 @@ testWithPolicy("a pod is made when the webhook allows its images", {}, async ({ 
     "Forbidden",
     denied,
   );
-  const asked = decider.questions.length;
+  const count = decider.questions.length;
   (await api.patch(`${pods}/p/status`, { status: { phase: "Running" } })).expect(200);
-  assert.equal(decider.questions.length, asked);
+  assert.equal(decider.questions.length, count);
   assert.deepEqual(
     logged.filter((line) => line.includes("gave no answer")),
     [],

@@ -25,9 +25,9 @@ inBothDomains(
       defaultRequest: { cpu: "100m" },
     };
     (await api.post(`/api/v1/namespaces/${ns}/limitranges`, limits("l", item))).expect(201);
-    const made = await api.post(pods, pod("plain", { initContainers: [{ name: "i", image: "i" }] }));
+    const answer = await api.post(pods, pod("plain", { initContainers: [{ name: "i", image: "i" }] }));
     const resources = { limits: { cpu: "500m", memory: "256Mi" }, requests: { cpu: "100m", memory: "256Mi" } };
-    made.expect(201, {
+    answer.expect(201, {
       "spec.containers.0.resources": resources,
       "spec.initContainers.0.resources": resources,
       [`metadata.annotations[${api.name("kubernetes.io/limit-ranger")}]`]:

@@ -298,8 +298,8 @@ inBothDomains("administrators read everything anyway", async (api) => {
   for (const way of ways) {
     const name = api.unique("admin");
     (await api.post(policies(way), policy(way, name, { apiVersion: "foo.example.com/v1", kind: "Bar" }))).expect(201);
-    const made = (await api.post(bindings(way), binding(way, name, "missing", { selector: {} }))).expect(201);
-    assert.equal(made.string("spec.policyName"), "missing");
+    const answer = (await api.post(bindings(way), binding(way, name, "missing", { selector: {} }))).expect(201);
+    assert.equal(answer.string("spec.policyName"), "missing");
     (await api.delete(`${bindings(way)}/${name}`)).expect(200);
     (await api.delete(`${policies(way)}/${name}`)).expect(200);
   }

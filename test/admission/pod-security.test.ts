@@ -123,11 +123,11 @@ inBothDomains("a level that only warns refuses nothing; controllers are warned a
   expectWarnings(await api.post(lax.pods, hostPidPod("p")), 'would violate PodSecurity "baseline:latest"');
   expectWarnings(await api.post(lax.pods, pod("q")));
   const strict = await createLabeled(api, { enforce: "baseline" });
-  const made = await api.post(strict.deployments, deployment({ hostPID: true }));
-  made.expect(201);
-  expectWarnings(made, 'would violate PodSecurity "baseline:latest"');
-  const changed = await api.patch(`${strict.deployments}/d`, { metadata: { labels: { a: "b" } } });
-  expectWarnings(changed, 'would violate PodSecurity "baseline:latest"');
+  const answer = await api.post(strict.deployments, deployment({ hostPID: true }));
+  answer.expect(201);
+  expectWarnings(answer, 'would violate PodSecurity "baseline:latest"');
+  const response = await api.patch(`${strict.deployments}/d`, { metadata: { labels: { a: "b" } } });
+  expectWarnings(response, 'would violate PodSecurity "baseline:latest"');
   expectWarnings(await api.patch(`${strict.deployments}/d/scale`, { spec: { replicas: 0 } }));
 });
 

@@ -24,8 +24,8 @@ async function enforce(api: Api, name: string, ns: string | undefined, rule: Rul
   const matchConstraints = { namespaceSelector, resourceRules: [rule] };
   const policy = { apiVersion: "admissionregistration.k8s.io/v1", kind: "ValidatingAdmissionPolicy" };
   const binding = { ...policy, kind: "ValidatingAdmissionPolicyBinding" };
-  const made = await api.post(policies, { ...policy, metadata: { name }, spec: { matchConstraints, ...spec } });
-  assert.deepEqual(made.expect(201).warnings, []);
+  const answer = await api.post(policies, { ...policy, metadata: { name }, spec: { matchConstraints, ...spec } });
+  assert.deepEqual(answer.expect(201).warnings, []);
   const bound = { policyName: name, validationActions: ["Deny"] };
   (await api.post(bindings, { ...binding, metadata: { name }, spec: bound })).expect(201);
 }

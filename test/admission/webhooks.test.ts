@@ -32,7 +32,7 @@ const inBothDomains = suite();
 function testWithHook(name: string, run: (on: Placed) => Promise<void>): void {
   inBothDomains(name, async (api) => {
     const { ns } = await api.createNamespace();
-    const made: string[] = [];
+    const lines: string[] = [];
     try {
       await run({
         api,
@@ -58,12 +58,12 @@ function testWithHook(name: string, run: (on: Placed) => Promise<void>): void {
             webhooks: [webhook],
           };
           (await api.post(path, body)).expect(201);
-          made.push(`${path}/${id}`);
+          lines.push(`${path}/${id}`);
           return `/${id}`;
         },
       });
     } finally {
-      for (const path of made) await api.delete(path);
+      for (const path of lines) await api.delete(path);
     }
   });
 }
@@ -151,8 +151,8 @@ testWithHook("warnings reach the client, of refusals too", async ({ api, maps, h
   const passed = (await api.post(maps, configMap("a"))).expect(201);
   assert.deepEqual(passed.warnings, ["mind this"]);
   await server.at(path, { response: { allowed: false, warnings: ["see why"] } });
-  const refused = (await api.post(maps, configMap("b"))).expect(400);
-  assert.deepEqual(refused.warnings, ["see why"]);
+  const answer = (await api.post(maps, configMap("b"))).expect(400);
+  assert.deepEqual(answer.warnings, ["see why"]);
 });
 
 testWithHook("a mutating webhook changes the object; validating ones see the result", async ({ api, maps, hook }) => {
@@ -249,13 +249,13 @@ testWithHook("the deletion of a collection asks for each object", async ({ api, 
   for (const name of ["a", "b"]) (await api.post(maps, configMap(name))).expect(201);
   const path = await hook("validating", {}, { rules: [{ ...configMaps, operations: ["DELETE"] }] });
   (await api.delete(maps)).expect(200);
-  const asked = server
+  const questions = server
     .take(path)
     .map(({ review }) => [
       review.request["name"],
       (review.request["oldObject"] as { readonly metadata: { readonly name: string } }).metadata.name,
     ]);
-  assert.deepEqual(asked.toSorted(), [
+  assert.deepEqual(questions.toSorted(), [
     [undefined, "a"],
     [undefined, "b"],
   ]);
@@ -269,14 +269,14 @@ testWithHook("subresources are asked about with the kind of their bodies", async
   (await api.patch(`${pods}/p/status`, { status: { phase: "Running" } })).expect(200);
   const eviction = { apiVersion: "policy/v1", kind: "Eviction", metadata: { name: "p" } };
   (await api.post(`${pods}/p/eviction`, eviction)).expect(201);
-  const asked = server
+  const questions = server
     .take(path)
     .map(({ review: { request } }) => [
       request["operation"],
       request["subResource"],
       (request["kind"] as { readonly kind: string }).kind,
     ]);
-  assert.deepEqual(asked, [
+  assert.deepEqual(questions, [
     ["CREATE", undefined, "Pod"],
     ["UPDATE", "status", "Pod"],
     ["CREATE", "eviction", "Eviction"],
@@ -445,8 +445,8 @@ testWithHook("a dry run is told of, and webhooks cannot declare that they have s
   const { api, maps, hook } = on;
   const path = await hook("validating", {}, { sideEffects: "NoneOnDryRun" });
   (await api.post(`${maps}?dryRun=All`, configMap("a"))).expect(201);
-  const [asked] = server.take(path);
-  assert.equal(asked!.review.request["dryRun"], true);
+  const [questions] = server.take(path);
+  assert.equal(questions!.review.request["dryRun"], true);
   await assert.rejects(hook("validating", {}, { sideEffects: "Some" }), /Unsupported value/);
 });
 
@@ -454,8 +454,8 @@ testWithHook("a large object is sent and changed like any other", async ({ api, 
   const validating = await hook("validating");
   await hook("mutating", { patch: [{ op: "add", path: "/data/b", value: "2" }] });
   const large = "x".repeat(200_000);
-  const made = await api.post(`${maps}?fieldManager=me`, configMap("a", { large }));
-  made.expect(201, { data: { large, b: "2" } });
+  const answer = await api.post(`${maps}?fieldManager=me`, configMap("a", { large }));
+  answer.expect(201, { data: { large, b: "2" } });
   const [{ review } = { review: undefined }] = server.take(validating);
   const { object, options } = review!.request;
   assert.deepEqual((object as Record<string, unknown>)["data"], { large, b: "2" });

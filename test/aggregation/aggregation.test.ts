@@ -147,11 +147,11 @@ inBothDomains("the other server sees the impersonated user, extra values include
     "impersonate-extra-acme.io%2fproject": "one",
   };
   (await api.get(`${flunders}?who=eve`, { headers })).expect(200);
-  const told = received.findLast(({ url }) => url.includes("who=eve"))!.headers;
-  assert.ok(told.includes("x-remote-user: eve"));
-  assert.ok(told.includes(`x-remote-group: ${Buffer.from("ä group").toString("latin1")}`));
-  assert.ok(told.includes("x-remote-extra-acme.io%2fproject: one"), told.join("\n"));
-  assert.ok(!told.some((header) => header.startsWith("impersonate-")));
+  const requestHeaders = received.findLast(({ url }) => url.includes("who=eve"))!.headers;
+  assert.ok(requestHeaders.includes("x-remote-user: eve"));
+  assert.ok(requestHeaders.includes(`x-remote-group: ${Buffer.from("ä group").toString("latin1")}`));
+  assert.ok(requestHeaders.includes("x-remote-extra-acme.io%2fproject: one"), requestHeaders.join("\n"));
+  assert.ok(!requestHeaders.some((header) => header.startsWith("impersonate-")));
 });
 
 inBothDomains("an unauthorized request is refused here and not forwarded", async (api) => {
@@ -365,10 +365,10 @@ inBothDomains("upgraded connections are tunnels to the other server, of any prot
     raw.write("bye");
     assert.match(await raw.closed(), /BYE$/);
   }
-  const told = received.findLast(({ url }) => url.includes("/exec"))!.headers;
-  assert.ok(told.includes("x-remote-user: admin"));
-  assert.ok(told.includes("sec-websocket-protocol: v5.channel.k8s.io, v4.channel.k8s.io"));
-  assert.ok(!told.some((header) => header.startsWith("authorization") || header.includes("YWRtaW4")));
+  const headers = received.findLast(({ url }) => url.includes("/exec"))!.headers;
+  assert.ok(headers.includes("x-remote-user: admin"));
+  assert.ok(headers.includes("sec-websocket-protocol: v5.channel.k8s.io, v4.channel.k8s.io"));
+  assert.ok(!headers.some((header) => header.startsWith("authorization") || header.includes("YWRtaW4")));
   const refused = await connectRaw(api.endpoint, api.server.ca);
   refused.write(upgrade(`${flunders}/one/refuse`, "SPDY/3.1"));
   assert.match(await refused.closed(), /^HTTP\/1\.1 403 [^]*no\n$/);
@@ -396,8 +396,8 @@ inBothDomains("a server that is down holds up the end of namespaces, and nothing
   try {
     (await api.delete(`/api/v1/namespaces/${paths.ns}`)).expect(200);
     await eventually(async () => {
-      const shown = (await api.get(`/api/v1/namespaces/${paths.ns}`)).expect(200);
-      const conditions = shown.list("status.conditions");
+      const answer = (await api.get(`/api/v1/namespaces/${paths.ns}`)).expect(200);
+      const conditions = answer.list("status.conditions");
       conditions
         .find((one) => one.string("type") === "NamespaceDeletionDiscoveryFailure")!
         .has({

@@ -263,7 +263,7 @@ function objects(request: IncomingMessage, response: ServerResponse, asked: Aske
   }
   if (request.method === "PUT") return reply(response, 200, { kind: "Received", bytes: body.length });
   const key = `${namespace}/${name}`;
-  const found = flunders.get(key);
+  const flunder = flunders.get(key);
   if (request.method === "DELETE") {
     for (const [one, object] of flunders) {
       if (name === "" ? !one.startsWith(`${namespace}/`) : one !== key) continue;
@@ -282,9 +282,9 @@ function objects(request: IncomingMessage, response: ServerResponse, asked: Aske
       items: items.map(([, of]) => of),
     });
   }
-  if (found === undefined)
+  if (flunder === undefined)
     return reply(response, 404, { kind: "Status", apiVersion: "v1", status: "Failure", details: { name }, code: 404 });
-  return reply(response, 200, found);
+  return reply(response, 200, flunder);
 }
 
 function describe(request: IncomingMessage, body: Buffer): object {

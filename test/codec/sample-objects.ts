@@ -85,10 +85,10 @@ function fields(schema: Schema, seen: readonly Schema[]): [Buffer[], Record<stri
   const value: Record<string, unknown> = {};
   for (const [name, { schema: type, proto, protoIn = [] }] of schema.fields ?? []) {
     if (proto === undefined) continue;
-    const found = sample(type, proto[0], [...seen, schema]);
-    if (found === undefined) continue;
-    parts.push(protoIn.reduceRight((inner, [number]) => field(number, inner), found[0]));
-    value[name] = found[1];
+    const item = sample(type, proto[0], [...seen, schema]);
+    if (item === undefined) continue;
+    parts.push(protoIn.reduceRight((inner, [number]) => field(number, inner), item[0]));
+    value[name] = item[1];
   }
   return [parts, value];
 }

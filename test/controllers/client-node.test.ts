@@ -65,8 +65,8 @@ test("k8s.io: a controller on @kubernetes/client-node reconciles custom resource
   const user = new User(api, (await api.createNamespace()).ns);
   const definitions = config.makeApiClient(ApiextensionsV1Api);
   try {
-    const made = await definitions.createCustomResourceDefinition({ body: siteDefinition });
-    assert.equal(made.spec.names.kind, "Site");
+    const definition = await definitions.createCustomResourceDefinition({ body: siteDefinition });
+    assert.equal(definition.spec.names.kind, "Site");
     await eventually(async () => (await api.get(`/apis/${group}/v1/sites`)).expect(200));
     await controller.start();
 

@@ -35,8 +35,8 @@ class BudgetTest {
 
   /** Creates a running pod, of a controller if one is named. */
   async pod(name: string, ready = true, ownerReferences: readonly object[] = []): Promise<void> {
-    const made = pod(name, {}, { labels: { app: "web" }, ownerReferences });
-    await eventually(async () => (await this.#api.post(this.pods, made)).expect(201));
+    const body = pod(name, {}, { labels: { app: "web" }, ownerReferences });
+    await eventually(async () => (await this.#api.post(this.pods, body)).expect(201));
     await this.setReady(name, ready);
   }
 
@@ -165,8 +165,10 @@ inBothDomains("a custom kind says by its scale how many pods it keeps", async (a
   };
   (await api.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)).expect(201);
   const fleet = { apiVersion: `${group}/v1`, kind: "Fleet", metadata: { name: "f" }, spec: { replicas: 6 } };
-  const made = await eventually(async () => (await api.post(fixture.path(`${group}/v1`, "fleets"), fleet)).expect(201));
-  const uid = made.string("metadata.uid");
+  const answer = await eventually(async () =>
+    (await api.post(fixture.path(`${group}/v1`, "fleets"), fleet)).expect(201),
+  );
+  const uid = answer.string("metadata.uid");
   const reference = { apiVersion: `${group}/v1`, kind: "Fleet", name: "f", uid, controller: true };
   await fixture.budget("b", { maxUnavailable: 5 });
   await fixture.pod("p1", true, [reference]);

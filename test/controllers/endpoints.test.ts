@@ -65,8 +65,8 @@ async function createRunningPod(
   { ips, ready = true, ...more }: PodOptions,
 ): Promise<string> {
   const spec = { nodeName: paths.node, containers: [{ name: "c", image: "i", ports }], ...more.spec };
-  const made = pod(name, spec, { labels: { app: "web", ...more.labels }, ...more.metadata });
-  const answer = await eventually(async () => (await api.post(paths.pods, made)).expect(201));
+  const body = pod(name, spec, { labels: { app: "web", ...more.labels }, ...more.metadata });
+  const answer = await eventually(async () => (await api.post(paths.pods, body)).expect(201));
   await setStatus(api, paths, name, { ips, ready });
   return answer.string("metadata.uid");
 }
@@ -133,8 +133,8 @@ inBothDomains("a service has the addresses of its ready pods, with ports by name
     { name: "none", port: 82, targetPort: "absent" },
   ];
   const metadata = { labels: { team: "a" } };
-  const made = service("web", { selector: { app: "web" }, ports: twoPorts }, metadata);
-  const owner = (await api.post(paths.services, made)).expect(201).string("metadata.uid");
+  const body = service("web", { selector: { app: "web" }, ports: twoPorts }, metadata);
+  const owner = (await api.post(paths.services, body)).expect(201).string("metadata.uid");
   const uid = await createRunningPod(api, paths, "p1", {
     ips: ["10.1.0.1"],
     spec: { hostname: "first", subdomain: "web" },
@@ -395,8 +395,8 @@ inBothDomains("Endpoints of a service without selector are mirrored to slices, a
     { addresses: [{ ip: "10.9.0.1" }], ports: [{ name: "more", port: 1 }] },
   ];
   const metadata = { name: "db", labels: { team: "b" }, annotations: { "example.com/a": "1" } };
-  const made = { apiVersion: "v1", kind: "Endpoints", metadata, subsets };
-  const owner = (await api.post(paths.endpoints, made)).expect(201).string("metadata.uid");
+  const body = { apiVersion: "v1", kind: "Endpoints", metadata, subsets };
+  const owner = (await api.post(paths.endpoints, body)).expect(201).string("metadata.uid");
   const slices = await seesAddresses(api, paths, "db", ["10.9.0.1", "10.9.0.1", "10.9.0.2", "fd00::9"]);
   assert.equal(slices.length, 3);
   const hostnames = slices.flatMap(({ endpoints }) => (endpoints ?? []).map(({ hostname }) => hostname ?? ""));

@@ -53,8 +53,8 @@ inBothDomains("an ephemeral volume gets a claim of its pod, which goes with it",
     metadata: { labels: { a: "b" } },
     spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } },
   };
-  const made = pod("p", { volumes: [{ name: "scratch", ephemeral: { volumeClaimTemplate: template } }] });
-  const uid = (await eventually(async () => (await api.post(pods, made)).expect(201))).string("metadata.uid");
+  const body = pod("p", { volumes: [{ name: "scratch", ephemeral: { volumeClaimTemplate: template } }] });
+  const uid = (await eventually(async () => (await api.post(pods, body)).expect(201))).string("metadata.uid");
   await eventually(async () =>
     (await api.get(`${claims}/p-scratch`)).expect(200, {
       "metadata.labels": { a: "b" },
@@ -70,8 +70,8 @@ inBothDomains("an ephemeral volume gets a claim of its pod, which goes with it",
 
 async function podAt(api: Api, ns: string, name: string, nodeName: string): Promise<string> {
   const path = `${namespaces}/${ns}/pods`;
-  const made = pod(name, { nodeName }, { finalizers: ["example.com/hold"] });
-  await eventually(async () => (await api.post(path, made)).expect(201));
+  const body = pod(name, { nodeName }, { finalizers: ["example.com/hold"] });
+  await eventually(async () => (await api.post(path, body)).expect(201));
   (await api.patch(`${path}/${name}/status`, { status: { phase: "Running" } })).expect(200);
   return `${path}/${name}`;
 }

@@ -40,10 +40,10 @@ const deviceSpec = (deviceClassName: string) => ({
 inBothDomains("a pod gets a claim of its own from the template that it names [RCT-06] [RCT-09]", async (api) => {
   const { templates, pods, claims } = await createPaths(api);
   const template = (await api.post(templates, claimTemplate("t", deviceSpec("x")))).expect(201);
-  const made = await eventually(async () =>
+  const answer = await eventually(async () =>
     (await api.post(pods, claimingPod("p", fromTemplate("dev", "t")))).expect(201),
   );
-  const uid = made.string("metadata.uid");
+  const uid = answer.string("metadata.uid");
   const [claim] = await claimsAt(api, claims, 1);
   assert.match(claim!.metadata.name, /^p-dev-[a-z0-9]{5}$/);
   (await api.get(`${claims}/${claim!.metadata.name}`)).expect(200, {

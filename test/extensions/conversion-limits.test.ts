@@ -40,8 +40,8 @@ async function startHook(isHanging: boolean, padding = ""): Promise<Hook> {
       const { apiVersion, request: asked } = JSON.parse(await text(request), exact) as Review;
       if (isHanging) return;
       const convertedObjects = asked.objects.map((object) => ({ ...object, apiVersion: asked.desiredAPIVersion }));
-      const said = { uid: asked.uid, result: { status: "Success" }, convertedObjects, padding };
-      response.end(JSON.stringify({ kind: "ConversionReview", apiVersion, response: said }));
+      const reply = { uid: asked.uid, result: { status: "Success" }, convertedObjects, padding };
+      response.end(JSON.stringify({ kind: "ConversionReview", apiVersion, response: reply }));
     })();
   });
   server.listen(0, "127.0.0.1");

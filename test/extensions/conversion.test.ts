@@ -50,8 +50,8 @@ class Ports {
   }
 
   static async define(api: Api, group: string, webhook: object = converter.webhook): Promise<Ports> {
-    const made = (await api.post(crds, definition(group, "v1", webhook))).expect(201);
-    assert.equal(made.headers["warning"], undefined);
+    const answer = (await api.post(crds, definition(group, "v1", webhook))).expect(201);
+    assert.equal(answer.headers["warning"], undefined);
     return new Ports(api, group);
   }
 
@@ -270,11 +270,11 @@ inBothDomains("writes in a version that cannot be converted store nothing, dry r
   const ports = await Ports.define(api, "refused.example.com");
   const annotations = { converter: "failed" };
   for (const query of ["", "?dryRun=All"]) {
-    const refused = await api.post(
+    const answer = await api.post(
       ports.path("v2") + query,
       ports.object("v2", "a", { address: "h:1" }, { annotations }),
     );
-    refused.expect(500, { message: `conversion webhook for ${ports.group}/v2, Kind=Port failed: I do not want to` });
+    answer.expect(500, { message: `conversion webhook for ${ports.group}/v2, Kind=Port failed: I do not want to` });
   }
   (await api.get(ports.path("v1", "a"))).expect(404);
 });
@@ -304,10 +304,10 @@ inBothDomains("a large object is converted, too, and a long list at once", async
   (await api.get(ports.path("v1", "large"))).expect(200, { "spec.host": "i", "spec.text": long });
   const names = Array.from({ length: 1500 }, (_, i) => `p${i}`);
   for (let i = 0; i < names.length; i += 100) {
-    const made = await Promise.all(
+    const answers = await Promise.all(
       names.slice(i, i + 100).map((name) => ports.post("v1", name, { host: name, port: "1" })),
     );
-    for (const one of made) one.expect(201);
+    for (const one of answers) one.expect(201);
   }
   const listed = (await api.get(ports.path("v2"))).expect(200).list("items");
   const addresses = listed.map((item) => item.string("spec.address"));

@@ -105,16 +105,16 @@ async function answer(body: string): Promise<{ code: number; text: string; locat
       return own === undefined ? converted : own(converted);
     }),
   };
-  const said = (answerMistakes[mistake] ?? ((whole: Response): unknown => whole))(response);
-  return { code: 200, text: JSON.stringify({ kind: "ConversionReview", apiVersion, response: said }) };
+  const reply = (answerMistakes[mistake] ?? ((whole: Response): unknown => whole))(response);
+  return { code: 200, text: JSON.stringify({ kind: "ConversionReview", apiVersion, response: reply }) };
 }
 
 async function run(): Promise<void> {
   const { cert, key } = JSON.parse(await text(process.stdin)) as { cert: string; key: string };
   const server = https.createServer({ cert, key }, (request, response) => {
     void (async () => {
-      const { code, text: said, location } = await answer(await text(request));
-      response.writeHead(code, location === undefined ? {} : { location }).end(said);
+      const { code, text: reply, location } = await answer(await text(request));
+      response.writeHead(code, location === undefined ? {} : { location }).end(reply);
     })();
   });
   server.listen(0, "127.0.0.1", () => {

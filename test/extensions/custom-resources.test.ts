@@ -32,7 +32,7 @@ inBothDomains(
   "a definition is served, discovered and established when its creation returns [VER-67] [VER-70]",
   async (api) => {
     const group = "atonce.example.com";
-    const made = (await api.post(crds, definition(group))).expect(201, {
+    const answer = (await api.post(crds, definition(group))).expect(201, {
       "spec.names": { plural: "widgets", singular: "widget", kind: "Widget", listKind: "WidgetList" },
       "spec.conversion": { strategy: "None" },
       status: { conditions: null, acceptedNames: { plural: "", kind: "" }, storedVersions: ["v1"] },
@@ -41,7 +41,7 @@ inBothDomains(
     (await api.get(`/apis/${group}/v1`)).expect(200, { "resources.0.name": "widgets" });
     (await api.get(`/openapi/v3/apis/${group}/v1`)).expect(200);
     (await api.get(path(group))).expect(200, {
-      "metadata.uid": made.at("metadata.uid"),
+      "metadata.uid": answer.at("metadata.uid"),
       "status.conditions.0.type": "NamesAccepted",
       "status.conditions.0.reason": "NoConflicts",
       "status.conditions.1.type": "Established",
@@ -348,8 +348,8 @@ inBothDomains("whole numbers beyond 2^53 stay as they are, through patches too [
   await install(api, group, { schema: object({ spec: object({ big: integer, other: text }) }) });
   const big = "9223372036854775807";
   const body = `{"apiVersion":"${group}/v1","kind":"Widget","metadata":{"name":"x"},"spec":{"big":${big}}}`;
-  const made = await eventually(async () => (await api.post(widgets(group), body)).expect(201));
-  assert.match(made.text, new RegExp(`"big":${big}[,}]`));
+  const answer = await eventually(async () => (await api.post(widgets(group), body)).expect(201));
+  assert.match(answer.text, new RegExp(`"big":${big}[,}]`));
   const patched = (await api.patch(`${widgets(group)}/x`, { spec: { other: "y" } })).expect(200);
   assert.match(patched.text, new RegExp(`"big":${big}[,}]`));
   const test = `[{"op":"test","path":"/spec/big","value":${big}}]`;
@@ -360,14 +360,14 @@ inBothDomains("unknown fields are dropped with a warning, or refused [FV-02] [FV
   const group = "fields.example.com";
   await install(api, group, { schema: object({ spec: object({ a: text }) }) });
   const body = `{"apiVersion":"${group}/v1","kind":"Widget","metadata":{"name":"x","odd":1},"spec":{"a":"1","a":"2","z":1},"q":1}`;
-  const made = await eventually(async () => (await api.post(widgets(group), body)).expect(201, { spec: { a: "2" } }));
+  const answer = await eventually(async () => (await api.post(widgets(group), body)).expect(201, { spec: { a: "2" } }));
   const problems = [
     'duplicate field "spec.a"',
     'unknown field "metadata.odd"',
     'unknown field "q"',
     'unknown field "spec.z"',
   ];
-  assert.deepEqual(made.warnings, problems);
+  assert.deepEqual(answer.warnings, problems);
   (await api.post(`${widgets(group)}?fieldValidation=Strict`, body)).expectFailure(
     400,
     "BadRequest",
@@ -461,8 +461,8 @@ for (const domain of domains) {
     const seen: number[] = [];
     const writer = async (): Promise<void> => {
       for (let i = 0; !isDone; i++) {
-        const made = (await api.post(widgets(group), custom(group, `w${i}`))).expect(201);
-        const [a, z] = [made.at("spec.a.count"), made.at("spec.z.count")];
+        const answer = (await api.post(widgets(group), custom(group, `w${i}`))).expect(201);
+        const [a, z] = [answer.at("spec.a.count"), answer.at("spec.z.count")];
         assert.equal(a, z, "one request saw two schemas");
         seen.push(a as number);
       }

@@ -121,10 +121,10 @@ inBothDomains("a time of zero that a type may leave out is null, and not the sam
     spec,
   });
   const zero = "0001-01-01T00:00:00.000000Z";
-  const made = (await api.post(leases, lease({ renewTime: zero, acquireTime: null }))).expect(201, {
+  const answer = (await api.post(leases, lease({ renewTime: zero, acquireTime: null }))).expect(201, {
     spec: { renewTime: null },
   });
-  const path = `${leases}/${made.string("metadata.name")}`;
+  const path = `${leases}/${answer.string("metadata.name")}`;
   (await api.get(path)).expect(200, { spec: { renewTime: null } });
   // A client that sends null back sends an absent time.
   (await api.patch(path, { spec: { leaseTransitions: 3 } })).expect(200, { spec: { leaseTransitions: 3 } });

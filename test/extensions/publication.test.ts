@@ -59,13 +59,13 @@ inBothDomains("a changed schema changes the tag of its own document and of no ot
   }
   const before = await addresses(api);
   const path = `${crds}/widgets.${one}`;
-  const made = (await api.get(path)).expect(200).value as object;
+  const document = (await api.get(path)).expect(200).value as object;
   // A change that is not published does not count.
   (await api.patch(path, { metadata: { labels: { a: "b" } } })).expect(200);
   assert.deepEqual(await addresses(api), before);
   const schema = { openAPIV3Schema: schemaWith({ a: { type: "string" }, b: { type: "integer" } }) };
   const versions = [{ name: "v1", served: true, storage: true, schema }];
-  const spec = { ...(made as { spec: object }).spec, versions };
+  const spec = { ...(document as { spec: object }).spec, versions };
   (await api.patch(path, { spec })).expect(200);
   const after = await addresses(api);
   const changed = [...after.keys()].filter((key) => after.get(key) !== before.get(key));

@@ -105,12 +105,12 @@ inBothDomains(
     await install(api, group, spec({ l: list(integer(), { maxItems: 200, ...once }) }));
     const schema = spec({ l: list(integer(), { maxItems: 2000, ...once }) });
     const versions = [{ name: "v1", served: true, storage: true, schema: { openAPIV3Schema: schema } }];
-    const changed = await api.patch(`${crds}/widgets.${group}`, { spec: { versions } }, patchTypes.merge);
-    changed.expectFailure(422, "Invalid", /estimated rule cost exceeds budget by factor of 2\.8x/);
+    const answer = await api.patch(`${crds}/widgets.${group}`, { spec: { versions } }, patchTypes.merge);
+    answer.expectFailure(422, "Invalid", /estimated rule cost exceeds budget by factor of 2\.8x/);
     const many = rules(...Array.from({ length: 12 }, () => "self.all(a, self.all(b, a + b >= 0))"));
-    const found = await refusal(api, spec({ l: list(integer(), { maxItems: 1150, ...many }) }));
+    const causes = await refusal(api, spec({ l: list(integer(), { maxItems: 1150, ...many }) }));
     const part = "Forbidden: contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema";
-    assert.deepEqual(found, [
+    assert.deepEqual(causes, [
       ...[0, 1, 2, 3].map((at) => `$.properties[spec].properties[l].x-kubernetes-validations[${at}].rule: ${part}`),
       `$: Forbidden: x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema exceeds budget by factor of 1.111590x ${advice}`,
     ]);
@@ -308,8 +308,8 @@ inBothDomains("a dry run of a create shows the default of the status", async (ap
   const group = "default.example.com";
   const status = object({ phase: text() }, { default: { phase: "New" } });
   await install(api, group, object({ status }), { subresources: { status: {} } });
-  const made = await api.post(`${widgets(group)}?dryRun=All`, custom(group, "w"));
-  made.expect(201, { "status.phase": "New" });
+  const answer = await api.post(`${widgets(group)}?dryRun=All`, custom(group, "w"));
+  answer.expect(201, { "status.phase": "New" });
 });
 
 inBothDomains("rules hold for the status as well", async (api) => {
@@ -340,8 +340,8 @@ inBothDomains("large objects have to keep the same rules", async (api) => {
   const l = list(text({ maxLength: 100, ...rules("self != 'bad'") }), { maxItems: 20_000 });
   await install(api, group, spec({ l }, rules({ rule: "self.l.size() >= oldSelf.l.size()", message: "grows" })));
   const many = Array.from({ length: 3000 }, (_, at) => `${at} of thirty hundred that are there`);
-  const refused = await api.post(widgets(group), custom(group, "w", { spec: { l: [...many, "bad"] } }));
-  assert.deepEqual(causes(refused.expect(422)), [`spec.l[3000]: Invalid value: "string": failed rule: self != 'bad'`]);
+  const answer = await api.post(widgets(group), custom(group, "w", { spec: { l: [...many, "bad"] } }));
+  assert.deepEqual(causes(answer.expect(422)), [`spec.l[3000]: Invalid value: "string": failed rule: self != 'bad'`]);
   (await api.post(widgets(group), custom(group, "w", { spec: { l: many } }))).expect(201);
   const shorter = await api.patch(`${widgets(group)}/w`, { spec: { l: many.slice(1) } }, patchTypes.merge);
   assert.deepEqual(causes(shorter.expect(422)), ['spec: Invalid value: "object": grows']);

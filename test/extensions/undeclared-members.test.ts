@@ -72,10 +72,13 @@ inBothDomains("an object without declared members takes any in an apply; what it
   for (const [at, [name, applied, owned, kept]] of cases.entries()) {
     for (const validation of ["Strict", "Ignore"]) {
       const object = `o${at}${validation.toLowerCase()}`;
-      const made = (await apply(object, { spec: { [name]: applied } }, `&fieldValidation=${validation}`)).expect(201, {
-        [`spec.${name}`]: kept,
-      });
-      const fields = JSON.stringify(made.at("metadata.managedFields.0.fieldsV1"));
+      const answer = (await apply(object, { spec: { [name]: applied } }, `&fieldValidation=${validation}`)).expect(
+        201,
+        {
+          [`spec.${name}`]: kept,
+        },
+      );
+      const fields = JSON.stringify(answer.at("metadata.managedFields.0.fieldsV1"));
       assert.equal(fields, `{"f:spec":{"f:${name}":${owned}}}`, `${name}: ${JSON.stringify(applied)}`);
       (await api.get(path(object))).expect(200, { [`spec.${name}`]: kept });
     }

@@ -67,38 +67,38 @@ test("helm installs and waits, upgrades, goes back and uninstalls", { skip }, as
   const kubeconfig = join(home, "kubeconfig");
   writeFileSync(kubeconfig, (await server).kubeconfig, { mode: 0o600 });
   const env = { PATH: process.env["PATH"], HOME: home, KUBECONFIG: kubeconfig };
-  const helm = (...args: string[]): Promise<{ readonly code: number | null; readonly said: string }> =>
+  const helm = (...args: string[]): Promise<{ readonly code: number | null; readonly output: string }> =>
     new Promise((resolve, reject) => {
       const child = spawn("helm", [...args, "--namespace", ns], { env });
       let said = "";
       for (const stream of [child.stdout, child.stderr]) stream.on("data", (piece: Buffer) => (said += String(piece)));
       child.once("error", reject);
-      child.once("close", (code) => resolve({ code, said }));
+      child.once("close", (code) => resolve({ code, output: said }));
     });
   const folder = chart();
   const service = `/api/v1/namespaces/${ns}/services/one`;
   try {
     const installed = await helm("install", "one", folder, "--wait", "--timeout=120s");
-    assert.equal(installed.code, 0, installed.said);
+    assert.equal(installed.code, 0, installed.output);
     (await api.get(service)).expect(200, { "spec.clusterIP": present, "spec.type": "ClusterIP" });
 
     const upgraded = await helm("upgrade", "one", folder, "--set=type=NodePort", "--atomic", "--timeout=120s");
-    assert.equal(upgraded.code, 0, upgraded.said);
+    assert.equal(upgraded.code, 0, upgraded.output);
     (await api.get(service)).expect(200, { "spec.ports[0].nodePort": present });
 
     // No controller assigns an address to a load balancer service.
     const failed = await helm("upgrade", "one", folder, "--set=type=LoadBalancer", "--atomic", "--timeout=2s");
     assert.notEqual(failed.code, 0);
-    assert.match(failed.said, /has been rolled back due to atomic being set/);
+    assert.match(failed.output, /has been rolled back due to atomic being set/);
     (await api.get(service)).expect(200, { "spec.type": "NodePort", "spec.loadBalancerClass": absent });
     (await api.get(`${configMaps}/one`)).expect(200, { "data.type": "NodePort" });
 
     const back = await helm("rollback", "one", "1", "--wait", "--timeout=120s");
-    assert.equal(back.code, 0, back.said);
+    assert.equal(back.code, 0, back.output);
     (await api.get(service)).expect(200, { "spec.type": "ClusterIP", "spec.ports[0].nodePort": absent });
 
     const gone = await helm("uninstall", "one", "--wait", "--timeout=120s");
-    assert.equal(gone.code, 0, gone.said);
+    assert.equal(gone.code, 0, gone.output);
     (await api.get(service)).expect(404);
   } finally {
     api.close();

@@ -126,13 +126,13 @@ inBothDomains("keys that mean something to the language are ordinary keys", asyn
   const before = Object.getOwnPropertyNames(Object.prototype).sort();
   const text = (name: string): string =>
     `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"${name}"},"data":{"__proto__":"x","constructor":"y","toString":"z","hasOwnProperty":"w"}}`;
-  const made = (await api.post(configMaps, text("m1"))).expect(201, {
+  const answer = (await api.post(configMaps, text("m1"))).expect(201, {
     "data.__proto__": "x",
     "data.constructor": "y",
     "data.toString": "z",
     "data.hasOwnProperty": "w",
   });
-  (await api.get(`${configMaps}/m1`)).expect(200, { "data.__proto__": "x", "metadata.uid": made.at("metadata.uid") });
+  (await api.get(`${configMaps}/m1`)).expect(200, { "data.__proto__": "x", "metadata.uid": answer.at("metadata.uid") });
   (await api.get(configMaps)).expect(200, { "items.0.data.__proto__": "x" });
   (await api.put(`${configMaps}/m1`, text("m1").replace('"x"', '"p"'))).expect(200, { "data.__proto__": "p" });
   (await api.patch(`${configMaps}/m1`, '{"data":{"__proto__":"q","__defineGetter__":"g"}}')).expect(200, {
@@ -214,13 +214,13 @@ inBothDomains("whole numbers of 64 bits mean what they say, those beyond 2^53 to
   const post = (path: string, kind: string, more: string, name = `n${api.unique("n")}`) =>
     api.post(path, `{"apiVersion":"v1","kind":"${kind}","metadata":{"name":"${name}"${more}}`);
   for (const generation of ["9007199254740993", "9223372036854775807"]) {
-    const made = (await post(configMaps, "ConfigMap", `,"generation":${generation},"finalizers":["a.io/b"]}`)).expect(
-      201,
-    );
-    assert.ok(made.text.includes(`"generation":${generation}`), made.text);
-    const path = `${configMaps}/${made.string("metadata.name")}`;
-    const kept = (await api.put(path, made.text.replace(generation, "9223372036854775806"))).expect(200);
-    assert.ok(kept.text.includes(`"generation":${generation}`), kept.text);
+    const response = (
+      await post(configMaps, "ConfigMap", `,"generation":${generation},"finalizers":["a.io/b"]}`)
+    ).expect(201);
+    assert.ok(response.text.includes(`"generation":${generation}`), response.text);
+    const path = `${configMaps}/${response.string("metadata.name")}`;
+    const update = (await api.put(path, response.text.replace(generation, "9223372036854775806"))).expect(200);
+    assert.ok(update.text.includes(`"generation":${generation}`), update.text);
     const deleted = (await api.delete(path)).expect(200);
     const next = BigInt.asIntN(64, BigInt(generation) + 1n);
     assert.ok(deleted.text.includes(`"generation":${next}`), deleted.text);
@@ -658,7 +658,7 @@ inBothDomains("an HTTP/2 connection carries requests side by side, watches among
   });
   watch.on("error", () => undefined);
   const names = Array.from({ length: 50 }, (_, i) => `m${i}`);
-  const made = await Promise.all(
+  const answers = await Promise.all(
     names.map((name) =>
       request2(
         session,
@@ -667,7 +667,7 @@ inBothDomains("an HTTP/2 connection carries requests side by side, watches among
       ),
     ),
   );
-  for (const answer of made) assert.equal(answer.status, 201, answer.text);
+  for (const answer of answers) assert.equal(answer.status, 201, answer.text);
   await eventually(async () => assert.equal(await Promise.resolve(seen.trimEnd().split("\n").length), 50));
   const bad = await request2(
     session,
@@ -721,9 +721,9 @@ withOwnServer(
     slow.write(
       `POST ${api.name(configMaps)} HTTP/1.1\r\n${host}${admin}Content-Type: application/json\r\nContent-Length: 500\r\n\r\n{"api`,
     );
-    const refused = await eventually(async () => (await api.get(configMaps, { as: "bob" })).expect(429));
-    assert.equal(refused.headers["retry-after"], "1");
-    assert.match(refused.text, /Too many requests, please try again later/);
+    const answer = await eventually(async () => (await api.get(configMaps, { as: "bob" })).expect(429));
+    assert.equal(answer.headers["retry-after"], "1");
+    assert.match(answer.text, /Too many requests, please try again later/);
     const write = await eventually(async () =>
       (await api.post(configMaps, configMap("m1"), { as: "bob" })).expect(429),
     );

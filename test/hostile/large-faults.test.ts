@@ -133,9 +133,9 @@ test("bodies nested more deeply than the event loop can read are refused by thre
     for (const depth of [2000, 9000]) {
       const deep = `${'{"a":'.repeat(depth)}"${"x".repeat(70_000)}"${"}".repeat(depth)}`;
       const object = JSON.stringify(custom("deep.example.com", `deep-${depth}`, { spec: "deep" }));
-      const made = await api.post(widgets, object.replace('"deep"', deep), { literal: true });
-      if (depth === 2000) made.expect(201);
-      else made.expectFailure(400, "BadRequest", "the object is nested too deeply");
+      const answer = await api.post(widgets, object.replace('"deep"', deep), { literal: true });
+      if (depth === 2000) answer.expect(201);
+      else answer.expectFailure(400, "BadRequest", "the object is nested too deeply");
     }
     (await api.get(`${widgets}?pretty=true`)).expect(200, { "items.length": 1 });
     (await api.get(widgets, { accept: asTable })).expect(200, { "rows.length": 1 });

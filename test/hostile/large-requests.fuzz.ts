@@ -473,14 +473,14 @@ function whoAsks(random: Random): Sent["options"] {
 type Change = (object: ObjectBody) => ObjectBody;
 
 function changeOf(random: Random, kind: Kind, name: string): Change {
-  const made = kind.make(random, name);
+  const body = kind.make(random, name);
   const version = below(random, 10);
   const keepsFinalizers = oneIn(random, 2);
   return (object) => {
     const { resourceVersion, finalizers, ...metadata } = metaOf(object);
     return {
       ...object,
-      ...made,
+      ...body,
       metadata: {
         ...metadata,
         ...(keepsFinalizers ? { finalizers } : {}),
@@ -491,8 +491,8 @@ function changeOf(random: Random, kind: Kind, name: string): Change {
 }
 
 function patchOf(random: Random, kind: Kind, name: string): { type: string; body: string } {
-  const made = tweak(random, kind.make(random, name));
-  const { metadata: _metadata, ...fields } = made;
+  const object = tweak(random, kind.make(random, name));
+  const { metadata: _metadata, ...fields } = object;
   const merge = {
     ...fields,
     metadata: oneOf<object>(random, [
@@ -520,7 +520,7 @@ function patchOf(random: Random, kind: Kind, name: string): { type: string; body
       };
     case 4: {
       const operations = [
-        { op: "test", path: "/kind", value: oneIn(random, 6) ? "X" : made["kind"] },
+        { op: "test", path: "/kind", value: oneIn(random, 6) ? "X" : object["kind"] },
         { op: "add", path: "/metadata/labels", value: { j: "p" } },
         { op: "replace", path: "/data", value: data(random) },
         { op: "copy", from: "/metadata/labels", path: "/metadata/annotations" },
@@ -534,7 +534,7 @@ function patchOf(random: Random, kind: Kind, name: string): { type: string; body
     default:
       return {
         type: patchTypes.apply,
-        body: oneIn(random, 3) ? encodeYaml(made).toString() : JSON.stringify(made),
+        body: oneIn(random, 3) ? encodeYaml(object).toString() : JSON.stringify(object),
       };
   }
 }

@@ -44,13 +44,13 @@ inBothDomains("a large object is created, read, replaced, patched and deleted", 
 inBothDomains("a large object is shown in every form", async (api) => {
   const { configMaps } = await api.createNamespace();
   const path = `${configMaps}/large`;
-  const made = (await api.post(configMaps, configMap("large", manyKeys("one")))).expect(201);
+  const answer = (await api.post(configMaps, configMap("large", manyKeys("one")))).expect(201);
   const inYaml = (await api.get(path, { accept: yaml })).expect(200);
   assert.match(inYaml.text, /^apiVersion: v1\ndata:\n {2}key-0: onex+\n/);
   (await api.get(path, { accept: asTable })).expect(200, { "rows.0.cells.0": "large", "rows.0.cells.1": 5000 });
   const pretty = (await api.get(`${path}?pretty=true`)).expect(200);
   assert.match(pretty.text, /^\{\n {2}"kind": "ConfigMap"/);
-  assert.deepEqual(pretty.value, made.value);
+  assert.deepEqual(pretty.value, answer.value);
   const listed = (await api.get(configMaps, { accept: yaml })).expect(200);
   assert.match(listed.text, /^apiVersion: v1\nitems:\n- data:\n {4}key-0: onex+\n/);
   (await api.get(configMaps)).expect(200, { "items.0.data.key-4999": present });
@@ -146,10 +146,10 @@ inBothDomains("large custom resources are pruned, defaulted, validated and scale
   const { group, widgets } = await serve(api, schema, { subresources: scaled });
   const many = Array.from({ length: 20_000 }, (_, i) => ({ n: i % 10, gone: 1 }));
   const spec = { items: many, replicas: 2 };
-  const made = (await api.post(widgets, custom(group, "large", { spec }))).expect(201);
-  assert.equal(made.list("spec.items").length, 20_000);
-  assert.deepEqual(made.at("spec.items.19999"), { a: "d", n: 9 });
-  assert.match(made.warnings.join(), /unknown field "spec\.items\[0\]\.gone"/);
+  const answer = (await api.post(widgets, custom(group, "large", { spec }))).expect(201);
+  assert.equal(answer.list("spec.items").length, 20_000);
+  assert.deepEqual(answer.at("spec.items.19999"), { a: "d", n: 9 });
+  assert.match(answer.warnings.join(), /unknown field "spec\.items\[0\]\.gone"/);
   const path = `${widgets}/large`;
   (await api.patch(path, [{ op: "replace", path: "/spec/items/7/n", value: 10 }], patchTypes.json)).expectFailure(
     422,
@@ -176,11 +176,8 @@ inBothDomains("what defaults make larger than an object may be is refused with 4
   const { group, widgets } = await serve(api, items({ a: { ...text, default: "x".repeat(50_000) } }));
   const of = (count: number): object => ({ spec: { items: Array.from({ length: count }, () => ({})) } });
   (await api.post(widgets, custom(group, "fits", of(20)))).expect(201, { "spec.items.length": 20 });
-  const refused = (await api.post(widgets, custom(group, "many", of(2000)))).expectFailure(
-    413,
-    "RequestEntityTooLarge",
-  );
-  assert.match(refused.string("message"), /larger than the 1572864 bytes/);
+  const answer = (await api.post(widgets, custom(group, "many", of(2000)))).expectFailure(413, "RequestEntityTooLarge");
+  assert.match(answer.string("message"), /larger than the 1572864 bytes/);
   (await api.patch(`${widgets}/fits`, of(2000))).expectFailure(413, "RequestEntityTooLarge");
   (await api.get(widgets)).expect(200, { "items.length": 1 });
 });
@@ -208,8 +205,8 @@ inBothDomains("an object that its owners of fields would make too large is store
   (await api.get(`${configMaps}/made`)).expect(200, large);
   // An apply is impossible without managed fields, so this one is refused.
   const applied = configMap("made", { a: "b" });
-  const refused = await api.patch(`${configMaps}/made?fieldManager=m&force=true`, applied, patchTypes.apply);
-  refused.expectFailure(413, "RequestEntityTooLarge", /larger than the 1572864 bytes/);
+  const answer = await api.patch(`${configMaps}/made?fieldManager=m&force=true`, applied, patchTypes.apply);
+  answer.expectFailure(413, "RequestEntityTooLarge", /larger than the 1572864 bytes/);
 
   (await api.post(configMaps, configMap("put", { a: "b" }))).expect(201, { "metadata.managedFields": present });
   (await api.put(`${configMaps}/put`, configMap("put", longKeys))).expect(200, large);

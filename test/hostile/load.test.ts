@@ -38,7 +38,7 @@ testUnderLoad("thousands of idle watches cost little and all are told", async (s
   const before = await server.memoryBytes();
   const sessions: http2.ClientHttp2Session[] = [];
   const count = 3000;
-  let told = 0;
+  let notified = 0;
   let opened = 0;
   try {
     for (let i = 0; i < count / 60; i++) {
@@ -51,7 +51,7 @@ testUnderLoad("thousands of idle watches cost little and all are told", async (s
           if (status === 200) opened++;
         });
         stream.once("data", () => {
-          told++;
+          notified++;
         });
       }
     }
@@ -59,7 +59,7 @@ testUnderLoad("thousands of idle watches cost little and all are told", async (s
     const grown = (await server.memoryBytes()) - before;
     assert.ok(grown < count * 40_000, `${Math.round(grown / count)} bytes for each watch`);
     (await api.post(configMaps, configMap("m1"))).expect(201);
-    await eventually(() => Promise.resolve(assert.equal(told, count)), 60_000);
+    await eventually(() => Promise.resolve(assert.equal(notified, count)), 60_000);
   } finally {
     for (const session of sessions) session.destroy();
   }

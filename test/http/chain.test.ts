@@ -153,12 +153,12 @@ test("after authentication a request has a user and no credentials, valid or not
 
 test("a refusal names the user, the anonymous one too, and the action [AANON-01] [AUTHZ-02] [AUTHZ-07]", async () => {
   const { send, routed } = chain();
-  const refused = await send(`GET ${map}/c as bob`);
+  const answer = await send(`GET ${map}/c as bob`);
   assert.equal(
-    failure(refused),
+    failure(answer),
     '403 configmaps "c" is forbidden: User "bob" cannot get resource "configmaps" in API group "" in the namespace "x"',
   );
-  assert.equal(refused.headers?.["x-content-type-options"], "nosniff");
+  assert.equal(answer.headers?.["x-content-type-options"], "nosniff");
   assert.equal(failure(await send("GET /apis")), '403 forbidden: User "system:anonymous" cannot get path "/apis"');
   assert.equal(routed.length, 0);
   assert.equal((await send("GET /healthz")).code, 200);
@@ -203,9 +203,9 @@ test("a bug is a 500 that tells the client nothing, and one line in the log", as
     "500 Internal error occurred: the request failed unexpectedly (audit ID an-id)",
   );
   assert.deepEqual(logged, ["a request failed unexpectedly: Error: secret"]);
-  const known = chain({ route: () => Promise.reject(internalError("oops", new Error("story"))) });
-  assert.equal(failure(await known.send("GET /x as admin")), "500 Internal error occurred: oops");
-  assert.deepEqual(known.logged, ["a request failed: Error: story"]);
+  const server = chain({ route: () => Promise.reject(internalError("oops", new Error("story"))) });
+  assert.equal(failure(await server.send("GET /x as admin")), "500 Internal error occurred: oops");
+  assert.deepEqual(server.logged, ["a request failed: Error: story"]);
 });
 
 test("a request that takes too long is answered with 504, and its work is aborted", async () => {
@@ -282,9 +282,9 @@ test("more requests than allowed at a time get 429, reads and writes apart, watc
   });
   const under = [send(`GET ${map} as bob`), send(`GET ${map}/c as bob`), send(`PUT ${map}/c as bob`)];
   await new Promise(setImmediate);
-  const refused = await send(`GET ${map} as bob`);
-  assert.equal(failure(refused), "429 Too many requests, please try again later.");
-  assert.equal(refused.headers?.["retry-after"], "1");
+  const answer = await send(`GET ${map} as bob`);
+  assert.equal(failure(answer), "429 Too many requests, please try again later.");
+  assert.equal(answer.headers?.["retry-after"], "1");
   assert.match(failure(await send(`POST ${map} as bob`)), /^429 /);
   under.push(send(`GET ${map}?watch=1 as bob`), send(`DELETE ${map}/c as admin`));
   await new Promise(setImmediate);
@@ -411,17 +411,17 @@ test("headers of impersonation are removed after impersonation", async () => {
 });
 
 test("authorizers are told the selectors of a list, unless they cannot be read or the path is an old one", async () => {
-  const seen: Attributes[] = [];
+  const questions: Attributes[] = [];
   const authorizer: Authorizer = {
     authorize(of) {
-      seen.push(of);
+      questions.push(of);
       return { decision: "allow", reason: "" };
     },
   };
   const { send } = chain({ authorizer });
   const selectors = async (line: string): Promise<unknown> => {
     await send(`${line} as bob`);
-    const { fieldSelector, labelSelector } = seen.at(-1)!;
+    const { fieldSelector, labelSelector } = questions.at(-1)!;
     return [fieldSelector, labelSelector];
   };
   const field = { field: "spec.nodeName", operator: "=", value: "n" };
@@ -472,22 +472,22 @@ test("browsers of allowed origins may read answers, others get no such header", 
 });
 
 test("observers see every request, refused ones included, and the user before impersonation is audited", async () => {
-  const seen: string[] = [];
+  const lines: string[] = [];
   const { send } = chain({
     async observe(request, next) {
       const reply = await next(request);
-      seen.push(`${request.info.verb} ${reply.code}`);
+      lines.push(`${request.info.verb} ${reply.code}`);
       return reply;
     },
     audit(request, next) {
-      seen.push(request.user.name);
+      lines.push(request.user.name);
       return next(request);
     },
   });
   await send("GET /apis as admin", { "impersonate-user": "dave" });
   await send(`GET ${map} as bob`);
   await send("GET /apis as eve");
-  assert.deepEqual(seen, ["admin", "get 200", "bob", "list 403", "get 401"]);
+  assert.deepEqual(lines, ["admin", "get 200", "bob", "list 403", "get 401"]);
 });
 
 test("the audit event hears of the decision, and of a refusal more than the client", async () => {

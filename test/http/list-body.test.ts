@@ -41,7 +41,7 @@ function body(entries: readonly Entry[]): BytePieces {
 
 test("pieces, chunks kept and unpacked chunks are the list in JSON, without kind and version of the items", async () => {
   const gzip = new Gzip(1e7);
-  const kept = new ChunkCache<Buffer>(1e7);
+  const cache = new ChunkCache<Buffer>(1e7);
   const entries = Array.from({ length: 120 }, (_, i) => entry(`c${i}`));
   for (let round = 0; round < 40; round++) {
     const shown = round % 4 === 3 ? entries.slice(round, round + 60) : entries;
@@ -51,7 +51,7 @@ test("pieces, chunks kept and unpacked chunks are the list in JSON, without kind
     const packed: Buffer[] = [];
     for await (const piece of gzip.compress(pieces.chunks!(), 64 * 1024)) packed.push(piece);
     assert.ok(gunzipSync(Buffer.concat(packed)).equals(plain), `round ${round}`);
-    assert.ok(Buffer.concat([...joinChunks(pieces.chunks!(), kept)]).equals(plain), `round ${round}`);
+    assert.ok(Buffer.concat([...joinChunks(pieces.chunks!(), cache)]).equals(plain), `round ${round}`);
     const list = JSON.parse(plain.toString()) as {
       kind: string;
       items: { kind?: string; metadata: { name: string } }[];

@@ -121,9 +121,9 @@ kubectlSuite((test) => {
         ],
       });
     const first = list([rule(["get"], "configmaps")], ["u1"]);
-    const made = await kubectl.run(["auth", "reconcile", "-f", first]);
-    assert.match(made, /^role\.rbac\.authorization\.k8s\.io\/r reconciled\n/);
-    assert.match(made, /^rolebinding\.rbac\.authorization\.k8s\.io\/r reconciled\n/m);
+    const output = await kubectl.run(["auth", "reconcile", "-f", first]);
+    assert.match(output, /^role\.rbac\.authorization\.k8s\.io\/r reconciled\n/);
+    assert.match(output, /^rolebinding\.rbac\.authorization\.k8s\.io\/r reconciled\n/m);
     await kubectl.run(["auth", "reconcile", "-f", list([rule(["list"], "secrets")], ["u2"])]);
     (await api.get(`${roles}/roles/r`)).expect(200, {
       rules: [rule(["get"], "configmaps"), rule(["list"], "secrets")],

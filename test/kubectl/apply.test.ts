@@ -87,8 +87,8 @@ kubectlSuite((test) => {
     const name = api.unique("applied");
     const items = [claim("p1"), secret("s1", { k: "v" }), configMap("m1", { k: "v" })];
     const file = kubectl.file({ apiVersion: "v1", kind: "List", items });
-    const made = await kubectl.run(["apply", "-f", file]);
-    assert.equal(made, "persistentvolumeclaim/p1 created\nsecret/s1 created\nconfigmap/m1 created\n");
+    const output = await kubectl.run(["apply", "-f", file]);
+    assert.equal(output, "persistentvolumeclaim/p1 created\nsecret/s1 created\nconfigmap/m1 created\n");
     const same = await kubectl.run(["apply", "-f", file]);
     assert.match(
       same,
@@ -113,8 +113,8 @@ kubectlSuite((test) => {
     );
     assert.equal(await kubectl.run(["apply", "-f", file, "--dry-run=client"]), "configmap/m1 created (dry run)\n");
     (await api.get(`/api/v1/namespaces/${ns}/configmaps/m1`)).expect(404);
-    const made = await kubectl.run(["create", "-f", file, "--dry-run=server", "-o", "json"]);
-    assert.match(made, /"uid"/);
+    const result = await kubectl.run(["create", "-f", file, "--dry-run=server", "-o", "json"]);
+    assert.match(result, /"uid"/);
     (await api.get(`/api/v1/namespaces/${ns}/configmaps/m1`)).expect(404);
   });
 
@@ -169,10 +169,10 @@ kubectlSuite((test) => {
     const apply = (body: ObjectBody): Promise<string> =>
       kubectl.run(["apply", "--server-side", "-f", kubectl.file(body)]);
     assert.equal(await apply(deployment("i:1", { replicas: 2 })), "deployment.apps/d1 serverside-applied\n");
-    const made = (await api.get(path)).expect(200, { "spec.replicas": 2, "metadata.annotations": absent });
-    assert.deepEqual(managers(made), ["kubectl Apply"]);
+    const answer = (await api.get(path)).expect(200, { "spec.replicas": 2, "metadata.annotations": absent });
+    assert.deepEqual(managers(answer), ["kubectl Apply"]);
     assert.equal(await apply(deployment("i:1", { replicas: 2 })), "deployment.apps/d1 serverside-applied\n");
-    (await api.get(path)).expect(200, { "metadata.resourceVersion": made.at("metadata.resourceVersion") });
+    (await api.get(path)).expect(200, { "metadata.resourceVersion": answer.at("metadata.resourceVersion") });
     await apply(deployment("i:2"));
     (await api.get(path)).expect(200, { "spec.replicas": 1, "spec.template.spec.containers.0.image": "i:2" });
   });

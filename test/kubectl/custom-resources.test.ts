@@ -56,8 +56,8 @@ function widgets(kubectl: Kubectl): { readonly group: string; readonly body: Obj
   const singular = group.split(".", 1)[0]!.replace("-", "");
   const names = { plural: `${singular}s`, singular, shortNames: [`${singular}x`], categories: [`${singular}all`] };
   const version = { subresources: { status: {}, scale }, additionalPrinterColumns };
-  const made = definition(group, { scope: "Namespaced", schema, version, names });
-  return { group, body: { ...made, metadata: { name: `${names.plural}.${group}` } } };
+  const body = definition(group, { scope: "Namespaced", schema, version, names });
+  return { group, body: { ...body, metadata: { name: `${names.plural}.${group}` } } };
 }
 
 kubectlSuite((test) => {

@@ -35,12 +35,12 @@ test(
     const helm = async (...args: readonly string[]): Promise<string> => {
       const env = { ...process.env, KUBECONFIG: join(folder, "kubeconfig"), HOME: folder };
       const child = spawn("helm", [...args, "--timeout=120s"], { cwd: folder, env });
-      let said = "";
+      let output = "";
       for (const stream of [child.stdout, child.stderr])
-        stream.on("data", (piece: Buffer) => (said += piece.toString()));
+        stream.on("data", (piece: Buffer) => (output += piece.toString()));
       const code = await new Promise((done) => child.once("close", done));
-      assert.equal(code, 0, said);
-      return said;
+      assert.equal(code, 0, output);
+      return output;
     };
     assert.match(await helm("install", "one", "./shop", "--wait"), /STATUS: deployed/);
     assert.match(await helm("upgrade", "one", "./shop", "--set=port=81", "--atomic"), /STATUS: deployed/);

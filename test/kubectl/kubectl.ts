@@ -12,7 +12,7 @@ import assert from "node:assert/strict";
 
 /** Returns the paths of the programs by name, each program once. */
 export function findPrograms(): Map<string, string> {
-  const found = new Map<string, string>();
+  const paths = new Map<string, string>();
   const look = (folder: string): void => {
     let names: string[] = [];
     try {
@@ -20,12 +20,12 @@ export function findPrograms(): Map<string, string> {
     } catch {
       // A folder of the PATH may not exist.
     }
-    for (const name of names) if (!found.has(name)) found.set(name, join(folder, name));
+    for (const name of names) if (!paths.has(name)) paths.set(name, join(folder, name));
   };
   for (const folder of (process.env["PATH"] ?? "").split(delimiter)) if (folder !== "") look(folder);
-  const onPath = Array.from(found.values());
+  const onPath = Array.from(paths.values());
   for (const path of onPath) look(dirname(realpathSync(path)));
-  return new Map([...found].sort(([a], [b]) => (a < b ? -1 : 1)));
+  return new Map([...paths].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 interface Run {

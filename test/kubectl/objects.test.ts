@@ -59,8 +59,8 @@ kubectlSuite((test) => {
       join(folder, "more", "d.yml"),
       "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: ConfigMap\n  metadata:\n    name: d\n",
     );
-    const made = await kubectl.run(["create", "-f", folder]);
-    assert.equal(made, "configmap/a created\nsecret/b created\npersistentvolumeclaim/c created\n");
+    const output = await kubectl.run(["create", "-f", folder]);
+    assert.equal(output, "configmap/a created\nsecret/b created\npersistentvolumeclaim/c created\n");
     await kubectl.run(["create", "-f", join(folder, "more"), "-R"]);
     assert.equal(
       await kubectl.run(["get", "configmap", "-o", "name", "--field-selector=metadata.name=d"]),

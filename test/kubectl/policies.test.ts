@@ -83,9 +83,9 @@ kubectlSuite((test) => {
     });
     const widget = (min: number, max: number): string =>
       JSON.stringify({ apiVersion: `${group}/v1`, kind: "Widget", metadata: { name: "a" }, spec: { min, max } });
-    const refused = await kubectl.try(["create", "-f", "-"], { input: widget(2, 1) });
+    const output = await kubectl.try(["create", "-f", "-"], { input: widget(2, 1) });
     assert.match(
-      refused.stderr,
+      output.stderr,
       /The Widget "a" is invalid: spec\.min: Invalid value: "object": min may not be above max/,
     );
     await kubectl.run(["create", "-f", "-"], { input: widget(1, 2) });

@@ -49,9 +49,12 @@ inBothDomains(
   async (api) => {
     const path = await one(api);
     const yaml = "# comment\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: one, labels: {a: x}}\ndata:\n  k: v\n";
-    const made = (await apply(api, path, "m1", yaml)).expect(201, { data: { k: "v" }, "metadata.labels": { a: "x" } });
-    assert.match(made.string("metadata.managedFields.0.time"), /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
-    made.has({
+    const answer = (await apply(api, path, "m1", yaml)).expect(201, {
+      data: { k: "v" },
+      "metadata.labels": { a: "x" },
+    });
+    assert.match(answer.string("metadata.managedFields.0.time"), /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
+    answer.has({
       "metadata.managedFields.length": 1,
       "metadata.managedFields.0.manager": "m1",
       "metadata.managedFields.0.operation": "Apply",
@@ -89,12 +92,12 @@ inBothDomains("the same apply again changes nothing: no version, no time, no eve
       },
     ],
   ] as const;
-  const made: Answer[] = [];
-  for (const [at, body] of cases) made.push((await apply(api, at, "m1", body)).expect(201));
+  const answers: Answer[] = [];
+  for (const [at, body] of cases) answers.push((await apply(api, at, "m1", body)).expect(201));
   // The times of managers have a precision of seconds.
   await api.pass(1100);
   for (const [index, [at, body]] of cases.entries()) {
-    const first = made[index]!;
+    const first = answers[index]!;
     const again = (await apply(api, at, "m1", body)).expect(200);
     assert.deepEqual(again.at("metadata"), first.at("metadata"));
     // Fields that the server sets are neither compared nor stored.
@@ -167,8 +170,8 @@ inBothDomains("force takes the field and makes its manager the only one [SSA-08,
 
 inBothDomains("an update owns what it changes and never conflicts [SSA-10, SSA-11, MF-03, MF-04]", async (api) => {
   const path = await one(api);
-  const made = (await apply(api, path, "m1", map({ a: "1", b: "1" }))).expect(201);
-  const body = { ...(made.value as ObjectBody), data: { a: "2", b: "1" } };
+  const answer = (await apply(api, path, "m1", map({ a: "1", b: "1" }))).expect(201);
+  const body = { ...(answer.value as ObjectBody), data: { a: "2", b: "1" } };
   (await api.put(`${path}?fieldManager=m2`, body)).expect(200);
   const patched = (await api.patch(`${path}?fieldManager=m3`, { data: { b: "2" } })).expect(200);
   assert.deepEqual(owners(patched).sort(), ["m2 (update): data.a", "m3 (update): data.b"]);
@@ -186,8 +189,8 @@ inBothDomains(
       "Conflict",
       /conflict with "m2": \.data\.a$/,
     );
-    const left = (await apply(api, path, "m2", map({ c: "1" }))).expect(200, { data: { a: "1", b: "1", c: "1" } });
-    assert.deepEqual(owners(left).sort(), ["m1: data.a data.b", "m2: data.c"]);
+    const answer = (await apply(api, path, "m2", map({ c: "1" }))).expect(200, { data: { a: "1", b: "1", c: "1" } });
+    assert.deepEqual(owners(answer).sort(), ["m1: data.a data.b", "m2: data.c"]);
   },
 );
 
@@ -202,8 +205,8 @@ inBothDomains("a field left out goes back to its default [SSA-17]", async (api) 
   const { claims } = await api.createNamespace();
   const path = `${claims}/one`;
   (await apply(api, path, "m1", claim("one", { volumeMode: "Filesystem" }))).expect(201);
-  const left = (await apply(api, path, "m1", claim("one"))).expect(200, { "spec.volumeMode": "Filesystem" });
-  assert.doesNotMatch(owners(left).join(), /volumeMode/);
+  const answer = (await apply(api, path, "m1", claim("one"))).expect(200, { "spec.volumeMode": "Filesystem" });
+  assert.doesNotMatch(owners(answer).join(), /volumeMode/);
 });
 
 inBothDomains("managedFields may not be in an apply [SSA-21]", async (api) => {
@@ -223,8 +226,8 @@ inBothDomains(
   async (api) => {
     const path = await one(api);
     (await apply(api, path, "m1", map({ a: "1" }))).expect(201);
-    const kept = (await api.patch(path, { metadata: { managedFields: [] } })).expect(200);
-    assert.deepEqual(owners(kept), ["m1: data.a"]);
+    const answer = (await api.patch(path, { metadata: { managedFields: [] } })).expect(200);
+    assert.deepEqual(owners(answer), ["m1: data.a"]);
     const cleared = (await api.patch(path, { metadata: { managedFields: [{}] } })).expect(200);
     assert.deepEqual(owners(cleared), []);
     (await apply(api, path, "m1", map({ a: "2" }))).expectFailure(
@@ -385,7 +388,7 @@ inBothDomains(
 
 inBothDomains("an apply fits its address and the version it insists on", async (api) => {
   const path = await one(api);
-  const made = (await apply(api, path, "m1", map({ a: "1" }))).expect(201);
+  const answer = (await apply(api, path, "m1", map({ a: "1" }))).expect(201);
   const name = /the name of the object \(two\) does not match the name on the URL \(one\)/;
   (await apply(api, path, "m1", configMap("two"))).expectFailure(400, "BadRequest", name);
   (await apply(api, path, "m1", map({}, { namespace: "default" }))).expectFailure(400, "BadRequest", /namespace/);
@@ -395,7 +398,7 @@ inBothDomains("an apply fits its address and the version it insists on", async (
     /has been modified/,
   );
   (await apply(api, path, "m1", map({ a: "2" }, { uid: "other" }))).expectFailure(422, "Invalid", /metadata\.uid/);
-  const { resourceVersion } = made.at("metadata") as { resourceVersion: string };
+  const { resourceVersion } = answer.at("metadata") as { resourceVersion: string };
   (await apply(api, path, "m1", map({ a: "2" }, { resourceVersion }))).expect(200);
   const missing = path.replace(/one$/, "none");
   (await apply(api, missing, "m1", configMap("none", {}, { uid: "u" }))).expectFailure(409, "Conflict", /uid mismatch/);
@@ -420,8 +423,8 @@ inBothDomains("applies of a missing object at the same time all happen", async (
     answers.map(({ status }) => status).sort(),
     managers.map((_, i) => (i === 0 ? 200 : i === managers.length - 1 ? 201 : 200)),
   );
-  const found = (await api.get(path)).expect(200, { "metadata.managedFields.length": managers.length });
-  assert.deepEqual(Object.keys(found.at("data") as object).sort(), managers.toSorted());
+  const answer = (await api.get(path)).expect(200, { "metadata.managedFields.length": managers.length });
+  assert.deepEqual(Object.keys(answer.at("data") as object).sort(), managers.toSorted());
 });
 
 inBothDomains("what one applies and another patches at the same time is all there", async (api) => {
@@ -433,8 +436,8 @@ inBothDomains("what one applies and another patches at the same time is all ther
       : api.patch(`${path}?fieldManager=p`, { data: { [`k${i}`]: "1" } }),
   );
   for (const answer of await Promise.all(writes)) answer.expect(200);
-  const found = (await api.get(path)).expect(200);
-  assert.equal(Object.keys(found.at("data") as object).length, 21);
+  const response = (await api.get(path)).expect(200);
+  assert.equal(Object.keys(response.at("data") as object).length, 21);
 });
 
 inBothDomains("secrets are applied like other objects, and derived fields never conflict", async (api) => {

@@ -91,8 +91,8 @@ inBothDomains(
       "items[0].metadata.annotations": mine,
     });
     assert.ok((await api.get(`${sets}/one`)).text.includes("template.generation"));
-    const made = await api.post(`${configMaps}?dryRun=All`, configMap("one"), { accept: asTable });
-    made.expect(201, { metadata: {} });
+    const answer = await api.post(`${configMaps}?dryRun=All`, configMap("one"), { accept: asTable });
+    answer.expect(201, { metadata: {} });
   },
 );
 
@@ -231,6 +231,6 @@ inBothDomains("the order of a list names its items, even where all of them are d
   (await api.post(sets, { apiVersion: "apps/v1", kind: "ReplicaSet", metadata: { name: "one" }, spec })).expect(201);
   const of = { name: "c", env: [{ name: "x", $patch: "delete" }], "$setElementOrder/env": [{}] };
   const patch = { spec: { template: { spec: { containers: [of] } } } };
-  const refused = (await api.patch(`${sets}/one`, patch, patchTypes.strategic)).expect(500);
-  refused.expect(500, { message: "map: map[] does not contain declared merge key: name" });
+  const answer = (await api.patch(`${sets}/one`, patch, patchTypes.strategic)).expect(500);
+  answer.expect(500, { message: "map: map[] does not contain declared merge key: name" });
 });

@@ -33,8 +33,8 @@ inBothDomains("a template needs the spec of its claim [RCT-03] [RCT-08]", async 
 
 inBothDomains("the spec of a template stays, its metadata may change [RCT-04] [RCT-05]", async (api) => {
   const { templates } = await api.createNamespace();
-  const made = (await api.post(templates, claimTemplate("r1"))).expect(201);
-  const body = made.value as object;
+  const answer = (await api.post(templates, claimTemplate("r1"))).expect(201);
+  const body = answer.value as object;
   const other = { spec: { devices: { requests: [{ name: "other", deviceClassName: "x" }] } } };
   (await api.put(`${templates}/r1`, { ...body, spec: other })).expectFailure(
     422,
@@ -46,7 +46,7 @@ inBothDomains("the spec of a template stays, its metadata may change [RCT-04] [R
     "Invalid",
     /field is immutable/,
   );
-  (await api.get(`${templates}/r1`)).expect(200, { spec: made.at("spec") });
+  (await api.get(`${templates}/r1`)).expect(200, { spec: answer.at("spec") });
   (await api.patch(`${templates}/r1`, { metadata: { labels: { l: "m" } } })).expect(200, {
     "metadata.labels": { l: "m" },
   });

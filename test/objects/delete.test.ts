@@ -13,9 +13,9 @@ const hold = { finalizers: ["example.com/hold"] };
 /** Creates a collection of config maps with one object, `m1`. */
 async function one(api: Api, metadata = {}): Promise<{ maps: string; path: string; uid: string; version: string }> {
   const { configMaps: maps } = await api.createNamespace();
-  const made = (await api.post(maps, configMap("m1", {}, metadata))).expect(201);
-  const version = made.string("metadata.resourceVersion");
-  return { maps, path: `${maps}/m1`, uid: made.string("metadata.uid"), version };
+  const answer = (await api.post(maps, configMap("m1", {}, metadata))).expect(201);
+  const version = answer.string("metadata.resourceVersion");
+  return { maps, path: `${maps}/m1`, uid: answer.string("metadata.uid"), version };
 }
 
 const options = (fields: Record<string, unknown> = {}): unknown => ({
@@ -267,8 +267,8 @@ inBothDomains("deleting a collection leaves those with finalizers terminating [D
   const { maps } = await one(api, hold);
   (await api.post(maps, configMap("m2"))).expect(201);
   (await api.delete(maps)).expect(200);
-  const left = (await api.get(maps)).expect(200, { "items.0.metadata.deletionTimestamp": present });
-  assert.deepEqual(left.names(), ["m1"]);
+  const answer = (await api.get(maps)).expect(200, { "items.0.metadata.deletionTimestamp": present });
+  assert.deepEqual(answer.names(), ["m1"]);
 });
 
 inBothDomains("a claim is answered with the claim [EP-25] [DELST-05]", async (api) => {

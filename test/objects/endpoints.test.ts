@@ -79,8 +79,8 @@ inBothDomains("namespaces are cluster-scoped objects [EP-08] [EP-09]", async (ap
 
 inBothDomains("a namespace goes only when its own finalizer is gone [EP-09] [DELST-03]", async (api) => {
   const { ns } = await api.createNamespace();
-  const made = (await api.get(`${namespaces}/${ns}`)).expect(200);
-  const body = made.value as Record<string, unknown>;
+  const answer = (await api.get(`${namespaces}/${ns}`)).expect(200);
+  const body = answer.value as Record<string, unknown>;
   (await api.put(`${namespaces}/${ns}/finalize`, { ...body, spec: { finalizers: [] } })).expect(200, {
     "spec.finalizers": absent,
   });
@@ -147,11 +147,11 @@ inBothDomains("every kind that discovery shows has its paths [EP-16] [MEDIA-04]"
 
 inBothDomains("a claim is created, read and replaced as a whole [EP-18] [EP-20] [EP-21]", async (api) => {
   const { claims } = await api.createNamespace();
-  const made = (await api.post(claims, claim("c1"))).expect(201, {
+  const answer = (await api.post(claims, claim("c1"))).expect(201, {
     kind: "PersistentVolumeClaim",
     "metadata.name": "c1",
   });
-  const body = made.value as { metadata: object };
+  const body = answer.value as { metadata: object };
   const labelled = { ...body, metadata: { ...body.metadata, labels: { a: "1" } } };
   (await api.put(`${claims}/c1`, labelled)).expect(200, { kind: "PersistentVolumeClaim", "metadata.labels.a": "1" });
   (await api.get(`${claims}/c1/status`)).expect(200, {
@@ -224,16 +224,16 @@ inBothDomains("nothing is created or deleted across namespaces [EP-28] [EP-29]",
 
 inBothDomains("a claim template has every operation but those of a status [EP-30] [EP-31]", async (api) => {
   const { templates } = await api.createNamespace();
-  const made = (await api.post(templates, claimTemplate("r1"))).expect(201, { kind: "ResourceClaimTemplate" });
+  const answer = (await api.post(templates, claimTemplate("r1"))).expect(201, { kind: "ResourceClaimTemplate" });
   (await api.get(`${templates}/r1`)).expect(200, { kind: "ResourceClaimTemplate" });
   (await api.get(templates)).expect(200, { kind: "ResourceClaimTemplateList", "items.length": 1 });
   (await api.get(allTemplates)).expect(200, { kind: "ResourceClaimTemplateList" });
-  const body = made.value as { metadata: object };
+  const body = answer.value as { metadata: object };
   const labelled = { ...body, metadata: { ...body.metadata, labels: { a: "1" } } };
   (await api.put(`${templates}/r1`, labelled)).expect(200, { kind: "ResourceClaimTemplate", "metadata.labels.a": "1" });
   (await api.patch(`${templates}/r1`, { metadata: { labels: { a: "2" } } })).expect(200, { "metadata.labels.a": "2" });
   (await api.get(`${templates}/r1/status`)).expect(404);
-  (await api.put(`${templates}/r1/status`, made.value)).expect(404);
+  (await api.put(`${templates}/r1/status`, answer.value)).expect(404);
   (await api.delete(`${templates}/r1`)).expect([200, 202]);
   (await api.post(templates, claimTemplate("r2"))).expect(201);
   (await api.delete(templates)).expect(200);
@@ -246,8 +246,8 @@ inBothDomains(
     const { ns } = await api.createNamespace();
     const name = api.unique();
     const path = `${attributesClasses}/${name}`;
-    const made = (await api.post(attributesClasses, attributesClass(name))).expect(201);
-    const body = made.value as { metadata: object };
+    const answer = (await api.post(attributesClasses, attributesClass(name))).expect(201);
+    const body = answer.value as { metadata: object };
     (await api.put(path, { ...body, metadata: { ...body.metadata, labels: { a: name } } })).expect(200);
     (await api.patch(path, { metadata: { annotations: { a: "2" } } })).expect(200, { "metadata.annotations.a": "2" });
     (await api.get(`${attributesClasses}?labelSelector=a%3D${name}`)).expect(200, { "items.length": 1 });

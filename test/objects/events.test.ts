@@ -157,10 +157,10 @@ inBothDomains("both forms show one object [EVENT-24]", async (api) => {
     reason: "Because",
     type: "Normal",
   };
-  const made = (await api.post(events, core)).expect(201, { source: core.source });
+  const answer = (await api.post(events, core)).expect(201, { source: core.source });
   (await api.get(`${newEvents}/e1`)).expect(200, {
     apiVersion: "events.k8s.io/v1",
-    "metadata.uid": made.at("metadata.uid"),
+    "metadata.uid": answer.at("metadata.uid"),
     regarding: involvedObject,
     note: "text",
     deprecatedSource: core.source,
@@ -257,9 +257,9 @@ withOwnServer("events expire", { ...gated, eventTtlMs: 1000 }, async (api) => {
   (await api.post(newEvents, event("e1", ns))).expect(201);
   (await api.get(`${newEvents}/e1`)).expect(200);
   await eventually(async () => (await api.get(`${newEvents}/e1`)).expect(404));
-  const seen = await stream.take(2);
+  const events = await stream.take(2);
   assert.deepEqual(
-    seen.map((each) => each.type),
+    events.map((each) => each.type),
     ["ADDED", "DELETED"],
   );
 });

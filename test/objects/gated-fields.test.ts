@@ -215,7 +215,7 @@ onDefaultServer("so are the templates of every workload", async (api) => {
 });
 
 onDefaultServer("an update, a patch and an apply drop them, and change nothing", async (api) => {
-  const made = (await api.post(deployments, workload(withSelector({}), "apps/v1", "Deployment", "d"))).expect(201);
+  const answer = (await api.post(deployments, workload(withSelector({}), "apps/v1", "Deployment", "d"))).expect(201);
   const kept = { "spec.template.spec.hostUsers": absent, "metadata.generation": 1 };
   const change = { spec: { template: { spec: { hostUsers: false } } } };
   const path = `${deployments}/d`;
@@ -224,7 +224,7 @@ onDefaultServer("an update, a patch and an apply drop them, and change nothing",
   (await api.patch(path, change)).expect(200, kept);
   (await api.patch(path, change, patchTypes.strategic)).expect(200, kept);
   const applied = (await api.patch(`${path}?fieldManager=me&force=true`, next, patchTypes.apply)).expect(200, kept);
-  assert.equal(applied.at("metadata.uid"), made.at("metadata.uid"));
+  assert.equal(applied.at("metadata.uid"), answer.at("metadata.uid"));
   // The manager owns the requested field.
   applied.has({ "metadata.managedFields[manager=me].fieldsV1.f:spec.f:template.f:spec.f:hostUsers": {} });
 });
@@ -248,9 +248,9 @@ for (const domain of domains) {
     const stored = new Map<number, unknown>();
     await withGates(domain, dataDir, isSwitched(rows, true), async (api) => {
       for (const [at, { spec, path }] of rows.entries()) {
-        const made = await api.post(podTemplates, podTemplate(`t${at}`, spec));
-        made.expect(201, { [`template.spec.${path}`]: present });
-        stored.set(at, made.at("template.spec"));
+        const answer = await api.post(podTemplates, podTemplate(`t${at}`, spec));
+        answer.expect(201, { [`template.spec.${path}`]: present });
+        stored.set(at, answer.at("template.spec"));
       }
       (await api.post(podTemplates, podTemplate("plain", {}))).expect(201);
     });

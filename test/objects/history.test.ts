@@ -79,16 +79,16 @@ inBothDomains("the history comes in pages, which follow one another without gaps
   (await api.post(configMaps, configMap("a", { v: "0" }))).expect(201);
   for (let i = 1; i < 7; i++) (await api.patch(`${configMaps}/a`, { data: { v: String(i) } })).expect(200);
   const path = historyOf(`${configMaps}/a`);
-  const seen: (string | undefined)[] = [];
+  const versions: (string | undefined)[] = [];
   let token = "";
   for (let pages = 0; pages < 10; pages++) {
     const page = await read(api, `${path}?limit=2${token === "" ? "" : `&continue=${token}`}`);
     assert.ok(page.items.length <= 2);
-    seen.push(...page.items.map(({ object }) => object?.data?.["v"]));
+    versions.push(...page.items.map(({ object }) => object?.data?.["v"]));
     token = page.metadata.continue ?? "";
     if (token === "") break;
   }
-  assert.deepEqual(seen, ["6", "5", "4", "3", "2", "1", "0"]);
+  assert.deepEqual(versions, ["6", "5", "4", "3", "2", "1", "0"]);
   for (const query of ["limit=0", "limit=x", "continue=x", "resourceVersion=x"]) {
     (await api.get(`${path}?${query}`)).expectFailure(400, "BadRequest");
   }
@@ -96,15 +96,19 @@ inBothDomains("the history comes in pages, which follow one another without gaps
 
 inBothDomains("one version is read by its number; one that never was is not found", async (api) => {
   const { configMaps } = await api.createNamespace();
-  const made = (await api.post(configMaps, configMap("a", { v: "1" }))).string("metadata.resourceVersion");
+  const version = (await api.post(configMaps, configMap("a", { v: "1" }))).string("metadata.resourceVersion");
   (await api.patch(`${configMaps}/a`, { data: { v: "2" } })).expect(200);
   const path = historyOf(`${configMaps}/a`);
-  const { items } = await read(api, `${path}?resourceVersion=${made}`);
+  const { items } = await read(api, `${path}?resourceVersion=${version}`);
   assert.deepEqual(
     items.map(({ event, object }) => [event, object?.data?.["v"]]),
     [["created", "1"]],
   );
-  (await api.get(`${path}?resourceVersion=${Number(made) + 100_000}`)).expectFailure(404, "NotFound", /has no version/);
+  (await api.get(`${path}?resourceVersion=${Number(version) + 100_000}`)).expectFailure(
+    404,
+    "NotFound",
+    /has no version/,
+  );
   (await api.get(historyOf(`${configMaps}/never`))).expectFailure(404, "NotFound", /not found, now or in the history/);
 });
 
@@ -128,8 +132,8 @@ inBothDomains("a deleted object is restored as it was, as a new one", async (api
 
 inBothDomains("what is there is replaced only when asked, and what is being deleted not at all", async (api) => {
   const { configMaps } = await api.createNamespace();
-  const made = (await api.post(configMaps, configMap("a", { v: "1" }))).expect(201);
-  const resourceVersion = made.string("metadata.resourceVersion");
+  const answer = (await api.post(configMaps, configMap("a", { v: "1" }))).expect(201);
+  const resourceVersion = answer.string("metadata.resourceVersion");
   (await api.patch(`${configMaps}/a`, { data: { v: "2", w: "x" } })).expect(200);
   const path = `${historyOf(`${configMaps}/a`)}/restore`;
   (await api.post(path, {})).expectFailure(409, "AlreadyExists", /resourceVersion and overwrite/);
@@ -137,7 +141,7 @@ inBothDomains("what is there is replaced only when asked, and what is being dele
   (await api.post(path, { overwrite: true })).expectFailure(409, "AlreadyExists");
   (await api.post(path, { resourceVersion, overwrite: true })).expect(200, {
     data: { v: "1" },
-    "metadata.uid": made.string("metadata.uid"),
+    "metadata.uid": answer.string("metadata.uid"),
   });
   (await api.patch(`${configMaps}/a`, { metadata: { finalizers: ["example.com/f"] } })).expect(200);
   (await api.delete(`${configMaps}/a`)).expect(200);
@@ -300,7 +304,7 @@ withOwnServer(
       subjects: [{ kind: "User", name: "alice", apiGroup: "rbac.authorization.k8s.io" }],
     };
     (await api.post(`/apis/rbac.authorization.k8s.io/v1/namespaces/${ns}/rolebindings`, binding)).expect(201);
-    const made = (await api.post(secrets, secret("s", { k: "1" }))).expect(201).string("metadata.resourceVersion");
+    const version = (await api.post(secrets, secret("s", { k: "1" }))).expect(201).string("metadata.resourceVersion");
     (await api.delete(`${secrets}/s`)).expect(200);
     const path = historyOf(`${secrets}/s`);
     const as = { as: "alice" };
@@ -313,7 +317,7 @@ withOwnServer(
     (await api.post(`${path}/restore`, {}, as)).expectFailure(403, "Forbidden", /cannot create resource "secrets"/);
     await may("restore", "get", "create");
     (await api.post(`${path}/restore`, {}, as)).expect(201, { "data.k": "MQ==" });
-    const overwrite = { resourceVersion: made, overwrite: true };
+    const overwrite = { resourceVersion: version, overwrite: true };
     (await api.post(`${path}/restore`, overwrite, as)).expectFailure(
       403,
       "Forbidden",

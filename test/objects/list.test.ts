@@ -214,11 +214,11 @@ inBothDomains("a collection of the whole cluster is chunked like one of a namesp
   const namespaces = [await api.createNamespace(), await api.createNamespace(), await api.createNamespace()];
   for (const { claims } of namespaces) await makeClaims(api, claims, ["a", "b"], { labels: { [label]: "1" } });
   const pages = await chunks(api, `/api/v1/persistentvolumeclaims?limit=4&labelSelector=${label}`);
-  const found = pages.flatMap((page) =>
+  const names = pages.flatMap((page) =>
     page.list("items").map((item) => `${item.string("metadata.namespace")}/${item.string("metadata.name")}`),
   );
   const wanted = namespaces.flatMap(({ ns }) => [`${ns}/a`, `${ns}/b`]).sort();
-  assert.deepEqual(found, wanted);
+  assert.deepEqual(names, wanted);
   assert.equal(pages.length, 2);
 });
 

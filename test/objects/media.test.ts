@@ -48,10 +48,10 @@ inBothDomains("JSON is the default [MEDIA-01]", async (api) => {
 
 inBothDomains("answers can be YAML [MEDIA-02]", async (api) => {
   const { claims } = await api.createNamespace();
-  const made = (await api.post(claims, claim("c1"))).expect(201);
+  const answer = (await api.post(claims, claim("c1"))).expect(201);
   const one = (await api.get(`${claims}/c1`, { accept: yaml })).expect(200);
   assert.equal(one.headers["content-type"], yaml);
-  assert.deepEqual(load(one.text), made.value);
+  assert.deepEqual(load(one.text), answer.value);
   const list = (await api.get(claims, { accept: yaml })).expect(200);
   assert.equal((load(list.text) as { kind: string }).kind, "PersistentVolumeClaimList");
   const missing = await api.get(`${claims}/none`, { accept: yaml });
@@ -148,12 +148,12 @@ inBothDomains("what has no Table is answered in the next form, or refused [MEDIA
 
 inBothDomains("metadata can be had alone [MEDIA-22]", async (api) => {
   const { configMaps, ns } = await api.createNamespace();
-  const made = (await api.post(configMaps, configMap("m1", { k: "v" }))).expect(201);
+  const answer = (await api.post(configMaps, configMap("m1", { k: "v" }))).expect(201);
   const one = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
   (await api.get(`${configMaps}/m1`, { accept: one })).expect(200, {
     kind: "PartialObjectMetadata",
     apiVersion: "meta.k8s.io/v1",
-    "metadata.uid": made.at("metadata.uid"),
+    "metadata.uid": answer.at("metadata.uid"),
     "metadata.namespace": ns,
     data: absent,
   });

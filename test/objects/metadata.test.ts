@@ -80,10 +80,10 @@ inBothDomains(
 
 inBothDomains("the server gives out the uid, a random one, and it never changes [META-08] [META-09]", async (api) => {
   const { claims } = await api.createNamespace();
-  const made = (await api.post(claims, claim("c1", {}, { uid: "x" }))).expect(201, {
+  const answer = (await api.post(claims, claim("c1", {}, { uid: "x" }))).expect(201, {
     "metadata.uid": /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/,
   });
-  const uid = made.string("metadata.uid");
+  const uid = answer.string("metadata.uid");
   const labelled = (await api.patch(`${claims}/c1`, { metadata: { labels: { a: "1" } } })).expect(200, {
     "metadata.uid": uid,
   });
@@ -128,13 +128,13 @@ inBothDomains("resourceVersion changes with every write and only then [META-10]"
 inBothDomains("creationTimestamp is the time of creation, whatever was sent, and stays [META-11]", async (api) => {
   const { claims } = await api.createNamespace();
   const during = span();
-  const made = (await api.post(claims, claim("c1", {}, { creationTimestamp: "2001-01-01T00:00:00Z" }))).expect(201, {
+  const answer = (await api.post(claims, claim("c1", {}, { creationTimestamp: "2001-01-01T00:00:00Z" }))).expect(201, {
     "metadata.creationTimestamp": /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/,
   });
-  const time = made.string("metadata.creationTimestamp");
+  const time = answer.string("metadata.creationTimestamp");
   during(time);
   (
-    await api.put(`${claims}/c1`, withMeta(made, { creationTimestamp: "2001-01-01T00:00:00Z", labels: { a: "1" } }))
+    await api.put(`${claims}/c1`, withMeta(answer, { creationTimestamp: "2001-01-01T00:00:00Z", labels: { a: "1" } }))
   ).expect(200, { "metadata.creationTimestamp": time });
 });
 
@@ -160,16 +160,15 @@ inBothDomains(
 
 inBothDomains("only a delete request sets deletionTimestamp [META-12]", async (api) => {
   const { configMaps } = await api.createNamespace();
-  const made = (await api.post(configMaps, configMap("m1", {}, { deletionTimestamp: "2001-01-01T00:00:00Z" }))).expect(
-    201,
-    { "metadata.deletionTimestamp": absent },
-  );
+  const answer = (
+    await api.post(configMaps, configMap("m1", {}, { deletionTimestamp: "2001-01-01T00:00:00Z" }))
+  ).expect(201, { "metadata.deletionTimestamp": absent });
   (await api.patch(`${configMaps}/m1`, { metadata: { deletionTimestamp: "2001-01-01T00:00:00Z" } })).expectFailure(
     422,
     "Invalid",
     /metadata\.deletionTimestamp: Invalid value: .*field is immutable/,
   );
-  made.expect(201);
+  answer.expect(201);
 });
 
 inBothDomains("a terminating object can still be written [META-14]", async (api) => {
@@ -185,8 +184,8 @@ inBothDomains("a terminating object can still be written [META-14]", async (api)
 
 inBothDomains("finalizers may be reordered and removed in any order [META-15] [META-16]", async (api) => {
   const { configMaps } = await api.createNamespace();
-  const made = (await api.post(configMaps, configMap("m1", {}, { finalizers: ["a.io/1", "a.io/2"] }))).expect(201);
-  (await api.put(`${configMaps}/m1`, withMeta(made, { finalizers: ["a.io/2", "a.io/1"] }))).expect(200, {
+  const answer = (await api.post(configMaps, configMap("m1", {}, { finalizers: ["a.io/1", "a.io/2"] }))).expect(201);
+  (await api.put(`${configMaps}/m1`, withMeta(answer, { finalizers: ["a.io/2", "a.io/1"] }))).expect(200, {
     "metadata.finalizers": ["a.io/2", "a.io/1"],
   });
   (await api.delete(`${configMaps}/m1`)).expect([200, 202]);
@@ -268,7 +267,7 @@ inBothDomains(
         template: { metadata: { labels: { a: "1" } }, spec: { containers: [{ name: "c", image: "i" }] } },
       },
     };
-    const made = (await api.post(deployments, deployment)).expect(201, { "metadata.generation": 1 });
+    const answer = (await api.post(deployments, deployment)).expect(201, { "metadata.generation": 1 });
     (await api.patch(`${deployments}/d1`, { spec: { replicas: 2 } })).expect(200, { "metadata.generation": 2 });
     (await api.patch(`${deployments}/d1`, { metadata: { labels: { x: "1" } } })).expect(200, {
       "metadata.generation": 2,
@@ -277,7 +276,7 @@ inBothDomains(
       "metadata.generation": 2,
       "status.observedGeneration": 2,
     });
-    const owner = { apiVersion: "apps/v1", kind: "Deployment", name: "d1", uid: made.string("metadata.uid") };
+    const owner = { apiVersion: "apps/v1", kind: "Deployment", name: "d1", uid: answer.string("metadata.uid") };
     (await api.post(configMaps, configMap("m1", {}, { ownerReferences: [owner] }))).expect(201, {
       "metadata.ownerReferences": [owner],
       "metadata.selfLink": absent,
@@ -320,8 +319,8 @@ inBothDomains(
   async (api) => {
     const { claims } = await api.createNamespace();
     const during = span();
-    const made = await api.post(`${claims}?fieldManager=m1`, claim("c1", {}, { labels: { a: "1" } }));
-    made.expect(201, {
+    const answer = await api.post(`${claims}?fieldManager=m1`, claim("c1", {}, { labels: { a: "1" } }));
+    answer.expect(201, {
       "metadata.managedFields.length": 1,
       "metadata.managedFields.0.manager": "m1",
       "metadata.managedFields.0.operation": "Update",
@@ -332,7 +331,7 @@ inBothDomains(
       "metadata.managedFields.0.fieldsV1.f:metadata.f:labels.f:a": {},
       "metadata.managedFields.0.fieldsV1.f:spec.f:accessModes": {},
     });
-    during(made.string("metadata.managedFields.0.time"));
+    during(answer.string("metadata.managedFields.0.time"));
     const name = api.unique();
     (await api.post(`${attributesClasses}?fieldManager=m1`, attributesClass(name))).expect(201, {
       "metadata.managedFields.0.apiVersion": "storage.k8s.io/v1beta1",
@@ -347,9 +346,9 @@ inBothDomains("every write that is no apply is an Update of its manager [MF-03]"
     const entry = entryOf(answer, manager).has({ operation: "Update", fieldsType: "FieldsV1", apiVersion: "v1" });
     entry.has({ [`fieldsV1.f:data.f:${key}`]: {} });
   };
-  const made = await api.post(`${configMaps}?fieldManager=post`, configMap("m1", { a: "1" }));
-  expectOwner(made.expect(201), "post", "a");
-  const body = made.value as { data: object };
+  const response = await api.post(`${configMaps}?fieldManager=post`, configMap("m1", { a: "1" }));
+  expectOwner(response.expect(201), "post", "a");
+  const body = response.value as { data: object };
   const put = await api.put(`${path}?fieldManager=put`, { ...body, data: { ...body.data, b: "1" } });
   expectOwner(put.expect(200), "put", "b");
   const json = await api.patch(
@@ -377,11 +376,11 @@ inBothDomains("every write that is no apply is an Update of its manager [MF-03]"
 inBothDomains("a field belongs to the manager that changed it last [MF-03]", async (api) => {
   const { configMaps } = await api.createNamespace();
   (await api.post(`${configMaps}?fieldManager=m1`, configMap("m1", { a: "1", b: "1" }))).expect(201);
-  const changed = (await api.patch(`${configMaps}/m1?fieldManager=m2`, { data: { a: "2" } })).expect(200);
-  entryOf(changed, "m1").has({ "fieldsV1.f:data.f:a": absent, "fieldsV1.f:data.f:b": {} });
-  entryOf(changed, "m2").has({ "fieldsV1.f:data.f:a": {}, "fieldsV1.f:data.f:b": absent });
-  const gone = (await api.patch(`${configMaps}/m1?fieldManager=m3`, { data: { a: null } })).expect(200);
-  assert.equal(gone.list("metadata.managedFields").filter((entry) => entry.at("manager") === "m2").length, 0);
+  const answer = (await api.patch(`${configMaps}/m1?fieldManager=m2`, { data: { a: "2" } })).expect(200);
+  entryOf(answer, "m1").has({ "fieldsV1.f:data.f:a": absent, "fieldsV1.f:data.f:b": {} });
+  entryOf(answer, "m2").has({ "fieldsV1.f:data.f:a": {}, "fieldsV1.f:data.f:b": absent });
+  const response = (await api.patch(`${configMaps}/m1?fieldManager=m3`, { data: { a: null } })).expect(200);
+  assert.equal(response.list("metadata.managedFields").filter((entry) => entry.at("manager") === "m2").length, 0);
 });
 
 inBothDomains("items of lists are owned by key, members of sets by value [MF-10]", async (api) => {
@@ -413,9 +412,9 @@ inBothDomains("a write of the status is marked as such [MF-11]", async (api) => 
 
 inBothDomains("fields that the server assigns have no manager [MF-12]", async (api) => {
   const { claims } = await api.createNamespace();
-  const made = (await api.post(claims, claim("c1", {}, { labels: { a: "1" }, generateName: "c" }))).expect(201);
+  const response = (await api.post(claims, claim("c1", {}, { labels: { a: "1" }, generateName: "c" }))).expect(201);
   (await api.patch(`${claims}/c1`, { metadata: { annotations: { b: "1" } } })).expect(200);
-  for (const answer of [made, await api.get(`${claims}/c1`)]) {
+  for (const answer of [response, await api.get(`${claims}/c1`)]) {
     const text = JSON.stringify(answer.at("metadata.managedFields"));
     for (const field of [
       "name",

@@ -25,8 +25,8 @@ inBothDomains("pretty puts line breaks into JSON [QP-01]", async (api) => {
     assert.ok(lines((await api.get(`${path}?pretty=true`)).expect(200)) > 3, path);
     if (path !== "/version") assert.equal(lines((await api.get(`${path}?pretty=false`)).expect(200)), 1, path);
   }
-  const made = (await api.post(`${maps}?pretty=true`, configMap("m2"))).expect(201);
-  assert.ok(lines(made) > 3);
+  const answer = (await api.post(`${maps}?pretty=true`, configMap("m2"))).expect(201);
+  assert.ok(lines(answer) > 3);
   assert.ok(lines((await api.get(`${maps}/none?pretty=true`)).expect(404)) > 3);
   const asCurl = await api.get(`${maps}/m1`, { headers: { "user-agent": "curl/8.0" } });
   assert.ok(lines(asCurl.expect(200)) > 3);
@@ -175,16 +175,16 @@ inBothDomains("dryRun goes with every write [QP-14]", async (api) => {
   (await api.patch(`${maps}/a?${all}`, { data: { k: "1" } })).expect(200, { "data.k": "1" });
   (await api.delete(`${maps}/a?${all}`)).expect(200);
   (await api.delete(`${maps}?${all}`)).expect(200);
-  const left = (await api.get(maps)).expect(200, { "items.0.data.k": absent });
-  assert.deepEqual(left.names(), ["a"]);
+  const answer = (await api.get(maps)).expect(200, { "items.0.data.k": absent });
+  assert.deepEqual(answer.names(), ["a"]);
 });
 
 inBothDomains("fieldManager names the manager of a create, an update and a patch [QP-15]", async (api) => {
   const maps = await some(api, []);
   const managers = (answer: Answer): unknown[] =>
     answer.list("metadata.managedFields").map((each) => each.at("manager"));
-  const made = (await api.post(`${maps}?fieldManager=one`, configMap("a", { j: "1" }))).expect(201);
-  assert.deepEqual(managers(made), ["one"]);
+  const response = (await api.post(`${maps}?fieldManager=one`, configMap("a", { j: "1" }))).expect(201);
+  assert.deepEqual(managers(response), ["one"]);
   const put = (await api.put(`${maps}/a?fieldManager=two`, configMap("a", { k: "1" }))).expect(200);
   assert.ok(managers(put).includes("two"));
   const patched = (await api.patch(`${maps}/a?fieldManager=three`, { data: { l: "1" } })).expect(200);

@@ -29,13 +29,13 @@ const apply = "application/apply-patch+yaml";
 inBothDomains("the scale of a deployment shows wanted and present replicas and the selector", async (api) => {
   const { ns } = await api.createNamespace();
   const path = deploymentsIn(ns);
-  const made = (await api.post(path, deployment("d", 2))).expect(201);
+  const answer = (await api.post(path, deployment("d", 2))).expect(201);
   const got = (await api.get(`${path}/d/scale`)).expect(200, {
     apiVersion: "autoscaling/v1",
     kind: "Scale",
     "metadata.name": "d",
     "metadata.namespace": ns,
-    "metadata.uid": made.at("metadata.uid"),
+    "metadata.uid": answer.at("metadata.uid"),
     "metadata.labels": absent,
     spec: { replicas: 2 },
     status: { replicas: 0, selector: "app=d,t in (a,b)" },
@@ -91,8 +91,8 @@ inBothDomains(
   async (api) => {
     const { ns } = await api.createNamespace();
     const path = deploymentsIn(ns);
-    const made = (await api.post(path, deployment("d", 2))).expect(201);
-    const resourceVersion = made.at("metadata.resourceVersion");
+    const answer = (await api.post(path, deployment("d", 2))).expect(201);
+    const resourceVersion = answer.at("metadata.resourceVersion");
     (await api.put(`${path}/d/scale`, scale("d", 3, { resourceVersion }))).expect(200, { spec: { replicas: 3 } });
     const stale = await api.put(`${path}/d/scale`, scale("d", 4, { resourceVersion }));
     stale.expectFailure(
@@ -101,8 +101,8 @@ inBothDomains(
       /^Operation cannot be fulfilled on deployments.apps "d": the object has been modified/,
     );
     const negative = "spec.replicas: Invalid value: -1: must be greater than or equal to 0";
-    const refused = await api.patch(`${path}/d/scale`, { spec: { replicas: -1 } });
-    refused.expectFailure(422, "Invalid", `Scale.autoscaling "d" is invalid: ${negative}`);
+    const response = await api.patch(`${path}/d/scale`, { spec: { replicas: -1 } });
+    response.expectFailure(422, "Invalid", `Scale.autoscaling "d" is invalid: ${negative}`);
     (await api.put(`${path}/d/scale`, scale("e", 4))).expectFailure(
       400,
       "BadRequest",

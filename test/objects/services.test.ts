@@ -197,9 +197,9 @@ inBothDomains("a dry run holds nothing", async (api) => {
 
 inBothDomains("an update keeps what it leaves out, and may not change the address", async (api) => {
   const services = await servicesOf(api);
-  const made = bodyOf(await api.post(services, service("one", { type: "NodePort" })));
-  const nodePort = made.spec.ports[0]!.nodePort!;
-  const { clusterIP } = made.spec;
+  const body = bodyOf(await api.post(services, service("one", { type: "NodePort" })));
+  const nodePort = body.spec.ports[0]!.nodePort!;
+  const { clusterIP } = body.spec;
   const path = `${services}/one`;
   (await api.put(path, service("one", { type: "NodePort" }))).expect(200, {
     "spec.clusterIP": clusterIP,
@@ -251,8 +251,8 @@ inBothDomains("a type without node ports clears those there were, whatever comes
         for (const how of ["put", "merge", "strategic", "apply"] as const) {
           const name = api.unique("s");
           const path = `${services}/${name}`;
-          const made = bodyOf(await api.post(services, service(name, { type: from, ports })));
-          const given = made.spec.ports[0]!.nodePort;
+          const body = bodyOf(await api.post(services, service(name, { type: from, ports })));
+          const given = body.spec.ports[0]!.nodePort;
           // The first port keeps its node port in one of the possible ways.
           const kept = wanted.map((port, i) => (i === 0 && how !== "strategic" ? { ...port, nodePort: given } : port));
           const next = service(name, { ...to, ports: kept });
@@ -416,14 +416,14 @@ withOwnServer(
     const answers = await Promise.all(
       Array.from({ length: 40 }, (_, i) => api.post(services, service(`s${i}`, { type: "NodePort" }))),
     );
-    const made = answers.filter(({ status }) => status === 201).map(bodyOf);
-    assert.equal(made.length, 29, "30 addresses, of which the server's own service has one");
-    assert.equal(new Set(made.map(({ spec }) => spec.clusterIP)).size, 29);
-    assert.equal(new Set(made.map(({ spec }) => spec.ports[0]!.nodePort)).size, 29);
+    const bodies = answers.filter(({ status }) => status === 201).map(bodyOf);
+    assert.equal(bodies.length, 29, "30 addresses, of which the server's own service has one");
+    assert.equal(new Set(bodies.map(({ spec }) => spec.clusterIP)).size, 29);
+    assert.equal(new Set(bodies.map(({ spec }) => spec.ports[0]!.nodePort)).size, 29);
     const late = answers.find(({ status }) => status !== 201)!;
     late.expectFailure(500, "InternalError", "Internal error occurred: failed to allocate a serviceIP: range is full");
-    (await api.delete(`${services}/${made[0]!.metadata.name}`)).expect(200);
-    (await api.post(services, service("late", {}))).expect(201, { "spec.clusterIP": made[0]!.spec.clusterIP });
+    (await api.delete(`${services}/${bodies[0]!.metadata.name}`)).expect(200);
+    (await api.post(services, service("late", {}))).expect(201, { "spec.clusterIP": bodies[0]!.spec.clusterIP });
   },
 );
 

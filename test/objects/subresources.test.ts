@@ -38,7 +38,7 @@ interface Resource {
 async function resources(api: Api, ns: string): Promise<Resource[]> {
   const groups = (await api.get("/apis")).expect(200).list("groups");
   const versions = groups.flatMap((group) => group.list("versions").map((version) => version.string("groupVersion")));
-  const found: Resource[] = [];
+  const subresources: Resource[] = [];
   for (const base of ["/api/v1", ...versions.map((version) => `/apis/${version}`)]) {
     const rows = (await api.get(base, { literal: true })).expect(200).list("resources");
     for (const row of rows) {
@@ -46,10 +46,14 @@ async function resources(api: Api, ns: string): Promise<Resource[]> {
       if (name.includes("/")) continue;
       const root = row.at("namespaced") === true ? `${base}/namespaces/${ns}` : base;
       const listed = rows.map((part) => part.string("name")).filter((part) => part.startsWith(`${name}/`));
-      found.push({ collection: `${root}/${name}`, name, listed: listed.map((part) => part.slice(name.length + 1)) });
+      subresources.push({
+        collection: `${root}/${name}`,
+        name,
+        listed: listed.map((part) => part.slice(name.length + 1)),
+      });
     }
   }
-  return found;
+  return subresources;
 }
 
 inBothDomains("no subresource that is not served answers in place of its object, with any verb", async (api) => {
@@ -57,7 +61,7 @@ inBothDomains("no subresource that is not served answers in place of its object,
   const core = `/api/v1/namespaces/${ns}`;
   const container = { name: "c", image: "i", env: [{ name: "password", value: "x" }] };
   const template = { metadata: { labels: { a: "b" } }, spec: { containers: [container] } };
-  const made = [
+  const answers = [
     await api.post(`${core}/services`, {
       apiVersion: "v1",
       kind: "Service",
@@ -74,7 +78,7 @@ inBothDomains("no subresource that is not served answers in place of its object,
       spec: { selector: { matchLabels: { a: "b" } }, template },
     }),
   ];
-  for (const answer of made) answer.expect(201);
+  for (const answer of answers) answer.expect(201);
   const pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "x" }, spec: { containers: [container] } };
   await eventually(async () => (await api.post(`${core}/pods`, pod)).expect(201));
   const group = `${api.unique("g")}.example.com`;

@@ -43,7 +43,7 @@ inBothDomains(
 
 inBothDomains("a kind without columns of its own has Name and Created At [TABLE-04] [TABLE-05]", async (api) => {
   const { ns } = await api.createNamespace();
-  const made = (await api.post(roles(ns), role("r1"))).expect(201);
+  const answer = (await api.post(roles(ns), role("r1"))).expect(201);
   (await api.get(roles(ns), { accept: asTable })).expect(200, {
     "columnDefinitions.length": 2,
     "columnDefinitions.0.name": "Name",
@@ -51,13 +51,13 @@ inBothDomains("a kind without columns of its own has Name and Created At [TABLE-
     "columnDefinitions.0.format": "name",
     "columnDefinitions.1.name": "Created At",
     "columnDefinitions.1.type": "date",
-    "rows.0.cells": ["r1", made.at("metadata.creationTimestamp")],
+    "rows.0.cells": ["r1", answer.at("metadata.creationTimestamp")],
   });
 });
 
 inBothDomains("a single object can be a Table of one row [TABLE-06] [TABLE-07]", async (api) => {
   const { ns, claims } = await api.createNamespace();
-  const made = (await api.post(claims, claim("c1", {}, { labels: { a: "1" } }))).expect(201);
+  const answer = (await api.post(claims, claim("c1", {}, { labels: { a: "1" } }))).expect(201);
   (await api.get(`${claims}/c1`, { accept: asTable })).expect(200, {
     kind: "Table",
     "rows.length": 1,
@@ -66,7 +66,7 @@ inBothDomains("a single object can be a Table of one row [TABLE-06] [TABLE-07]",
     "rows.0.object.apiVersion": "meta.k8s.io/v1",
     "rows.0.object.metadata.name": "c1",
     "rows.0.object.metadata.namespace": ns,
-    "rows.0.object.metadata.uid": made.at("metadata.uid"),
+    "rows.0.object.metadata.uid": answer.at("metadata.uid"),
     "rows.0.object.metadata.labels": { a: "1" },
     "rows.0.object.spec": absent,
   });

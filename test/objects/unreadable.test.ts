@@ -54,9 +54,9 @@ for (const domain of domains) {
     const { api, configMaps } = await withSpoiled(domain);
     try {
       (await api.get(`${configMaps}/good`)).expect(200);
-      const refused = await api.delete(`${configMaps}/bad`);
-      assert.ok(refused.status >= 400, refused.title);
-      refused.has({ kind: "Status", status: "Failure" });
+      const answer = await api.delete(`${configMaps}/bad`);
+      assert.ok(answer.status >= 400, answer.title);
+      answer.has({ kind: "Status", status: "Failure" });
       (await api.patch(`${configMaps}/bad`, { data: { a: "b" } })).expect(500, { kind: "Status" });
       (await api.delete(`${configMaps}/bad`, forced)).expect(200);
       (await api.get(`${configMaps}/bad`)).expect(404);
@@ -132,8 +132,8 @@ for (const domain of domains) {
         preconditions: { uid: "x" },
         propagationPolicy: "Background",
       })) {
-        const refused = await api.delete(`${configMaps}/bad`, { ...forced, [name]: value });
-        refused.expectFailure(422, "Invalid", new RegExp(`cannot be set together with \\.${name}`));
+        const response = await api.delete(`${configMaps}/bad`, { ...forced, [name]: value });
+        response.expectFailure(422, "Invalid", new RegExp(`cannot be set together with \\.${name}`));
       }
       (await api.get(`${configMaps}/bad`)).expect(500);
       (await api.delete(`${configMaps}/bad?ignoreStoreReadErrorWithClusterBreakingPotential=true`)).expect(200);

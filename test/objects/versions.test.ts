@@ -272,9 +272,9 @@ withOwnServer(
       );
     });
     expired.has({ message: "The resourceVersion for the provided list is too old." });
-    const lost = (await api.get(next)).expectFailure(410, "Expired", /continue/, { "metadata.continue": present });
+    const answer = (await api.get(next)).expectFailure(410, "Expired", /continue/, { "metadata.continue": present });
     const inconsistent = await api.get(
-      `${configMaps}?limit=5&continue=${encodeURIComponent(lost.string("metadata.continue"))}`,
+      `${configMaps}?limit=5&continue=${encodeURIComponent(answer.string("metadata.continue"))}`,
     );
     assert.deepEqual(inconsistent.expect(200).names(), ["b", "c"]);
   },

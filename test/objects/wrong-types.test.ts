@@ -5,7 +5,7 @@ import { patchTypes } from "../client.ts";
 import { type Api, suite } from "../harness.ts";
 
 const inBothDomains = suite();
-const made = new Map<Api["domain"], Promise<string>>();
+const namespaces = new Map<Api["domain"], Promise<string>>();
 
 const container = (fields: object): object => ({
   spec: { template: { spec: { containers: [{ name: "c", ...fields }] } } },
@@ -110,10 +110,10 @@ const deployment = {
 
 /** Returns the path of the deployment that is patched, which is created once in a domain. */
 function deploymentPath(api: Api): Promise<string> {
-  let path = made.get(api.domain);
+  let path = namespaces.get(api.domain);
   if (path === undefined) {
     path = makeDeployment(api);
-    made.set(api.domain, path);
+    namespaces.set(api.domain, path);
   }
   return path;
 }
@@ -171,10 +171,10 @@ inBothDomains("the object in the error of a merge patch is sorted where the patc
     /labels of type string$/,
   );
   const { message } = answer.value as { readonly message: string };
-  const shown = JSON.parse(
+  const value = JSON.parse(
     /^ "" is invalid: patch: Invalid value: (".*"): json: /s.exec(message)?.[1] ?? '""',
   ) as string;
-  const { metadata, spec } = JSON.parse(shown) as Record<string, Record<string, object>>;
+  const { metadata, spec } = JSON.parse(value) as Record<string, Record<string, object>>;
   const isSorted = (names: readonly string[]): boolean => names.join() === [...names].sort().join();
   for (const [object, sorted] of [
     [metadata, true],

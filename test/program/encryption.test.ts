@@ -104,10 +104,10 @@ test("nothing of an encrypted object is in clear in any file, with history, afte
     );
   }
   // The search finds values that are not encrypted, and the prefixes of the providers, so it works.
-  const shown = files.map((path) => filesWith(path, formsOf("serviceaccounts")).length);
+  const counts = files.map((path) => filesWith(path, formsOf("serviceaccounts")).length);
   assert.ok(
-    shown.every((count) => count > 0),
-    String(shown),
+    counts.every((count) => count > 0),
+    String(counts),
   );
   for (const provider of ["aescbc", "aesgcm", "secretbox"]) {
     assert.notEqual(filesWith(backup, [`k8s:enc:${provider}:v1:key1:`]).length, 0, provider);

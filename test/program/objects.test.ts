@@ -264,11 +264,11 @@ void test("what one server exports another one imports: definitions first, owner
   writeFileSync(join(to.folder, "all.yaml"), text);
   assert.match(await to.done("import", "all.yaml", "--dry-run"), /^\d+ created, \d+ skipped \(dry run\)$/m);
   assert.match(await to.done("import", "all.yaml", "--status"), /^\d+ created, \d+ skipped$/m);
-  const made = await to.ask("GET", `${boats}/b`);
-  assert.notStrictEqual(made.metadata.uid, owner.uid);
-  assert.deepStrictEqual((made as unknown as { status: object }).status, { afloat: true });
+  const answer = await to.ask("GET", `${boats}/b`);
+  assert.notStrictEqual(answer.metadata.uid, owner.uid);
+  assert.deepStrictEqual((answer as unknown as { status: object }).status, { afloat: true });
   const dependent = await to.ask("GET", `${inFleet}/log`);
-  assert.strictEqual(dependent.metadata.ownerReferences?.[0]?.uid, made.metadata.uid);
+  assert.strictEqual(dependent.metadata.ownerReferences?.[0]?.uid, answer.metadata.uid);
 
   assert.match(await to.done("import", "all.yaml"), /^\d+ skipped$/m);
   await to.ask("PATCH", `${inFleet}/log`, { data: { k: "other", more: "x" } }, "application/merge-patch+json");
@@ -384,9 +384,9 @@ void test("verify finds what is wrong inside of encrypted objects, and names tho
   assert.strictEqual(other.decrypted, 0);
   assert.strictEqual(other.problems.length, other.encrypted);
   const hidden = "/registry/core/configmaps/default/hidden";
-  const found = other.problems.find(({ key }) => key === hidden);
+  const problem = other.problems.find(({ key }) => key === hidden);
   assert.match(
-    found?.problem ?? "",
+    problem?.problem ?? "",
     /^cannot be decrypted: no matching key was found for the provided AES transformer$/,
   );
   // The same store is read without the rule for config maps: they are reported, all others are read.

@@ -118,9 +118,9 @@ void test("a first start writes private files, a second is refused beside it, a 
   const ca = readFileSync(join(folder, "data/pki/ca.crt"), "utf8");
   const third = await serveProgram(folder, data);
   assert.strictEqual(readFileSync(join(folder, "data/pki/ca.crt"), "utf8"), ca);
-  const found = await ask(folder, third.url, "GET", "/api/v1/namespaces/default/configmaps/a");
+  const answer = await ask(folder, third.url, "GET", "/api/v1/namespaces/default/configmaps/a");
   const uid = (text: string): unknown => (JSON.parse(text) as { metadata: { uid: string } }).metadata.uid;
-  assert.strictEqual(uid(found.text), uid(created.text));
+  assert.strictEqual(uid(answer.text), uid(created.text));
   third.child.kill("SIGINT");
   assert.strictEqual((await third.ended).code, 0);
 });
@@ -250,8 +250,10 @@ void test("a start without the last writes is refused in one line that says what
   const folder = temporary();
   const first = await serveProgram(folder, data);
   for (const name of ["a", "b"]) {
-    const made = await ask(folder, first.url, "POST", "/api/v1/namespaces/default/configmaps", { metadata: { name } });
-    assert.strictEqual(made.code, 201, made.text);
+    const answer = await ask(folder, first.url, "POST", "/api/v1/namespaces/default/configmaps", {
+      metadata: { name },
+    });
+    assert.strictEqual(answer.code, 201, answer.text);
   }
   const list = (text: string): { metadata: { resourceVersion: string } } =>
     JSON.parse(text) as { metadata: { resourceVersion: string } };

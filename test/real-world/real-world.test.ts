@@ -47,9 +47,9 @@ class Installation {
   }
 
   definitionOf(kind: string): Definition {
-    const found = this.set.definitions.map(asDefinition).find((definition) => definition.spec.names.kind === kind);
-    assert.ok(found, `no definition of ${kind}`);
-    return found;
+    const match = this.set.definitions.map(asDefinition).find((definition) => definition.spec.names.kind === kind);
+    assert.ok(match, `no definition of ${kind}`);
+    return match;
   }
 
   collection(kind: string, version: string): string {
@@ -97,7 +97,7 @@ async function checkLists({ api, set }: Installation): Promise<void> {
   for (const { spec } of set.definitions.map(asDefinition)) {
     for (const { name, served, subresources } of spec.versions) {
       if (!served) continue;
-      const found = (await api.get(`/apis/${spec.group}/${name}`)).expect(200);
+      const answer = (await api.get(`/apis/${spec.group}/${name}`)).expect(200);
       const fields: Fields = {
         kind: spec.names.kind,
         namespaced: spec.scope === "Namespaced",
@@ -105,9 +105,9 @@ async function checkLists({ api, set }: Installation): Promise<void> {
         categories: spec.names.categories ?? absent,
         storageVersionHash: present,
       };
-      found.view(`resources[name=${spec.names.plural}]`).has(fields);
+      answer.view(`resources[name=${spec.names.plural}]`).has(fields);
       const verbs = subresources === undefined ? absent : ["get", "patch", "update"];
-      found.view(`resources[name=${spec.names.plural}/status]`).has({ verbs });
+      answer.view(`resources[name=${spec.names.plural}/status]`).has({ verbs });
     }
   }
 }
@@ -147,8 +147,10 @@ async function checkWrites(installation: Installation): Promise<void> {
   }
   for (const { object, causes } of set.refused) {
     const refusal = (await installation.post(object)).expectFailure(422, "Invalid");
-    const said = refusal.list("details.causes").map((cause) => `${cause.string("field")}: ${cause.string("message")}`);
-    const own = said.filter((cause) => !unchecked.test(cause));
+    const messages = refusal
+      .list("details.causes")
+      .map((cause) => `${cause.string("field")}: ${cause.string("message")}`);
+    const own = messages.filter((cause) => !unchecked.test(cause));
     assert.deepEqual(own.toSorted(), causes.map((cause) => api.name(cause)).toSorted());
   }
   const { unknown } = set;

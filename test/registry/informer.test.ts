@@ -213,12 +213,12 @@ async function informerOf(handlers: InformerHandlers) {
 }
 
 test("a handler that fails is told everything anew, with growing pauses, and writers wait as long", async () => {
-  const told: string[] = [];
+  const lines: string[] = [];
   let failures = 0;
   const { clock, informer, errors, put } = await informerOf({
     replace(entries) {
       if (failures-- > 0) throw new Error("no memory");
-      told.push(`all ${entries.map(({ key }) => key).join()}`);
+      lines.push(`all ${entries.map(({ key }) => key).join()}`);
     },
     handle(events) {
       const keys = events.map(({ entry }) => entry.key).join();
@@ -226,7 +226,7 @@ test("a handler that fails is told everything anew, with growing pauses, and wri
         failures = 2;
         throw new Error("a bug");
       }
-      told.push(keys);
+      lines.push(keys);
     },
   });
   assert.equal(informer.synced, false);
@@ -244,21 +244,21 @@ test("a handler that fails is told everything anew, with growing pauses, and wri
   }
   await turn();
   assert.equal(isDone, true);
-  assert.deepEqual(told, ["all ", "/r/a", "all /r/a,/r/bad"]);
+  assert.deepEqual(lines, ["all ", "/r/a", "all /r/a,/r/bad"]);
   assert.equal(errors.length, 3);
   await put("/r/c");
   await turn();
-  assert.equal(told.at(-1), "/r/c", "it is followed again");
+  assert.equal(lines.at(-1), "/r/c", "it is followed again");
   informer.close();
 });
 
 test("events that come while a handler is at work are handed over together after it, and count when it has handled them", async () => {
-  const told: string[] = [];
+  const lines: string[] = [];
   const gates: (() => void)[] = [];
   const { informer, put } = await informerOf({
     replace: () => undefined,
     handle(events) {
-      told.push(events.map(({ entry }) => entry.key).join());
+      lines.push(events.map(({ entry }) => entry.key).join());
       return new Promise<void>((resolve) => gates.push(resolve));
     },
   });
@@ -268,12 +268,12 @@ test("events that come while a handler is at work are handed over together after
   await put("/r/b");
   const { entry } = (await put("/r/c")) as { readonly entry: { readonly revision: number } };
   await turn();
-  assert.deepEqual(told, ["/r/a"]);
+  assert.deepEqual(lines, ["/r/a"]);
   let isDone = false;
   void Promise.resolve(informer.caughtUpTo(entry.revision)).then(() => (isDone = true));
   gates.shift()!();
   await turn();
-  assert.deepEqual(told, ["/r/a", "/r/b,/r/c"]);
+  assert.deepEqual(lines, ["/r/a", "/r/b,/r/c"]);
   assert.equal(isDone, false);
   gates.shift()!();
   await turn();

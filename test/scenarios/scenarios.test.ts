@@ -21,9 +21,9 @@ type Variables = Map<string, string>;
 function fillAll(value: unknown, variables: Variables): unknown {
   const fill = (text: string, quote: (value: string) => string = (plain) => plain): string =>
     text.replaceAll(/\$\{(\w+)\}/g, (_, name: string) => {
-      const known = variables.get(name);
-      assert.ok(known !== undefined, `nothing is saved as ${name}`);
-      return quote(known);
+      const variable = variables.get(name);
+      assert.ok(variable !== undefined, `nothing is saved as ${name}`);
+      return quote(variable);
     });
   if (typeof value === "string") return fill(value);
   if (value instanceof RegExp) {
@@ -86,9 +86,9 @@ test("every entry of the list of skipped scenarios names a scenario", () => {
   const files = new Map(readScenarios().map(({ path, scenarios }) => [path, scenarios.map(({ name }) => name)]));
   for (const { scenarios = {} } of skips) {
     for (const [path, names] of Object.entries(scenarios)) {
-      const found = files.get(path) ?? [];
-      assert.ok(found.length > 0, path);
-      if (names !== "all") for (const name of names) assert.ok(found.includes(name), name);
+      const entries = files.get(path) ?? [];
+      assert.ok(entries.length > 0, path);
+      if (names !== "all") for (const name of names) assert.ok(entries.includes(name), name);
     }
   }
 });

@@ -87,13 +87,13 @@ const revisionOf = async (api: Api): Promise<string> =>
  */
 async function countAnswers(api: Api, configMaps: string, work: () => Promise<void>): Promise<number> {
   const write = async (): Promise<number> => {
-    const made = (await api.post(configMaps, configMap(api.unique()))).expect(201);
-    return Number(made.string("metadata.resourceVersion"));
+    const answer = (await api.post(configMaps, configMap(api.unique()))).expect(201);
+    return Number(answer.string("metadata.resourceVersion"));
   };
   for (;;) {
     const before = await write();
-    const asked = await messages(work);
-    if ((await write()) === before + 1) return asked;
+    const messageCount = await messages(work);
+    if ((await write()) === before + 1) return messageCount;
   }
 }
 
@@ -196,7 +196,7 @@ for (const domain of domains) {
     const { configMaps } = await api.createNamespace();
     for (let i = 0; i < 20; i++) (await api.post(configMaps, configMap(`m${i}`))).expect(201);
     await quiet(api);
-    const asked = await countAnswers(api, configMaps, async () => {
+    const messageCount = await countAnswers(api, configMaps, async () => {
       const version = await revisionOf(api);
       await bytesOf(api, `${configMaps}/m1`);
       await bytesOf(api, `${configMaps}/none`);
@@ -207,7 +207,7 @@ for (const domain of domains) {
       await bytesOf(api, `${configMaps}?watch=true&timeoutSeconds=1`);
       await bytesOf(api, `${configMaps}?watch=true&timeoutSeconds=1&resourceVersion=${version}`);
     });
-    assert.equal(asked, 0);
+    assert.equal(messageCount, 0);
     const written = await messages(async () => void (await api.post(configMaps, configMap("more"))).expect(201));
     assert.ok(written > 0, "writes are not seen: the count is broken");
   });

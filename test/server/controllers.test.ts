@@ -270,16 +270,16 @@ const sometimes = ["create events", "update endpoints", "update endpointslices",
 const readVerbs = ["get", "list", "watch"];
 
 function writesOf(events: readonly Event[]): Record<string, string[]> {
-  const found: Record<string, Set<string>> = {};
+  const groups: Record<string, Set<string>> = {};
   for (const { user, verb, objectRef } of events) {
     const { username = "" } = user;
     if (readVerbs.includes(verb)) continue;
     const { resource = "", subresource } = objectRef ?? {};
     const what =
       verb === "deletecollection" ? verb : `${verb} ${resource}${subresource === undefined ? "" : `/${subresource}`}`;
-    if (!sometimes.includes(what)) (found[username] ??= new Set()).add(what);
+    if (!sometimes.includes(what)) (groups[username] ??= new Set()).add(what);
   }
-  return Object.fromEntries(Object.entries(found).map(([name, set]) => [name, [...set].toSorted()]));
+  return Object.fromEntries(Object.entries(groups).map(([name, set]) => [name, [...set].toSorted()]));
 }
 
 withServer("every controller acts as an account of its own, and its role lets it", {}, async ({ api, events }) => {

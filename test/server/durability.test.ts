@@ -132,9 +132,11 @@ for (const domain of domains) {
         const quota = { apiVersion: "v1", kind: "ResourceQuota", metadata: { name: "q" }, spec };
         (await api.post("/api/v1/namespaces/n1/resourcequotas", quota)).expect(201);
       }
-      const made = Array.from({ length: 20 }, (_, at) => `o-${round}-${at}`);
-      await Promise.all(made.map(async (name) => families.set(name, await makeFamily(api, configMaps, secrets, name))));
-      const deletions = made
+      const objects = Array.from({ length: 20 }, (_, at) => `o-${round}-${at}`);
+      await Promise.all(
+        objects.map(async (name) => families.set(name, await makeFamily(api, configMaps, secrets, name))),
+      );
+      const deletions = objects
         .filter((_, at) => at % 2 === 0)
         .map(async (name, at) => {
           const family = families.get(name)!;
@@ -154,13 +156,13 @@ for (const domain of domains) {
     try {
       await eventually(async () => {
         const owners = new Set((await api.get(configMaps)).list("items").map((item) => item.string("metadata.name")));
-        const left = (await api.get(secrets)).list("items").map((item) => item.string("metadata.name"));
+        const remaining = (await api.get(secrets)).list("items").map((item) => item.string("metadata.name"));
         const expected: string[] = [];
         for (const [owner, { names, isDeleted }] of families) {
           if (isDeleted !== undefined) assert.equal(owners.has(owner), !isDeleted, owner);
           if (owners.has(owner)) expected.push(...names);
         }
-        assert.deepEqual(left.sort(), expected.sort());
+        assert.deepEqual(remaining.sort(), expected.sort());
         (await api.get("/api/v1/namespaces/n1/resourcequotas/q")).expect(200, {
           "status.used[count/secrets]": `${expected.length}`,
           "status.used[count/configmaps]": `${owners.size}`,
@@ -189,9 +191,9 @@ async function makeFamily(api: Api, configMaps: string, secrets: string, name: s
  * then on.
  */
 function check(known: Map<string, Known>, list: Answer): void {
-  const found = new Map(list.list("items").map((item) => [item.string("metadata.name"), item]));
+  const items = new Map(list.list("items").map((item) => [item.string("metadata.name"), item]));
   for (const [name, fact] of known) {
-    const item = found.get(name);
+    const item = items.get(name);
     const value = item?.string("data.value");
     const wanted = fact.acknowledged?.value;
     const mayBe = fact.unanswered === undefined ? [wanted] : [wanted, fact.unanswered.value];
@@ -201,9 +203,9 @@ function check(known: Map<string, Known>, list: Answer): void {
       item === undefined || value === undefined
         ? undefined
         : { value, version: Number(item.string("metadata.resourceVersion")) };
-    found.delete(name);
+    items.delete(name);
   }
-  assert.deepEqual([...found.keys()], [], "objects nobody wrote");
+  assert.deepEqual([...items.keys()], [], "objects nobody wrote");
 }
 
 for (const domain of domains) {

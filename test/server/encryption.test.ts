@@ -83,10 +83,10 @@ for (const domain of domains) {
       same.expect(200, { "metadata.resourceVersion": before });
     });
     const rotateKeys = async (api: Api): Promise<void> => {
-      const found = (await api.get(`${secrets}/s`)).expect(200, { "data.a": "aGlkZGVu" });
-      const before = found.string("metadata.resourceVersion");
-      (await api.put(`${secrets}/s?dryRun=All`, found.value)).expect(200, { "metadata.resourceVersion": before });
-      const written = (await api.put(`${secrets}/s`, found.value)).expect(200);
+      const response = (await api.get(`${secrets}/s`)).expect(200, { "data.a": "aGlkZGVu" });
+      const before = response.string("metadata.resourceVersion");
+      (await api.put(`${secrets}/s?dryRun=All`, response.value)).expect(200, { "metadata.resourceVersion": before });
+      const written = (await api.put(`${secrets}/s`, response.value)).expect(200);
       assert.notEqual(written.string("metadata.resourceVersion"), before);
       const again = await api.put(`${secrets}/s`, written.value);
       again.expect(200, { "metadata.resourceVersion": written.string("metadata.resourceVersion") });

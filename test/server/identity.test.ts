@@ -39,17 +39,17 @@ for (const domain of domains) {
         "metadata.labels": { ...identity, "kubernetes.io/hostname": hostname() },
         "spec.leaseDurationSeconds": 3600,
       };
-      const made = await eventually(async () => (await api.get(own)).expect(200, expected));
-      assert.match(made.string("spec.holderIdentity"), new RegExp(`^${serverId()}_[0-9a-f-]{36}$`));
+      const answer = await eventually(async () => (await api.get(own)).expect(200, expected));
+      assert.match(answer.string("spec.holderIdentity"), new RegExp(`^${serverId()}_[0-9a-f-]{36}$`));
       (await api.patch(own, { metadata: { labels: { [identityLabel]: null, more: "kept" } } })).expect(200);
       await eventually(async () => {
         clock.advance(10_000);
         const renewed = (await api.get(own)).expect(200, {
           "metadata.labels": { ...identity, "kubernetes.io/hostname": hostname(), more: "kept" },
-          "metadata.uid": made.string("metadata.uid"),
-          "spec.holderIdentity": made.string("spec.holderIdentity"),
+          "metadata.uid": answer.string("metadata.uid"),
+          "spec.holderIdentity": answer.string("spec.holderIdentity"),
         });
-        assert.ok(renewed.string("spec.renewTime") > made.string("spec.renewTime"));
+        assert.ok(renewed.string("spec.renewTime") > answer.string("spec.renewTime"));
       });
       (await api.delete(own)).expect(200);
       await eventually(async () => {
@@ -61,7 +61,7 @@ for (const domain of domains) {
   test(`${domain}: leases of servers that are gone are removed, and other leases are not`, () =>
     usingObserved(domain, alone, async ({ api, clock }) => {
       const fresh = { renewTime: "2200-01-01T00:00:00.000000Z", leaseDurationSeconds: 3600 };
-      const made = await eventually(async () => (await api.get(own)).expect(200));
+      const response = await eventually(async () => (await api.get(own)).expect(200));
       for (const [name, labels, spec] of [
         ["gone", identity, longAgo],
         ["says-nothing", identity, {}],
@@ -78,7 +78,7 @@ for (const domain of domains) {
       });
       for (const name of ["another-kind", "no-identity", "alive"]) (await api.get(`${leases}/${name}`)).expect(200);
       // The server keeps its own lease, even if the machine slept too long to renew it.
-      (await api.get(own)).expect(200, { "metadata.uid": made.string("metadata.uid") });
+      (await api.get(own)).expect(200, { "metadata.uid": response.string("metadata.uid") });
     }));
 
   test(`${domain}: a server says in which versions it stores, reads and serves objects`, async () => {

@@ -19,11 +19,11 @@ for (const domain of domains) {
       // The server's own controllers do not wait.
       await eventually(async () => (await api.get("/api/v1/namespaces/default/services/kubernetes")).expect(200));
       await eventually(async () => (await api.get(`${serviceAccounts}/default`)).expect(200));
-      const held = (await api.get(lease)).expect(200, {
+      const answer = (await api.get(lease)).expect(200, {
         "spec.leaseDurationSeconds": 15,
         "spec.leaseTransitions": round,
       });
-      holders.push(held.string("spec.holderIdentity"));
+      holders.push(answer.string("spec.holderIdentity"));
       api.close();
       await server.close();
     }

@@ -28,7 +28,7 @@ for (const domain of domains) {
       const { metadata } = (await api.get(maps)).expect(200).value as { metadata: { resourceVersion: string } };
       (await api.get("/metrics")).has({});
       writeFileSync(fails, "");
-      const told =
+      const message =
         /^Internal error occurred: the store has failed, and takes no writes until the server is started again: a write failed \(disk I\/O error \(injected\)\)$/;
       const large = configMap("large", { a: "x".repeat(100_000) });
       for (const write of [
@@ -37,10 +37,10 @@ for (const domain of domains) {
         () => api.patch(`${maps}/before`, { data: { a: "2" } }),
         () => api.delete(`${maps}/before`),
       ]) {
-        (await write()).expectFailure(500, "InternalError", told);
+        (await write()).expectFailure(500, "InternalError", message);
       }
       rmSync(fails);
-      (await api.post(maps, configMap("later"))).expectFailure(500, "InternalError", told);
+      (await api.post(maps, configMap("later"))).expectFailure(500, "InternalError", message);
 
       // Reads continue, also of old versions.
       (await api.get(`${maps}/before`)).expect(200, { "data.a": "1" });

@@ -50,8 +50,8 @@ const good: Recorded = {
     { ...watch, selection: labelled, events: selected, bookmarks: [{ version: 9, count: 2 }] },
   ],
   lists: [
-    { selection: all, asked: 5, isExact: true, known: 0, version: 5, found: [event("ADDED", 4, two)] },
-    { selection: labelled, asked: 0, isExact: false, known: 6, version: 6, found: [] },
+    { selection: all, asked: 5, isExact: true, knownVersion: 0, version: 5, found: [event("ADDED", 4, two)] },
+    { selection: labelled, asked: 0, isExact: false, knownVersion: 6, version: 6, found: [] },
   ],
   mayForget: (_version, after) => after > 3,
 };
@@ -97,7 +97,7 @@ const faults: Readonly<Record<string, [Partial<Recorded>, RegExp]>> = {
   "a list lacks something": [withListing({ found: [] }), /shows another state of 5/],
   "a list shows what is gone": [withListing({ version: 9, isExact: false }), /shows another state of 9/],
   "a list is of another version": [withListing({ version: 4 }), /shows 4/],
-  "a list is older than what its client knew": [withListing({ known: 6 }), /shows 5 although 6 was known/],
+  "a list is older than what its client knew": [withListing({ knownVersion: 6 }), /shows 5 although 6 was known/],
   "a list of what is kept is refused": [withListing({ found: undefined }), /was refused although 2 changes followed/],
   "a change is never seen": [
     { witnesses: new Map([["maps", { ...watch, events: events.slice(0, 3) }]]) },

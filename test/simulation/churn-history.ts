@@ -69,7 +69,7 @@ export interface Listed {
   readonly asked: number;
   readonly isExact: boolean;
   /** The newest version that the client knew before, if it requested the present state. */
-  readonly known: number;
+  readonly knownVersion: number;
   readonly version: number;
   readonly found: readonly Omit<Seen, "type">[] | undefined;
 }
@@ -99,10 +99,10 @@ export function checkChurn(recorded: Recorded): void {
 
 /** Returns all changes with their versions, in order. */
 function rebuild({ changes, witnesses }: Recorded): readonly Fact[] {
-  const known = new Set(changes.map(({ version }) => version));
+  const versions = new Set(changes.map(({ version }) => version));
   const untold = new Map<string, Seen>();
   for (const { events } of witnesses.values()) {
-    for (const event of events) if (!known.has(event.version)) untold.set(`${event.type} ${event.uid}`, event);
+    for (const event of events) if (!versions.has(event.version)) untold.set(`${event.type} ${event.uid}`, event);
   }
   const dated = changes.map((change) => {
     const version = change.version ?? untold.get(`${change.type} ${change.uid}`)?.version;
@@ -194,7 +194,7 @@ function checkWatch(recorded: Recorded, facts: readonly Fact[], watched: Watched
 
 /** Checks that a list is the state at its version. */
 function checkList(recorded: Recorded, facts: readonly Fact[], listed: Listed): void {
-  const { selection, asked, isExact, known, version, found } = listed;
+  const { selection, asked, isExact, knownVersion, version, found } = listed;
   const title = `a list of ${describeSelection(selection)} at ${asked}`;
   if (found === undefined) {
     const later = facts.filter((fact) => fact.version > asked).length;
@@ -202,7 +202,7 @@ function checkList(recorded: Recorded, facts: readonly Fact[], listed: Listed): 
     return;
   }
   assert.ok(isExact ? version === asked : version >= asked, `${title} shows ${version}`);
-  assert.ok(version >= known, `${title} shows ${version} although ${known} was known`);
+  assert.ok(version >= knownVersion, `${title} shows ${version} although ${knownVersion} was known`);
   const state = new Map<string, string>();
   for (const fact of facts) {
     const { resource, key, uid, type, content } = fact;

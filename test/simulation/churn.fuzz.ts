@@ -501,7 +501,7 @@ class Reader implements Watched {
     }
     const { selection, events } = this;
     for (const { type } of events) assert.equal(type, "ADDED");
-    this.#world.lists.push({ selection, asked: 0, isExact: false, known: 0, version, found: events });
+    this.#world.lists.push({ selection, asked: 0, isExact: false, knownVersion: 0, version, found: events });
     this.after = version;
     this.events = [];
   }
@@ -553,7 +553,7 @@ async function list(world: World, roll: Dice): Promise<void> {
     const limit = roll(2) === 0 ? "" : `limit=${1 + roll(4)}`;
     const known = match === "" ? world.known : 0;
     const isExact = match === "Exact";
-    const found: Omit<Seen, "type">[] = [];
+    const items: Omit<Seen, "type">[] = [];
     let version: number | undefined;
     for (let token: string | undefined = ""; token !== undefined; ) {
       const from = token === "" ? start : `&continue=${encodeURIComponent(token)}`;
@@ -561,15 +561,16 @@ async function list(world: World, roll: Dice): Promise<void> {
       if (page === undefined) {
         const refused =
           version === undefined ? { asked, isExact, version: asked } : { asked: version, isExact: true, version };
-        world.lists.push({ selection, known: 0, found: undefined, ...refused });
+        world.lists.push({ selection, knownVersion: 0, found: undefined, ...refused });
         break;
       }
       version ??= Number(page.metadata.resourceVersion);
       assert.equal(Number(page.metadata.resourceVersion), version, "the version changed between pages");
-      found.push(...page.items.filter((one) => world.isOurs(one)).map((one) => seenOf(selection.of, "ADDED", one)));
+      items.push(...page.items.filter((one) => world.isOurs(one)).map((one) => seenOf(selection.of, "ADDED", one)));
       // A list of custom resources has an empty continue token at its end.
       token = page.metadata.continue === "" ? undefined : page.metadata.continue;
-      if (token === undefined) world.lists.push({ selection, asked, isExact, known, version, found });
+      if (token === undefined)
+        world.lists.push({ selection, asked, isExact, knownVersion: known, version, found: items });
     }
   }
 }

@@ -87,10 +87,10 @@ async function write(world: World, id: number, roll: Dice): Promise<void> {
       ).expect([201, 409]);
       if (answer.status === 201) done("create", answer);
     } else if (choice < 55) {
-      const seen = await api.get(path);
-      if (seen.status !== 200) continue;
-      const object = seen.value as { metadata: object; data: Record<string, string> };
-      const data = { ...object.data, count: String(valueOf(seen).count + 1) };
+      const response = await api.get(path);
+      if (response.status !== 200) continue;
+      const object = response.value as { metadata: object; data: Record<string, string> };
+      const data = { ...object.data, count: String(valueOf(response).count + 1) };
       const answer = (await api.put(path, { ...object, data })).expect([200, 404, 409]);
       if (answer.status === 200) done("update", answer);
     } else if (choice < 75) {
@@ -140,20 +140,20 @@ async function list(world: World, roll: Dice): Promise<void> {
     const query = `${onlyMarked ? "labelSelector=marked" : ""}${limit}`;
     const exact = old === undefined ? "" : `&resourceVersion=${old}&resourceVersionMatch=Exact`;
     const startedMs = performance.now();
-    const found = new Map<string, number>();
+    const items = new Map<string, number>();
     let page = (await api.get(`${path}?${query}${exact}`)).expect(200);
     const version = Number(page.string("metadata.resourceVersion"));
     for (;;) {
       assert.equal(Number(page.string("metadata.resourceVersion")), version, "the version changed between chunks");
       for (const item of page.list("items")) {
-        assert.ok(!found.has(keyOf(item)), `${keyOf(item)} came twice`);
-        found.set(keyOf(item), versionOf(item));
+        assert.ok(!items.has(keyOf(item)), `${keyOf(item)} came twice`);
+        items.set(keyOf(item), versionOf(item));
       }
       if (page.at("metadata.continue") === undefined) break;
       const token = page.string("metadata.continue");
       page = (await api.get(`${path}?${query}&continue=${encodeURIComponent(token)}`)).expect(200);
     }
-    const mine = new Map([...found].filter(([key]) => isOurs(world.namespaces, key)));
+    const mine = new Map([...items].filter(([key]) => isOurs(world.namespaces, key)));
     world.versions.push(version);
     world.listings.push({
       startedMs,

@@ -141,12 +141,12 @@ async function until(holds: () => boolean): Promise<void> {
 }
 
 test("a request reaches the handler whole, and its reply the client, over both protocols", async () => {
-  const seen: unknown[] = [];
+  const requests: unknown[] = [];
   const { port } = await serve(async (request) => {
     const { method, path, protocol, remoteAddress, warnings } = request;
     warnings.push('mind "this"', 'mind "this"', "ä\n");
     const body = (await request.body(1000)).toString();
-    seen.push([protocol, method, path, request.query.get("b"), request.headers["x-one"], remoteAddress, body]);
+    requests.push([protocol, method, path, request.query.get("b"), request.headers["x-one"], remoteAddress, body]);
     return { code: 201, contentType: "application/json", headers: { etag: '"1"' }, bytes: Buffer.from("{}") };
   });
   const body = Buffer.from("hello");
@@ -156,7 +156,7 @@ test("a request reaches the handler whole, and its reply the client, over both p
     headers: { "X-One": "1", "Audit-ID": "mine" },
   });
   const second = await http2(port, "/a%20b?b=1", { ":method": "POST", "x-one": "1", "audit-id": "mine" }, body);
-  assert.deepEqual(seen, [
+  assert.deepEqual(requests, [
     ["HTTP/1.1", "POST", "/a b", "1", "1", "127.0.0.1", "hello"],
     ["HTTP/2.0", "POST", "/a b", "1", "1", "127.0.0.1", "hello"],
   ]);

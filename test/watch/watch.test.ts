@@ -39,14 +39,14 @@ inBothDomains(
     const { claims } = await api.createNamespace();
     const version = (await api.get(claims)).string("metadata.resourceVersion");
     const stream = await api.watch(`${claims}?resourceVersion=${version}`);
-    const made = (await api.post(claims, claim("c1"))).expect(201);
+    const answer = (await api.post(claims, claim("c1"))).expect(201);
     const added = (await stream.next()).has({ type: "ADDED" });
-    assert.deepEqual(added.at("object"), made.value);
-    const changed = (await api.patch(`${claims}/c1`, { metadata: { labels: { a: "1" }, finalizers: null } })).expect(
+    assert.deepEqual(added.at("object"), answer.value);
+    const response = (await api.patch(`${claims}/c1`, { metadata: { labels: { a: "1" }, finalizers: null } })).expect(
       200,
     );
     const modified = (await stream.next()).has({ type: "MODIFIED", "object.metadata.labels": { a: "1" } });
-    assert.deepEqual(modified.at("object"), changed.value);
+    assert.deepEqual(modified.at("object"), response.value);
     assert.notEqual(modified.version, added.version);
     (await api.delete(`${claims}/c1`)).expect(200);
     const deleted = (await stream.until((event) => event.type === "DELETED")).at(-1)!;
@@ -55,7 +55,7 @@ inBothDomains(
       "object.apiVersion": "v1",
       "object.metadata.name": "c1",
       "object.metadata.labels": { a: "1" },
-      "object.spec": changed.at("spec"),
+      "object.spec": response.at("spec"),
     });
     assert.ok(Number(deleted.version) > Number(modified.version), "a deletion has a version of its own");
     const next = (await api.post(claims, claim("c2"))).expect(201).string("metadata.resourceVersion");
@@ -99,7 +99,7 @@ inBothDomains(
     const version = (await api.get(maps)).string("metadata.resourceVersion");
     const stream = await api.watch(`${maps}?resourceVersion=${version}&labelSelector=a%3D1`);
     (await api.patch(`${maps}/m`, { data: { n: "1" } })).expect(200);
-    const left = (await api.patch(`${maps}/m`, { metadata: { labels: { a: null } }, data: { n: "2" } })).expect(200);
+    const answer = (await api.patch(`${maps}/m`, { metadata: { labels: { a: null } }, data: { n: "2" } })).expect(200);
     (await api.patch(`${maps}/m`, { data: { n: "3" } })).expect(200);
     (await api.patch(`${maps}/m`, { metadata: { labels: { a: "1" } }, data: { n: "4" } })).expect(200);
     (await api.delete(`${maps}/m`)).expect(200);
@@ -108,7 +108,7 @@ inBothDomains(
     events[1]!.has({
       "object.metadata.labels": { a: "1" },
       "object.data.n": "1",
-      "object.metadata.resourceVersion": left.string("metadata.resourceVersion"),
+      "object.metadata.resourceVersion": answer.string("metadata.resourceVersion"),
     });
     events[2]!.has({ "object.data.n": "4", "object.metadata.labels": { a: "1" } });
   },
@@ -154,18 +154,18 @@ inBothDomains("events come in the order of their versions, each once [SEM-31] [E
   const writes = Array.from({ length: 60 }, (_, i) => i);
   await Promise.all(writes.map(async (i) => (await api.post(maps, configMap(`m${i}`))).expect(201)));
   await Promise.all(writes.map(async (i) => (await api.patch(`${maps}/m${i}`, { data: { n: "1" } })).expect(200)));
-  const seen = await stream.take(120);
-  const versions = seen.map((event) => Number(event.version));
+  const events = await stream.take(120);
+  const versions = events.map((event) => Number(event.version));
   assert.deepEqual(
     versions,
     [...new Set(versions)].sort((a, b) => a - b),
   );
-  const middle = seen[59]!;
+  const middle = events[59]!;
   const resumed = await api.watch(`${maps}?resourceVersion=${middle.version}`);
   const rest = await resumed.take(60);
   assert.deepEqual(
     rest.map((event) => event.value),
-    seen.slice(60).map((event) => event.value),
+    events.slice(60).map((event) => event.value),
   );
 });
 
@@ -210,8 +210,8 @@ inBothDomains(
     const { maps } = await startWatch(api, ["a"]);
     const query = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
     for (let i = 0; i < 5; i++) {
-      const made = (await api.post(maps, configMap(`m${i}`))).expect(201);
-      const version = made.string("metadata.resourceVersion");
+      const answer = (await api.post(maps, configMap(`m${i}`))).expect(201);
+      const version = answer.string("metadata.resourceVersion");
       for (const at of ["", "&resourceVersion=", `&resourceVersion=${version}`]) {
         const stream = await api.watch(`${maps}?${query}${at}`);
         const events = await stream.until((event) => event.type === "BOOKMARK");

@@ -75,9 +75,9 @@ inBothDomains("a watch over WebSocket is a text message for each event, and ends
   (await api.patch(`${maps}/first`, { data: { k: "x".repeat(100_000) } })).expect(200);
   (await api.delete(`${maps}/a`)).expect(200);
   await eventually(async () => assert.equal(await Promise.resolve(messages.length), 5));
-  const seen = typesOf(messages);
-  assert.deepEqual(seen.slice(0, 3).sort(), ["ADDED a", "ADDED b", "ADDED c"]);
-  assert.deepEqual(seen.slice(3), ["MODIFIED first", "DELETED a"]);
+  const types = typesOf(messages);
+  assert.deepEqual(types.slice(0, 3).sort(), ["ADDED a", "ADDED b", "ADDED c"]);
+  assert.deepEqual(types.slice(3), ["MODIFIED first", "DELETED a"]);
   assert.deepEqual(ended, []);
   await api.pass(60_000);
   await eventually(async () => assert.deepEqual(await Promise.resolve(ended), ["1000 true"]));
@@ -193,12 +193,12 @@ withOwnServer("a WebSocket that is not read delays no others, and goes on when i
   }
   await eventually(async () => assert.equal(await Promise.resolve(good.messages.length), rounds + 1));
   // These are more bytes than the kernel and the server would buffer: the rest was waiting in the history.
-  let seen = 0;
+  let types = 0;
   raw.socket.on("data", (piece: Buffer) => {
-    seen += piece.toString("latin1").split('"type":"MODIFIED"').length - 1;
+    types += piece.toString("latin1").split('"type":"MODIFIED"').length - 1;
   });
   raw.socket.resume();
-  await eventually(async () => assert.ok((await Promise.resolve(seen)) > rounds * 0.9, `${seen} of ${rounds}`));
+  await eventually(async () => assert.ok((await Promise.resolve(types)) > rounds * 0.9, `${types} of ${rounds}`));
   good.socket.close();
   raw.socket.destroy();
 });

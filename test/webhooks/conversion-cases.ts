@@ -95,13 +95,13 @@ export const conversionCases: readonly Case[] = [
   {
     name: "a list whose objects are stored in one version, and in two, is converted",
     run: async (on) => {
-      const made = await ports(on);
-      const { first, second, port } = made;
+      const definition = await ports(on);
+      const { first, second, port } = definition;
       await on.prepare("POST", first, port("v1", "a", { host: "h", port: "1" }));
       await on.prepare("POST", first, port("v1", "b", { host: "i", port: "2" }));
       await on.send("GET", first, undefined, { show: ["items.length"] });
       await on.send("GET", second, undefined, { show: ["items.0.spec", "items.1.spec"] });
-      await storesSecond(on, made);
+      await storesSecond(on, definition);
       await on.prepare("POST", second, port("v2", "c", { address: "j:3" }));
       for (const path of [first, second])
         await on.send("GET", path, undefined, { show: ["items.0.spec", "items.2.spec"] });

@@ -140,16 +140,21 @@ export class Session {
     }
     const { generateName, name } = (answer.at("metadata") ?? {}) as { generateName?: string; name?: string }; // an object
     if (generateName !== undefined && name !== undefined) this.#generated.set(name, `${generateName}GENERATED`);
-    const asked = await this.#questions();
+    const questions = await this.#questions();
     const failure = answer.status < 400 || isVague ? [] : [answer.at("reason"), answer.at("message")];
     const fields = show.map((field) => `${field}=${format(answer.at(field))}`);
     const warnings = answer.warnings.map((text) => `warning: ${text}`);
-    const said = [method, this.#client.endpoint.rename(path), answer.status, ...failure, ...fields, ...warnings].join(
-      " ",
-    );
+    const summary = [
+      method,
+      this.#client.endpoint.rename(path),
+      answer.status,
+      ...failure,
+      ...fields,
+      ...warnings,
+    ].join(" ");
     const { value = answer.text } = answer;
-    this.#write(said, isVague ? "" : { answer: value, warnings });
-    this.lines.push(...asked);
+    this.#write(summary, isVague ? "" : { answer: value, warnings });
+    this.lines.push(...questions);
     return answer;
   }
 
@@ -187,8 +192,8 @@ export class Session {
 
   /** Creates a definition of custom resources, and waits until they are served. */
   async define(definition: object, collection: string): Promise<void> {
-    const made = await this.prepare("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition);
-    this.#made.unshift(`/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${made.string("metadata.name")}`);
+    const response = await this.prepare("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition);
+    this.#made.unshift(`/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${response.string("metadata.name")}`);
     await this.waitUntilServed(collection);
   }
 
@@ -304,13 +309,13 @@ export class Session {
     for (const one of mine) this.#server.received.splice(this.#server.received.indexOf(one), 1);
     const named = mine.map((received) => ({ id: received.path.slice(this.#prefix.length), received }));
     for (const { received } of named) if (received.review.kind === "ConversionReview") this.#converted.push(received);
-    const asked = named.filter(
+    const calls = named.filter(
       ({ received: { review } }) => new View(review, String, "").at("request.userInfo.username") === "admin",
     );
     const isLate = ({ id }: { readonly id: string }): boolean => this.#phases.get(id) === "validating";
-    const late = asked.filter(isLate).map((one) => this.#question(one));
+    const late = calls.filter(isLate).map((one) => this.#question(one));
     return [
-      ...asked.filter((one) => !isLate(one)).map((one) => this.#question(one)),
+      ...calls.filter((one) => !isLate(one)).map((one) => this.#question(one)),
       ...late.toSorted((a, b) => (a.brief + a.whole < b.brief + b.whole ? -1 : 1)),
     ];
   }

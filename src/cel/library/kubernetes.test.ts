@@ -8,9 +8,9 @@ import { assertErrors, assertValues, evaluate } from "../evaluate-for-tests.ts";
 
 function assertCosts(cases: readonly (readonly [string, number])[]): void {
   for (const [source, wanted] of cases) {
-    const found = evaluate(source);
-    assert.ok("value" in found, source);
-    assert.equal(found.cost, wanted, source);
+    const result = evaluate(source);
+    assert.ok("value" in result, source);
+    assert.equal(result.cost, wanted, source);
   }
 }
 

@@ -26,8 +26,8 @@ async function requestOf(key: keyof typeof keys): Promise<string> {
   const algorithm = keys[key];
   const pair = (await webcrypto.subtle.generateKey(algorithm, true, ["sign", "verify"])) as webcrypto.CryptoKeyPair;
   const name = "O=system:nodes,CN=system:node:n";
-  const made = await Pkcs10CertificateRequestGenerator.create({ name, keys: pair, signingAlgorithm: algorithm });
-  return Buffer.from(made.toString("pem")).toString("base64");
+  const request = await Pkcs10CertificateRequestGenerator.create({ name, keys: pair, signingAlgorithm: algorithm });
+  return Buffer.from(request.toString("pem")).toString("base64");
 }
 
 const request = await requestOf("ecdsa");

@@ -5,13 +5,13 @@ import type { OwnerReference } from "#meta/object-meta.ts";
 import { type GraphNode, OwnershipGraph, type ObservedObject } from "./graph.ts";
 
 function open() {
-  const asked: string[] = [];
+  const questions: string[] = [];
   const graph = new OwnershipGraph({
-    unverified: ({ uid }) => asked.push(`verify ${uid}`),
-    suspect: ({ uid }) => asked.push(`examine ${uid}`),
+    unverified: ({ uid }) => questions.push(`verify ${uid}`),
+    suspect: ({ uid }) => questions.push(`examine ${uid}`),
   });
   /** Returns the examinations requested since the last call. */
-  const news = (): string[] => asked.splice(0).toSorted();
+  const news = (): string[] => questions.splice(0).toSorted();
   return { graph, news };
 }
 

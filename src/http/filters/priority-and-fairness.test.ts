@@ -55,17 +55,17 @@ function oneSeat() {
   const { levels, schemas } = bootstrapFlowControl(kubernetesDomain);
   for (const object of levels) control.setLevel(object.metadata.name!, object);
   for (const object of schemas) control.setSchema(object.metadata.name!, object);
-  const seen: string[] = [];
+  const lines: string[] = [];
   const filter = priorityAndFairness({
     control,
     watches,
     clock,
     waitLimitMs: 15_000,
     errorReply: (_request, { status }) => ({ code: status.code, headers: { "retry-after": "1" } }),
-    observe: (reads, writes) => void seen.push(`${reads} ${writes}`),
+    observe: (reads, writes) => void lines.push(`${reads} ${writes}`),
   });
   const level = () => control.levels().find(({ config }) => config.name === "global-default")!;
-  return { filter, level, watches, seen };
+  return { filter, level, watches, seen: lines };
 }
 
 const marks = ["x-kubernetes-pf-flowschema-uid", "x-kubernetes-pf-prioritylevel-uid"];

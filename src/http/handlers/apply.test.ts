@@ -37,7 +37,7 @@ test("with permission to patch but not to create, an apply changes existing obje
   const cache = await openMemoryStore({ clock });
   const objects = new StoredObjects(4);
   const stores = new Stores({ cache, objects, clock, random: seededRandom(1), objectBytesMax: 2 ** 20 });
-  const asked: Attributes[] = [];
+  const questions: Attributes[] = [];
   let mayCreate = false;
   const parts = {
     sizes: eventLoopLimits(largeBytes),
@@ -48,7 +48,7 @@ test("with permission to patch but not to create, an apply changes existing obje
     admission: admissionChain([]),
     authorizer: {
       authorize(attributes: Attributes) {
-        asked.push(attributes);
+        questions.push(attributes);
         return { decision: mayCreate ? "allow" : "noOpinion", reason: "no rule" } as const;
       },
     },
@@ -99,12 +99,12 @@ test("with permission to patch but not to create, an apply changes existing obje
   });
   assert.equal(stores.of(definition).count(), 0);
   assert.deepEqual(
-    asked.map(({ verb, name }) => [verb, name]),
+    questions.map(({ verb, name }) => [verb, name]),
     [["create", "one"]],
   );
   mayCreate = true;
   assert.equal((await send("red")).code, 201);
   mayCreate = false;
   assert.equal((await send("blue")).code, 200);
-  assert.equal(asked.length, 2);
+  assert.equal(questions.length, 2);
 });

@@ -54,7 +54,7 @@ const label =
   "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
 
 test("omitted names follow from the kind, and a status in the request is ignored [VER-67]", () => {
-  const made = definitions.create({
+  const definition = definitions.create({
     metadata: { name: "widgets.example.com" },
     spec: {
       group: "example.com",
@@ -64,15 +64,15 @@ test("omitted names follow from the kind, and a status in the request is ignored
     },
     status: { storedVersions: ["v9"], acceptedNames: { plural: "x", kind: "X" } },
   });
-  const spec = made["spec"] as Record<string, unknown>;
+  const spec = definition["spec"] as Record<string, unknown>;
   assert.deepEqual(spec["names"], { plural: "widgets", kind: "Widget", singular: "widget", listKind: "WidgetList" });
   assert.deepEqual(spec["conversion"], { strategy: "None" });
-  assert.deepEqual((made["status"] as Record<string, unknown>)["storedVersions"], ["v1"]);
+  assert.deepEqual((definition["status"] as Record<string, unknown>)["storedVersions"], ["v1"]);
 });
 
 test("a webhook for conversions that says nothing is left out [VER-69]", () => {
-  const made = definitions.create(definition({ spec: { conversion: { strategy: "None", webhook: {} } } }));
-  assert.deepEqual((made["spec"] as Record<string, unknown>)["conversion"], { strategy: "None" });
+  const object = definitions.create(definition({ spec: { conversion: { strategy: "None", webhook: {} } } }));
+  assert.deepEqual((object["spec"] as Record<string, unknown>)["conversion"], { strategy: "None" });
 });
 
 test("a plain definition is accepted", () => {

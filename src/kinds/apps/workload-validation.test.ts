@@ -49,8 +49,8 @@ test("a selector is not empty, can be read, and selects the pods of the template
   for (const called of ["Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"]) {
     const { refuseCreate } = kind(called);
     // The message of 1.32 mentions a deployment for replica sets too.
-    const told = called === "ReplicaSet" ? "deployment" : called.toLowerCase();
-    assert.deepEqual(refuseCreate(workload({ selector: {} })), [emptySelector(told)]);
+    const kindName = called === "ReplicaSet" ? "deployment" : called.toLowerCase();
+    assert.deepEqual(refuseCreate(workload({ selector: {} })), [emptySelector(kindName)]);
     assert.deepEqual(refuseCreate(workload({ selector: { matchLabels: { app: "b" } } })), [
       'spec.template.metadata.labels: Invalid value: map[string]string{"app":"a"}: `selector` does not match template `labels`',
     ]);

@@ -99,14 +99,14 @@ test("of several sources the first is looked at, whichever the type names", () =
 test("the resource and the container of a metric have names as pods have them", () => {
   const target = { type: "AverageValue", averageValue: "1" };
   const wrong = { name: "Bad_Name", container: "a/b", target };
-  const found = metric({ type: "ContainerResource", containerResource: wrong });
+  const errors = metric({ type: "ContainerResource", containerResource: wrong });
   const path = "spec.metrics[0].containerResource";
-  assert.deepEqual(found.slice(0, 2), [
+  assert.deepEqual(errors.slice(0, 2), [
     `${path}.name: Invalid value: Bad_Name: must be a standard resource type or fully qualified`,
     `${path}.name: Invalid value: Bad_Name: must be a standard resource for containers`,
   ]);
-  assert.match(found[2]!, /container: Invalid value: "a\/b": a lowercase RFC 1123 label/);
-  assert.equal(found.length, 3);
+  assert.match(errors[2]!, /container: Invalid value: "a\/b": a lowercase RFC 1123 label/);
+  assert.equal(errors.length, 3);
 });
 
 test("of several sources those that the type does not name are refused, whether its own is there or not", () => {

@@ -128,8 +128,8 @@ test("a job that is over has counted its pods", () => {
 test("an index has either failed or succeeded", () => {
   const spec = { completionMode: "Indexed", completions: 5, parallelism: 5, backoffLimitPerIndex: 1 };
   const status = { completedIndexes: "0-1,3", failedIndexes: "2-4" };
-  const found = jobs.refuseUpdate(job(spec, status), jobs.create(job(spec)), "status");
-  assert.deepEqual(found, [
+  const errors = jobs.refuseUpdate(job(spec, status), jobs.create(job(spec)), "status");
+  assert.deepEqual(errors, [
     'status.failedIndexes: Invalid value: "2-4": failedIndexes and completedIndexes overlap at index: 3',
   ]);
   const both = { completedIndexes: "9,1", failedIndexes: "2-1,x,1" };

@@ -37,17 +37,17 @@ const condition = (type: string, more: Record<string, unknown> = {}) => ({ type,
 await requests.loadRules(csr());
 
 test("the server sets the requesting user, and a new request is neither approved nor signed", () => {
-  const made = requests.create(
+  const object = requests.create(
     csr({ username: "eve", uid: "1", groups: ["x"], extra: { a: ["b"] } }, { conditions: [condition("Approved")] }),
   );
-  assert.deepEqual(made["spec"], {
+  assert.deepEqual(object["spec"], {
     request,
     signerName: "example.com/signer",
     usages: ["client auth"],
     username: "admin",
     groups: ["system:masters"],
   });
-  assert.deepEqual(made["status"], {});
+  assert.deepEqual(object["status"], {});
 });
 
 test("a request is checked: key and signature, usages, signer, duration [VER-82] [VER-83] [VER-84]", () => {
@@ -96,30 +96,37 @@ test("the legacy signer is called after the domain", () => {
   assert.equal(platform.refuseCreate(csr({ signerName: "kubernetes.io/legacy-unknown" })).length, 0);
 });
 
-const made = requests.create(csr());
+const storedRequest = requests.create(csr());
 
 test("the spec of a request never changes, and a write of the main resource changes no status", () => {
-  const next = requests.update(csr({ usages: ["server auth"] }, { conditions: [condition("Approved")] }), made);
-  assert.deepEqual([next["spec"], next["status"]], [made["spec"], {}]);
+  const next = requests.update(
+    csr({ usages: ["server auth"] }, { conditions: [condition("Approved")] }),
+    storedRequest,
+  );
+  assert.deepEqual([next["spec"], next["status"]], [storedRequest["spec"], {}]);
   for (const subresource of ["status", "approval"]) {
-    assert.deepEqual(requests.update(csr({ usages: [] }), made, subresource)["spec"], made["spec"]);
+    assert.deepEqual(requests.update(csr({ usages: [] }), storedRequest, subresource)["spec"], storedRequest["spec"]);
   }
 });
 
 test("an approval changes conditions only and gives them times", () => {
   const status = { certificate, conditions: [condition("Approved", { reason: "R" })] };
-  const next = requests.update({ ...made, status }, made, "approval");
+  const next = requests.update({ ...storedRequest, status }, storedRequest, "approval");
   const now = "2023-11-14T22:13:20Z";
   assert.deepEqual(next["status"], {
     conditions: [condition("Approved", { reason: "R", lastUpdateTime: now, lastTransitionTime: now })],
   });
-  assert.deepEqual(requests.refuseUpdate({ ...made, status }, made, "approval"), []);
+  assert.deepEqual(requests.refuseUpdate({ ...storedRequest, status }, storedRequest, "approval"), []);
   const early = condition("Approved", {
     lastUpdateTime: "2000-01-01T00:00:00Z",
     lastTransitionTime: "2000-01-01T00:00:00Z",
   });
-  const approved = { ...made, status: { conditions: [early] } };
-  const again = requests.update({ ...made, status: { conditions: [condition("Approved")] } }, approved, "approval");
+  const approved = { ...storedRequest, status: { conditions: [early] } };
+  const again = requests.update(
+    { ...storedRequest, status: { conditions: [condition("Approved")] } },
+    approved,
+    "approval",
+  );
   assert.deepEqual(again["status"], {
     conditions: [
       condition("Approved", { lastUpdateTime: now, lastTransitionTime: early["lastTransitionTime" as never] }),
@@ -129,8 +136,11 @@ test("an approval changes conditions only and gives them times", () => {
 
 test("conditions are of one kind each, and decisions are not taken back [VER-85] [VER-86]", () => {
   const check = (subresource: string, from: readonly object[], to: readonly object[], ...expected: string[]) => {
-    const old = { ...made, status: { conditions: from } };
-    assert.deepEqual(requests.refuseUpdate({ ...made, status: { conditions: to } }, old, subresource), expected);
+    const old = { ...storedRequest, status: { conditions: from } };
+    assert.deepEqual(
+      requests.refuseUpdate({ ...storedRequest, status: { conditions: to } }, old, subresource),
+      expected,
+    );
   };
   const [approved, denied, failed] = ["Approved", "Denied", "Failed"].map((type) => condition(type));
   check("approval", [], [approved!]);
@@ -169,11 +179,11 @@ test("conditions are of one kind each, and decisions are not taken back [VER-85]
 test("writes of the status do not change a decision", () => {
   const time = "2000-01-01T00:00:00Z";
   const old = {
-    ...made,
+    ...storedRequest,
     status: { conditions: [condition("Approved", { reason: "good", lastUpdateTime: time, lastTransitionTime: time })] },
   };
   const next = requests.update(
-    { ...made, status: { conditions: [condition("Approved", { reason: "bad" })] } },
+    { ...storedRequest, status: { conditions: [condition("Approved", { reason: "bad" })] } },
     old,
     "status",
   );
@@ -183,7 +193,7 @@ test("writes of the status do not change a decision", () => {
 test("a certificate is PEM of certificates, and stays [VER-87]", () => {
   const check = (text: string, ...expected: string[]) => {
     const status = { certificate: Buffer.from(text).toString("base64") };
-    assert.deepEqual(requests.refuseUpdate({ ...made, status }, made, "status"), expected);
+    assert.deepEqual(requests.refuseUpdate({ ...storedRequest, status }, storedRequest, "status"), expected);
   };
   const invalid = 'status.certificate: Invalid value: "<certificate data>": ';
   check(leaf);
@@ -192,14 +202,14 @@ test("a certificate is PEM of certificates, and stays [VER-87]", () => {
   check(leaf.replaceAll("CERTIFICATE", "KEY"), `${invalid}only CERTIFICATE PEM blocks are allowed, found "KEY"`);
   check(leaf.replace("-----\n", "-----\na: b\n\n"), `${invalid}no PEM block headers are permitted`);
   check("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", `${invalid}x509: malformed certificate`);
-  const signed = { ...made, status: { certificate } };
+  const signed = { ...storedRequest, status: { certificate } };
   const forbidden = ["status.certificate: Forbidden: updates may not modify existing certificate content"];
-  assert.deepEqual(requests.refuseUpdate({ ...made, status: {} }, signed, "status"), forbidden);
+  assert.deepEqual(requests.refuseUpdate({ ...storedRequest, status: {} }, signed, "status"), forbidden);
   assert.deepEqual(requests.refuseUpdate(signed, signed, "status"), []);
 });
 
 test("a table tells what has become of a request", () => {
-  const rowOf = (status: Record<string, unknown>) => requests.row({ ...made, status })["Condition"];
+  const rowOf = (status: Record<string, unknown>) => requests.row({ ...storedRequest, status })["Condition"];
   assert.equal(rowOf({}), "Pending");
   assert.equal(rowOf({ conditions: [condition("Approved")], certificate }), "Approved,Issued");
   assert.equal(rowOf({ conditions: [condition("Denied"), condition("Failed")] }), "Denied,Failed");

@@ -63,7 +63,7 @@ test("a series has a count of two or more and a last time [EVENT-20]", () => {
 });
 
 test("deprecated times and counts are for old events only [EVENT-21] [EVENT-22] [EVENT-23] [EVENT-24]", () => {
-  const refused = newer.refuseCreate({
+  const errors = newer.refuseCreate({
     ...event,
     deprecatedFirstTimestamp: "2026-01-01T00:00:00Z",
     deprecatedLastTimestamp: "2026-01-01T00:00:00Z",
@@ -71,7 +71,7 @@ test("deprecated times and counts are for old events only [EVENT-21] [EVENT-22] 
     deprecatedSource: { component: "c" },
   });
   assert.deepEqual(
-    refused,
+    errors,
     ["firstTimestamp", "lastTimestamp", "count", "source"].map(
       (field) => `${field}: Invalid value: "": needs to be unset`,
     ),
@@ -122,8 +122,8 @@ test("both groups show one object, and nothing is lost between them [EVENT-24] [
     reportingComponent: "",
     reportingInstance: "",
   };
-  const shown = conversion!.fromHub(old);
-  assert.deepEqual(shown, {
+  const oldForm = conversion!.fromHub(old);
+  assert.deepEqual(oldForm, {
     metadata,
     eventTime: null,
     reason: "r",
@@ -136,7 +136,7 @@ test("both groups show one object, and nothing is lost between them [EVENT-24] [
     deprecatedLastTimestamp: "2026-01-02T00:00:00Z",
     deprecatedCount: 3,
   });
-  assert.deepEqual(conversion!.toHub(shown), old);
+  assert.deepEqual(conversion!.toHub(oldForm), old);
   const complete = newer.decode({ ...event, series: { count: 2, lastObservedTime: time } });
   assert.deepEqual(conversion!.fromHub(conversion!.toHub(complete)), complete);
   assert.deepEqual(complete["deprecatedSource"], {});

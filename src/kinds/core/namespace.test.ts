@@ -5,14 +5,14 @@ import type { Unstructured } from "#meta/object-meta.ts";
 import { kindUnderTest } from "../kind-for-tests.ts";
 
 const namespaces = kindUnderTest({ group: "", version: "v1", kind: "Namespace" });
-const made = namespaces.create({
+const namespace = namespaces.create({
   metadata: { name: "a", labels: { team: "x" } },
   spec: {},
   status: { phase: "Terminating" },
 });
 
 test("a new namespace is active, has its name as a label and the finalizer of the server [EP-08]", () => {
-  assert.deepEqual(made, {
+  assert.deepEqual(namespace, {
     metadata: { name: "a", creationTimestamp: null, labels: { team: "x", "kubernetes.io/metadata.name": "a" } },
     spec: { finalizers: ["kubernetes"] },
     status: { phase: "Active" },
@@ -27,14 +27,22 @@ test("a generated name becomes the label too", () => {
 });
 
 test("only finalize writes the finalizers and only status the status [EP-16]", () => {
-  const changed: Unstructured = { ...made, spec: { finalizers: ["example.com/x"] }, status: { phase: "Terminating" } };
-  assert.deepEqual(namespaces.update(changed, made), made);
-  assert.deepEqual(namespaces.update(changed, made, "finalize"), { ...made, spec: { finalizers: ["example.com/x"] } });
-  assert.deepEqual(namespaces.update(changed, made, "status"), { ...made, status: { phase: "Terminating" } });
+  const changed: Unstructured = {
+    ...namespace,
+    spec: { finalizers: ["example.com/x"] },
+    status: { phase: "Terminating" },
+  };
+  assert.deepEqual(namespaces.update(changed, namespace), namespace);
+  assert.deepEqual(namespaces.update(changed, namespace, "finalize"), {
+    ...namespace,
+    spec: { finalizers: ["example.com/x"] },
+  });
+  assert.deepEqual(namespaces.update(changed, namespace, "status"), { ...namespace, status: { phase: "Terminating" } });
 });
 
 test("finalizers have names with a domain, or the standard ones", () => {
-  const check = (finalizers: string[]) => namespaces.refuseUpdate({ ...made, spec: { finalizers } }, made, "finalize");
+  const check = (finalizers: string[]) =>
+    namespaces.refuseUpdate({ ...namespace, spec: { finalizers } }, namespace, "finalize");
   assert.deepEqual(check(["kubernetes", "example.com/x"]), []);
   assert.deepEqual(check(["mine"]), [
     'spec.finalizers[0]: Invalid value: "mine": name is neither a standard finalizer name nor is it fully qualified',
@@ -43,11 +51,11 @@ test("finalizers have names with a domain, or the standard ones", () => {
 });
 
 test("the phase follows the deletion mark", () => {
-  const marked = { ...made, metadata: { ...made.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } };
-  const ending = namespaces.definition.strategy.terminate!(marked, made);
+  const marked = { ...namespace, metadata: { ...namespace.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } };
+  const ending = namespaces.definition.strategy.terminate!(marked, namespace);
   assert.deepEqual(ending["status"], { phase: "Terminating" });
   assert.deepEqual(namespaces.definition.strategy.pendingFinalizers!(ending), ["kubernetes"]);
-  assert.deepEqual(namespaces.refuseUpdate({ ...made, status: { phase: "Terminating" } }, made, "status"), [
+  assert.deepEqual(namespaces.refuseUpdate({ ...namespace, status: { phase: "Terminating" } }, namespace, "status"), [
     "status.Phase: Invalid value: \"Terminating\": may only be 'Active' if `deletionTimestamp` is empty",
   ]);
   assert.deepEqual(namespaces.refuseUpdate({ ...ending, status: { phase: "Active" } }, ending, "status"), [
@@ -56,7 +64,7 @@ test("the phase follows the deletion mark", () => {
 });
 
 test("a table shows name, phase and age [TABLE-04]", () => {
-  const object = { ...made, metadata: { ...made.metadata, creationTimestamp: "2026-01-01T00:00:00Z" } };
+  const object = { ...namespace, metadata: { ...namespace.metadata, creationTimestamp: "2026-01-01T00:00:00Z" } };
   assert.deepEqual(namespaces.row(object, Date.parse("2026-01-01T00:05:30Z")), {
     Name: "a",
     Status: "Active",

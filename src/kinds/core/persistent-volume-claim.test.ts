@@ -150,26 +150,26 @@ const foo = { apiGroup: "example.com", kind: "Foo", name: "f" };
 
 test("dataSource takes snapshots and claims and fills dataSourceRef [PVC-17] [PVC-18] [PVC-31]", () => {
   for (const source of [snapshot, clone]) {
-    const made = specOf(claims.create(claim({ dataSource: source })));
-    assert.deepEqual(made["dataSource"], source);
-    assert.deepEqual(made["dataSourceRef"], source);
+    const spec = specOf(claims.create(claim({ dataSource: source })));
+    assert.deepEqual(spec["dataSource"], source);
+    assert.deepEqual(spec["dataSourceRef"], source);
   }
 });
 
 test("other data sources are dropped [PVC-19]", () => {
   for (const source of [foo, { apiGroup: null, kind: "Pod", name: "p" }]) {
-    const made = specOf(claims.create(claim({ dataSource: source })));
-    assert.equal(made["dataSource"], undefined);
-    assert.equal(made["dataSourceRef"], undefined);
+    const spec = specOf(claims.create(claim({ dataSource: source })));
+    assert.equal(spec["dataSource"], undefined);
+    assert.equal(spec["dataSourceRef"], undefined);
   }
 });
 
 test("dataSourceRef takes any object that is not of the core, and claims, and fills dataSource [PVC-20] [PVC-21] [PVC-26] [PVC-32]", () => {
   for (const ref of [foo, clone]) {
     assert.deepEqual(claims.refuseCreate(claim({ dataSourceRef: ref })), []);
-    const made = specOf(claims.create(claim({ dataSourceRef: ref })));
-    assert.deepEqual(made["dataSourceRef"], ref);
-    assert.deepEqual(made["dataSource"], ref);
+    const spec = specOf(claims.create(claim({ dataSourceRef: ref })));
+    assert.deepEqual(spec["dataSourceRef"], ref);
+    assert.deepEqual(spec["dataSource"], ref);
   }
 });
 
@@ -188,17 +188,17 @@ test("a reference has a kind and a name [PVC-24] [PVC-25]", () => {
 });
 
 test("without its gate dataSourceRef is not stored [PVC-23]", () => {
-  const made = specOf(kindUnderTest(kind, { gates: [] }).create(claim({ dataSource: clone, dataSourceRef: clone })));
-  assert.equal(made["dataSourceRef"], undefined);
-  assert.deepEqual(made["dataSource"], clone);
+  const spec = specOf(kindUnderTest(kind, { gates: [] }).create(claim({ dataSource: clone, dataSourceRef: clone })));
+  assert.equal(spec["dataSourceRef"], undefined);
+  assert.deepEqual(spec["dataSource"], clone);
 });
 
 test("a reference to another namespace needs its gate, and leaves dataSource empty [PVC-28] [PVC-29] [PVC-33]", () => {
   const far = { ...foo, namespace: "other" };
   assert.equal(specOf(claims.create(claim({ dataSourceRef: far })))["dataSourceRef"], undefined);
-  const made = specOf(across.create(claim({ dataSourceRef: far })));
-  assert.deepEqual(made["dataSourceRef"], far);
-  assert.equal(made["dataSource"], undefined);
+  const spec = specOf(across.create(claim({ dataSourceRef: far })));
+  assert.deepEqual(spec["dataSourceRef"], far);
+  assert.equal(spec["dataSource"], undefined);
   assert.deepEqual(across.refuseCreate(claim({ dataSourceRef: far })), []);
   assert.equal(across.refuseCreate(claim({ dataSource: clone, dataSourceRef: far })).length, 1);
 });
@@ -390,9 +390,9 @@ test("the deprecated annotation and sizes in parts of bytes give warnings", () =
   const plain = claims.create(claim());
   assert.deepEqual(warningsOnCreate!(plain, writeAttributes()), []);
   const resources = { requests: { storage: "1500m" }, limits: { storage: "2500m", memory: "1m" } };
-  const made = claims.create(claim({ resources }));
+  const object = claims.create(claim({ resources }));
   const annotations = { "volume.beta.kubernetes.io/storage-class": "" };
-  const annotated = { ...made, metadata: { ...made.metadata, annotations } };
+  const annotated = { ...object, metadata: { ...object.metadata, annotations } };
   const expected = [
     'metadata.annotations[volume.beta.kubernetes.io/storage-class]: deprecated since v1.8; use "storageClassName" attribute instead',
     'spec.resources.requests[storage]: fractional byte value "1500m" is invalid, must be an integer',

@@ -267,9 +267,9 @@ test("the status says when the phase changed last", () => {
   const now = "2023-11-14T22:13:20Z"; // the time of the tests' clock
   const before = "2020-01-01T00:00:00Z";
   const own = "2021-01-01T00:00:00Z";
-  const made = createVolume({ hostPath });
-  assert.deepEqual(made["status"], { phase: "Pending", lastPhaseTransitionTime: now });
-  const old = { ...made, status: { phase: "Pending", lastPhaseTransitionTime: before } };
+  const volume = createVolume({ hostPath });
+  assert.deepEqual(volume["status"], { phase: "Pending", lastPhaseTransitionTime: now });
+  const old = { ...volume, status: { phase: "Pending", lastPhaseTransitionTime: before } };
   const timeOf = (status: object): unknown =>
     (volumes.update({ ...old, status }, old, "status")["status"] as Record<string, unknown>)["lastPhaseTransitionTime"];
   assert.equal(timeOf({ phase: "Pending", message: "m" }), before);
@@ -303,8 +303,8 @@ test("deprecated annotations, labels, sources and the policy Recycle give warnin
     "spec.rbd: deprecated in v1.28, non-functional in v1.31+",
   ];
   assert.deepEqual(warn(old, annotations), expected);
-  const made = volumes.create(volume(old, { annotations }));
-  assert.deepEqual(warningsOnUpdate!(made, made, writeAttributes()), expected);
+  const object = volumes.create(volume(old, { annotations }));
+  assert.deepEqual(warningsOnUpdate!(object, object, writeAttributes()), expected);
   const outdated = ["cephfs", "photonPersistentDisk", "scaleIO", "storageos", "glusterfs"];
   for (const name of outdated) {
     const [warning = ""] = warn({ [name]: {} });

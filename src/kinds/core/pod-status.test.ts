@@ -33,25 +33,25 @@ test("types of conditions are names, and claims those of the spec", () => {
 });
 
 test("each claim has one status, whose claim has a name", () => {
-  const found = refuse({ resourceClaimStatuses: [{ name: "b", resourceClaimName: "" }, { name: "b" }] });
+  const errors = refuse({ resourceClaimStatuses: [{ name: "b", resourceClaimName: "" }, { name: "b" }] });
   assert.match(
-    found[0]!,
+    errors[0]!,
     /^status\.resourceClaimStatuses\[0\]\.name: Invalid value: "": a lowercase RFC 1123 subdomain/,
   );
-  assert.ok(found.includes('status.resourceClaimStatuses[1].name: Duplicate value: "b"'), found.join("\n"));
+  assert.ok(errors.includes('status.resourceClaimStatuses[1].name: Duplicate value: "b"'), errors.join("\n"));
 });
 
 test("several addresses are only compared when each is one", () => {
-  const found = refuse({ podIP: "nonsense", podIPs: [{ ip: "nonsense" }, { ip: "fd00::1" }] });
+  const errors = refuse({ podIP: "nonsense", podIPs: [{ ip: "nonsense" }, { ip: "fd00::1" }] });
   assert.ok(
-    found.includes("status.podIPs: Internal error: failed to check for dual stack with error:invalid IP[0]: nonsense"),
-    found.join("\n"),
+    errors.includes("status.podIPs: Internal error: failed to check for dual stack with error:invalid IP[0]: nonsense"),
+    errors.join("\n"),
   );
 });
 
 test("a negative period of grace is one second", () => {
-  const made = pods.create(pod({}, { terminationGracePeriodSeconds: -5 })) as { spec?: object };
-  assert.equal((made.spec as { terminationGracePeriodSeconds?: number }).terminationGracePeriodSeconds, 1);
+  const object = pods.create(pod({}, { terminationGracePeriodSeconds: -5 })) as { spec?: object };
+  assert.equal((object.spec as { terminationGracePeriodSeconds?: number }).terminationGracePeriodSeconds, 1);
 });
 
 const runningState = (fields: object): object => ({

@@ -17,8 +17,8 @@ const createSpec = (spec: object): PodSpec =>
 
 function check(spec: object, ...findings: string[]): void {
   const pod: Pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "p" }, spec: createSpec(spec), status: {} };
-  const found = [...validatePod(pod, kubernetesDomain), ...validateNewPod(pod, kubernetesDomain)].map(printFieldError);
-  assert.deepEqual(found, findings, JSON.stringify(spec));
+  const errors = [...validatePod(pod, kubernetesDomain), ...validateNewPod(pod, kubernetesDomain)].map(printFieldError);
+  assert.deepEqual(errors, findings, JSON.stringify(spec));
 }
 
 /** Checks the findings about one container, below its path. */
@@ -123,9 +123,9 @@ test("a template is checked as a pod, but for blanks around images", () => {
     ephemeralContainers: [{ ...container, name: "e" }],
   });
   const template = { metadata: { labels: { "a b": "c" } }, spec };
-  const found = validatePodTemplateSpec(template, FieldPath.of("spec", "template"), kubernetesDomain);
+  const errors = validatePodTemplateSpec(template, FieldPath.of("spec", "template"), kubernetesDomain);
   assert.deepEqual(
-    found.map(({ field }) => field),
+    errors.map(({ field }) => field),
     ["spec.template.labels", "spec.template.spec.ephemeralContainers"],
   );
 });
@@ -260,8 +260,8 @@ test("a secret for iSCSI needs no name; a kernel parameter is set once; a class 
     spec: createSpec({ runtimeClassName: "" }),
     status: {},
   };
-  const found = validatePod(pod, kubernetesDomain).map(printFieldError);
-  assert.match(found[0]!, /^spec\.runtimeClassName: Invalid value: ""/);
+  const errors = validatePod(pod, kubernetesDomain).map(printFieldError);
+  assert.match(errors[0]!, /^spec\.runtimeClassName: Invalid value: ""/);
   const spread = { maxSkew: 1, topologyKey: "zone", whenUnsatisfiable: "DoNotSchedule", matchLabelKeys: ["/x"] };
   const path = "spec.topologySpreadConstraints[0].matchLabelKeys";
   check(

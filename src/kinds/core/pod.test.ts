@@ -50,12 +50,12 @@ test("ephemeral containers stay as they are once they are there", () => {
     const sent = { ...base, spec: { ...(base["spec"] as object), ephemeralContainers: list } };
     return pods.refuseUpdate(sent, base, "ephemeralcontainers");
   };
-  const { ephemeralContainers: kept } = base["spec"] as { readonly ephemeralContainers: readonly object[] };
+  const { ephemeralContainers: containers } = base["spec"] as { readonly ephemeralContainers: readonly object[] };
   const why = 'spec.ephemeralContainers: Forbidden: existing ephemeral containers "d" may not be';
-  assert.deepEqual(refuse(kept), []);
-  assert.deepEqual(refuse([...kept, debug]), []);
+  assert.deepEqual(refuse(containers), []);
+  assert.deepEqual(refuse([...containers, debug]), []);
   assert.deepEqual(refuse([debug]), [`${why} removed\n`]);
-  assert.deepEqual(refuse([{ ...kept[0], image: "other" }, debug]), [`${why} changed\n`]);
+  assert.deepEqual(refuse([{ ...containers[0], image: "other" }, debug]), [`${why} changed\n`]);
 });
 
 test("a pod is made without ephemeral containers", () => {
@@ -68,7 +68,7 @@ test("a deletion time in a pod's status is passed over", () => {
   assert.equal(pods.update(sent, old, "status").metadata.deletionTimestamp, undefined);
 });
 
-const made = {
+const spec = {
   containers: [container],
   terminationGracePeriodSeconds: 30,
   activeDeadlineSeconds: 100,
@@ -88,7 +88,7 @@ const only =
 
 test("an update of a pod changes images, deadlines and tolerations, and little else", () => {
   const check = (change: object, ...findings: string[]): void =>
-    assert.deepEqual(refuseChange(made, { ...made, ...change }), findings, JSON.stringify(change));
+    assert.deepEqual(refuseChange(spec, { ...spec, ...change }), findings, JSON.stringify(change));
   check({});
   check({ containers: [{ ...container, image: "other" }] });
   check(
@@ -96,7 +96,7 @@ test("an update of a pod changes images, deadlines and tolerations, and little e
     "spec.containers[0].image: Required value",
   );
   check({ activeDeadlineSeconds: 50 });
-  check({ tolerations: [{ key: "b" }, { ...made.tolerations[0], tolerationSeconds: 9 }] });
+  check({ tolerations: [{ key: "b" }, { ...spec.tolerations[0], tolerationSeconds: 9 }] });
 
   check({ nodeName: "n" }, `${only} (changed: "nodeName")`);
   check({ containers: [{ ...container, name: "d" }] }, `${only} (changed: "containers")`);
@@ -150,9 +150,9 @@ test("while a pod has scheduling gates, its nodes may become fewer", () => {
     affinity: terms(["a"]),
   };
   const check = (change: object, ...findings: RegExp[]): void => {
-    const found = refuseChange(gated, { ...gated, ...change });
-    assert.equal(found.length, findings.length, found.join());
-    for (const [i, finding] of findings.entries()) assert.match(found[i]!, finding);
+    const errors = refuseChange(gated, { ...gated, ...change });
+    assert.equal(errors.length, findings.length, errors.join());
+    for (const [i, finding] of findings.entries()) assert.match(errors[i]!, finding);
   };
   check({ schedulingGates: [{ name: "y" }] });
   check({ schedulingGates: undefined, nodeSelector: { a: "b", c: "d" } });
@@ -234,6 +234,6 @@ test("a pod of Windows, and containers that take claims, are not resized", () =>
 test("many tolerations are compared in one pass", async () => {
   await growsInProportion(5000, (length) => {
     const tolerations = Array.from({ length }, (_, i) => ({ key: `k${i}`, operator: "Exists" }));
-    assert.deepEqual(refuseChange({ ...made, tolerations }, { ...made, tolerations: tolerations.toReversed() }), []);
+    assert.deepEqual(refuseChange({ ...spec, tolerations }, { ...spec, tolerations: tolerations.toReversed() }), []);
   });
 });

@@ -12,16 +12,16 @@ const secret = (type: string, texts: Record<string, string> = {}): Unstructured 
 });
 
 test("stringData becomes data and the type is Opaque unless said otherwise", () => {
-  const made = secrets.create({
+  const secret = secrets.create({
     metadata: { name: "a" },
     data: { a: "MQ==", b: "Mg==" },
     stringData: { b: "é", c: "" },
   });
-  const { metadata: _metadata, ...rest } = made;
+  const { metadata: _metadata, ...rest } = secret;
   assert.deepEqual(rest, { data: { a: "MQ==", b: "w6k=", c: "" }, type: "Opaque" });
   const hostile = JSON.parse('{"__proto__":"x"}') as Record<string, string>;
-  const kept = secrets.create({ metadata: { name: "a" }, stringData: hostile })["data"] as Record<string, string>;
-  assert.deepEqual(Object.entries(kept), [["__proto__", "eA=="]]);
+  const object = secrets.create({ metadata: { name: "a" }, stringData: hostile })["data"] as Record<string, string>;
+  assert.deepEqual(Object.entries(object), [["__proto__", "eA=="]]);
 });
 
 test("some types ask for certain keys", () => {
@@ -72,7 +72,7 @@ test("the type never changes, and nothing does once it is immutable", () => {
 });
 
 test("a table shows type and number of keys, and selectors may name the type", () => {
-  const made = secrets.create(secret("x", { a: "", b: "" }));
-  assert.deepEqual(secrets.row(made), { Name: "a", Type: "x", Data: 2, Age: "<unknown>" });
-  assert.deepEqual(secrets.definition.strategy.fields!(made), { type: "x" });
+  const object = secrets.create(secret("x", { a: "", b: "" }));
+  assert.deepEqual(secrets.row(object), { Name: "a", Type: "x", Data: 2, Age: "<unknown>" });
+  assert.deepEqual(secrets.definition.strategy.fields!(object), { type: "x" });
 });

@@ -25,7 +25,7 @@ test("newly restricting secrets to mounted ones gives a deprecation warning", ()
 test("of a secret that an account refers to only the name is kept", () => {
   const { create, update } = kindUnderTest(kind);
   const account = { metadata: { name: "a" }, secrets: [{ name: "a", namespace: "n" }, { name: "b" }] };
-  const kept = [{ name: "a" }, { name: "b" }];
-  assert.deepEqual(create(account)["secrets"], kept);
-  assert.deepEqual(update(account, account)["secrets"], kept);
+  const references = [{ name: "a" }, { name: "b" }];
+  assert.deepEqual(create(account)["secrets"], references);
+  assert.deepEqual(update(account, account)["secrets"], references);
 });

@@ -124,9 +124,9 @@ test("a slice has addresses of its type, and a limited number of each thing", ()
 });
 
 test("labels of a slice count as its content, and the topology of v1beta1 is dropped", () => {
-  const made = slices.create(slice({ endpoints: [{ addresses: ["10.0.0.1"], deprecatedTopology: { a: "b" } }] }));
-  const old = { ...made, metadata: { ...made.metadata, generation: 1 } };
-  assert.deepEqual(made["endpoints"], [{ addresses: ["10.0.0.1"], conditions: {} }]);
+  const object = slices.create(slice({ endpoints: [{ addresses: ["10.0.0.1"], deprecatedTopology: { a: "b" } }] }));
+  const old = { ...object, metadata: { ...object.metadata, generation: 1 } };
+  assert.deepEqual(object["endpoints"], [{ addresses: ["10.0.0.1"], conditions: {} }]);
   const generation = (changed: object): unknown =>
     slices.update({ ...old, metadata: { ...old.metadata, ...changed } }, old).metadata.generation;
   assert.deepEqual([generation({ labels: { a: "b" } }), generation({ annotations: { a: "b" } })], [2, 1]);

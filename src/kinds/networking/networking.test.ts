@@ -204,6 +204,6 @@ test("a network policy names peers, ports and at most two types", () => {
     ],
   ]);
   const [before, after] = [{ podSelector }, { podSelector, policyTypes: ["X"] }];
-  const refused = policies.refuseUpdate(object("NetworkPolicy", after), object("NetworkPolicy", before));
-  assert.equal(refused.length, 1);
+  const errors = policies.refuseUpdate(object("NetworkPolicy", after), object("NetworkPolicy", before));
+  assert.equal(errors.length, 1);
 });

@@ -11,9 +11,9 @@ test("capacities are quantities in the older version and objects in the stored o
     spec: { driver: "d", pool: { name: "p", generation: 1, resourceSliceCount: 1 }, devices },
   });
   const others = [{ name: "b", basic: { attributes: { a: { int: 1 } } } }, { name: "c" }];
-  const made = slices.create(slice({ name: "a", basic: { capacity: { memory: "1Gi" } } }, ...others));
+  const object = slices.create(slice({ name: "a", basic: { capacity: { memory: "1Gi" } } }, ...others));
   const { toHub, fromHub } = slices.definition.conversion!;
   const stored = slice({ name: "a", basic: { capacity: { memory: { value: "1Gi" } } } }, ...others);
-  assert.deepEqual(toHub(made)["spec"], stored.spec);
-  assert.deepEqual(fromHub(toHub(made)), made);
+  assert.deepEqual(toHub(object)["spec"], stored.spec);
+  assert.deepEqual(fromHub(toHub(object)), object);
 });

@@ -13,8 +13,8 @@ const template = (devices: object = { requests: [request] }, metadata: object = 
 
 test("a template asks for one device of a class by default [RCT-01] [RCT-09] [RCT-13]", () => {
   assert.deepEqual(templates.refuseCreate(template()), []);
-  const made = templates.create(template())["spec"] as { spec: object };
-  assert.deepEqual(made.spec, { devices: { requests: [{ ...request, allocationMode: "ExactCount", count: 1 }] } });
+  const object = templates.create(template())["spec"] as { spec: object };
+  assert.deepEqual(object.spec, { devices: { requests: [{ ...request, allocationMode: "ExactCount", count: 1 }] } });
   assert.equal(templates.definition.namespaced, true);
   assert.equal(templates.definition.listKind, "ResourceClaimTemplateList");
 });
@@ -30,9 +30,9 @@ test("the spec never changes, metadata may [RCT-04] [RCT-05]", () => {
   const old = templates.create(template());
   const labelled = { ...template(), metadata: { ...old.metadata, labels: { a: "b" } } };
   assert.deepEqual(templates.refuseUpdate(labelled, old), []);
-  const refused = templates.refuseUpdate(template({ requests: [{ ...request, name: "other" }] }), old);
-  assert.equal(refused.length, 1);
-  assert.match(refused[0]!, /^spec: Invalid value: .*: field is immutable$/);
+  const errors = templates.refuseUpdate(template({ requests: [{ ...request, name: "other" }] }), old);
+  assert.equal(errors.length, 1);
+  assert.match(errors[0]!, /^spec: Invalid value: .*: field is immutable$/);
 });
 
 test("the metadata of the claim may have labels and annotations only [RCT-10] [RCT-11]", () => {

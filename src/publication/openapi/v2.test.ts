@@ -56,11 +56,11 @@ function at(value: unknown, ...keys: readonly (string | number)[]): unknown {
 }
 
 test("the document describes the operations of a namespaced kind [GEN-07, EP-16]", async () => {
-  const found = await documentOf(openApi());
-  assert.equal(at(found, "swagger"), "2.0");
+  const document = await documentOf(openApi());
+  assert.equal(at(document, "swagger"), "2.0");
   const kind = { group: "", version: "v1", kind: "ConfigMap" };
   const answer = (name: string): unknown => ({ schema: { $ref: `#/definitions/${name}` } });
-  assert.deepEqual(at(found, "paths", configMaps, "post"), {
+  assert.deepEqual(at(document, "paths", configMaps, "post"), {
     consumes: ["*/*"],
     produces: json,
     schemes: ["https"],
@@ -68,7 +68,7 @@ test("the document describes the operations of a namespaced kind [GEN-07, EP-16]
     operationId: "createCoreV1NamespacedConfigMap",
     parameters: [
       { name: "body", in: "body", required: true, schema: { $ref: "#/definitions/io.k8s.api.core.v1.ConfigMap" } },
-      ...(at(found, "paths", configMaps, "post", "parameters") as unknown[]).slice(1),
+      ...(at(document, "paths", configMaps, "post", "parameters") as unknown[]).slice(1),
     ],
     responses: {
       "200": answer("io.k8s.api.core.v1.ConfigMap"),
@@ -79,20 +79,20 @@ test("the document describes the operations of a namespaced kind [GEN-07, EP-16]
     "x-kubernetes-action": "post",
     "x-kubernetes-group-version-kind": kind,
   });
-  assert.deepEqual(at(found, "paths", configMaps, "get", "produces"), streams);
-  assert.deepEqual(at(found, "paths", `${configMaps}/{name}`, "patch", "consumes"), [
+  assert.deepEqual(at(document, "paths", configMaps, "get", "produces"), streams);
+  assert.deepEqual(at(document, "paths", `${configMaps}/{name}`, "patch", "consumes"), [
     "application/json-patch+json",
     "application/merge-patch+json",
     "application/strategic-merge-patch+json",
     "application/apply-patch+yaml",
   ]);
-  assert.deepEqual(at(found, "paths", `${configMaps}/{name}`, "delete", "responses"), {
+  assert.deepEqual(at(document, "paths", `${configMaps}/{name}`, "delete", "responses"), {
     "200": answer(`${meta}.Status`),
     "202": answer(`${meta}.Status`),
     "401": {},
   });
-  assert.equal(at(found, "paths", "/api/v1/configmaps", "post"), undefined);
-  assert.equal(at(found, "paths", "/apis/", "get", "operationId"), "getAPIVersions");
+  assert.equal(at(document, "paths", "/api/v1/configmaps", "post"), undefined);
+  assert.equal(at(document, "paths", "/apis/", "get", "operationId"), "getAPIVersions");
 });
 
 test("parameters of many operations are defined once, and every reference leads somewhere", async () => {
@@ -112,8 +112,8 @@ test("parameters of many operations are defined once, and every reference leads 
 });
 
 test("definitions have merge keys, list types and enums, and neither defaults nor anything beside references [META-18, META-20]", async () => {
-  const found = await documentOf(openApi());
-  const definition = (name: string, ...keys: string[]): unknown => at(found, "definitions", name, ...keys);
+  const document = await documentOf(openApi());
+  const definition = (name: string, ...keys: string[]): unknown => at(document, "definitions", name, ...keys);
   assert.deepEqual(definition("io.k8s.api.core.v1.ConfigMap"), {
     type: "object",
     properties: {
@@ -226,8 +226,8 @@ test("every definition agrees with the facts in fields, required ones, enums, li
   const facts = JSON.parse(readFileSync(factsFile, "utf8")) as {
     types: Record<string, { fields: Record<string, FactField> }>;
   };
-  const found = await documentOf(openApi(builtinDefinitions(kubernetesTables, () => true)));
-  const definitions = at(found, "definitions") as Record<string, MutableJson>;
+  const document = await documentOf(openApi(builtinDefinitions(kubernetesTables, () => true)));
+  const definitions = at(document, "definitions") as Record<string, MutableJson>;
   let compared = 0;
   for (const [name, definition] of Object.entries(definitions)) {
     const { fields } = facts.types[name] ?? { fields: {} };

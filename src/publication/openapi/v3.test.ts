@@ -82,10 +82,10 @@ test("the index names every document by an address with its hash [GEN-07]", asyn
   assert.ok(Object.hasOwn(paths, "version"));
   for (const [name, { serverRelativeURL }] of Object.entries(paths)) {
     assert.match(serverRelativeURL, /^\/openapi\/v3\/[a-z0-9/.]+\?hash=[0-9A-F]{128}$/);
-    const found = await get(of, serverRelativeURL);
-    assert.equal(found.code, 200, name);
-    assert.equal(found.headers?.["cache-control"], "public, immutable");
-    assert.equal(found.headers?.["expires"], "Sat, 02 Jan 2027 03:04:05 GMT");
+    const answer = await get(of, serverRelativeURL);
+    assert.equal(answer.code, 200, name);
+    assert.equal(answer.headers?.["cache-control"], "public, immutable");
+    assert.equal(answer.headers?.["expires"], "Sat, 02 Jan 2027 03:04:05 GMT");
   }
 });
 
@@ -359,23 +359,26 @@ test("a custom kind is named after its group, and its version's document comes a
   });
   let groups = servedGroups([...builtins, cog], kubernetesDomain);
   const of = new OpenApiV3({ tables: kubernetesTables, groups: () => groups });
-  const found = await document(of, "apis/api.example.com/v1");
-  const spec = at(schemaOf(found, "com.example.api.v1.Cog"), "properties", "spec");
+  const openApiDocument = await document(of, "apis/api.example.com/v1");
+  const spec = at(schemaOf(openApiDocument, "com.example.api.v1.Cog"), "properties", "spec");
   assert.deepEqual(at(spec, "properties", "size"), { type: "integer", format: "int32", default: 3 });
   assert.ok(Object.hasOwn(at(spec, "properties") as object, "__proto__"));
-  assert.deepEqual(at(schemaOf(found, "com.example.api.v1.Cog"), "required"), ["spec"]);
-  assert.deepEqual(at(schemaOf(found, "com.example.api.v1.CogList"), "required"), ["items"]);
-  assert.deepEqual(at(schemaOf(found, "com.example.api.v1.Cog"), "x-kubernetes-selectable-fields"), []);
+  assert.deepEqual(at(schemaOf(openApiDocument, "com.example.api.v1.Cog"), "required"), ["spec"]);
+  assert.deepEqual(at(schemaOf(openApiDocument, "com.example.api.v1.CogList"), "required"), ["items"]);
+  assert.deepEqual(at(schemaOf(openApiDocument, "com.example.api.v1.Cog"), "x-kubernetes-selectable-fields"), []);
   const path = "/apis/api.example.com/v1/namespaces/{namespace}/cogs/{name}";
-  assert.equal(at(found, "paths", path, "patch", "operationId"), "patchApiExampleComV1NamespacedCog");
-  const patches = at(found, "paths", path, "patch", "requestBody", "content");
+  assert.equal(at(openApiDocument, "paths", path, "patch", "operationId"), "patchApiExampleComV1NamespacedCog");
+  const patches = at(openApiDocument, "paths", path, "patch", "requestBody", "content");
   assert.deepEqual(Object.keys(patches as object), [
     "application/apply-patch+yaml",
     "application/json-patch+json",
     "application/merge-patch+json",
   ]);
-  assert.deepEqual(Object.keys(at(found, "paths", `${path}/status`, "get", "responses") as object), ["200", "401"]);
-  assert.equal(at(found, "paths", "/apis/api.example.com/v1/watch/cogs"), undefined);
+  assert.deepEqual(Object.keys(at(openApiDocument, "paths", `${path}/status`, "get", "responses") as object), [
+    "200",
+    "401",
+  ]);
+  assert.equal(at(openApiDocument, "paths", "/apis/api.example.com/v1/watch/cogs"), undefined);
 
   const before = String((await get(of, "/openapi/v3")).bytes);
   const core = await get(of, "/openapi/v3/api/v1");
@@ -408,11 +411,13 @@ test("the bytes that are kept are bounded, and a document that was dropped is bu
 test("names are those of the domain [GEN-04]", async () => {
   const groups = servedGroups(builtinDefinitions(platformTables), apiDomain("platform.io"));
   const of = new OpenApiV3({ tables: platformTables, groups: () => groups });
-  const found = await document(of, "apis/rbac.authorization.platform.io/v1");
+  const openApiDocument = await document(of, "apis/rbac.authorization.platform.io/v1");
   const path = "/apis/rbac.authorization.platform.io/v1/clusterroles";
-  assert.equal(at(found, "paths", path, "get", "operationId"), "listRbacAuthorizationV1ClusterRole");
-  assert.ok(Object.hasOwn(at(found, "components", "schemas") as object, "io.platform.api.rbac.v1.ClusterRole"));
-  assert.doesNotMatch(JSON.stringify(found), /k8s\.io|io\.k8s/);
+  assert.equal(at(openApiDocument, "paths", path, "get", "operationId"), "listRbacAuthorizationV1ClusterRole");
+  assert.ok(
+    Object.hasOwn(at(openApiDocument, "components", "schemas") as object, "io.platform.api.rbac.v1.ClusterRole"),
+  );
+  assert.doesNotMatch(JSON.stringify(openApiDocument), /k8s\.io|io\.k8s/);
 });
 
 test("asking for the index lets other work go on between two documents", async () => {

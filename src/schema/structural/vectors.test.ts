@@ -63,8 +63,8 @@ test("schemas are refused for the same reasons as by a 1.32 server [VER-70]", ()
   for (const vector of vectors) {
     const props = vector.root ?? object({ x: vector.x ?? {} });
     const path = vector.root === undefined ? FieldPath.root : FieldPath.of("root");
-    const found = checkStructural(props, path, { metadata, statusSubresource: vector.status === true });
-    const texts = found.map((finding) => printFieldError(finding).replace(/^properties\[x\]/, "x")).sort();
+    const errors = checkStructural(props, path, { metadata, statusSubresource: vector.status === true });
+    const texts = errors.map((finding) => printFieldError(finding).replace(/^properties\[x\]/, "x")).sort();
     assert.deepEqual(texts, vector.findings, JSON.stringify(props));
   }
 });
