@@ -154,6 +154,17 @@ interface ConnectionParts {
   readonly chains: CertificateChains | undefined;
 }
 
+/** Returns the socket that carries TLS. Node keeps it in this member only. */
+const belowTls = (socket: TLSSocket): Socket => (socket as unknown as { readonly _parent: Socket })._parent;
+
+/** Answers a request without TLS in the words of Go's servers, which clients show. */
+function refusePlainHttp(socket: TLSSocket): void {
+  const below = belowTls(socket);
+  below.write("HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n", () =>
+    socket.destroy(),
+  );
+}
+
 /** One TLS connection and its requests. */
 class Connection implements Peer {
   readonly exchanges = new LinkedList<Exchange>();
@@ -318,9 +329,10 @@ class TlsListener implements Listener {
       if (socket.alpnProtocol === "h2") this.#serveHttp2(connection);
       else this.#http1.serve(socket, connection.reader);
     });
-    server.on("tlsClientError", (_error, socket) => {
+    server.on("tlsClientError", (error: NodeJS.ErrnoException, socket) => {
       this.#options.handshakeFailed?.();
-      socket.destroy();
+      if (error.code === "ERR_SSL_HTTP_REQUEST") refusePlainHttp(socket);
+      else socket.destroy();
     });
     return server;
   }
@@ -348,8 +360,7 @@ class TlsListener implements Listener {
 
   #connected(socket: TLSSocket): Connection {
     const chains = this.#options.tls.clientCa === undefined ? undefined : this.#chains;
-    // Node keeps the socket below TLS in this member only.
-    const { _parent: below } = socket as unknown as { readonly _parent: Socket };
+    const below = belowTls(socket);
     const authenticated = (): void => this.#acceptor.authenticated(below);
     const reader = this.#readers.get(below)!; // since it began
     const connection = new Connection(socket, {

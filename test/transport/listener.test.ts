@@ -4,6 +4,7 @@ import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { connect as connectHttp2, type ClientHttp2Session, constants, type IncomingHttpHeaders } from "node:http2";
 import { Agent, request as httpsRequest, type RequestOptions } from "node:https";
+import { connect as connectTcp } from "node:net";
 import { after, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { connect as connectTls, type TLSSocket } from "node:tls";
@@ -213,6 +214,14 @@ test("204 and 304 have neither body nor length", async () => {
     assert.equal(answer.headers["content-length"], undefined);
     assert.equal(answer.body.length, 0);
   }
+});
+
+test("a request without TLS gets an answer that says so", async () => {
+  const { port } = await serve(() => assert.fail("nothing is asked"));
+  const socket = connectTcp(port, "127.0.0.1");
+  socket.write("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+  const answer = (await socket.toArray()).join("");
+  assert.equal(answer, "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n");
 });
 
 test("an HTTP/1.1 connection is kept for the next request, and closed when asked", async () => {
