@@ -1,4 +1,7 @@
 /** `binnacle serve`: starts a server, prints its addresses and files, and stops it on a signal. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { styleText } from "node:util";
 import { systemClock } from "#std/clock.ts";
 import { keepNewObjectsYoung, tuneCompiler } from "#server/compiler.ts";
@@ -11,10 +14,7 @@ import { type RunningServer, startServer } from "#server/start-server.ts";
  * Runs the server until a signal arrives. `defaults` are the settings that neither the command line nor a file sets.
  * Rejects with `StartError` when the server cannot start.
  */
-export async function serve(
-  args: readonly string[],
-  defaults: ServerSettings = { dataDir: "./.binnacle" },
-): Promise<void> {
+export async function serve(args: readonly string[], defaults: ServerSettings = {}): Promise<void> {
   keepNewObjectsYoung();
   const { output, rest: own } = takeOutput(args);
   const { settings: typed, help, rest } = parseServeArguments(own);
@@ -25,13 +25,18 @@ export async function serve(
   if (rest.length > 0) throw new StartError(`unexpected argument ${JSON.stringify(rest[0])}: serve takes flags only`);
   const file: ServerSettings =
     typed.config === undefined ? {} : await readConfigFile(typed.config, readGiven(typed.config));
-  const settings = { ...defaults, ...file, ...typed };
+  const given = { ...defaults, ...file, ...typed };
+  const settings = {
+    ...given,
+    dataDir: given.dataDir ?? (given.storage === "memory" ? temporaryFolder() : "./.binnacle"),
+  };
   for (const note of inertNotes(settings)) process.stderr.write(`binnacle: ${note}\n`);
 
   // All files are for their owner only, also those of the store.
   process.umask(0o077);
   const starting = startServer(settings, { log: "stderr" });
-  stopOnSignal(starting);
+  const stop = stopOnSignal(starting);
+  if (output === "json" || process.env["npm_execpath"] !== undefined) endWithParent(stop);
   const server = await starting;
   process.stdout.write(output === "json" ? `${JSON.stringify(summary(server))}\n` : greeting(server));
   setTimeout(tuneCompiler, tuningDelayMs).unref();
@@ -97,8 +102,38 @@ function greeting(server: RunningServer): string {
  */
 const sameSignalMs = 300;
 
-/** Closes the server at the first signal, and ends the process at the second one. */
-function stopOnSignal(starting: Promise<RunningServer>): void {
+/**
+ * Makes the folder for the credentials of a server in memory, which nothing outlives. It is removed when the process
+ * ends.
+ */
+function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), "binnacle-"));
+  process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+const parentCheckMs = 500;
+
+/**
+ * Ends the server when the process that started it is gone: npm does not pass each signal on, and a program that reads
+ * the JSON may be killed.
+ */
+function endWithParent(stop: () => void): void {
+  const parent = process.ppid;
+  const timer = setInterval(() => {
+    if (process.ppid === parent) return;
+    clearInterval(timer);
+    // The output may be closed, so nothing is printed.
+    stop();
+  }, parentCheckMs);
+  timer.unref();
+}
+
+/**
+ * Closes the server at the first signal, and ends the process at the second one. Returns a function that closes it
+ * without a signal.
+ */
+function stopOnSignal(starting: Promise<RunningServer>): () => void {
   let askedAt: number | undefined;
   const stop = async (): Promise<void> => {
     try {
@@ -122,4 +157,5 @@ function stopOnSignal(starting: Promise<RunningServer>): void {
   };
   process.on("SIGTERM", onSignal);
   process.on("SIGINT", onSignal);
+  return () => void stop();
 }

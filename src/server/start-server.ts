@@ -254,7 +254,6 @@ async function start(parts: Start): Promise<RunningServer> {
   });
   started();
   gate.open(assembled);
-  log.info({ url, apiDomain: options.apiDomain, storage: options.storage, version }, "serving");
   return runningServer(parts, { gate, listener, url, stopRenewal, closeAll: [assembled, audit, listener, store] });
 }
 

@@ -6,6 +6,9 @@ import { join } from "node:path";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 
+/** The arguments of Node that run the program. */
+export const program = ["--conditions=source", join(root, "bin/binnacle.ts")];
+
 export interface Ended {
   readonly code: number | null;
   readonly stdout: string;
@@ -14,9 +17,8 @@ export interface Ended {
 
 /** Starts `binnacle` with these arguments in `folder`, with `variables` added to the environment. */
 function spawnProgram(args: readonly string[], folder: string, variables: NodeJS.ProcessEnv = {}): ChildProcess {
-  const program = ["--conditions=source", join(root, "bin/binnacle.ts"), ...args];
   const env = { ...process.env, ...variables };
-  return spawn(process.execPath, program, { cwd: folder, env, stdio: ["ignore", "pipe", "pipe"] });
+  return spawn(process.execPath, [...program, ...args], { cwd: folder, env, stdio: ["ignore", "pipe", "pipe"] });
 }
 
 /** Runs `binnacle` to its end. */

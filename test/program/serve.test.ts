@@ -1,5 +1,7 @@
 /** `binnacle serve`: errors at the start, its files, and shutdown. */
 import assert from "node:assert";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import https from "node:https";
 import { createServer } from "node:net";
@@ -7,7 +9,8 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { runProgram, serveProgram } from "./program.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import { program, runProgram, serveProgram } from "./program.ts";
 
 const folders: string[] = [];
 after(() => {
@@ -163,6 +166,32 @@ void test("a watch ends in good order when the server stops, a second signal for
   assert.strictEqual(code, 1);
   assert.match(stderr, /binnacle: SIGTERM again: stopping at once\n$/);
 });
+
+void test("a server in memory writes nothing into the current folder, and ends with the process that started it", async () => {
+  const folder = temporary();
+  const starter = `
+    import { spawn } from "node:child_process";
+    const args = [...${JSON.stringify(program)}, "serve", "-o", "json", "--secure-port=0", "--storage=memory"];
+    const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe"] });
+    child.stdout.once("data", (line) => console.log(JSON.stringify({ ...JSON.parse(line), pid: child.pid })));
+  `;
+  const parent = spawn(process.execPath, ["--input-type=module", "-e", starter], { cwd: folder });
+  const [line] = (await once(parent.stdout, "data")) as [Buffer];
+  const { pid, kubeconfig } = JSON.parse(line.toString()) as { pid: number; kubeconfig: string };
+  assert.deepStrictEqual(readdirSync(folder), []);
+  assert.ok(existsSync(kubeconfig));
+  parent.kill("SIGKILL");
+  while (isRunning(pid)) await sleep(20);
+  assert.ok(!existsSync(kubeconfig));
+});
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
 
 void test("a signal that comes twice at once, from a terminal and from npm, asks for an orderly end", async () => {
   const server = await serveProgram(temporary(), data, "--shutdown-delay-duration=200ms");
