@@ -1,14 +1,17 @@
 /**
- * Keeps a caller up to date with a collection: it lists, then watches, and lists again when the history is gone or the
- * connection ends. It delivers changes and stores no objects.
+ * Keeps a caller up to date with a collection: it lists, then watches. When the connection ends it watches on from the
+ * last version, and it lists again when the history from there is gone. It delivers changes and stores no objects.
  */
 import { type Clock, pause } from "#std/clock.ts";
+import { isObject } from "#std/is-object.ts";
+import type { Random } from "#std/random.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
+import { StatusError } from "#meta/status-error.ts";
 import type { ReceivedEvent } from "./received-event.ts";
-import type { RestClient } from "./rest-client.ts";
+import type { ObjectList, RestClient } from "./rest-client.ts";
 
 /** `T` is the type of the collection's objects. */
-export interface ReflectorOptions<T extends ApiObject = ApiObject> {
+export interface ReflectorOptions<T extends ApiObject = ApiObject> extends RoundOptions {
   readonly client: RestClient;
   /** The path of the collection, without query. */
   readonly path: string;
@@ -17,12 +20,17 @@ export interface ReflectorOptions<T extends ApiObject = ApiObject> {
    * deleted.
    */
   readonly fieldSelector?: string;
+  /** Only objects with such labels are followed; the others count as deleted. */
+  readonly labelSelector?: string;
+  /**
+   * Whether the first objects are asked for as events of the watch, where the server serves that: they need less of its
+   * memory. Otherwise, and by default, they are listed in pages.
+   */
+  readonly streamsLists?: boolean;
   /** Whether only later changes matter: `replaced` gets no objects, and the objects are not read. */
   readonly changesOnly?: boolean;
   /** Whether only deletions matter: other later changes are neither delivered nor decoded. */
   readonly deletionsOnly?: boolean;
-  readonly clock: Clock;
-  readonly signal: AbortSignal;
   /**
    * Returns the part of an object that the caller needs; the whole object by default. Applied to each page, so that the
    * whole objects are never all in memory.
@@ -31,8 +39,18 @@ export interface ReflectorOptions<T extends ApiObject = ApiObject> {
   /** Receives all objects, after a list. */
   replaced(objects: readonly T[]): void;
   /** Receives one later change. */
-  changed(type: "ADDED" | "MODIFIED" | "DELETED", object: T): void;
-  /** Called with the reason why a round ended early; the next one starts after a pause. */
+  changed(type: ChangeType, object: T): void;
+}
+
+/** The type of an event about an object. */
+type ChangeType = "ADDED" | "MODIFIED" | "DELETED";
+
+interface RoundOptions {
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  /** Makes pauses random, up to twice as long, so that many clients of a server that was away do not come at once. */
+  readonly random?: Random;
+  /** Called with the reason why a list or a watch ended early; the next attempt follows after a pause. */
   failed?(error: unknown): void;
 }
 
@@ -42,20 +60,18 @@ const pauseMaxMs = 10_000;
  * The duration in milliseconds from which a watch counts as useful: after a shorter one the next would probably end as
  * soon.
  */
-export const usefulMs = 1000;
+const usefulMs = 1000;
 
 /** Follows the collection until `signal` is aborted. Never rejects. */
 export function reflect<T extends ApiObject = ApiObject>(options: ReflectorOptions<NoInfer<T>>): Promise<void> {
-  return inRounds(options, () => follow(options));
+  const reflector = new Reflector<T>(options);
+  return inRounds(options, () => reflector.round());
 }
 
 /** Runs `round` repeatedly, with pauses between rounds, until the signal is aborted. Never rejects. */
-export async function inRounds(
-  options: Pick<ReflectorOptions, "clock" | "signal" | "failed">,
-  round: () => Promise<void>,
-): Promise<void> {
+export async function inRounds(options: RoundOptions, round: () => Promise<void>): Promise<void> {
   const { signal, clock } = options;
-  let pauseMs = pauseMinMs;
+  const pauses = new Pauses(options);
   while (!signal.aborted) {
     const startMs = clock.monotonic();
     try {
@@ -64,59 +80,218 @@ export async function inRounds(
       if (!signal.aborted) options.failed?.(error);
     }
     // Pauses grow between rounds that end soon, so that a lasting failure causes few requests.
-    if (clock.monotonic() - startMs > pauseMaxMs) pauseMs = pauseMinMs;
-    await pause(clock, pauseMs, signal);
-    pauseMs = Math.min(pauseMs * 2, pauseMaxMs);
+    if (clock.monotonic() - startMs > pauseMaxMs) pauses.reset();
+    await pauses.next();
   }
 }
 
-/** Lists once, then watches until the history that it needs is gone. */
-async function follow<T extends ApiObject>(options: ReflectorOptions<T>): Promise<void> {
-  const { client, path, signal, clock, fieldSelector, trim = (object) => object, deletionsOnly = false } = options;
-  const selector = fieldSelector === undefined ? "" : `&fieldSelector=${encodeURIComponent(fieldSelector)}`;
-  const { objects, resourceVersion } = await readAll(options, selector, trim);
-  if (signal.aborted) return;
-  options.replaced(objects);
-  let version = resourceVersion;
+/** Pauses that double from one to the next. */
+class Pauses {
+  readonly #options: RoundOptions;
+  #nextMs = pauseMinMs;
+
+  constructor(options: RoundOptions) {
+    this.#options = options;
+  }
+
+  reset(): void {
+    this.#nextMs = pauseMinMs;
+  }
+
+  next(): Promise<void> {
+    const { clock, signal, random } = this.#options;
+    const ms = this.#nextMs * (1 + (random?.next() ?? 0));
+    this.#nextMs = Math.min(this.#nextMs * 2, pauseMaxMs);
+    return pause(clock, ms, signal);
+  }
+}
+
+interface FollowOptions extends RoundOptions {
+  readonly client: RestClient;
+  /** The path of the collection with its query, but for the parameters of the watch. */
+  readonly path: string;
+  /** The media type of the events; JSON by default. */
+  readonly accept?: string;
+}
+
+/**
+ * Watches from `version` until the history from there is gone or the signal is aborted. After a lost connection it goes
+ * on from the last version, at once if the watch was of use. Rejects when the server refuses the watch. `take` gets all
+ * events but errors, and returns the version that it has reached, if it reads it.
+ */
+export async function watchFrom(
+  options: FollowOptions,
+  version: string,
+  take: (event: ReceivedEvent) => string | undefined,
+): Promise<void> {
+  const { client, path, clock, signal, accept } = options;
+  const pauses = new Pauses(options);
+  let reached = version;
   let isCurrent = true;
   while (isCurrent && !signal.aborted) {
     const startMs = clock.monotonic();
-    const watch = `?watch=true&allowWatchBookmarks=true&resourceVersion=${version}`;
-    await client.watch({ method: "GET", path: path + watch + selector, signal }, (event) => {
-      if (deletionsOnly && isAboutPresent(event)) return;
-      if (event.type === "ERROR") {
-        isCurrent = false;
-        return;
-      }
-      const object = event.object() as T; // the caller names what the path answers
-      version = object.metadata.resourceVersion ?? version;
-      if (event.type !== "BOOKMARK") options.changed(event.type, trim(object));
-    });
-    if (clock.monotonic() - startMs < usefulMs) return;
+    const query = `watch=true&allowWatchBookmarks=true&resourceVersion=${reached}`;
+    const watch = {
+      method: "GET",
+      path: withQuery(path, query),
+      signal,
+      ...(accept === undefined ? {} : { accept }),
+    } as const;
+    try {
+      await client.watch(watch, (event) => {
+        if (event.type === "ERROR") isCurrent = false;
+        else reached = take(event) ?? reached;
+      });
+    } catch (error) {
+      if (signal.aborted) return;
+      if (!isTransient(error)) throw error;
+      options.failed?.(error);
+    }
+    if (!isCurrent) return;
+    if (clock.monotonic() - startMs >= usefulMs) pauses.reset();
+    else await pauses.next();
   }
 }
 
-/** Whether an event is about an object that exists. */
-const isAboutPresent = ({ type }: ReceivedEvent): boolean => type === "ADDED" || type === "MODIFIED";
+/** Codes that say nothing about the version from which the watch began. */
+const transientCodes = new Set([429, 500, 502, 503]);
+
+/** Whether the same watch may succeed later: the connection was lost, or the server could not answer at the time. */
+const isTransient = (error: unknown): boolean =>
+  !(error instanceof StatusError) || transientCodes.has(error.status.code);
+
+const withQuery = (path: string, query: string): string => `${path}${path.includes("?") ? "&" : "?"}${query}`;
 
 const pageLength = 500;
 
-/** Reads the collection page by page, so that only one page of whole objects is in memory. */
-async function readAll<T extends ApiObject>(
-  { client, path, changesOnly = false, signal }: ReflectorOptions<T>,
-  selector: string,
-  trim: (object: T) => T,
-): Promise<{ readonly objects: readonly T[]; readonly resourceVersion: string }> {
-  const first = await client.list<T>(`${path}?limit=${changesOnly ? 1 : pageLength}${selector}`);
-  const { resourceVersion } = first.metadata;
-  if (changesOnly) return { objects: [], resourceVersion };
-  const objects = first.items.map(trim);
-  let token = first.metadata.continue ?? "";
-  while (token !== "" && !signal.aborted) {
-    const next = `&continue=${encodeURIComponent(token)}`;
-    const { items, metadata } = await client.list<T>(`${path}?limit=${pageLength}${selector}${next}`);
-    for (const object of items) objects.push(trim(object));
-    token = metadata.continue ?? "";
+class Reflector<T extends ApiObject> {
+  readonly #options: ReflectorOptions<T>;
+  /** The path of the collection with the selectors. */
+  readonly #path: string;
+  #streamsLists: boolean;
+
+  constructor(options: ReflectorOptions<T>) {
+    const { path, fieldSelector, labelSelector, streamsLists = false } = options;
+    this.#options = options;
+    this.#streamsLists = streamsLists;
+    const selectors = Object.entries({ fieldSelector, labelSelector }).flatMap(([name, value]) =>
+      value === undefined ? [] : [`${name}=${encodeURIComponent(value)}`],
+    );
+    this.#path = selectors.length === 0 ? path : `${path}?${selectors.join("&")}`;
   }
-  return { objects, resourceVersion };
+
+  /** Reads all objects, then follows changes until the history that this needs is gone. */
+  async round(): Promise<void> {
+    const { signal } = this.#options;
+    const version = (await this.#stream()) ?? (await this.#list());
+    if (signal.aborted) return;
+    await watchFrom({ ...this.#options, path: this.#path }, version, (event) => this.#take(event));
+  }
+
+  /** Delivers a change, and returns its version; `undefined` for a change that does not matter. */
+  #take(event: ReceivedEvent): string | undefined {
+    const { deletionsOnly = false } = this.#options;
+    if (deletionsOnly && (event.type === "ADDED" || event.type === "MODIFIED")) return undefined;
+    const object = event.object() as T; // the caller names what the path answers
+    if (event.type !== "BOOKMARK") this.#options.changed(event.type as ChangeType, this.#trim(object));
+    return object.metadata.resourceVersion;
+  }
+
+  #trim(object: T): T {
+    return this.#options.trim?.(object) ?? object;
+  }
+
+  /**
+   * Reads all objects as events of a watch, which then follows changes until it ends. Returns the last version;
+   * `undefined` when the server does not serve this.
+   */
+  async #stream(): Promise<string | undefined> {
+    if (!this.#streamsLists || this.#options.changesOnly === true) return undefined;
+    const { client, signal } = this.#options;
+    const query = "watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
+    const objects: T[] = [];
+    let version: string | undefined;
+    let problem: unknown;
+    const take = (event: ReceivedEvent): void => {
+      if (event.type === "ERROR")
+        problem ??= new StatusError(event.object() as unknown as StatusError["status"]); // an ERROR has a Status
+      else if (problem !== undefined) return;
+      else if (version !== undefined) version = this.#take(event) ?? version;
+      else if (event.type === "ADDED") objects.push(this.#trim(event.object() as T));
+      else if (isEndOfInitialEvents(event)) {
+        version = event.object().metadata.resourceVersion;
+        this.#options.replaced(objects);
+      }
+    };
+    try {
+      await client.watch({ method: "GET", path: withQuery(this.#path, query), signal }, take);
+    } catch (error) {
+      if (version === undefined && isRefused(error)) {
+        this.#streamsLists = false;
+        return undefined;
+      }
+      problem ??= error;
+    }
+    if (signal.aborted || version !== undefined) {
+      if (problem !== undefined && !signal.aborted) this.#options.failed?.(problem);
+      return version ?? "";
+    }
+    throw problem ?? new Error("the watch ended before it had sent all objects");
+  }
+
+  /** Reads the collection page by page, so that only one page of whole objects is in memory. Returns its version. */
+  async #list(): Promise<string> {
+    const { changesOnly = false, signal } = this.#options;
+    const first = await this.#page(`limit=${changesOnly ? 1 : pageLength}`);
+    const { resourceVersion } = first.metadata;
+    if (changesOnly) {
+      if (!signal.aborted) this.#options.replaced([]);
+      return resourceVersion;
+    }
+    const objects = first.items.map((object) => this.#trim(object));
+    let token = first.metadata.continue ?? "";
+    while (token !== "" && !signal.aborted) {
+      const page = await this.#nextPage(token);
+      if (page === undefined) return this.#listAtOnce();
+      for (const object of page.items) objects.push(this.#trim(object));
+      token = page.metadata.continue ?? "";
+    }
+    if (!signal.aborted) this.#options.replaced(objects);
+    return resourceVersion;
+  }
+
+  /** Returns the next page; `undefined` when the history that the pages show is gone. */
+  async #nextPage(token: string): Promise<ObjectList<T> | undefined> {
+    try {
+      return await this.#page(`limit=${pageLength}&continue=${encodeURIComponent(token)}`);
+    } catch (error) {
+      if (error instanceof StatusError && error.status.code === 410) return undefined;
+      throw error;
+    }
+  }
+
+  /** Reads the collection by one request, which needs no history. Returns its version. */
+  async #listAtOnce(): Promise<string> {
+    const { items, metadata } = await this.#options.client.list<T>(this.#path);
+    if (!this.#options.signal.aborted) this.#options.replaced(items.map((object) => this.#trim(object)));
+    return metadata.resourceVersion;
+  }
+
+  #page(query: string): Promise<ObjectList<T>> {
+    return this.#options.client.list<T>(withQuery(this.#path, query));
+  }
+}
+
+/** Whether the server answered that it does not serve such a request. */
+const isRefused = (error: unknown): boolean =>
+  error instanceof StatusError && (error.status.code === 400 || error.status.code === 422);
+
+/** Whether a bookmark says that all objects have been sent. */
+function isEndOfInitialEvents(event: ReceivedEvent): boolean {
+  if (event.type !== "BOOKMARK") return false;
+  const { annotations } = event.object().metadata;
+  return (
+    isObject(annotations) &&
+    Object.entries(annotations).some(([name, value]) => name.endsWith("/initial-events-end") && value === "true")
+  );
 }

@@ -2,7 +2,7 @@
  * Watches the metadata of all objects: one paged list and one watch per resource while it is served. Changes of the
  * served resources do not interrupt other watches.
  */
-import { inRounds, usefulMs } from "#client/reflector.ts";
+import { inRounds, watchFrom } from "#client/reflector.ts";
 import type { ReceivedEvent } from "#client/received-event.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
@@ -141,24 +141,18 @@ class Monitor {
 
   async #follow(): Promise<void> {
     const { environment, graph, lists, nextRound, tried } = this.#options;
-    const { reader, signal, clock, domain } = environment;
+    const { reader: client, signal, clock, domain } = environment;
     this.#round = nextRound();
-    let version = await lists.run(() => this.#list());
+    const version = await lists.run(() => this.#list());
     await runCooperatively(graph.unseen(this.#type, this.#round));
     tried();
     // Sending the stored form of this server's own objects costs nothing.
     const accept = this.#of.isLocal ? "application/json" : metadataTypes(domain).one;
-    let isCurrent = true;
-    while (isCurrent && !signal.aborted) {
-      const startMs = clock.monotonic();
-      const path = `${this.#path}?watch=true&allowWatchBookmarks=true&resourceVersion=${version}`;
-      await reader.watch({ method: "GET", path, accept, signal }, (event) => {
-        if (event.type === "ERROR") isCurrent = false;
-        else if (event.type === "BOOKMARK") version = event.object().metadata.resourceVersion ?? version;
-        else if (this.#matters(event)) this.#changed(event.type === "DELETED", event.object());
-      });
-      if (clock.monotonic() - startMs < usefulMs) return;
-    }
+    await watchFrom({ client, path: this.#path, accept, clock, signal }, version, (event) => {
+      if (event.type === "BOOKMARK") return event.object().metadata.resourceVersion;
+      if (this.#matters(event)) this.#changed(event.type === "DELETED", event.object());
+      return undefined;
+    });
   }
 
   /** Reads all objects; returns the version of the collection. */
