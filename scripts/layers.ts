@@ -93,6 +93,12 @@ export const guardedModules: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
+ * Packages that only some folders may import, with their subfolders. undici is the client's own: a server, which has
+ * the rest of `client/`, never loads it.
+ */
+export const guardedPackages: Readonly<Record<string, readonly string[]>> = { undici: ["client/connection"] };
+
+/**
  * The files and folders of `src/` that may read the machine's clock and random numbers. The others get both as
  * arguments.
  */

@@ -7,7 +7,7 @@ import { root } from "./steps.ts";
 import { blank, type Packages, tidy } from "./tidy.ts";
 
 const packages: Packages = {
-  dependencies: ["pino"],
+  dependencies: ["pino", "undici"],
   devDependencies: ["fast-check"],
   entries: ["src/server/start.ts"],
   layers: {},
@@ -83,6 +83,8 @@ void test("packages must be dependencies, and some modules belong to some folder
       'import { AsyncLocalStorage } from "node:async_hooks";',
       ["node:async_hooks may be imported by no folder only"],
     ],
+    ["src/client/connection/a.ts", 'await import("undici/lib/a.js");', []],
+    ["src/client/a.ts", 'import { Pool } from "undici";', ["undici may be imported by client/connection only"]],
   ];
   for (const [file, text, messages] of cases) assert.deepStrictEqual(findings(file, `${text}\n`), messages, text);
 });

@@ -5,7 +5,15 @@
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { isAbsolute, join, posix } from "node:path";
-import { bundledPackages, guardedModules, layers, mayReadClock, openFolders, outside } from "./layers.ts";
+import {
+  bundledPackages,
+  guardedModules,
+  guardedPackages,
+  layers,
+  mayReadClock,
+  openFolders,
+  outside,
+} from "./layers.ts";
 import { root } from "./steps.ts";
 import { findAliasedTypes, circles, moduleState, roomCircles, findSharedTypeNames } from "./tidy-shape.ts";
 import { findMeasuredTimes } from "./tidy-tests.ts";
@@ -151,6 +159,9 @@ function checkPackage(file: string, specifier: string, packages: Packages): stri
     .slice(0, specifier.startsWith("@") ? 2 : 1)
     .join("/");
   const shipped = (top === "src" || top === "bin") && !isTest(file);
+  const guarded = shipped ? guardedPackages[name] : undefined;
+  if (guarded !== undefined && !guarded.some((place) => file.startsWith(`src/${place}/`)))
+    return `${name} may be imported by ${guarded.join(" and ")} only`;
   const others = shipped ? bundledPackages : packages.devDependencies;
   if (packages.dependencies.includes(name) || others.includes(name)) return undefined;
   return `${name} is not ${shipped ? "a dependency" : "installed"} (package.json)`;
@@ -338,7 +349,11 @@ function readPackages(): Packages {
     exports: Record<string, string | { readonly default: string }>;
   };
   return {
-    dependencies: [...Object.keys(manifest.dependencies), ...Object.keys(manifest.peerDependencies)],
+    dependencies: [
+      ...Object.keys(manifest.dependencies),
+      ...Object.keys(manifest.peerDependencies),
+      ...Object.keys(guardedPackages),
+    ],
     devDependencies: Object.keys(manifest.devDependencies),
     entries: Object.values(manifest.exports)
       .map((target) => (typeof target === "string" ? target : target.default))

@@ -13,17 +13,28 @@ export interface ClientRequest {
   readonly accept?: string;
   readonly body?: Buffer;
   readonly signal?: AbortSignal;
-  /** Returns whether the write may still be made. Called at the moment of storage, if the store is in this process. */
+  /**
+   * Returns whether the write may still be made. Called at the moment of storage if the store is in this process,
+   * otherwise before each time that the request is sent.
+   */
   readonly mayWrite?: () => boolean;
 }
 
 export interface ClientResponse {
   readonly code: number;
   readonly body: Buffer;
+  /** The texts of the server's warnings; absent means none. */
+  readonly warnings?: readonly string[];
+  /** The time that the server asks to wait before the next request, in milliseconds. */
+  readonly retryAfterMs?: number;
 }
 
 export interface Transport {
+  /** Rejects with the signal's reason when it is aborted. */
   request(request: ClientRequest): Promise<ClientResponse>;
-  /** Watches, and resolves when the stream ends. The answer has a body only when its code is not 200. */
+  /**
+   * Watches, and resolves when the stream ends or the signal is aborted during it. Rejects when the stream is cut. The
+   * answer has a body only when its code is not 200.
+   */
   stream(request: ClientRequest, onEvent: (event: ReceivedEvent) => void): Promise<ClientResponse>;
 }

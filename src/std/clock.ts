@@ -8,7 +8,7 @@ export interface Clock {
   now(): number;
   /** Returns milliseconds of a clock that never goes back; only differences are meaningful. */
   monotonic(): number;
-  /** Calls `callback` once after `delayMs`; the returned function cancels it. Never keeps the process alive. */
+  /** Calls `callback` once after `delayMs`; the returned function cancels it. On a server it never keeps the process alive. */
   after(delayMs: number, callback: () => void): () => void;
 }
 
@@ -16,21 +16,23 @@ export interface Clock {
 const timerMsMax = 2 ** 31 - 1;
 
 /** The machine's clock. */
-export const systemClock: Clock = {
-  now: () => Date.now(),
-  monotonic: () => performance.now(),
-  after(delayMs, callback) {
+export const systemClock: Clock = machineClock(false);
+
+/** Returns a clock of the machine. `keepsAlive` says whether the process lives for as long as a timer waits. */
+export function machineClock(keepsAlive: boolean): Clock {
+  const after: Clock["after"] = (delayMs, callback) => {
     if (delayMs > timerMsMax) {
-      let cancel = systemClock.after(timerMsMax, () => {
-        cancel = systemClock.after(delayMs - timerMsMax, callback);
+      let cancel = after(timerMsMax, () => {
+        cancel = after(delayMs - timerMsMax, callback);
       });
       return () => cancel();
     }
     const timer = setTimeout(callback, delayMs);
-    timer.unref();
+    if (!keepsAlive) timer.unref();
     return () => clearTimeout(timer);
-  },
-};
+  };
+  return { now: () => Date.now(), monotonic: () => performance.now(), after };
+}
 
 /** Resolves after `ms`, or at once when aborted. */
 export function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {

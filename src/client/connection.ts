@@ -1,0 +1,221 @@
+/**
+ * Connections to a server over the network, as a `Transport`: HTTP/2, or HTTP/1.1 where the server has nothing else,
+ * through proxies, with credentials that change. Requests that a server sends away are sent again (`retry.ts`), and a
+ * way that is dead is noticed within 15 seconds. Redirects are not followed, so that credentials go nowhere else.
+ */
+import { promisify } from "node:util";
+import { gunzip } from "node:zlib";
+import { type Clock, pause } from "#std/clock.ts";
+import type { Random } from "#std/random.ts";
+import type { ConnectionSettings, Credential } from "./connection-settings.ts";
+import { ConnectionError } from "./connection-error.ts";
+import { type ProxyVariables, proxyOfEnvironment } from "./connection/environment-proxy.ts";
+import { exchange, type WireAnswer } from "./connection/exchange.ts";
+import { requestHeaders, retryAfterMs, warningsOf } from "./connection/headers.ts";
+import { Liveness } from "./connection/liveness.ts";
+import { Pools } from "./connection/pools.ts";
+import { Repetitions } from "./connection/retry.ts";
+import { proxyAuthorization } from "./connection/tunnel.ts";
+import { Turns } from "./connection/turns.ts";
+import { eventOfLine } from "./received-event.ts";
+import type { ClientRequest, ClientResponse, Transport } from "./transport.ts";
+
+/** A `Transport` to one server. Its requests reject with `ConnectionError` when no answer comes. */
+export interface Connection extends Transport {
+  /** Ends all requests and connections. */
+  close(): Promise<void>;
+}
+
+export interface ConnectionOptions {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly userAgent: string;
+  /** The variables that name proxies, if the settings name none; by default those of the process. */
+  readonly environment?: ProxyVariables;
+  readonly timing?: Partial<typeof defaultTiming>;
+}
+
+/** Times in milliseconds. */
+const defaultTiming = {
+  /**
+   * The time between two pings over HTTP/2. A connection that has not answered until the next is given up. A program
+   * that is busy for so long without a pause gives its own connection up.
+   */
+  pingMs: 7000,
+  /** The maximum time until a connection can be used. */
+  connectMs: 10_000,
+  /** The silence over HTTP/1.1 after which the server is asked for its version over another connection. */
+  silenceMs: 8000,
+  /** The time in which the server has to answer this. */
+  probeMs: 5000,
+  /** The maximum silence of a watch with bookmarks, which servers send each minute, over HTTP/1.1. */
+  bookmarkMs: 150_000,
+};
+
+/** The maximum number of calls at a time; further calls wait. Watches do not count. */
+const callsMax = 256;
+
+/** Opens a connection. Nothing is sent, and undici is not loaded, before the first request. */
+export function openConnection(settings: ConnectionSettings, options: ConnectionOptions): Connection {
+  return new PooledConnection(settings, options);
+}
+
+class PooledConnection implements Connection {
+  readonly #settings: ConnectionSettings;
+  readonly #options: ConnectionOptions;
+  readonly #timing: typeof defaultTiming;
+  readonly #pools: Pools;
+  readonly #liveness: Liveness;
+  readonly #turns = new Turns(callsMax);
+  readonly #prefix: string;
+  readonly #proxyAuthorization: string | undefined;
+  readonly #closing = new AbortController();
+
+  constructor(settings: ConnectionSettings, options: ConnectionOptions) {
+    const { server, tls } = settings;
+    const { clock, userAgent, environment = process.env } = options;
+    const timing = { ...defaultTiming, ...options.timing };
+    const proxy = settings.proxy ?? proxyOfEnvironment(server, environment);
+    // A proxy of HTTP gets requests to plain servers as they are, with the whole URL as their path.
+    const forwards = proxy !== undefined && server.protocol === "http:" && /^https?:$/.test(proxy.protocol);
+    this.#settings = settings;
+    this.#options = options;
+    this.#timing = timing;
+    this.#prefix = (forwards ? server.origin : "") + server.pathname.replace(/\/+$/, "");
+    this.#proxyAuthorization = forwards ? proxyAuthorization(proxy) : undefined;
+    this.#pools = new Pools({ server, tls, proxy, userAgent, clock, connectMs: timing.connectMs }, timing.pingMs);
+    this.#liveness = new Liveness({ clock, ...timing, probe: (signal) => this.#probe(signal) });
+  }
+
+  async request(request: ClientRequest): Promise<ClientResponse> {
+    const answer = await this.#send(request);
+    const isPacked = answer.headers["content-encoding"] === "gzip";
+    return responseOf(answer, isPacked ? await promisify(gunzip)(answer.body) : answer.body);
+  }
+
+  async stream(request: ClientRequest, onEvent: Parameters<Transport["stream"]>[1]): Promise<ClientResponse> {
+    const answer = await this.#send(request, (line) => onEvent(eventOfLine(line)));
+    return responseOf(answer, answer.body);
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort(
+      new ConnectionError(`the connection to ${this.#address} is closed`, { sent: false, temporary: false }),
+    );
+    await this.#pools.close();
+  }
+
+  get #address(): string {
+    return this.#settings.server.origin;
+  }
+
+  /** Sends the request until there is an answer that is final. */
+  async #send(request: ClientRequest, onLine?: (line: Buffer) => void): Promise<WireAnswer> {
+    const { credentials } = this.#settings;
+    const { clock, random } = this.#options;
+    const closing = this.#closing.signal;
+    const signal = request.signal ?? closing;
+    const repetitions = new Repetitions(request.method === "GET", random);
+    let mayRenew = true;
+    let hasBegun = false;
+    const take =
+      onLine === undefined
+        ? undefined
+        : (line: Buffer): void => {
+            hasBegun = true;
+            onLine(line);
+          };
+    for (;;) {
+      closing.throwIfAborted();
+      signal.throwIfAborted();
+      const credential = await credentials.current(signal);
+      let waitMs: number | undefined;
+      try {
+        const answer = await this.#try(request, credential, take);
+        if (answer.code === 401 && mayRenew && credentials.rejected(credential)) {
+          mayRenew = false;
+          continue;
+        }
+        waitMs = repetitions.afterAnswer(answer);
+        if (waitMs === undefined) return answer;
+      } catch (error) {
+        // The caller has had events, and knows where to go on.
+        waitMs = hasBegun ? undefined : repetitions.afterError(error);
+        if (waitMs === undefined) throw error;
+      }
+      await pause(clock, waitMs, AbortSignal.any([signal, closing]));
+    }
+  }
+
+  /** Sends the request once. */
+  async #try(request: ClientRequest, credential: Credential, onLine?: (line: Buffer) => void): Promise<WireAnswer> {
+    const { method, path, body, signal = this.#closing.signal, mayWrite } = request;
+    const pool = await this.#pools.withCertificate(credential.certificate);
+    if (onLine === undefined) await this.#turns.take(signal);
+    try {
+      if (mayWrite?.() === false) {
+        throw new ConnectionError("the write is no longer wanted", { sent: false, temporary: false });
+      }
+      const wire = {
+        method,
+        path: this.#prefix + path,
+        // A watch is many small answers, which come late when they are compressed.
+        headers: this.#headers(request, credential, this.#settings.compress && onLine === undefined),
+        body,
+        signal: request.signal,
+        address: this.#address,
+        onLine,
+        idleMs: /[?&]allowWatchBookmarks=(?:true|1)\b/.test(path) ? this.#timing.bookmarkMs : undefined,
+      };
+      return notRedirected(
+        await exchange(pool.dispatcher, wire, () => (pool.isHttp1 ? this.#liveness : undefined)),
+        this.#address,
+      );
+    } finally {
+      if (onLine === undefined) this.#turns.end();
+    }
+  }
+
+  #headers(request: ClientRequest, credential: Credential, compress: boolean): string[] {
+    const { userAgent } = this.#options;
+    const { impersonate } = this.#settings;
+    return requestHeaders(
+      request,
+      credential,
+      { userAgent, impersonate, proxyAuthorization: this.#proxyAuthorization },
+      compress,
+    );
+  }
+
+  /** Asks the server for its version. Resolves whatever it says. */
+  async #probe(signal: AbortSignal): Promise<void> {
+    const request = { method: "GET", path: "/version" } as const;
+    const credential = await this.#settings.credentials.current(signal);
+    const pool = await this.#pools.withCertificate(credential.certificate);
+    const headers = this.#headers(request, credential, false);
+    const wire = { ...request, path: this.#prefix + request.path, headers, signal, address: this.#address };
+    await exchange(pool.dispatcher, wire, () => undefined);
+  }
+}
+
+function responseOf(answer: WireAnswer, body: Buffer): ClientResponse {
+  const waitMs = retryAfterMs(answer.headers);
+  return {
+    code: answer.code,
+    body,
+    warnings: warningsOf(answer.headers),
+    ...(waitMs === undefined ? {} : { retryAfterMs: waitMs }),
+  };
+}
+
+/** Returns the answer. Throws for one that leads elsewhere. Upstream: client-go follows, with the credentials. */
+function notRedirected(answer: WireAnswer, address: string): WireAnswer {
+  if (answer.code < 300 || answer.code > 399) return answer;
+  const { location } = answer.headers;
+  const target = typeof location === "string" ? URL.parse(location, address) : null;
+  const where = target === null ? "" : ` to ${target.origin}${target.pathname}`;
+  throw new ConnectionError(
+    `${address} leads elsewhere (${answer.code}${where}), and redirects are not followed: is this the address of an API server?`,
+    { sent: false, temporary: false },
+  );
+}
