@@ -69,7 +69,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
     "transport",
     "controllers",
   ],
-  commands: ["std", "meta", "codec", "egress", "storage", "transport", "server"],
+  commands: ["std", "meta", "codec", "storage", "client", "transport", "server"],
 };
 
 /** The folders outside `src/`, and the folders that they may import. Tests, benches and scripts may import all. */

@@ -68,7 +68,7 @@ export async function exportObjects(args: readonly string[]): Promise<void> {
   const { settings, help: isHelp, rest } = parseArguments(flags, args);
   if (isHelp) return printUsage(help, flags);
   const { namespace = "", selector = "", status = false, output = "yaml", out } = settings;
-  const client = openServerClient(findServer(settings));
+  const client = openServerClient(await findServer(settings));
   try {
     const discovered = await discover(client, "preferred");
     printWarnings(discovered.missing.map((text) => `left out: ${text}`));
@@ -97,7 +97,7 @@ export async function exportObjects(args: readonly string[]): Promise<void> {
     }
     process.stderr.write(`${count} objects exported\n`);
   } finally {
-    client.close();
+    await client.close();
   }
 }
 

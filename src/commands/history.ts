@@ -101,7 +101,7 @@ export async function history(args: readonly string[]): Promise<void> {
   if (help) return printUsage(historyHelp, historyFlags);
   const { version, limit = historyFlags.limit.default, output = "table" } = settings;
   const target = targetOf("history", rest, settings.namespace);
-  const client = openServerClient(findServer(settings));
+  const client = openServerClient(await findServer(settings));
   try {
     const path = await historyPath(client, target);
     if (version !== undefined) {
@@ -119,7 +119,7 @@ export async function history(args: readonly string[]): Promise<void> {
     if (output === "json" || output === "yaml") process.stdout.write(valueText(output, read));
     else process.stdout.write(historyText(read, output === "wide", systemClock.now(), isColoured(process.stdout)));
   } finally {
-    client.close();
+    await client.close();
   }
 }
 
@@ -130,7 +130,7 @@ export async function undelete(args: readonly string[]): Promise<void> {
   const { toVersion, overwrite = false, dryRun = false, output = "text" } = settings;
   if (overwrite && toVersion === undefined) throw new StartError("--overwrite needs --to-version");
   const target = targetOf("undelete", rest, settings.namespace);
-  const client = openServerClient(findServer(settings));
+  const client = openServerClient(await findServer(settings));
   try {
     const path = await historyPath(client, target);
     const body = {
@@ -147,7 +147,7 @@ export async function undelete(args: readonly string[]): Promise<void> {
     if (output === "json" || output === "yaml") process.stdout.write(valueText(output, value));
     else process.stdout.write(`${restoredText(value, dryRun)}\n`);
   } finally {
-    client.close();
+    await client.close();
   }
 }
 

@@ -49,7 +49,7 @@ export async function importObjects(args: readonly string[]): Promise<void> {
     throw new StartError("import takes one file, or - for stdin: binnacle import FILE");
   const { namespace = "default", conflict = "skip", apply = false, status = false, dryRun = false, output } = settings;
   if (apply && settings.conflict !== undefined) throw new StartError("--apply merges: it goes without --conflict");
-  const client = openServerClient(findServer(settings));
+  const client = openServerClient(await findServer(settings));
   try {
     const importer = new Importer(client, {
       namespace,
@@ -66,7 +66,7 @@ export async function importObjects(args: readonly string[]): Promise<void> {
     else process.stdout.write(`${reportText(report, dryRun)}\n`);
     if (report.failed > 0) process.exitCode = 1;
   } finally {
-    client.close();
+    await client.close();
   }
 }
 

@@ -19,7 +19,9 @@ class Server implements ServerClient {
     return Promise.resolve({ value: answer as T, warnings: [] }); // the caller names the type
   }
 
-  close(): void {}
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
 }
 
 const options = { namespace: "default", existing: "skip", writesStatus: false, dryRun: false } as const;

@@ -4,7 +4,7 @@
  */
 import { apiVersionOf } from "#meta/group-version.ts";
 import type { OwnerReference, Unstructured } from "#meta/object-meta.ts";
-import { ErrorAnswer, type ServerClient } from "#server/running-server.ts";
+import { ErrorAnswer, type ServerCall, type ServerClient } from "#server/running-server.ts";
 import { systemClock } from "#std/clock.ts";
 import { isObject } from "#std/is-object.ts";
 import { collectionPath, discover, NoName, pathPart, type DiscoveredResource } from "./discovery.ts";
@@ -306,7 +306,12 @@ export class Importer {
   }
 
   /** Calls the server, and repeats the call while the server is busy. */
-  async #call<T>(method: string, path: string, body?: unknown, contentType = "application/json"): Promise<T> {
+  async #call<T>(
+    method: ServerCall["method"],
+    path: string,
+    body?: unknown,
+    contentType = "application/json",
+  ): Promise<T> {
     for (let tries = 1; ; tries++) {
       try {
         const { value } = await this.#client.call<T>({

@@ -12,11 +12,11 @@ import { reasonOf } from "#std/system-error.ts";
 import { issueClientCertificate } from "#server/credentials.ts";
 import { binnacleFlag, choice, list, optional, parseArguments, type Settings, withShort } from "#std/flags.ts";
 import { clientConfig, type ClientCredentials } from "#server/kubeconfig.ts";
-import { connectionFlags, findServer } from "#server/running-server.ts";
+import { connectionFlags, findServer, urlOf } from "#server/running-server.ts";
 import { StartError } from "#std/start-error.ts";
 import { printUsage } from "./print.ts";
 import { requestToken } from "./token.ts";
-import type { WebhookConnection } from "#egress/webhook-connection.ts";
+import type { ConnectionSettings } from "#client/connection-settings.ts";
 
 const flags = {
   ...connectionFlags,
@@ -57,10 +57,11 @@ export async function kubeconfig(args: readonly string[]): Promise<void> {
     throw new StartError(`unexpected argument ${JSON.stringify(rest[0])}: kubeconfig takes flags only`);
   const { name, namespace, credentials, until, server } = await make(settings);
   const config = clientConfig({
-    url: server.url,
-    ca: server.trust.ca,
-    serverName: server.trust.serverName,
-    insecure: server.trust.insecure === true,
+    url: urlOf(server),
+    ca: await server.tls.ca?.(),
+    serverName: server.tls.serverName,
+    insecure: server.tls.insecure,
+    proxy: server.proxy,
     user: name,
     namespace,
     credentials,
@@ -79,7 +80,7 @@ interface NewIdentity {
   readonly credentials: ClientCredentials;
   /** The time at which the credentials expire, in ISO 8601. */
   readonly until: string;
-  readonly server: WebhookConnection;
+  readonly server: ConnectionSettings;
 }
 
 function make(settings: Settings<typeof flags>): Promise<NewIdentity> {
@@ -109,8 +110,8 @@ async function forUser(
     if (/[\p{Cc}\p{Cs}]/u.test(text)) throw new StartError(`${JSON.stringify(text)} cannot be in a certificate`);
   }
   const lifetimeMs = readDuration(settings.duration) ?? yearMs;
-  const server = findServer(settings);
   const folder = settings.dataDir ?? flags.dataDir.default;
+  const server = await findServer({ ...settings, dataDir: folder });
   const wanted = { commonName: name, organizations: groups, lifetimeMs };
   const pair = await issueClientCertificate(folder, wanted, systemClock, systemRandom);
   const until = new Date(systemClock.now() + lifetimeMs).toISOString();
@@ -123,7 +124,7 @@ async function forAccount(text: string, settings: Settings<typeof flags>): Promi
     throw new StartError(`invalid value ${JSON.stringify(text)} for --serviceaccount: must be NAMESPACE/NAME`);
   }
   const durationMs = readDuration(settings.duration) ?? 0;
-  const server = findServer(settings);
+  const server = await findServer(settings);
   const { status } = await requestToken(server, { namespace, account, durationMs });
   const name = `system:serviceaccount:${namespace}:${account}`;
   return { name, namespace, credentials: { token: status.token }, until: status.expirationTimestamp, server };

@@ -46,7 +46,7 @@ async function askServer<T>(dataDir: string, path: string, body: object): Promis
   // Without this file, no server has used the folder.
   if (!existsSync(join(dataDir, "admin.kubeconfig"))) return new Unreachable(`no admin.kubeconfig in ${dataDir}`);
   try {
-    return await post<T>(findServer({ dataDir }), path, body, timeoutMs);
+    return await post<T>(await findServer({ dataDir }), path, body, timeoutMs);
   } catch (error) {
     if (error instanceof Unreachable) return error;
     throw error;

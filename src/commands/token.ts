@@ -14,7 +14,7 @@ import { connectionFlags, findServer, post } from "#server/running-server.ts";
 import { StartError } from "#std/start-error.ts";
 import { pathPart } from "./discovery.ts";
 import { printUsage } from "./print.ts";
-import type { WebhookConnection } from "#egress/webhook-connection.ts";
+import type { ConnectionSettings } from "#client/connection-settings.ts";
 
 const flags = {
   ...connectionFlags,
@@ -53,7 +53,7 @@ export async function token(args: readonly string[]): Promise<void> {
   }
   const { namespace = "default", duration: durationMs = 0, audience = [], output } = settings;
   const bound = boundObject(settings);
-  const server = findServer(settings);
+  const server = await findServer(settings);
   const answer = await requestToken(server, { namespace, account, durationMs, audiences: audience, bound });
   process.stdout.write(output === "json" ? `${JSON.stringify(answer, null, 2)}\n` : `${answer.status.token}\n`);
 }
@@ -79,7 +79,7 @@ export interface TokenAnswer {
 }
 
 /** Creates a token. Rejects with `StartError`. */
-export function requestToken(server: WebhookConnection, wanted: TokenWanted): Promise<TokenAnswer> {
+export function requestToken(server: ConnectionSettings, wanted: TokenWanted): Promise<TokenAnswer> {
   const { namespace, account, durationMs, audiences = [], bound } = wanted;
   // The path implies kind and version, whose names depend on the server's domain.
   return post(server, `/api/v1/namespaces/${pathPart(namespace)}/serviceaccounts/${pathPart(account)}/token`, {

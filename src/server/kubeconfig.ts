@@ -57,6 +57,8 @@ interface ClientConfigOptions {
   readonly ca: string | undefined;
   /** A name in the server's certificate; `undefined` for the host of the URL. */
   readonly serverName: string | undefined;
+  /** The proxy on the way to the server. */
+  readonly proxy: URL | undefined;
   /** Whether the server's certificate is accepted without verification. */
   readonly insecure: boolean;
   readonly user: string;
@@ -67,11 +69,12 @@ interface ClientConfigOptions {
 
 /** Returns a kubeconfig of one user with embedded credentials, to be printed as YAML or JSON. */
 export function clientConfig(options: ClientConfigOptions): object {
-  const { url, ca, serverName, insecure, user, namespace, credentials } = options;
+  const { url, ca, serverName, insecure, proxy, user, namespace, credentials } = options;
   const cluster = {
     server: url,
     ...(ca === undefined ? {} : { "certificate-authority-data": data(ca) }),
     ...(serverName === undefined ? {} : { "tls-server-name": serverName }),
+    ...(proxy === undefined ? {} : { "proxy-url": proxy.href }),
     ...(insecure ? { "insecure-skip-tls-verify": true } : {}),
   };
   const shown =

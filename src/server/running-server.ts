@@ -1,18 +1,23 @@
 /**
- * Calls from commands to a running server, with the kubeconfig of its data folder or another kubeconfig. Calls have
- * limits of time and size.
+ * Calls from commands to a running server, with the kubeconfig of its data folder or another kubeconfig. Each call has a
+ * time limit.
  */
 import { statSync } from "node:fs";
 import { join } from "node:path";
-import { openOutgoing, OutgoingError } from "#egress/outgoing-https.ts";
+import { waitingClock } from "#client/clock.ts";
+import { openConnection } from "#client/connection.ts";
+import { ConnectionError } from "#client/connection-error.ts";
+import type { ConnectionSettings } from "#client/connection-settings.ts";
+import { CredentialsError } from "#client/credentials.ts";
+import { defaultSettings, KubeconfigError, loadKubeconfig, settingsOf } from "#client/kubeconfig.ts";
+import type { ClientRequest } from "#client/transport.ts";
 import type { Status } from "#meta/status-error.ts";
-import { systemClock } from "#std/clock.ts";
-import { ConfigError } from "#codec/config-document.ts";
 import { exactValue } from "#codec/strict.ts";
+import { systemRandom } from "#std/random.ts";
 import { reasonOf } from "#std/system-error.ts";
 import { binnacleFlag, optional, type Settings, text } from "#std/flags.ts";
 import { StartError } from "#std/start-error.ts";
-import { readWebhookConnection, type WebhookConnection } from "#egress/webhook-connection.ts";
+import { programVersion } from "./program-version.ts";
 
 /** Flags of commands that call a server. */
 export const connectionFlags = {
@@ -22,35 +27,71 @@ export const connectionFlags = {
     "folder",
     "The server's data folder; its admin.kubeconfig says where the server is and who asks.",
   ),
-  kubeconfig: optional(binnacleFlag("kubeconfig"), "file", "Ask by this kubeconfig instead of the data folder's."),
+  kubeconfig: optional(
+    binnacleFlag("kubeconfig"),
+    "file",
+    "Ask by this kubeconfig instead of the data folder's; default: the files of $KUBECONFIG, if it is set.",
+  ),
+  context: optional(
+    binnacleFlag("context"),
+    "name",
+    "Ask by this context of the kubeconfig instead of its current one.",
+  ),
   server: optional(binnacleFlag("server"), "url", "Ask at this address instead of the kubeconfig's."),
 };
 
-/** Reads the kubeconfig to which the flags lead. Throws `StartError`. */
-export function findServer(settings: Settings<typeof connectionFlags>): WebhookConnection {
-  const { dataDir = connectionFlags.dataDir.default, kubeconfig, server } = settings;
-  const file = kubeconfig ?? join(dataDir, "admin.kubeconfig");
+type ConnectionFlags = Settings<typeof connectionFlags>;
+
+/**
+ * Reads the kubeconfig to which the flags lead: the one that is named, that of the data folder that is named, those of
+ * the variable `KUBECONFIG`, or that of the data folder in the current folder. Rejects with `StartError`.
+ */
+export async function findServer(flags: ConnectionFlags): Promise<ConnectionSettings> {
   try {
-    // `statSync` throws for a folder on the way that cannot be searched.
-    if (kubeconfig === undefined && statSync(file, { throwIfNoEntry: false }) === undefined) {
-      throw new StartError(`no admin.kubeconfig in ${dataDir}: name the server's folder with --data-dir`);
+    const { context } = flags;
+    const file = kubeconfigFile(flags);
+    const settings =
+      file === undefined
+        ? await defaultSettings({ context })
+        : await settingsOf(await loadKubeconfig({ files: file }), { context });
+    const server = flags.server === undefined ? settings.server : URL.parse(flags.server);
+    if (server?.protocol !== "https:") {
+      const shown = JSON.stringify(flags.server ?? settings.server.href);
+      throw new StartError(`${shown} is no https URL: credentials go nowhere else`);
     }
-    const webhook = readWebhookConnection(file);
-    const url = server ?? webhook.url;
-    if (URL.parse(url)?.protocol !== "https:") {
-      throw new StartError(`${JSON.stringify(url)} is no https URL: credentials go nowhere else`);
-    }
-    return { ...webhook, url: url.replace(/\/+$/, "") };
+    return { ...settings, server };
   } catch (error) {
-    if (error instanceof StartError) throw error;
-    if (error instanceof ConfigError) throw new StartError(error.message, { cause: error });
-    throw new StartError(`cannot read ${file}: ${reasonOf(error)}`, { cause: error });
+    throw asStartError(error);
   }
 }
 
+/** Returns the file that is read; `undefined` for those of the variable. Throws `StartError`. */
+function kubeconfigFile({ kubeconfig, dataDir }: ConnectionFlags): string | undefined {
+  if (kubeconfig !== undefined) return kubeconfig;
+  if (dataDir === undefined && (process.env["KUBECONFIG"] ?? "") !== "") return undefined;
+  const folder = dataDir ?? connectionFlags.dataDir.default;
+  const file = join(folder, "admin.kubeconfig");
+  try {
+    // `statSync` throws for a folder on the way that cannot be searched.
+    if (statSync(file, { throwIfNoEntry: false }) !== undefined) return file;
+  } catch (error) {
+    throw new StartError(`cannot read ${file}: ${reasonOf(error)}`, { cause: error });
+  }
+  const other = dataDir === undefined ? ", or a kubeconfig with --kubeconfig" : "";
+  throw new StartError(`no admin.kubeconfig in ${folder}: name the server's folder with --data-dir${other}`);
+}
+
+/** Returns errors that are told in one line as `StartError`, and others unchanged. */
+function asStartError(error: unknown): unknown {
+  if (error instanceof ConnectionError) return new Unreachable(error.message, { cause: error });
+  const isTold = error instanceof KubeconfigError || error instanceof CredentialsError;
+  return isTold ? new StartError(error.message, { cause: error }) : error;
+}
+
+/** Returns the URL of a server as it is shown, and as paths follow it. */
+export const urlOf = ({ server }: ConnectionSettings): string => server.href.replace(/\/+$/, "");
+
 const defaultTimeoutMs = 30_000;
-/** The maximum bytes of one answer, which may be a page of a hundred large objects. */
-const maxBytes = 256 * 1024 * 1024;
 
 /** No server answers at the address. */
 export class Unreachable extends StartError {}
@@ -77,7 +118,7 @@ export class ErrorAnswer extends StartError {
 }
 
 export interface ServerCall {
-  readonly method: string;
+  readonly method: ClientRequest["method"];
   /** The path with its query. */
   readonly path: string;
   readonly body?: unknown;
@@ -96,44 +137,44 @@ interface ServerAnswer<T> {
 export interface ServerClient {
   readonly url: string;
   /**
-   * Rejects with `StartError` for every failure: with `Unreachable` when the server does not answer, with `Refused` for
+   * Rejects with `StartError` for every failure: with `Unreachable` when the server does not answer, with `ErrorAnswer` for
    * codes of 300 and more. `T` is the caller's claim about the answer of the path.
    */
   call<T>(call: ServerCall): Promise<ServerAnswer<T>>;
-  close(): void;
+  close(): Promise<void>;
 }
 
-export function openServerClient({ url, headers, trust }: WebhookConnection): ServerClient {
-  const outgoing = openOutgoing({ ...trust, clock: systemClock });
+export function openServerClient(settings: ConnectionSettings): ServerClient {
+  const connection = openConnection(settings, {
+    clock: waitingClock,
+    random: systemRandom,
+    userAgent: `binnacle/${programVersion()}`,
+  });
+  const url = urlOf(settings);
   return {
     url,
     async call<T>({ method, path, body, contentType = "application/json", timeoutMs = defaultTimeoutMs }: ServerCall) {
-      const sent = body === undefined ? {} : { body: Buffer.from(JSON.stringify(body)) };
-      const type = body === undefined ? {} : { "content-type": contentType };
+      const content = body === undefined ? {} : { contentType, body: Buffer.from(JSON.stringify(body)) };
+      const timeout = new AbortController();
+      const cancel = waitingClock.after(timeoutMs, () => {
+        timeout.abort(new Unreachable(`${url} did not answer within ${timeoutMs / 1000} s`));
+      });
       try {
-        const answer = await outgoing.callOut({
-          url: url + path,
-          method,
-          headers: { ...headers, accept: "application/json", ...type },
-          ...sent,
-          timeoutMs,
-          maxBytes,
-        });
-        return {
-          value: read<T>(url, answer.code, answer.body.toString()),
-          warnings: warningsOf(answer.headers["warning"]),
-        };
+        const answer = await connection.request({ method, path, ...content, signal: timeout.signal });
+        return { value: read<T>(url, answer.code, answer.body.toString()), warnings: answer.warnings ?? [] };
       } catch (error) {
-        throw error instanceof StartError ? error : new Unreachable(whyUnreachable(url, error), { cause: error });
+        throw asStartError(error);
+      } finally {
+        cancel();
       }
     },
-    close: () => outgoing.close(),
+    close: () => connection.close(),
   };
 }
 
 /** Creates an object and resolves with the answer. Rejects as `ServerClient.call` does. */
 export async function post<T>(
-  server: WebhookConnection,
+  server: ConnectionSettings,
   path: string,
   object: unknown,
   timeoutMs = defaultTimeoutMs,
@@ -142,7 +183,7 @@ export async function post<T>(
   try {
     return (await client.call<T>({ method: "POST", path, body: object, timeoutMs })).value;
   } finally {
-    client.close();
+    await client.close();
   }
 }
 
@@ -160,17 +201,3 @@ function read<T>(url: string, code: number, body: string): T {
 
 /** Matches numbers that may be too large for a double to hold exactly. */
 const longNumber = /[0-9]{16}/;
-
-function warningsOf(header: string | readonly string[] | undefined): string[] {
-  const text = typeof header === "string" ? header : (header?.join(", ") ?? "");
-  return [...text.matchAll(/299 \S+ "((?:[^"\\]|\\.)*)"/g)].map(([, quoted = ""]) => quoted.replace(/\\(.)/g, "$1"));
-}
-
-function whyUnreachable(url: string, error: unknown): string {
-  const { code, message } = error as NodeJS.ErrnoException;
-  if (error instanceof OutgoingError) return `${url} did not answer: ${message}`;
-  if (code !== undefined && /^(?:E[A-Z]+|EAI_[A-Z]+)$/.test(code)) {
-    return `no server answers at ${url} (${code}): start it with binnacle serve, or say where it is with --server`;
-  }
-  return `cannot trust what answers at ${url} (${code ?? message}): is it the server of this kubeconfig?`;
-}

@@ -35,7 +35,7 @@ const cluster = (): object => ({ server: server.url, "certificate-authority-data
 
 /** Sends a request with the settings of the setup, over a connection of its own. */
 async function callOnce(t: TestContext, setup: PluginSetup): Promise<Caller> {
-  const caller = await server.connect(t, await setup.settings());
+  const caller = server.connect(t, await setup.settings());
   return caller.call();
 }
 
@@ -290,7 +290,7 @@ for (const domain of domains) {
       const clock = new FakeClock();
       const setup = make();
       const until = (ms: number): string => new Date(clock.now() + ms).toISOString();
-      const caller = await server.connect(t, await setup.settings(clock));
+      const caller = server.connect(t, await setup.settings(clock));
       setup.answer({ token: "first", expirationTimestamp: until(60_000) });
       assert.equal((await caller.call()).authorization, "Bearer first");
       setup.answer({ token: "second", expirationTimestamp: until(120_000) });
@@ -305,7 +305,7 @@ for (const domain of domains) {
     test("[APLUG-03] without an end it is used until the server answers 401, and then another one is tried once", async (t) => {
       const clock = new FakeClock();
       const setup = make().answer({ token: `old-${domain}` });
-      const caller = await server.connect(t, await setup.settings(clock));
+      const caller = server.connect(t, await setup.settings(clock));
       await caller.call();
       clock.advance(365 * 86_400_000);
       await caller.call();
@@ -322,7 +322,7 @@ for (const domain of domains) {
 
     test("[APLUG-04] another certificate means another connection, and another token does not", async (t) => {
       const setup = make();
-      const caller = await server.connect(t, await setup.settings());
+      const caller = server.connect(t, await setup.settings());
       const answer = (token: string, { certificate, key }: Issued): unknown =>
         setup.answer({ token, clientCertificateData: certificate, clientKeyData: key });
       answer(`one-${domain}`, pair);
@@ -343,7 +343,7 @@ for (const domain of domains) {
       const setup = make()
         .answer({ token: `shared-${domain}` })
         .write("wait", "");
-      const caller = await server.connect(t, await setup.settings());
+      const caller = server.connect(t, await setup.settings());
       const calls = Array.from({ length: 50 }, () => caller.call());
       await eventually(async () => assert.equal(setup.runs.length, 1));
       setup.remove("wait");

@@ -1,10 +1,15 @@
 /** An HTTPS server that remembers who asked, and connections of the client library to it. */
+import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
 import https from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import type { TestContext } from "node:test";
 import type { DetailedPeerCertificate, TLSSocket } from "node:tls";
 import type { FakeAuthority } from "#authn/fake-authority.ts";
+import { openConnection } from "#client/connection.ts";
 import type { ConnectionSettings } from "#client/connection-settings.ts";
+import { systemClock } from "#std/clock.ts";
+import { systemRandom } from "#std/random.ts";
 
 /** A request that arrived. */
 export interface Caller {
@@ -61,34 +66,21 @@ export class RecordingServer {
   }
 
   /** Opens a connection that closes at the end of the test. Calls resolve with what the server saw of the last try. */
-  async connect(t: TestContext, settings: ConnectionSettings): Promise<{ call(): Promise<Caller> }> {
-    const agents = new Map<unknown, https.Agent>();
-    t.after(() => agents.forEach((agent) => agent.destroy()));
-    const once = async (): Promise<{ seen: Caller; again: boolean }> => {
-      const credential = await settings.credentials.current();
-      const { certificate, token } = credential;
-      const ca = (await settings.tls.ca?.()) ?? "";
-      const agent = agents.get(certificate) ?? new https.Agent({ keepAlive: true, ca, ...certificate });
-      agents.set(certificate, agent);
-      const id = String(Math.random());
-      const path = `${settings.server.pathname.replace(/\/$/, "")}/version`;
-      await new Promise((resolve, reject) => {
-        https
-          .request(
-            settings.server.origin + path + "?" + id,
-            { agent, headers: token ? { authorization: `Bearer ${token}` } : {} },
-            (r) => r.resume().on("end", resolve),
-          )
-          .on("error", reject)
-          .end();
-      });
-      const seen = this.callers.find((c) => c.path.endsWith(id))!;
-      return { seen: { ...seen, path }, again: seen.code === 401 && settings.credentials.rejected(credential) };
-    };
+  connect(t: TestContext, settings: ConnectionSettings): { call(): Promise<Caller> } {
+    const connection = openConnection(settings, {
+      clock: systemClock,
+      random: systemRandom,
+      userAgent: "test",
+      environment: {},
+    });
+    t.after(() => connection.close());
     return {
       call: async () => {
-        const first = await once();
-        return first.again ? (await once()).seen : first.seen;
+        const query = `?call=${randomUUID()}`;
+        await connection.request({ method: "GET", path: `/version${query}` });
+        const tries = this.callers.filter(({ path }) => path.endsWith(query));
+        assert.ok(tries.length > 0);
+        return { ...tries.at(-1)!, path: tries[0]!.path.slice(0, -query.length) };
       },
     };
   }

@@ -17,7 +17,7 @@ export interface Ended {
 
 /** Starts `binnacle` with these arguments in `folder`, with `variables` added to the environment. */
 function spawnProgram(args: readonly string[], folder: string, variables: NodeJS.ProcessEnv = {}): ChildProcess {
-  const env = { ...process.env, ...variables };
+  const env = { ...process.env, KUBECONFIG: "", ...variables };
   return spawn(process.execPath, [...program, ...args], { cwd: folder, env, stdio: ["ignore", "pipe", "pipe"] });
 }
 
