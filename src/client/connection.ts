@@ -90,7 +90,9 @@ class PooledConnection implements Connection {
   async request(request: ClientRequest): Promise<ClientResponse> {
     const answer = await this.#send(request);
     const isPacked = answer.headers["content-encoding"] === "gzip";
-    return responseOf(answer, isPacked ? await promisify(gunzip)(answer.body) : answer.body);
+    const body = isPacked ? await promisify(gunzip)(answer.body) : answer.body;
+    refuseProtobuf(answer, body, request.accept, this.#address);
+    return responseOf(answer, body);
   }
 
   async stream(request: ClientRequest, onEvent: Parameters<Transport["stream"]>[1]): Promise<ClientResponse> {
@@ -206,6 +208,22 @@ function responseOf(answer: WireAnswer, body: Buffer): ClientResponse {
     warnings: warningsOf(answer.headers),
     ...(waitMs === undefined ? {} : { retryAfterMs: waitMs }),
   };
+}
+
+const protobufType = "application/vnd.kubernetes.protobuf";
+/** The first bytes of Kubernetes' protobuf. */
+const protobufPrefix = "k8s\0";
+
+/** Throws for an answer in protobuf that nobody can read, or that was not asked for. */
+function refuseProtobuf({ headers }: WireAnswer, body: Buffer, accept: string | undefined, address: string): void {
+  const type = headers["content-type"];
+  if (typeof type !== "string" || !type.startsWith(protobufType)) return;
+  const refuse = (problem: string): ConnectionError =>
+    new ConnectionError(`${address} answered in protobuf, ${problem}`, { sent: true, temporary: false });
+  if (body.toString("latin1", 0, protobufPrefix.length) !== protobufPrefix) {
+    throw refuse("but not in Kubernetes' form: its first four bytes are others");
+  }
+  if (accept?.includes(protobufType) !== true) throw refuse("which was not asked for");
 }
 
 /** Returns the answer. Throws for one that leads elsewhere. Upstream: client-go follows, with the credentials. */

@@ -54,16 +54,13 @@ for (const domain of domains) {
   const variable = domain === "k8s.io" ? "KUBERNETES_EXEC_INFO" : "PLATFORM_EXEC_INFO";
 
   describe(domain, () => {
-    for (const [version, row] of [
-      ["v1", "AUTHRES-20"],
-      ["v1beta1", "AUTHRES-21"],
-    ] as const) {
-      test(`[${row}, AUTHRES-26, APLUG-01] a token in ${version} that the plugin prints is sent`, async (t) => {
+    test("[AUTHRES-20, AUTHRES-21, AUTHRES-26, APLUG-01] a token that the plugin prints in each version is sent", async (t) => {
+      for (const version of versions) {
         const setup = make({ version }).answer({ token: "from-plugin" });
         assert.equal((await callOnce(t, setup)).authorization, "Bearer from-plugin");
         assert.equal(setup.runs.length, 1);
-      });
-    }
+      }
+    });
 
     test("[APLUG-05] the plugin is told how it runs, in the variable of its domain", async (t) => {
       for (const version of versions) {

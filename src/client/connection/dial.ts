@@ -124,7 +124,9 @@ export class Dialer {
     // The runtime takes a text without a certificate for an empty list.
     if (ca?.includes("-----BEGIN ") === false) throw fails("the certificate authority", new Error("it is not PEM"));
     try {
-      const parsed = createSecureContext({ ...(ca === undefined ? {} : { ca }), ...certificate });
+      // Go's programs trust every certificate that a kubeconfig gives, also one that another authority signed.
+      const anchors = ca === undefined ? {} : { ca, allowPartialTrustChain: true };
+      const parsed = createSecureContext({ ...anchors, ...certificate });
       this.#context = { ca, parsed };
       return parsed;
     } catch (cause) {
