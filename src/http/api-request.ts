@@ -235,6 +235,9 @@ export interface ReplyStream {
   onBegun?: (() => void) | undefined;
 }
 
+/** Thrown in place of a reply: the connection is cut, and the client learns nothing. Tests do this (`testing/`). */
+export class AnswerLost extends Error {}
+
 /** The user of a request before authentication. */
 export const unknownUser: UserInfo = { name: "", groups: [] };
 

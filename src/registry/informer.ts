@@ -64,6 +64,11 @@ export class StoreInformer {
     return this.#synced;
   }
 
+  /** Whether the handlers have processed everything that was delivered. */
+  get idle(): boolean {
+    return this.#synced && this.#busy === undefined && this.#queue.length === 0;
+  }
+
   /** Delivers the current objects and follows them. Rejects when they cannot be read or a handler fails. */
   async start(): Promise<void> {
     const { cache, prefix, replace } = this.#options;

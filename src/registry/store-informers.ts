@@ -58,6 +58,11 @@ export class StoreInformers {
     return this.#informers.values().every(({ informer }) => informer.synced);
   }
 
+  /** Whether all followed resources have processed everything that they were told. */
+  get idle(): boolean {
+    return this.#informers.values().every(({ informer }) => informer.idle);
+  }
+
   close(): void {
     for (const { informer } of this.#informers.values()) informer.close();
   }

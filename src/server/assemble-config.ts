@@ -56,6 +56,10 @@ export interface Assembled {
   hasKind(group: string, version: string, kind: string): boolean;
   /** Whether the indexes that decide about requests are in step with the store. */
   isSynced(): boolean;
+  /** The number of requests that the server's controllers wait for; watches do not count. */
+  ownRequests(): number;
+  /** Whether the indexes that decide about requests have taken in everything that they were told. */
+  isCaughtUp(): boolean;
   /** Shortens the time for which requests wait for other servers, since the server ends. */
   drain(): void;
   /** Ends the controllers. Called when no request is running, before the cache is closed. */

@@ -51,6 +51,8 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
     serves: (target) => isServed(pipeline.table(), target),
     hasKind: (group, version, kind) => pipeline.table().findKind(group, version, kind) !== undefined,
     isSynced: () => state.isSynced() && pipeline.isSynced(),
+    ownRequests: () => loopback.running,
+    isCaughtUp: () => state.isCaughtUp() && pipeline.isSynced(),
     drain: () => pipeline.drain(),
     async close() {
       access.close();

@@ -16,13 +16,15 @@ interface ListenerParts extends Pick<ServerParts, "clock" | "random" | "log" | "
   readonly credentials: ServingCredentials;
   /** Whether large bodies are compressed for clients that accept it. */
   readonly compress: boolean;
+  /** Whether the port and its connections let the process end. */
+  readonly inBackground: boolean;
   handle(request: ApiRequest): MaybePromise<Reply>;
   handshakeFailed(): void;
 }
 
 /** Opens the port. Rejects with `StartError` when the port is not available. */
 export async function listen(parts: ListenerParts): Promise<Listener> {
-  const { options, credentials, compress, handle, handshakeFailed, log, clock, random, metrics } = parts;
+  const { options, credentials, compress, inBackground, handle, handshakeFailed, log, clock, random, metrics } = parts;
   const { bindAddress: host, securePort: port } = options;
   try {
     return await openListener({
@@ -35,6 +37,7 @@ export async function listen(parts: ListenerParts): Promise<Listener> {
         ...(options.http2MaxStreams === 0 ? {} : { concurrentStreams: options.http2MaxStreams }),
       },
       compress,
+      inBackground,
       strictTransport: options.strictTransportSecurity.join("; "),
       handle,
       handshakeFailed,

@@ -27,6 +27,11 @@ export class Loopback {
     this.#handle = handle;
   }
 
+  /** The number of requests that wait for an answer; watches do not count. */
+  get running(): number {
+    return this.#running.size;
+  }
+
   /** Returns a transport of a user with a user agent. */
   transport(user: UserInfo, userAgent: string): Transport {
     const inner = inProcessTransport({

@@ -36,6 +36,7 @@ import { type Encryption, type EncryptionPlan, openEncryption, planEncryption } 
 import { type Backup, type Compact, serverEndpoints } from "./endpoints.ts";
 import { addHealthChecks, healthFailures } from "./health-checks.ts";
 import { adminKubeconfig } from "./kubeconfig.ts";
+import type { Instruments } from "./instruments.ts";
 import { listen } from "./listener.ts";
 import { resolveOptions, type ServerOptions, type ServerSettings } from "./options.ts";
 import { addLogMetrics, addProcessMetrics, addStorageMetrics, storageObserver } from "./process-metrics.ts";
@@ -67,6 +68,8 @@ export interface ServerEnvironment {
   readonly largeBytes?: number;
   /** Faults that tests inject into the store. */
   readonly storageFaults?: StorageFaults;
+  /** The hooks of the test kit in the server. */
+  readonly instruments?: Instruments;
 }
 
 export interface RunningServer {
@@ -122,6 +125,7 @@ export async function startServer(
       openAudit,
       undo,
       storageFaults: environment.storageFaults,
+      instruments: environment.instruments,
     });
   } catch (error) {
     for (const step of undo.reverse()) await step();
@@ -180,9 +184,10 @@ async function readInputs(sources: Sources, domain: ApiDomain, marker: Marker | 
   return { current, clientTrust, plans, encryption, marker };
 }
 
-interface Start extends Sources, Required<Omit<ServerEnvironment, "storageFaults" | "log">> {
+interface Start extends Sources, Required<Omit<ServerEnvironment, "storageFaults" | "instruments" | "log">> {
   readonly log: Log;
   readonly storageFaults: StorageFaults | undefined;
+  readonly instruments: Instruments | undefined;
   readonly domain: ApiDomain;
   readonly inputs: Inputs;
   readonly openAudit: Awaited<ReturnType<typeof loadAudit>>;
@@ -254,6 +259,7 @@ async function start(parts: Start): Promise<RunningServer> {
   });
   started();
   gate.open(assembled);
+  parts.instruments?.assembled(cache, assembled);
   return runningServer(parts, { gate, listener, url, stopRenewal, closeAll: [assembled, audit, listener, store] });
 }
 
@@ -371,17 +377,19 @@ async function openStore(parts: Start, metrics: Metrics, health: Health) {
 
 /** Returns the function that wraps the log of the store. */
 function wrapOf(
-  { options, clock }: Pick<Start, "options" | "clock">,
+  { options, clock, instruments }: Pick<Start, "options" | "clock" | "instruments">,
   encryption: Encryption | undefined,
 ): LocalStoreOptions["wrap"] {
   const encrypting = encryption && ((log: LogStore) => encryption.wrap(log));
-  if (!options.upstreamTiming) return encrypting;
-  return (log) => new UpstreamTimingLog(encrypting?.(log) ?? log, clock);
+  const timed = options.upstreamTiming
+    ? (log: LogStore) => new UpstreamTimingLog(encrypting?.(log) ?? log, clock)
+    : encrypting;
+  return instruments === undefined ? timed : (log) => instruments.wrapLog(timed?.(log) ?? log);
 }
 
 /** Opens the port before anything is written. */
 const openPort = (
-  { options, inputs, clock, random, log }: Start,
+  { options, inputs, clock, random, log, instruments }: Start,
   { handle }: StartupGate,
   metrics: Metrics,
   { handshakeErrors }: RequestMetrics,
@@ -390,9 +398,10 @@ const openPort = (
     options,
     credentials: inputs.current,
     compress: inputs.plans.kinds.gates.isOn("APIResponseCompression"),
-    handle,
+    handle: instruments?.wrapHandler(handle) ?? handle,
+    inBackground: instruments?.inBackground === true,
     handshakeFailed: () => handshakeErrors.add(),
-    clock,
+    clock: instruments?.connectionClock ?? clock,
     random,
     log,
     metrics,

@@ -54,6 +54,8 @@ export interface ServerState {
   start(table: () => ResourceTable): Promise<void>;
   /** Whether all indexes are in step with the store. */
   isSynced(): boolean;
+  /** Whether all indexes have taken in everything that they were told. */
+  isCaughtUp(): boolean;
   close(): void;
 }
 
@@ -90,6 +92,7 @@ export function openState(config: AssembleConfig): ServerState {
       );
     },
     isSynced: () => informers.synced,
+    isCaughtUp: () => informers.idle,
     close() {
       fairness?.close();
       informers.close();

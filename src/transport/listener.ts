@@ -24,7 +24,7 @@ import type { Clock } from "#std/clock.ts";
 import { type Random, systemRandom } from "#std/random.ts";
 import { LinkedList } from "#std/linked-list.ts";
 import { isLate, type MaybePromise } from "#std/maybe-promise.ts";
-import type { ApiRequest, ClientCertificate, Headers, Reply } from "#http/api-request.ts";
+import { AnswerLost, type ApiRequest, type ClientCertificate, type Headers, type Reply } from "#http/api-request.ts";
 import { BodyBudget } from "./body-budget.ts";
 import { CertificateChains } from "./certificate-chains.ts";
 import { closeSoon } from "./end-unread.ts";
@@ -103,9 +103,11 @@ export interface ListenerOptions {
   readonly strictTransport?: string;
   /** Whether long replies are compressed; true by default. */
   readonly compress?: boolean;
+  /** Whether the port and its connections let the process end; false by default. */
+  readonly inBackground?: boolean;
   /**
    * Handles a request. Must not reject, since errors have become replies; if it rejects, the client gets a bare 500 and
-   * the log a line.
+   * the log a line. After an `AnswerLost` the connection is cut.
    */
   handle(request: ApiRequest): MaybePromise<Reply>;
   /** Called when a connection ended with an error before the TLS handshake was complete. */
@@ -340,6 +342,7 @@ class TlsListener implements Listener {
   /** Begins TLS with a connection. */
   #begin(socket: Socket): void {
     this.#readers.set(socket, this.#turns.open(socket));
+    if (this.#options.inBackground === true) socket.unref();
     this.#server.emit("connection", socket);
   }
 
@@ -350,6 +353,7 @@ class TlsListener implements Listener {
       server.listen({ host, port, backlog: backlogMax }, () => {
         server.off("error", reject);
         server.on("error", (error) => this.#options.log.error({ error }, "listener failed"));
+        if (this.#options.inBackground === true) server.unref();
         const bound = server.address() as AddressInfo; // a TCP server's address is never a text
         this.address = bound.address;
         this.port = bound.port;
@@ -555,7 +559,8 @@ class TlsListener implements Listener {
   }
 
   #failed(exchange: Exchange, error: unknown): Reply {
-    this.#options.log.error({ error, path: exchange.request.path }, "a request had no reply");
+    if (error instanceof AnswerLost) exchange.destroy();
+    else this.#options.log.error({ error, path: exchange.request.path }, "a request had no reply");
     return { code: 500, contentType: "text/plain; charset=utf-8", bytes: Buffer.from("Internal Server Error\n") };
   }
 

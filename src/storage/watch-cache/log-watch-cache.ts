@@ -216,6 +216,11 @@ export class LogWatchCache implements WatchCache, VersionReader, LogFollower {
     };
   }
 
+  /** Whether all watchers have been given every event (`WatchHub.isQuiet`). */
+  isQuiet(includesPaused: boolean): boolean {
+    return this.#hub.isQuiet(includesPaused);
+  }
+
   get digest(): Digest {
     return { revision: this.#visible, keys: this.#live.size, sum: this.#digestSum };
   }

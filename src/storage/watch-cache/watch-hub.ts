@@ -162,6 +162,19 @@ export class WatchHub {
     return this.#open;
   }
 
+  /**
+   * Whether all watchers have been given every event. Watchers that said stop count only if `includesPaused` is set;
+   * they wait for their own readers.
+   */
+  isQuiet(includesPaused: boolean): boolean {
+    if (this.#scheduled) return false;
+    return this.#channels().every(
+      ({ dirty, published, watchers }) =>
+        !dirty &&
+        !(includesPaused && watchers.some(({ closed, paused, taken }) => !closed && paused && taken < published)),
+    );
+  }
+
   /** Opens a watch. The caller has checked that events after `after` are not compacted. */
   watch(options: WatchOptions): Watch {
     const channel = this.#channelFor(options.prefix, options.exact ?? false);
