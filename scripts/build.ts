@@ -21,6 +21,9 @@ Usage: npm run build -- [options]
 const entries: Readonly<Record<string, string>> = {
   program: "bin/binnacle",
   package: "src/server/start-server",
+  testing: "src/testing/testing",
+  vitest: "src/testing/vitest",
+  jest: "src/testing/jest",
   storage: "src/storage/sqlite/worker",
   "large-requests": "src/server/large-requests/thread",
 };
@@ -130,6 +133,18 @@ const tables: Plugin = {
   },
 };
 
+/** Adds the entries for `require`, which stay as they are, and their types. */
+const requiredEntries: Plugin = {
+  name: "required-entries",
+  generateBundle() {
+    const folder = "src/testing";
+    for (const name of readdirSync(join(root, folder))) {
+      if (!/\.(?:cjs|d\.cts)$/.test(name)) continue;
+      this.emitFile({ type: "asset", fileName: `${folder}/${name}`, source: readFileSync(join(root, folder, name)) });
+    }
+  },
+};
+
 /** Adds the licences of all packages whose code is in the bundle, as the licences demand. */
 const licenses: Plugin = {
   name: "licenses",
@@ -178,7 +193,7 @@ async function bundle(): Promise<void> {
     resolve: { mainFields: ["module", "main"], conditionNames: ["module", "import", "node"] },
     // The bundle has only the used parts of packages, whose files only declare.
     treeshake: { moduleSideEffects: (id) => packageOf(id) === undefined },
-    plugins: [ownImports, asciiOnly, threadFiles, tables, licenses, builtInModules],
+    plugins: [ownImports, asciiOnly, threadFiles, tables, requiredEntries, licenses, builtInModules],
   });
   const { output } = await bundler.write({
     dir: join(root, "dist"),
@@ -202,7 +217,7 @@ async function bundle(): Promise<void> {
 function sweep(written: ReadonlySet<string>): void {
   const dist = join(root, "dist");
   for (const name of readdirSync(dist, { recursive: true, encoding: "utf8" })) {
-    if (/\.(?:m?js|json)$/.test(name) && !written.has(name.replaceAll("\\", "/"))) rmSync(join(dist, name));
+    if (/\.(?:[mc]?js|json)$/.test(name) && !written.has(name.replaceAll("\\", "/"))) rmSync(join(dist, name));
   }
 }
 

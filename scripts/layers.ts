@@ -69,7 +69,8 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
     "transport",
     "controllers",
   ],
-  commands: ["std", "meta", "codec", "storage", "client", "transport", "server"],
+  testing: ["std", "storage", "http", "server"],
+  commands: ["std", "meta", "codec", "storage", "client", "transport", "server", "testing"],
 };
 
 /** The folders outside `src/`, and the folders that they may import. Tests, benches and scripts may import all. */
@@ -87,7 +88,7 @@ export const openFolders: readonly string[] = ["api"];
 export const guardedModules: Readonly<Record<string, readonly string[]>> = {
   "node:sqlite": ["storage"],
   "node:http": ["transport", "egress"],
-  "node:https": ["transport", "egress"],
+  "node:https": ["transport", "egress", "testing"],
   "node:http2": ["transport", "egress"],
   "node:async_hooks": [],
 };
@@ -102,7 +103,7 @@ export const guardedPackages: Readonly<Record<string, readonly string[]>> = { un
  * The files and folders of `src/` that may read the machine's clock and random numbers. The others get both as
  * arguments.
  */
-export const mayReadClock: readonly string[] = ["std/clock.ts", "std/random.ts", "server/", "commands/"];
+export const mayReadClock: readonly string[] = ["std/clock.ts", "std/random.ts", "server/", "testing/", "commands/"];
 
 /**
  * The packages that become part of the bundle, and so are not installed with the program. Packages that they need

@@ -346,7 +346,7 @@ function readPackages(): Packages {
     dependencies: Record<string, string>;
     peerDependencies: Record<string, string>;
     devDependencies: Record<string, string>;
-    exports: Record<string, string | { readonly default: string }>;
+    exports: Record<string, ExportTarget>;
   };
   return {
     dependencies: [
@@ -356,12 +356,21 @@ function readPackages(): Packages {
     ],
     devDependencies: Object.keys(manifest.devDependencies),
     entries: Object.values(manifest.exports)
-      .map((target) => (typeof target === "string" ? target : target.default))
+      .flatMap(filesOfExport)
       .filter((path) => !isAbsolute(path) && path.startsWith("./dist/"))
-      .map((path) => path.replace("./dist/", "").replace(/\.js$/, ".ts")),
+      .map((path) => path.replace("./dist/", "").replace(/\.c?js$/, ".ts")),
     layers,
     files: new Set(["src", "runtime", ...Object.keys(outside)].flatMap(filesOf)),
   };
+}
+
+/** The target of an entry of a package: a file, or a file for each condition. */
+type ExportTarget = string | { readonly [condition: string]: ExportTarget };
+
+/** Returns the files that an entry of a package may load. */
+function filesOfExport(target: ExportTarget): string[] {
+  if (typeof target === "string") return [target];
+  return Object.entries(target).flatMap(([condition, inner]) => (condition === "types" ? [] : filesOfExport(inner)));
 }
 
 /** Returns the paths of all files below a folder of the repository. */

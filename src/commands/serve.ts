@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { styleText } from "node:util";
 import { systemClock } from "#std/clock.ts";
+import { endWithParent } from "./end-with-parent.ts";
 import { keepNewObjectsYoung, tuneCompiler } from "#server/compiler.ts";
 import { inertNotes, parseServeArguments, readConfigFile, serveHelp, type ServerSettings } from "#server/options.ts";
 import { readGiven } from "#server/given-files.ts";
@@ -36,6 +37,7 @@ export async function serve(args: readonly string[], defaults: ServerSettings = 
   process.umask(0o077);
   const starting = startServer(settings, { log: "stderr" });
   const stop = stopOnSignal(starting);
+  // npm does not pass each signal on, and a program that reads the JSON may be killed.
   if (output === "json" || process.env["npm_execpath"] !== undefined) endWithParent(stop);
   const server = await starting;
   process.stdout.write(output === "json" ? `${JSON.stringify(summary(server))}\n` : greeting(server));
@@ -110,23 +112,6 @@ function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), "binnacle-"));
   process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
   return folder;
-}
-
-const parentCheckMs = 500;
-
-/**
- * Ends the server when the process that started it is gone: npm does not pass each signal on, and a program that reads
- * the JSON may be killed.
- */
-function endWithParent(stop: () => void): void {
-  const parent = process.ppid;
-  const timer = setInterval(() => {
-    if (process.ppid === parent) return;
-    clearInterval(timer);
-    // The output may be closed, so nothing is printed.
-    stop();
-  }, parentCheckMs);
-  timer.unref();
 }
 
 /**
