@@ -17,6 +17,7 @@ Usage: binnacle <command> [flags]
   import FILE          make the objects of such a file on a server
   kubeconfig           make access for a user or a service account (binnacle kubeconfig --help)
   join-info URL        print what a cluster tells everybody, verified by a bootstrap token
+  test-server          start a server for tests in any language, which ends with them (docs/testing.md)
   envtest FOLDER       write the programs that suites of controller-runtime's envtest start
   token create         ask a running server for a service account's token (binnacle token --help)
   version              print the version
@@ -38,6 +39,7 @@ const commands: Readonly<Record<string, Command>> = {
   kubeconfig: async (args) => (await import("#commands/kubeconfig.ts")).kubeconfig(args),
   token: async (args) => (await import("#commands/token.ts")).token(args),
   "join-info": async (args) => (await import("#commands/join-info.ts")).joinInfo(args),
+  "test-server": async (args) => (await import("#commands/test-server.ts")).testServer(args),
   envtest: async (args, entry) => (await import("#commands/envtest.ts")).envtest(args, fileURLToPath(entry)),
   "kube-apiserver": async (args) => (await import("#commands/envtest.ts")).kubeApiserver(args),
   etcd: async (args) => (await import("#commands/envtest.ts")).etcd(args),
