@@ -16,6 +16,7 @@ import { serverSuite } from "./server.bench.ts";
 import { fairnessSuite } from "./fairness.bench.ts";
 import { hostileSuite } from "./hostile.bench.ts";
 import { structuralSuite } from "./structural.bench.ts";
+import { testingSuite } from "./testing.bench.ts";
 import { defaultWarmupSeconds, type Suite } from "./suite.ts";
 import { openPeer } from "./target.ts";
 import { UsageError } from "./usage-error.ts";
@@ -31,6 +32,7 @@ const suites: readonly Suite[] = [
   celSuite,
   hostileSuite,
   controllersSuite,
+  testingSuite,
 ];
 
 const help = (): string => `Measures the server and parts of it.

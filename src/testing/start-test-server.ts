@@ -96,6 +96,7 @@ const tokenConfig = ({ url, ca, token }: Pick<TestServer, "url" | "ca" | "token"
     ca,
     serverName: undefined,
     insecure: false,
+    proxy: undefined,
     user: "admin",
     namespace: undefined,
     credentials: { token },
