@@ -60,7 +60,10 @@ const deliveriesPerTurn = 200;
  * ten watchers.
  */
 const restPerWatcherMs = 0.1;
-/** The maximum number of events that a watcher which reads from the log gets at once. */
+/**
+ * The number of events in the log that one visit of a watcher looks at. It limits the events that the watcher gets at
+ * once, and the time of a visit that finds few for it.
+ */
 const pageLength = 500;
 
 interface Channel {
@@ -90,20 +93,19 @@ interface Channel {
    * step have it.
    */
   roundFrom: Revision;
-  /** The tails of `recent` after a position, by first event, and the last one requested. */
-  tails: Map<Revision, readonly StoreEvent[]>;
+  /** The events of `recent` after the position `tailAt`: most watchers that are visited in turn lack the same ones. */
   tail: readonly StoreEvent[];
   tailAt: Revision;
   /** The number of events ever published here. */
   published: number;
-  /** Pages read from the log, by position, for watchers that are equally far behind. */
-  pages: Map<Revision, Page>;
-  pagesAt: number;
   fetches: Map<Revision, Promise<EventPage | undefined>>;
 }
 
-interface Page {
-  readonly events: readonly StoreEvent[];
+interface Page extends EventPage {
+  readonly channel: Channel;
+  /** The position after which it was read, and the value of `published` at that time. */
+  readonly after: Revision;
+  readonly published: number;
   /** Whether the log has no more events after this page. */
   readonly complete: boolean;
 }
@@ -153,6 +155,8 @@ export class WatchHub {
   #ready: Watcher[] = [];
   #scheduled = false;
   #open = 0;
+  /** The last page that was read from a log, for watchers that are equally far behind and are visited in turn. */
+  #lastPage: Page | undefined;
 
   constructor(options: WatchHubOptions) {
     this.#options = options;
@@ -249,7 +253,7 @@ export class WatchHub {
     channel.recent.push(event);
     channel.published++;
     channel.visitsLeft = channel.watchers.length;
-    forgetTails(channel);
+    forgetTail(channel);
     if (!channel.dirty) {
       channel.dirty = true;
       this.#afterRest(channel);
@@ -309,11 +313,12 @@ export class WatchHub {
       }
       channel.dirty = false;
       channel.recent = [];
-      forgetTails(channel);
+      forgetTail(channel);
       this.#tidy(channel);
     }
     this.#options.onFlush?.(deliveriesPerTurn - budget);
     this.#scheduled = false;
+    if (this.#ready.length === 0) this.#lastPage = undefined;
     if (this.#dirty.length > 0 || this.#ready.length > 0) this.#schedule();
   }
 
@@ -399,6 +404,7 @@ export class WatchHub {
         watcher.taken = channel.published;
       }
       this.#deliverPage(watcher, page.events);
+      if (!watcher.closed) watcher.position = Math.max(watcher.position, page.reached);
     }
     if (!watcher.inStep && !watcher.paused) this.#enqueue(watcher);
   }
@@ -412,24 +418,22 @@ export class WatchHub {
     this.#deliver(watcher, events);
   }
 
-  /** Returns the events of a channel that follow `position` in memory. */
+  /** Returns events of a channel that follow `position` in memory. */
   #page(channel: Channel, position: Revision): Page {
-    if (channel.pagesAt !== channel.published || channel.pages.size > 64) {
-      channel.pages.clear();
-      channel.pagesAt = channel.published;
-    }
-    const cached = channel.pages.get(position);
-    if (cached !== undefined) return cached;
-    const { events: log } = channel.log;
+    const { log, published } = channel;
+    const last = this.#lastPage;
+    if (last?.channel === channel && last.after === position && last.published === published) return last;
     const events: StoreEvent[] = [];
-    let index = indexAfter(channel.log, position);
-    for (; index < log.length && events.length < pageLength; index++) {
-      const event = log.at(index)!;
+    const first = indexAfter(log, position);
+    const end = Math.min(first + pageLength, log.events.length);
+    let reached = position;
+    for (let index = first; index < end; index++) {
+      const event = log.events.at(index)!;
+      reached = event.revision;
       if (matches(channel, event.entry.key)) events.push(event);
     }
-    const page = { events, complete: index >= log.length };
-    channel.pages.set(position, page);
-    return page;
+    this.#lastPage = { channel, after: position, published, events, reached, complete: end === log.events.length };
+    return this.#lastPage;
   }
 
   #load(watcher: Watcher): void {
@@ -531,12 +535,9 @@ export class WatchHub {
       visitsLeft: 0,
       recent: [],
       roundFrom: 0,
-      tails: new Map(),
       tail: noEvents,
       tailAt: -1,
       published: 0,
-      pages: new Map(),
-      pagesAt: 0,
       fetches: new Map(),
     };
     if (home instanceof Set) home.add(channel);
@@ -548,27 +549,21 @@ export class WatchHub {
 const noEvents: readonly StoreEvent[] = [];
 
 /**
- * Returns the recent events of a channel after `position`: the same array for all watchers that lack the same events.
+ * Returns the recent events of a channel after `position`: the same array for watchers at the same position that are
+ * visited in turn.
  */
 function eventsAfter(channel: Channel, position: Revision): readonly StoreEvent[] {
   if (position === channel.tailAt) return channel.tail;
-  const { recent, tails } = channel;
+  const { recent } = channel;
   let from = recent.length;
   while (from > 0 && recent[from - 1]!.revision > position) from--;
-  const first = recent[from];
-  if (first === undefined) return noEvents;
-  let tail = tails.get(first.revision);
-  if (tail === undefined) {
-    tail = recent.slice(from);
-    tails.set(first.revision, tail);
-  }
-  channel.tail = tail;
+  if (from === recent.length) return noEvents;
+  channel.tail = recent.slice(from);
   channel.tailAt = position;
-  return tail;
+  return channel.tail;
 }
 
-function forgetTails(channel: Channel): void {
-  channel.tails.clear();
+function forgetTail(channel: Channel): void {
   channel.tail = noEvents;
   channel.tailAt = -1;
 }
