@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { styleText } from "node:util";
 import { systemClock } from "#std/clock.ts";
 import { endWithParent } from "./end-with-parent.ts";
-import { keepNewObjectsYoung, tuneCompiler } from "#server/compiler.ts";
+import { keepNewObjectsYoung } from "#server/young-objects.ts";
 import { inertNotes, parseServeArguments, readConfigFile, serveHelp, type ServerSettings } from "#server/options.ts";
 import { readGiven } from "#server/given-files.ts";
 import { StartError } from "#std/start-error.ts";
@@ -41,11 +41,7 @@ export async function serve(args: readonly string[], defaults: ServerSettings = 
   if (output === "json" || process.env["npm_execpath"] !== undefined) endWithParent(stop);
   const server = await starting;
   process.stdout.write(output === "json" ? `${JSON.stringify(summary(server))}\n` : greeting(server));
-  setTimeout(tuneCompiler, tuningDelayMs).unref();
 }
-
-/** The time after which the controllers have started too, in milliseconds. */
-const tuningDelayMs = 500;
 
 const usage = `Starts the API server.
 
