@@ -15,7 +15,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
   storage: ["std"],
   encryption: ["std", "meta", "codec", "storage"],
   client: ["std", "meta", "api"],
-  egress: ["std", "meta", "codec", "api", "client"],
+  egress: ["std", "meta", "codec", "api"],
   registry: ["std", "meta", "schema", "codec", "apply", "api", "storage"],
   authn: ["std", "meta", "codec", "api", "egress"],
   authz: ["std", "meta", "codec", "api", "egress"],

@@ -33,9 +33,12 @@ export function inProcessTransport(options: InProcessOptions): Transport {
     const own = new InProcessRequest(request, options, identity);
     const reply = await options.handle(own);
     try {
-      if (onEvent === undefined || reply.stream === undefined) return { code: reply.code, body: await bodyOf(reply) };
+      const { warnings } = own;
+      if (onEvent === undefined || reply.stream === undefined) {
+        return { code: reply.code, body: await bodyOf(reply), warnings };
+      }
       await drain(reply, request.signal, onEvent);
-      return { code: reply.code, body: Buffer.alloc(0) };
+      return { code: reply.code, body: Buffer.alloc(0), warnings };
     } finally {
       own.close();
       reply.done?.();

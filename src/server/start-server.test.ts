@@ -4,17 +4,20 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { httpsTransport } from "#egress/https-transport-for-tests.ts";
+import { type Connection, openConnection } from "#client/connection.ts";
+import type { Credential } from "#client/connection-settings.ts";
 import { RestClient } from "#client/rest-client.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
+import { systemClock } from "#std/clock.ts";
 import { silentLog } from "#std/log.ts";
+import { systemRandom } from "#std/random.ts";
 import type { ServerSettings } from "./options.ts";
 import { type RunningServer, startServer } from "./start-server.ts";
 
 const root = mkdtempSync(join(tmpdir(), "binnacle-start-"));
-const closers: (() => void)[] = [];
-after(() => {
-  for (const close of closers) close();
+const connections: Connection[] = [];
+after(async () => {
+  for (const connection of connections) await connection.close();
   rmSync(root, { recursive: true, force: true });
 });
 
@@ -22,11 +25,22 @@ const start = (settings: ServerSettings): Promise<RunningServer> =>
   startServer({ securePort: 0, ...settings }, { log: silentLog });
 
 function clientOf(server: RunningServer, by: "certificate" | "token" = "certificate"): RestClient {
-  const { url, ca, admin } = server;
-  const credentials = by === "token" ? { token: admin.token } : { certificate: admin.certificate, key: admin.key };
-  const transport = httpsTransport({ url, ca, userAgent: "test", ...credentials });
-  closers.push(() => transport.close());
-  return new RestClient(transport);
+  const { certificate: cert, key, token } = server.admin;
+  return new RestClient(connectionTo(server, by === "token" ? { token } : { certificate: { cert, key } }));
+}
+
+function connectionTo({ url, ca }: RunningServer, credential: Credential): Connection {
+  const settings = {
+    server: new URL(url),
+    tls: { ca: () => ca, insecure: false },
+    credentials: { current: () => credential, rejected: () => false },
+    compress: true,
+    namespace: "default",
+  };
+  const options = { clock: systemClock, random: systemRandom, userAgent: "test", environment: {} };
+  const connection = openConnection(settings, options);
+  connections.push(connection);
+  return connection;
 }
 
 const maps = "/api/v1/namespaces/default/configmaps";
@@ -101,8 +115,7 @@ void test("a folder in use and a port in use are refused, and leave nothing behi
 
 void test("metrics are served under kube-apiserver's names, each scrape counts the one before", async () => {
   const server = await start({ storage: "memory" });
-  const transport = httpsTransport({ url: server.url, ca: server.ca, token: server.admin.token, userAgent: "test" });
-  closers.push(() => transport.close());
+  const transport = connectionTo(server, { token: server.admin.token });
   await transport.request({ method: "GET", path: maps });
   const { body } = await transport.request({ method: "GET", path: "/metrics" });
   const text = body.toString();
