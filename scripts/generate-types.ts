@@ -14,6 +14,12 @@ export interface FieldShape {
 /** The fields of a type by name, in order. */
 export type TypeShape = ReadonlyMap<string, FieldShape>;
 
+/** The descriptions of a type and of its fields, each of which may be missing. */
+export interface TypeComments {
+  readonly text: string;
+  readonly fields: ReadonlyMap<string, string>;
+}
+
 const meta = "io.k8s.apimachinery.pkg.apis.meta.v1";
 const apiextensions = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1";
 
@@ -39,6 +45,9 @@ const special: Readonly<Record<string, { readonly type: string; readonly from?: 
   [`${apiextensions}.JSONSchemaPropsOrStringArray`]: { type: "unknown" },
 };
 
+/** Whether a type has no interface of its own. */
+export const isSpecial = (name: string): boolean => special[name] !== undefined;
+
 const scalars: Readonly<Record<string, string>> = {
   s: "string",
   y: "string",
@@ -53,7 +62,7 @@ const scalars: Readonly<Record<string, string>> = {
 const isName = (type: string): boolean => type.includes(".");
 
 /** Returns `core/v1` for the package of a definition name; `undefined` for packages that are not group versions. */
-function moduleOf(folder: string): string | undefined {
+export function moduleOf(folder: string): string | undefined {
   const parts = folder.split(".");
   const version = parts.at(-1)!;
   return /^v\d+((alpha|beta)\d+)?$/.test(version) ? `${parts.at(-2)}/${version}` : undefined;
@@ -65,7 +74,10 @@ function split(name: string): [folder: string, short: string] {
 }
 
 /** Returns the text of every module, by its path below `src/api/`. */
-export function generateTypes(types: ReadonlyMap<string, TypeShape>): Map<string, string> {
+export function generateTypes(
+  types: ReadonlyMap<string, TypeShape>,
+  comments: ReadonlyMap<string, TypeComments> = new Map(),
+): Map<string, string> {
   const names = new Map<string, string[]>();
   for (const name of [...types.keys()].sort()) {
     if (special[name] !== undefined) continue;
@@ -74,18 +86,20 @@ export function generateTypes(types: ReadonlyMap<string, TypeShape>): Map<string
   }
   const files = new Map<string, string>();
   for (const [module, specialType] of names)
-    files.set(`${module}.ts`, new ModuleWriter(module, types).write(specialType));
+    files.set(`${module}.ts`, new ModuleWriter(module, types, comments).write(specialType));
   return files;
 }
 
 class ModuleWriter {
   readonly #module: string;
   readonly #types: ReadonlyMap<string, TypeShape>;
+  readonly #comments: ReadonlyMap<string, TypeComments>;
   readonly #imports = new Map<string, Set<string>>();
 
-  constructor(module: string, types: ReadonlyMap<string, TypeShape>) {
+  constructor(module: string, types: ReadonlyMap<string, TypeShape>, comments: ReadonlyMap<string, TypeComments>) {
     this.#module = module;
     this.#types = types;
+    this.#comments = comments;
   }
 
   write(names: readonly string[]): string {
@@ -106,9 +120,12 @@ class ModuleWriter {
     const fields = this.#types.get(name)!; // the name is one of them
     const isObject = fields.get("metadata")?.type === `${meta}.ObjectMeta`;
     if (isObject) this.#import("#meta/object-meta.ts", "ApiObject");
-    let text = `export interface ${split(name)[1]}${isObject ? " extends ApiObject" : ""} {\n`;
+    const comments = this.#comments.get(name);
+    let text = commentOf(comments?.text, "");
+    text += `export interface ${split(name)[1]}${isObject ? " extends ApiObject" : ""} {\n`;
     for (const [field, shape] of fields) {
       if (isObject && (field === "metadata" || field === "apiVersion" || field === "kind")) continue;
+      text += commentOf(comments?.fields.get(field), "  ");
       text += `  readonly ${/^[A-Za-z_$][\w$]*$/.test(field) ? field : JSON.stringify(field)}${this.#field(shape)};\n`;
     }
     return `${text}}\n`;
@@ -178,6 +195,21 @@ const pascal = (module: string): string => {
 };
 
 const lineLengthMax = 120;
+
+/** Returns a text as a comment before a declaration; nothing for no text. */
+export function commentOf(text = "", indent: string): string {
+  if (text === "") return "";
+  const line = `${indent}/** ${text} */`;
+  if (line.length <= lineLengthMax) return `${line}\n`;
+  const width = lineLengthMax - indent.length - 3;
+  const lines: string[] = [];
+  for (const word of text.split(" ")) {
+    const last = lines.at(-1);
+    if (last === undefined || last.length + 1 + word.length > width) lines.push(word);
+    else lines[lines.length - 1] = `${last} ${word}`;
+  }
+  return `${indent}/**\n${lines.map((one) => `${indent} * ${one}\n`).join("")}${indent} */\n`;
+}
 
 function importLine(names: readonly string[], from: string): string {
   const line = `import type { ${names.join(", ")} } from "${from}";`;

@@ -105,6 +105,9 @@ export const guardedPackages: Readonly<Record<string, readonly string[]>> = { un
  */
 export const mayReadClock: readonly string[] = ["std/clock.ts", "std/random.ts", "server/", "testing/", "commands/"];
 
+/** The files of `src/` that are entries of the packages of the workspace, beside generated ones. */
+export const packageEntries: readonly string[] = ["src/client/exports.ts"];
+
 /**
  * The packages that become part of the bundle, and so are not installed with the program. Packages that they need
  * become part of it too. All other packages that `src/` imports are `dependencies` and stay outside.

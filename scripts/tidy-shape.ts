@@ -54,14 +54,14 @@ const folderOf = (room: string): string => room.slice(0, room.lastIndexOf("/"));
 const exported = /^export (?:abstract )?(?:class|interface|type) (\w+)/gm;
 
 /**
- * Returns exported types with the name of another exported type. Types of different group versions may have the same
- * name.
+ * Returns exported types with the name of another exported type. Types and kinds of different group versions may have
+ * the same name.
  */
 export function findSharedTypeNames(codes: ReadonlyMap<string, string>): ShapeFinding[] {
   const findings: ShapeFinding[] = [];
   const first = new Map<string, string>();
   for (const [file, code] of codes) {
-    if (file.startsWith("src/api/")) continue;
+    if (file.startsWith("src/api/") || file.startsWith("src/client/kinds/")) continue;
     for (const name of new Set([...code.matchAll(exported)].map(([, matches]) => matches!))) {
       const other = first.get(name);
       if (other === undefined) first.set(name, file);

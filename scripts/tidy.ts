@@ -13,6 +13,7 @@ import {
   mayReadClock,
   openFolders,
   outside,
+  packageEntries,
 } from "./layers.ts";
 import { root } from "./steps.ts";
 import { findAliasedTypes, circles, moduleState, roomCircles, findSharedTypeNames } from "./tidy-shape.ts";
@@ -59,7 +60,8 @@ export function tidy(sources: Sources, packages: Packages): Finding[] {
     }
     const code = blank(text, false);
     all.set(file, code);
-    findings.push(...checkHeader(file, text), ...checkWords(file, text), ...firstWords(file, text));
+    findings.push(...checkHeader(file, text), ...checkWords(file, text));
+    if (!isGenerated(text)) findings.push(...firstWords(file, text));
     findings.push(...checkShape(file, code));
     const bare = blank(text, true);
     findings.push(...checkClock(file, bare), ...findMeasuredTimes(file, bare), ...findRetiredWords(file, bare));
@@ -358,7 +360,8 @@ function readPackages(): Packages {
     entries: Object.values(manifest.exports)
       .flatMap(filesOfExport)
       .filter((path) => !isAbsolute(path) && path.startsWith("./dist/"))
-      .map((path) => path.replace("./dist/", "").replace(/\.c?js$/, ".ts")),
+      .map((path) => path.replace("./dist/", "").replace(/\.c?js$/, ".ts"))
+      .concat(packageEntries),
     layers,
     files: new Set(["src", "runtime", ...Object.keys(outside)].flatMap(filesOf)),
   };

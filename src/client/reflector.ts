@@ -86,7 +86,7 @@ export async function inRounds(options: RoundOptions, round: () => Promise<void>
 }
 
 /** Pauses that double from one to the next. */
-class Pauses {
+export class Pauses {
   readonly #options: RoundOptions;
   #nextMs = pauseMinMs;
 

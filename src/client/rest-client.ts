@@ -1,10 +1,19 @@
 /**
- * Typed calls on a `Transport`: objects in, objects out, failures as `StatusError`. The caller names the type that the
+ * Typed calls on a `Transport`: objects in, objects out, refusals as `ApiError`. The caller names the type that the
  * path answers with (`client.get<Secret>(path)`); without one, only what all objects have can be read and written.
  */
 import type { DeleteOptions } from "#api/meta/v1.ts";
-import { internalError, resourceNotFound, serviceUnavailable, type Status, StatusError } from "#meta/status-error.ts";
+import {
+  internalError,
+  resourceNotFound,
+  serviceUnavailable,
+  type Status,
+  StatusError,
+  unauthorized,
+} from "#meta/status-error.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
+import { ApiError } from "./api-error.ts";
+import type { DeepPartial } from "./draft.ts";
 import type { ReceivedEvent } from "./received-event.ts";
 import type { ClientRequest, ClientResponse, Transport } from "./transport.ts";
 
@@ -19,13 +28,6 @@ export interface ObjectList<T extends ApiObject = ApiObject> {
   readonly items: readonly T[];
 }
 
-/** A `T` as clients send it: fields that are absent or undefined get their defaults. */
-export type Draft<T> = T extends readonly (infer Item)[]
-  ? readonly Draft<Item>[]
-  : T extends object
-    ? { readonly [Field in keyof T]?: Draft<T[Field]> | undefined }
-    : T;
-
 export class RestClient {
   readonly #transport: Transport;
 
@@ -33,15 +35,15 @@ export class RestClient {
     this.#transport = transport;
   }
 
-  /** Sends any request; resolves with the decoded body, and rejects with `StatusError` for codes of 400 and more. */
+  /** Sends any request; resolves with the decoded body, and rejects with `ApiError` for codes of 400 and more. */
   async call<T>(request: ClientRequest): Promise<T> {
-    return read<T>(await this.#transport.request(request));
+    return read<T>(request, await this.#transport.request(request));
   }
 
   /** Sends any request; resolves with the body as bytes. */
   async bytes(request: ClientRequest): Promise<Buffer> {
     const response = await this.#transport.request(request);
-    if (response.code >= 400) read(response);
+    if (response.code >= 400) throw refusal(request, response);
     return response.body;
   }
 
@@ -53,7 +55,7 @@ export class RestClient {
     return this.call({ method: "GET", path });
   }
 
-  create<T extends ApiObject = ApiObject>(path: string, object: NoInfer<Draft<T>>): Promise<T> {
+  create<T extends ApiObject = ApiObject>(path: string, object: NoInfer<DeepPartial<T>>): Promise<T> {
     return this.call({ method: "POST", path, ...json(object) });
   }
 
@@ -62,26 +64,26 @@ export class RestClient {
   }
 
   /** Applies a merge patch. */
-  patch<T extends ApiObject = ApiObject>(path: string, patch: NoInfer<Draft<T>>): Promise<T> {
+  patch<T extends ApiObject = ApiObject>(path: string, patch: NoInfer<DeepPartial<T>>): Promise<T> {
     const body = Buffer.from(JSON.stringify(patch));
     return this.call({ method: "PATCH", path, contentType: "application/merge-patch+json", body });
   }
 
   /** Does a server-side apply with `force`, which takes fields from other managers. */
-  apply<T extends ApiObject = ApiObject>(path: string, manager: string, object: NoInfer<Draft<T>>): Promise<T> {
+  apply<T extends ApiObject = ApiObject>(path: string, manager: string, object: NoInfer<DeepPartial<T>>): Promise<T> {
     const query = `fieldManager=${encodeURIComponent(manager)}&force=true`;
     const body = Buffer.from(JSON.stringify(object));
     return this.call({ method: "PATCH", path: `${path}?${query}`, contentType: "application/apply-patch+yaml", body });
   }
 
-  delete(path: string, options?: Draft<DeleteOptions>): Promise<ApiObject> {
+  delete(path: string, options?: DeepPartial<DeleteOptions>): Promise<ApiObject> {
     return this.call({ method: "DELETE", path, ...(options === undefined ? {} : json(options)) });
   }
 
   /** Watches until the stream ends or the request's signal is aborted. */
   async watch(request: ClientRequest, onEvent: (event: ReceivedEvent) => void): Promise<void> {
     const response = await this.#transport.stream(request, onEvent);
-    if (response.code >= 400) read(response);
+    if (response.code >= 400) throw refusal(request, response);
   }
 }
 
@@ -99,19 +101,33 @@ function json(object: unknown): { contentType: string; body: Buffer } {
   return { contentType: "application/json", body: Buffer.from(JSON.stringify(object)) };
 }
 
-function read<T>(response: ClientResponse): T {
-  const text = response.body.toString();
-  let value: unknown;
+function read<T>(request: ClientRequest, response: ClientResponse): T {
+  if (response.code >= 400) throw refusal(request, response);
   try {
-    value = JSON.parse(text);
+    return JSON.parse(response.body.toString()) as T; // the caller names what the path answers
   } catch (cause) {
-    // The answer for a group version that is not served is plain text.
-    if (response.code === 404) throw resourceNotFound();
-    if (response.code === 503) throw serviceUnavailable("the server is currently unable to handle the request");
-    throw internalError(`the server answered ${response.code} with something that is not JSON`, cause);
+    const problem = `the server answered ${response.code} with something that is not JSON`;
+    throw new ApiError(request, internalError(problem).status, { cause });
   }
-  if (response.code < 400) return value as T; // the caller names what the path answers
-  const status = value as Partial<Status>;
-  if (status.kind === "Status") throw new StatusError(value as Status); // kind was checked
-  throw internalError(`the server answered ${response.code}`);
+}
+
+function refusal(request: ClientRequest, response: ClientResponse): ApiError {
+  const { code, retryAfterMs } = response;
+  return new ApiError(request, { ...statusOf(response), code }, { retryAfterMs });
+}
+
+/** Returns the status of a refusal. Servers, and proxies before them, sometimes answer with text. */
+function statusOf({ code, body }: ClientResponse): Status {
+  let problem = `the server answered ${code}`;
+  try {
+    const status = JSON.parse(body.toString()) as Partial<Status>;
+    if (status.kind === "Status") return { metadata: {}, ...status } as Status; // its kind was checked
+  } catch {
+    problem += " with something that is not JSON";
+  }
+  // The answer for a group version that is not served is plain text.
+  if (code === 404) return resourceNotFound().status;
+  if (code === 401) return unauthorized().status;
+  if (code === 503) return serviceUnavailable("the server is currently unable to handle the request").status;
+  return internalError(problem).status;
 }

@@ -6,7 +6,8 @@
 import { isDeepStrictEqual } from "node:util";
 import type { APIService, APIServiceSpec } from "#api/apiregistration/v1.ts";
 import { groupPriorities } from "#api/group-priorities.ts";
-import { type Draft, ignoreNotFound } from "#client/rest-client.ts";
+import type { DeepPartial } from "#client/draft.ts";
+import { ignoreNotFound } from "#client/rest-client.ts";
 import { reflect } from "#client/reflector.ts";
 import type { WorkQueue } from "#client/work-queue.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
@@ -154,7 +155,7 @@ class Keeper {
 
   async #create(name: string, { spec, management }: Wanted): Promise<void> {
     const group = this.#environment.domain.rename("apiregistration.k8s.io");
-    const object: Draft<APIService> = {
+    const object: DeepPartial<APIService> = {
       kind: "APIService",
       apiVersion: `${group}/v1`,
       metadata: { name, labels: { [this.#label]: management } },

@@ -3,7 +3,7 @@
  * Several controllers use it.
  */
 import type { Namespace } from "#api/core/v1.ts";
-import type { Draft } from "#client/rest-client.ts";
+import type { DeepPartial } from "#client/draft.ts";
 import type { WorkQueue } from "#client/work-queue.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
@@ -21,7 +21,7 @@ interface NamespacedObject<T extends ApiObject> {
   readonly resource: string;
   readonly name: string;
   /** The object that is created. */
-  readonly object: Draft<T>;
+  readonly object: DeepPartial<T>;
   /** Returns the repaired object; the given one when it is right. Left out when any content is accepted. */
   mend?(object: T): T;
 }

@@ -4,7 +4,8 @@
  */
 import type { Endpoints, Service, ServicePort } from "#api/core/v1.ts";
 import type { EndpointSlice } from "#api/discovery/v1.ts";
-import { type Draft, ignoreNotFound } from "#client/rest-client.ts";
+import type { DeepPartial } from "#client/draft.ts";
+import { ignoreNotFound } from "#client/rest-client.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
 import { periodically } from "./repeat.ts";
@@ -34,7 +35,7 @@ export const kubernetesServiceController =
 /** `T` is the type of the object. */
 interface Wanted<T extends ApiObject> {
   readonly collection: string;
-  readonly object: Draft<T>;
+  readonly object: DeepPartial<T>;
   /** Returns the repaired object; the given one when it is right. */
   mend(object: T): T;
 }

@@ -49,7 +49,7 @@ export class StatusError extends Error {
   readonly showsValues: boolean | undefined;
 
   constructor(status: Status, options?: StatusErrorOptions) {
-    super(status.message, options);
+    super(options?.message ?? status.message, options);
     this.name = "StatusError";
     this.status = status;
     this.invalid = options?.invalid;
@@ -59,6 +59,8 @@ export class StatusError extends Error {
 
 /** Facts about an error that clients do not see. */
 interface StatusErrorOptions extends ErrorOptions {
+  /** The message of the error, if it says more than that of the status. */
+  readonly message?: string;
   readonly invalid?: InvalidObject;
   readonly showsValues?: boolean;
 }

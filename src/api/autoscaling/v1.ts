@@ -131,16 +131,24 @@ export interface ResourceMetricStatus {
   readonly currentAverageValue: string;
 }
 
+/** How many pods something has, and should have. */
 export interface Scale extends ApiObject {
+  /** How many are wanted. */
   readonly spec: ScaleSpec;
+  /** How many there are. */
   readonly status: ScaleStatus;
 }
 
+/** How many pods are wanted. */
 export interface ScaleSpec {
+  /** The number. */
   readonly replicas?: number;
 }
 
+/** How many pods there are. */
 export interface ScaleStatus {
+  /** The number. */
   readonly replicas: number;
+  /** Labels of the pods, as text. */
   readonly selector?: string;
 }

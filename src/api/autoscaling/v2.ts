@@ -44,8 +44,11 @@ export interface HPAScalingRules {
   readonly policies?: readonly HPAScalingPolicy[];
 }
 
+/** Changes the number of pods of a workload by what is measured. */
 export interface HorizontalPodAutoscaler extends ApiObject {
+  /** Of what, between which bounds, and by which measures. */
   readonly spec: HorizontalPodAutoscalerSpec;
+  /** What was measured and done. */
   readonly status: HorizontalPodAutoscalerStatus;
 }
 
@@ -70,19 +73,30 @@ export interface HorizontalPodAutoscalerList {
 }
 
 export interface HorizontalPodAutoscalerSpec {
+  /** The workload. */
   readonly scaleTargetRef: CrossVersionObjectReference;
+  /** Least pods; 1 by default. */
   readonly minReplicas?: number;
+  /** Most pods. */
   readonly maxReplicas: number;
+  /** What is measured and what it should be; the largest number that follows is taken. */
   readonly metrics?: readonly MetricSpec[];
+  /** How fast the number grows and shrinks. */
   readonly behavior?: HorizontalPodAutoscalerBehavior;
 }
 
 export interface HorizontalPodAutoscalerStatus {
+  /** Generation of the autoscaler that the controller has seen. */
   readonly observedGeneration?: Int64;
+  /** When the number was last changed. */
   readonly lastScaleTime?: string;
+  /** Pods there are. */
   readonly currentReplicas?: number;
+  /** Pods that should be there. */
   readonly desiredReplicas: number;
+  /** What was measured. */
   readonly currentMetrics: readonly MetricStatus[] | null;
+  /** What holds of the autoscaler. */
   readonly conditions?: readonly HorizontalPodAutoscalerCondition[];
 }
 

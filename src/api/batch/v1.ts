@@ -5,8 +5,11 @@ import type { Int64 } from "#std/int64.ts";
 import type { ObjectReference, PodTemplateSpec } from "../core/v1.ts";
 import type { LabelSelector, ListMeta } from "../meta/v1.ts";
 
+/** Makes jobs at set times. */
 export interface CronJob extends ApiObject {
+  /** Which jobs, and when. */
   readonly spec: CronJobSpec;
+  /** What was observed of the jobs. */
   readonly status: CronJobStatus;
 }
 
@@ -18,33 +21,54 @@ export interface CronJobList {
 }
 
 export interface CronJobSpec {
+  /** When, as five fields of cron: minute, hour, day of the month, month, day of the week. */
   readonly schedule: string;
+  /** Time zone of the schedule, such as Europe/Berlin; that of the controller unless said. */
   readonly timeZone?: string;
+  /** Seconds by which a job may begin late; a later one is left out. */
   readonly startingDeadlineSeconds?: Int64;
+  /** What happens when the job before still runs: Allow (the default), Forbid or Replace. */
   readonly concurrencyPolicy?: string;
+  /** Whether no jobs are to be made for now. */
   readonly suspend?: boolean;
+  /** Pattern of the jobs. */
   readonly jobTemplate: JobTemplateSpec;
+  /** How many jobs that ended well are kept; 3 by default. */
   readonly successfulJobsHistoryLimit?: number;
+  /** How many failed jobs are kept; 1 by default. */
   readonly failedJobsHistoryLimit?: number;
 }
 
 export interface CronJobStatus {
+  /** Jobs that run. */
   readonly active?: readonly ObjectReference[];
+  /** When a job was last begun. */
   readonly lastScheduleTime?: string;
+  /** When a job last ended well. */
   readonly lastSuccessfulTime?: string;
 }
 
+/** Runs pods until enough of them have ended well. */
 export interface Job extends ApiObject {
+  /** Which pods, how many, and when to give up. */
   readonly spec: JobSpec;
+  /** What was observed of the pods. */
   readonly status: JobStatus;
 }
 
+/** One statement about a job. */
 export interface JobCondition {
+  /** Complete, Failed, Suspended, FailureTarget or SuccessCriteriaMet. */
   readonly type: string;
+  /** True, False or Unknown. */
   readonly status: string;
+  /** When it was last looked at. */
   readonly lastProbeTime: string | null;
+  /** When the status last became another one. */
   readonly lastTransitionTime: string | null;
+  /** Why, in one word. */
   readonly reason?: string;
+  /** Why, in a sentence. */
   readonly message?: string;
 }
 
@@ -56,39 +80,68 @@ export interface JobList {
 }
 
 export interface JobSpec {
+  /** Most pods at a time; 1 by default. */
   readonly parallelism?: number;
+  /** How many pods must end well. Unset, the first one that does ends the job. */
   readonly completions?: number;
+  /** Seconds after the start at which the job is ended and counts as failed. */
   readonly activeDeadlineSeconds?: Int64;
+  /** What follows from a failed pod, by exit code or condition. */
   readonly podFailurePolicy?: PodFailurePolicy;
+  /** When an indexed job counts as done before all its pods have ended well. */
   readonly successPolicy?: SuccessPolicy;
+  /** Failures after which the job counts as failed; 6 by default. */
   readonly backoffLimit?: number;
+  /** The same for each number of an indexed job. */
   readonly backoffLimitPerIndex?: number;
+  /** Numbers that may fail before the job does. */
   readonly maxFailedIndexes?: number;
+  /** Labels by which the pods are known. The server makes it unless manualSelector is set. */
   readonly selector?: LabelSelector;
+  /** Whether labels and selector are the writer's own affair. */
   readonly manualSelector?: boolean;
+  /** Pattern of the pods. Its restartPolicy is Never or OnFailure. */
   readonly template: PodTemplateSpec;
+  /** Seconds after its end at which the job is deleted; never unless said. */
   readonly ttlSecondsAfterFinished?: number;
+  /** NonIndexed (the default), or Indexed to give each pod a number. */
   readonly completionMode?: string;
+  /** Whether no pods are to run for now. */
   readonly suspend?: boolean;
+  /** When a pod is replaced: TerminatingOrFailed (the default) or Failed. */
   readonly podReplacementPolicy?: string;
+  /** Name of the controller that runs the job, when it is not the built-in one. */
   readonly managedBy?: string;
 }
 
 export interface JobStatus {
+  /** What holds of the job: Complete, Failed, Suspended and others. */
   readonly conditions?: readonly JobCondition[];
+  /** When the job was begun. */
   readonly startTime?: string;
+  /** When it ended well. */
   readonly completionTime?: string;
+  /** Pods that run or wait. */
   readonly active?: number;
+  /** Pods that ended well. */
   readonly succeeded?: number;
+  /** Pods that failed. */
   readonly failed?: number;
+  /** Pods that are on their way out. */
   readonly terminating?: number;
+  /** Numbers that are done, such as 1,3-5. */
   readonly completedIndexes?: string;
+  /** Numbers that have failed. */
   readonly failedIndexes?: string;
+  /** Ended pods that are not in the counts yet. */
   readonly uncountedTerminatedPods?: UncountedTerminatedPods;
+  /** Pods that are ready. */
   readonly ready?: number;
 }
 
+/** The pattern of jobs. */
 export interface JobTemplateSpec extends ApiObject {
+  /** What the jobs are to run. */
   readonly spec: JobSpec;
 }
 

@@ -3,7 +3,9 @@
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { ListMeta } from "../meta/v1.ts";
 
+/** Says who leads a group of programs, or that somebody is still there. */
 export interface Lease extends ApiObject {
+  /** Who holds it, and until when. */
   readonly spec: LeaseSpec;
 }
 
@@ -14,12 +16,20 @@ export interface LeaseList {
   readonly items: readonly Lease[] | null;
 }
 
+/** Who holds a lease, and until when. */
 export interface LeaseSpec {
+  /** Who holds it. */
   readonly holderIdentity?: string;
+  /** Seconds after renewTime at which others may take it. */
   readonly leaseDurationSeconds?: number;
+  /** When the holder got it. */
   readonly acquireTime?: string;
+  /** When the holder last renewed it. */
   readonly renewTime?: string;
+  /** How often it went from one holder to another. */
   readonly leaseTransitions?: number;
+  /** How a new holder is chosen. */
   readonly strategy?: string;
+  /** Who should get it next. */
   readonly preferredHolder?: string;
 }

@@ -11,9 +11,13 @@ export interface AWSElasticBlockStoreVolumeSource {
   readonly readOnly?: boolean;
 }
 
+/** Where the pod should run. */
 export interface Affinity {
+  /** Which nodes it needs or prefers. */
   readonly nodeAffinity?: NodeAffinity;
+  /** Near which pods it needs or prefers to be. */
   readonly podAffinity?: PodAffinity;
+  /** Near which pods it must not or would rather not be. */
   readonly podAntiAffinity?: PodAntiAffinity;
 }
 
@@ -78,8 +82,11 @@ export interface CSIVolumeSource {
   readonly nodePublishSecretRef?: LocalObjectReference;
 }
 
+/** Linux capabilities of a container, such as NET_ADMIN. */
 export interface Capabilities {
+  /** Given beside the default ones. */
   readonly add?: readonly string[];
+  /** Taken away; ALL for every one. */
   readonly drop?: readonly string[];
 }
 
@@ -145,9 +152,13 @@ export interface ComponentStatusList {
   readonly items: readonly ComponentStatus[] | null;
 }
 
+/** Configuration data that is not secret, as keys and values. */
 export interface ConfigMap extends ApiObject {
+  /** Whether the data can no longer be changed. It cannot be taken back. */
   readonly immutable?: boolean;
+  /** Keys and texts. */
   readonly data?: Readonly<Record<string, string>>;
+  /** Keys and bytes, in base64. A key is in one of the two. */
   readonly binaryData?: Readonly<Record<string, string>>;
 }
 
@@ -156,9 +167,13 @@ export interface ConfigMapEnvSource {
   readonly optional?: boolean;
 }
 
+/** One key of a config map or secret in the namespace of the pod. */
 export interface ConfigMapKeySelector {
+  /** Name of the config map or secret. */
   readonly name?: string;
+  /** The key. */
   readonly key: string;
+  /** Whether it may be missing. */
   readonly optional?: boolean;
 }
 
@@ -183,37 +198,69 @@ export interface ConfigMapProjection {
   readonly optional?: boolean;
 }
 
+/** Keys of a config map as files. */
 export interface ConfigMapVolumeSource {
+  /** Name of the config map. */
   readonly name?: string;
+  /** Which keys, and as which files; all of them unless said. */
   readonly items?: readonly KeyToPath[];
+  /** Permissions of the files; 0644 by default. */
   readonly defaultMode?: number;
+  /** Whether the config map or a key may be missing. */
   readonly optional?: boolean;
 }
 
+/** A process, or several, run from one image. */
 export interface Container {
+  /** Name of the container, unique in the pod. */
   readonly name: string;
+  /** Image to run. */
   readonly image?: string;
+  /**
+   * Program and its first arguments, instead of the image's entry point. $(NAME) stands for an environment variable.
+   */
   readonly command?: readonly string[];
+  /** Arguments of the program, instead of the image's own. */
   readonly args?: readonly string[];
+  /** Folder in which the program starts. */
   readonly workingDir?: string;
+  /** Ports on which the container listens, for readers and tools: others work as well. */
   readonly ports?: readonly ContainerPort[];
+  /** Whole config maps and secrets as environment variables. */
   readonly envFrom?: readonly EnvFromSource[];
+  /** Environment variables. They come before those of envFrom. */
   readonly env?: readonly EnvVar[];
+  /** CPU, memory and other resources that the container asks for and may use. */
   readonly resources: ResourceRequirements;
+  /** Which resources can change without a restart of the container. */
   readonly resizePolicy?: readonly ContainerResizePolicy[];
+  /** Of init containers only: Always makes one run beside the others for as long as they do. */
   readonly restartPolicy?: string;
+  /** Where volumes of the pod appear in the container's files. */
   readonly volumeMounts?: readonly VolumeMount[];
+  /** Which claims appear as block devices. */
   readonly volumeDevices?: readonly VolumeDevice[];
+  /** Check whether the container is still alive; it is restarted when it fails. */
   readonly livenessProbe?: Probe;
+  /** Check whether the container can take requests; services pass it over while it fails. */
   readonly readinessProbe?: Probe;
+  /** Check whether the container has started; the other two wait for it. */
   readonly startupProbe?: Probe;
+  /** What is done after the start and before the end of the container. */
   readonly lifecycle?: Lifecycle;
+  /** File to which the container may write why it ended; /dev/termination-log by default. */
   readonly terminationMessagePath?: string;
+  /** File, or FallbackToLogsOnError to take the end of the log when that file is empty. */
   readonly terminationMessagePolicy?: string;
+  /** Always, IfNotPresent or Never. Always by default for the tag "latest", else IfNotPresent. */
   readonly imagePullPolicy?: string;
+  /** Security settings of this container; they win over those of the pod. */
   readonly securityContext?: SecurityContext;
+  /** Whether standard input stays open. */
   readonly stdin?: boolean;
+  /** Whether standard input closes after the first client that was attached. */
   readonly stdinOnce?: boolean;
+  /** Whether the container gets a terminal; needs stdin. */
   readonly tty?: boolean;
 }
 
@@ -222,11 +269,17 @@ export interface ContainerImage {
   readonly sizeBytes?: Int64;
 }
 
+/** A port on which a container listens. */
 export interface ContainerPort {
+  /** Name of the port, for services to refer to. */
   readonly name?: string;
+  /** Port of the node that leads to it; seldom needed. */
   readonly hostPort?: number;
+  /** Number of the port in the container, 1 to 65535. */
   readonly containerPort: number;
+  /** TCP (the default), UDP or SCTP. */
   readonly protocol?: string;
+  /** Address of the node on which hostPort is open. */
   readonly hostIP?: string;
 }
 
@@ -235,45 +288,77 @@ export interface ContainerResizePolicy {
   readonly restartPolicy: string;
 }
 
+/** What a container does; one of the three. */
 export interface ContainerState {
+  /** It has not started yet. */
   readonly waiting?: ContainerStateWaiting;
+  /** It runs. */
   readonly running?: ContainerStateRunning;
+  /** It has ended. */
   readonly terminated?: ContainerStateTerminated;
 }
 
+/** A container that runs. */
 export interface ContainerStateRunning {
+  /** Since when. */
   readonly startedAt: string | null;
 }
 
+/** A container that has ended. */
 export interface ContainerStateTerminated {
+  /** Its exit code. */
   readonly exitCode: number;
+  /** Signal that ended it. */
   readonly signal?: number;
+  /** Why, in one word. */
   readonly reason?: string;
+  /** Why, in a sentence, or what it wrote itself. */
   readonly message?: string;
+  /** When it started. */
   readonly startedAt: string | null;
+  /** When it ended. */
   readonly finishedAt: string | null;
+  /** Its identity in the runtime. */
   readonly containerID?: string;
 }
 
+/** A container that has not started. */
 export interface ContainerStateWaiting {
+  /** Why, in one word. */
   readonly reason?: string;
+  /** Why, in a sentence. */
   readonly message?: string;
 }
 
+/** What was observed of a container. */
 export interface ContainerStatus {
+  /** Name of the container. */
   readonly name: string;
+  /** What it does now. */
   readonly state: ContainerState;
+  /** How it ended the last time. */
   readonly lastState: ContainerState;
+  /** Whether it can take requests. */
   readonly ready: boolean;
+  /** How often it was started again. */
   readonly restartCount: number;
+  /** Image that runs. */
   readonly image: string;
+  /** Identity of that image. */
   readonly imageID: string;
+  /** Identity of the container in its runtime. */
   readonly containerID?: string;
+  /** Whether its startup probe has succeeded. */
   readonly started?: boolean;
+  /** Resources set aside on the node. */
   readonly allocatedResources?: Readonly<Record<string, string>>;
+  /** Resources in force. */
   readonly resources?: ResourceRequirements;
+  /** How its volumes are mounted. */
   readonly volumeMounts?: readonly VolumeMountStatus[];
+  /** User as which it was started. */
   readonly user?: ContainerUser;
+  /** State of its devices. */
   readonly allocatedResourcesStatus?: readonly ResourceStatus[];
 }
 
@@ -301,32 +386,51 @@ export interface DownwardAPIVolumeSource {
   readonly defaultMode?: number;
 }
 
+/** An empty folder for the life of the pod. */
 export interface EmptyDirVolumeSource {
+  /** Memory keeps it in memory; empty uses the node's disk. */
   readonly medium?: string;
+  /** Most it may hold. */
   readonly sizeLimit?: string;
 }
 
+/** One address. */
 export interface EndpointAddress {
+  /** The address. */
   readonly ip: string;
+  /** Host name under the service's. */
   readonly hostname?: string;
+  /** Node of the address. */
   readonly nodeName?: string;
+  /** Object that has the address, mostly a pod. */
   readonly targetRef?: ObjectReference;
 }
 
+/** One port. */
 export interface EndpointPort {
+  /** Name of the service's port. */
   readonly name?: string;
+  /** Number of the port. */
   readonly port: number;
+  /** TCP, UDP or SCTP. */
   readonly protocol?: string;
+  /** Protocol spoken on it, as a hint. */
   readonly appProtocol?: string;
 }
 
+/** Addresses that have the same ports. */
 export interface EndpointSubset {
+  /** Addresses that are ready. */
   readonly addresses?: readonly EndpointAddress[];
+  /** Addresses that are not. */
   readonly notReadyAddresses?: readonly EndpointAddress[];
+  /** The ports. */
   readonly ports?: readonly EndpointPort[];
 }
 
+/** Addresses behind a service. EndpointSlices have taken their place. */
 export interface Endpoints extends ApiObject {
+  /** Groups of addresses with the same ports. */
   readonly subsets?: readonly EndpointSubset[];
 }
 
@@ -337,50 +441,91 @@ export interface EndpointsList {
   readonly items: readonly Endpoints[] | null;
 }
 
+/** A config map or secret whose keys become environment variables. */
 export interface EnvFromSource {
+  /** Put before the name of each variable. */
   readonly prefix?: string;
+  /** The config map. */
   readonly configMapRef?: ConfigMapEnvSource;
+  /** The secret. */
   readonly secretRef?: SecretEnvSource;
 }
 
+/** An environment variable. */
 export interface EnvVar {
+  /** Name of the variable. */
   readonly name: string;
+  /** Its value. $(NAME) stands for a variable named before. */
   readonly value?: string;
+  /** Where the value comes from, instead of "value". */
   readonly valueFrom?: EnvVarSource;
 }
 
+/** Where the value of an environment variable comes from; exactly one is given. */
 export interface EnvVarSource {
+  /** A field of the pod, such as metadata.name or status.podIP. */
   readonly fieldRef?: ObjectFieldSelector;
+  /** A limit or request of a container, such as limits.cpu. */
   readonly resourceFieldRef?: ResourceFieldSelector;
+  /** A key of a config map. */
   readonly configMapKeyRef?: ConfigMapKeySelector;
+  /** A key of a secret. */
   readonly secretKeyRef?: SecretKeySelector;
 }
 
+/** A container added to a running pod for looking into it. */
 export interface EphemeralContainer {
+  /** Name of the container, unique in the pod. */
   readonly name: string;
+  /** Image to run. */
   readonly image?: string;
+  /**
+   * Program and its first arguments, instead of the image's entry point. $(NAME) stands for an environment variable.
+   */
   readonly command?: readonly string[];
+  /** Arguments of the program, instead of the image's own. */
   readonly args?: readonly string[];
+  /** Folder in which the program starts. */
   readonly workingDir?: string;
+  /** Ports on which the container listens, for readers and tools: others work as well. */
   readonly ports?: readonly ContainerPort[];
+  /** Whole config maps and secrets as environment variables. */
   readonly envFrom?: readonly EnvFromSource[];
+  /** Environment variables. They come before those of envFrom. */
   readonly env?: readonly EnvVar[];
+  /** CPU, memory and other resources that the container asks for and may use. */
   readonly resources: ResourceRequirements;
+  /** Which resources can change without a restart of the container. */
   readonly resizePolicy?: readonly ContainerResizePolicy[];
+  /** Of init containers only: Always makes one run beside the others for as long as they do. */
   readonly restartPolicy?: string;
+  /** Where volumes of the pod appear in the container's files. */
   readonly volumeMounts?: readonly VolumeMount[];
+  /** Which claims appear as block devices. */
   readonly volumeDevices?: readonly VolumeDevice[];
+  /** Check whether the container is still alive; it is restarted when it fails. */
   readonly livenessProbe?: Probe;
+  /** Check whether the container can take requests; services pass it over while it fails. */
   readonly readinessProbe?: Probe;
+  /** Check whether the container has started; the other two wait for it. */
   readonly startupProbe?: Probe;
+  /** What is done after the start and before the end of the container. */
   readonly lifecycle?: Lifecycle;
+  /** File to which the container may write why it ended; /dev/termination-log by default. */
   readonly terminationMessagePath?: string;
+  /** File, or FallbackToLogsOnError to take the end of the log when that file is empty. */
   readonly terminationMessagePolicy?: string;
+  /** Always, IfNotPresent or Never. Always by default for the tag "latest", else IfNotPresent. */
   readonly imagePullPolicy?: string;
+  /** Security settings of this container; they win over those of the pod. */
   readonly securityContext?: SecurityContext;
+  /** Whether standard input stays open. */
   readonly stdin?: boolean;
+  /** Whether standard input closes after the first client that was attached. */
   readonly stdinOnce?: boolean;
+  /** Whether the container gets a terminal; needs stdin. */
   readonly tty?: boolean;
+  /** Container whose processes it sees. */
   readonly targetContainerName?: string;
 }
 
@@ -415,20 +560,35 @@ export interface EphemeralVolumeSource {
   readonly volumeClaimTemplate?: PersistentVolumeClaimTemplate;
 }
 
+/** Something that happened to an object. Kept for a limited time. */
 export interface Event extends ApiObject {
+  /** What it happened to. */
   readonly involvedObject: ObjectReference;
+  /** What happened, in one word. */
   readonly reason?: string;
+  /** What happened, in a sentence. */
   readonly message?: string;
+  /** Who noticed it. */
   readonly source: EventSource;
+  /** When it happened first. */
   readonly firstTimestamp: string | null;
+  /** When it happened last. */
   readonly lastTimestamp: string | null;
+  /** How often it happened. */
   readonly count?: number;
+  /** Normal or Warning. */
   readonly type?: string;
+  /** When it happened. */
   readonly eventTime: string | null;
+  /** How it went on, when it happened again and again. */
   readonly series?: EventSeries;
+  /** What was done or failed. */
   readonly action?: string;
+  /** Another object that it is about. */
   readonly related?: ObjectReference;
+  /** Controller that noticed it. */
   readonly reportingComponent: string;
+  /** Which instance of the controller. */
   readonly reportingInstance: string;
 }
 
@@ -449,7 +609,9 @@ export interface EventSource {
   readonly host?: string;
 }
 
+/** A command run in the container. */
 export interface ExecAction {
+  /** Program and arguments. No shell is involved unless it is named. */
   readonly command?: readonly string[];
 }
 
@@ -489,8 +651,11 @@ export interface GCEPersistentDiskVolumeSource {
   readonly readOnly?: boolean;
 }
 
+/** A request to a gRPC health service. */
 export interface GRPCAction {
+  /** Number of the port. */
   readonly port: number;
+  /** Name of the service that is asked about. */
   readonly service: string | null;
 }
 
@@ -513,16 +678,25 @@ export interface GlusterfsVolumeSource {
   readonly readOnly?: boolean;
 }
 
+/** A request by HTTP. */
 export interface HTTPGetAction {
+  /** Path to ask for. */
   readonly path?: string;
+  /** Number or name of the port. */
   readonly port: number | string;
+  /** Host to connect to; the pod's address unless said. */
   readonly host?: string;
+  /** HTTP (the default) or HTTPS, whose certificate is not verified. */
   readonly scheme?: string;
+  /** Further headers of the request. */
   readonly httpHeaders?: readonly HTTPHeader[];
 }
 
+/** A header of a request. */
 export interface HTTPHeader {
+  /** Name of the header. */
   readonly name: string;
+  /** Its value. */
   readonly value: string;
 }
 
@@ -535,8 +709,11 @@ export interface HostIP {
   readonly ip: string;
 }
 
+/** A file or folder of the node. */
 export interface HostPathVolumeSource {
+  /** Path on the node. */
   readonly path: string;
+  /** What must be there, such as Directory, File or Socket; empty checks nothing. */
   readonly type?: string;
 }
 
@@ -573,34 +750,55 @@ export interface ImageVolumeSource {
   readonly pullPolicy?: string;
 }
 
+/** A key and the file it becomes. */
 export interface KeyToPath {
+  /** The key. */
   readonly key: string;
+  /** Path of the file, inside of the volume. */
   readonly path: string;
+  /** Permissions of the file. */
   readonly mode?: number;
 }
 
+/** What is done at the beginning and end of a container. */
 export interface Lifecycle {
+  /** Done right after the container was made; when it fails, the container is restarted. */
   readonly postStart?: LifecycleHandler;
+  /** Done before the container is ended by a deletion or a failed check. The grace period runs meanwhile. */
   readonly preStop?: LifecycleHandler;
 }
 
+/** What is done; exactly one is given. */
 export interface LifecycleHandler {
+  /** Runs a command in the container. */
   readonly exec?: ExecAction;
+  /** Asks by HTTP. */
   readonly httpGet?: HTTPGetAction;
+  /** Not supported any more. */
   readonly tcpSocket?: TCPSocketAction;
+  /** Waits for some seconds. */
   readonly sleep?: SleepAction;
 }
 
+/** Bounds and defaults for single pods, containers and claims of a namespace. */
 export interface LimitRange extends ApiObject {
+  /** The bounds. */
   readonly spec: LimitRangeSpec;
 }
 
+/** Bounds for one type of object. */
 export interface LimitRangeItem {
+  /** Container, Pod or PersistentVolumeClaim. */
   readonly type: string;
+  /** Most of each resource. */
   readonly max?: Readonly<Record<string, string>>;
+  /** Least of each resource. */
   readonly min?: Readonly<Record<string, string>>;
+  /** Limits of containers that have none. */
   readonly default?: Readonly<Record<string, string>>;
+  /** Requests of containers that have none. */
   readonly defaultRequest?: Readonly<Record<string, string>>;
+  /** How many times as large as the request a limit may be. */
   readonly maxLimitRequestRatio?: Readonly<Record<string, string>>;
 }
 
@@ -612,6 +810,7 @@ export interface LimitRangeList {
 }
 
 export interface LimitRangeSpec {
+  /** Bounds by type of object. */
   readonly limits: readonly LimitRangeItem[] | null;
 }
 
@@ -628,18 +827,27 @@ export interface List {
   readonly items: readonly unknown[] | null;
 }
 
+/** One address of a load balancer. */
 export interface LoadBalancerIngress {
+  /** The address. */
   readonly ip?: string;
+  /** Its name, where there is no address. */
   readonly hostname?: string;
+  /** VIP or Proxy: how packets arrive at the nodes. */
   readonly ipMode?: string;
+  /** State of its ports. */
   readonly ports?: readonly PortStatus[];
 }
 
+/** Where a load balancer is. */
 export interface LoadBalancerStatus {
+  /** Its addresses. */
   readonly ingress?: readonly LoadBalancerIngress[];
 }
 
+/** An object in the same namespace. */
 export interface LocalObjectReference {
+  /** Name of the object. */
   readonly name?: string;
 }
 
@@ -648,8 +856,11 @@ export interface LocalVolumeSource {
   readonly fsType?: string;
 }
 
+/** How far a change of the class of settings has come. */
 export interface ModifyVolumeStatus {
+  /** Class that is wished for. */
   readonly targetVolumeAttributesClassName?: string;
+  /** Pending, InProgress or Infeasible. */
   readonly status: string;
 }
 
@@ -659,16 +870,25 @@ export interface NFSVolumeSource {
   readonly readOnly?: boolean;
 }
 
+/** A part of the cluster with names and rights of its own. */
 export interface Namespace extends ApiObject {
+  /** What must be done before the namespace may go. */
   readonly spec: NamespaceSpec;
+  /** Whether it is in use or on its way out. */
   readonly status: NamespaceStatus;
 }
 
+/** One statement about a namespace. */
 export interface NamespaceCondition {
+  /** What the statement is about. */
   readonly type: string;
+  /** True, False or Unknown. */
   readonly status: string;
+  /** When the status last became another one. */
   readonly lastTransitionTime: string | null;
+  /** Why, in one word. */
   readonly reason?: string;
+  /** Why, in a sentence. */
   readonly message?: string;
 }
 
@@ -680,16 +900,23 @@ export interface NamespaceList {
 }
 
 export interface NamespaceSpec {
+  /** Names of what is left to do; "kubernetes" is the deletion of all that the namespace holds. */
   readonly finalizers?: readonly string[];
 }
 
+/** Whether the namespace is in use. */
 export interface NamespaceStatus {
+  /** Active or Terminating. */
   readonly phase?: string;
+  /** What its deletion waits for. */
   readonly conditions?: readonly NamespaceCondition[];
 }
 
+/** A machine that runs pods. */
 export interface Node extends ApiObject {
+  /** How it is to be used. */
   readonly spec: NodeSpec;
+  /** What was observed of it. */
   readonly status: NodeStatus;
 }
 
@@ -698,8 +925,11 @@ export interface NodeAddress {
   readonly address: string;
 }
 
+/** What is needed and what is preferred. */
 export interface NodeAffinity {
+  /** Must hold when a node is chosen; the pod stays when it holds no longer. */
   readonly requiredDuringSchedulingIgnoredDuringExecution?: NodeSelector;
+  /** Counts for a node, by weight, when one is chosen. */
   readonly preferredDuringSchedulingIgnoredDuringExecution?: readonly PreferredSchedulingTerm[];
 }
 
@@ -754,41 +984,65 @@ export interface NodeRuntimeHandlerFeatures {
   readonly userNamespaces?: boolean;
 }
 
+/** Selects nodes: one of the terms must hold. */
 export interface NodeSelector {
+  /** The terms. */
   readonly nodeSelectorTerms: readonly NodeSelectorTerm[] | null;
 }
 
+/** One requirement. */
 export interface NodeSelectorRequirement {
+  /** Name of the label or field. */
   readonly key: string;
+  /** In, NotIn, Exists, DoesNotExist, Gt or Lt. */
   readonly operator: string;
+  /** Values to compare with; one number for Gt and Lt. */
   readonly values?: readonly string[];
 }
 
+/** Requirements that must all hold. */
 export interface NodeSelectorTerm {
+  /** Requirements on labels of the node. */
   readonly matchExpressions?: readonly NodeSelectorRequirement[];
+  /** Requirements on fields of the node. */
   readonly matchFields?: readonly NodeSelectorRequirement[];
 }
 
+/** How a node is to be used. */
 export interface NodeSpec {
+  /** Addresses for its pods. */
   readonly podCIDR?: string;
+  /** The same for both address families; the first is podCIDR. */
   readonly podCIDRs?: readonly string[];
+  /** Its identity at the provider. */
   readonly providerID?: string;
+  /** Whether it gets no new pods. */
   readonly unschedulable?: boolean;
+  /** What keeps pods away that do not tolerate it. */
   readonly taints?: readonly Taint[];
   readonly configSource?: NodeConfigSource;
   readonly externalID?: string;
 }
 
+/** What was observed of a node. */
 export interface NodeStatus {
+  /** Its resources. */
   readonly capacity?: Readonly<Record<string, string>>;
+  /** Resources for pods. */
   readonly allocatable?: Readonly<Record<string, string>>;
   readonly phase?: string;
+  /** What holds of it, such as Ready and MemoryPressure. */
   readonly conditions?: readonly NodeCondition[];
+  /** Its addresses and names. */
   readonly addresses?: readonly NodeAddress[];
   readonly daemonEndpoints: NodeDaemonEndpoints;
+  /** Its identity and the versions of its software. */
   readonly nodeInfo: NodeSystemInfo;
+  /** Images that it has. */
   readonly images?: readonly ContainerImage[];
+  /** Volumes that it uses. */
   readonly volumesInUse?: readonly string[];
+  /** Volumes that are attached to it. */
   readonly volumesAttached?: readonly AttachedVolume[];
   readonly config?: NodeConfigStatus;
   readonly runtimeHandlers?: readonly NodeRuntimeHandler[];
@@ -808,37 +1062,61 @@ export interface NodeSystemInfo {
   readonly architecture: string;
 }
 
+/** A field of the pod. */
 export interface ObjectFieldSelector {
+  /** Version in which the field is named; v1 by default. */
   readonly apiVersion?: string;
+  /** Path of the field, such as metadata.labels['app']. */
   readonly fieldPath: string;
 }
 
+/** An object, or a part of one. */
 export interface ObjectReference {
+  /** Kind of the object. */
   readonly kind?: string;
+  /** Namespace of the object. */
   readonly namespace?: string;
+  /** Name of the object. */
   readonly name?: string;
+  /** Identity of the object. */
   readonly uid?: string;
+  /** Group and version of the object. */
   readonly apiVersion?: string;
+  /** Version of the object. */
   readonly resourceVersion?: string;
+  /** Part of the object, such as spec.containers{name}. */
   readonly fieldPath?: string;
 }
 
+/** Storage that exists, for one claim at a time. */
 export interface PersistentVolume extends ApiObject {
+  /** What storage it is. */
   readonly spec: PersistentVolumeSpec;
+  /** Whether it is in use. */
   readonly status: PersistentVolumeStatus;
 }
 
+/** A wish for storage, met by a volume. */
 export interface PersistentVolumeClaim extends ApiObject {
+  /** What storage is wished for. */
   readonly spec: PersistentVolumeClaimSpec;
+  /** What was found. */
   readonly status: PersistentVolumeClaimStatus;
 }
 
+/** One statement about a claim. */
 export interface PersistentVolumeClaimCondition {
+  /** What the statement is about. */
   readonly type: string;
+  /** True, False or Unknown. */
   readonly status: string;
+  /** When it was last looked at. */
   readonly lastProbeTime: string | null;
+  /** When the status last became another one. */
   readonly lastTransitionTime: string | null;
+  /** Why, in one word. */
   readonly reason?: string;
+  /** Why, in a sentence. */
   readonly message?: string;
 }
 
@@ -850,25 +1128,43 @@ export interface PersistentVolumeClaimList {
 }
 
 export interface PersistentVolumeClaimSpec {
+  /** How it is to be mounted: ReadWriteOnce, ReadOnlyMany, ReadWriteMany, ReadWriteOncePod. */
   readonly accessModes?: readonly string[];
+  /** Labels of volumes that come into question. */
   readonly selector?: LabelSelector;
+  /** Least size, in requests.storage. It can grow later when the class allows it. */
   readonly resources: VolumeResourceRequirements;
+  /** The volume that meets the claim. */
   readonly volumeName?: string;
+  /** Class of the storage; the default class when it is not set, none at all when it is empty. */
   readonly storageClassName?: string;
+  /** Filesystem (the default) or Block. */
   readonly volumeMode?: string;
+  /** Snapshot or claim whose content the volume begins with. */
   readonly dataSource?: TypedLocalObjectReference;
+  /** The same for any kind of object, in other namespaces too. */
   readonly dataSourceRef?: TypedObjectReference;
+  /** Class of settings, such as speed, that can be changed later. */
   readonly volumeAttributesClassName?: string;
 }
 
+/** What was found for a claim. */
 export interface PersistentVolumeClaimStatus {
+  /** Pending, Bound or Lost. */
   readonly phase?: string;
+  /** How the volume can be mounted. */
   readonly accessModes?: readonly string[];
+  /** How large it is. */
   readonly capacity?: Readonly<Record<string, string>>;
+  /** What holds of the claim, such as Resizing. */
   readonly conditions?: readonly PersistentVolumeClaimCondition[];
+  /** Size that was set aside while it grows. */
   readonly allocatedResources?: Readonly<Record<string, string>>;
+  /** How far growing has come. */
   readonly allocatedResourceStatuses?: Readonly<Record<string, string>>;
+  /** Class of settings in force. */
   readonly currentVolumeAttributesClassName?: string;
+  /** How far a change of that class has come. */
   readonly modifyVolumeStatus?: ModifyVolumeStatus;
 }
 
@@ -876,8 +1172,11 @@ export interface PersistentVolumeClaimTemplate extends ApiObject {
   readonly spec: PersistentVolumeClaimSpec;
 }
 
+/** Storage that a claim provides. */
 export interface PersistentVolumeClaimVolumeSource {
+  /** Name of the claim in the pod's namespace. */
   readonly claimName: string;
+  /** Whether it can only be read. */
   readonly readOnly?: boolean;
 }
 
@@ -913,12 +1212,16 @@ export interface PersistentVolumeSource {
   readonly csi?: CSIPersistentVolumeSource;
 }
 
+/** What storage it is. One source is given beside the settings. */
 export interface PersistentVolumeSpec {
+  /** How large it is. */
   readonly capacity?: Readonly<Record<string, string>>;
   readonly gcePersistentDisk?: GCEPersistentDiskVolumeSource;
   readonly awsElasticBlockStore?: AWSElasticBlockStoreVolumeSource;
+  /** A folder of the node, for trying things out. */
   readonly hostPath?: HostPathVolumeSource;
   readonly glusterfs?: GlusterfsPersistentVolumeSource;
+  /** A folder of an NFS server. */
   readonly nfs?: NFSVolumeSource;
   readonly rbd?: RBDPersistentVolumeSource;
   readonly iscsi?: ISCSIPersistentVolumeSource;
@@ -934,23 +1237,38 @@ export interface PersistentVolumeSpec {
   readonly photonPersistentDisk?: PhotonPersistentDiskVolumeSource;
   readonly portworxVolume?: PortworxVolumeSource;
   readonly scaleIO?: ScaleIOPersistentVolumeSource;
+  /** A disk of one node. */
   readonly local?: LocalVolumeSource;
   readonly storageos?: StorageOSPersistentVolumeSource;
+  /** Storage of a CSI driver. */
   readonly csi?: CSIPersistentVolumeSource;
+  /** How it can be mounted. */
   readonly accessModes?: readonly string[];
+  /** The claim it is bound to. */
   readonly claimRef?: ObjectReference;
+  /** What happens when the claim goes: Retain, Delete or Recycle. */
   readonly persistentVolumeReclaimPolicy?: string;
+  /** Class it belongs to. */
   readonly storageClassName?: string;
+  /** Options for mounting it. */
   readonly mountOptions?: readonly string[];
+  /** Filesystem (the default) or Block. */
   readonly volumeMode?: string;
+  /** Nodes from which it can be reached. */
   readonly nodeAffinity?: VolumeNodeAffinity;
+  /** Class of its settings. */
   readonly volumeAttributesClassName?: string;
 }
 
+/** Whether a volume is in use. */
 export interface PersistentVolumeStatus {
+  /** Pending, Available, Bound, Released or Failed. */
   readonly phase?: string;
+  /** Why, in a sentence. */
   readonly message?: string;
+  /** Why, in one word. */
   readonly reason?: string;
+  /** When the phase last became another one. */
   readonly lastPhaseTransitionTime?: string;
 }
 
@@ -959,27 +1277,43 @@ export interface PhotonPersistentDiskVolumeSource {
   readonly fsType?: string;
 }
 
+/** Containers that run together on one node and share its network and volumes. */
 export interface Pod extends ApiObject {
+  /** What is to run, and how. */
   readonly spec: PodSpec;
+  /** What was observed of the pod; the node's agent writes it. */
   readonly status: PodStatus;
 }
 
+/** What is needed and what is preferred. */
 export interface PodAffinity {
+  /** Must hold when a node is chosen; the pod stays when it holds no longer. */
   readonly requiredDuringSchedulingIgnoredDuringExecution?: readonly PodAffinityTerm[];
+  /** Counts for a node, by weight, when one is chosen. */
   readonly preferredDuringSchedulingIgnoredDuringExecution?: readonly WeightedPodAffinityTerm[];
 }
 
+/** Pods, and what being near them means. */
 export interface PodAffinityTerm {
+  /** Labels of the pods. */
   readonly labelSelector?: LabelSelector;
+  /** Namespaces of the pods; that of this pod unless said. */
   readonly namespaces?: readonly string[];
+  /** Label of nodes: those with the same value are one place. */
   readonly topologyKey: string;
+  /** Labels of the namespaces. */
   readonly namespaceSelector?: LabelSelector;
+  /** Labels of this pod whose values the others must share. */
   readonly matchLabelKeys?: readonly string[];
+  /** Labels of this pod whose values the others must not share. */
   readonly mismatchLabelKeys?: readonly string[];
 }
 
+/** What is needed and what is preferred. */
 export interface PodAntiAffinity {
+  /** Must hold when a node is chosen; the pod stays when it holds no longer. */
   readonly requiredDuringSchedulingIgnoredDuringExecution?: readonly PodAffinityTerm[];
+  /** Counts for a node, by weight, when one is chosen. */
   readonly preferredDuringSchedulingIgnoredDuringExecution?: readonly WeightedPodAffinityTerm[];
 }
 
@@ -993,12 +1327,19 @@ export interface PodAttachOptions {
   readonly container?: string;
 }
 
+/** One statement about a pod. */
 export interface PodCondition {
+  /** What the statement is about. */
   readonly type: string;
+  /** True, False or Unknown. */
   readonly status: string;
+  /** When it was last looked at. */
   readonly lastProbeTime: string | null;
+  /** When the status last became another one. */
   readonly lastTransitionTime: string | null;
+  /** Why, in one word. */
   readonly reason?: string;
+  /** Why, in a sentence. */
   readonly message?: string;
 }
 
@@ -1085,19 +1426,33 @@ export interface PodSchedulingGate {
   readonly name: string;
 }
 
+/** Security settings of all containers of a pod. */
 export interface PodSecurityContext {
+  /** SELinux labels of the containers. */
   readonly seLinuxOptions?: SELinuxOptions;
+  /** Settings for containers on Windows. */
   readonly windowsOptions?: WindowsSecurityContextOptions;
+  /** User id of the processes. */
   readonly runAsUser?: Int64;
+  /** Group id of the processes. */
   readonly runAsGroup?: Int64;
+  /** Whether an image that would run as root is refused. */
   readonly runAsNonRoot?: boolean;
+  /** Further groups of the processes. */
   readonly supplementalGroups?: readonly Int64[];
+  /** Whether groups that the image names count as well: Merge (the default) or Strict. */
   readonly supplementalGroupsPolicy?: string;
+  /** Group that owns the volumes which support it. */
   readonly fsGroup?: Int64;
+  /** Kernel settings for the pod. */
   readonly sysctls?: readonly Sysctl[];
+  /** Whether ownership of a volume is set at every start: Always (the default) or OnRootMismatch. */
   readonly fsGroupChangePolicy?: string;
+  /** Which system calls are allowed. */
   readonly seccompProfile?: SeccompProfile;
+  /** AppArmor profile of the containers. */
   readonly appArmorProfile?: AppArmorProfile;
+  /** How SELinux labels are put on volumes. */
   readonly seLinuxChangePolicy?: string;
 }
 
@@ -1105,65 +1460,132 @@ export interface PodSignature {
   readonly podController?: OwnerReference;
 }
 
+/** What a pod is to run, and how. */
 export interface PodSpec {
+  /** Folders and files that the containers can mount. */
   readonly volumes?: readonly Volume[];
+  /**
+   * Containers that run one after the other, each to its end, before the others start. With restartPolicy Always one
+   * keeps running beside the others.
+   */
   readonly initContainers?: readonly Container[];
+  /** The containers of the pod; at least one. They cannot be added or removed later. */
   readonly containers: readonly Container[] | null;
+  /**
+   * Containers added to a running pod for looking into it. They are written through the subresource
+   * "ephemeralcontainers".
+   */
   readonly ephemeralContainers?: readonly EphemeralContainer[];
+  /** What happens when a container ends: Always (the default), OnFailure or Never. */
   readonly restartPolicy?: string;
+  /** Seconds that the processes have to end by themselves before they are killed; 30 by default. */
   readonly terminationGracePeriodSeconds?: Int64;
+  /** Seconds after its start at which the pod is ended and counts as failed. */
   readonly activeDeadlineSeconds?: Int64;
+  /**
+   * Where names are looked up: ClusterFirst (the default), ClusterFirstWithHostNet, Default (as the node does) or None
+   * (as dnsConfig says).
+   */
   readonly dnsPolicy?: string;
+  /** Labels that a node must have to run the pod. */
   readonly nodeSelector?: Readonly<Record<string, string>>;
+  /** Service account as which the pod runs; "default" unless said. */
   readonly serviceAccountName?: string;
+  /** Old name of serviceAccountName. */
   readonly serviceAccount?: string;
+  /** Whether the containers are given a token of the service account. */
   readonly automountServiceAccountToken?: boolean;
+  /** Node that runs the pod. The scheduler sets it through a binding. */
   readonly nodeName?: string;
+  /** Whether the pod uses the network of its node. */
   readonly hostNetwork?: boolean;
+  /** Whether the containers see the processes of the node. */
   readonly hostPID?: boolean;
+  /** Whether the containers share the node's interprocess communication. */
   readonly hostIPC?: boolean;
+  /** Whether the containers see each other's processes. */
   readonly shareProcessNamespace?: boolean;
+  /** User, groups and other security settings for all containers. */
   readonly securityContext?: PodSecurityContext;
+  /** Secrets in the same namespace with credentials for pulling images. */
   readonly imagePullSecrets?: readonly LocalObjectReference[];
+  /** Host name inside of the pod; the pod's name unless said. */
   readonly hostname?: string;
+  /** Name of the headless service under which the host name can be looked up. */
   readonly subdomain?: string;
+  /** Which nodes the pod prefers or needs, and beside which pods it runs or does not. */
   readonly affinity?: Affinity;
+  /** Scheduler that finds a node; "default-scheduler" unless said. */
   readonly schedulerName?: string;
+  /** Taints of nodes that do not keep the pod away. */
   readonly tolerations?: readonly Toleration[];
+  /** Further lines of /etc/hosts. */
   readonly hostAliases?: readonly HostAlias[];
+  /** Class that says how important the pod is. */
   readonly priorityClassName?: string;
+  /** The number of that class, set by the server; a higher one is more important. */
   readonly priority?: number;
+  /** Name servers, search domains and options added to those of the DNS policy. */
   readonly dnsConfig?: PodDNSConfig;
+  /** Conditions that must be true, beside the containers being ready, before the pod counts as ready. */
   readonly readinessGates?: readonly PodReadinessGate[];
+  /** Class of the container runtime that runs the pod. */
   readonly runtimeClassName?: string;
+  /** Whether services of the namespace are given as environment variables; true by default. */
   readonly enableServiceLinks?: boolean;
+  /** Whether pods of lower priority may be ended to make room: PreemptLowerPriority (the default) or Never. */
   readonly preemptionPolicy?: string;
+  /** What running the pod costs beside its containers, set from the runtime class. */
   readonly overhead?: Readonly<Record<string, string>>;
+  /** How pods of a group are spread over nodes, zones or other places. */
   readonly topologySpreadConstraints?: readonly TopologySpreadConstraint[];
+  /** Whether the host name is the whole domain name. */
   readonly setHostnameAsFQDN?: boolean;
+  /** Operating system of the containers. */
   readonly os?: PodOS;
+  /** False runs the pod in a user namespace of its own, so that root inside is nobody outside. */
   readonly hostUsers?: boolean;
+  /** Names of what the scheduler has to wait for. They can only be removed. */
   readonly schedulingGates?: readonly PodSchedulingGate[];
+  /** Claims on devices that must be met before the pod starts. */
   readonly resourceClaims?: readonly PodResourceClaim[];
+  /** What all containers together ask for and may use. */
   readonly resources?: ResourceRequirements;
 }
 
+/** What was observed of a pod. */
 export interface PodStatus {
+  /** Pending, Running, Succeeded, Failed or Unknown: a summary for people. */
   readonly phase?: string;
+  /** What holds of the pod, such as PodScheduled, Initialized, ContainersReady and Ready. */
   readonly conditions?: readonly PodCondition[];
+  /** Why the pod is in this state, in a sentence. */
   readonly message?: string;
+  /** Why the pod is in this state, in one word. */
   readonly reason?: string;
+  /** Node on which room is being made for the pod. */
   readonly nominatedNodeName?: string;
+  /** Address of the node. */
   readonly hostIP?: string;
+  /** All addresses of the node. */
   readonly hostIPs?: readonly HostIP[];
+  /** Address of the pod. */
   readonly podIP?: string;
+  /** All addresses of the pod, at most one of each family. */
   readonly podIPs?: readonly PodIP[];
+  /** When the node took the pod on. */
   readonly startTime?: string;
+  /** What was observed of the init containers. */
   readonly initContainerStatuses?: readonly ContainerStatus[];
+  /** What was observed of the containers. */
   readonly containerStatuses?: readonly ContainerStatus[];
+  /** Guaranteed, Burstable or BestEffort, from requests and limits: who has to go last when memory runs out. */
   readonly qosClass?: string;
+  /** What was observed of the ephemeral containers. */
   readonly ephemeralContainerStatuses?: readonly ContainerStatus[];
+  /** How far a change of the containers' resources has come. */
   readonly resize?: string;
+  /** Which claims were made for the pod. */
   readonly resourceClaimStatuses?: readonly PodResourceClaimStatus[];
 }
 
@@ -1171,7 +1593,9 @@ export interface PodStatusResult extends ApiObject {
   readonly status: PodStatus;
 }
 
+/** A pod kept as a pattern. */
 export interface PodTemplate extends ApiObject {
+  /** The pattern. */
   readonly template: PodTemplateSpec;
 }
 
@@ -1182,7 +1606,9 @@ export interface PodTemplateList {
   readonly items: readonly PodTemplate[] | null;
 }
 
+/** The pattern of pods that a controller makes. */
 export interface PodTemplateSpec extends ApiObject {
+  /** What the pods are to run. */
   readonly spec: PodSpec;
 }
 
@@ -1210,16 +1636,27 @@ export interface PreferredSchedulingTerm {
   readonly preference: NodeSelectorTerm;
 }
 
+/** A check of a container, made again and again. */
 export interface Probe {
+  /** Runs a command in the container; it succeeds when the exit code is 0. */
   readonly exec?: ExecAction;
+  /** Asks by HTTP; it succeeds with a code from 200 to 399. */
   readonly httpGet?: HTTPGetAction;
+  /** Opens a TCP connection. */
   readonly tcpSocket?: TCPSocketAction;
+  /** Asks a gRPC health service. */
   readonly grpc?: GRPCAction;
+  /** Seconds after the start of the container before the first check. */
   readonly initialDelaySeconds?: number;
+  /** Seconds a check may take; 1 by default. */
   readonly timeoutSeconds?: number;
+  /** Seconds between two checks; 10 by default. */
   readonly periodSeconds?: number;
+  /** Successes in a row after a failure until it counts as well again; 1 by default. */
   readonly successThreshold?: number;
+  /** Failures in a row until it counts as failed; 3 by default. */
   readonly failureThreshold?: number;
+  /** Seconds to end when this check fails, instead of the pod's. */
   readonly terminationGracePeriodSeconds?: Int64;
 }
 
@@ -1231,7 +1668,9 @@ export interface ProbeHandler {
 }
 
 export interface ProjectedVolumeSource {
+  /** Secrets, config maps, fields of the pod, tokens and certificates. */
   readonly sources: readonly VolumeProjection[] | null;
+  /** Permissions of the files; 0644 by default. */
   readonly defaultMode?: number;
 }
 
@@ -1312,9 +1751,13 @@ export interface ResourceClaim {
   readonly request?: string;
 }
 
+/** A limit or request of a container. */
 export interface ResourceFieldSelector {
+  /** Name of the container; needed in volumes. */
   readonly containerName?: string;
+  /** Such as limits.cpu or requests.memory. */
   readonly resource: string;
+  /** Unit of the value; 1 by default. */
   readonly divisor: string;
 }
 
@@ -1323,8 +1766,11 @@ export interface ResourceHealth {
   readonly health?: string;
 }
 
+/** Bounds what a namespace may hold and ask for. */
 export interface ResourceQuota extends ApiObject {
+  /** The bounds. */
   readonly spec: ResourceQuotaSpec;
+  /** The bounds, and what is used. */
   readonly status: ResourceQuotaStatus;
 }
 
@@ -1336,19 +1782,28 @@ export interface ResourceQuotaList {
 }
 
 export interface ResourceQuotaSpec {
+  /** Most of each resource, such as pods or requests.cpu. */
   readonly hard?: Readonly<Record<string, string>>;
+  /** Which objects count; all must hold. */
   readonly scopes?: readonly string[];
+  /** The same with operators. */
   readonly scopeSelector?: ScopeSelector;
 }
 
 export interface ResourceQuotaStatus {
+  /** Bounds in force. */
   readonly hard?: Readonly<Record<string, string>>;
+  /** What is used. */
   readonly used?: Readonly<Record<string, string>>;
 }
 
+/** Resources that are asked for, and most that may be used. */
 export interface ResourceRequirements {
+  /** Most that may be used. */
   readonly limits?: Readonly<Record<string, string>>;
+  /** What is set aside. A node without that much free does not get the pod. As large as the limits unless said. */
   readonly requests?: Readonly<Record<string, string>>;
+  /** Device claims of the pod that this container uses. */
   readonly claims?: readonly ResourceClaim[];
 }
 
@@ -1401,14 +1856,24 @@ export interface ScopedResourceSelectorRequirement {
 }
 
 export interface SeccompProfile {
+  /** RuntimeDefault, Unconfined or Localhost. */
   readonly type: string;
+  /** File on the node with the profile, for Localhost. */
   readonly localhostProfile?: string;
 }
 
+/** Passwords, keys and other data that is not for everybody. */
 export interface Secret extends ApiObject {
+  /** Whether the data can no longer be changed. It cannot be taken back. */
   readonly immutable?: boolean;
+  /** Keys and bytes, in base64. */
   readonly data?: Readonly<Record<string, string>>;
+  /** Keys and texts to be put into "data". It is only written, never shown. */
   readonly stringData?: Readonly<Record<string, string>>;
+  /**
+   * What the secret holds, such as Opaque (the default) or kubernetes.io/tls; some types need certain keys. It cannot
+   * be changed.
+   */
   readonly type?: string;
 }
 
@@ -1417,9 +1882,13 @@ export interface SecretEnvSource {
   readonly optional?: boolean;
 }
 
+/** One key of a config map or secret in the namespace of the pod. */
 export interface SecretKeySelector {
+  /** Name of the config map or secret. */
   readonly name?: string;
+  /** The key. */
   readonly key: string;
+  /** Whether it may be missing. */
   readonly optional?: boolean;
 }
 
@@ -1441,25 +1910,43 @@ export interface SecretReference {
   readonly namespace?: string;
 }
 
+/** Keys of a secret as files. */
 export interface SecretVolumeSource {
+  /** Name of the secret. */
   readonly secretName?: string;
+  /** Which keys, and as which files; all of them unless said. */
   readonly items?: readonly KeyToPath[];
+  /** Permissions of the files; 0644 by default. */
   readonly defaultMode?: number;
+  /** Whether the secret or a key may be missing. */
   readonly optional?: boolean;
 }
 
+/** Security settings of a container. */
 export interface SecurityContext {
+  /** Linux capabilities added and taken away. */
   readonly capabilities?: Capabilities;
+  /** Whether processes in the container are as powerful as root on the node. */
   readonly privileged?: boolean;
+  /** SELinux labels of the container. */
   readonly seLinuxOptions?: SELinuxOptions;
+  /** Settings for containers on Windows. */
   readonly windowsOptions?: WindowsSecurityContextOptions;
+  /** User id of the processes. */
   readonly runAsUser?: Int64;
+  /** Group id of the processes. */
   readonly runAsGroup?: Int64;
+  /** Whether an image that would run as root is refused. */
   readonly runAsNonRoot?: boolean;
+  /** Whether the container's own files cannot be written. */
   readonly readOnlyRootFilesystem?: boolean;
+  /** Whether a process may get more rights than its parent. */
   readonly allowPrivilegeEscalation?: boolean;
+  /** How /proc is mounted. */
   readonly procMount?: string;
+  /** Which system calls are allowed. */
   readonly seccompProfile?: SeccompProfile;
+  /** AppArmor profile of the container. */
   readonly appArmorProfile?: AppArmorProfile;
 }
 
@@ -1469,14 +1956,21 @@ export interface SerializedReference {
   readonly reference: ObjectReference;
 }
 
+/** One address for a group of pods. */
 export interface Service extends ApiObject {
+  /** Which pods, on which ports, and how they are reached. */
   readonly spec: ServiceSpec;
+  /** What was observed, such as addresses of a load balancer. */
   readonly status: ServiceStatus;
 }
 
+/** An identity for programs. */
 export interface ServiceAccount extends ApiObject {
+  /** Secrets that its pods may mount. */
   readonly secrets?: readonly ObjectReference[];
+  /** Secrets for pulling images that its pods are given. */
   readonly imagePullSecrets?: readonly LocalObjectReference[];
+  /** Whether its pods are given a token. */
   readonly automountServiceAccountToken?: boolean;
 }
 
@@ -1500,12 +1994,19 @@ export interface ServiceList {
   readonly items: readonly Service[] | null;
 }
 
+/** A port of a service. */
 export interface ServicePort {
+  /** Name of the port; needed when there are several. */
   readonly name?: string;
+  /** TCP (the default), UDP or SCTP. */
   readonly protocol?: string;
+  /** Protocol spoken on it, as a hint. */
   readonly appProtocol?: string;
+  /** Number of the port on the service's address. */
   readonly port: number;
+  /** Number or name of the port of the pods; "port" unless said. */
   readonly targetPort: number | string;
+  /** Port on every node, for NodePort and LoadBalancer. Given by the server unless said. */
   readonly nodePort?: number;
 }
 
@@ -1516,30 +2017,62 @@ export interface ServiceProxyOptions {
 }
 
 export interface ServiceSpec {
+  /** Ports of the service. */
   readonly ports?: readonly ServicePort[];
+  /** Labels of the pods that answer. Without it, somebody else writes the endpoints. */
   readonly selector?: Readonly<Record<string, string>>;
+  /**
+   * Address inside of the cluster. Given by the server unless said; None for a headless service, whose name leads to
+   * the pods themselves. It cannot be changed while the type needs it.
+   */
   readonly clusterIP?: string;
+  /** The same for both address families; the first is clusterIP. */
   readonly clusterIPs?: readonly string[];
+  /**
+   * ClusterIP (the default) inside of the cluster, NodePort also on every node, LoadBalancer also from outside,
+   * ExternalName as another name.
+   */
   readonly type?: string;
+  /** Addresses outside of the cluster that somebody else leads to its nodes. */
   readonly externalIPs?: readonly string[];
+  /** ClientIP sends a client to the same pod again; None (the default) does not. */
   readonly sessionAffinity?: string;
+  /** Address wished for a load balancer. Many ignore it. */
   readonly loadBalancerIP?: string;
+  /** Addresses from which a load balancer takes connections. */
   readonly loadBalancerSourceRanges?: readonly string[];
+  /** Name that a service of the type ExternalName stands for. */
   readonly externalName?: string;
+  /**
+   * Cluster (the default) spreads connections from outside over all pods, Local keeps them on the node and shows the
+   * client's address.
+   */
   readonly externalTrafficPolicy?: string;
+  /** Port on which nodes say whether they have pods of the service, for externalTrafficPolicy Local. */
   readonly healthCheckNodePort?: number;
+  /** Whether pods count that are not ready. */
   readonly publishNotReadyAddresses?: boolean;
+  /** Settings of session affinity. */
   readonly sessionAffinityConfig?: SessionAffinityConfig;
+  /** IPv4, IPv6, or both in an order. */
   readonly ipFamilies?: readonly string[];
+  /** SingleStack (the default), PreferDualStack or RequireDualStack. */
   readonly ipFamilyPolicy?: string;
+  /** Whether a load balancer's service gets ports on the nodes; true by default. */
   readonly allocateLoadBalancerNodePorts?: boolean;
+  /** Kind of load balancer. It cannot be changed. */
   readonly loadBalancerClass?: string;
+  /** Cluster (the default) spreads connections from inside over all pods, Local keeps them on the node. */
   readonly internalTrafficPolicy?: string;
+  /** Which endpoints are preferred, such as PreferClose. */
   readonly trafficDistribution?: string;
 }
 
+/** What was observed of a service. */
 export interface ServiceStatus {
+  /** Where its load balancer is. */
   readonly loadBalancer: LoadBalancerStatus;
+  /** What holds of the service. */
   readonly conditions?: readonly Condition[];
 }
 
@@ -1572,23 +2105,37 @@ export interface Sysctl {
   readonly value: string;
 }
 
+/** A connection by TCP. */
 export interface TCPSocketAction {
+  /** Number or name of the port. */
   readonly port: number | string;
+  /** Host to connect to; the pod's address unless said. */
   readonly host?: string;
 }
 
+/** Keeps pods away from a node. */
 export interface Taint {
+  /** Its name. */
   readonly key: string;
+  /** Its value. */
   readonly value?: string;
+  /** NoSchedule, PreferNoSchedule or NoExecute. */
   readonly effect: string;
+  /** When it was added, for NoExecute. */
   readonly timeAdded?: string;
 }
 
+/** A taint that does not keep the pod away from a node. */
 export interface Toleration {
+  /** Key of the taint; empty with Exists for all keys. */
   readonly key?: string;
+  /** Equal (the default) or Exists. */
   readonly operator?: string;
+  /** Value of the taint, for Equal. */
   readonly value?: string;
+  /** NoSchedule, PreferNoSchedule or NoExecute; empty for all. */
   readonly effect?: string;
+  /** How long a taint with NoExecute is borne; for ever unless said. */
   readonly tolerationSeconds?: Int64;
 }
 
@@ -1601,76 +2148,120 @@ export interface TopologySelectorTerm {
   readonly matchLabelExpressions?: readonly TopologySelectorLabelRequirement[];
 }
 
+/** How evenly pods are spread over places. */
 export interface TopologySpreadConstraint {
+  /** By how many pods places may differ. */
   readonly maxSkew: number;
+  /** Label of nodes: those with the same value are one place. */
   readonly topologyKey: string;
+  /** DoNotSchedule or ScheduleAnyway. */
   readonly whenUnsatisfiable: string;
+  /** Labels of the pods that are counted. */
   readonly labelSelector?: LabelSelector;
+  /** Least number of places. */
   readonly minDomains?: number;
+  /** Whether only nodes count that the pod's affinity allows: Honor (the default) or Ignore. */
   readonly nodeAffinityPolicy?: string;
+  /** Whether only nodes count whose taints the pod tolerates: Honor or Ignore (the default). */
   readonly nodeTaintsPolicy?: string;
+  /** Labels of this pod whose values the counted pods must share. */
   readonly matchLabelKeys?: readonly string[];
 }
 
+/** An object of any kind in the same namespace. */
 export interface TypedLocalObjectReference {
+  /** Its group; empty for the core group. */
   readonly apiGroup: string | null;
+  /** Its kind. */
   readonly kind: string;
+  /** Its name. */
   readonly name: string;
 }
 
+/** An object of any kind. */
 export interface TypedObjectReference {
+  /** Its group; empty for the core group. */
   readonly apiGroup: string | null;
+  /** Its kind. */
   readonly kind: string;
+  /** Its name. */
   readonly name: string;
+  /** Its namespace; that of the claim unless said. */
   readonly namespace?: string;
 }
 
+/** Folder or files for the containers of a pod. One source is given beside the name. */
 export interface Volume {
+  /** Name of the volume, unique in the pod. */
   readonly name: string;
+  /** A file or folder of the node. Dangerous: what can write it can often take over the node. */
   readonly hostPath?: HostPathVolumeSource;
+  /** An empty folder that lives as long as the pod. */
   readonly emptyDir?: EmptyDirVolumeSource;
   readonly gcePersistentDisk?: GCEPersistentDiskVolumeSource;
   readonly awsElasticBlockStore?: AWSElasticBlockStoreVolumeSource;
   readonly gitRepo?: GitRepoVolumeSource;
+  /** The keys of a secret as files. */
   readonly secret?: SecretVolumeSource;
+  /** A folder of an NFS server. */
   readonly nfs?: NFSVolumeSource;
+  /** A disk of an iSCSI target. */
   readonly iscsi?: ISCSIVolumeSource;
   readonly glusterfs?: GlusterfsVolumeSource;
+  /** Storage claimed by a PersistentVolumeClaim of the namespace. */
   readonly persistentVolumeClaim?: PersistentVolumeClaimVolumeSource;
   readonly rbd?: RBDVolumeSource;
   readonly flexVolume?: FlexVolumeSource;
   readonly cinder?: CinderVolumeSource;
   readonly cephfs?: CephFSVolumeSource;
   readonly flocker?: FlockerVolumeSource;
+  /** Fields of the pod as files. */
   readonly downwardAPI?: DownwardAPIVolumeSource;
+  /** A disk by Fibre Channel. */
   readonly fc?: FCVolumeSource;
   readonly azureFile?: AzureFileVolumeSource;
+  /** The keys of a config map as files. */
   readonly configMap?: ConfigMapVolumeSource;
   readonly vsphereVolume?: VsphereVirtualDiskVolumeSource;
   readonly quobyte?: QuobyteVolumeSource;
   readonly azureDisk?: AzureDiskVolumeSource;
   readonly photonPersistentDisk?: PhotonPersistentDiskVolumeSource;
+  /** Several sources in one folder. */
   readonly projected?: ProjectedVolumeSource;
   readonly portworxVolume?: PortworxVolumeSource;
   readonly scaleIO?: ScaleIOVolumeSource;
   readonly storageos?: StorageOSVolumeSource;
+  /** Storage that a CSI driver sets up for the pod. */
   readonly csi?: CSIVolumeSource;
+  /** A claim that is made for the pod and goes with it. */
   readonly ephemeral?: EphemeralVolumeSource;
+  /** The content of an image, read-only. */
   readonly image?: ImageVolumeSource;
 }
 
+/** A claim as a block device. */
 export interface VolumeDevice {
+  /** Name of the volume. */
   readonly name: string;
+  /** Path of the device in the container. */
   readonly devicePath: string;
 }
 
+/** Where a volume appears in a container's files. */
 export interface VolumeMount {
+  /** Name of the volume. */
   readonly name: string;
+  /** Whether it can only be read. */
   readonly readOnly?: boolean;
+  /** Whether mounts below it can only be read as well. */
   readonly recursiveReadOnly?: string;
+  /** Path in the container. */
   readonly mountPath: string;
+  /** Path in the volume to mount instead of its root. */
   readonly subPath?: string;
+  /** Whether mounts made inside show outside and the other way round. */
   readonly mountPropagation?: string;
+  /** The same, with $(NAME) for environment variables. */
   readonly subPathExpr?: string;
 }
 
@@ -1693,8 +2284,11 @@ export interface VolumeProjection {
   readonly clusterTrustBundle?: ClusterTrustBundleProjection;
 }
 
+/** How much storage. */
 export interface VolumeResourceRequirements {
+  /** Most size. */
   readonly limits?: Readonly<Record<string, string>>;
+  /** Least size. */
   readonly requests?: Readonly<Record<string, string>>;
 }
 
@@ -1738,8 +2332,11 @@ export interface VsphereVirtualDiskVolumeSource {
   readonly storagePolicyID?: string;
 }
 
+/** A preference and how much it counts. */
 export interface WeightedPodAffinityTerm {
+  /** 1 to 100. */
   readonly weight: number;
+  /** The preference. */
   readonly podAffinityTerm: PodAffinityTerm;
 }
 

@@ -53,12 +53,19 @@ export interface ApplyOptions {
   readonly fieldManager: string;
 }
 
+/** One statement about the state of the object. */
 export interface Condition {
+  /** What the statement is about. */
   readonly type: string;
+  /** True, False or Unknown. */
   readonly status: string;
+  /** Generation of the object for which it was made. */
   readonly observedGeneration?: Int64;
+  /** When the status last became another one. */
   readonly lastTransitionTime: string | null;
+  /** Why, in one word for programs. */
   readonly reason: string;
+  /** Why, in a sentence for people. */
   readonly message: string;
 }
 
@@ -130,14 +137,21 @@ export interface InternalEvent {
   readonly Type: string;
 }
 
+/** Selects objects by their labels. All requirements must hold; an empty selector takes everything. */
 export interface LabelSelector {
+  /** Labels that must have exactly these values. */
   readonly matchLabels?: Readonly<Record<string, string>>;
+  /** Further requirements on labels. */
   readonly matchExpressions?: readonly LabelSelectorRequirement[];
 }
 
+/** One requirement on a label. */
 export interface LabelSelectorRequirement {
+  /** Name of the label. */
   readonly key: string;
+  /** In, NotIn, Exists or DoesNotExist. */
   readonly operator: string;
+  /** Values to compare with: at least one for In and NotIn, none for the other two. */
   readonly values?: readonly string[];
 }
 
@@ -148,10 +162,15 @@ export interface List {
   readonly items: readonly unknown[] | null;
 }
 
+/** What a list says about itself. */
 export interface ListMeta {
+  /** Not used any more; always empty. */
   readonly selfLink?: string;
+  /** Version of the collection that the list shows. A watch can start from it. */
   readonly resourceVersion?: string;
+  /** Given when there is more: send it with the next request to get what follows. */
   readonly continue?: string;
+  /** About how many objects follow; absent when that is not known. */
   readonly remainingItemCount?: Int64;
 }
 

@@ -4,32 +4,47 @@ import type { ApiObject } from "#meta/object-meta.ts";
 import type { TypedLocalObjectReference } from "../core/v1.ts";
 import type { LabelSelector, ListMeta } from "../meta/v1.ts";
 
+/** A path and where it leads. */
 export interface HTTPIngressPath {
+  /** Beginning of the path, or all of it. */
   readonly path?: string;
+  /** Exact, Prefix (by whole segments) or ImplementationSpecific. */
   readonly pathType: string | null;
+  /** Where it leads. */
   readonly backend: IngressBackend;
 }
 
 export interface HTTPIngressRuleValue {
+  /** Paths and where they lead. */
   readonly paths: readonly HTTPIngressPath[] | null;
 }
 
 export interface IPBlock {
+  /** The range, such as 192.168.1.0/24. */
   readonly cidr: string;
+  /** Ranges inside of it that are left out. */
   readonly except?: readonly string[];
 }
 
+/** Leads requests by HTTP from outside to services, by host and path. */
 export interface Ingress extends ApiObject {
+  /** Which requests lead where. */
   readonly spec: IngressSpec;
+  /** Where requests arrive. */
   readonly status: IngressStatus;
 }
 
+/** Where requests lead; one of the two. */
 export interface IngressBackend {
+  /** A service of the namespace. */
   readonly service?: IngressServiceBackend;
+  /** Another object of the namespace. */
   readonly resource?: TypedLocalObjectReference;
 }
 
+/** A controller for ingresses. */
 export interface IngressClass extends ApiObject {
+  /** Which controller, with which settings. */
   readonly spec: IngressClassSpec;
 }
 
@@ -49,7 +64,9 @@ export interface IngressClassParametersReference {
 }
 
 export interface IngressClassSpec {
+  /** Name of the controller, such as example.com/ingress. */
   readonly controller?: string;
+  /** Object with settings for it. */
   readonly parameters?: IngressClassParametersReference;
 }
 
@@ -76,8 +93,11 @@ export interface IngressPortStatus {
   readonly error?: string;
 }
 
+/** What holds for one host. */
 export interface IngressRule {
+  /** Name of the host; *.example.com for all names one level below; empty for all. */
   readonly host?: string;
+  /** Rules by path. */
   readonly http?: HTTPIngressRuleValue;
 }
 
@@ -85,38 +105,57 @@ export interface IngressRuleValue {
   readonly http?: HTTPIngressRuleValue;
 }
 
+/** A service as the aim of requests. */
 export interface IngressServiceBackend {
+  /** Name of the service. */
   readonly name: string;
+  /** Its port. */
   readonly port: ServiceBackendPort;
 }
 
 export interface IngressSpec {
+  /** Class of the controller that serves it. */
   readonly ingressClassName?: string;
+  /** Where requests lead that no rule is for. */
   readonly defaultBackend?: IngressBackend;
+  /** Certificates by host. */
   readonly tls?: readonly IngressTLS[];
+  /** Rules by host. */
   readonly rules?: readonly IngressRule[];
 }
 
 export interface IngressStatus {
+  /** Addresses of the load balancer. */
   readonly loadBalancer: IngressLoadBalancerStatus;
 }
 
+/** A certificate for some hosts. */
 export interface IngressTLS {
+  /** Names in the certificate. */
   readonly hosts?: readonly string[];
+  /** Secret of the type kubernetes.io/tls with the certificate and its key. */
   readonly secretName?: string;
 }
 
+/** Says which connections pods may take and make. */
 export interface NetworkPolicy extends ApiObject {
+  /** For which pods, and what is allowed. */
   readonly spec: NetworkPolicySpec;
 }
 
+/** Connections that may be made. */
 export interface NetworkPolicyEgressRule {
+  /** On which ports; on all when it is empty. */
   readonly ports?: readonly NetworkPolicyPort[];
+  /** To whom; to everybody when it is empty. */
   readonly to?: readonly NetworkPolicyPeer[];
 }
 
+/** Connections that may be taken. */
 export interface NetworkPolicyIngressRule {
+  /** On which ports; on all when it is empty. */
   readonly ports?: readonly NetworkPolicyPort[];
+  /** Who may connect; everybody when it is empty. */
   readonly from?: readonly NetworkPolicyPeer[];
 }
 
@@ -127,26 +166,41 @@ export interface NetworkPolicyList {
   readonly items: readonly NetworkPolicy[] | null;
 }
 
+/** Pods or addresses. */
 export interface NetworkPolicyPeer {
+  /** Labels of the pods. */
   readonly podSelector?: LabelSelector;
+  /** Labels of the namespaces; that of the policy unless said. */
   readonly namespaceSelector?: LabelSelector;
+  /** A range of addresses. */
   readonly ipBlock?: IPBlock;
 }
 
+/** A port or a range of ports. */
 export interface NetworkPolicyPort {
+  /** TCP (the default), UDP or SCTP. */
   readonly protocol?: string;
+  /** Number or name of the port. */
   readonly port?: number | string;
+  /** Last port of a range that begins with "port". */
   readonly endPort?: number;
 }
 
 export interface NetworkPolicySpec {
+  /** Labels of the pods it is for; empty for all of the namespace. */
   readonly podSelector: LabelSelector;
+  /** Connections that the pods may take; none when it is empty. */
   readonly ingress?: readonly NetworkPolicyIngressRule[];
+  /** Connections that the pods may make; none when it is empty. */
   readonly egress?: readonly NetworkPolicyEgressRule[];
+  /** Ingress, Egress or both: which direction it bounds. */
   readonly policyTypes?: readonly string[];
 }
 
+/** A port of a service, by name or number. */
 export interface ServiceBackendPort {
+  /** Name of the port. */
   readonly name?: string;
+  /** Number of the port. */
   readonly number?: number;
 }

@@ -8,8 +8,11 @@ export interface Eviction extends ApiObject {
   readonly deleteOptions?: DeleteOptions;
 }
 
+/** Bounds how many pods of a group may be evicted at a time. */
 export interface PodDisruptionBudget extends ApiObject {
+  /** Which pods, and how many. */
   readonly spec: PodDisruptionBudgetSpec;
+  /** What was observed of the pods. */
   readonly status: PodDisruptionBudgetStatus;
 }
 
@@ -20,19 +23,31 @@ export interface PodDisruptionBudgetList {
   readonly items: readonly PodDisruptionBudget[] | null;
 }
 
+/** Which pods, and how many. One of the two numbers is given. */
 export interface PodDisruptionBudgetSpec {
+  /** Pods that must stay, as a number or a percentage. */
   readonly minAvailable?: number | string;
+  /** Labels of the pods. */
   readonly selector?: LabelSelector;
+  /** Pods that may be missing, as a number or a percentage. */
   readonly maxUnavailable?: number | string;
+  /** Whether pods that are not ready may always be evicted: IfHealthyBudget (the default) or AlwaysAllow. */
   readonly unhealthyPodEvictionPolicy?: string;
 }
 
 export interface PodDisruptionBudgetStatus {
+  /** Generation of the budget that the controller has seen. */
   readonly observedGeneration?: Int64;
+  /** Pods whose eviction was allowed and that are still there. */
   readonly disruptedPods?: Readonly<Record<string, string>>;
+  /** How many may be evicted now. */
   readonly disruptionsAllowed: number;
+  /** Pods that are ready. */
   readonly currentHealthy: number;
+  /** Pods that must be ready. */
   readonly desiredHealthy: number;
+  /** Pods that are counted. */
   readonly expectedPods: number;
+  /** What holds of the budget. */
   readonly conditions?: readonly Condition[];
 }

@@ -3,17 +3,25 @@
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { LabelSelector, ListMeta } from "../meta/v1.ts";
 
+/** Other cluster roles whose rights are gathered. */
 export interface AggregationRule {
+  /** Labels of these roles; one of the selectors must fit. */
   readonly clusterRoleSelectors?: readonly LabelSelector[];
 }
 
+/** Rights in the whole cluster, or to be given in single namespaces. */
 export interface ClusterRole extends ApiObject {
+  /** The rights. */
   readonly rules: readonly PolicyRule[] | null;
+  /** Other cluster roles whose rights are gathered here; "rules" is written by the server then. */
   readonly aggregationRule?: AggregationRule;
 }
 
+/** Gives a cluster role to users, everywhere. */
 export interface ClusterRoleBinding extends ApiObject {
+  /** Who gets it. */
   readonly subjects?: readonly Subject[];
+  /** Which role. It cannot be changed. */
   readonly roleRef: RoleRef;
 }
 
@@ -31,20 +39,31 @@ export interface ClusterRoleList {
   readonly items: readonly ClusterRole[] | null;
 }
 
+/** Some rights. Those on resources and those on other paths are in different rules. */
 export interface PolicyRule {
+  /** What may be done, such as get, list, watch, create, update, patch, delete; * for everything. */
   readonly verbs: readonly string[] | null;
+  /** Groups of the resources; an empty text for the core group, * for all. */
   readonly apiGroups?: readonly string[];
+  /** Names of the resources, such as pods or pods/log; * for all. */
   readonly resources?: readonly string[];
+  /** Names of single objects; all of them unless said. */
   readonly resourceNames?: readonly string[];
+  /** Paths outside of the resources, such as /healthz or /logs/*; in cluster roles only. */
   readonly nonResourceURLs?: readonly string[];
 }
 
+/** Rights inside of a namespace. */
 export interface Role extends ApiObject {
+  /** The rights. */
   readonly rules: readonly PolicyRule[] | null;
 }
 
+/** Gives a role to users, in one namespace. */
 export interface RoleBinding extends ApiObject {
+  /** Who gets it. */
   readonly subjects?: readonly Subject[];
+  /** Which role. It cannot be changed. */
   readonly roleRef: RoleRef;
 }
 
@@ -62,15 +81,24 @@ export interface RoleList {
   readonly items: readonly Role[] | null;
 }
 
+/** A role. */
 export interface RoleRef {
+  /** Group of the role. */
   readonly apiGroup: string;
+  /** Role or ClusterRole. */
   readonly kind: string;
+  /** Name of the role. */
   readonly name: string;
 }
 
+/** Who gets a role. */
 export interface Subject {
+  /** User, Group or ServiceAccount. */
   readonly kind: string;
+  /** Group of the kind; empty for service accounts. */
   readonly apiGroup?: string;
+  /** Name of the user, group or account. */
   readonly name: string;
+  /** Namespace of a service account. */
   readonly namespace?: string;
 }

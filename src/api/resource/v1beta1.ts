@@ -24,7 +24,9 @@ export interface BasicDevice {
   readonly capacity?: Readonly<Record<string, DeviceCapacity>>;
 }
 
+/** A condition in CEL. */
 export interface CELDeviceSelector {
+  /** True for devices that fit; "device" is the one in question. */
   readonly expression: string;
 }
 
@@ -56,13 +58,19 @@ export interface DeviceCapacity {
 }
 
 export interface DeviceClaim {
+  /** What is asked for; each can be referred to by its name. */
   readonly requests: readonly DeviceRequest[] | null;
+  /** What devices of several requests must have in common. */
   readonly constraints?: readonly DeviceConstraint[];
+  /** Settings for the drivers. */
   readonly config?: readonly DeviceClaimConfiguration[];
 }
 
+/** Settings for a driver. */
 export interface DeviceClaimConfiguration {
+  /** Names of the requests they are for; all of them unless said. */
   readonly requests?: readonly string[];
+  /** The settings. */
   readonly opaque?: OpaqueDeviceConfiguration;
 }
 
@@ -91,16 +99,25 @@ export interface DeviceConfiguration {
 }
 
 export interface DeviceConstraint {
+  /** Names of the requests; all of them unless said. */
   readonly requests?: readonly string[];
+  /** Attribute that must have the same value. */
   readonly matchAttribute?: string;
 }
 
+/** Devices of one class. */
 export interface DeviceRequest {
+  /** Name of the request. */
   readonly name: string;
+  /** Class of the devices. */
   readonly deviceClassName: string;
+  /** Expressions that a device must meet, beside those of the class. */
   readonly selectors?: readonly DeviceSelector[];
+  /** ExactCount (the default) or All. */
   readonly allocationMode?: string;
+  /** How many, for ExactCount; 1 by default. */
   readonly count?: Int64;
+  /** Whether devices in use count as well, for looking after them. */
   readonly adminAccess?: boolean;
 }
 
@@ -112,7 +129,9 @@ export interface DeviceRequestAllocationResult {
   readonly adminAccess: boolean | null;
 }
 
+/** A condition for devices. */
 export interface DeviceSelector {
+  /** The condition, in CEL. */
   readonly cel?: CELDeviceSelector;
 }
 
@@ -122,8 +141,11 @@ export interface NetworkDeviceData {
   readonly hardwareAddress?: string;
 }
 
+/** Settings that only the driver understands. */
 export interface OpaqueDeviceConfiguration {
+  /** Name of the driver. */
   readonly driver: string;
+  /** The settings. */
   readonly parameters: unknown;
 }
 
@@ -146,7 +168,9 @@ export interface ResourceClaimList {
   readonly items: readonly ResourceClaim[] | null;
 }
 
+/** What a claim asks for. */
 export interface ResourceClaimSpec {
+  /** Which devices, and how they are set up. */
   readonly devices: DeviceClaim;
 }
 
@@ -156,7 +180,9 @@ export interface ResourceClaimStatus {
   readonly devices?: readonly AllocatedDeviceStatus[];
 }
 
+/** Pattern of claims on devices, of which each pod gets its own. */
 export interface ResourceClaimTemplate extends ApiObject {
+  /** The pattern. It cannot be changed. */
   readonly spec: ResourceClaimTemplateSpec;
 }
 
@@ -167,7 +193,9 @@ export interface ResourceClaimTemplateList {
   readonly items: readonly ResourceClaimTemplate[] | null;
 }
 
+/** The pattern of the claims. */
 export interface ResourceClaimTemplateSpec extends ApiObject {
+  /** What the claims ask for. */
   readonly spec: ResourceClaimSpec;
 }
 

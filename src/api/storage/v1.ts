@@ -63,13 +63,21 @@ export interface CSIStorageCapacityList {
   readonly items: readonly CSIStorageCapacity[] | null;
 }
 
+/** A kind of storage that claims can ask for. */
 export interface StorageClass extends ApiObject {
+  /** Driver that makes the volumes. */
   readonly provisioner: string;
+  /** Settings for the driver. */
   readonly parameters?: Readonly<Record<string, string>>;
+  /** What happens to a volume when its claim goes: Delete (the default) or Retain. */
   readonly reclaimPolicy?: string;
+  /** Options for mounting the volumes. */
   readonly mountOptions?: readonly string[];
+  /** Whether claims may grow. */
   readonly allowVolumeExpansion?: boolean;
+  /** Immediate (the default), or WaitForFirstConsumer to wait for a pod. */
   readonly volumeBindingMode?: string;
+  /** Places where volumes may be made. */
   readonly allowedTopologies?: readonly TopologySelectorTerm[];
 }
 

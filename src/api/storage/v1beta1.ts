@@ -115,8 +115,11 @@ export interface VolumeAttachmentStatus {
   readonly detachError?: VolumeError;
 }
 
+/** Settings of volumes that a claim can change while it is in use. */
 export interface VolumeAttributesClass extends ApiObject {
+  /** Driver that the settings are for. It cannot be changed. */
   readonly driverName: string;
+  /** The settings. They cannot be changed; make another class instead. */
   readonly parameters?: Readonly<Record<string, string>>;
 }
 

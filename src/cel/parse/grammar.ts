@@ -20,7 +20,7 @@ import {
   questionMark,
   reserved,
 } from "./rules.ts";
-import { endOfRule, expressionStart, type Kind, type Kinds, kinds, memberStart, setOf } from "./tokens.ts";
+import { endOfRule, expressionStart, type TokenKind, type Kinds, kinds, memberStart, setOf } from "./tokens.ts";
 
 const { identifier, question, comma, colon, dot } = kinds;
 
@@ -124,7 +124,7 @@ export class Grammar {
   }
 
   /** Reads `a && b && c`. Its tree is balanced, so that long chains do not nest. */
-  #logical(first: Expression, kind: Kind): Expression {
+  #logical(first: Expression, kind: TokenKind): Expression {
     const input = this.#input;
     const terms = [first];
     const offsets: number[] = [];
@@ -386,7 +386,7 @@ export class Grammar {
   }
 
   /** Reads an optional comma and the closing bracket or brace. */
-  #closing(beforeComma: Expectation, kind: Kind, end: Expectation): void {
+  #closing(beforeComma: Expectation, kind: TokenKind, end: Expectation): void {
     const input = this.#input;
     input.sync(beforeComma);
     if (input.kind === comma) input.take();

@@ -5,12 +5,12 @@
  */
 import type { Issue } from "../ast.ts";
 import { endOfString, type StringScan } from "./strings.ts";
-import { kinds, type Kind } from "./tokens.ts";
+import { kinds, type TokenKind } from "./tokens.ts";
 
 /** The tokens in order, as columns; the last token is the end. Positions are indices of the string. */
 export interface Tokens {
   readonly source: string;
-  readonly kinds: readonly Kind[];
+  readonly kinds: readonly TokenKind[];
   readonly starts: readonly number[];
   readonly ends: readonly number[];
   /** The pieces of the source that are not tokens: start and end of each, in order. */
@@ -23,7 +23,7 @@ interface LexicalIssue extends Issue {
   readonly token: number;
 }
 
-const keywords: ReadonlyMap<string, Kind> = new Map([
+const keywords: ReadonlyMap<string, TokenKind> = new Map([
   ["in", kinds.relation],
   ["true", kinds.true],
   ["false", kinds.false],
@@ -33,7 +33,7 @@ const keywords: ReadonlyMap<string, Kind> = new Map([
 const code = (character: string): number => character.charCodeAt(0);
 const [quote, doubleQuote, slash, newline, dot, zero, equals] = Array.from("'\"/\n.0=", code);
 
-const single: ReadonlyMap<number, Kind> = new Map(
+const single: ReadonlyMap<number, TokenKind> = new Map(
   (
     [
       ["[", kinds.openBracket],
@@ -75,7 +75,7 @@ export function tokenize(source: string, offsetOf: (index: number) => number): T
 
 class Lexer implements Tokens {
   readonly source: string;
-  readonly kinds: Kind[] = [];
+  readonly kinds: TokenKind[] = [];
   readonly starts: number[] = [];
   readonly ends: number[] = [];
   readonly skipped: number[] = [];
@@ -103,7 +103,7 @@ class Lexer implements Tokens {
     this.#add(kinds.end, at, at);
   }
 
-  #add(kind: Kind, start: number, end: number): number {
+  #add(kind: TokenKind, start: number, end: number): number {
     this.kinds.push(kind);
     this.starts.push(start);
     this.ends.push(end);
@@ -156,7 +156,7 @@ class Lexer implements Tokens {
   /**
    * Reads a string whose quote is at `open`, after its prefix. If the string has no end, the prefix alone is a name.
    */
-  #string(start: number, open: number, kind: Kind, isRaw: boolean): number {
+  #string(start: number, open: number, kind: TokenKind, isRaw: boolean): number {
     const { end, failed } = endOfString(this.#strings, open, isRaw);
     if (end !== undefined) return this.#add(kind, start, end);
     return open > start ? this.#add(kinds.identifier, start, open) : this.#unknown(start, failed);

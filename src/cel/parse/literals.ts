@@ -1,13 +1,13 @@
 /** Computes the values of literals. */
 import { Double, type Scalar, Uint } from "../values.ts";
 import { bytesValue, stringValue } from "./strings.ts";
-import { type Kind, kinds } from "./tokens.ts";
+import { type TokenKind, kinds } from "./tokens.ts";
 
 const int64Max = 2n ** 63n - 1n;
 const uint64Max = 2n ** 64n - 1n;
 
 /** Returns the value of a literal; a problem if it has none. The text of a number includes its sign. */
-export function literalValue(kind: Kind, text: string): { readonly value: Scalar } | { readonly problem: string } {
+export function literalValue(kind: TokenKind, text: string): { readonly value: Scalar } | { readonly problem: string } {
   switch (kind) {
     case kinds.true:
     case kinds.false:

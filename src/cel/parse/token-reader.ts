@@ -6,7 +6,7 @@
 import type { Issue } from "../ast.ts";
 import { shownMax } from "../issues.ts";
 import type { Tokens } from "./lexer.ts";
-import { endOfRule, type Kind, type Kinds, kinds, setOf, showKinds } from "./tokens.ts";
+import { endOfRule, type TokenKind, type Kinds, kinds, setOf, showKinds } from "./tokens.ts";
 
 /** The maximum number of recoveries in a parse, and of tokens that one recovery may skip. */
 const recoveriesMax = 30;
@@ -36,7 +36,7 @@ export class TokenReader {
   /** For each rule in progress, the tokens that may follow it in the rule that called it. */
   readonly #followers: Kinds[] = [];
   /** The kind of the next token. */
-  kind: Kind;
+  kind: TokenKind;
   #index = 0;
   #isRecovering = false;
   #recoveries = 0;
@@ -56,7 +56,7 @@ export class TokenReader {
   }
 
   /** Returns the kind of a later token; 1 is the token after the next. */
-  ahead(distance: number): Kind {
+  ahead(distance: number): TokenKind {
     return this.#tokens.kinds[this.#index + distance] ?? kinds.end;
   }
 
@@ -94,7 +94,7 @@ export class TokenReader {
    * Reads a token of this kind, and returns its index. If the next token is another one, tries to skip it, then to
    * continue as if the expected token was there; returns `undefined` in this case.
    */
-  match(kind: Kind, expectation: Expectation): number | undefined {
+  match(kind: TokenKind, expectation: Expectation): number | undefined {
     if (this.kind === kind) return this.take();
     this.#countRecovery();
     const expected = setOf(kind);

@@ -33,7 +33,7 @@ export const kinds = {
 } as const;
 
 /** A kind of token. Its number is the bit that stands for it in `Kinds`. */
-export type Kind = (typeof kinds)[keyof typeof kinds];
+export type TokenKind = (typeof kinds)[keyof typeof kinds];
 
 const shown = [
   "<EOF>",
@@ -71,7 +71,7 @@ export type Kinds = number;
 /** Represents the end of the rule in a set of followers: any token that may follow the rule in its caller. */
 export const endOfRule: Kinds = 1 << 30;
 
-export const setOf = (...members: readonly Kind[]): Kinds =>
+export const setOf = (...members: readonly TokenKind[]): Kinds =>
   members.reduce((set: number, kind) => set | (1 << kind), 0);
 
 /** Returns a set as error texts show it: `':'`, `{<EOF>, ')'}`. */

@@ -3,7 +3,7 @@
  * reports changes by other clients.
  */
 import type { EndpointSlice } from "#api/discovery/v1.ts";
-import type { Draft } from "#client/rest-client.ts";
+import type { DeepPartial } from "#client/draft.ts";
 import { ignoreNotFound } from "#client/rest-client.ts";
 import type { OwnerReference } from "#meta/object-meta.ts";
 import type { ControllerEnvironment } from "../controller.ts";
@@ -133,7 +133,7 @@ export class SliceKeeper {
     return set.triggerTime === undefined ? annotations : { ...annotations, [this.#triggerTime]: set.triggerTime };
   }
 
-  #fresh(set: SliceSet, labels: SliceSet["labels"], content: SliceContent): Draft<EndpointSlice> {
+  #fresh(set: SliceSet, labels: SliceSet["labels"], content: SliceContent): DeepPartial<EndpointSlice> {
     const { namespace, name, owner } = set;
     const annotations = this.#annotationsOf(set, {});
     return {

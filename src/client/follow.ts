@@ -1,0 +1,172 @@
+/**
+ * Follows a collection at the pace of the caller: lists it, then tells every change, for as long as the caller wants.
+ * When the history that this needs is gone, the collection is listed again, and the caller compares.
+ */
+import type { ApiObject } from "#meta/object-meta.ts";
+import type { Clock } from "#std/clock.ts";
+import type { Random } from "#std/random.ts";
+import { ApiError } from "./api-error.ts";
+import type { ReceivedEvent } from "./received-event.ts";
+import { Pauses, watchFrom } from "./reflector.ts";
+import type { ObjectList, RestClient } from "./rest-client.ts";
+
+export interface FollowOptions {
+  readonly client: RestClient;
+  /** The path of the collection, with the selectors as its query. */
+  readonly path: string;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Ends everything. */
+  readonly signal: AbortSignal;
+  /** Called with each failure after which the watch is tried again. */
+  readonly failed?: (error: unknown) => void;
+}
+
+/** All objects as they are now, or one change after that. */
+export type FollowStep<T> =
+  | { readonly type: "LISTED"; readonly objects: readonly T[] }
+  | { readonly type: "ADDED" | "MODIFIED" | "DELETED"; readonly object: T };
+
+/** The duration in milliseconds after which the pauses between lists begin again. */
+const steadyMs = 10_000;
+/** The number of events that may wait for the caller. With more, the watch ends and is resumed when they are taken. */
+const waitingMax = 10_000;
+const pageLength = 500;
+
+/**
+ * Yields steps until the signal is aborted. Throws when the first list fails, and later when the server refuses the
+ * request so that repeating it cannot help (a code of 400 to 499 but 408, 409, 410 and 429).
+ */
+export async function* follow<T extends ApiObject>(options: FollowOptions): AsyncGenerator<FollowStep<T>> {
+  const { clock, signal } = options;
+  const pauses = new Pauses(options);
+  let hasListed = false;
+  while (!signal.aborted) {
+    const startMs = clock.monotonic();
+    try {
+      const { items, metadata } = await listAll<T>(options);
+      yield { type: "LISTED", objects: items };
+      hasListed = true;
+      yield* changesAfter<T>(options, metadata.resourceVersion);
+    } catch (error) {
+      if (signal.aborted) return;
+      if (!hasListed || isRefusal(error)) throw error;
+      options.failed?.(error);
+    }
+    if (clock.monotonic() - startMs > steadyMs) pauses.reset();
+    await pauses.next();
+  }
+}
+
+const repeatable = [408, 409, 410, 429];
+
+function isRefusal(error: unknown): boolean {
+  return error instanceof ApiError && error.code >= 400 && error.code < 500 && !repeatable.includes(error.code);
+}
+
+/**
+ * Reads the collection as it was at one version. A page that has expired would belong to another one, so the whole
+ * collection is then read in one answer.
+ */
+async function listAll<T extends ApiObject>(options: FollowOptions): Promise<ObjectList<T>> {
+  const { client, path, signal } = options;
+  try {
+    return await listPages<T>(options);
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.code !== 410) throw error;
+    return client.call({ method: "GET", path, signal });
+  }
+}
+
+async function listPages<T extends ApiObject>({ client, path, signal }: FollowOptions): Promise<ObjectList<T>> {
+  const first = `${path}${path.includes("?") ? "&" : "?"}limit=${pageLength}`;
+  const items: T[] = [];
+  for (let next = ""; ; ) {
+    const page: ObjectList<T> = await client.call({ method: "GET", path: first + next, signal });
+    for (const item of page.items) items.push(item);
+    const token = page.metadata.continue ?? "";
+    if (token === "") return { metadata: page.metadata, items };
+    next = `&continue=${encodeURIComponent(token)}`;
+  }
+}
+
+/** Yields the changes after a version until the history is gone. Throws when the server refuses the watch. */
+async function* changesAfter<T extends ApiObject>(
+  options: FollowOptions,
+  start: string,
+): AsyncGenerator<FollowStep<T>> {
+  let version = start;
+  for (let isFull = true; isFull && !options.signal.aborted; ) {
+    const queue = new EventQueue(options, version);
+    try {
+      for (let event = await queue.next(); event !== undefined; event = await queue.next()) {
+        const object = event.object() as T; // the caller names what the path answers
+        version = object.metadata.resourceVersion ?? version;
+        if (event.type !== "BOOKMARK") yield { type: event.type as "ADDED", object }; // the watch keeps errors
+      }
+      isFull = queue.wasFull;
+    } finally {
+      queue.close();
+    }
+  }
+}
+
+/** The events of a watch that wait for the caller. The watch ends when they are too many. */
+class EventQueue {
+  readonly #stop = new AbortController();
+  readonly #outer: AbortSignal;
+  #waiting: ReceivedEvent[] = [];
+  /** The index of the next event in `#waiting`. */
+  #next = 0;
+  #end: { readonly error?: unknown } | undefined;
+  #wake: () => void = () => undefined;
+  wasFull = false;
+
+  constructor(options: FollowOptions, version: string) {
+    const { signal } = this.#stop;
+    this.#outer = options.signal;
+    this.#outer.addEventListener("abort", this.#abort, { once: true });
+    const finish = (end: { readonly error?: unknown }): void => {
+      this.#end = end;
+      this.#wake();
+    };
+    watchFrom({ ...options, signal }, version, (event) => this.#take(event)).then(
+      () => finish({}),
+      (error: unknown) => finish({ error }),
+    );
+  }
+
+  /** Returns the next event; `undefined` at the end of the watch. Throws the error of the watch. */
+  async next(): Promise<ReceivedEvent | undefined> {
+    for (;;) {
+      if (this.#outer.aborted) return undefined;
+      if (this.#next < this.#waiting.length) return this.#waiting[this.#next++];
+      this.#waiting = [];
+      this.#next = 0;
+      if (this.#end !== undefined && "error" in this.#end) throw this.#end.error;
+      if (this.#end !== undefined) return undefined;
+      await new Promise<void>((resolve) => (this.#wake = resolve));
+    }
+  }
+
+  close(): void {
+    this.#outer.removeEventListener("abort", this.#abort);
+    this.#abort();
+  }
+
+  readonly #abort = (): void => {
+    this.#stop.abort();
+    this.#wake();
+  };
+
+  #take(event: ReceivedEvent): string | undefined {
+    if (this.#stop.signal.aborted) return undefined;
+    this.#waiting.push(event);
+    this.#wake();
+    if (this.#waiting.length - this.#next >= waitingMax) {
+      this.wasFull = true;
+      this.#stop.abort();
+    }
+    return event.object().metadata.resourceVersion;
+  }
+}
