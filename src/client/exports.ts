@@ -1,5 +1,6 @@
 /** The names that programs import from `binnacle/client`, and from the package `binnacle-client`. */
 export { ApiError } from "./api-error.ts";
+export { ClusterInfoError, verifyClusterInfo } from "./cluster-info.ts";
 export {
   type Applied,
   type ApplyCallOptions,
@@ -36,7 +37,15 @@ export type {
   StrategicPatch,
 } from "./draft.ts";
 export type { BodyKind, Kind, StoredMeta, StoredObject } from "./kind.ts";
-export { type Kubeconfig, KubeconfigError, loadKubeconfig, parseKubeconfig, settingsOf } from "./kubeconfig.ts";
+export {
+  defaultSettings,
+  inClusterSettings,
+  type Kubeconfig,
+  KubeconfigError,
+  loadKubeconfig,
+  parseKubeconfig,
+  settingsOf,
+} from "./kubeconfig.ts";
 export { outcome, UnexpectedValueError } from "./outcome.ts";
 export { RestClient } from "./rest-client.ts";
 export type { ClientRequest, ClientResponse, Transport } from "./transport.ts";

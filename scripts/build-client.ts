@@ -1,0 +1,103 @@
+/**
+ * Bundles the client library to `packages/client/dist/`: a file for each entry, source maps, and the types, bundled as
+ * well. `build.ts` calls it; alone, `node scripts/build-client.ts` builds code and types.
+ */
+import { readdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { type Plugin, rolldown } from "rolldown";
+import { root } from "./steps.ts";
+
+const source = join(root, "src", "client");
+const target = join(root, "packages", "client", "dist");
+
+/** The entries by the names of their files: the library, the kinds, and the kinds of each group version. */
+function entries(): Record<string, string> {
+  const kinds = readdirSync(join(source, "kinds"), { recursive: true, encoding: "utf8" })
+    .map((name) => name.replaceAll("\\", "/"))
+    .filter((name) => name.endsWith(".ts"))
+    .map((name) => [`kinds/${name.replace(/\.ts$/, "")}`, join(source, "kinds", name)] as const);
+  return {
+    index: join(source, "exports.ts"),
+    kinds: join(source, "kinds.ts"),
+    ...Object.fromEntries(kinds),
+  };
+}
+
+const ownImports: Plugin = {
+  name: "own-imports",
+  resolveId: (id) => (id.startsWith("#") ? join(root, "src", id.slice(1)) : null),
+};
+
+/**
+ * Makes 64-bit integers plain numbers in the types of the package: what the library returns was read by `JSON.parse`,
+ * which knows nothing else.
+ */
+const plainIntegers: Plugin = {
+  name: "plain-integers",
+  generateBundle(_options, files) {
+    const wide = "type Int64 = number | RawNumber;";
+    const chunks = Object.values(files).flatMap((file) =>
+      file.type === "chunk" && file.code.includes(wide) ? [file] : [],
+    );
+    if (chunks.length !== 1) throw new Error(`the types of the client have ${chunks.length} declarations of Int64`);
+    chunks[0]!.code = chunks[0]!.code.replace(wide, "type Int64 = number;");
+  },
+};
+
+const isOutside = (id: string): boolean => /^(?:node:|js-yaml$|undici(?:$|\/))/.test(id);
+
+/** Returns the entries beside the library itself: `kinds`, `kinds/apps/v1`. */
+export const kindEntries = (): string[] => Object.keys(entries()).filter((name) => name !== "index");
+
+/** Writes the code, and the types if they are asked for. Code of earlier builds is removed. */
+export async function buildClient({ declarations = false } = {}): Promise<void> {
+  rmSync(target, { recursive: true, force: true });
+  const code = await rolldown({
+    cwd: root,
+    input: entries(),
+    platform: "node",
+    external: isOutside,
+    plugins: [ownImports],
+  });
+  await code.write({
+    dir: target,
+    format: "esm",
+    sourcemap: true,
+    entryFileNames: "[name].js",
+    chunkFileNames: "chunks/[name]-[hash].js",
+  });
+  await code.close();
+  if (declarations) await writeTypes();
+}
+
+async function writeTypes(): Promise<void> {
+  const { dts } = await loadTypesPlugin();
+  const types = await rolldown({
+    cwd: root,
+    input: entries(),
+    platform: "node",
+    external: isOutside,
+    // The plugin's way to use this compiler is to be replaced by that of the next one, which it announces at each run.
+    logLevel: "silent",
+    plugins: [ownImports, plainIntegers, dts({ dtsOnly: true, tsconfig: join(root, "tsconfig.json") })],
+  });
+  await types.write({
+    dir: target,
+    format: "esm",
+    chunkFileNames: "types/[name].d.ts",
+    codeSplitting: { groups: [{ name: "shared", test: /./ }] },
+  });
+  await types.close();
+}
+
+/** The plugin that bundles types. It is loaded only for them, since it loads a compiler. */
+interface TypesPlugin {
+  dts(options: { readonly dtsOnly: boolean; readonly tsconfig: string }): Plugin[];
+}
+
+async function loadTypesPlugin(): Promise<TypesPlugin> {
+  const name: string = "rolldown-plugin-dts";
+  return (await import(name)) as TypesPlugin; // the part of its interface that is used here
+}
+
+if (import.meta.main) await buildClient({ declarations: true });
