@@ -70,6 +70,9 @@ export async function buildClient({ declarations = false } = {}): Promise<void> 
   if (declarations) await writeTypes();
 }
 
+/** Drops what the plugin tells at each run: its way to use this compiler is to be replaced by that of the next one. */
+const quiet = { info: () => undefined, warn: () => undefined, error: () => undefined };
+
 async function writeTypes(): Promise<void> {
   const { dts } = await loadTypesPlugin();
   const types = await rolldown({
@@ -77,9 +80,8 @@ async function writeTypes(): Promise<void> {
     input: entries(),
     platform: "node",
     external: isOutside,
-    // The plugin's way to use this compiler is to be replaced by that of the next one, which it announces at each run.
     logLevel: "silent",
-    plugins: [ownImports, plainIntegers, dts({ dtsOnly: true, tsconfig: join(root, "tsconfig.json") })],
+    plugins: [ownImports, plainIntegers, dts({ dtsOnly: true, tsconfig: join(root, "tsconfig.json"), logger: quiet })],
   });
   await types.write({
     dir: target,
@@ -92,7 +94,7 @@ async function writeTypes(): Promise<void> {
 
 /** The plugin that bundles types. It is loaded only for them, since it loads a compiler. */
 interface TypesPlugin {
-  dts(options: { readonly dtsOnly: boolean; readonly tsconfig: string }): Plugin[];
+  dts(options: { readonly dtsOnly: boolean; readonly tsconfig: string; readonly logger: typeof quiet }): Plugin[];
 }
 
 async function loadTypesPlugin(): Promise<TypesPlugin> {
