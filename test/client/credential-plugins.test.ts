@@ -457,8 +457,11 @@ const asker = ["--conditions=source", fileURLToPath(new URL("plugins/ask.ts", im
 
 /** Runs a program that asks the plugin, on a terminal on which somebody types. Resolves with what the terminal shows. */
 async function onTerminal(setup: PluginSetup): Promise<string> {
-  const command = [process.execPath, ...asker, setup.file].map((part) => `'${part}'`).join(" ");
-  const child = spawn("script", ["-qec", command, "/dev/null"], { stdio: ["pipe", "pipe", "inherit"] });
+  const command = [process.execPath, ...asker, setup.file];
+  // Linux's program takes a command line, that of BSD and macOS takes its words.
+  const quoted = command.map((part) => `'${part}'`).join(" ");
+  const args = process.platform === "linux" ? ["-qec", quoted, "/dev/null"] : ["-q", "/dev/null", ...command];
+  const child = spawn("script", args, { stdio: ["pipe", "pipe", "inherit"] });
   child.stdin.write("typed\n");
   return endOf(child);
 }
