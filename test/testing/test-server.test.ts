@@ -115,7 +115,10 @@ void test("over HTTP/2 only the stream is cut, and the connection serves on", as
   const { statusCode, body } = await client.request({ method: "GET", path, headers });
   await body.dump();
   assert.equal(statusCode, 200);
-  assert.deepEqual(server.requests().map(({ code }) => code), [0, 200]);
+  assert.deepEqual(
+    server.requests().map(({ code }) => code),
+    [0, 200],
+  );
 });
 
 void test("a delayed request is carried out when the time has come", async () => {
