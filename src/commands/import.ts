@@ -2,9 +2,8 @@
 import { connectionFlags, findServer, openServerClient } from "#server/running-server.ts";
 import { binnacleFlag, boolean, choice, optional, parseArguments, withShort } from "#std/flags.ts";
 import { StartError } from "#std/start-error.ts";
-import { readDocuments } from "./documents.ts";
+import { linesOf, readDocuments } from "./documents.ts";
 import { Importer, type ImportReport } from "./importer.ts";
-import { linesOf } from "./manifests.ts";
 import { printUsage, valueText } from "./print.ts";
 
 const flags = {
@@ -17,15 +16,12 @@ const flags = {
     binnacleFlag("conflict"),
     "skip",
     ["skip", "replace", "fail"],
-    "What to do with an object that exists already: keep it, replace it, or count it as a failure.",
+    "What becomes of an object that is there: it stays, is replaced, or counts as a failure.",
   ),
   apply: boolean(binnacleFlag("apply"), false, "Merges objects into those that are there, by server-side apply."),
   status: boolean(binnacleFlag("status"), false, "Writes the status of objects, too."),
   dryRun: boolean(binnacleFlag("dry-run"), false, "Has the server check everything and write nothing."),
-  output: withShort(
-    choice(binnacleFlag("output"), "text", ["text", "json"], "Print a sentence, or JSON for programs."),
-    "o",
-  ),
+  output: withShort(choice(binnacleFlag("output"), "text", ["text", "json"], "What people read, or programs."), "o"),
 };
 
 const help = `Makes objects from YAML or JSON, such as binnacle export and kubectl get -o yaml write, on a running server.
@@ -36,12 +32,8 @@ Usage: binnacle import FILE [flags]
   FILE                            the text; - for stdin
   -h, --help                      print this
 
-It waits until new definitions of custom resources are served. References to owners get the uids that the owners have on
-this server. After a failure it goes on with the next object; each failure is printed, and the command then ends with 1.
-
-Examples:
-  binnacle import cluster.yaml
-  binnacle import shop.yaml -n shop --conflict=replace --dry-run
+Definitions of custom resources are waited for. Owners are named by the uids that they have here. A failure does not end
+it: each is told, and the command ends with 1.
 
 `;
 
