@@ -10,7 +10,7 @@ import { root } from "./steps.ts";
 const source = join(root, "src", "client");
 const target = join(root, "packages", "client", "dist");
 
-/** The entries by the names of their files: the library, the kinds, and the kinds of each group version. */
+/** The entries by the names of their files: the library, controllers, the kinds, and the kinds of each group version. */
 function entries(): Record<string, string> {
   const kinds = readdirSync(join(source, "kinds"), { recursive: true, encoding: "utf8" })
     .map((name) => name.replaceAll("\\", "/"))
@@ -18,6 +18,7 @@ function entries(): Record<string, string> {
     .map((name) => [`kinds/${name.replace(/\.ts$/, "")}`, join(source, "kinds", name)] as const);
   return {
     index: join(source, "exports.ts"),
+    controllers: join(source, "controllers.ts"),
     kinds: join(source, "kinds.ts"),
     ...Object.fromEntries(kinds),
   };
@@ -46,8 +47,8 @@ const plainIntegers: Plugin = {
 
 const isOutside = (id: string): boolean => /^(?:node:|js-yaml$|undici(?:$|\/))/.test(id);
 
-/** Returns the entries beside the library itself: `kinds`, `kinds/apps/v1`. */
-export const kindEntries = (): string[] => Object.keys(entries()).filter((name) => name !== "index");
+/** Returns the entries beside the library itself: `controllers`, `kinds`, `kinds/apps/v1`. */
+export const otherEntries = (): string[] => Object.keys(entries()).filter((name) => name !== "index");
 
 /** Writes the code, and the types if they are asked for. Code of earlier builds is removed. */
 export async function buildClient({ declarations = false } = {}): Promise<void> {

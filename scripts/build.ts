@@ -6,7 +6,7 @@
 import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, posix } from "node:path";
 import { type ChunkingContext, type Plugin, rolldown } from "rolldown";
-import { buildClient, kindEntries } from "./build-client.ts";
+import { buildClient, otherEntries } from "./build-client.ts";
 import { readCommandLine } from "./command-line.ts";
 import { bundledPackages } from "./layers.ts";
 import { root, tool } from "./steps.ts";
@@ -50,7 +50,7 @@ export async function build({ declarations = false } = {}): Promise<string> {
 
 /** Writes the entries by which the package offers the client library under its own name: `binnacle/client/kinds`. */
 function writeClientEntries(): void {
-  for (const name of ["", ...kindEntries().map((entry) => `/${entry}`)]) {
+  for (const name of ["", ...otherEntries().map((entry) => `/${entry}`)]) {
     const text = `export * from "binnacle-client${name}";\n`;
     const file = join(root, "dist", `client${name}`);
     mkdirSync(dirname(file), { recursive: true });

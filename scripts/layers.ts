@@ -70,7 +70,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
     "controllers",
   ],
   testing: ["std", "storage", "http", "server"],
-  commands: ["std", "meta", "codec", "api", "storage", "client", "authz", "transport", "server", "testing"],
+  commands: ["std", "meta", "codec", "storage", "client", "transport", "server", "testing"],
 };
 
 /** The folders outside `src/`, and the folders that they may import. Tests, benches and scripts may import all. */
@@ -106,7 +106,7 @@ export const guardedPackages: Readonly<Record<string, readonly string[]>> = { un
 export const mayReadClock: readonly string[] = ["std/clock.ts", "std/random.ts", "server/", "testing/", "commands/"];
 
 /** The files of `src/` that are entries of the packages of the workspace, beside generated ones. */
-export const packageEntries: readonly string[] = ["src/client/exports.ts"];
+export const packageEntries: readonly string[] = ["src/client/controllers.ts", "src/client/exports.ts"];
 
 /**
  * The packages that become part of the bundle, and so are not installed with the program. Packages that they need

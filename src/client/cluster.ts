@@ -7,9 +7,11 @@ import type { Clock } from "#std/clock.ts";
 import { systemRandom } from "#std/random.ts";
 import { waitingClock } from "./clock.ts";
 import { DomainFinder } from "./cluster/domain.ts";
+import { type InformerCallOptions, openInformer } from "./cluster/informer.ts";
 import { KindClient } from "./cluster/kind-client.ts";
 import type { ClusterParts } from "./cluster/target.ts";
 import type { ConnectionSettings, Impersonation } from "./connection-settings.ts";
+import type { Informer } from "./informer.ts";
 import type { Kind } from "./kind.ts";
 import { openConnection } from "./connection.ts";
 import { defaultSettings, type Kubeconfig, loadKubeconfig, settingsOf } from "./kubeconfig.ts";
@@ -17,6 +19,7 @@ import { RestClient } from "./rest-client.ts";
 import type { ClientRequest, Transport } from "./transport.ts";
 
 export type { Applied, ApplyCallOptions, FieldConflict } from "./cluster/calls.ts";
+export type { InformerCallOptions } from "./cluster/informer.ts";
 export {
   KindClient,
   type ListCallOptions,
@@ -88,19 +91,29 @@ async function settingsFrom({ kubeconfig, context }: ConnectOptions, clock: Cloc
 interface ClusterOptions extends Opened {
   readonly clock: Clock;
   readonly manager: string;
+  /** Finds the API domain; default: a new one. */
+  readonly domain?: DomainFinder;
 }
 
 /** A cluster that a program works with. `close` ends its connections. */
 export class Cluster {
   /** Calls by path. */
   readonly rest: RestClient;
+  /** The name of the program: the field manager of its writes. */
+  readonly manager: string;
+  /** The time that everything goes by. */
+  readonly clock: Clock;
+  readonly #transport: Transport;
   readonly #parts: ClusterParts;
   readonly #domain: DomainFinder;
   readonly #close: () => Promise<void>;
 
-  constructor({ transport, namespace, close, clock, manager }: ClusterOptions) {
+  constructor({ transport, namespace, close, clock, manager, domain: shared }: ClusterOptions) {
     this.rest = new RestClient(transport);
-    const domain = new DomainFinder(this.rest);
+    this.manager = manager;
+    this.clock = clock;
+    this.#transport = transport;
+    const domain = shared ?? new DomainFinder(this.rest);
     const groupOf = (group: string) => domain.groupOf(group);
     this.#domain = domain;
     this.#parts = { rest: this.rest, clock, random: systemRandom, manager, namespace, groupOf };
@@ -110,6 +123,22 @@ export class Cluster {
   /** Returns the calls on the objects of a kind. */
   kind<T extends ApiObject>(kind: Kind<T>): KindClient<T> {
     return new KindClient(this.#parts, kind);
+  }
+
+  /**
+   * Starts an informer on the objects of a kind: a copy in memory that follows the cluster, with indexes. `synced`
+   * resolves when all objects have been read.
+   */
+  informer<T extends ApiObject>(kind: Kind<T>, options: InformerCallOptions<T> = {}): Informer<T> {
+    return openInformer(this.#parts, kind, options);
+  }
+
+  /** Returns the same cluster with a way to it that `wrap` makes of the present one, such as one that refuses writes. */
+  through(wrap: (transport: Transport) => Transport): Cluster {
+    const { clock, manager } = this;
+    const { namespace } = this.#parts;
+    const close = (): Promise<void> => Promise.resolve();
+    return new Cluster({ transport: wrap(this.#transport), namespace, close, clock, manager, domain: this.#domain });
   }
 
   /** Sends any request, and resolves with the decoded answer. Rejects with `ApiError`. */

@@ -9,6 +9,7 @@ export {
   connect,
   type ConnectOptions,
   type FieldConflict,
+  type InformerCallOptions,
   KindClient,
   type ListCallOptions,
   type Predicate,
@@ -36,6 +37,7 @@ export type {
   Replacement,
   StrategicPatch,
 } from "./draft.ts";
+export { type IndexBy, Informer, type InformerEvent, type InformerListener, keyOf } from "./informer.ts";
 export type { BodyKind, Kind, StoredMeta, StoredObject } from "./kind.ts";
 export {
   defaultSettings,

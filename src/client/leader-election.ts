@@ -239,22 +239,26 @@ class Candidate {
 const writes: ReadonlySet<ClientRequest["method"]> = new Set(["DELETE", "PATCH", "POST", "PUT"]);
 
 /**
- * A client whose writes are made only during a term: each is checked before it is sent, cut off at the end, and, where the
- * server of the transport is in this process, checked again in the moment in which it is stored. A store that several
- * processes write to has to compare the lease in the transaction of each write in place of that.
+ * Returns a client whose writes are made only during a term: each is checked before it is sent, cut off at the end, and,
+ * where the server of the transport is in this process, checked again in the moment in which it is stored. A store that
+ * several processes write to has to compare the lease in the transaction of each write in place of that.
  */
-export function withLeaseGuard(transport: Transport, term: Term): RestClient {
+export const withLeaseGuard = (transport: Transport, term: Term): RestClient =>
+  new RestClient(guardedTransport(transport, term));
+
+/** Returns the transport of such a client. */
+export function guardedTransport(transport: Transport, term: Term): Transport {
   const within = (request: ClientRequest): ClientRequest => ({
     ...request,
     mayWrite: () => term.isHeld(),
     signal: request.signal === undefined ? term.signal : AbortSignal.any([request.signal, term.signal]),
   });
-  return new RestClient({
+  return {
     async request(request) {
       if (!writes.has(request.method)) return transport.request(request);
-      if (!term.isHeld()) throw serviceUnavailable("this server no longer leads: its lease was not renewed in time");
+      if (!term.isHeld()) throw serviceUnavailable("this process no longer leads: its lease was not renewed in time");
       return transport.request(within(request));
     },
     stream: (request, onEvent) => transport.stream(request, onEvent),
-  });
+  };
 }

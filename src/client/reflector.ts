@@ -13,8 +13,8 @@ import type { ObjectList, RestClient } from "./rest-client.ts";
 /** `T` is the type of the collection's objects. */
 export interface ReflectorOptions<T extends ApiObject = ApiObject> extends RoundOptions {
   readonly client: RestClient;
-  /** The path of the collection, without query. */
-  readonly path: string;
+  /** The path of the collection, without query; a function if it has to be found first. */
+  readonly path: string | (() => Promise<string>);
   /**
    * Only objects with this value of the field are followed: `type=Opaque`. Objects that lose the value count as
    * deleted.
@@ -166,14 +166,19 @@ const pageLength = 500;
 
 class Reflector<T extends ApiObject> {
   readonly #options: ReflectorOptions<T>;
-  /** The path of the collection with the selectors. */
-  readonly #path: string;
+  /** The path of the collection with the selectors; empty until it is known. */
+  #path = "";
   #streamsLists: boolean;
 
   constructor(options: ReflectorOptions<T>) {
-    const { path, fieldSelector, labelSelector, streamsLists = false } = options;
+    const { path, streamsLists = false } = options;
     this.#options = options;
     this.#streamsLists = streamsLists;
+    if (typeof path === "string") this.#select(path);
+  }
+
+  #select(path: string): void {
+    const { fieldSelector, labelSelector } = this.#options;
     const selectors = Object.entries({ fieldSelector, labelSelector }).flatMap(([name, value]) =>
       value === undefined ? [] : [`${name}=${encodeURIComponent(value)}`],
     );
@@ -182,7 +187,8 @@ class Reflector<T extends ApiObject> {
 
   /** Reads all objects, then follows changes until the history that this needs is gone. */
   async round(): Promise<void> {
-    const { signal } = this.#options;
+    const { signal, path } = this.#options;
+    if (typeof path === "function" && this.#path === "") this.#select(await path());
     const version = (await this.#stream()) ?? (await this.#list());
     if (signal.aborted) return;
     await watchFrom({ ...this.#options, path: this.#path }, version, (event) => this.#take(event));

@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { conflict, internalError } from "#meta/status-error.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import { Metrics } from "#std/metrics.ts";
+import { TokenBucket } from "./token-bucket.ts";
 import { WorkQueueMetrics } from "./work-queue-metrics.ts";
 import { WorkQueue } from "./work-queue.ts";
 
@@ -90,6 +91,57 @@ void test("once it is done, pauses begin anew", async () => {
   await turn();
   await advance(1000);
   assert.deepEqual(worked, [0, 100, 300, 1000, 1100]);
+});
+
+void test("all retries together have a rate", async () => {
+  const clock = new FakeClock();
+  const queue = new WorkQueue({
+    clock,
+    workersMax: 10,
+    pauses: { minMs: 1, maxMs: 1 },
+    retries: new TokenBucket({ perSecond: 2, burst: 3 }, clock),
+    work: () => Promise.reject(internalError("broken")),
+    failed: (key) => keys.push(key),
+  });
+  const keys: string[] = [];
+  for (let index = 0; index < 5; index++) queue.add(String(index));
+  await turn();
+  assert.equal(keys.length, 5);
+  clock.advance(1);
+  await turn();
+  assert.equal(keys.length, 8, "three retries at once");
+  clock.advance(999);
+  await turn();
+  assert.equal(keys.length, 10, "two more within the second");
+  queue.close();
+});
+
+void test("a closed queue drops what waits, and is drained when the running work has ended", async () => {
+  const worked: string[] = [];
+  const ends: (() => void)[] = [];
+  const queue = new WorkQueue({
+    clock: new FakeClock(),
+    workersMax: 1,
+    async work(key) {
+      worked.push(key);
+      await new Promise<void>((resolve) => ends.push(resolve));
+    },
+    failed: () => undefined,
+  });
+  for (const key of ["a", "b"]) queue.add(key);
+  queue.add("a");
+  let isDrained = false;
+  void queue.drained.then(() => {
+    isDrained = true;
+  });
+  queue.close();
+  queue.add("c");
+  await turn();
+  assert.deepEqual([queue.running, isDrained], [["a"], false]);
+  ends.shift()!();
+  await turn();
+  assert.equal(isDrained, true);
+  assert.deepEqual(worked, ["a"]);
 });
 
 test("a measured queue tells how many keys came, how long they waited and how long the work takes", async () => {

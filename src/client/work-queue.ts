@@ -4,6 +4,7 @@
  */
 import { StatusError } from "#meta/status-error.ts";
 import type { Clock } from "#std/clock.ts";
+import type { TokenBucket } from "./token-bucket.ts";
 import type { QueueObserver, WorkQueueMetrics } from "./work-queue-metrics.ts";
 
 /** The first and the longest pause before a retry; each pause is twice the previous one. */
@@ -23,6 +24,8 @@ export interface WorkQueueOptions {
   readonly clock: Clock;
   readonly workersMax: number;
   readonly pauses?: RetryPauses;
+  /** Limits the retries of all keys together; without it, there is no such limit. */
+  readonly retries?: TokenBucket | undefined;
   /** The name of the queue in metrics, and the metrics; without this, nothing is measured. */
   readonly measured?: { readonly name: string; readonly metrics: WorkQueueMetrics } | undefined;
   /** Called for every failure except conflicts, which the next attempt resolves. */
@@ -45,6 +48,8 @@ export class WorkQueue {
   readonly #tries = new Map<string, number>();
   readonly #timers = new Map<string, () => void>();
   #closed = false;
+  /** Called when no work is running any more, after the queue was closed. */
+  readonly #drained = Promise.withResolvers<void>();
 
   constructor(options: WorkQueueOptions) {
     this.#options = options;
@@ -123,6 +128,7 @@ export class WorkQueue {
     this.#running.delete(key);
     if (this.#again.delete(key)) this.#waiting.set(key, this.#now());
     if (!this.#closed) this.#start();
+    else if (this.#running.size === 0) this.#drained.resolve();
   }
 
   #retry(key: string): void {
@@ -130,11 +136,24 @@ export class WorkQueue {
     const tries = this.#tries.get(key) ?? 0;
     this.#tries.set(key, tries + 1);
     if (!this.#closed) this.#observer?.retried();
-    this.addAfter(key, Math.min(minMs * 2 ** tries, maxMs));
+    const ownMs = Math.min(minMs * 2 ** tries, maxMs);
+    this.addAfter(key, this.#closed ? ownMs : Math.max(ownMs, this.#options.retries?.reserve() ?? 0));
   }
 
+  /** The keys whose work is running. */
+  get running(): readonly string[] {
+    return [...this.#running.keys()];
+  }
+
+  /** Resolves when the queue is closed and the work that was running has ended. */
+  get drained(): Promise<void> {
+    return this.#drained.promise;
+  }
+
+  /** Ends the queue: waiting keys are dropped, and work that is running goes on. */
   close(): void {
     this.#closed = true;
+    if (this.#running.size === 0) this.#drained.resolve();
     this.#waiting.clear();
     for (const cancel of this.#timers.values()) cancel();
     this.#timers.clear();

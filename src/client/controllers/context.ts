@@ -1,0 +1,153 @@
+/** Makes the context of a reconcile: its writes, its events, and its view of owned objects. */
+import { isDeepStrictEqual } from "node:util";
+import { isObject } from "#std/is-object.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import { timestampOf } from "#meta/time.ts";
+import type { Cluster, KindClient } from "../cluster.ts";
+import type { Apply } from "../draft.ts";
+import type { Kind } from "../kind.ts";
+import { type Conditions, stateConditions, type StoredCondition } from "./conditions.ts";
+import {
+  type RunnableController,
+  type WaitTime,
+  millisecondsOf,
+  type ObjectKey,
+  type ReconcileContext,
+} from "./definition.ts";
+import type { EventReporter } from "./events.ts";
+import type { InformerSet } from "./informers.ts";
+import { appliedPart, hasAtomicConditions } from "./owned-fields.ts";
+
+/** The parts that all reconciles of a controller share. */
+export interface ContextParts {
+  readonly controller: RunnableController;
+  readonly client: Cluster;
+  readonly informers: InformerSet;
+  readonly events: EventReporter;
+  /** Aborted when the work has to end. */
+  readonly signal: AbortSignal;
+  /** Queues an object. */
+  readonly queue: (key: string, afterMs: number) => void;
+}
+
+/** One call of a reconcile. `object` is replaced when the object is written. */
+interface ReconcileCall {
+  object: ApiObject;
+  /** Called with the object as it was written. */
+  readonly written: (object: ApiObject) => void;
+}
+
+export function reconcileContext(parts: ContextParts, call: ReconcileCall): ReconcileContext {
+  const { controller, client, events, signal, queue } = parts;
+  return {
+    client,
+    signal,
+    apply: (kind, object, options) => applyOwned(parts, call.object, { kind, object, owned: options?.owned ?? true }),
+    status: (conditions, fields) => writeStatus(parts, call, conditions, fields as object | undefined),
+    event: (type, reason, note = "", { action = "Reconcile", related } = {}) =>
+      events.record({ about: call.object, controller: controller.name, type, reason, note, action, related }),
+    queue: (key, time: WaitTime = 0) => queue(keyIn(controller.kind, key, call.object), millisecondsOf(time)),
+    owned: <K extends ApiObject>(kind: Kind<K>) => ownedBy(parts, call.object, kind) as K[], // the informer has the kind
+  };
+}
+
+/** Returns the key of an object. A name without a namespace is in that of `origin`. */
+export function keyIn(kind: Kind, key: ObjectKey, { metadata }: ApiObject): string {
+  const [name, namespace = metadata.namespace] =
+    typeof key === "string" ? (key.split("/", 2).toReversed() as [string, string?]) : [key.name, key.namespace];
+  return kind.namespaced && namespace !== undefined ? `${namespace}/${name}` : name;
+}
+
+function ownedBy({ controller, informers }: ContextParts, object: ApiObject, kind: Kind): ApiObject[] {
+  const { owns = [] } = controller.options;
+  const informer = owns.includes(kind) ? informers.find(kind, object.metadata.namespace) : undefined;
+  if (informer === undefined) throw new TypeError(`controller ${controller.name} does not have ${kind.kind} in owns`);
+  return informers.owned(informer, object);
+}
+
+interface Application<K extends ApiObject> {
+  readonly kind: Kind<K>;
+  readonly object: Apply<K>;
+  readonly owned: boolean;
+}
+
+async function applyOwned<K extends ApiObject>(
+  { client, informers, signal }: ContextParts,
+  owner: ApiObject,
+  { kind, object, owned }: Application<K>,
+): Promise<K> {
+  const { namespace = owner.metadata.namespace, ownerReferences = [], ...metadata } = object.metadata;
+  if (owned && !kind.namespaced && owner.metadata.namespace !== undefined) {
+    throw new TypeError(`${owner.kind} has a namespace and cannot own ${kind.kind}, which has none: use owned: false`);
+  }
+  const references = owned ? [...ownerReferences, referenceTo(owner)] : ownerReferences;
+  const wanted = {
+    ...object,
+    metadata: { ...metadata, ...(references.length === 0 ? {} : { ownerReferences: references }) },
+  } as Apply<K>; // only the metadata has changed
+  const where = kind.namespaced ? namespace : undefined;
+  const key = where === undefined ? metadata.name : `${where}/${metadata.name}`;
+  const present = informers.find(kind, where)?.get(key);
+  if (present !== undefined && isApplied(present, wanted, client.manager)) return present as K; // the informer has the kind
+  const { object: applied } = await client.kind(kind).apply(wanted, { in: where, force: true, signal });
+  return applied!; // with force there are no conflicts
+}
+
+const referenceTo = ({ apiVersion = "", kind = "", metadata: { name = "", uid = "" } }: ApiObject) => ({
+  apiVersion,
+  kind,
+  name,
+  uid,
+  controller: true,
+  blockOwnerDeletion: true,
+});
+
+/** Whether the manager has already applied exactly this. */
+function isApplied(present: ApiObject, wanted: unknown, manager: string): boolean {
+  if (present.metadata.deletionTimestamp !== undefined) return false;
+  const applied = appliedPart(present, manager);
+  if (applied === undefined) return false;
+  return isDeepStrictEqual(comparable(applied), comparable(JSON.parse(JSON.stringify(wanted))));
+}
+
+/** Returns the fields that can be owned. */
+function comparable(object: unknown): unknown {
+  const { apiVersion: _apiVersion, kind: _kind, metadata = {}, ...rest } = object as Record<string, unknown>;
+  const { name: _name, namespace: _namespace, ...fields } = metadata as Record<string, unknown>;
+  return { metadata: fields, ...rest };
+}
+
+/** Returns the field `status` of an object, which every kind may have. */
+function statusOf(object: unknown): Readonly<Record<string, unknown>> {
+  const status = isObject(object) ? object["status"] : undefined;
+  return isObject(status) ? status : {};
+}
+
+const conditionsOf = (status: Readonly<Record<string, unknown>>): readonly StoredCondition[] =>
+  (status["conditions"] ?? []) as readonly StoredCondition[]; // conditions of all kinds have this form
+
+async function writeStatus(
+  { client, controller, signal }: ContextParts,
+  call: ReconcileCall,
+  stated: Conditions,
+  fields: object = {},
+): Promise<ApiObject> {
+  const { object } = call;
+  const { name = "", namespace, uid, generation } = object.metadata;
+  const present = statusOf(object);
+  const own = statusOf(appliedPart(object, client.manager, "status"));
+  const kept = conditionsOf(hasAtomicConditions(object) ? present : own);
+  const time = timestampOf(client.clock.now());
+  const conditions = stateConditions(kept, conditionsOf(present), stated, { generation, time });
+  const { conditions: _conditions, ...others } = own;
+  const status = JSON.parse(
+    JSON.stringify({ ...others, ...fields, ...(conditions.length === 0 ? {} : { conditions }) }),
+  ) as object;
+  if (isDeepStrictEqual(status, own)) return object;
+  const calls = client.kind(controller.kind) as KindClient<ApiObject & { readonly status?: object }>; // see above
+  const wanted = { metadata: { name, uid }, status };
+  const { object: written } = await calls.status.apply(wanted, { in: namespace, force: true, signal });
+  call.object = written!; // with force there are no conflicts
+  call.written(call.object);
+  return call.object;
+}
