@@ -38,7 +38,7 @@ async function startAgain(): Promise<Measurement> {
 
 async function resetAfter(name: string, objects: number): Promise<Measurement> {
   await using server = await startTestServer();
-  return timed(name, async () => {
+  return await timed(name, async () => {
     await Promise.all(Array.from({ length: objects }, (_, index) => create(server, `map-${index}`)));
     await server.settled();
     const start = performance.now();

@@ -13,6 +13,7 @@ Usage: binnacle <command> [flags]
   compact              drop history and give its room back (binnacle compact --help)
   history KIND NAME    show the versions of an object that the server keeps
   undelete KIND NAME   bring a deleted object, or an older version, back
+  auth COMMAND         what you may do, who you are, and roles from a file (binnacle auth --help)
   export [KIND]...     write objects of a server, also of a Kubernetes cluster, as YAML or JSON
   import FILE          make the objects of such a file on a server
   kubeconfig           make access for a user or a service account (binnacle kubeconfig --help)
@@ -38,6 +39,7 @@ const commands: Readonly<Record<string, Command>> = {
   verify: async (args) => (await import("#commands/verify.ts")).verify(args),
   compact: async (args) => (await import("#commands/compact.ts")).compact(args),
   kubeconfig: async (args) => (await import("#commands/kubeconfig.ts")).kubeconfig(args),
+  auth: async (args) => (await import("#commands/auth.ts")).auth(args),
   types: async (args) => (await import("#commands/types.ts")).types(args),
   token: async (args) => (await import("#commands/token.ts")).token(args),
   "join-info": async (args) => (await import("#commands/join-info.ts")).joinInfo(args),

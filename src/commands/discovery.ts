@@ -36,7 +36,7 @@ interface Resources {
   }[];
 }
 
-interface Discovered {
+export interface Discovered {
   /**
    * The resources in the order of groups, those of the preferred version first in each group. Subresources are left
    * out.

@@ -2,14 +2,11 @@
  * Reads objects from a sequence of YAML documents or JSON values, one at a time, so that a long file needs little
  * memory.
  */
-import { createReadStream } from "node:fs";
-import { createInterface } from "node:readline";
 import { decodeJson } from "#codec/json.ts";
 import { decodeYaml } from "#codec/yaml.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { isObject } from "#std/is-object.ts";
 import { StartError } from "#std/start-error.ts";
-import { reasonOf } from "#std/system-error.ts";
 
 /** An object, or the problem of a document without a valid one; `line` is the first line of the document. */
 type ReadDocument =
@@ -138,13 +135,3 @@ const areTexts = (value: unknown): boolean =>
 
 const isReference = (value: unknown): boolean =>
   isObject(value) && ["apiVersion", "kind", "name"].every((field) => typeof value[field] === "string");
-
-/** Yields the lines of a file; of the standard input for `-`. Throws `StartError` if it cannot be read. */
-export async function* linesOf(file: string): AsyncGenerator<string> {
-  const input = file === "-" ? process.stdin : createReadStream(file);
-  try {
-    yield* createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY });
-  } catch (error) {
-    throw new StartError(`cannot read ${file}: ${reasonOf(error)}`, { cause: error });
-  }
-}

@@ -44,9 +44,12 @@ Usage: binnacle export [KIND]... [flags]
   -h, --help                      print this
 
 What the server gave is left out: uids, versions, times, owners of fields, addresses of services. So is what every
-cluster makes for itself: events, leases, tokens of service accounts, endpoints of controllers. A kind that may not be
-listed is told, and the command then ends with 1.
-Secrets are written as they are.
+cluster makes for itself: events, leases, tokens of service accounts, endpoints of controllers. A kind that
+you may not list is left out with a warning, and the command then ends with 1. Secrets are written as they are.
+
+Examples:
+  binnacle export > everything.yaml
+  binnacle export deploy svc -n shop --kubeconfig ~/.kube/config | binnacle import - --dry-run
 
 `;
 
@@ -95,7 +98,7 @@ export async function exportObjects(args: readonly string[]): Promise<void> {
     } finally {
       write.close();
     }
-    process.stderr.write(`${count} objects exported\n`);
+    process.stderr.write(`${count === 1 ? "1 object" : `${count} objects`} exported\n`);
   } finally {
     await client.close();
   }

@@ -2,8 +2,9 @@
 import { connectionFlags, findServer, openServerClient } from "#server/running-server.ts";
 import { binnacleFlag, boolean, choice, optional, parseArguments, withShort } from "#std/flags.ts";
 import { StartError } from "#std/start-error.ts";
-import { linesOf, readDocuments } from "./documents.ts";
+import { readDocuments } from "./documents.ts";
 import { Importer, type ImportReport } from "./importer.ts";
+import { linesOf } from "./manifests.ts";
 import { printUsage, valueText } from "./print.ts";
 
 const flags = {
@@ -16,12 +17,15 @@ const flags = {
     binnacleFlag("conflict"),
     "skip",
     ["skip", "replace", "fail"],
-    "What becomes of an object that is there: it stays, is replaced, or counts as a failure.",
+    "What to do with an object that exists already: keep it, replace it, or count it as a failure.",
   ),
   apply: boolean(binnacleFlag("apply"), false, "Merges objects into those that are there, by server-side apply."),
   status: boolean(binnacleFlag("status"), false, "Writes the status of objects, too."),
   dryRun: boolean(binnacleFlag("dry-run"), false, "Has the server check everything and write nothing."),
-  output: withShort(choice(binnacleFlag("output"), "text", ["text", "json"], "What people read, or programs."), "o"),
+  output: withShort(
+    choice(binnacleFlag("output"), "text", ["text", "json"], "Print a sentence, or JSON for programs."),
+    "o",
+  ),
 };
 
 const help = `Makes objects from YAML or JSON, such as binnacle export and kubectl get -o yaml write, on a running server.
@@ -32,8 +36,12 @@ Usage: binnacle import FILE [flags]
   FILE                            the text; - for stdin
   -h, --help                      print this
 
-Definitions of custom resources are waited for. Owners are named by the uids that they have here. A failure does not end
-it: each is told, and the command ends with 1.
+It waits until new definitions of custom resources are served. References to owners get the uids that the owners have on
+this server. After a failure it goes on with the next object; each failure is printed, and the command then ends with 1.
+
+Examples:
+  binnacle import cluster.yaml
+  binnacle import shop.yaml -n shop --conflict=replace --dry-run
 
 `;
 

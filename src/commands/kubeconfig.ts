@@ -106,6 +106,7 @@ async function forUser(
   if (settings.kubeconfig !== undefined) {
     throw new StartError("--user takes the authority of a data folder: name it with --data-dir, not --kubeconfig");
   }
+  if (settings.as !== undefined) throw new StartError("--user asks no server, so --as goes with --serviceaccount only");
   for (const text of [name, ...groups]) {
     if (/[\p{Cc}\p{Cs}]/u.test(text)) throw new StartError(`${JSON.stringify(text)} cannot be in a certificate`);
   }

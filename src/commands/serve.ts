@@ -47,7 +47,7 @@ const usage = `Starts the API server.
 
 Usage: binnacle serve [flags]
 
-  -o json                         print where things are as JSON
+  -o json                         print the address, the data folder and the kubeconfig as one line of JSON
   -h, --help                      print this
 
 `;

@@ -5,7 +5,8 @@ import { DefinitionError, printTypes } from "#client/type-printer.ts";
 import { connectionFlags, findServer } from "#server/running-server.ts";
 import { binnacleFlag, boolean, parseArguments, text } from "#std/flags.ts";
 import { StartError } from "#std/start-error.ts";
-import { linesOf, readDocuments } from "./documents.ts";
+import { readDocuments } from "./documents.ts";
+import { linesOf } from "./manifests.ts";
 import { printable, printUsage } from "./print.ts";
 
 const flags = {

@@ -1,6 +1,7 @@
 /** Events that the listeners of a shared collection get. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { eventOfLine } from "#client/received-event.ts";
 import { RestClient } from "#client/rest-client.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import { FakeApi } from "./fake-api.ts";
@@ -12,11 +13,12 @@ test("an object recreated during a gap is reported as deleted and added", async 
   const clock = new FakeClock();
   const api = new FakeApi(clock);
   const ended = Promise.withResolvers<void>();
-  // The watch reports nothing, and ends.
+  // The watch reports nothing until the history from its version is gone.
   const reader = new RestClient({
     request: api.transport.request,
-    stream: async () => {
+    stream: async (_request, onEvent) => {
       await ended.promise;
+      onEvent(eventOfLine(Buffer.from(JSON.stringify({ type: "ERROR", object: { metadata: {} } }))));
       return { code: 200, body: Buffer.from("{}") };
     },
   });

@@ -7,15 +7,16 @@ import { join } from "node:path";
 import { waitingClock } from "#client/clock.ts";
 import { openConnection } from "#client/connection.ts";
 import { ConnectionError } from "#client/connection-error.ts";
-import type { ConnectionSettings } from "#client/connection-settings.ts";
+import type { ConnectionSettings, Impersonation } from "#client/connection-settings.ts";
 import { CredentialsError } from "#client/credentials.ts";
 import { defaultSettings, KubeconfigError, loadKubeconfig, settingsOf } from "#client/kubeconfig.ts";
-import type { ClientRequest } from "#client/transport.ts";
+import type { ReceivedEvent } from "#client/received-event.ts";
+import type { ClientRequest, ClientResponse } from "#client/transport.ts";
 import type { Status } from "#meta/status-error.ts";
 import { exactValue } from "#codec/strict.ts";
 import { systemRandom } from "#std/random.ts";
 import { reasonOf } from "#std/system-error.ts";
-import { binnacleFlag, optional, type Settings, text } from "#std/flags.ts";
+import { binnacleFlag, list, optional, type Settings, text } from "#std/flags.ts";
 import { StartError } from "#std/start-error.ts";
 import { programVersion } from "./program-version.ts";
 
@@ -38,6 +39,8 @@ export const connectionFlags = {
     "Ask by this context of the kubeconfig instead of its current one.",
   ),
   server: optional(binnacleFlag("server"), "url", "Ask at this address instead of the kubeconfig's."),
+  as: optional(binnacleFlag("as"), "user", "Ask as this user, which takes the right to impersonate that user."),
+  asGroup: list(binnacleFlag("as-group"), "group", "A group of the user of --as. May be repeated."),
 };
 
 type ConnectionFlags = Settings<typeof connectionFlags>;
@@ -59,10 +62,18 @@ export async function findServer(flags: ConnectionFlags): Promise<ConnectionSett
       const shown = JSON.stringify(flags.server ?? settings.server.href);
       throw new StartError(`${shown} is no https URL: credentials go nowhere else`);
     }
-    return { ...settings, server };
+    const impersonate = impersonationOf(flags);
+    return { ...settings, server, ...(impersonate === undefined ? {} : { impersonate }) };
   } catch (error) {
     throw asStartError(error);
   }
+}
+
+/** Returns the user of `--as`; `undefined` leaves it to the kubeconfig. Throws `StartError`. */
+function impersonationOf({ as: user, asGroup: groups = [] }: ConnectionFlags): Impersonation | undefined {
+  if (user !== undefined) return { user, groups, extra: {} };
+  if (groups.length > 0) throw new StartError("--as-group needs the user who is in the group: add --as USER");
+  return undefined;
 }
 
 /** Returns the file that is read; `undefined` for those of the variable. Throws `StartError`. */
@@ -103,13 +114,17 @@ export class ErrorAnswer extends StartError {
   readonly reason: string;
   /** The message of the server. */
   readonly said: string;
+  /** The `Status` of the answer, or what there is of it. */
+  readonly status: Partial<Status>;
   /** The continue token of a 410 answer to a list; empty without one. */
   readonly continue: string;
 
-  constructor(url: string, code: number, { message, reason, metadata }: Partial<Status>) {
+  constructor(url: string, code: number, status: Partial<Status>) {
+    const { message, reason, metadata } = status;
     const said = typeof message === "string" && message !== "" ? message : `code ${code}`;
-    super(`the server at ${url} refused: ${said}`);
+    super(`${said} (${code} from ${url})`);
     this.code = code;
+    this.status = status;
     this.reason = reason ?? "";
     this.said = said;
     const token = (metadata as { readonly continue?: unknown } | undefined)?.continue; // absent but in such a `Status`
@@ -124,7 +139,16 @@ export interface ServerCall {
   readonly body?: unknown;
   /** The media type of the body, which is JSON. */
   readonly contentType?: string;
+  /** The media type of the answer; JSON by default. */
+  readonly accept?: string;
   readonly timeoutMs?: number;
+}
+
+interface WatchCall {
+  /** The path with its query. */
+  readonly path: string;
+  readonly accept?: string;
+  readonly signal?: AbortSignal;
 }
 
 interface ServerAnswer<T> {
@@ -144,7 +168,16 @@ export interface ServerClient {
   close(): Promise<void>;
 }
 
-export function openServerClient(settings: ConnectionSettings): ServerClient {
+/** A client that also watches. */
+export interface WatchingClient extends ServerClient {
+  /**
+   * Watches, and resolves when the server ends the watch or the signal is aborted. Rejects as `call` does, also when the
+   * watch is cut.
+   */
+  watch(call: WatchCall, onEvent: (event: ReceivedEvent) => void): Promise<void>;
+}
+
+export function openServerClient(settings: ConnectionSettings): WatchingClient {
   const connection = openConnection(settings, {
     clock: waitingClock,
     random: systemRandom,
@@ -153,8 +186,12 @@ export function openServerClient(settings: ConnectionSettings): ServerClient {
   const url = urlOf(settings);
   return {
     url,
-    async call<T>({ method, path, body, contentType = "application/json", timeoutMs = defaultTimeoutMs }: ServerCall) {
-      const content = body === undefined ? {} : { contentType, body: Buffer.from(JSON.stringify(body)) };
+    async call<T>({ method, path, body, timeoutMs = defaultTimeoutMs, ...types }: ServerCall) {
+      const { accept, contentType = "application/json" } = types;
+      const content = {
+        ...(body === undefined ? {} : { contentType, body: Buffer.from(JSON.stringify(body)) }),
+        ...(accept === undefined ? {} : { accept }),
+      };
       const timeout = new AbortController();
       const cancel = waitingClock.after(timeoutMs, () => {
         timeout.abort(new Unreachable(`${url} did not answer within ${timeoutMs / 1000} s`));
@@ -167,6 +204,16 @@ export function openServerClient(settings: ConnectionSettings): ServerClient {
       } finally {
         cancel();
       }
+    },
+    async watch({ path, ...more }, onEvent) {
+      let answer: ClientResponse;
+      try {
+        answer = await connection.stream({ method: "GET", path, ...more }, onEvent);
+      } catch (error) {
+        if (more.signal?.aborted === true) return;
+        throw asStartError(error);
+      }
+      if (answer.code !== 200) read(url, answer.code, answer.body.toString());
     },
     close: () => connection.close(),
   };

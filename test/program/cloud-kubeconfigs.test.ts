@@ -157,7 +157,7 @@ test("--context chooses another context, and --data-dir comes before the variabl
   const unknown = await run(["export", "--context=nowhere"], { KUBECONFIG: file });
   assert.match(unknown.stderr, /^binnacle: \S+two\.kubeconfig: no context "nowhere": it has other, arn:aws:eks:/);
   const named = await run(["token", "create", "none", "--data-dir=data"], { KUBECONFIG: file });
-  assert.match(named.stderr, /refused: serviceaccounts "none" not found/);
+  assert.match(named.stderr, /^binnacle: serviceaccounts "none" not found \(404 from https:/);
   const gone = await run(["token", "create"], { KUBECONFIG: join(folder, "gone") });
   assert.match(gone.stderr, /gone does not exist/);
 });

@@ -118,7 +118,7 @@ for (const domain of domains) {
                 " ",
               ),
             ),
-            /refused: .*UID/i,
+            /UID.* \(409 from https:/i,
           );
         } finally {
           close();
@@ -152,14 +152,17 @@ for (const domain of domains) {
         writeFileSync(join(folder, "robot.kubeconfig"), robot);
         await fails(
           run("token", "create", "--kubeconfig=robot.kubeconfig"),
-          /refused: serviceaccounts "default" is forbidden: User "system:serviceaccount:default:default" cannot create/,
+          /^binnacle: serviceaccounts "default" is forbidden: User "system:serviceaccount:default:default" cannot create/,
         );
         const byFile = await readPrinted(
           run("kubeconfig", `--kubeconfig=${kubeconfig}`, "--serviceaccount=default/default"),
         );
         assert.match(byFile, /^apiVersion: v1\n/);
 
-        await fails(run("token", "create", "none", data), /refused: serviceaccounts "none" not found/);
+        await fails(
+          run("token", "create", "none", data),
+          /^binnacle: serviceaccounts "none" not found \(404 from https:/,
+        );
         await fails(run("token", "create", "../x", data), /is no name of an object/);
         await fails(run("token", "create", "-n", "..", data), /is no name of an object/);
         await fails(run("token", "create", data, "--duration=1m"), /may not specify a duration less than 10 minutes/);

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { test } from "node:test";
+import { Client } from "undici";
 import { startTestServer } from "#testing/testing.ts";
 import { ask, namesOf, watch } from "./requests.ts";
 
@@ -97,6 +98,23 @@ void test("an answer is lost, but the write is made", async () => {
     TypeError,
   );
   await ask(server, `GET ${configMaps}/lost`, 200);
+  assert.deepEqual(
+    server.requests().map(({ code }) => code),
+    [0, 200],
+  );
+});
+
+void test("over HTTP/2 only the stream is cut, and the connection serves on", async (t) => {
+  await using server = await startTestServer();
+  const client = new Client(server.url, { connect: { ca: server.ca }, allowH2: true });
+  t.after(() => client.destroy());
+  const headers = { authorization: `Bearer ${server.token}` };
+  server.faults.next({ verb: "list", resource: "secrets" }, { lose: true });
+  const path = "/api/v1/secrets";
+  await assert.rejects(client.request({ method: "GET", path, headers }));
+  const { statusCode, body } = await client.request({ method: "GET", path, headers });
+  await body.dump();
+  assert.equal(statusCode, 200);
   assert.deepEqual(
     server.requests().map(({ code }) => code),
     [0, 200],

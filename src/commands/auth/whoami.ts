@@ -1,0 +1,74 @@
+/** `binnacle auth whoami`: the user that the server takes the caller for. */
+import { ErrorAnswer } from "#server/running-server.ts";
+import { binnacleFlag, choice, parseArguments, withShort } from "#std/flags.ts";
+import { StartError } from "#std/start-error.ts";
+import { clusterFlags, withCluster } from "../open-cluster.ts";
+import { isStructured } from "../output.ts";
+import { printUsage, tableText, valueText } from "../print.ts";
+
+const flags = {
+  ...clusterFlags,
+  output: withShort(
+    choice(binnacleFlag("output"), "table", ["table", "json", "yaml"], "A table, or the answer of the server."),
+    "o",
+  ),
+};
+
+const help = `Prints who you are for the server: your name, your groups and what else it knows.
+
+Usage: binnacle auth whoami [flags]
+
+  -h, --help                      print this
+
+Examples:
+  binnacle auth whoami
+  binnacle auth whoami --as=alice --as-group=dev -o json
+
+`;
+
+interface SelfSubjectReview {
+  readonly status?: {
+    readonly userInfo?: {
+      readonly username?: string;
+      readonly uid?: string;
+      readonly groups?: readonly string[];
+      readonly extra?: Readonly<Record<string, readonly string[]>>;
+    };
+  };
+}
+
+/** The path of the review, which servers of every API domain have in this name. */
+const path = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
+
+/** Runs `binnacle auth whoami`. Rejects with `StartError`. */
+export async function whoami(args: readonly string[]): Promise<void> {
+  const { settings, help: isHelp, rest } = parseArguments(flags, args);
+  if (isHelp) return printUsage(help, flags);
+  if (rest.length > 0) throw new StartError(`unexpected argument ${JSON.stringify(rest[0])}: whoami takes flags only`);
+  const { output = "table" } = settings;
+  await withCluster(settings, async (cluster) => {
+    const body = { apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview" };
+    let review: SelfSubjectReview;
+    try {
+      review = await cluster.call<SelfSubjectReview>({ method: "POST", path, body });
+    } catch (error) {
+      if (!(error instanceof ErrorAnswer) || error.code !== 404) throw error;
+      throw new StartError("the server does not say who you are: it has no selfsubjectreviews, as before 1.28", {
+        cause: error,
+      });
+    }
+    process.stdout.write(isStructured(output) ? valueText(output, review) : reviewText(review));
+  });
+}
+
+function reviewText({ status = {} }: SelfSubjectReview): string {
+  const { username = "", uid = "", groups = [], extra = {} } = status.userInfo ?? {};
+  const rows = [
+    ["ATTRIBUTE", "VALUE"],
+    ["Username", username],
+    ...(uid === "" ? [] : [["UID", uid]]),
+    ...(groups.length === 0 ? [] : [["Groups", `[${groups.join(" ")}]`]]),
+    ...Object.entries(extra).map(([key, values]) => [`Extra: ${key}`, `[${values.join(" ")}]`]),
+  ];
+  return tableText(rows, false);
+}
