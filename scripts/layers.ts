@@ -69,7 +69,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
     "transport",
     "controllers",
   ],
-  testing: ["std", "storage", "http", "server"],
+  testing: ["std", "storage", "client", "http", "server"],
   commands: ["std", "meta", "codec", "api", "storage", "client", "authz", "transport", "server", "testing"],
 };
 

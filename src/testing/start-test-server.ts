@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Cluster } from "#client/cluster.ts";
 import type { ApiRequest, Reply } from "#http/api-request.ts";
 import { parseRequestInfo } from "#http/request-info.ts";
 import type { Instruments } from "#server/instruments.ts";
@@ -47,8 +48,10 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
   const kubeconfig = `${JSON.stringify(tokenConfig({ url, ca, token }))}\n`;
   const web = trustingFetch({ url, ca, token });
   const files = writeFiles({ kubeconfig, "ca.crt": ca });
+  const clusters: Cluster[] = [];
   let closing: Promise<void> | undefined;
   const close = async (): Promise<void> => {
+    for (const cluster of clusters) await cluster.close();
     web.close();
     files.remove();
     await running.close();
@@ -61,6 +64,13 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     kubeconfig,
     kubeconfigFile: join(files.folder, "kubeconfig"),
     fetch: (input, init) => web.fetch(input, init),
+    client: async (manager = "test") => {
+      // The library is loaded by tests that want it only.
+      const { connect } = await import("#client/cluster.ts");
+      const cluster = await connect({ kubeconfig: join(files.folder, "kubeconfig"), manager });
+      clusters.push(cluster);
+      return cluster;
+    },
     reset: () => kit.reset(),
     snapshot: () => kit.snapshot(),
     restore: (snapshot) => kit.restore(snapshot),

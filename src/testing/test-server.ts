@@ -2,6 +2,7 @@
  * A server for tests: in memory, silent, on a free port of this machine, with means that only tests need. Several can
  * run in one process. `start-test-server.ts` starts them.
  */
+import type { Cluster } from "#client/cluster.ts";
 import type { RequestFault, RequestMatch } from "./faults.ts";
 import type { RecordedRequest } from "./request-record.ts";
 
@@ -49,6 +50,11 @@ export interface TestServer extends AsyncDisposable {
   readonly kubeconfigFile: string;
   /** `fetch` as the administrator, with the trust that it needs. It takes a path, too: `/api/v1/namespaces`. */
   fetch(input: string | URL | Request, init?: RequestInit): Promise<Response>;
+  /**
+   * Connects the client library as the administrator. `manager` is the name of the writer and the user agent. What was
+   * connected is closed with the server.
+   */
+  client(manager?: string): Promise<Cluster>;
   /**
    * Goes back to the state after the start: objects, faults and recorded requests. Versions go on, so running watches
    * see what is deleted, changed and added. Finalizers, admission and quotas do not hold it up. The time stays.

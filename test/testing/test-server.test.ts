@@ -121,6 +121,16 @@ void test("over HTTP/2 only the stream is cut, and the connection serves on", as
   );
 });
 
+void test("the client library is connected to the server, and closed with it", async () => {
+  const server = await startTestServer();
+  const cluster = await server.client("harbour");
+  const path = "/api/v1/namespaces/default";
+  const namespace = await cluster.rest.get(path);
+  assert.equal(namespace.metadata.name, "default");
+  assert.match(server.requests()[0]!.userAgent, /^harbour/);
+  await server.close();
+});
+
 void test("a delayed request is carried out when the time has come", async () => {
   await using server = await startTestServer();
   server.faults.next({ verb: "create", resource: "configmaps" }, { delay: "1h" });
