@@ -82,7 +82,7 @@ function makeFault(random: Random, ways: readonly FaultyProxy[], { faults }: Tes
   const verb = random.next() < 0.5 ? "list" : "watch";
   const match = { verb, resource: "configmaps", namespace };
   if (choice === 5) faults.dropWatches(match);
-  else if (choice === 6) faults.compact();
+  else if (choice === 6) void faults.compact();
   else if (choice === 7) faults.next(match, { answer: 500 });
   else if (choice === 8) faults.next(match, { answer: 429, retryAfter: 1 });
   else if (choice === 9) faults.next(match, { lose: true });
@@ -109,7 +109,7 @@ test("under 1,000 faults an informer ends like client-go's: in the state of the 
 
   await using cluster = await connect({ kubeconfig: await parseKubeconfig(kubeconfigFor(server, ways[0]!)) });
   let failures = 0;
-    const informer = cluster.informer(configMaps, { in: namespace, failed: () => failures++ });
+  const informer = cluster.informer(configMaps, { in: namespace, failed: () => failures++ });
   const added = new Set<string>();
   const deleted = new Set<string>();
   informer.subscribe(({ type, object }) => {
