@@ -13,6 +13,11 @@ Usage: binnacle <command> [flags]
   compact              drop history and give its room back (binnacle compact --help)
   history KIND NAME    show the versions of an object that the server keeps
   undelete KIND NAME   bring a deleted object, or an older version, back
+  get KIND [NAME]      print objects as tables, JSON, YAML or parts of them; -w watches
+  apply -f FILE        make objects have what files say; diff -f FILE shows what that would change
+  delete KIND NAME     delete objects, and wait until they are gone
+  wait KIND NAME       wait until an object is as it is wanted (binnacle wait --help)
+  api-resources        list the kinds of a server
   auth COMMAND         what you may do, who you are, and roles from a file (binnacle auth --help)
   export [KIND]...     write objects of a server, also of a Kubernetes cluster, as YAML or JSON
   import FILE          make the objects of such a file on a server
@@ -39,6 +44,12 @@ const commands: Readonly<Record<string, Command>> = {
   verify: async (args) => (await import("#commands/verify.ts")).verify(args),
   compact: async (args) => (await import("#commands/compact.ts")).compact(args),
   kubeconfig: async (args) => (await import("#commands/kubeconfig.ts")).kubeconfig(args),
+  get: async (args) => (await import("#commands/get.ts")).get(args),
+  apply: async (args) => (await import("#commands/apply.ts")).apply(args),
+  diff: async (args) => (await import("#commands/diff.ts")).diff(args),
+  delete: async (args) => (await import("#commands/delete.ts")).deleteObjects(args),
+  wait: async (args) => (await import("#commands/wait.ts")).wait(args),
+  "api-resources": async (args) => (await import("#commands/api-resources.ts")).apiResources(args),
   auth: async (args) => (await import("#commands/auth.ts")).auth(args),
   types: async (args) => (await import("#commands/types.ts")).types(args),
   token: async (args) => (await import("#commands/token.ts")).token(args),
@@ -68,11 +79,14 @@ async function main([name, ...args]: readonly string[], entry: string): Promise<
  * which Node was started.
  */
 export async function program(args: readonly string[], entry: string): Promise<void> {
+  // The reader of a pipe may end first, such as `head`.
+  process.stdout.once("error", (error: NodeJS.ErrnoException) => process.exit(error.code === "EPIPE" ? 0 : 1));
   try {
     await main(args, entry);
   } catch (error) {
     const isExpected = error instanceof StartError;
     process.stderr.write(`binnacle: ${isExpected ? error.message : ((error as Error).stack ?? String(error))}\n`);
-    process.exit(1);
+    // Commands with several exit codes have set theirs.
+    process.exit(typeof process.exitCode === "number" && process.exitCode > 0 ? process.exitCode : 1);
   }
 }

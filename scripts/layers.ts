@@ -70,7 +70,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
     "controllers",
   ],
   testing: ["std", "storage", "client", "http", "server"],
-  commands: ["std", "meta", "codec", "api", "storage", "client", "authz", "transport", "server", "testing"],
+  commands: ["std", "meta", "schema", "codec", "api", "storage", "client", "authz", "transport", "server", "testing"],
 };
 
 /** The folders outside `src/`, and the folders that they may import. Tests, benches and scripts may import all. */

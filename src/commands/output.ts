@@ -1,13 +1,56 @@
-/** The output of objects: JSON, YAML, names. */
+/** The output of objects: what `-o` can be, and the text of objects in each form. */
 import type { Unstructured } from "#meta/object-meta.ts";
+import { binnacleFlag, optional, withShort } from "#std/flags.ts";
+import { StartError } from "#std/start-error.ts";
+import { parseTemplate, type Template } from "./jsonpath-template.ts";
 import { valueText } from "./print.ts";
 
 /** Whether the value of `-o` stands for a value as a whole. */
 export const isStructured = (output: string): output is "json" | "yaml" => output === "json" || output === "yaml";
 
+/** The form in which objects are printed. */
+export type Output =
+  | { readonly form: "table"; readonly isWide: boolean }
+  | { readonly form: "json" | "yaml" | "name" }
+  | { readonly form: "jsonpath"; readonly template: Template };
+
+/** The flag of commands that print objects, which `outputOf` reads. */
+export const outputFlag = withShort(
+  optional(
+    binnacleFlag("output"),
+    "form",
+    "json, yaml, name, wide, or jsonpath=TEMPLATE such as jsonpath='{.metadata.name}'; default: text for people.",
+  ),
+  "o",
+);
+
+/** Reads the value of the flag. Throws `StartError`. */
+export function outputOf(text = ""): Output {
+  if (text === "" || text === "wide") return { form: "table", isWide: text === "wide" };
+  if (text === "json" || text === "yaml" || text === "name") return { form: text };
+  if (text.startsWith("jsonpath="))
+    return { form: "jsonpath", template: parseTemplate(text.slice("jsonpath=".length)) };
+  throw new StartError(
+    `invalid value ${JSON.stringify(text)} for --output: must be json, yaml, name, wide or jsonpath=TEMPLATE`,
+  );
+}
+
 /** Returns one object as it is, and several as a list, in JSON or YAML. */
 export function objectsText(form: "json" | "yaml", objects: readonly Unstructured[]): string {
   const [first] = objects;
-  if (objects.length === 1 && first !== undefined) return valueText(form, first);
-  return valueText(form, { apiVersion: "v1", kind: "List", metadata: { resourceVersion: "" }, items: objects });
+  return valueText(form, objects.length === 1 && first !== undefined ? first : listOf(objects));
+}
+
+/** Returns objects as a list, as kubectl does for objects of several kinds. */
+export const listOf = (items: readonly Unstructured[]): object => ({
+  apiVersion: "v1",
+  kind: "List",
+  metadata: { resourceVersion: "" },
+  items,
+});
+
+/** Returns the object without the owners of its fields, which are long and of interest to few. */
+export function withoutManagedFields(object: Unstructured): Unstructured {
+  const { managedFields, ...metadata } = object.metadata;
+  return managedFields === undefined ? object : { ...object, metadata };
 }

@@ -20,7 +20,7 @@ export const isDry = (value: DryRun | undefined): boolean => value === "server" 
 export const dryMark = (isDryRun: boolean): string => (isDryRun ? " (server dry run)" : "");
 
 /** The field manager of what the commands write. */
-const fieldManager = "binnacle";
+export const fieldManager = "binnacle";
 
 /** Returns the query of a write. */
 export function writeQuery(isDryRun: boolean, more: Readonly<Record<string, string>> = {}): string {

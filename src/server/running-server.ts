@@ -8,10 +8,14 @@ import { waitingClock } from "#client/clock.ts";
 import { openConnection } from "#client/connection.ts";
 import { ConnectionError } from "#client/connection-error.ts";
 import type { ConnectionSettings, Impersonation } from "#client/connection-settings.ts";
+import { ApiError } from "#client/api-error.ts";
 import { CredentialsError } from "#client/credentials.ts";
 import { defaultSettings, KubeconfigError, loadKubeconfig, settingsOf } from "#client/kubeconfig.ts";
+import { follow, type FollowStep } from "#client/follow.ts";
 import type { ReceivedEvent } from "#client/received-event.ts";
+import { RestClient } from "#client/rest-client.ts";
 import type { ClientRequest, ClientResponse } from "#client/transport.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
 import type { Status } from "#meta/status-error.ts";
 import { exactValue } from "#codec/strict.ts";
 import { systemRandom } from "#std/random.ts";
@@ -175,6 +179,8 @@ export interface WatchingClient extends ServerClient {
    * watch is cut.
    */
   watch(call: WatchCall, onEvent: (event: ReceivedEvent) => void): Promise<void>;
+  /** Follows the objects of a collection, as `client/follow.ts` explains. Throws as `call` rejects. */
+  follow<T extends ApiObject>(path: string, signal: AbortSignal): AsyncGenerator<FollowStep<T>>;
 }
 
 export function openServerClient(settings: ConnectionSettings): WatchingClient {
@@ -214,6 +220,19 @@ export function openServerClient(settings: ConnectionSettings): WatchingClient {
         throw asStartError(error);
       }
       if (answer.code !== 200) read(url, answer.code, answer.body.toString());
+    },
+    async *follow<T extends ApiObject>(path: string, signal: AbortSignal) {
+      try {
+        yield* follow<T>({
+          client: new RestClient(connection),
+          path,
+          clock: waitingClock,
+          random: systemRandom,
+          signal,
+        });
+      } catch (error) {
+        throw error instanceof ApiError ? new ErrorAnswer(url, error.code, error.status) : asStartError(error);
+      }
     },
     close: () => connection.close(),
   };

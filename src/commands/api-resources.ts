@@ -1,0 +1,72 @@
+/** `binnacle api-resources`: the kinds of a server. */
+import { apiVersionOf, qualifiedResource } from "#meta/group-version.ts";
+import { binnacleFlag, boolean, choice, optional, parseArguments, withShort } from "#std/flags.ts";
+import { StartError } from "#std/start-error.ts";
+import { connectionFlags } from "#server/running-server.ts";
+import { discover, type DiscoveredResource } from "./discovery.ts";
+import { withCluster } from "./open-cluster.ts";
+import { isStructured } from "./output.ts";
+import { printUsage, printWarnings, tableText, valueText } from "./print.ts";
+
+const flags = {
+  ...connectionFlags,
+  apiGroup: optional(binnacleFlag("api-group"), "group", "Only kinds of this group."),
+  namespaced: boolean(binnacleFlag("namespaced"), true, "Only kinds in namespaces, or with =false only others."),
+  noHeaders: boolean(binnacleFlag("no-headers"), false, "Leaves out the head of the table."),
+  output: withShort(
+    choice(
+      binnacleFlag("output"),
+      "table",
+      ["table", "wide", "name", "json", "yaml"],
+      "A table, one with verbs, names alone, or everything.",
+    ),
+    "o",
+  ),
+};
+
+const help = `Lists the kinds of a server, with the names that commands take.
+
+Usage: binnacle api-resources [flags]
+
+  -h, --help                      print this
+
+Examples:
+  binnacle api-resources
+  binnacle api-resources --api-group=apps -o wide
+
+`;
+
+/** Runs `binnacle api-resources`. Rejects with `StartError`. */
+export async function apiResources(args: readonly string[]): Promise<void> {
+  const { settings, help: isHelp, rest } = parseArguments(flags, args);
+  if (isHelp) return printUsage(help, flags);
+  if (rest.length > 0) {
+    throw new StartError(`unexpected argument ${JSON.stringify(rest[0])}: api-resources takes flags only`);
+  }
+  const { apiGroup, namespaced, noHeaders = false, output = "table" } = settings;
+  await withCluster(settings, async ({ client }) => {
+    const { resources, missing } = await discover(client, "preferred");
+    printWarnings(missing.map((text) => `left out: ${text}`));
+    const wanted = resources.filter(
+      (one) =>
+        (apiGroup === undefined || one.group === apiGroup) &&
+        (namespaced === undefined || one.namespaced === namespaced),
+    );
+    if (isStructured(output)) process.stdout.write(valueText(output, wanted));
+    else if (output === "name") process.stdout.write(wanted.map((one) => `${qualifiedResource(one)}\n`).join(""));
+    else process.stdout.write(tableText(rowsOf(wanted, output === "wide", noHeaders), false));
+  });
+}
+
+function rowsOf(resources: readonly DiscoveredResource[], isWide: boolean, noHeaders: boolean): string[][] {
+  const head = ["NAME", "SHORTNAMES", "APIVERSION", "NAMESPACED", "KIND", ...(isWide ? ["VERBS"] : [])];
+  const rows = resources.map((one) => [
+    one.resource,
+    one.shortNames.join(","),
+    apiVersionOf(one),
+    String(one.namespaced),
+    one.kind,
+    ...(isWide ? [one.verbs.join(",")] : []),
+  ]);
+  return noHeaders ? rows : [head, ...rows];
+}

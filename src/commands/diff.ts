@@ -1,0 +1,117 @@
+/** `binnacle diff`: what an apply of files would change, as the server would store it. */
+import { isDeepStrictEqual } from "node:util";
+import type { Unstructured } from "#meta/object-meta.ts";
+import { ErrorAnswer } from "#server/running-server.ts";
+import { binnacleFlag, choice, parseArguments, withShort } from "#std/flags.ts";
+import { isObject } from "#std/is-object.ts";
+import { StartError } from "#std/start-error.ts";
+import { addressInNamespace, applyFlags, applyObject, refusalText } from "./apply.ts";
+import { lineDiff } from "./line-diff.ts";
+import { readManifests } from "./manifests.ts";
+import { shownName, withCluster } from "./open-cluster.ts";
+import { isStructured, withoutManagedFields } from "./output.ts";
+import { printUsage, valueText } from "./print.ts";
+
+const flags = {
+  ...applyFlags,
+  output: withShort(
+    choice(
+      binnacleFlag("output"),
+      "text",
+      ["text", "json", "yaml"],
+      "Lines that differ, or the objects that differ, before and after.",
+    ),
+    "o",
+  ),
+};
+
+const help = `Prints what binnacle apply would change, as the server would store it, and writes nothing. The exit code is 0 without
+differences, 1 with some, and 2 after a failure. Values of secrets are not shown.
+
+Usage: binnacle diff -f FILE [flags]
+
+  -h, --help                      print this
+
+Examples:
+  binnacle diff -f shop.yaml -n shop
+  binnacle diff -f manifests/ || binnacle apply -f manifests/
+
+`;
+
+interface Difference {
+  readonly name: string;
+  /** The object as it is; `undefined` if there is none. */
+  readonly before: Unstructured | undefined;
+  readonly after: Unstructured;
+}
+
+/** Runs `binnacle diff`; ends the process with 1 if there are differences, and with 2 after a failure. */
+export async function diff(args: readonly string[]): Promise<void> {
+  try {
+    await printDifferences(args);
+  } catch (error) {
+    process.exitCode = 2;
+    throw error;
+  }
+}
+
+async function printDifferences(args: readonly string[]): Promise<void> {
+  const { settings, help: isHelp, rest } = parseArguments(flags, args);
+  if (isHelp) return printUsage(help, flags);
+  if (rest.length > 0) throw new StartError(`unexpected argument ${JSON.stringify(rest[0])}: name files with -f`);
+  const objects = await readManifests("diff", settings.filename);
+  const { output = "text", forceConflicts: force = false, fieldManager: manager } = settings;
+  await withCluster(settings, async (cluster) => {
+    const differences: Difference[] = [];
+    for (const object of objects) {
+      const address = await addressInNamespace(cluster, object);
+      const name = shownName(address.resource, address.name);
+      const live = await cluster.find<Unstructured>(address.path);
+      let applied: Unstructured;
+      try {
+        applied = await applyObject(cluster, address, object, { isDryRun: true, force, manager });
+      } catch (error) {
+        if (!(error instanceof ErrorAnswer)) throw error;
+        process.stderr.write(`binnacle: ${refusalText(name, error)}\n`);
+        process.exitCode = 2;
+        continue;
+      }
+      const [before, after] = masked(live === undefined ? undefined : bare(live, live), bare(applied, live));
+      if (isDeepStrictEqual(before, after)) continue;
+      differences.push({ name, before, after });
+      if (isStructured(output)) continue;
+      const text = lineDiff(before === undefined ? "" : valueText("yaml", before), valueText("yaml", after));
+      process.stdout.write(`--- live/${name}\n+++ applied/${name}\n${text}`);
+    }
+    if (isStructured(output)) process.stdout.write(valueText(output, differences));
+    if (differences.length > 0 && process.exitCode === undefined) process.exitCode = 1;
+  });
+}
+
+/** Returns an object without what changes with every write, and what a new object is given at random. */
+function bare(object: Unstructured, live: Unstructured | undefined): Unstructured {
+  const { resourceVersion: _version, generation: _generation, ...rest } = withoutManagedFields(object).metadata;
+  const { uid: _uid, creationTimestamp: _time, ...metadata } = rest;
+  return { ...object, metadata: live === undefined ? metadata : rest };
+}
+
+/** Returns both objects with the values of secrets replaced by marks, which differ where the values do. */
+function masked(
+  before: Unstructured | undefined,
+  after: Unstructured,
+): readonly [before: Unstructured | undefined, after: Unstructured] {
+  if (after.kind !== "Secret" || after.apiVersion !== "v1") return [before, after];
+  const values = (object: Unstructured | undefined): Readonly<Record<string, unknown>> => {
+    const data = object?.["data"];
+    return isObject(data) ? data : {};
+  };
+  const [old, fresh] = [values(before), values(after)];
+  const mask = (own: typeof old, other: typeof old, what: string): object =>
+    Object.fromEntries(
+      Object.keys(own).map((key) => [key, key in other && other[key] !== own[key] ? `*** (${what})` : "***"]),
+    );
+  return [
+    before === undefined ? undefined : { ...before, data: mask(old, fresh, "before") },
+    { ...after, data: mask(fresh, old, "after") },
+  ];
+}
