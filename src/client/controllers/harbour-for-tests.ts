@@ -1,5 +1,6 @@
 /** A harbour for tests of controllers: boats in a server in memory, and a clock that stands still. */
 import type { Unstructured } from "#meta/object-meta.ts";
+import type { Clock } from "#std/clock.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import { type Cluster, connect } from "../cluster.ts";
 import { type RunnableController, run, type RunOptions } from "../controllers.ts";
@@ -76,7 +77,7 @@ export class Harbour {
       transport = this.api,
       clock = this.clock,
       ...options
-    }: RunOptions & { transport?: Transport; clock?: FakeClock } = {},
+    }: RunOptions & { transport?: Transport; clock?: Clock } = {},
   ): Promise<Running> {
     const stop = new AbortController();
     const failures: unknown[] = [];
@@ -100,13 +101,14 @@ export class Harbour {
     }
   }
 
-  /** Ends everything that runs. */
-  async close(): Promise<void> {
+  /** Ends everything that runs. `work` is called in each second that this takes. */
+  async close(work?: () => Promise<void>): Promise<void> {
     for (const { stop } of this.#running) stop();
     const ended = Promise.all(this.#running.map((running) => running.ended));
     for (let seconds = 0; seconds < 60; seconds++) {
       await settle();
       this.clock.advance(1000);
+      await work?.();
     }
     await ended;
   }

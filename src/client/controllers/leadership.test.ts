@@ -1,6 +1,7 @@
 /** Controllers under a lease: at most one process works, whatever happens to clocks and connections. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Clock } from "#std/clock.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import { seededRandom } from "#std/random.ts";
 import { controller, LeadershipLostError } from "../controllers.ts";
@@ -83,63 +84,126 @@ void test("a lease without a namespace is an error", async () => {
   assert.match(String(await ended), /"controllers" is no lease: write "namespace\/name"/);
 });
 
-/**
- * Two processes with clocks of their own, which may stand still for a time as those of suspended machines do, and with
- * connections that fail. A process that ends is started again.
- */
+/** The clock of a machine that sleeps: after it wakes, the time is late, and the timers have not been called yet. */
+class SleepyClock implements Clock {
+  readonly #clock: FakeClock;
+  #sleptMs = 0;
+
+  constructor(startMs: number) {
+    this.#clock = new FakeClock(startMs);
+  }
+
+  now(): number {
+    return this.#clock.now() + this.#sleptMs;
+  }
+
+  monotonic(): number {
+    return this.now();
+  }
+
+  after(delayMs: number, callback: () => void): () => void {
+    return this.#clock.after(delayMs + this.#sleptMs, callback);
+  }
+
+  /** Moves the time to that of the world. */
+  wake(worldMs: number): void {
+    this.#sleptMs = worldMs - this.#clock.now();
+  }
+
+  /** Calls the timers that are due. */
+  callTimers(): void {
+    const ms = this.#sleptMs;
+    this.#sleptMs = 0;
+    this.#clock.block(ms);
+  }
+}
+
+/** A process that is started again when it ends. */
+class Process {
+  readonly identity: string;
+  readonly clock: SleepyClock;
+  readonly way: Way;
+  readonly #harbour: Harbour;
+  /** Let reconciles go on that wait for something. */
+  readonly #gates: (() => void)[] = [];
+  #count = 0;
+  #isRunning = false;
+  sleepsUntilMs = 0;
+
+  constructor(harbour: Harbour, identity: string) {
+    this.identity = identity;
+    this.#harbour = harbour;
+    this.clock = new SleepyClock(harbour.clock.now());
+    this.way = new Way(harbour.api);
+  }
+
+  async start(): Promise<void> {
+    if (this.#isRunning) return;
+    this.#isRunning = true;
+    const { identity, way: transport, clock } = this;
+    const boats = controller(Boat, {
+      reconcile: async (_boat, { apply, queue }) => {
+        await new Promise<void>((resolve) => this.#gates.push(resolve));
+        await apply(ConfigMap, { metadata: { name: "chart" }, data: { by: identity, count: String(this.#count++) } });
+        queue("ketch", 700);
+      },
+    });
+    const { ended } = await this.#harbour.run([boats], { lease, identity, transport, clock });
+    void ended.then(() => {
+      this.#isRunning = false;
+    });
+  }
+
+  /** Lets the process work at the present time of the world: what waited for answers goes on first, then timers. */
+  async work(): Promise<void> {
+    this.clock.wake(this.#harbour.clock.now());
+    for (const open of this.#gates.splice(0)) open();
+    await settle();
+    this.clock.callTimers();
+    await settle();
+  }
+}
+
+/** Returns the holders of the lease that have written, and the number of writes by others. */
+function writersOf({ api }: Harbour): { readonly holders: ReadonlySet<string>; readonly strangers: number } {
+  const holders = new Set<string>();
+  let holder = "";
+  let strangers = 0;
+  for (const { collection, object } of api.changes) {
+    if (collection === leasesPath) holder = (object["spec"] as { holderIdentity: string }).holderIdentity;
+    if (collection !== mapsPath) continue;
+    const { by } = object["data"] as { by: string };
+    holders.add(by);
+    if (by !== holder) strangers++;
+  }
+  return { holders, strangers };
+}
+
+/** The machines sleep, and their connections fail, both at any time. */
 void test("two processes never write at the same time, in any sequence of partitions and pauses", async () => {
   /** The seeds with which both have led. */
   let changes = 0;
-  for (let seed = 1; seed <= 12; seed++) {
+  for (let seed = 1; seed <= 8; seed++) {
     const random = seededRandom(seed);
     const harbour = new Harbour();
     harbour.boat("ketch");
-    /** The identities of the writers in order. */
-    const writers: string[] = [];
-    const processes = ["first", "second"].map((identity) => {
-      const clock = new FakeClock(harbour.clock.now());
-      const way = new Way(harbour.api);
-      return { identity, clock, way, pausedMs: 0, isEnded: true };
-    });
-    let mixed = 0;
+    const processes = ["first", "second"].map((identity) => new Process(harbour, identity));
     for (let step = 0; step < 400; step++) {
       for (const process of processes) {
-        const { identity, clock, way } = process;
-        if (process.isEnded) {
-          process.isEnded = false;
-          let count = 0;
-          const boats = controller(Boat, {
-            async reconcile(_boat, { apply, queue }) {
-              await apply(ConfigMap, { metadata: { name: "chart" }, data: { by: identity, count: String(count++) } });
-              writers.push(identity);
-              queue("ketch", 700);
-            },
-          });
-          const running = await harbour.run([boats], { lease, identity, transport: way, clock });
-          void running.ended.then(() => (process.isEnded = true));
-        }
+        await process.start();
         const chance = random.next();
-        if (chance < 0.02) way.isCut = !way.isCut;
-        else if (chance < 0.03) process.pausedMs = random.next() * 40_000;
-        // The machine was suspended: its timers are late.
-        if (process.pausedMs > 0) process.pausedMs -= 500;
-        else clock.block(clock.now() < harbour.clock.now() ? harbour.clock.now() - clock.now() : 500);
+        if (chance < 0.02) process.way.isCut = !process.way.isCut;
+        else if (chance < 0.04) process.sleepsUntilMs = harbour.clock.now() + random.next() * 40_000;
+        if (process.sleepsUntilMs <= harbour.clock.now()) await process.work();
       }
       harbour.clock.advance(500);
-      await settle();
     }
-    // A change of the writer needs a change of the lease in between.
-    const byLease = harbour.api.changes.filter(
-      ({ collection }) => collection === leasesPath || collection === mapsPath,
-    );
-    let holder = "";
-    for (const { collection, object } of byLease) {
-      if (collection === leasesPath) holder = (object["spec"] as { holderIdentity: string }).holderIdentity;
-      else if ((object["data"] as { by: string }).by !== holder) mixed++;
-    }
-    assert.equal(mixed, 0, `seed ${seed}: ${mixed} writes by a process that did not hold the lease`);
-    if (new Set(writers).size === 2) changes++;
-    await harbour.close();
+    const { holders, strangers } = writersOf(harbour);
+    assert.equal(strangers, 0, `seed ${seed}: ${strangers} writes by a process that did not hold the lease`);
+    if (holders.size === 2) changes++;
+    await harbour.close(async () => {
+      for (const process of processes) await process.work();
+    });
   }
-  assert.ok(changes >= 6, "in most runs both processes have led");
+  assert.ok(changes >= 4, `in most runs both processes have led: ${changes}`);
 });

@@ -62,7 +62,11 @@ export class ControllerWorker {
     const { predicates = [], owns = [], watches = [] } = controller.options;
     this.#ends.push(
       this.#objects.subscribe((event) => {
-        if (predicates.every((matters) => matters(event))) this.#queue.add(keyOf(event.object));
+        const key = keyOf(event.object);
+        const written = this.#written.get(key);
+        if (written !== undefined && (event.type === "deleted" || !isNewer(written, event.object)))
+          this.#written.delete(key);
+        if (predicates.every((matters) => matters(event))) this.#queue.add(key);
       }),
     );
     for (const kind of owns)
