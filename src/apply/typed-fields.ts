@@ -332,17 +332,10 @@ function sortedNames(names: string[]): string[] {
   return names;
 }
 
-const zeros = new WeakMap<Schema, JsonObject>();
-
 /** Returns the zero value of a type: members that are always in its JSON, recursively. Empty for custom resources. */
 export function zeroOf(schema: Schema): JsonObject {
-  let zero = zeros.get(schema);
-  if (zero === undefined) {
-    const draft: DraftObject = {};
-    for (const [name, field] of schema.fields ?? []) if (field.keep === true) setKey(draft, name, zeroOfField(field));
-    zero = draft;
-    zeros.set(schema, zero);
-  }
+  const zero: DraftObject = {};
+  for (const [name, field] of schema.fields ?? []) if (field.keep === true) setKey(zero, name, zeroOfField(field));
   return zero;
 }
 
