@@ -3,8 +3,6 @@
  * through proxies, with credentials that change. Requests that a server sends away are sent again (`retry.ts`), and a
  * way that is dead is noticed within 15 seconds. Redirects are not followed, so that credentials go nowhere else.
  */
-import { promisify } from "node:util";
-import { gunzip } from "node:zlib";
 import { type Clock, pause } from "#std/clock.ts";
 import type { Random } from "#std/random.ts";
 import type { ConnectionSettings, Credential } from "./connection-settings.ts";
@@ -17,6 +15,7 @@ import { Pools } from "./connection/pools.ts";
 import { Repetitions } from "./connection/retry.ts";
 import { proxyAuthorization } from "./connection/tunnel.ts";
 import { Turns } from "./connection/turns.ts";
+import { unpack } from "./connection/unpack.ts";
 import { eventOfLine } from "./received-event.ts";
 import type { ClientRequest, ClientResponse, Transport } from "./transport.ts";
 
@@ -33,6 +32,8 @@ export interface ConnectionOptions {
   /** The variables that name proxies, if the settings name none; by default those of the process. */
   readonly environment?: ProxyVariables;
   readonly timing?: Partial<typeof defaultTiming>;
+  /** The maximum bytes of a whole answer, packed and unpacked; default: 512 MB. */
+  readonly bodyBytesMax?: number;
 }
 
 /** Times in milliseconds. */
@@ -52,6 +53,10 @@ const defaultTiming = {
   bookmarkMs: 150_000,
 };
 
+/** The maximum bytes of a version. */
+const probeBytesMax = 1024 * 1024;
+/** The same limit as for calls within the server's process; it is about the longest text that the runtime has. */
+const defaultBodyBytesMax = 512 * 1024 * 1024;
 /** The maximum number of calls at a time; further calls wait. Watches do not count. */
 const callsMax = 256;
 
@@ -64,6 +69,7 @@ class PooledConnection implements Connection {
   readonly #settings: ConnectionSettings;
   readonly #options: ConnectionOptions;
   readonly #timing: typeof defaultTiming;
+  readonly #bodyBytesMax: number;
   readonly #pools: Pools;
   readonly #liveness: Liveness;
   readonly #turns = new Turns(callsMax);
@@ -81,6 +87,7 @@ class PooledConnection implements Connection {
     this.#settings = settings;
     this.#options = options;
     this.#timing = timing;
+    this.#bodyBytesMax = options.bodyBytesMax ?? defaultBodyBytesMax;
     this.#prefix = (forwards ? server.origin : "") + server.pathname.replace(/\/+$/, "");
     this.#proxyAuthorization = forwards ? proxyAuthorization(proxy) : undefined;
     this.#pools = new Pools({ server, tls, proxy, userAgent, clock, connectMs: timing.connectMs }, timing.pingMs);
@@ -90,7 +97,7 @@ class PooledConnection implements Connection {
   async request(request: ClientRequest): Promise<ClientResponse> {
     const answer = await this.#send(request);
     const isPacked = answer.headers["content-encoding"] === "gzip";
-    const body = isPacked ? await promisify(gunzip)(answer.body) : answer.body;
+    const body = isPacked ? await unpack(answer.body, this.#bodyBytesMax, this.#address) : answer.body;
     refuseProtobuf(answer, body, request.accept, this.#address);
     return responseOf(answer, body);
   }
@@ -128,9 +135,9 @@ class PooledConnection implements Connection {
             onLine(line);
           };
     for (;;) {
+      const credential = await this.#credential(request.signal);
       closing.throwIfAborted();
       signal.throwIfAborted();
-      const credential = await credentials.current(signal);
       let waitMs: number | undefined;
       try {
         const answer = await this.#try(request, credential, take);
@@ -146,6 +153,21 @@ class PooledConnection implements Connection {
         if (waitMs === undefined) throw error;
       }
       await pause(clock, waitMs, AbortSignal.any([signal, closing]));
+    }
+  }
+
+  /** Resolves with the credential. The waiting ends with the signal or with the connection. */
+  async #credential(signal?: AbortSignal): Promise<Credential> {
+    const sources = [this.#closing.signal, ...(signal === undefined ? [] : [signal])];
+    const ended = new AbortController();
+    const end = (): void => ended.abort(sources.find(({ aborted }) => aborted)?.reason);
+    for (const source of sources) source.throwIfAborted();
+    for (const source of sources) source.addEventListener("abort", end);
+    try {
+      return await this.#settings.credentials.current(ended.signal);
+    } finally {
+      // `AbortSignal.any` would take many times as long with signals that live on.
+      for (const source of sources) source.removeEventListener("abort", end);
     }
   }
 
@@ -166,6 +188,7 @@ class PooledConnection implements Connection {
         body,
         signal: request.signal,
         address: this.#address,
+        bodyBytesMax: this.#bodyBytesMax,
         onLine,
         idleMs: /[?&]allowWatchBookmarks=(?:true|1)\b/.test(path) ? this.#timing.bookmarkMs : undefined,
       };
@@ -195,7 +218,14 @@ class PooledConnection implements Connection {
     const credential = await this.#settings.credentials.current(signal);
     const pool = await this.#pools.withCertificate(credential.certificate);
     const headers = this.#headers(request, credential, false);
-    const wire = { ...request, path: this.#prefix + request.path, headers, signal, address: this.#address };
+    const wire = {
+      ...request,
+      path: this.#prefix + request.path,
+      headers,
+      signal,
+      address: this.#address,
+      bodyBytesMax: probeBytesMax,
+    };
     await exchange(pool.dispatcher, wire, () => undefined);
   }
 }

@@ -183,11 +183,15 @@ export interface WatchingClient extends ServerClient {
   follow<T extends ApiObject>(path: string, signal: AbortSignal): AsyncGenerator<FollowStep<T>>;
 }
 
+/** The maximum bytes of an answer to a command. */
+const answerBytesMax = 256 * 1024 * 1024;
+
 export function openServerClient(settings: ConnectionSettings): WatchingClient {
   const connection = openConnection(settings, {
     clock: waitingClock,
     random: systemRandom,
     userAgent: `binnacle/${programVersion()}`,
+    bodyBytesMax: answerBytesMax,
   });
   const url = urlOf(settings);
   return {

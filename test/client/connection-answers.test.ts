@@ -6,6 +6,7 @@ import { constants } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { createServer } from "node:tls";
 import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
 import { test, type TestContext } from "node:test";
 import { ConnectionError } from "#client/connection-error.ts";
 import { fakeAuthority } from "#authn/fake-authority.ts";
@@ -433,4 +434,98 @@ test("the process lives while a request waits for its time, and ends by itself a
   child.stdout.on("data", (text) => (printed += String(text)));
   const [code] = (await once(child, "exit")) as [number];
   assert.deepEqual([code, printed, scripted.arrived.length], [0, "200\n", 2]);
+});
+
+const kilobyte = 1024;
+
+for (const http1 of [false, true]) {
+  const protocol = http1 ? "HTTP/1.1" : "HTTP/2";
+
+  test(`${protocol}: an answer without end ends at the limit, packed or not, and later requests are answered`, async (t) => {
+    const { settings, arrived } = await openScripted(t, {
+      http1,
+      answer({ path }, response) {
+        if (path === "/version") return end(response, 200);
+        if (path === "/packed") {
+          response.writeHead(200, { "content-encoding": "gzip" }).end(gzipSync(Buffer.alloc(64 * kilobyte)));
+          return;
+        }
+        response.writeHead(path === "/refusal" ? 500 : 200);
+        const more = setInterval(() => response.write(Buffer.alloc(4 * kilobyte)), 1);
+        response.on("close", () => clearInterval(more));
+      },
+    });
+    const connection = openForTest(t, settings, { random, bodyBytesMax: 16 * kilobyte });
+    for (const path of ["/endless", "/refusal", "/packed"]) {
+      await assert.rejects(connection.request({ method: "GET", path }), {
+        name: "ConnectionError",
+        temporary: false,
+        message: `${settings.server.origin} sent an answer of more than 16384 bytes: ask for less at a time`,
+      });
+    }
+    await assert.rejects(
+      connection.stream({ method: "GET", path: "/refusal" }, () => undefined),
+      /more than 16384 bytes/,
+    );
+    assert.equal((await connection.request(get)).code, 200);
+    assert.equal(arrived.length, 5, "none was sent again");
+  });
+}
+
+test("an answer that is not packed as it says is an error of the connection", async (t) => {
+  const { settings } = await openScripted(t, {
+    answer(_arrived, response) {
+      response.writeHead(200, { "content-encoding": "gzip" }).end("no gzip");
+    },
+  });
+  const connection = openForTest(t, settings, { random });
+  await assert.rejects(connection.request(get), {
+    name: "ConnectionError",
+    message: `${settings.server.origin} sent an answer that is packed as gzip and cannot be unpacked (Z_DATA_ERROR)`,
+  });
+});
+
+test("closing a connection ends requests that wait for their credential", async (t) => {
+  const { settings } = await openScripted(t, { answer: (_arrived, response) => end(response, 200) });
+  const waiting: AbortSignal[] = [];
+  const current = (signal?: AbortSignal): Promise<Credential> =>
+    new Promise((_resolve, reject) => {
+      waiting.push(signal!);
+      signal!.addEventListener("abort", () => reject(signal!.reason as Error));
+    });
+  const connection = openForTest(t, { ...settings, credentials: { current, rejected: () => false } }, { random });
+  const requests = [connection.request(get), connection.request({ ...get, signal: new AbortController().signal })];
+  await eventually(() => Promise.resolve(waiting.length === 2));
+  await connection.close();
+  for (const request of requests) await assert.rejects(request, /is closed$/);
+});
+
+test("a credential with another certificate that comes after the end of the connection does no harm", async (t) => {
+  const { settings, authority } = await openScripted(t, { answer: (_arrived, response) => end(response, 200) });
+  const { certificate: cert, key } = await authority.issue({ commonName: "jo" });
+  const late = Promise.withResolvers<Credential>();
+  const credentials = [Promise.resolve({}), late.promise];
+  const current = (): Promise<Credential> => credentials.shift()!;
+  const connection = openForTest(t, { ...settings, credentials: { current, rejected: () => false } }, { random });
+  await connection.request(get);
+  const request = connection.request(get);
+  await connection.close();
+  late.resolve({ certificate: { cert, key } });
+  await assert.rejects(request, /is closed$/);
+});
+
+test("a listener that aborts its watch gets none of the lines that came at the same time", async (t) => {
+  const { settings } = await openScripted(t, {
+    answer(_arrived, response) {
+      response.writeHead(200).write('{"type":"ADDED","object":{}}\n'.repeat(3));
+    },
+  });
+  const connection = openForTest(t, settings, { random });
+  const stop = new AbortController();
+  let count = 0;
+  await connection.stream({ ...get, signal: stop.signal }, () => {
+    count++;
+    stop.abort();
+  });
+  assert.equal(count, 1);
 });

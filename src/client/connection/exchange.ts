@@ -3,7 +3,7 @@ import type { Dispatcher } from "undici";
 import type { ReceivedHeaders } from "./headers.ts";
 import { LineSplitter } from "./lines.ts";
 import type { Liveness, Watched } from "./liveness.ts";
-import { requestError } from "./problem.ts";
+import { bodyTooLong, requestError } from "./problem.ts";
 
 interface WireRequest {
   readonly method: Dispatcher.HttpMethod;
@@ -19,6 +19,8 @@ interface WireRequest {
   readonly onLine?: ((line: Buffer) => void) | undefined;
   /** The maximum time in milliseconds without a byte of the answer. */
   readonly idleMs?: number | undefined;
+  /** The maximum bytes of an answer that is collected. */
+  readonly bodyBytesMax: number;
 }
 
 export interface WireAnswer {
@@ -62,6 +64,7 @@ class WireExchange implements Dispatcher.DispatchHandler, Watched {
   #code = 0;
   #headers: ReceivedHeaders = {};
   #body: Buffer[] = [];
+  #bodyBytes = 0;
   #lines: LineSplitter | undefined;
 
   constructor(
@@ -106,7 +109,12 @@ class WireExchange implements Dispatcher.DispatchHandler, Watched {
     this.#code = code;
     this.#headers = headers;
     const { onLine } = this.#request;
-    if (onLine !== undefined && code === 200) this.#lines = new LineSplitter(onLine, lineBytesMax);
+    if (onLine === undefined || code !== 200) return;
+    // A listener may abort the request, and then gets none of the lines that came with the same bytes.
+    const take = (line: Buffer): void => {
+      if (!this.#isSettled) onLine(line);
+    };
+    this.#lines = new LineSplitter(take, lineBytesMax);
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, piece: Buffer): void {
@@ -114,6 +122,9 @@ class WireExchange implements Dispatcher.DispatchHandler, Watched {
     this.#touch();
     if (this.#lines === undefined) {
       this.#body.push(piece);
+      this.#bodyBytes += piece.length;
+      const { bodyBytesMax, address } = this.#request;
+      if (this.#bodyBytes > bodyBytesMax) this.#end(() => this.#reject(bodyTooLong(address, bodyBytesMax)));
       return;
     }
     try {

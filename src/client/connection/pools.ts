@@ -46,7 +46,11 @@ export class Pools {
     if (this.#current !== undefined && isSame(this.#current.certificate, certificate)) return this.#current;
     const old = this.#current;
     this.#current = this.#open(Implementation, certificate);
-    if (old !== undefined) void old.dispatcher.close().then(() => this.#all.delete(old));
+    if (old !== undefined) {
+      const forget = (): void => void this.#all.delete(old);
+      // It is refused when all connections were closed before.
+      old.dispatcher.close().then(forget, forget);
+    }
     return this.#current;
   }
 

@@ -109,6 +109,13 @@ interface Unanswered {
   readonly answered: boolean;
 }
 
+/** Returns the error of an answer that is longer than the caller can take, packed or unpacked. */
+export const bodyTooLong = (address: string, bytesMax: number): ConnectionError =>
+  new ConnectionError(`${address} sent an answer of more than ${bytesMax} bytes: ask for less at a time`, {
+    sent: true,
+    temporary: false,
+  });
+
 /** The codes of errors that mean that a connection was lost, as opposed to an answer that cannot be read. */
 const lost =
   /^(?:ECONNRESET|EPIPE|ETIMEDOUT|ECONNABORTED|EHOSTUNREACH|ENETUNREACH|UND_ERR_SOCKET|UND_ERR_INFO|UND_ERR_RES_CONTENT_LENGTH_MISMATCH|ERR_HTTP2_.*|ERR_STREAM_.*)$/;

@@ -14,6 +14,7 @@ export class Turns {
       this.#free -= 1;
       return Promise.resolve();
     }
+    if (signal.aborted) return Promise.reject(signal.reason as Error); // what the caller aborted with
     return new Promise((resolve, reject) => {
       const start = (): void => {
         signal.removeEventListener("abort", abort);
