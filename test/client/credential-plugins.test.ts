@@ -392,6 +392,21 @@ for (const domain of domains) {
       await eventually(async () => assert.ok(!isRunning(setup.runs[0]!.pid)));
     });
 
+    test("a plugin that prints without end, and does not end by itself, is cut off", async () => {
+      const exec = { command: "/bin/sh", args: ["-c", "trap '' TERM; yes s3cret"] };
+      const { credentials } = await make({ exec }).settings(new FakeClock());
+      await failsWith(Promise.resolve(credentials.current()), /it printed more than 1 MB/);
+    });
+
+    test("texts that no program can be given are refused in words that quote nothing of them", async () => {
+      const text = "s3cret\0";
+      const cases = { command: text, args: ["a", text], env: [{ name: "TOKEN", value: text }] };
+      for (const [field, value] of Object.entries(cases)) {
+        const message = new RegExp(`exec.${field}: must not contain the character 0$`);
+        await failsWith(make({ exec: { [field]: value } }).settings(), message);
+      }
+    });
+
     test("an answer without a credential is refused in words that quote nothing of it", async (t) => {
       const answers: readonly [string, RegExp][] = [
         ["", /printed something else than an ExecCredential/],

@@ -43,6 +43,15 @@ export function checkExec(user: string, { exec = {}, origin }: UserEntry): ExecC
   }
   const names = env.map(({ name = "" }) => name);
   if (names.some((name) => name === "" || name.includes("="))) throw fail("env", "every variable must have a name");
+  // The runtime refuses such texts with a message that quotes them, and they may be secrets.
+  const texts = {
+    command: [command],
+    args: exec.args ?? [],
+    env: env.flatMap(({ name = "", value = "" }) => [name, value]),
+  };
+  for (const [field, parts] of Object.entries(texts)) {
+    if (parts.some((part) => part.includes("\0"))) throw fail(field, "must not contain the character 0");
+  }
   const mode = exec.interactiveMode ?? (version === "v1beta1" ? "IfAvailable" : "");
   const interactiveMode = interactiveModes.find((known) => known === mode);
   if (interactiveMode === undefined) {

@@ -34,6 +34,10 @@ export function runPlugin({ config, environment, interactive, clock, signal }: P
       reject(new Error(`it is not installed${hint === "" ? "" : `: ${hint}`}`));
       return;
     }
+    if (signal.aborted) {
+      reject(new Error("nobody waits for it any more"));
+      return;
+    }
     const child = spawn(program, config.args, {
       env: environment,
       stdio: [interactive ? "inherit" : "ignore", "pipe", "inherit"],
@@ -42,14 +46,17 @@ export function runPlugin({ config, environment, interactive, clock, signal }: P
     let size = 0;
     let cancelKill = (): void => undefined;
     const end = (): void => {
+      // Nothing more is read, also from programs that the plugin has started and that go on.
+      child.stdout!.destroy();
       child.kill();
       cancelKill = clock.after(graceMs, () => child.kill("SIGKILL"));
       signal.removeEventListener("abort", end);
     };
     signal.addEventListener("abort", end);
     child.stdout!.on("data", (piece: Buffer) => {
-      if (size <= outputMaxBytes && (size += piece.length) > outputMaxBytes) end();
-      else pieces.push(piece);
+      size += piece.length;
+      pieces.push(piece);
+      if (size > outputMaxBytes) end();
     });
     child.once("error", (error) => reject(new Error(`it cannot be run: ${reasonOf(error)}`)));
     child.once("close", (code, killedBy) => {
