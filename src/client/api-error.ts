@@ -41,11 +41,19 @@ export class ApiError extends StatusError {
 /** Returns the method and what the path names: `PUT deployments/scale "web" in "shop"`, `GET /version`. */
 export function describeRequest({ method, path }: FailedRequest): string {
   const plain = path.split("?", 1)[0]!;
-  const parts = /^\/(?:api|apis\/[^/]+)\/[^/]+\/(.+)$/.exec(plain)?.[1]?.split("/").map(decodeURIComponent);
+  const parts = /^\/(?:api|apis\/[^/]+)\/[^/]+\/(.+)$/.exec(plain)?.[1]?.split("/").map(decoded);
   if (parts === undefined) return `${method} ${plain}`;
   const hasNamespace = parts[0] === "namespaces" && parts.length > 2 && !/^(?:status|finalize)$/.test(parts[2]!);
   const [resource, name, ...rest] = hasNamespace ? parts.slice(2) : parts;
   const called = name === undefined ? "" : ` ${JSON.stringify(name)}`;
   const where = hasNamespace ? ` in ${JSON.stringify(parts[1])}` : "";
   return `${method} ${[resource, ...rest].join("/")}${called}${where}`;
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part; // it has a `%` that begins no escape
+  }
 }

@@ -82,3 +82,9 @@ test("what is no detached signature, no token or no information is refused", () 
     refused(signed(), /a bootstrap token has the form id\.secret/, wrong);
   }
 });
+
+void test("data that is no text is refused", () => {
+  const data = (fields: object) => ({ ...signed(), ...fields }) as Readonly<Record<string, string>>;
+  refused(data({ kubeconfig: 5 }), /has no kubeconfig/);
+  refused(data({ [`jws-kubeconfig-${id}`]: {} }), /has not signed/);
+});

@@ -27,9 +27,9 @@ export function verifyClusterInfo(data: Readonly<Record<string, string>>, token:
     throw new ClusterInfoError("a bootstrap token has the form id.secret, such as abcdef.0123456789abcdef");
   }
   const { kubeconfig } = data;
-  if (kubeconfig === undefined) throw new ClusterInfoError("cluster-info has no kubeconfig");
+  if (typeof kubeconfig !== "string") throw new ClusterInfoError("cluster-info has no kubeconfig");
   const jws = data[signaturePrefix + id];
-  if (jws === undefined) {
+  if (typeof jws !== "string") {
     throw new ClusterInfoError(
       `token ${id} has not signed cluster-info: it may have ended, or lack usage-bootstrap-signing`,
     );

@@ -60,3 +60,22 @@ void test("the time to wait is that of the header, or of the status", async () =
   assert.equal((await errorOf({ code: 429, retryAfterMs: 500 }, status)).retryAfterMs, 500);
   assert.equal((await errorOf({ code: 429 })).retryAfterMs, undefined);
 });
+
+void test("a path that is no URL is described as it is", () => {
+  const path = "/api/v1/namespaces/shop/pods/100%";
+  assert.equal(describeRequest({ method: "GET", path }), 'GET pods "100%" in "shop"');
+});
+
+void test("fields of a status with other types than theirs are left out", async () => {
+  const details = { causes: "all", retryAfterSeconds: "soon", name: "web" };
+  const status = { kind: "Status", metadata: null, message: { a: 1 }, reason: 5, details };
+  const error = await errorOf({ code: 409 }, JSON.stringify(status));
+  assert.equal(error.message, 'GET pods "web" in "shop": the server answered 409');
+  assert.deepEqual([error.reason, error.retryAfterMs, error.status.metadata], ["", undefined, {}]);
+  assert.deepEqual([error.status.details?.name, error.status.details?.causes], ["web", undefined]);
+  const others = await errorOf(
+    { code: 409 },
+    JSON.stringify({ kind: "Status", details: { causes: [null, { field: "a" }] } }),
+  );
+  assert.deepEqual(others.status.details?.causes, [{ field: "a" }]);
+});

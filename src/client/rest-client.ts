@@ -12,6 +12,7 @@ import {
   unauthorized,
 } from "#meta/status-error.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
+import { isObject } from "#std/is-object.ts";
 import { ApiError } from "./api-error.ts";
 import type { DeepPartial } from "./draft.ts";
 import type { ReceivedEvent } from "./received-event.ts";
@@ -116,12 +117,32 @@ function refusal(request: ClientRequest, response: ClientResponse): ApiError {
   return new ApiError(request, { ...statusOf(response), code }, { retryAfterMs });
 }
 
+/** Returns a status whose fields have their types: a server may send anything. */
+function checkedStatus(answer: Readonly<Record<string, unknown>>): Status {
+  const { metadata, message, reason, details } = answer;
+  const { causes, retryAfterSeconds } = isObject(details) ? details : {};
+  const checked = {
+    ...answer,
+    metadata: isObject(metadata) ? metadata : {},
+    message: typeof message === "string" ? message : undefined,
+    reason: typeof reason === "string" ? reason : undefined,
+    details: !isObject(details)
+      ? undefined
+      : {
+          ...details,
+          causes: Array.isArray(causes) ? causes.filter(isObject) : undefined,
+          retryAfterSeconds: typeof retryAfterSeconds === "number" ? retryAfterSeconds : undefined,
+        },
+  };
+  return checked as unknown as Status; // fields that no code reads are as the server sent them
+}
+
 /** Returns the status of a refusal. Servers, and proxies before them, sometimes answer with text. */
 function statusOf({ code, body }: ClientResponse): Status {
   let problem = `the server answered ${code}`;
   try {
-    const status = JSON.parse(body.toString()) as Partial<Status>;
-    if (status.kind === "Status") return { metadata: {}, ...status } as Status; // its kind was checked
+    const status: unknown = JSON.parse(body.toString());
+    if (isObject(status) && status["kind"] === "Status") return checkedStatus(status);
   } catch {
     problem += " with something that is not JSON";
   }

@@ -7,6 +7,7 @@ import type { ConnectionSettings } from "#client/connection-settings.ts";
 import { fixedCredentials } from "#client/credentials.ts";
 import { ErrorAnswer, openServerClient } from "#server/running-server.ts";
 import { binnacleFlag, list, optional, parseArguments } from "#std/flags.ts";
+import { isObject } from "#std/is-object.ts";
 import { StartError } from "#std/start-error.ts";
 import { pathPart } from "./discovery.ts";
 import { printUsage } from "./print.ts";
@@ -71,11 +72,9 @@ async function fetchClusterInfo(server: URL, namespaces: readonly string[]): Pro
     for (const namespace of namespaces) {
       const path = `/api/v1/namespaces/${pathPart(namespace)}/configmaps/cluster-info`;
       try {
-        const { value } = await client.call<{ readonly data?: Readonly<Record<string, string>> }>({
-          method: "GET",
-          path,
-        });
-        return value.data ?? {};
+        const { value } = await client.call<unknown>({ method: "GET", path });
+        // Nobody vouches for the answer, which may be anything.
+        return isObject(value) && isObject(value["data"]) ? (value["data"] as Readonly<Record<string, string>>) : {};
       } catch (error) {
         if (!(error instanceof ErrorAnswer) || ![401, 403, 404].includes(error.code)) throw error;
         said ||= error.said;
