@@ -10,6 +10,7 @@ import { DomainFinder } from "./cluster/domain.ts";
 import { type InformerCallOptions, openInformer } from "./cluster/informer.ts";
 import { KindClient } from "./cluster/kind-client.ts";
 import type { ClusterParts } from "./cluster/target.ts";
+import { ConnectionError } from "./connection-error.ts";
 import type { ConnectionSettings, Impersonation } from "./connection-settings.ts";
 import type { Informer } from "./informer.ts";
 import type { Kind } from "./kind.ts";
@@ -77,6 +78,7 @@ async function open(options: ConnectOptions, clock: Clock, manager: string): Pro
     return { transport, namespace: "default", close: () => Promise.resolve() };
   }
   const settings = options.settings ?? (await settingsFrom(options, clock));
+  if (as?.user === "") throw new TypeError("requests cannot be made as a user without a name");
   const own = as === undefined ? settings : { ...settings, impersonate: as };
   const connection = openConnection(own, { clock, random: systemRandom, userAgent: manager });
   return { transport: connection, namespace: settings.namespace, close: () => connection.close() };
@@ -91,8 +93,8 @@ async function settingsFrom({ kubeconfig, context }: ConnectOptions, clock: Cloc
 interface ClusterOptions extends Opened {
   readonly clock: Clock;
   readonly manager: string;
-  /** Finds the API domain; default: a new one. */
-  readonly domain?: DomainFinder;
+  /** The parts that a cluster shares with the one that it was made of. */
+  readonly shared?: { readonly domain: DomainFinder; readonly closing: AbortSignal };
 }
 
 /** A cluster that a program works with. `close` ends its connections. */
@@ -107,16 +109,18 @@ export class Cluster {
   readonly #parts: ClusterParts;
   readonly #domain: DomainFinder;
   readonly #close: () => Promise<void>;
+  readonly #closing = new AbortController();
 
-  constructor({ transport, namespace, close, clock, manager, domain: shared }: ClusterOptions) {
+  constructor({ transport, namespace, close, clock, manager, shared }: ClusterOptions) {
     this.rest = new RestClient(transport);
     this.manager = manager;
     this.clock = clock;
     this.#transport = transport;
-    const domain = shared ?? new DomainFinder(this.rest);
+    const domain = shared?.domain ?? new DomainFinder(this.rest);
+    const closing = shared?.closing ?? this.#closing.signal;
     const groupOf = (group: string) => domain.groupOf(group);
     this.#domain = domain;
-    this.#parts = { rest: this.rest, clock, random: systemRandom, manager, namespace, groupOf };
+    this.#parts = { rest: this.rest, clock, random: systemRandom, manager, namespace, groupOf, closing };
     this.#close = close;
   }
 
@@ -136,9 +140,10 @@ export class Cluster {
   /** Returns the same cluster with a way to it that `wrap` makes of the present one, such as one that refuses writes. */
   through(wrap: (transport: Transport) => Transport): Cluster {
     const { clock, manager } = this;
-    const { namespace } = this.#parts;
+    const { namespace, closing } = this.#parts;
+    const shared = { domain: this.#domain, closing };
     const close = (): Promise<void> => Promise.resolve();
-    return new Cluster({ transport: wrap(this.#transport), namespace, close, clock, manager, domain: this.#domain });
+    return new Cluster({ transport: wrap(this.#transport), namespace, close, clock, manager, shared });
   }
 
   /** Sends any request, and resolves with the decoded answer. Rejects with `ApiError`. */
@@ -154,8 +159,12 @@ export class Cluster {
     return this.#domain.domain();
   }
 
-  /** Ends all requests, and closes the connections that `connect` opened. */
+  /**
+   * Ends all requests, watches and informers, and closes the connections that `connect` opened. Watches throw
+   * `ConnectionError`, unless their signal has ended them before.
+   */
   close(): Promise<void> {
+    this.#closing.abort(new ConnectionError("the cluster is closed", { sent: false, temporary: false }));
     return this.#close();
   }
 

@@ -1,10 +1,12 @@
 /** Following a collection: pauses, expired pages, bounds of what waits. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { FakeClock } from "#std/fake-clock.ts";
 import { seededRandom } from "#std/random.ts";
 import { follow, type FollowStep } from "./follow.ts";
-import { eventOfLine } from "./received-event.ts";
+import { eventOfLine, type ReceivedEvent } from "./received-event.ts";
 import { RestClient } from "./rest-client.ts";
 import type { ClientRequest, ClientResponse, Transport } from "./transport.ts";
 
@@ -172,5 +174,63 @@ void test("a bookmark moves the version on and is no step", async () => {
   await following.advance(1000);
   assert.deepEqual(starts, ["1", "7"]);
   assert.equal(following.steps.length, 1);
+  await following.stop();
+});
+
+void test("events that the caller has taken are not kept, also when it is never the fastest", async () => {
+  setFlagsFromString("--expose-gc");
+  const collectGarbage = runInNewContext("gc") as () => void;
+  const events: WeakRef<object>[] = [];
+  let send = (_event: ReceivedEvent): void => undefined;
+  const push = (): void => {
+    const one = event("MODIFIED", object(events.length));
+    events.push(new WeakRef(one));
+    send(one);
+  };
+  const stop = new AbortController();
+  const following = follow<{ metadata: object }>({
+    client: new RestClient({
+      request: () => Promise.resolve(list(0)),
+      stream(request, onEvent) {
+        send = onEvent;
+        return untilAborted(request);
+      },
+    }),
+    path: "/api/v1/pods",
+    clock: new FakeClock(),
+    random: seededRandom(1),
+    signal: stop.signal,
+  });
+  await following.next();
+  const first = following.next();
+  await turns();
+  for (let count = 0; count < 100; count++) push();
+  await first;
+  for (let count = 0; count < 5000; count++) {
+    push();
+    await following.next();
+  }
+  await turns();
+  collectGarbage();
+  const kept = events.filter((one) => one.deref() !== undefined).length;
+  assert.ok(kept < 1000, `${kept} are kept`);
+  stop.abort();
+  await following.return(undefined);
+});
+
+void test("the version of a watch is one parameter, whatever the server calls it", async () => {
+  const paths: string[] = [];
+  const following = start({
+    request: () => Promise.resolve(answer({ metadata: { resourceVersion: "5&watch=false x" }, items: [] })),
+    stream(request) {
+      paths.push(request.path);
+      return untilAborted(request);
+    },
+  });
+  await turns();
+  assert.deepEqual(
+    paths.map((path) => path.split("&").at(-1)),
+    ["resourceVersion=5%26watch%3Dfalse%20x"],
+  );
   await following.stop();
 });

@@ -8,9 +8,10 @@ import type { Random } from "#std/random.ts";
 import { ApiError } from "./api-error.ts";
 import type { ReceivedEvent } from "./received-event.ts";
 import { Pauses, watchFrom } from "./reflector.ts";
-import type { ObjectList, RestClient } from "./rest-client.ts";
+import { readCollection } from "./read-collection.ts";
+import type { RestClient } from "./rest-client.ts";
 
-export interface FollowOptions {
+interface FollowOptions {
   readonly client: RestClient;
   /** The path of the collection, with the selectors as its query. */
   readonly path: string;
@@ -31,7 +32,6 @@ export type FollowStep<T> =
 const steadyMs = 10_000;
 /** The number of events that may wait for the caller. With more, the watch ends and is resumed when they are taken. */
 const waitingMax = 10_000;
-const pageLength = 500;
 
 /**
  * Yields steps until the signal is aborted. Throws when the first list fails, and later when the server refuses the
@@ -44,7 +44,7 @@ export async function* follow<T extends ApiObject>(options: FollowOptions): Asyn
   while (!signal.aborted) {
     const startMs = clock.monotonic();
     try {
-      const { items, metadata } = await listAll<T>(options);
+      const { items, metadata } = await readCollection<T>(options, (object) => object);
       yield { type: "LISTED", objects: items };
       hasListed = true;
       yield* changesAfter<T>(options, metadata.resourceVersion);
@@ -62,32 +62,6 @@ const repeatable = [408, 409, 410, 429];
 
 function isRefusal(error: unknown): boolean {
   return error instanceof ApiError && error.code >= 400 && error.code < 500 && !repeatable.includes(error.code);
-}
-
-/**
- * Reads the collection as it was at one version. A page that has expired would belong to another one, so the whole
- * collection is then read in one answer.
- */
-async function listAll<T extends ApiObject>(options: FollowOptions): Promise<ObjectList<T>> {
-  const { client, path, signal } = options;
-  try {
-    return await listPages<T>(options);
-  } catch (error) {
-    if (!(error instanceof ApiError) || error.code !== 410) throw error;
-    return client.call({ method: "GET", path, signal });
-  }
-}
-
-async function listPages<T extends ApiObject>({ client, path, signal }: FollowOptions): Promise<ObjectList<T>> {
-  const first = `${path}${path.includes("?") ? "&" : "?"}limit=${pageLength}`;
-  const items: T[] = [];
-  for (let next = ""; ; ) {
-    const page: ObjectList<T> = await client.call({ method: "GET", path: first + next, signal });
-    for (const item of page.items) items.push(item);
-    const token = page.metadata.continue ?? "";
-    if (token === "") return { metadata: page.metadata, items };
-    next = `&continue=${encodeURIComponent(token)}`;
-  }
 }
 
 /** Yields the changes after a version until the history is gone. Throws when the server refuses the watch. */
@@ -116,7 +90,8 @@ class EventQueue {
   readonly #stop = new AbortController();
   readonly #outer: AbortSignal;
   #waiting: ReceivedEvent[] = [];
-  /** The index of the next event in `#waiting`. */
+  /** The events that waited when the caller had taken all before them, and the index of the next one. */
+  #batch: readonly ReceivedEvent[] = [];
   #next = 0;
   #end: { readonly error?: unknown } | undefined;
   #wake: () => void = () => undefined;
@@ -140,9 +115,11 @@ class EventQueue {
   async next(): Promise<ReceivedEvent | undefined> {
     for (;;) {
       if (this.#outer.aborted) return undefined;
-      if (this.#next < this.#waiting.length) return this.#waiting[this.#next++];
+      if (this.#next < this.#batch.length) return this.#batch[this.#next++];
+      this.#batch = this.#waiting;
       this.#waiting = [];
       this.#next = 0;
+      if (this.#batch.length > 0) continue;
       if (this.#end !== undefined && "error" in this.#end) throw this.#end.error;
       if (this.#end !== undefined) return undefined;
       await new Promise<void>((resolve) => (this.#wake = resolve));
@@ -163,7 +140,7 @@ class EventQueue {
     if (this.#stop.signal.aborted) return undefined;
     this.#waiting.push(event);
     this.#wake();
-    if (this.#waiting.length - this.#next >= waitingMax) {
+    if (this.#waiting.length + this.#batch.length - this.#next >= waitingMax) {
       this.wasFull = true;
       this.#stop.abort();
     }

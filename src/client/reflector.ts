@@ -8,7 +8,8 @@ import type { Random } from "#std/random.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
 import type { ReceivedEvent } from "./received-event.ts";
-import type { ObjectList, RestClient } from "./rest-client.ts";
+import { readCollection, readPage, withQuery } from "./read-collection.ts";
+import type { RestClient } from "./rest-client.ts";
 
 /** `T` is the type of the collection's objects. */
 export interface ReflectorOptions<T extends ApiObject = ApiObject> extends RoundOptions {
@@ -130,7 +131,7 @@ export async function watchFrom(
   let isCurrent = true;
   while (isCurrent && !signal.aborted) {
     const startMs = clock.monotonic();
-    const query = `watch=true&allowWatchBookmarks=true&resourceVersion=${reached}`;
+    const query = `watch=true&allowWatchBookmarks=true&resourceVersion=${encodeURIComponent(reached)}`;
     const watch = {
       method: "GET",
       path: withQuery(path, query),
@@ -159,10 +160,6 @@ const transientCodes = new Set([429, 500, 502, 503]);
 /** Whether the same watch may succeed later: the connection was lost, or the server could not answer at the time. */
 const isTransient = (error: unknown): boolean =>
   !(error instanceof StatusError) || transientCodes.has(error.status.code);
-
-const withQuery = (path: string, query: string): string => `${path}${path.includes("?") ? "&" : "?"}${query}`;
-
-const pageLength = 500;
 
 class Reflector<T extends ApiObject> {
   readonly #options: ReflectorOptions<T>;
@@ -245,46 +242,15 @@ class Reflector<T extends ApiObject> {
     throw problem ?? new Error("the watch ended before it had sent all objects");
   }
 
-  /** Reads the collection page by page, so that only one page of whole objects is in memory. Returns its version. */
+  /** Reads all objects, or only the version where the objects do not matter. Returns the version. */
   async #list(): Promise<string> {
-    const { changesOnly = false, signal } = this.#options;
-    const first = await this.#page(`limit=${changesOnly ? 1 : pageLength}`);
-    const { resourceVersion } = first.metadata;
-    if (changesOnly) {
-      if (!signal.aborted) this.#options.replaced([]);
-      return resourceVersion;
-    }
-    const objects = first.items.map((object) => this.#trim(object));
-    let token = first.metadata.continue ?? "";
-    while (token !== "" && !signal.aborted) {
-      const page = await this.#nextPage(token);
-      if (page === undefined) return this.#listAtOnce();
-      for (const object of page.items) objects.push(this.#trim(object));
-      token = page.metadata.continue ?? "";
-    }
-    if (!signal.aborted) this.#options.replaced(objects);
-    return resourceVersion;
-  }
-
-  /** Returns the next page; `undefined` when the history that the pages show is gone. */
-  async #nextPage(token: string): Promise<ObjectList<T> | undefined> {
-    try {
-      return await this.#page(`limit=${pageLength}&continue=${encodeURIComponent(token)}`);
-    } catch (error) {
-      if (error instanceof StatusError && error.status.code === 410) return undefined;
-      throw error;
-    }
-  }
-
-  /** Reads the collection by one request, which needs no history. Returns its version. */
-  async #listAtOnce(): Promise<string> {
-    const { items, metadata } = await this.#options.client.list<T>(this.#path);
-    if (!this.#options.signal.aborted) this.#options.replaced(items.map((object) => this.#trim(object)));
+    const { changesOnly = false, client, signal } = this.#options;
+    const collection = { client, path: this.#path, signal };
+    const { items, metadata } = changesOnly
+      ? { ...(await readPage<T>(collection, "limit=1")), items: [] }
+      : await readCollection<T>(collection, (object) => this.#trim(object));
+    if (!signal.aborted) this.#options.replaced(items);
     return metadata.resourceVersion;
-  }
-
-  #page(query: string): Promise<ObjectList<T>> {
-    return this.#options.client.list<T>(withQuery(this.#path, query));
   }
 }
 

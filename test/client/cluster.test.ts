@@ -1,6 +1,6 @@
 /** The calls of the client library against a server of each domain. */
 import assert from "node:assert/strict";
-import type { TestContext } from "node:test";
+import { test, type TestContext } from "node:test";
 import { ApiError } from "#client/api-error.ts";
 import { type Cluster, connect, type KindClient } from "#client/cluster.ts";
 import type { Kind } from "#client/kind.ts";
@@ -275,4 +275,32 @@ inBothDomains("refusals carry their code, the path and the whole status", async 
     assert.equal(error.status.details?.kind, "configmaps");
     return true;
   });
+});
+
+inBothDomains(
+  "labels and names that would select or change something else are refused before anything is sent",
+  async (api, t) => {
+    const transport = recorded(transportOf(api, t));
+    const maps = (await clusterOf(api, t, { transport })).kind(ConfigMap).in("default");
+    const labels = [{ pier: "north,odd" }, { "pier!": "north" }, { pier: ["a) , odd notin (b"] }, { pier: "=north" }];
+    for (const each of labels) await assert.rejects(maps.deleteAll({ labels: each }), /is no key or value of a label$/);
+    for (const name of ["", ".", "..", "a/b"]) await assert.rejects(maps.delete(name), /is no name of an object$/);
+    for (const name of [undefined, 5, "\ud800"]) {
+      await assert.rejects(maps.delete(name as string), /^TypeError: the name of an object must be text$/);
+    }
+    assert.deepEqual(transport.requests, []);
+    for (const name of ["a?b", "a#b", "a;b"]) await failsWith(maps.get(name), "NotFound", /not found$/);
+  },
+);
+
+void test("requests are not made as a user without a name", async () => {
+  const settings = {
+    server: new URL("https://127.0.0.1:1"),
+    tls: { insecure: true },
+    credentials: { current: () => ({}), rejected: () => false },
+    compress: true,
+    namespace: "default",
+  };
+  const as = { user: "", groups: ["system:masters"], extra: {} };
+  await assert.rejects(connect({ settings, as }), /^TypeError: requests cannot be made as a user without a name$/);
 });

@@ -8,7 +8,6 @@ import type { Mutable, Patch } from "../draft.ts";
 import {
   type CallOptions,
   encodeObject,
-  namespaceOf,
   objectPath,
   queryOf,
   type OutgoingObject,
@@ -45,13 +44,13 @@ type NamedObject = OutgoingObject & {
 
 export async function get<T>(target: CallTarget, name: string, options: CallOptions): Promise<T> {
   options.signal?.throwIfAborted();
-  const path = await objectPath(target, name, namespaceOf(target, options));
+  const path = await objectPath(target, name, options);
   return target.parts.rest.call<T>({ method: "GET", path, ...withSignal(options) });
 }
 
 export async function replace<T>(target: CallTarget, object: NamedObject, options: WriteCallOptions): Promise<T> {
   options.signal?.throwIfAborted();
-  const path = await objectPath(target, object.metadata.name, namespaceOf(target, options, object));
+  const path = await objectPath(target, object.metadata.name, options, object);
   return target.parts.rest.call<T>({
     method: "PUT",
     path: path + queryOf(writeQuery(target, options)),
@@ -67,7 +66,7 @@ export async function apply<T>(
   options: ApplyCallOptions,
 ): Promise<Applied<T>> {
   options.signal?.throwIfAborted();
-  const path = await objectPath(target, object.metadata.name, namespaceOf(target, options, object));
+  const path = await objectPath(target, object.metadata.name, options, object);
   const force = options.force === true ? true : undefined;
   const request = {
     method: "PATCH",
@@ -118,7 +117,7 @@ export async function patch<T, P>(
   options.signal?.throwIfAborted();
   const [[form, body], ...others] = Object.entries(change) as [[keyof typeof patchTypes, unknown]];
   if (others.length > 0) throw new TypeError("a patch has one form: merge, json or strategic");
-  const path = await objectPath(target, name, namespaceOf(target, options));
+  const path = await objectPath(target, name, options);
   return target.parts.rest.call<T>({
     method: "PATCH",
     path: path + queryOf(writeQuery(target, options)),

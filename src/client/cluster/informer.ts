@@ -29,15 +29,17 @@ export function openInformer<T extends ApiObject>(
   kind: Kind<T>,
   options: InformerCallOptions<T>,
 ): Informer<T> {
-  const { index, trim, failed, signal = new AbortController().signal } = options;
+  const { index, trim, failed } = options;
+  const signal = AbortSignal.any([parts.closing, ...(options.signal === undefined ? [] : [options.signal])]);
   const target: CallTarget = { parts, kind, body: kind, namespace: undefined, subresource: "" };
   let complete = (object: T): T => object;
   const { labelSelector, fieldSelector } = selectionQuery(options);
   return new Informer<T>({
     client: parts.rest,
     path: async () => {
+      const path = await collectionPath(target, options.in, signal);
       complete = await itemCompleter<T>(target);
-      return collectionPath(target, options.in);
+      return path;
     },
     streamsLists: true,
     clock: parts.clock,

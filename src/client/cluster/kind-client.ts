@@ -95,7 +95,7 @@ export class KindClient<T extends ApiObject> {
   async *list(options: ListCallOptions = {}): AsyncGenerator<T, void, undefined> {
     const target = this.#target();
     const { pageSize = pageLength, signal } = options;
-    const path = await collectionPath(target, options.in ?? this.#namespace);
+    const path = await collectionPath(target, options.in ?? this.#namespace, signal);
     const complete = await itemCompleter<T>(target);
     const query = queryOf({ limit: pageSize, ...selectionQuery(options) });
     for await (const item of inPages(pagesOf<T>(this.#parts.rest, path + query, signal))) yield complete(item);
@@ -109,7 +109,7 @@ export class KindClient<T extends ApiObject> {
     options.signal?.throwIfAborted();
     const target = this.#target();
     const sent = object as OutgoingObject; // drafts of all kinds have these fields
-    const path = await collectionPath(target, namespaceOf(target, options, sent));
+    const path = await collectionPath(target, namespaceOf(target, options, sent), options.signal);
     return this.#parts.rest.call<T>({
       method: "POST",
       path: path + queryOf(writeQuery(target, options)),
@@ -183,7 +183,7 @@ export class KindClient<T extends ApiObject> {
     options.signal?.throwIfAborted();
     const target = this.#target();
     try {
-      const path = await objectPath(target, name, namespaceOf(target, options));
+      const path = await objectPath(target, name, options);
       await this.#parts.rest.call({ method: "DELETE", path, ...removalBody(options), ...withSignal(options) });
       return true;
     } catch (error) {
@@ -196,7 +196,8 @@ export class KindClient<T extends ApiObject> {
   async deleteAll(options: DeleteAllCallOptions = {}): Promise<void> {
     options.signal?.throwIfAborted();
     const target = this.#target();
-    const path = (await collectionPath(target, namespaceOf(target, options))) + queryOf(selectionQuery(options));
+    const query = queryOf(selectionQuery(options));
+    const path = (await collectionPath(target, namespaceOf(target, options), options.signal)) + query;
     await this.#parts.rest.call({ method: "DELETE", path, ...removalBody(options), ...withSignal(options) });
   }
 

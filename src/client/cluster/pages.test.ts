@@ -52,3 +52,7 @@ void test("a list that never gets further fails", async () => {
   await assert.rejects(listOf([...again, ...again, ...again, ...again, ...again]), ApiError);
   await assert.rejects(listOf([expired()]), ApiError);
 });
+
+void test("a server that lets each page expire at once is not asked without end", async () => {
+  await assert.rejects(listOf([page("ab", "2"), ...Array.from({ length: 100 }, () => expired("again"))]), ApiError);
+});

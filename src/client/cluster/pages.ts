@@ -7,7 +7,7 @@ import type { ObjectList, RestClient } from "../rest-client.ts";
 type ReadPage<T extends ApiObject> = (token: string) => Promise<ObjectList<T>>;
 
 export const pageLength = 500;
-/** The number of lists from the beginning in a row of which none brings a new object. */
+/** The number of expired pages in a row after which no new object came. */
 const restartsMax = 3;
 
 /** Returns a function that reads pages of `path`, whose query has begun. */
@@ -29,9 +29,8 @@ export async function* inPages<T extends ApiObject>(readPage: ReadPage<T>): Asyn
     try {
       page = await readPage(token);
     } catch (error) {
-      if (token === "" || !isExpired(error)) throw error;
+      if (token === "" || !isExpired(error) || ++restarts > restartsMax) throw error;
       token = error.status.metadata.continue ?? "";
-      if (token === "" && ++restarts > restartsMax) throw error;
       continue;
     }
     token = page.metadata.continue ?? "";

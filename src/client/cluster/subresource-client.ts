@@ -5,7 +5,6 @@ import { type Applied, apply, type ApplyCallOptions, change, get, patch, replace
 import {
   type CallOptions,
   encodeObject,
-  namespaceOf,
   objectPath,
   queryOf,
   type OutgoingObject,
@@ -32,7 +31,7 @@ export class SubresourceClient<T extends ApiObject> {
     options.signal?.throwIfAborted();
     const target = this.#target;
     const sent = object as OutgoingObject; // objects of all kinds have these fields
-    const path = await objectPath(target, name, namespaceOf(target, options, sent));
+    const path = await objectPath(target, name, options, sent);
     return target.parts.rest.call<T>({
       method: "POST",
       path: path + queryOf(writeQuery(target, options)),

@@ -2,7 +2,7 @@
 import { apiPathOf, apiVersionOf } from "#meta/group-version.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { Clock } from "#std/clock.ts";
-import type { MaybePromise } from "#std/maybe-promise.ts";
+import { isLate, type MaybePromise } from "#std/maybe-promise.ts";
 import type { Random } from "#std/random.ts";
 import type { BodyKind, Kind } from "../kind.ts";
 import type { RestClient } from "../rest-client.ts";
@@ -18,6 +18,8 @@ export interface ClusterParts {
   readonly namespace: string;
   /** Returns the name that a group has in the cluster. */
   readonly groupOf: (group: string) => MaybePromise<string>;
+  /** Ends what goes on by itself, such as watches: it is aborted when the cluster is closed. */
+  readonly closing: AbortSignal;
 }
 
 export interface CallTarget {
@@ -84,8 +86,13 @@ export function selectionQuery({ labels, fields }: Selection): Query {
   return { labelSelector: labelSelector || undefined, fieldSelector: fieldSelector || undefined };
 }
 
-const labelRequirement = ([key, value]: [string, string | readonly string[]]): string =>
-  typeof value === "string" ? `${key}=${value}` : `${key} in (${value.join()})`;
+/** Returns the requirement of a label. Throws for a key or a value that no label has, which would mean something else. */
+function labelRequirement([key, value]: [string, string | readonly string[]]): string {
+  const values = typeof value === "string" ? [value] : value;
+  const wrong = [key, ...values].find((text) => !/^[\w./-]*$/.test(text));
+  if (wrong !== undefined) throw new TypeError(`${JSON.stringify(wrong)} is no key or value of a label`);
+  return typeof value === "string" ? `${key}=${value}` : `${key} in (${value.join()})`;
+}
 
 /** Returns the signal as a field of a request. */
 export const withSignal = ({ signal }: CallOptions): { readonly signal?: AbortSignal } =>
@@ -93,23 +100,45 @@ export const withSignal = ({ signal }: CallOptions): { readonly signal?: AbortSi
 
 /**
  * Returns the path of the collection: of one namespace, or of all of them for `undefined`. Waits for the name of the
- * group.
+ * group; rejects with the reason of a signal that is aborted meanwhile.
  */
-export async function collectionPath({ parts, kind }: CallTarget, namespace: string | undefined): Promise<string> {
-  const root = apiPathOf({ group: await parts.groupOf(kind.group), version: kind.version });
+export async function collectionPath(
+  { parts, kind }: CallTarget,
+  namespace: string | undefined,
+  signal: AbortSignal | undefined,
+): Promise<string> {
+  const root = apiPathOf({ group: await unlessAborted(parts.groupOf(kind.group), signal), version: kind.version });
   const where = kind.namespaced && namespace !== undefined ? `/namespaces/${segment(namespace, "namespace")}` : "";
   return `${root}${where}/${kind.resource}`;
 }
 
-/** Returns the path of an object, or of its subresource. */
-export async function objectPath(target: CallTarget, name: string, namespace: string): Promise<string> {
-  const collection = await collectionPath(target, namespace);
+/** Waits for the value, which other callers wait for too, until the signal is aborted. */
+function unlessAborted<T>(value: MaybePromise<T>, signal: AbortSignal | undefined): MaybePromise<T> {
+  if (signal === undefined || !isLate(value)) return value;
+  return new Promise((resolve, reject) => {
+    const abort = (): void => reject(signal.reason as Error); // what the caller aborted with
+    signal.addEventListener("abort", abort);
+    if (signal.aborted) abort();
+    value.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
+  });
+}
+
+/** Returns the path of an object, or of its subresource. `object` is what is sent there. */
+export async function objectPath(
+  target: CallTarget,
+  name: string,
+  options: CallOptions,
+  object?: OutgoingObject,
+): Promise<string> {
+  const collection = await collectionPath(target, namespaceOf(target, options, object), options.signal);
   const part = target.subresource === "" ? "" : `/${target.subresource}`;
   return `${collection}/${segment(name, "name")}${part}`;
 }
 
 /** Returns a name as a part of a path. Throws for a name that would lead to another path, such as the empty one. */
 function segment(name: string, what: string): string {
+  // Programs in JavaScript have no compiler that tells them of a missing name.
+  if (typeof name !== "string" || !name.isWellFormed()) throw new TypeError(`the ${what} of an object must be text`);
   if (name === "" || name === "." || name === ".." || name.includes("/")) {
     throw new TypeError(`${JSON.stringify(name)} is no ${what} of an object`);
   }

@@ -1,10 +1,9 @@
 /** Waits for the state of one object. */
 import type { ApiObject } from "#meta/object-meta.ts";
 import { parseDuration } from "#std/go-duration.ts";
-import { follow } from "../follow.ts";
 import { get, isAbsent } from "./calls.ts";
-import { type CallOptions, itemCompleter, namespaceOf, type CallTarget } from "./target.ts";
-import { followOptions } from "./watch.ts";
+import { type CallOptions, namespaceOf, type CallTarget } from "./target.ts";
+import { followKind } from "./watch.ts";
 
 export interface UntilCallOptions extends CallOptions {
   /** The maximum time: milliseconds, or a text such as `"30s"` or `"1h30m"`. Default: no limit. */
@@ -39,17 +38,15 @@ export async function until<T extends ApiObject>(
   const { timeout, signal = new AbortController().signal } = options;
   const namespace = namespaceOf(target, options);
   const { clock } = target.parts;
+  const timeoutMs = timeout === undefined ? undefined : milliseconds(timeout);
   const stop = new AbortController();
   const abort = (): void => stop.abort();
   signal.addEventListener("abort", abort, { once: true });
-  const cancel = timeout === undefined ? () => undefined : clock.after(milliseconds(timeout), abort);
+  const cancel = timeoutMs === undefined ? () => undefined : clock.after(timeoutMs, abort);
   try {
     const fields = { "metadata.name": name };
-    const steps = follow<T>(await followOptions(target, { in: namespace, fields, signal: stop.signal }));
-    const complete = await itemCompleter<T>(target);
-    for await (const step of steps) {
-      const object =
-        step.type === "LISTED" ? step.objects.map(complete)[0] : step.type === "DELETED" ? undefined : step.object;
+    for await (const step of followKind<T>(target, { in: namespace, fields, signal: stop.signal })) {
+      const object = step.type === "LISTED" ? step.objects[0] : step.type === "DELETED" ? undefined : step.object;
       if (await predicate(object)) return object;
     }
   } finally {
@@ -57,6 +54,7 @@ export async function until<T extends ApiObject>(
     signal.removeEventListener("abort", abort);
   }
   signal.throwIfAborted();
+  target.parts.closing.throwIfAborted();
   return lastChance(target, name, predicate, options);
 }
 

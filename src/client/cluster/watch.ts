@@ -1,15 +1,7 @@
 /** Watches as a caller sees them: what was there, and every change, told once. */
 import type { ApiObject } from "#meta/object-meta.ts";
-import { type FollowOptions, follow } from "../follow.ts";
-import {
-  type CallOptions,
-  collectionPath,
-  itemCompleter,
-  queryOf,
-  type Selection,
-  selectionQuery,
-  type CallTarget,
-} from "./target.ts";
+import { follow, type FollowStep } from "../follow.ts";
+import { collectionPath, itemCompleter, queryOf, type Selection, selectionQuery, type CallTarget } from "./target.ts";
 
 export interface WatchEvent<T> {
   readonly type: "added" | "modified" | "deleted";
@@ -33,9 +25,8 @@ export async function* watch<T extends ApiObject>(
 ): AsyncGenerator<WatchEvent<T>> {
   /** The last known objects by namespace and name. */
   const known = new Map<string, T>();
-  const complete = await itemCompleter<T>(target);
-  for await (const step of follow<T>(await followOptions(target, options))) {
-    if (step.type === "LISTED") yield* differences(known, step.objects.map(complete));
+  for await (const step of followKind<T>(target, options)) {
+    if (step.type === "LISTED") yield* differences(known, step.objects);
     else {
       const key = keyOf(step.object);
       const isKnown = known.has(key);
@@ -45,22 +36,30 @@ export async function* watch<T extends ApiObject>(
       yield { type, object: step.object };
     }
   }
+  if (options.signal?.aborted !== true) target.parts.closing.throwIfAborted();
 }
 
-export async function followOptions(
+/** Follows the objects of a kind until the signal is aborted or the cluster is closed. Throws as `follow` does. */
+export async function* followKind<T extends ApiObject>(
   target: CallTarget,
-  { signal = new AbortController().signal, failed, ...options }: WatchCallOptions & CallOptions,
-): Promise<FollowOptions> {
-  const { rest, clock, random } = target.parts;
-  const collection = await collectionPath(target, options.in ?? target.namespace);
-  return {
-    client: rest,
-    path: collection + queryOf(selectionQuery(options)),
-    clock,
-    random,
-    signal,
-    ...(failed === undefined ? {} : { failed }),
-  };
+  options: WatchCallOptions,
+): AsyncGenerator<FollowStep<T>> {
+  const { rest: client, clock, random, closing } = target.parts;
+  const { failed } = options;
+  const signal = AbortSignal.any([closing, ...(options.signal === undefined ? [] : [options.signal])]);
+  let collection: string;
+  try {
+    collection = await collectionPath(target, options.in ?? target.namespace, signal);
+  } catch (error) {
+    if (signal.aborted) return;
+    throw error;
+  }
+  const complete = await itemCompleter<T>(target);
+  const path = collection + queryOf(selectionQuery(options));
+  const steps = follow<T>({ client, path, clock, random, signal, ...(failed === undefined ? {} : { failed }) });
+  for await (const step of steps) {
+    yield step.type === "LISTED" ? { ...step, objects: step.objects.map(complete) } : step;
+  }
 }
 
 const keyOf = ({ metadata: { namespace = "", name } }: ApiObject): string => `${namespace}/${name}`;
