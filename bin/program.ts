@@ -6,7 +6,7 @@ const help = `Binnacle, a Kubernetes-compatible API server in one process.
 
 Usage: binnacle <command> [flags]
 
-  serve                start the server (binnacle serve --help lists its flags)
+  serve                start the server (binnacle serve --help)
   backup FILE          write a consistent copy of the objects, also while the server runs
   restore FILE         fill an empty data folder from such a copy
   verify [FILE]        check every stored object of a data folder or a backup
@@ -18,6 +18,8 @@ Usage: binnacle <command> [flags]
   delete KIND NAME     delete objects, and wait until they are gone
   wait KIND NAME       wait until an object is as it is wanted (binnacle wait --help)
   api-resources        list the kinds of a server
+  create role NAME     make roles and bindings (binnacle create --help)
+  certificate approve  approve or deny requests for certificates
   auth COMMAND         what you may do, who you are, and roles from a file (binnacle auth --help)
   export [KIND]...     write objects of a server, also of a Kubernetes cluster, as YAML or JSON
   import FILE          make the objects of such a file on a server
@@ -46,6 +48,8 @@ const commands: Readonly<Record<string, Command>> = {
   kubeconfig: async (args) => (await import("#commands/kubeconfig.ts")).kubeconfig(args),
   get: async (args) => (await import("#commands/get.ts")).get(args),
   apply: async (args) => (await import("#commands/apply.ts")).apply(args),
+  create: async (args) => (await import("#commands/create.ts")).create(args),
+  certificate: async (args) => (await import("#commands/certificate.ts")).certificate(args),
   diff: async (args) => (await import("#commands/diff.ts")).diff(args),
   delete: async (args) => (await import("#commands/delete.ts")).deleteObjects(args),
   wait: async (args) => (await import("#commands/wait.ts")).wait(args),

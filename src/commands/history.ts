@@ -64,7 +64,11 @@ const historyHelp = `Shows the versions of an object that the server keeps, newe
 
 Usage: binnacle history KIND NAME [flags]
 
-${kindHelp}How far back they go is for the server's --history to say. Reading them takes the right to get the object.
+${kindHelp}The server keeps versions for as long as its flag --history says. Reading them takes the right to get the object.
+
+Examples:
+  binnacle history deploy web -n shop
+  binnacle history cm settings --version=1234
 
 `;
 
@@ -74,6 +78,10 @@ Usage: binnacle undelete KIND NAME [flags]
 
 ${kindHelp}It is a new object of that content, without its status and without owners that are gone. That takes the rights to
 restore, get and create (with --overwrite: update) it.
+
+Examples:
+  binnacle undelete deploy web -n shop
+  binnacle undelete cm settings --to-version=1234 --overwrite --dry-run
 
 `;
 
@@ -214,8 +222,9 @@ function historyText({ items, since, metadata }: History, isWide: boolean, nowMs
     ];
   });
   const from = since.time === undefined ? `version ${since.resourceVersion}` : since.time;
-  const more =
-    metadata.continue === undefined ? `versions are kept from ${from} on` : "there are older versions: --limit";
+  const dropped =
+    since.resourceVersion === "0" ? "no version has been dropped" : `the server keeps versions since ${from}`;
+  const more = metadata.continue === undefined ? dropped : "there are older versions: see them with --limit";
   return `${tableText([head, ...rows], colours)}${more}\n`;
 }
 

@@ -6,7 +6,14 @@ import { styleText } from "node:util";
 import { systemClock } from "#std/clock.ts";
 import { endWithParent } from "./end-with-parent.ts";
 import { keepNewObjectsYoung } from "#server/young-objects.ts";
-import { inertNotes, parseServeArguments, readConfigFile, serveHelp, type ServerSettings } from "#server/options.ts";
+import {
+  inertNotes,
+  parseServeArguments,
+  readConfigFile,
+  serveHelp,
+  type ServerSettings,
+  shortServeHelp,
+} from "#server/options.ts";
 import { readGiven } from "#server/given-files.ts";
 import { StartError } from "#std/start-error.ts";
 import { type RunningServer, startServer } from "#server/start-server.ts";
@@ -20,7 +27,9 @@ export async function serve(args: readonly string[], defaults: ServerSettings = 
   const { output, rest: own } = takeOutput(args);
   const { settings: typed, help, rest } = parseServeArguments(own);
   if (help) {
-    process.stdout.write(`${usage}${serveHelp(process.stdout.columns ?? 100)}`);
+    const width = process.stdout.columns ?? 100;
+    const isWhole = own.some((arg) => /^--?help=all$/.test(arg));
+    process.stdout.write(usage + (isWhole ? serveHelp(width) : shortServeHelp(width) + moreHelp));
     return;
   }
   if (rest.length > 0) throw new StartError(`unexpected argument ${JSON.stringify(rest[0])}: serve takes flags only`);
@@ -48,8 +57,19 @@ const usage = `Starts the API server.
 Usage: binnacle serve [flags]
 
   -o json                         print the address, the data folder and the kubeconfig as one line of JSON
-  -h, --help                      print this
+  -h, --help                      print this; --help=all: all flags
 
+`;
+
+const moreHelp = `
+Examples:
+  binnacle serve                                        a server for this folder, with its data in ./.binnacle
+  binnacle serve --api-domain=k8s.io                    with the names of Kubernetes, for kubectl and Helm
+  binnacle serve --storage=memory --secure-port=0       for a moment: nothing is kept, any free port
+  binnacle serve --bind-address=0.0.0.0 --tls-san=api.example.com
+  binnacle serve --config=server.yaml
+
+binnacle serve --help=all prints all flags: those of kube-apiserver under their names, and others.
 `;
 
 /** Takes `-o json` from the arguments, since it belongs to the command and not to the server. */

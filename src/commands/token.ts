@@ -41,6 +41,10 @@ Usage: binnacle token create [ACCOUNT] [flags]
   ACCOUNT                         name of the service account, "default" unless given
   -h, --help                      print this
 
+Examples:
+  binnacle token create robot -n shop --duration=20m
+  binnacle token create robot --audience=https://example.com
+
 `;
 
 /** Runs `binnacle token create`: prints a new token. Rejects with `StartError`. */

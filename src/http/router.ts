@@ -141,12 +141,14 @@ export function createRouter(options: RouterOptions): (request: HandledRequest) 
   return (request) => (request.info.apiPrefix === historyPrefix ? history(request) : route(request));
 }
 
-/** Returns a subresource of 1.32 by which clients connect, if `subresource` is one. */
+/** Returns a subresource of 1.32 by which clients connect, or the log of a pod, if `subresource` is one. */
 const connection = (
   definition: ResourceDefinition | undefined,
   subresource: string,
 ): SubresourceDefinition | undefined =>
-  definition?.unserved?.find(({ name, connect }) => name === subresource && connect === true);
+  definition?.unserved?.find(
+    ({ name, connect }) => name === subresource && (connect === true || isPodLog(definition, name)),
+  );
 
 function newScope(
   parts: HandlerParts,
@@ -252,6 +254,9 @@ function verbOf({ method, info }: HandledRequest, single: string): string {
   if (info.verb === "watch") return reads ? "watch" : "";
   return single === "" && reads ? "list" : info.verb;
 }
+
+const isPodLog = ({ group, resource }: ResourceDefinition, subresource: string): boolean =>
+  group === "" && resource === "pods" && subresource === "log";
 
 /** Throws for a subresource that is not served; the error names the subresources of 1.32. */
 function checkPart(definition: ResourceDefinition, { subresource, verb, name }: RequestInfo): void {

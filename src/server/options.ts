@@ -3,7 +3,15 @@
  * line, configuration file, help and checks. Flags have kube-apiserver's names where such names exist; our own flags
  * are in the group `Binnacle`.
  */
-import { checkSettings, type OptionsOf, parseArguments, printHelp, readConfig, type Settings } from "#std/flags.ts";
+import {
+  checkSettings,
+  type OptionsOf,
+  parseArguments,
+  printChosenHelp,
+  printHelp,
+  readConfig,
+  type Settings,
+} from "#std/flags.ts";
 import { StartError } from "#std/start-error.ts";
 import { admissionFlags } from "./admission/flags.ts";
 import { aggregationFlags, checkProxyClientFiles } from "./aggregation/flags.ts";
@@ -55,6 +63,23 @@ interface ServeArguments {
 
 /** Returns the settings of a command line. Throws `StartError`. */
 export const parseServeArguments = (args: readonly string[]): ServeArguments => parseArguments(serverFlags, args);
+
+/** The flags that people use most, in the order of `serve --help`. */
+const mainFlags = [
+  serverFlags.dataDir,
+  serverFlags.storage,
+  serverFlags.apiDomain,
+  serverFlags.bindAddress,
+  serverFlags.securePort,
+  serverFlags.tlsSan,
+  serverFlags.tokenAuthFile,
+  serverFlags.history,
+  serverFlags.config,
+  serverFlags.verbosity,
+];
+
+/** Returns the help of the flags that people use most, for a terminal of `width` columns. */
+export const shortServeHelp = (width: number): string => printChosenHelp(mainFlags, width);
 
 /** Returns the help of all flags for a terminal of `width` columns. */
 export const serveHelp = (width: number): string => printHelp(serverFlags, width);

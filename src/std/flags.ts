@@ -383,27 +383,37 @@ function configValues(value: unknown): string[] {
   return [value === null || value === undefined ? "" : `${value as string | number | boolean}`];
 }
 
+/** Returns help for some flags of a table, as one group in their order, `width` columns wide. */
+export function printChosenHelp(flags: readonly Flag<unknown>[], width: number): string {
+  return `${helpLines(flags, width).join("\n")}\n`;
+}
+
 /** Help for all flags, grouped, `width` columns wide. */
 export function printHelp(table: FlagTable, width: number): string {
   const flags = Object.values(table);
-  const label = (flag: Flag<unknown>): string =>
-    `  ${flag.short === undefined ? "    " : `-${flag.short}, `}--${flag.name}${flag.hint === "" ? "" : ` ${flag.hint}`}`;
-  const indent = Math.min(34, Math.max(...flags.map((flag) => label(flag).length)) + 2);
+  const indent = indentOf(flags);
   const sections = flagGroups.map((group) => {
-    const lines = flags
-      .filter((flag) => flag.group === group)
-      .sort((a, b) => (a.name < b.name ? -1 : 1))
-      .map((flag) => {
-        const initial = flag.print(flag.default);
-        const note = flag.inert === undefined ? "" : ` (accepted, does nothing: ${flag.inert})`;
-        const body = wrap(`${flag.help}${initial === "" ? "" : ` (default ${initial})`}${note}`, width - indent);
-        const head = label(flag);
-        const first = head.length + 2 > indent ? `${head}\n${" ".repeat(indent)}` : head.padEnd(indent);
-        return first + body.join(`\n${" ".repeat(indent)}`);
-      });
-    return lines.length === 0 ? "" : `${group} flags:\n\n${lines.join("\n")}\n`;
+    const own = flags.filter((flag) => flag.group === group).sort((a, b) => (a.name < b.name ? -1 : 1));
+    return own.length === 0 ? "" : `${group} flags:\n\n${helpLines(own, width, indent).join("\n")}\n`;
   });
   return sections.filter((section) => section !== "").join("\n");
+}
+
+const labelOf = ({ name, short, hint }: Flag<unknown>): string =>
+  `  ${short === undefined ? "    " : `-${short}, `}--${name}${hint === "" ? "" : ` ${hint}`}`;
+
+const indentOf = (flags: readonly Flag<unknown>[]): number =>
+  Math.min(34, Math.max(...flags.map((flag) => labelOf(flag).length)) + 2);
+
+function helpLines(flags: readonly Flag<unknown>[], width: number, indent = indentOf(flags)): string[] {
+  return flags.map((flag) => {
+    const initial = flag.print(flag.default);
+    const note = flag.inert === undefined ? "" : ` (accepted, does nothing: ${flag.inert})`;
+    const body = wrap(`${flag.help}${initial === "" ? "" : ` (default ${initial})`}${note}`, width - indent);
+    const head = labelOf(flag);
+    const first = head.length + 2 > indent ? `${head}\n${" ".repeat(indent)}` : head.padEnd(indent);
+    return first + body.join(`\n${" ".repeat(indent)}`);
+  });
 }
 
 function wrap(sentence: string, width: number): string[] {

@@ -112,7 +112,11 @@ const ask = (api: Api, method: string, path: string): Promise<Answer> =>
   });
 
 function check(answer: Answer): void {
-  assert.ok([404, 405].includes(answer.status), `${answer.title} answers ${answer.status}`);
+  const isOfPod =
+    answer.status === 400 &&
+    /\/pods\/x\/(?:log|exec|attach|portforward|proxy)\b/.test(answer.title) &&
+    (answer.bytes.length === 0 || answer.bytes.includes("pod x does not have a host assigned"));
+  assert.ok([404, 405].includes(answer.status) || isOfPod, `${answer.title} answers ${answer.status}`);
   if (answer.bytes.length === 0 || answer.value === undefined) return;
   assert.ok(!answer.bytes.includes("password"), answer.title);
   // A handler that read the object itself would answer that it does not exist.
@@ -121,14 +125,30 @@ function check(answer: Answer): void {
 }
 
 inBothDomains(
-  "logs of a pod are refused with a message that names them, whether the pod exists or not",
+  "logs of a pod, and connections to it, are refused with a message that says that no node runs it or is reached",
   async (api) => {
     const { ns } = await api.createNamespace();
-    const message = "the server could not find the requested resource (get pods/log p1)";
-    const details = { name: "p1", kind: "pods/log" };
     const pods = `/api/v1/namespaces/${ns}/pods`;
-    (await api.get(`${pods}/p1/log`)).expectFailure(404, "NotFound", message, { details });
-    (await api.get(`${pods}/p1/log?container=c&follow=true`)).expectFailure(404, "NotFound", message);
+    const make = (name: string, spec: object): object => ({
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata: { name },
+      spec: { containers: [{ name: "c", image: "i" }], ...spec },
+    });
+    await eventually(async () => (await api.post(pods, make("waiting", {}))).expect(201));
+    (await api.post(pods, make("placed", { nodeName: "n1" }))).expect(201);
+    for (const part of ["log", "log?container=c&follow=true", "exec?command=ls", "attach", "portforward"]) {
+      const [name = ""] = part.split("?");
+      const placed = `pod placed is on node n1, and this server reaches no nodes: ${name} is not possible`;
+      const details = { name: "placed", kind: `pods/${name}` };
+      (await api.get(`${pods}/waiting/${part}`)).expectFailure(
+        400,
+        "BadRequest",
+        "pod waiting does not have a host assigned",
+      );
+      (await api.get(`${pods}/placed/${part}`)).expectFailure(404, "NotFound", placed, { details });
+      (await api.get(`${pods}/none/${part}`)).expectFailure(404, "NotFound", 'pods "none" not found');
+    }
     (await api.get(`${pods}/p1/logs`)).expectFailure(
       404,
       "NotFound",

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import { newRequest } from "../certificate-requests.ts";
 import { domains, eventually, renamer, temporaryFolder } from "../harness.ts";
 import { type Ended, runProgram, type Serving, serveProgram } from "./program.ts";
 
@@ -218,6 +219,47 @@ for (const domain of domains) {
         `auth reconcile -f ${file("foreign.json", { ...role("default", "x"), apiVersion: `${foreign}/v1` })}`,
         new RegExp(`^binnacle: the server has no kind Role in ${foreign}/v1: it has Role in ${rbac}/v1`),
       );
+    });
+
+    test("create makes roles and bindings in the names of the server", async () => {
+      const made = await out("create role dev --verb=get,list --resource=pods,pods/log,deploy -n default");
+      assert.equal(made, `role.${rbac}/dev created\n`);
+      const rules = JSON.parse(await out("get role dev -o jsonpath={.rules}")) as object[];
+      assert.deepEqual(rules, [
+        { apiGroups: [""], resources: ["pods", "pods/log"], verbs: ["get", "list"] },
+        { apiGroups: ["apps"], resources: ["deployments"], verbs: ["get", "list"] },
+      ]);
+      await out("create rolebinding dev --role=dev --user=dan --group=dev --serviceaccount=default:robot");
+      assert.deepEqual(await answer("list deployments --as=dan"), ["yes", 0]);
+      assert.deepEqual(await answer("get pods --subresource=log --as=system:serviceaccount:default:robot"), ["yes", 0]);
+      await out("create clusterrole scrape --verb=get --non-resource-url=/logs");
+      await out("create clusterrolebinding scrape --clusterrole=scrape --user=dan");
+      assert.deepEqual(await answer("get /logs --as=dan"), ["yes", 0]);
+      await fails("create role x --verb=get --resource=boats", /^binnacle: the server has no resource "boats"/);
+      await fails("create rolebinding x --user=a", /^binnacle: say which role is given: --role=NAME or --clusterrole/);
+      await fails("create configmap x", /^binnacle: create takes one of role, .*; binnacle apply -f makes objects of/);
+    });
+
+    test("certificate approve and deny decide requests", async () => {
+      for (const name of ["good", "bad"]) {
+        const spec = {
+          request: (await newRequest([{ CN: ["carol"] }])).request,
+          signerName: rename("kubernetes.io/kube-apiserver-client"),
+          usages: ["client auth"],
+        };
+        const apiVersion = rename("certificates.k8s.io/v1");
+        const object = { apiVersion, kind: "CertificateSigningRequest", metadata: { name }, spec };
+        await out(`apply -f ${file(`${name}.json`, object)}`);
+      }
+      const group = rename("certificates.k8s.io");
+      const type = (name: string): Promise<string> => out(`get csr ${name} -o jsonpath={.status.conditions[*].type}`);
+      assert.equal(await out("certificate approve good"), `certificatesigningrequest.${group}/good approved\n`);
+      assert.equal(await type("good"), "Approved");
+      await out("certificate approve good");
+      assert.equal(await type("good"), "Approved");
+      await out("certificate deny bad --reason=Unknown");
+      assert.equal(await type("bad"), "Denied");
+      await fails("certificate approve", /^binnacle: certificate takes a decision and names/);
     });
 
     test("token create prints a token that lets the account in [ASA-10]", async () => {

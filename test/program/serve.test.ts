@@ -265,7 +265,10 @@ void test("help and version are printed, unknown commands are refused", async ()
   const folder = temporary();
   const help = await runProgram(["--help"], folder);
   assert.match(help.stdout, /serve .*\n.*backup FILE/);
-  assert.match((await runProgram(["serve", "--help"], folder)).stdout, /Secure serving flags:/);
+  const short = (await runProgram(["serve", "--help"], folder)).stdout;
+  assert.match(short, /^ +--storage disk\|memory .*\n(?:.*\n)*Examples:\n(?:.*\n)*.*--help=all prints all flags/m);
+  assert.ok(short.split("\n").length < 60, short);
+  assert.match((await runProgram(["serve", "--help=all"], folder)).stdout, /Secure serving flags:/);
   assert.match((await runProgram(["backup", "--help"], folder)).stdout, /binnacle backup FILE/);
   assert.match((await runProgram(["envtest", "--help"], folder)).stdout, /Usage: binnacle envtest FOLDER/);
   assert.match((await runProgram(["version"], folder)).stdout, /^binnacle \d+\.\d+\.\d+\n$/);

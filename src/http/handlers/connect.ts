@@ -1,26 +1,41 @@
 /**
- * Requests to connect to a pod, a service or a node (`exec`, `attach`, `portforward`, `proxy`). Admission plugins see
- * them, but there are no nodes to connect to.
+ * Requests to connect to a pod, a service or a node (`exec`, `attach`, `portforward`, `proxy`), and for the log of a pod.
+ * Admission plugins see the connections, but this server reaches no nodes, which it then says.
  */
 import { apiVersionOf } from "#meta/group-version.ts";
+import type { Pod } from "#api/core/v1.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { goQuote } from "#meta/field-error.ts";
-import { badRequest, subresourceNotFound } from "#meta/status-error.ts";
+import { badRequest, subresourceNotFound, unreachedNode } from "#meta/status-error.ts";
 import type { SubresourceDefinition } from "#registry/resource-definition.ts";
 import type { Schema } from "#schema/schema.ts";
 import type { Scope } from "../scope.ts";
 import { viewKind } from "../view-kind.ts";
 import { admissionAttributes, markSlow } from "../write-steps.ts";
 
-/** Runs admission for the connection, and then throws that there is nothing to connect to. */
+/** Runs admission for a connection, which a log is not, and then throws that there is nothing to connect to. */
 export async function refuseConnection(scope: Scope, part: SubresourceDefinition): Promise<never> {
   const { parts, definition, request, name } = scope;
+  if (part.connect !== true) return refuseForPod(scope, part.name);
   const viewed: Scope = { ...scope, definition: viewKind(definition, part, parts), parent: definition };
   const about = { operation: "CONNECT", oldObject: undefined, dryRun: false, name } as const;
   const object = optionsOf(viewed, part);
   const changed = await markSlow(scope, parts.admission.admit(admissionAttributes(viewed, { ...about, object })));
   await markSlow(scope, parts.admission.validate(admissionAttributes(viewed, { ...about, object: changed ?? object })));
+  if (definition.resource === "pods") return refuseForPod(scope, part.name);
   throw subresourceNotFound(definition, part.name, request.info.verb, name);
+}
+
+/**
+ * Throws that the pod runs nowhere, or on a node that this server does not reach. `part` is what is asked of the node.
+ * Upstream: a pod without a node has an empty log.
+ */
+async function refuseForPod({ definition, store, context, namespace, name }: Scope, part: string): Promise<never> {
+  const pod = store.object(await store.get(namespace, name, "", context)) as Partial<Pod>; // pods are served by this definition
+  const node = pod.spec?.nodeName ?? "";
+  if (node === "") throw badRequest(`pod ${name} does not have a host assigned`);
+  const about = `pod ${name} is on node ${node}, and this server reaches no nodes: ${part} is not possible`;
+  throw unreachedNode(definition, part, name, about);
 }
 
 /**
