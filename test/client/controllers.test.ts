@@ -92,7 +92,10 @@ function start({ folder, namespace }: Shop, name: string, t: TestContext): Progr
     env: { ...process.env, KUBECONFIG: join(folder, "config"), NODE_PATH: fileURLToPath(client) },
     stdio: ["ignore", "pipe", "pipe"],
   });
-  t.after(() => child.kill("SIGKILL"));
+  t.after(() => {
+    child.kill("SIGKILL");
+    if (output !== "") t.diagnostic(output);
+  });
   let output = "";
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (piece: Buffer) => (output += piece.toString()));
   const ended = once(child, "exit");
@@ -151,7 +154,8 @@ inBothDomains(
     const first = start(shop, "moorings.ts", t);
     await boats.create({ metadata: { name: "ketch" }, spec: { berth: "north 4" } });
     await boats.until("ketch", (boat) => conditionOf(boat, "Moored")?.status === "True", { timeout: "60s" });
-    assert.equal(readFileSync(mooring, "utf8"), "north 4");
+    // The file is empty for a moment when it is written again.
+    await eventually(async () => assert.equal(readFileSync(mooring, "utf8"), "north 4"));
     assert.equal(await first.end(), 0, first.output());
     await boats.delete("ketch");
     assert.deepEqual((await boats.get("ketch")).metadata.finalizers, ["harbour.example.com/mooring"]);

@@ -83,6 +83,11 @@ export class EventReporter {
       this.#schedule(series);
       return;
     }
+    if (series?.cancel !== undefined) {
+      series.cancel();
+      series.cancel = undefined;
+      this.#write(series);
+    }
     if (!this.#rateOf(event.about).take()) return;
     const next: Series = {
       event,
