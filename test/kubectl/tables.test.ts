@@ -1,0 +1,101 @@
+/** kubectl's tables are the same in both API domains, though kubectl knows the names of one only. */
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { promisify } from "node:util";
+import { Api, type Domain, domains, openServer, temporaryFolder } from "../harness.ts";
+import { findPrograms } from "./kubectl.ts";
+
+const template = {
+  metadata: { labels: { app: "a" } },
+  spec: { containers: [{ name: "c", image: "example.com/c:1" }], restartPolicy: "Always" },
+};
+const selector = { matchLabels: { app: "a" } };
+const job = { template: { ...template, spec: { ...template.spec, restartPolicy: "Never" } } };
+const target = { apiVersion: "apps/v1", kind: "Deployment", name: "a" };
+
+/** The collection of each kind, and the fields of an object beside its metadata. */
+const objects: readonly (readonly [path: string, fields: object])[] = [
+  ["/api/v1/namespaces/default/configmaps", { data: { a: "b" } }],
+  ["/api/v1/namespaces/default/secrets", { type: "Opaque" }],
+  ["/api/v1/namespaces/default/services", { spec: { ports: [{ port: 80 }], selector: { app: "a" } } }],
+  ["/api/v1/namespaces/default/pods", { spec: template.spec }],
+  ["/api/v1/namespaces/default/serviceaccounts", {}],
+  ["/api/v1/namespaces/default/limitranges", { spec: { limits: [{ type: "Pod", max: { cpu: "1" } }] } }],
+  ["/api/v1/nodes", {}],
+  ["/apis/apps/v1/namespaces/default/deployments", { spec: { selector, template } }],
+  ["/apis/apps/v1/namespaces/default/statefulsets", { spec: { selector, template, serviceName: "a" } }],
+  ["/apis/apps/v1/namespaces/default/daemonsets", { spec: { selector, template } }],
+  ["/apis/apps/v1/namespaces/default/replicasets", { spec: { selector, template } }],
+  ["/apis/batch/v1/namespaces/default/jobs", { spec: job }],
+  ["/apis/batch/v1/namespaces/default/cronjobs", { spec: { schedule: "0 0 * * *", jobTemplate: { spec: job } } }],
+  [
+    "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers",
+    { spec: { scaleTargetRef: target, maxReplicas: 3 } },
+  ],
+  ["/apis/policy/v1/namespaces/default/poddisruptionbudgets", { spec: { minAvailable: 1, selector } }],
+  [
+    "/apis/networking.k8s.io/v1/namespaces/default/ingresses",
+    { spec: { defaultBackend: { service: { name: "a", port: { number: 80 } } } } },
+  ],
+  ["/apis/networking.k8s.io/v1/namespaces/default/networkpolicies", { spec: { podSelector: {} } }],
+  [
+    "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings",
+    { roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "Role", name: "a" } },
+  ],
+  [
+    "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+    { roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "a" } },
+  ],
+  ["/apis/storage.k8s.io/v1/storageclasses", { provisioner: "example.com/p" }],
+  ["/apis/scheduling.k8s.io/v1/priorityclasses", { value: 7 }],
+  ["/apis/coordination.k8s.io/v1/namespaces/default/leases", { spec: { holderIdentity: "me" } }],
+];
+
+/** Returns what kubectl prints about each kind in a domain, with Kubernetes' names and without ages. */
+async function printTables(program: string, domain: Domain): Promise<Map<string, string>> {
+  const server = await openServer(domain, {});
+  const api = new Api(server);
+  const folder = temporaryFolder();
+  const kubeconfig = join(folder, "kubeconfig");
+  writeFileSync(kubeconfig, server.kubeconfig, { mode: 0o600 });
+  const get = async (...args: readonly string[]): Promise<string> => {
+    const env = { KUBECONFIG: kubeconfig, HOME: folder };
+    const { stdout } = await promisify(execFile)(program, ["get", ...args], { env });
+    return stdout
+      .replaceAll(domain, "DOMAIN")
+      .replaceAll("k8s.io", "DOMAIN")
+      .replace(/\b\d+s\b/g, "0s")
+      .replace(/\d{4}-\d\d-\d\dT[\d:]+Z/g, "TIME")
+      .replace(/10\.0\.\d+\.\d+/g, "10.0.0.1")
+      .replace(/ +/g, " ");
+  };
+  try {
+    const tables = new Map<string, string>();
+    for (const [path, fields] of objects) {
+      (await api.post(path, { metadata: { name: "a" }, ...fields })).expect(201);
+      const resource = path.split("/").at(-1)!;
+      const forms = [[], ["-o", "wide"], ["--show-labels"]];
+      const printed = await Promise.all(forms.map((form) => get(resource, "a", ...form)));
+      tables.set(resource, printed.join(""));
+    }
+    return tables;
+  } finally {
+    await server.close();
+  }
+}
+
+const [program] = findPrograms().values();
+
+test("tables of twenty kinds, wide ones too, are the same in both domains", {
+  skip: program === undefined ? "no kubectl on the PATH" : false,
+}, async () => {
+  const [kubernetes, platform] = [await printTables(program!, domains[0]), await printTables(program!, domains[1])];
+  assert.ok(kubernetes!.size >= 20);
+  for (const [resource, table] of kubernetes!) {
+    assert.equal(platform!.get(resource), table);
+    assert.match(table, /NAME/, resource);
+  }
+});
