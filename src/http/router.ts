@@ -26,7 +26,7 @@ import { objectHistory } from "./object-history.ts";
 import { historyPrefix } from "./request-info.ts";
 import { runAction } from "./handlers/action.ts";
 import { getComputed, listComputed } from "./handlers/computed.ts";
-import { refuseConnection } from "./handlers/connect.ts";
+import { answerWithoutNode } from "./handlers/connect.ts";
 import { createObject } from "./handlers/create.ts";
 import { deleteCollection, deleteObject } from "./handlers/delete.ts";
 import { getObject } from "./handlers/get.ts";
@@ -119,8 +119,9 @@ export function createRouter(options: RouterOptions): (request: HandledRequest) 
     const handler = handlers[verb];
     // Upstream's handler says that a version is deprecated before anything else.
     if (!hasRoutes) tellDeprecated(request, definition);
-    if (connected?.verbs.includes(verb) === true)
-      return refuseConnection(scopeOf(definition, request, single), connected);
+    if (connected?.verbs.includes(verb) === true) {
+      return answer(scopeOf(definition, request, single), verb, (scope) => answerWithoutNode(scope, connected));
+    }
     if (hasRoutes) checkPart(definition, info);
     if (handler === undefined) throw hasRoutes ? methodUnknown() : methodNotAllowed(definition, verb);
     if (hasRoutes) checkVerb(definition, info.subresource, verb, single !== "");
@@ -141,14 +142,12 @@ export function createRouter(options: RouterOptions): (request: HandledRequest) 
   return (request) => (request.info.apiPrefix === historyPrefix ? history(request) : route(request));
 }
 
-/** Returns a subresource of 1.32 by which clients connect, or the log of a pod, if `subresource` is one. */
+/** Returns a subresource of 1.32 that a node answers, if `subresource` is one: by a connection, or with a log. */
 const connection = (
   definition: ResourceDefinition | undefined,
   subresource: string,
 ): SubresourceDefinition | undefined =>
-  definition?.unserved?.find(
-    ({ name, connect }) => name === subresource && (connect === true || isPodLog(definition, name)),
-  );
+  definition?.unserved?.find(({ name, connect }) => name === subresource && (connect === true || name === "log"));
 
 function newScope(
   parts: HandlerParts,
@@ -254,9 +253,6 @@ function verbOf({ method, info }: HandledRequest, single: string): string {
   if (info.verb === "watch") return reads ? "watch" : "";
   return single === "" && reads ? "list" : info.verb;
 }
-
-const isPodLog = ({ group, resource }: ResourceDefinition, subresource: string): boolean =>
-  group === "" && resource === "pods" && subresource === "log";
 
 /** Throws for a subresource that is not served; the error names the subresources of 1.32. */
 function checkPart(definition: ResourceDefinition, { subresource, verb, name }: RequestInfo): void {

@@ -130,16 +130,6 @@ export function subresourceNotFound(of: ResourceName, subresource: string, verb:
   return failure(404, "NotFound", message, detailsOf(part, name));
 }
 
-/** Returns the error of a request for a subresource that a node would answer; the message says why none does. */
-export function unreachedNode(of: ResourceName, subresource: string, name: string, message: string): StatusError {
-  return failure(
-    404,
-    "NotFound",
-    message,
-    detailsOf({ group: of.group, resource: `${of.resource}/${subresource}` }, name),
-  );
-}
-
 export const methodNotAllowed = (of: ResourceName, verb: string): StatusError =>
   failure(405, "MethodNotAllowed", `${verb} is not supported on resources of kind ${goQuote(qualifiedResource(of))}`, {
     group: of.group,

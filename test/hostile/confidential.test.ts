@@ -338,7 +338,7 @@ inBothDomains(
 );
 
 for (const domain of domains) {
-  test(`${domain}: warnings about encrypted objects keep what is wrong and where, and lose the value`, {
+  test(`${domain}: warnings and answers about encrypted objects keep what is wrong and where, and lose the value`, {
     skip,
   }, async (t) => {
     const identity = [{ aescbc: { keys: [{ name: "k", secret: Buffer.alloc(32, 1).toString("base64") }] } }];
@@ -405,6 +405,13 @@ for (const domain of domains) {
         "spec.containers[0].ports[2]: hostIP set without hostPort",
       ]),
     );
+    const containers = ["hidden", "other"].map((name) => ({ name, image: "i" }));
+    (await api.post(`/api/v1/namespaces/${ns}/pods`, pod("several", { nodeName: "hidden", containers }))).expect(201);
+    for (const part of ["log", "exec", "log?container=other", "exec?container=other"]) {
+      const { status, text } = await api.get(`/api/v1/namespaces/${ns}/pods/several/${part}`);
+      assert.equal(status, part.includes("?") ? 404 : 400);
+      assert.doesNotMatch(text, /hidden/);
+    }
     const service = { apiVersion: "v1", kind: "Service", metadata: { name: "s" } };
     const ports = [{ port: 80 }];
     const addresses = { externalIPs: ["1.2.3.004", "2001:DB8::1"], loadBalancerSourceRanges: ["2001:DB8::/32"] };

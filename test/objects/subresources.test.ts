@@ -112,10 +112,12 @@ const ask = (api: Api, method: string, path: string): Promise<Answer> =>
   });
 
 function check(answer: Answer): void {
+  const [, part = ""] = /\/pods\/x\/(log|exec|attach|portforward|proxy)\b/.exec(answer.title) ?? [];
+  const message = part === "proxy" ? "address not allowed" : "pod x does not have a host assigned";
   const isOfPod =
-    answer.status === 400 &&
-    /\/pods\/x\/(?:log|exec|attach|portforward|proxy)\b/.test(answer.title) &&
-    (answer.bytes.length === 0 || answer.bytes.includes("pod x does not have a host assigned"));
+    part === "log"
+      ? answer.status === 204 && answer.bytes.length === 0
+      : part !== "" && answer.status === 400 && (answer.bytes.length === 0 || answer.bytes.includes(message));
   assert.ok([404, 405].includes(answer.status) || isOfPod, `${answer.title} answers ${answer.status}`);
   if (answer.bytes.length === 0 || answer.value === undefined) return;
   assert.ok(!answer.bytes.includes("password"), answer.title);
@@ -125,7 +127,7 @@ function check(answer: Answer): void {
 }
 
 inBothDomains(
-  "logs of a pod, and connections to it, are refused with a message that says that no node runs it or is reached",
+  "logs of a pod, and connections to it, are answered as before a node is asked, and then refused",
   async (api) => {
     const { ns } = await api.createNamespace();
     const pods = `/api/v1/namespaces/${ns}/pods`;
@@ -137,17 +139,36 @@ inBothDomains(
     });
     await eventually(async () => (await api.post(pods, make("waiting", {}))).expect(201));
     (await api.post(pods, make("placed", { nodeName: "n1" }))).expect(201);
-    for (const part of ["log", "log?container=c&follow=true", "exec?command=ls", "attach", "portforward"]) {
+    const address = { status: { podIP: "10.1.2.3", podIPs: [{ ip: "10.1.2.3" }] } };
+    const [one, two] = ["d", "e"].map((name) => ({ name, image: "i" }));
+    (
+      await api.post(pods, make("several", { containers: [one, two], initContainers: [{ name: "a", image: "i" }] }))
+    ).expect(201);
+    const parts = ["log", "log?container=c&follow=true", "exec?command=ls", "attach", "portforward", "proxy"];
+    for (const part of parts) {
       const [name = ""] = part.split("?");
-      const placed = `pod placed is on node n1, and this server reaches no nodes: ${name} is not possible`;
-      const details = { name: "placed", kind: `pods/${name}` };
-      (await api.get(`${pods}/waiting/${part}`)).expectFailure(
-        400,
-        "BadRequest",
-        "pod waiting does not have a host assigned",
-      );
-      (await api.get(`${pods}/placed/${part}`)).expectFailure(404, "NotFound", placed, { details });
+      const waiting = await api.get(`${pods}/waiting/${part}`);
+      if (name === "log") assert.equal(waiting.expect(204).bytes.length, 0);
+      else {
+        const message = name === "proxy" ? "address not allowed" : "pod waiting does not have a host assigned";
+        waiting.expectFailure(400, "BadRequest", message);
+      }
       (await api.get(`${pods}/none/${part}`)).expectFailure(404, "NotFound", 'pods "none" not found');
+    }
+    for (const part of ["log", "exec", "attach"]) {
+      const choice = "a container name must be specified for pod several, choose one of: [a d e]";
+      (await api.get(`${pods}/several/${part}`)).expectFailure(400, "BadRequest", choice);
+      (await api.get(`${pods}/several/${part}?container=e`)).expect(part === "log" ? 204 : 400);
+      const unknown = "container z is not valid for pod placed";
+      (await api.get(`${pods}/placed/${part}?container=z`)).expectFailure(400, "BadRequest", unknown);
+    }
+    (await api.get(`${pods}/placed/proxy`)).expectFailure(400, "BadRequest", "address not allowed");
+    (await api.patch(`${pods}/placed/status`, address)).expect(200);
+    for (const part of parts) {
+      const [name = ""] = part.split("?");
+      const placed = `pod placed is on a node, and this server reaches no nodes: ${name} is not possible`;
+      const details = { name: "placed", kind: `pods/${name}` };
+      (await api.get(`${pods}/placed/${part}`)).expectFailure(404, "NotFound", placed, { details });
     }
     (await api.get(`${pods}/p1/logs`)).expectFailure(
       404,

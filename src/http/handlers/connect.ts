@@ -2,40 +2,73 @@
  * Requests to connect to a pod, a service or a node (`exec`, `attach`, `portforward`, `proxy`), and for the log of a pod.
  * Admission plugins see the connections, but this server reaches no nodes, which it then says.
  */
+import { allContainers } from "#api/core/containers.ts";
 import { apiVersionOf } from "#meta/group-version.ts";
-import type { Pod } from "#api/core/v1.ts";
+import type { Pod, PodSpec } from "#api/core/v1.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { goQuote } from "#meta/field-error.ts";
-import { badRequest, subresourceNotFound, unreachedNode } from "#meta/status-error.ts";
+import { badRequest, StatusError, subresourceNotFound } from "#meta/status-error.ts";
 import type { SubresourceDefinition } from "#registry/resource-definition.ts";
 import type { Schema } from "#schema/schema.ts";
+import type { Reply } from "../api-request.ts";
+import { turnFor } from "../large-requests.ts";
 import type { Scope } from "../scope.ts";
 import { viewKind } from "../view-kind.ts";
 import { admissionAttributes, markSlow } from "../write-steps.ts";
 
-/** Runs admission for a connection, which a log is not, and then throws that there is nothing to connect to. */
-export async function refuseConnection(scope: Scope, part: SubresourceDefinition): Promise<never> {
-  const { parts, definition, request, name } = scope;
-  if (part.connect !== true) return refuseForPod(scope, part.name);
+/**
+ * Answers without a node. Connections are admitted, which a log is not, and there is nothing to connect to, which is
+ * thrown; a pod without a node has an empty log.
+ */
+export async function answerWithoutNode(scope: Scope, part: SubresourceDefinition): Promise<Reply> {
+  const { definition, request, name } = scope;
+  if (part.connect === true) await admitConnection(scope, part);
+  if (definition.resource === "pods") return answerForPod(scope, part.name);
+  throw subresourceNotFound(definition, part.name, request.info.verb, name);
+}
+
+async function admitConnection(scope: Scope, part: SubresourceDefinition): Promise<void> {
+  const { parts, definition, name } = scope;
   const viewed: Scope = { ...scope, definition: viewKind(definition, part, parts), parent: definition };
   const about = { operation: "CONNECT", oldObject: undefined, dryRun: false, name } as const;
   const object = optionsOf(viewed, part);
   const changed = await markSlow(scope, parts.admission.admit(admissionAttributes(viewed, { ...about, object })));
   await markSlow(scope, parts.admission.validate(admissionAttributes(viewed, { ...about, object: changed ?? object })));
-  if (definition.resource === "pods") return refuseForPod(scope, part.name);
-  throw subresourceNotFound(definition, part.name, request.info.verb, name);
 }
 
 /**
- * Throws that the pod runs nowhere, or on a node that this server does not reach. `part` is what is asked of the node.
- * Upstream: a pod without a node has an empty log.
+ * Answers for a pod, as kube-apiserver as long as that would ask no node. `part` is what is asked of the node. The error
+ * does not name the node, since connecting does not take the right to read the pod.
  */
-async function refuseForPod({ definition, store, context, namespace, name }: Scope, part: string): Promise<never> {
-  const pod = store.object(await store.get(namespace, name, "", context)) as Partial<Pod>; // pods are served by this definition
-  const node = pod.spec?.nodeName ?? "";
-  if (node === "") throw badRequest(`pod ${name} does not have a host assigned`);
-  const about = `pod ${name} is on node ${node}, and this server reaches no nodes: ${part} is not possible`;
-  throw unreachedNode(definition, part, name, about);
+async function answerForPod(scope: Scope, part: string): Promise<Reply> {
+  const { definition, request, store, context, namespace, name } = scope;
+  const entry = await store.get(namespace, name, "", context);
+  await markSlow(scope, turnFor(entry.value.length));
+  const { spec, status } = store.object(entry) as Partial<Pod>; // pods are served by this definition
+  const hasNode = (spec?.nodeName ?? "") !== "";
+  if (part === "proxy") {
+    if (!hasNode || (status?.podIP ?? "") === "") throw badRequest("address not allowed");
+  } else {
+    if (part !== "portforward" && spec !== undefined) checkContainer(name, spec, request.query.get("container") ?? "");
+    if (!hasNode && part === "log") return { code: 204 };
+    if (!hasNode) throw badRequest(`pod ${name} does not have a host assigned`);
+  }
+  const message = `pod ${name} is on a node, and this server reaches no nodes: ${part} is not possible`;
+  throw new StatusError({ ...subresourceNotFound(definition, part, request.info.verb, name).status, message });
+}
+
+/** Throws unless the pod has the container, or exactly one if none is named. */
+function checkContainer(pod: string, spec: PodSpec, container: string): void {
+  const names = allContainers(spec).map(({ name }) => name);
+  if (container !== "" && !names.includes(container)) {
+    throw badRequest(`container ${container} is not valid for pod ${pod}`);
+  }
+  if (container === "" && (spec.containers ?? []).length > 1) {
+    const { status } = badRequest(
+      `a container name must be specified for pod ${pod}, choose one of: [${names.join(" ")}]`,
+    );
+    throw new StatusError(status, { showsValues: true });
+  }
 }
 
 /**
