@@ -60,8 +60,7 @@ export function tidy(sources: Sources, packages: Packages): Finding[] {
     }
     const code = blank(text, false);
     all.set(file, code);
-    findings.push(...checkHeader(file, text), ...checkWords(file, text));
-    if (!isGenerated(text)) findings.push(...firstWords(file, text));
+    findings.push(...checkHeader(file, text), ...checkWords(file, text), ...firstWords(file, text));
     findings.push(...checkShape(file, code));
     const bare = blank(text, true);
     findings.push(...checkClock(file, bare), ...findMeasuredTimes(file, bare), ...findRetiredWords(file, bare));

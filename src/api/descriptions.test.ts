@@ -8,6 +8,9 @@ import { loadDescriptions } from "./descriptions.ts";
 const tables = loadDefinitions(kubernetesDomain);
 const descriptions = loadDescriptions(kubernetesDomain);
 
+/** The beginnings of descriptions without a noun as their head, such as "What was observed." */
+const fragment = /^(About|As|By|How|It|Its|Not|Of|On|Since|Such|That|To|What|When|Where|Which|Who|Whose|Why)\b/;
+
 test("every description is a sentence about a type or field that there is", () => {
   assert.ok(descriptions.size > 150);
   for (const [name, { text, fields }] of descriptions) {
@@ -17,6 +20,7 @@ test("every description is a sentence about a type or field that there is", () =
     for (const sentence of [...(text === "" ? [] : [text]), ...fields.values()]) {
       assert.match(sentence, /^[A-Z0-9*"].*\.$/, name);
       assert.ok(sentence.length < 300, `${name}: too long`);
+      assert.doesNotMatch(sentence, fragment, name);
     }
   }
 });

@@ -9,6 +9,8 @@
  *     Container, EphemeralContainer: A process, or several, run from one image.
  *       name: Name of the container, unique in the pod.
  *
+ * A text has a noun as its head ("The number of pods that are wanted.") or, for a boolean, begins with "Whether".
+ *
  * A type may appear again to add fields. A type has no description of its own when the field that holds it says the
  * same, since readers see both.
  */

@@ -17,11 +17,11 @@ export interface ControllerRevisionList {
   readonly items: readonly ControllerRevision[] | null;
 }
 
-/** Runs one pod on every node, or on those that are selected. */
+/** A workload that runs one pod on every node, or on those that are selected. */
 export interface DaemonSet extends ApiObject {
-  /** Which pods, and how they are replaced. */
+  /** The pods that are wanted, and the way in which they are replaced. */
   readonly spec: DaemonSetSpec;
-  /** What was observed of the pods. */
+  /** The observed state of the pods. */
   readonly status: DaemonSetStatus;
 }
 
@@ -41,70 +41,70 @@ export interface DaemonSetList {
 }
 
 export interface DaemonSetSpec {
-  /** Labels by which the pods are known. They must be among the template's, and cannot be changed. */
+  /** Labels by which the pods are recognised. They must be among the template's, and cannot be changed. */
   readonly selector: LabelSelector | null;
-  /** Pattern of the pods; its node selector says on which nodes they run. */
+  /** The template of the pods; its node selector says on which nodes they run. */
   readonly template: PodTemplateSpec;
-  /** How pods are replaced when the template changes. */
+  /** The strategy for replacing pods when the template changes. */
   readonly updateStrategy: DaemonSetUpdateStrategy;
   /** Seconds a new pod must be ready before it counts as available; 0 by default. */
   readonly minReadySeconds?: number;
-  /** How many old revisions are kept; 10 by default. */
+  /** The number of old revisions that are kept; 10 by default. */
   readonly revisionHistoryLimit?: number;
 }
 
 export interface DaemonSetStatus {
-  /** Nodes that run a pod and should. */
+  /** The number of nodes that run a pod and should. */
   readonly currentNumberScheduled: number;
-  /** Nodes that run a pod and should not. */
+  /** The number of nodes that run a pod and should not. */
   readonly numberMisscheduled: number;
-  /** Nodes that should run a pod. */
+  /** The number of nodes that should run a pod. */
   readonly desiredNumberScheduled: number;
-  /** Nodes whose pod is ready. */
+  /** The number of nodes whose pod is ready. */
   readonly numberReady: number;
   /** Generation of the set that the controller has seen. */
   readonly observedGeneration?: Int64;
-  /** Nodes whose pod is made from the present template. */
+  /** The number of nodes whose pod is made from the present template. */
   readonly updatedNumberScheduled?: number;
-  /** Nodes whose pod has been ready for minReadySeconds. */
+  /** The number of nodes whose pod has been ready for minReadySeconds. */
   readonly numberAvailable?: number;
-  /** Nodes whose pod is missing or not available. */
+  /** The number of nodes whose pod is missing or not available. */
   readonly numberUnavailable?: number;
-  /** How often the name of a new revision was taken. */
+  /** The number of times that the name of a new revision was taken. */
   readonly collisionCount?: number;
-  /** What holds of the set. */
+  /** The conditions of the set. */
   readonly conditions?: readonly DaemonSetCondition[];
 }
 
-/** How pods are replaced. */
+/** The strategy for replacing pods. */
 export interface DaemonSetUpdateStrategy {
-  /** RollingUpdate (the default), or OnDelete to wait until somebody deletes them. */
+  /** The type of the strategy: RollingUpdate (the default), or OnDelete to wait until somebody deletes the pods. */
   readonly type?: string;
   /** Settings of RollingUpdate. */
   readonly rollingUpdate?: RollingUpdateDaemonSet;
 }
 
-/** Keeps a number of equal pods running and replaces them step by step when their template changes. */
+/** A workload that keeps a number of equal pods running and replaces them step by step when their template changes. */
 export interface Deployment extends ApiObject {
-  /** Which pods, how many, and how they are replaced. */
+  /** The pods that are wanted, and the way in which they are replaced. */
   readonly spec: DeploymentSpec;
-  /** What was observed of the pods. */
+  /** The observed state of the pods. */
   readonly status: DeploymentStatus;
 }
 
 /** One statement about a deployment. */
 export interface DeploymentCondition {
-  /** Available, Progressing or ReplicaFailure. */
+  /** The name of the condition: Available, Progressing or ReplicaFailure. */
   readonly type: string;
-  /** True, False or Unknown. */
+  /** The status of the condition: True, False or Unknown. */
   readonly status: string;
-  /** When it was last written. */
+  /** The time at which the condition was last written. */
   readonly lastUpdateTime: string | null;
-  /** When the status last became another one. */
+  /** The time at which the status last changed. */
   readonly lastTransitionTime: string | null;
-  /** Why, in one word. */
+  /** The reason for the status, in one word. */
   readonly reason?: string;
-  /** Why, in a sentence. */
+  /** The reason for the status, in a sentence. */
   readonly message?: string;
 }
 
@@ -116,17 +116,17 @@ export interface DeploymentList {
 }
 
 export interface DeploymentSpec {
-  /** How many pods are wanted; 1 by default. */
+  /** The number of pods that are wanted; 1 by default. */
   readonly replicas?: number;
-  /** Labels by which the pods are known. They must be among the template's, and cannot be changed. */
+  /** Labels by which the pods are recognised. They must be among the template's, and cannot be changed. */
   readonly selector: LabelSelector | null;
-  /** Pattern of the pods. */
+  /** The template of the pods. */
   readonly template: PodTemplateSpec;
-  /** How old pods are replaced by new ones. */
+  /** The strategy for replacing old pods with new ones. */
   readonly strategy: DeploymentStrategy;
   /** Seconds a new pod must be ready before it counts as available; 0 by default. */
   readonly minReadySeconds?: number;
-  /** How many old replica sets are kept for going back; 10 by default. */
+  /** The number of old replica sets that are kept for going back; 10 by default. */
   readonly revisionHistoryLimit?: number;
   /** Whether changes of the template wait. */
   readonly paused?: boolean;
@@ -137,34 +137,34 @@ export interface DeploymentSpec {
 export interface DeploymentStatus {
   /** Generation of the deployment that the controller has seen. */
   readonly observedGeneration?: Int64;
-  /** Pods there are, old and new. */
+  /** The number of pods, old and new. */
   readonly replicas?: number;
-  /** Pods made from the present template. */
+  /** The number of pods made from the present template. */
   readonly updatedReplicas?: number;
-  /** Pods that are ready. */
+  /** The number of pods that are ready. */
   readonly readyReplicas?: number;
-  /** Pods that have been ready for minReadySeconds. */
+  /** The number of pods that have been ready for minReadySeconds. */
   readonly availableReplicas?: number;
-  /** Pods that are missing until all are available. */
+  /** The number of pods that are missing until all are available. */
   readonly unavailableReplicas?: number;
-  /** What holds of the deployment: Available, Progressing, ReplicaFailure. */
+  /** The conditions of the deployment: Available, Progressing, ReplicaFailure. */
   readonly conditions?: readonly DeploymentCondition[];
-  /** How often the name of a new replica set was taken. */
+  /** The number of times that the name of a new replica set was taken. */
   readonly collisionCount?: number;
 }
 
 export interface DeploymentStrategy {
-  /** RollingUpdate (the default), or Recreate to end all old pods first. */
+  /** The type of the strategy: RollingUpdate (the default), or Recreate to end all old pods first. */
   readonly type?: string;
   /** Settings of RollingUpdate. */
   readonly rollingUpdate?: RollingUpdateDeployment;
 }
 
-/** Keeps a number of equal pods running. Mostly made by a Deployment. */
+/** A workload that keeps a number of equal pods running. It is mostly made by a Deployment. */
 export interface ReplicaSet extends ApiObject {
-  /** Which pods, and how many. */
+  /** The pods that are wanted, and their number. */
   readonly spec: ReplicaSetSpec;
-  /** What was observed of the pods. */
+  /** The observed state of the pods. */
   readonly status: ReplicaSetStatus;
 }
 
@@ -184,28 +184,28 @@ export interface ReplicaSetList {
 }
 
 export interface ReplicaSetSpec {
-  /** How many pods are wanted; 1 by default. */
+  /** The number of pods that are wanted; 1 by default. */
   readonly replicas?: number;
   /** Seconds a new pod must be ready before it counts as available; 0 by default. */
   readonly minReadySeconds?: number;
-  /** Labels by which the pods are known. They must be among the template's, and cannot be changed. */
+  /** Labels by which the pods are recognised. They must be among the template's, and cannot be changed. */
   readonly selector: LabelSelector | null;
-  /** Pattern of the pods. */
+  /** The template of the pods. */
   readonly template: PodTemplateSpec;
 }
 
 export interface ReplicaSetStatus {
-  /** Pods there are. */
+  /** The number of pods. */
   readonly replicas: number;
-  /** Pods that have all labels of the template. */
+  /** The number of pods that have all labels of the template. */
   readonly fullyLabeledReplicas?: number;
-  /** Pods that are ready. */
+  /** The number of pods that are ready. */
   readonly readyReplicas?: number;
-  /** Pods that have been ready for minReadySeconds. */
+  /** The number of pods that have been ready for minReadySeconds. */
   readonly availableReplicas?: number;
   /** Generation of the replica set that the controller has seen. */
   readonly observedGeneration?: Int64;
-  /** What holds of the replica set. */
+  /** The conditions of the replica set. */
   readonly conditions?: readonly ReplicaSetCondition[];
 }
 
@@ -214,11 +214,11 @@ export interface RollingUpdateDaemonSet {
   readonly maxSurge?: number | string;
 }
 
-/** Bounds of a rolling update, as numbers or percentages of the wanted pods. */
+/** The bounds of a rolling update, as numbers or percentages of the wanted pods. */
 export interface RollingUpdateDeployment {
-  /** How many may be missing meanwhile, rounded down; 25% by default. */
+  /** The number of pods that may be missing meanwhile, rounded down; 25% by default. */
   readonly maxUnavailable?: number | string;
-  /** How many there may be above the wanted number, rounded up; 25% by default. */
+  /** The number of pods that may run above the wanted number, rounded up; 25% by default. */
   readonly maxSurge?: number | string;
 }
 
@@ -227,11 +227,11 @@ export interface RollingUpdateStatefulSetStrategy {
   readonly maxUnavailable?: number | string;
 }
 
-/** Keeps pods with lasting names and storage, made and ended in order. */
+/** A workload whose pods have lasting names and storage, and are made and ended in order. */
 export interface StatefulSet extends ApiObject {
-  /** Which pods, how many, and with what storage. */
+  /** The pods that are wanted, their number and their storage. */
   readonly spec: StatefulSetSpec;
-  /** What was observed of the pods. */
+  /** The observed state of the pods. */
   readonly status: StatefulSetStatus;
 }
 
@@ -260,56 +260,56 @@ export interface StatefulSetPersistentVolumeClaimRetentionPolicy {
 }
 
 export interface StatefulSetSpec {
-  /** How many pods are wanted; 1 by default. */
+  /** The number of pods that are wanted; 1 by default. */
   readonly replicas?: number;
-  /** Labels by which the pods are known. They must be among the template's, and cannot be changed. */
+  /** Labels by which the pods are recognised. They must be among the template's, and cannot be changed. */
   readonly selector: LabelSelector | null;
-  /** Pattern of the pods. Each is named after the set and its number. */
+  /** The template of the pods. Each is named after the set and its number. */
   readonly template: PodTemplateSpec;
-  /** Claims that every pod gets of its own; they stay when a pod is replaced. */
+  /** The templates of the claims that every pod gets of its own; the claims stay when a pod is replaced. */
   readonly volumeClaimTemplates?: readonly PersistentVolumeClaim[];
   /** Headless service under which the pods can be looked up by name. */
   readonly serviceName: string;
-  /** OrderedReady (the default) makes pods one after the other, Parallel all at once. */
+  /** The order in which pods are made: OrderedReady (the default) for one after the other, Parallel for all at once. */
   readonly podManagementPolicy?: string;
-  /** How pods are replaced when the template changes. */
+  /** The strategy for replacing pods when the template changes. */
   readonly updateStrategy: StatefulSetUpdateStrategy;
-  /** How many old revisions are kept; 10 by default. */
+  /** The number of old revisions that are kept; 10 by default. */
   readonly revisionHistoryLimit?: number;
   /** Seconds a new pod must be ready before it counts as available; 0 by default. */
   readonly minReadySeconds?: number;
-  /** Whether claims go with their pods or the set. */
+  /** Whether claims are deleted with their pods or the set. */
   readonly persistentVolumeClaimRetentionPolicy?: StatefulSetPersistentVolumeClaimRetentionPolicy;
-  /** With which number the pods begin; 0 unless said. */
+  /** The numbering of the pods; it starts at 0 by default. */
   readonly ordinals?: StatefulSetOrdinals;
 }
 
 export interface StatefulSetStatus {
   /** Generation of the set that the controller has seen. */
   readonly observedGeneration?: Int64;
-  /** Pods there are. */
+  /** The number of pods. */
   readonly replicas: number;
-  /** Pods that are ready. */
+  /** The number of pods that are ready. */
   readonly readyReplicas?: number;
-  /** Pods of the current revision. */
+  /** The number of pods of the current revision. */
   readonly currentReplicas?: number;
-  /** Pods of the update revision. */
+  /** The number of pods of the update revision. */
   readonly updatedReplicas?: number;
-  /** Revision of pods that were not replaced yet. */
+  /** Revision of the pods that were not replaced yet. */
   readonly currentRevision?: string;
-  /** Revision that pods are replaced by. */
+  /** Revision of the pods that replace them. */
   readonly updateRevision?: string;
-  /** How often the name of a new revision was taken. */
+  /** The number of times that the name of a new revision was taken. */
   readonly collisionCount?: number;
-  /** What holds of the set. */
+  /** The conditions of the set. */
   readonly conditions?: readonly StatefulSetCondition[];
-  /** Pods that have been ready for minReadySeconds. */
+  /** The number of pods that have been ready for minReadySeconds. */
   readonly availableReplicas: number;
 }
 
-/** How pods are replaced. */
+/** The strategy for replacing pods. */
 export interface StatefulSetUpdateStrategy {
-  /** RollingUpdate (the default), or OnDelete to wait until somebody deletes them. */
+  /** The type of the strategy: RollingUpdate (the default), or OnDelete to wait until somebody deletes the pods. */
   readonly type?: string;
   /** Settings of RollingUpdate. */
   readonly rollingUpdate?: RollingUpdateStatefulSetStrategy;

@@ -131,21 +131,21 @@ export interface ResourceMetricStatus {
   readonly currentAverageValue: string;
 }
 
-/** How many pods something has, and should have. */
+/** The number of pods of a workload, wanted and observed. */
 export interface Scale extends ApiObject {
-  /** How many are wanted. */
+  /** The wanted number. */
   readonly spec: ScaleSpec;
-  /** How many there are. */
+  /** The observed number. */
   readonly status: ScaleStatus;
 }
 
-/** How many pods are wanted. */
+/** The number of pods that are wanted. */
 export interface ScaleSpec {
   /** The number. */
   readonly replicas?: number;
 }
 
-/** How many pods there are. */
+/** The number of pods that there are. */
 export interface ScaleStatus {
   /** The number. */
   readonly replicas: number;

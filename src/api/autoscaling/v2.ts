@@ -44,11 +44,11 @@ export interface HPAScalingRules {
   readonly policies?: readonly HPAScalingPolicy[];
 }
 
-/** Changes the number of pods of a workload by what is measured. */
+/** A rule that changes the number of pods of a workload according to measurements. */
 export interface HorizontalPodAutoscaler extends ApiObject {
-  /** Of what, between which bounds, and by which measures. */
+  /** The workload, the bounds of its number of pods, and the metrics. */
   readonly spec: HorizontalPodAutoscalerSpec;
-  /** What was measured and done. */
+  /** The last measurements, and the number of pods that follows. */
   readonly status: HorizontalPodAutoscalerStatus;
 }
 
@@ -75,28 +75,28 @@ export interface HorizontalPodAutoscalerList {
 export interface HorizontalPodAutoscalerSpec {
   /** The workload. */
   readonly scaleTargetRef: CrossVersionObjectReference;
-  /** Least pods; 1 by default. */
+  /** The least number of pods; 1 by default. */
   readonly minReplicas?: number;
-  /** Most pods. */
+  /** The greatest number of pods. */
   readonly maxReplicas: number;
-  /** What is measured and what it should be; the largest number that follows is taken. */
+  /** The metrics and their target values; the largest number of pods that follows is taken. */
   readonly metrics?: readonly MetricSpec[];
-  /** How fast the number grows and shrinks. */
+  /** The rules for how fast the number grows and shrinks. */
   readonly behavior?: HorizontalPodAutoscalerBehavior;
 }
 
 export interface HorizontalPodAutoscalerStatus {
   /** Generation of the autoscaler that the controller has seen. */
   readonly observedGeneration?: Int64;
-  /** When the number was last changed. */
+  /** The time at which the number was last changed. */
   readonly lastScaleTime?: string;
-  /** Pods there are. */
+  /** The number of pods that there are. */
   readonly currentReplicas?: number;
-  /** Pods that should be there. */
+  /** The number of pods that there should be. */
   readonly desiredReplicas: number;
-  /** What was measured. */
+  /** The last measurements. */
   readonly currentMetrics: readonly MetricStatus[] | null;
-  /** What holds of the autoscaler. */
+  /** The conditions of the autoscaler. */
   readonly conditions?: readonly HorizontalPodAutoscalerCondition[];
 }
 

@@ -5,11 +5,11 @@ import type { Int64 } from "#std/int64.ts";
 import type { ObjectReference, PodTemplateSpec } from "../core/v1.ts";
 import type { LabelSelector, ListMeta } from "../meta/v1.ts";
 
-/** Makes jobs at set times. */
+/** A workload that makes jobs at set times. */
 export interface CronJob extends ApiObject {
-  /** Which jobs, and when. */
+  /** The template of the jobs, and their schedule. */
   readonly spec: CronJobSpec;
-  /** What was observed of the jobs. */
+  /** The observed state of the jobs. */
   readonly status: CronJobStatus;
 }
 
@@ -21,54 +21,56 @@ export interface CronJobList {
 }
 
 export interface CronJobSpec {
-  /** When, as five fields of cron: minute, hour, day of the month, month, day of the week. */
+  /**
+   * The times at which jobs are made, as five fields of cron: minute, hour, day of the month, month, day of the week.
+   */
   readonly schedule: string;
-  /** Time zone of the schedule, such as Europe/Berlin; that of the controller unless said. */
+  /** Time zone of the schedule, such as Europe/Berlin; by default that of the controller. */
   readonly timeZone?: string;
-  /** Seconds by which a job may begin late; a later one is left out. */
+  /** Seconds by which a job may start late; a later one is left out. */
   readonly startingDeadlineSeconds?: Int64;
-  /** What happens when the job before still runs: Allow (the default), Forbid or Replace. */
+  /** The policy for a new job while the one before still runs: Allow (the default), Forbid or Replace. */
   readonly concurrencyPolicy?: string;
   /** Whether no jobs are to be made for now. */
   readonly suspend?: boolean;
-  /** Pattern of the jobs. */
+  /** The template of the jobs. */
   readonly jobTemplate: JobTemplateSpec;
-  /** How many jobs that ended well are kept; 3 by default. */
+  /** The number of successful jobs that are kept; 3 by default. */
   readonly successfulJobsHistoryLimit?: number;
-  /** How many failed jobs are kept; 1 by default. */
+  /** The number of failed jobs that are kept; 1 by default. */
   readonly failedJobsHistoryLimit?: number;
 }
 
 export interface CronJobStatus {
   /** Jobs that run. */
   readonly active?: readonly ObjectReference[];
-  /** When a job was last begun. */
+  /** The time at which a job was last started. */
   readonly lastScheduleTime?: string;
-  /** When a job last ended well. */
+  /** The time at which a job last ended successfully. */
   readonly lastSuccessfulTime?: string;
 }
 
-/** Runs pods until enough of them have ended well. */
+/** A workload that runs pods until enough of them have ended successfully. */
 export interface Job extends ApiObject {
-  /** Which pods, how many, and when to give up. */
+  /** The pods that are wanted, their number, and the bounds for failures and time. */
   readonly spec: JobSpec;
-  /** What was observed of the pods. */
+  /** The observed state of the pods. */
   readonly status: JobStatus;
 }
 
 /** One statement about a job. */
 export interface JobCondition {
-  /** Complete, Failed, Suspended, FailureTarget or SuccessCriteriaMet. */
+  /** The name of the condition: Complete, Failed, Suspended, FailureTarget or SuccessCriteriaMet. */
   readonly type: string;
-  /** True, False or Unknown. */
+  /** The status of the condition: True, False or Unknown. */
   readonly status: string;
-  /** When it was last looked at. */
+  /** The time at which the condition was last checked. */
   readonly lastProbeTime: string | null;
-  /** When the status last became another one. */
+  /** The time at which the status last changed. */
   readonly lastTransitionTime: string | null;
-  /** Why, in one word. */
+  /** The reason for the status, in one word. */
   readonly reason?: string;
-  /** Why, in a sentence. */
+  /** The reason for the status, in a sentence. */
   readonly message?: string;
 }
 
@@ -80,68 +82,68 @@ export interface JobList {
 }
 
 export interface JobSpec {
-  /** Most pods at a time; 1 by default. */
+  /** The greatest number of pods at a time; 1 by default. */
   readonly parallelism?: number;
-  /** How many pods must end well. Unset, the first one that does ends the job. */
+  /** The number of pods that must end successfully. When it is not set, the first success ends the job. */
   readonly completions?: number;
   /** Seconds after the start at which the job is ended and counts as failed. */
   readonly activeDeadlineSeconds?: Int64;
-  /** What follows from a failed pod, by exit code or condition. */
+  /** The policy for failed pods, by exit code or condition. */
   readonly podFailurePolicy?: PodFailurePolicy;
-  /** When an indexed job counts as done before all its pods have ended well. */
+  /** The rules by which an indexed job counts as done before all its pods have ended successfully. */
   readonly successPolicy?: SuccessPolicy;
-  /** Failures after which the job counts as failed; 6 by default. */
+  /** The number of failures after which the job counts as failed; 6 by default. */
   readonly backoffLimit?: number;
-  /** The same for each number of an indexed job. */
+  /** The number of failures after which one index of an indexed job counts as failed. */
   readonly backoffLimitPerIndex?: number;
-  /** Numbers that may fail before the job does. */
+  /** The number of indexes that may fail before the job does. */
   readonly maxFailedIndexes?: number;
-  /** Labels by which the pods are known. The server makes it unless manualSelector is set. */
+  /** Labels by which the pods are recognised. The server makes it unless manualSelector is set. */
   readonly selector?: LabelSelector;
-  /** Whether labels and selector are the writer's own affair. */
+  /** Whether the writer of the job sets the labels and the selector, instead of the server. */
   readonly manualSelector?: boolean;
-  /** Pattern of the pods. Its restartPolicy is Never or OnFailure. */
+  /** The template of the pods. Its restartPolicy is Never or OnFailure. */
   readonly template: PodTemplateSpec;
-  /** Seconds after its end at which the job is deleted; never unless said. */
+  /** Seconds after its end at which the job is deleted; never by default. */
   readonly ttlSecondsAfterFinished?: number;
-  /** NonIndexed (the default), or Indexed to give each pod a number. */
+  /** The mode of counting successes: NonIndexed (the default), or Indexed to give each pod a number. */
   readonly completionMode?: string;
   /** Whether no pods are to run for now. */
   readonly suspend?: boolean;
-  /** When a pod is replaced: TerminatingOrFailed (the default) or Failed. */
+  /** The state of a pod that lets it be replaced: TerminatingOrFailed (the default) or Failed. */
   readonly podReplacementPolicy?: string;
   /** Name of the controller that runs the job, when it is not the built-in one. */
   readonly managedBy?: string;
 }
 
 export interface JobStatus {
-  /** What holds of the job: Complete, Failed, Suspended and others. */
+  /** The conditions of the job: Complete, Failed, Suspended and others. */
   readonly conditions?: readonly JobCondition[];
-  /** When the job was begun. */
+  /** The time at which the job was started. */
   readonly startTime?: string;
-  /** When it ended well. */
+  /** The time at which the job ended successfully. */
   readonly completionTime?: string;
-  /** Pods that run or wait. */
+  /** The number of pods that run or wait. */
   readonly active?: number;
-  /** Pods that ended well. */
+  /** The number of pods that ended successfully. */
   readonly succeeded?: number;
-  /** Pods that failed. */
+  /** The number of pods that failed. */
   readonly failed?: number;
-  /** Pods that are on their way out. */
+  /** The number of pods that are being deleted. */
   readonly terminating?: number;
-  /** Numbers that are done, such as 1,3-5. */
+  /** The indexes that have ended successfully, such as 1,3-5. */
   readonly completedIndexes?: string;
-  /** Numbers that have failed. */
+  /** The indexes that have failed. */
   readonly failedIndexes?: string;
   /** Ended pods that are not in the counts yet. */
   readonly uncountedTerminatedPods?: UncountedTerminatedPods;
-  /** Pods that are ready. */
+  /** The number of pods that are ready. */
   readonly ready?: number;
 }
 
-/** The pattern of jobs. */
+/** The template of jobs. */
 export interface JobTemplateSpec extends ApiObject {
-  /** What the jobs are to run. */
+  /** The pods that the jobs run. */
   readonly spec: JobSpec;
 }
 

@@ -3,9 +3,11 @@
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { ListMeta } from "../meta/v1.ts";
 
-/** Says who leads a group of programs, or that somebody is still there. */
+/**
+ * A claim that a program holds for a limited time and renews: to be the leader of a group, or to show that it is alive.
+ */
 export interface Lease extends ApiObject {
-  /** Who holds it, and until when. */
+  /** The holder of the lease, and its times. */
   readonly spec: LeaseSpec;
 }
 
@@ -16,20 +18,20 @@ export interface LeaseList {
   readonly items: readonly Lease[] | null;
 }
 
-/** Who holds a lease, and until when. */
+/** The holder of a lease, and its times. */
 export interface LeaseSpec {
-  /** Who holds it. */
+  /** The name of the present holder. */
   readonly holderIdentity?: string;
-  /** Seconds after renewTime at which others may take it. */
+  /** The seconds after renewTime at which others may take the lease. */
   readonly leaseDurationSeconds?: number;
-  /** When the holder got it. */
+  /** The time at which the holder got the lease. */
   readonly acquireTime?: string;
-  /** When the holder last renewed it. */
+  /** The time at which the holder last renewed the lease. */
   readonly renewTime?: string;
-  /** How often it went from one holder to another. */
+  /** The number of changes of the holder. */
   readonly leaseTransitions?: number;
-  /** How a new holder is chosen. */
+  /** The strategy by which a new holder is chosen. */
   readonly strategy?: string;
-  /** Who should get it next. */
+  /** The name of the candidate that should get the lease next. */
   readonly preferredHolder?: string;
 }

@@ -11,13 +11,13 @@ export interface AWSElasticBlockStoreVolumeSource {
   readonly readOnly?: boolean;
 }
 
-/** Where the pod should run. */
+/** The rules for choosing the pod's node. */
 export interface Affinity {
-  /** Which nodes it needs or prefers. */
+  /** The nodes that the pod needs or prefers. */
   readonly nodeAffinity?: NodeAffinity;
-  /** Near which pods it needs or prefers to be. */
+  /** The pods near which the pod needs or prefers to be. */
   readonly podAffinity?: PodAffinity;
-  /** Near which pods it must not or would rather not be. */
+  /** The pods near which the pod must not be or prefers not to be. */
   readonly podAntiAffinity?: PodAntiAffinity;
 }
 
@@ -84,9 +84,9 @@ export interface CSIVolumeSource {
 
 /** Linux capabilities of a container, such as NET_ADMIN. */
 export interface Capabilities {
-  /** Given beside the default ones. */
+  /** Capabilities that are given beside the default ones. */
   readonly add?: readonly string[];
-  /** Taken away; ALL for every one. */
+  /** Capabilities that are taken away; ALL for every one. */
   readonly drop?: readonly string[];
 }
 
@@ -154,11 +154,11 @@ export interface ComponentStatusList {
 
 /** Configuration data that is not secret, as keys and values. */
 export interface ConfigMap extends ApiObject {
-  /** Whether the data can no longer be changed. It cannot be taken back. */
+  /** Whether the data can no longer be changed. Once true, it stays true. */
   readonly immutable?: boolean;
-  /** Keys and texts. */
+  /** The values that are text, by key. */
   readonly data?: Readonly<Record<string, string>>;
-  /** Keys and bytes, in base64. A key is in one of the two. */
+  /** The values that are bytes, by key, in base64. A key is either here or in "data". */
   readonly binaryData?: Readonly<Record<string, string>>;
 }
 
@@ -173,7 +173,7 @@ export interface ConfigMapKeySelector {
   readonly name?: string;
   /** The key. */
   readonly key: string;
-  /** Whether it may be missing. */
+  /** Whether the config map or secret, or the key, may be missing. */
   readonly optional?: boolean;
 }
 
@@ -202,7 +202,7 @@ export interface ConfigMapProjection {
 export interface ConfigMapVolumeSource {
   /** Name of the config map. */
   readonly name?: string;
-  /** Which keys, and as which files; all of them unless said. */
+  /** The keys that become files, and the paths of these files; by default all keys. */
   readonly items?: readonly KeyToPath[];
   /** Permissions of the files; 0644 by default. */
   readonly defaultMode?: number;
@@ -224,35 +224,41 @@ export interface Container {
   readonly args?: readonly string[];
   /** Folder in which the program starts. */
   readonly workingDir?: string;
-  /** Ports on which the container listens, for readers and tools: others work as well. */
+  /** Ports on which the container listens, as information for readers and tools: other ports work as well. */
   readonly ports?: readonly ContainerPort[];
-  /** Whole config maps and secrets as environment variables. */
+  /** Config maps and secrets whose keys all become environment variables. */
   readonly envFrom?: readonly EnvFromSource[];
-  /** Environment variables. They come before those of envFrom. */
+  /** Environment variables. They win over those of envFrom. */
   readonly env?: readonly EnvVar[];
   /** CPU, memory and other resources that the container asks for and may use. */
   readonly resources: ResourceRequirements;
-  /** Which resources can change without a restart of the container. */
+  /** The rules that say, for each resource, whether a change needs a restart of the container. */
   readonly resizePolicy?: readonly ContainerResizePolicy[];
-  /** Of init containers only: Always makes one run beside the others for as long as they do. */
+  /** The policy for init containers: Always makes one run beside the others for as long as they do. */
   readonly restartPolicy?: string;
-  /** Where volumes of the pod appear in the container's files. */
+  /** The volumes of the pod that the container mounts, and the paths at which it does. */
   readonly volumeMounts?: readonly VolumeMount[];
-  /** Which claims appear as block devices. */
+  /** The claims that the container uses as block devices. */
   readonly volumeDevices?: readonly VolumeDevice[];
-  /** Check whether the container is still alive; it is restarted when it fails. */
+  /** Check whether the container is still alive; it is restarted when the check fails. */
   readonly livenessProbe?: Probe;
-  /** Check whether the container can take requests; services pass it over while it fails. */
+  /** Check whether the container can take requests; services send it none while the check fails. */
   readonly readinessProbe?: Probe;
-  /** Check whether the container has started; the other two wait for it. */
+  /** Check whether the container has started; the other two checks wait for it. */
   readonly startupProbe?: Probe;
-  /** What is done after the start and before the end of the container. */
+  /** The actions after the start and before the end of the container. */
   readonly lifecycle?: Lifecycle;
-  /** File to which the container may write why it ended; /dev/termination-log by default. */
+  /** File to which the container may write the reason for its end; /dev/termination-log by default. */
   readonly terminationMessagePath?: string;
-  /** File, or FallbackToLogsOnError to take the end of the log when that file is empty. */
+  /**
+   * The source of the message about the end: File (the default), or FallbackToLogsOnError to take the end of the log
+   * when that file is empty.
+   */
   readonly terminationMessagePolicy?: string;
-  /** Always, IfNotPresent or Never. Always by default for the tag "latest", else IfNotPresent. */
+  /**
+   * The policy for pulling the image: Always, IfNotPresent or Never. Always by default for the tag "latest", else
+   * IfNotPresent.
+   */
   readonly imagePullPolicy?: string;
   /** Security settings of this container; they win over those of the pod. */
   readonly securityContext?: SecurityContext;
@@ -273,11 +279,11 @@ export interface ContainerImage {
 export interface ContainerPort {
   /** Name of the port, for services to refer to. */
   readonly name?: string;
-  /** Port of the node that leads to it; seldom needed. */
+  /** Port of the node that leads to the container; rarely needed. */
   readonly hostPort?: number;
   /** Number of the port in the container, 1 to 65535. */
   readonly containerPort: number;
-  /** TCP (the default), UDP or SCTP. */
+  /** The protocol: TCP (the default), UDP or SCTP. */
   readonly protocol?: string;
   /** Address of the node on which hostPort is open. */
   readonly hostIP?: string;
@@ -288,59 +294,59 @@ export interface ContainerResizePolicy {
   readonly restartPolicy: string;
 }
 
-/** What a container does; one of the three. */
+/** The state of a container; one of the three is given. */
 export interface ContainerState {
-  /** It has not started yet. */
+  /** The details of a container that has not started yet. */
   readonly waiting?: ContainerStateWaiting;
-  /** It runs. */
+  /** The details of a container that runs. */
   readonly running?: ContainerStateRunning;
-  /** It has ended. */
+  /** The details of a container that has ended. */
   readonly terminated?: ContainerStateTerminated;
 }
 
-/** A container that runs. */
+/** The state of a container that runs. */
 export interface ContainerStateRunning {
-  /** Since when. */
+  /** The time at which the container started. */
   readonly startedAt: string | null;
 }
 
-/** A container that has ended. */
+/** The state of a container that has ended. */
 export interface ContainerStateTerminated {
-  /** Its exit code. */
+  /** Exit code of the container. */
   readonly exitCode: number;
-  /** Signal that ended it. */
+  /** Signal that ended the container. */
   readonly signal?: number;
-  /** Why, in one word. */
+  /** The reason for the end, in one word. */
   readonly reason?: string;
-  /** Why, in a sentence, or what it wrote itself. */
+  /** The reason for the end, in a sentence, or a message that the container wrote itself. */
   readonly message?: string;
-  /** When it started. */
+  /** The time at which the container started. */
   readonly startedAt: string | null;
-  /** When it ended. */
+  /** The time at which the container ended. */
   readonly finishedAt: string | null;
-  /** Its identity in the runtime. */
+  /** Identity of the container in its runtime. */
   readonly containerID?: string;
 }
 
-/** A container that has not started. */
+/** The state of a container that has not started yet. */
 export interface ContainerStateWaiting {
-  /** Why, in one word. */
+  /** The reason for waiting, in one word. */
   readonly reason?: string;
-  /** Why, in a sentence. */
+  /** The reason for waiting, in a sentence. */
   readonly message?: string;
 }
 
-/** What was observed of a container. */
+/** The observed state of a container. */
 export interface ContainerStatus {
   /** Name of the container. */
   readonly name: string;
-  /** What it does now. */
+  /** The present state of the container. */
   readonly state: ContainerState;
-  /** How it ended the last time. */
+  /** The state in which the container ended the last time. */
   readonly lastState: ContainerState;
-  /** Whether it can take requests. */
+  /** Whether the container can take requests. */
   readonly ready: boolean;
-  /** How often it was started again. */
+  /** The number of restarts. */
   readonly restartCount: number;
   /** Image that runs. */
   readonly image: string;
@@ -348,17 +354,17 @@ export interface ContainerStatus {
   readonly imageID: string;
   /** Identity of the container in its runtime. */
   readonly containerID?: string;
-  /** Whether its startup probe has succeeded. */
+  /** Whether the startup probe has succeeded. */
   readonly started?: boolean;
-  /** Resources set aside on the node. */
+  /** Resources reserved on the node. */
   readonly allocatedResources?: Readonly<Record<string, string>>;
   /** Resources in force. */
   readonly resources?: ResourceRequirements;
-  /** How its volumes are mounted. */
+  /** The mounted volumes, and the properties of each mount. */
   readonly volumeMounts?: readonly VolumeMountStatus[];
-  /** User as which it was started. */
+  /** User that the processes were started as. */
   readonly user?: ContainerUser;
-  /** State of its devices. */
+  /** State of the container's devices. */
   readonly allocatedResourcesStatus?: readonly ResourceStatus[];
 }
 
@@ -388,9 +394,9 @@ export interface DownwardAPIVolumeSource {
 
 /** An empty folder for the life of the pod. */
 export interface EmptyDirVolumeSource {
-  /** Memory keeps it in memory; empty uses the node's disk. */
+  /** The kind of storage: Memory for the node's memory; empty for the node's disk. */
   readonly medium?: string;
-  /** Most it may hold. */
+  /** The greatest size of the content. */
   readonly sizeLimit?: string;
 }
 
@@ -398,7 +404,7 @@ export interface EmptyDirVolumeSource {
 export interface EndpointAddress {
   /** The address. */
   readonly ip: string;
-  /** Host name under the service's. */
+  /** Host name under that of the service. */
   readonly hostname?: string;
   /** Node of the address. */
   readonly nodeName?: string;
@@ -412,9 +418,9 @@ export interface EndpointPort {
   readonly name?: string;
   /** Number of the port. */
   readonly port: number;
-  /** TCP, UDP or SCTP. */
+  /** The protocol: TCP, UDP or SCTP. */
   readonly protocol?: string;
-  /** Protocol spoken on it, as a hint. */
+  /** Application protocol of the port, as a hint. */
   readonly appProtocol?: string;
 }
 
@@ -422,13 +428,13 @@ export interface EndpointPort {
 export interface EndpointSubset {
   /** Addresses that are ready. */
   readonly addresses?: readonly EndpointAddress[];
-  /** Addresses that are not. */
+  /** Addresses that are not ready. */
   readonly notReadyAddresses?: readonly EndpointAddress[];
   /** The ports. */
   readonly ports?: readonly EndpointPort[];
 }
 
-/** Addresses behind a service. EndpointSlices have taken their place. */
+/** The addresses of a service. EndpointSlices have replaced them. */
 export interface Endpoints extends ApiObject {
   /** Groups of addresses with the same ports. */
   readonly subsets?: readonly EndpointSubset[];
@@ -443,7 +449,7 @@ export interface EndpointsList {
 
 /** A config map or secret whose keys become environment variables. */
 export interface EnvFromSource {
-  /** Put before the name of each variable. */
+  /** Text that is put before the name of each variable. */
   readonly prefix?: string;
   /** The config map. */
   readonly configMapRef?: ConfigMapEnvSource;
@@ -455,13 +461,13 @@ export interface EnvFromSource {
 export interface EnvVar {
   /** Name of the variable. */
   readonly name: string;
-  /** Its value. $(NAME) stands for a variable named before. */
+  /** Value of the variable. $(NAME) stands for a variable named before. */
   readonly value?: string;
-  /** Where the value comes from, instead of "value". */
+  /** The source of the value, instead of "value". */
   readonly valueFrom?: EnvVarSource;
 }
 
-/** Where the value of an environment variable comes from; exactly one is given. */
+/** The source of an environment variable's value; exactly one is given. */
 export interface EnvVarSource {
   /** A field of the pod, such as metadata.name or status.podIP. */
   readonly fieldRef?: ObjectFieldSelector;
@@ -473,7 +479,7 @@ export interface EnvVarSource {
   readonly secretKeyRef?: SecretKeySelector;
 }
 
-/** A container added to a running pod for looking into it. */
+/** A container that is added to a running pod to examine it. */
 export interface EphemeralContainer {
   /** Name of the container, unique in the pod. */
   readonly name: string;
@@ -487,35 +493,41 @@ export interface EphemeralContainer {
   readonly args?: readonly string[];
   /** Folder in which the program starts. */
   readonly workingDir?: string;
-  /** Ports on which the container listens, for readers and tools: others work as well. */
+  /** Ports on which the container listens, as information for readers and tools: other ports work as well. */
   readonly ports?: readonly ContainerPort[];
-  /** Whole config maps and secrets as environment variables. */
+  /** Config maps and secrets whose keys all become environment variables. */
   readonly envFrom?: readonly EnvFromSource[];
-  /** Environment variables. They come before those of envFrom. */
+  /** Environment variables. They win over those of envFrom. */
   readonly env?: readonly EnvVar[];
   /** CPU, memory and other resources that the container asks for and may use. */
   readonly resources: ResourceRequirements;
-  /** Which resources can change without a restart of the container. */
+  /** The rules that say, for each resource, whether a change needs a restart of the container. */
   readonly resizePolicy?: readonly ContainerResizePolicy[];
-  /** Of init containers only: Always makes one run beside the others for as long as they do. */
+  /** The policy for init containers: Always makes one run beside the others for as long as they do. */
   readonly restartPolicy?: string;
-  /** Where volumes of the pod appear in the container's files. */
+  /** The volumes of the pod that the container mounts, and the paths at which it does. */
   readonly volumeMounts?: readonly VolumeMount[];
-  /** Which claims appear as block devices. */
+  /** The claims that the container uses as block devices. */
   readonly volumeDevices?: readonly VolumeDevice[];
-  /** Check whether the container is still alive; it is restarted when it fails. */
+  /** Check whether the container is still alive; it is restarted when the check fails. */
   readonly livenessProbe?: Probe;
-  /** Check whether the container can take requests; services pass it over while it fails. */
+  /** Check whether the container can take requests; services send it none while the check fails. */
   readonly readinessProbe?: Probe;
-  /** Check whether the container has started; the other two wait for it. */
+  /** Check whether the container has started; the other two checks wait for it. */
   readonly startupProbe?: Probe;
-  /** What is done after the start and before the end of the container. */
+  /** The actions after the start and before the end of the container. */
   readonly lifecycle?: Lifecycle;
-  /** File to which the container may write why it ended; /dev/termination-log by default. */
+  /** File to which the container may write the reason for its end; /dev/termination-log by default. */
   readonly terminationMessagePath?: string;
-  /** File, or FallbackToLogsOnError to take the end of the log when that file is empty. */
+  /**
+   * The source of the message about the end: File (the default), or FallbackToLogsOnError to take the end of the log
+   * when that file is empty.
+   */
   readonly terminationMessagePolicy?: string;
-  /** Always, IfNotPresent or Never. Always by default for the tag "latest", else IfNotPresent. */
+  /**
+   * The policy for pulling the image: Always, IfNotPresent or Never. Always by default for the tag "latest", else
+   * IfNotPresent.
+   */
   readonly imagePullPolicy?: string;
   /** Security settings of this container; they win over those of the pod. */
   readonly securityContext?: SecurityContext;
@@ -560,35 +572,35 @@ export interface EphemeralVolumeSource {
   readonly volumeClaimTemplate?: PersistentVolumeClaimTemplate;
 }
 
-/** Something that happened to an object. Kept for a limited time. */
+/** A report of something that happened to an object. It is kept for a limited time. */
 export interface Event extends ApiObject {
-  /** What it happened to. */
+  /** The object that the event is about. */
   readonly involvedObject: ObjectReference;
-  /** What happened, in one word. */
+  /** The kind of event, in one word. */
   readonly reason?: string;
-  /** What happened, in a sentence. */
+  /** The event, described in a sentence. */
   readonly message?: string;
-  /** Who noticed it. */
+  /** The component that reported the event. */
   readonly source: EventSource;
-  /** When it happened first. */
+  /** The time of the first occurrence. */
   readonly firstTimestamp: string | null;
-  /** When it happened last. */
+  /** The time of the last occurrence. */
   readonly lastTimestamp: string | null;
-  /** How often it happened. */
+  /** The number of occurrences. */
   readonly count?: number;
-  /** Normal or Warning. */
+  /** The severity of the event: Normal or Warning. */
   readonly type?: string;
-  /** When it happened. */
+  /** The time at which the event was first observed. */
   readonly eventTime: string | null;
-  /** How it went on, when it happened again and again. */
+  /** The further occurrences of an event that repeats. */
   readonly series?: EventSeries;
-  /** What was done or failed. */
+  /** The action that was taken or that failed. */
   readonly action?: string;
-  /** Another object that it is about. */
+  /** A second object that the event is about. */
   readonly related?: ObjectReference;
-  /** Controller that noticed it. */
+  /** The name of the controller that reported the event. */
   readonly reportingComponent: string;
-  /** Which instance of the controller. */
+  /** The name of the instance of that controller. */
   readonly reportingInstance: string;
 }
 
@@ -684,9 +696,9 @@ export interface HTTPGetAction {
   readonly path?: string;
   /** Number or name of the port. */
   readonly port: number | string;
-  /** Host to connect to; the pod's address unless said. */
+  /** Host to connect to; by default the address of the pod. */
   readonly host?: string;
-  /** HTTP (the default) or HTTPS, whose certificate is not verified. */
+  /** The scheme: HTTP (the default) or HTTPS, whose certificate is not verified. */
   readonly scheme?: string;
   /** Further headers of the request. */
   readonly httpHeaders?: readonly HTTPHeader[];
@@ -696,7 +708,7 @@ export interface HTTPGetAction {
 export interface HTTPHeader {
   /** Name of the header. */
   readonly name: string;
-  /** Its value. */
+  /** Value of the header. */
   readonly value: string;
 }
 
@@ -713,7 +725,7 @@ export interface HostIP {
 export interface HostPathVolumeSource {
   /** Path on the node. */
   readonly path: string;
-  /** What must be there, such as Directory, File or Socket; empty checks nothing. */
+  /** The kind of file that must be at the path, such as Directory, File or Socket; empty for no check. */
   readonly type?: string;
 }
 
@@ -754,51 +766,51 @@ export interface ImageVolumeSource {
 export interface KeyToPath {
   /** The key. */
   readonly key: string;
-  /** Path of the file, inside of the volume. */
+  /** Path of the file, inside the volume. */
   readonly path: string;
   /** Permissions of the file. */
   readonly mode?: number;
 }
 
-/** What is done at the beginning and end of a container. */
+/** The actions at the beginning and end of a container. */
 export interface Lifecycle {
-  /** Done right after the container was made; when it fails, the container is restarted. */
+  /** The action right after the container was made; when it fails, the container is restarted. */
   readonly postStart?: LifecycleHandler;
-  /** Done before the container is ended by a deletion or a failed check. The grace period runs meanwhile. */
+  /** The action before the container is ended by a deletion or a failed check. The grace period runs meanwhile. */
   readonly preStop?: LifecycleHandler;
 }
 
-/** What is done; exactly one is given. */
+/** One action; exactly one of its forms is given. */
 export interface LifecycleHandler {
-  /** Runs a command in the container. */
+  /** A command that is run in the container. */
   readonly exec?: ExecAction;
-  /** Asks by HTTP. */
+  /** A request by HTTP. */
   readonly httpGet?: HTTPGetAction;
-  /** Not supported any more. */
+  /** A TCP connection. This form is no longer supported. */
   readonly tcpSocket?: TCPSocketAction;
-  /** Waits for some seconds. */
+  /** A pause of some seconds. */
   readonly sleep?: SleepAction;
 }
 
 /** Bounds and defaults for single pods, containers and claims of a namespace. */
 export interface LimitRange extends ApiObject {
-  /** The bounds. */
+  /** The bounds and defaults. */
   readonly spec: LimitRangeSpec;
 }
 
-/** Bounds for one type of object. */
+/** The bounds for one type of object. */
 export interface LimitRangeItem {
-  /** Container, Pod or PersistentVolumeClaim. */
+  /** The type of object: Container, Pod or PersistentVolumeClaim. */
   readonly type: string;
-  /** Most of each resource. */
+  /** The greatest amount of each resource. */
   readonly max?: Readonly<Record<string, string>>;
-  /** Least of each resource. */
+  /** The least amount of each resource. */
   readonly min?: Readonly<Record<string, string>>;
-  /** Limits of containers that have none. */
+  /** The limits of containers that set none. */
   readonly default?: Readonly<Record<string, string>>;
-  /** Requests of containers that have none. */
+  /** The requests of containers that set none. */
   readonly defaultRequest?: Readonly<Record<string, string>>;
-  /** How many times as large as the request a limit may be. */
+  /** The greatest allowed ratio of the limit to the request, for each resource. */
   readonly maxLimitRequestRatio?: Readonly<Record<string, string>>;
 }
 
@@ -810,7 +822,7 @@ export interface LimitRangeList {
 }
 
 export interface LimitRangeSpec {
-  /** Bounds by type of object. */
+  /** The bounds, by type of object. */
   readonly limits: readonly LimitRangeItem[] | null;
 }
 
@@ -831,21 +843,21 @@ export interface List {
 export interface LoadBalancerIngress {
   /** The address. */
   readonly ip?: string;
-  /** Its name, where there is no address. */
+  /** Host name of the load balancer, where there is no address. */
   readonly hostname?: string;
-  /** VIP or Proxy: how packets arrive at the nodes. */
+  /** The mode in which packets arrive at the nodes: VIP or Proxy. */
   readonly ipMode?: string;
-  /** State of its ports. */
+  /** State of the ports. */
   readonly ports?: readonly PortStatus[];
 }
 
-/** Where a load balancer is. */
+/** The addresses of a load balancer. */
 export interface LoadBalancerStatus {
-  /** Its addresses. */
+  /** The addresses. */
   readonly ingress?: readonly LoadBalancerIngress[];
 }
 
-/** An object in the same namespace. */
+/** A reference to an object in the same namespace. */
 export interface LocalObjectReference {
   /** Name of the object. */
   readonly name?: string;
@@ -856,11 +868,11 @@ export interface LocalVolumeSource {
   readonly fsType?: string;
 }
 
-/** How far a change of the class of settings has come. */
+/** The progress of changing the class of settings of a volume. */
 export interface ModifyVolumeStatus {
-  /** Class that is wished for. */
+  /** The name of the requested class. */
   readonly targetVolumeAttributesClassName?: string;
-  /** Pending, InProgress or Infeasible. */
+  /** The state of the change: Pending, InProgress or Infeasible. */
   readonly status: string;
 }
 
@@ -870,25 +882,25 @@ export interface NFSVolumeSource {
   readonly readOnly?: boolean;
 }
 
-/** A part of the cluster with names and rights of its own. */
+/** A part of the cluster with names and access rights of its own. */
 export interface Namespace extends ApiObject {
-  /** What must be done before the namespace may go. */
+  /** The work that must be done before the namespace can be removed. */
   readonly spec: NamespaceSpec;
-  /** Whether it is in use or on its way out. */
+  /** The phase of the namespace, and the progress of its deletion. */
   readonly status: NamespaceStatus;
 }
 
 /** One statement about a namespace. */
 export interface NamespaceCondition {
-  /** What the statement is about. */
+  /** The name of the condition. */
   readonly type: string;
-  /** True, False or Unknown. */
+  /** The status of the condition: True, False or Unknown. */
   readonly status: string;
-  /** When the status last became another one. */
+  /** The time at which the status last changed. */
   readonly lastTransitionTime: string | null;
-  /** Why, in one word. */
+  /** The reason for the status, in one word. */
   readonly reason?: string;
-  /** Why, in a sentence. */
+  /** The reason for the status, in a sentence. */
   readonly message?: string;
 }
 
@@ -900,23 +912,23 @@ export interface NamespaceList {
 }
 
 export interface NamespaceSpec {
-  /** Names of what is left to do; "kubernetes" is the deletion of all that the namespace holds. */
+  /** The names of the clean-up tasks that are left; "kubernetes" is the deletion of all objects in the namespace. */
   readonly finalizers?: readonly string[];
 }
 
-/** Whether the namespace is in use. */
+/** The observed state of a namespace. */
 export interface NamespaceStatus {
-  /** Active or Terminating. */
+  /** The phase of the namespace: Active or Terminating. */
   readonly phase?: string;
-  /** What its deletion waits for. */
+  /** The causes for which its deletion waits. */
   readonly conditions?: readonly NamespaceCondition[];
 }
 
 /** A machine that runs pods. */
 export interface Node extends ApiObject {
-  /** How it is to be used. */
+  /** The intended use of the node. */
   readonly spec: NodeSpec;
-  /** What was observed of it. */
+  /** The observed state of the node. */
   readonly status: NodeStatus;
 }
 
@@ -925,11 +937,11 @@ export interface NodeAddress {
   readonly address: string;
 }
 
-/** What is needed and what is preferred. */
+/** Rules that must hold, and rules that are preferred. */
 export interface NodeAffinity {
-  /** Must hold when a node is chosen; the pod stays when it holds no longer. */
+  /** The rules that must hold when a node is chosen; the pod stays when they no longer hold. */
   readonly requiredDuringSchedulingIgnoredDuringExecution?: NodeSelector;
-  /** Counts for a node, by weight, when one is chosen. */
+  /** The rules that count in favour of a node, by weight, when one is chosen. */
   readonly preferredDuringSchedulingIgnoredDuringExecution?: readonly PreferredSchedulingTerm[];
 }
 
@@ -984,7 +996,7 @@ export interface NodeRuntimeHandlerFeatures {
   readonly userNamespaces?: boolean;
 }
 
-/** Selects nodes: one of the terms must hold. */
+/** A selection of nodes: one of the terms must hold. */
 export interface NodeSelector {
   /** The terms. */
   readonly nodeSelectorTerms: readonly NodeSelectorTerm[] | null;
@@ -994,7 +1006,7 @@ export interface NodeSelector {
 export interface NodeSelectorRequirement {
   /** Name of the label or field. */
   readonly key: string;
-  /** In, NotIn, Exists, DoesNotExist, Gt or Lt. */
+  /** The comparison: In, NotIn, Exists, DoesNotExist, Gt or Lt. */
   readonly operator: string;
   /** Values to compare with; one number for Gt and Lt. */
   readonly values?: readonly string[];
@@ -1008,41 +1020,41 @@ export interface NodeSelectorTerm {
   readonly matchFields?: readonly NodeSelectorRequirement[];
 }
 
-/** How a node is to be used. */
+/** The intended use of a node. */
 export interface NodeSpec {
-  /** Addresses for its pods. */
+  /** The range of addresses for the node's pods. */
   readonly podCIDR?: string;
-  /** The same for both address families; the first is podCIDR. */
+  /** The ranges of addresses for the node's pods, one for each address family; the first is podCIDR. */
   readonly podCIDRs?: readonly string[];
-  /** Its identity at the provider. */
+  /** The identity of the node at the cloud provider. */
   readonly providerID?: string;
-  /** Whether it gets no new pods. */
+  /** Whether the node gets no new pods. */
   readonly unschedulable?: boolean;
-  /** What keeps pods away that do not tolerate it. */
+  /** The taints of the node, which keep away pods that do not tolerate them. */
   readonly taints?: readonly Taint[];
   readonly configSource?: NodeConfigSource;
   readonly externalID?: string;
 }
 
-/** What was observed of a node. */
+/** The observed state of a node. */
 export interface NodeStatus {
-  /** Its resources. */
+  /** All resources of the node. */
   readonly capacity?: Readonly<Record<string, string>>;
-  /** Resources for pods. */
+  /** The resources that pods can use. */
   readonly allocatable?: Readonly<Record<string, string>>;
   readonly phase?: string;
-  /** What holds of it, such as Ready and MemoryPressure. */
+  /** The conditions of the node, such as Ready and MemoryPressure. */
   readonly conditions?: readonly NodeCondition[];
-  /** Its addresses and names. */
+  /** The addresses and host names of the node. */
   readonly addresses?: readonly NodeAddress[];
   readonly daemonEndpoints: NodeDaemonEndpoints;
-  /** Its identity and the versions of its software. */
+  /** The identity of the node and the versions of its software. */
   readonly nodeInfo: NodeSystemInfo;
-  /** Images that it has. */
+  /** The container images that are on the node. */
   readonly images?: readonly ContainerImage[];
-  /** Volumes that it uses. */
+  /** The attachable volumes that the node uses. */
   readonly volumesInUse?: readonly string[];
-  /** Volumes that are attached to it. */
+  /** The volumes that are attached to the node. */
   readonly volumesAttached?: readonly AttachedVolume[];
   readonly config?: NodeConfigStatus;
   readonly runtimeHandlers?: readonly NodeRuntimeHandler[];
@@ -1070,7 +1082,7 @@ export interface ObjectFieldSelector {
   readonly fieldPath: string;
 }
 
-/** An object, or a part of one. */
+/** A reference to an object, or to a part of one. */
 export interface ObjectReference {
   /** Kind of the object. */
   readonly kind?: string;
@@ -1088,35 +1100,35 @@ export interface ObjectReference {
   readonly fieldPath?: string;
 }
 
-/** Storage that exists, for one claim at a time. */
+/** A piece of storage that exists, for one claim at a time. */
 export interface PersistentVolume extends ApiObject {
-  /** What storage it is. */
+  /** The storage, its settings and the claim that it is bound to. */
   readonly spec: PersistentVolumeSpec;
-  /** Whether it is in use. */
+  /** The phase of the volume. */
   readonly status: PersistentVolumeStatus;
 }
 
-/** A wish for storage, met by a volume. */
+/** A request for storage, which is met by a volume. */
 export interface PersistentVolumeClaim extends ApiObject {
-  /** What storage is wished for. */
+  /** The storage that is requested. */
   readonly spec: PersistentVolumeClaimSpec;
-  /** What was found. */
+  /** The volume that was found, and the progress of changes to it. */
   readonly status: PersistentVolumeClaimStatus;
 }
 
 /** One statement about a claim. */
 export interface PersistentVolumeClaimCondition {
-  /** What the statement is about. */
+  /** The name of the condition. */
   readonly type: string;
-  /** True, False or Unknown. */
+  /** The status of the condition: True, False or Unknown. */
   readonly status: string;
-  /** When it was last looked at. */
+  /** The time at which the condition was last checked. */
   readonly lastProbeTime: string | null;
-  /** When the status last became another one. */
+  /** The time at which the status last changed. */
   readonly lastTransitionTime: string | null;
-  /** Why, in one word. */
+  /** The reason for the status, in one word. */
   readonly reason?: string;
-  /** Why, in a sentence. */
+  /** The reason for the status, in a sentence. */
   readonly message?: string;
 }
 
@@ -1128,43 +1140,45 @@ export interface PersistentVolumeClaimList {
 }
 
 export interface PersistentVolumeClaimSpec {
-  /** How it is to be mounted: ReadWriteOnce, ReadOnlyMany, ReadWriteMany, ReadWriteOncePod. */
+  /** The ways in which the volume must be mountable: ReadWriteOnce, ReadOnlyMany, ReadWriteMany, ReadWriteOncePod. */
   readonly accessModes?: readonly string[];
-  /** Labels of volumes that come into question. */
+  /** The labels that the volume must have. */
   readonly selector?: LabelSelector;
-  /** Least size, in requests.storage. It can grow later when the class allows it. */
+  /** The least size of the volume, in requests.storage. It can be raised later when the class allows it. */
   readonly resources: VolumeResourceRequirements;
-  /** The volume that meets the claim. */
+  /** The name of the volume that meets the claim. */
   readonly volumeName?: string;
-  /** Class of the storage; the default class when it is not set, none at all when it is empty. */
+  /** The name of the storage class; the default class when it is not set, no class when it is empty. */
   readonly storageClassName?: string;
-  /** Filesystem (the default) or Block. */
+  /** The form of the volume: Filesystem (the default) or Block. */
   readonly volumeMode?: string;
-  /** Snapshot or claim whose content the volume begins with. */
+  /** The snapshot or claim with whose content the volume begins. */
   readonly dataSource?: TypedLocalObjectReference;
-  /** The same for any kind of object, in other namespaces too. */
+  /**
+   * The object with whose content the volume begins. Unlike dataSource, it can be of any kind and in another namespace.
+   */
   readonly dataSourceRef?: TypedObjectReference;
-  /** Class of settings, such as speed, that can be changed later. */
+  /** The name of the class of settings, such as speed, that can be changed later. */
   readonly volumeAttributesClassName?: string;
 }
 
-/** What was found for a claim. */
+/** The observed state of a claim. */
 export interface PersistentVolumeClaimStatus {
-  /** Pending, Bound or Lost. */
+  /** The phase of the claim: Pending, Bound or Lost. */
   readonly phase?: string;
-  /** How the volume can be mounted. */
+  /** The ways in which the volume can be mounted. */
   readonly accessModes?: readonly string[];
-  /** How large it is. */
+  /** The size of the volume. */
   readonly capacity?: Readonly<Record<string, string>>;
-  /** What holds of the claim, such as Resizing. */
+  /** The conditions of the claim, such as Resizing. */
   readonly conditions?: readonly PersistentVolumeClaimCondition[];
-  /** Size that was set aside while it grows. */
+  /** The size that is reserved while the volume grows. */
   readonly allocatedResources?: Readonly<Record<string, string>>;
-  /** How far growing has come. */
+  /** The progress of growing the volume, by resource. */
   readonly allocatedResourceStatuses?: Readonly<Record<string, string>>;
-  /** Class of settings in force. */
+  /** The name of the class of settings in force. */
   readonly currentVolumeAttributesClassName?: string;
-  /** How far a change of that class has come. */
+  /** The progress of changing the class of settings. */
   readonly modifyVolumeStatus?: ModifyVolumeStatus;
 }
 
@@ -1176,7 +1190,7 @@ export interface PersistentVolumeClaimTemplate extends ApiObject {
 export interface PersistentVolumeClaimVolumeSource {
   /** Name of the claim in the pod's namespace. */
   readonly claimName: string;
-  /** Whether it can only be read. */
+  /** Whether the volume can only be read. */
   readonly readOnly?: boolean;
 }
 
@@ -1212,13 +1226,13 @@ export interface PersistentVolumeSource {
   readonly csi?: CSIPersistentVolumeSource;
 }
 
-/** What storage it is. One source is given beside the settings. */
+/** The properties of the storage. One source is given beside the settings. */
 export interface PersistentVolumeSpec {
-  /** How large it is. */
+  /** The size of the volume. */
   readonly capacity?: Readonly<Record<string, string>>;
   readonly gcePersistentDisk?: GCEPersistentDiskVolumeSource;
   readonly awsElasticBlockStore?: AWSElasticBlockStoreVolumeSource;
-  /** A folder of the node, for trying things out. */
+  /** A folder of the node, for tests on a single node. */
   readonly hostPath?: HostPathVolumeSource;
   readonly glusterfs?: GlusterfsPersistentVolumeSource;
   /** A folder of an NFS server. */
@@ -1242,33 +1256,33 @@ export interface PersistentVolumeSpec {
   readonly storageos?: StorageOSPersistentVolumeSource;
   /** Storage of a CSI driver. */
   readonly csi?: CSIPersistentVolumeSource;
-  /** How it can be mounted. */
+  /** The ways in which the volume can be mounted. */
   readonly accessModes?: readonly string[];
-  /** The claim it is bound to. */
+  /** The claim that the volume is bound to. */
   readonly claimRef?: ObjectReference;
-  /** What happens when the claim goes: Retain, Delete or Recycle. */
+  /** The policy for the volume once its claim is deleted: Retain, Delete or Recycle. */
   readonly persistentVolumeReclaimPolicy?: string;
-  /** Class it belongs to. */
+  /** The name of the storage class that the volume belongs to. */
   readonly storageClassName?: string;
-  /** Options for mounting it. */
+  /** The options with which the volume is mounted. */
   readonly mountOptions?: readonly string[];
-  /** Filesystem (the default) or Block. */
+  /** The form of the volume: Filesystem (the default) or Block. */
   readonly volumeMode?: string;
-  /** Nodes from which it can be reached. */
+  /** The nodes from which the volume can be reached. */
   readonly nodeAffinity?: VolumeNodeAffinity;
-  /** Class of its settings. */
+  /** The name of the class of the volume's settings. */
   readonly volumeAttributesClassName?: string;
 }
 
-/** Whether a volume is in use. */
+/** The observed state of a volume. */
 export interface PersistentVolumeStatus {
-  /** Pending, Available, Bound, Released or Failed. */
+  /** The phase of the volume: Pending, Available, Bound, Released or Failed. */
   readonly phase?: string;
-  /** Why, in a sentence. */
+  /** The reason for the phase, in a sentence. */
   readonly message?: string;
-  /** Why, in one word. */
+  /** The reason for the phase, in one word. */
   readonly reason?: string;
-  /** When the phase last became another one. */
+  /** The time at which the phase last changed. */
   readonly lastPhaseTransitionTime?: string;
 }
 
@@ -1279,27 +1293,27 @@ export interface PhotonPersistentDiskVolumeSource {
 
 /** Containers that run together on one node and share its network and volumes. */
 export interface Pod extends ApiObject {
-  /** What is to run, and how. */
+  /** The containers of the pod, and the way in which they run. */
   readonly spec: PodSpec;
-  /** What was observed of the pod; the node's agent writes it. */
+  /** The observed state of the pod; the node's agent writes it. */
   readonly status: PodStatus;
 }
 
-/** What is needed and what is preferred. */
+/** Rules that must hold, and rules that are preferred. */
 export interface PodAffinity {
-  /** Must hold when a node is chosen; the pod stays when it holds no longer. */
+  /** The rules that must hold when a node is chosen; the pod stays when they no longer hold. */
   readonly requiredDuringSchedulingIgnoredDuringExecution?: readonly PodAffinityTerm[];
-  /** Counts for a node, by weight, when one is chosen. */
+  /** The rules that count in favour of a node, by weight, when one is chosen. */
   readonly preferredDuringSchedulingIgnoredDuringExecution?: readonly WeightedPodAffinityTerm[];
 }
 
-/** Pods, and what being near them means. */
+/** A group of pods, and the label of nodes that decides what counts as near. */
 export interface PodAffinityTerm {
   /** Labels of the pods. */
   readonly labelSelector?: LabelSelector;
-  /** Namespaces of the pods; that of this pod unless said. */
+  /** Namespaces of the pods; by default that of this pod. */
   readonly namespaces?: readonly string[];
-  /** Label of nodes: those with the same value are one place. */
+  /** Label of nodes: nodes with the same value count as one domain. */
   readonly topologyKey: string;
   /** Labels of the namespaces. */
   readonly namespaceSelector?: LabelSelector;
@@ -1309,11 +1323,11 @@ export interface PodAffinityTerm {
   readonly mismatchLabelKeys?: readonly string[];
 }
 
-/** What is needed and what is preferred. */
+/** Rules that must hold, and rules that are preferred. */
 export interface PodAntiAffinity {
-  /** Must hold when a node is chosen; the pod stays when it holds no longer. */
+  /** The rules that must hold when a node is chosen; the pod stays when they no longer hold. */
   readonly requiredDuringSchedulingIgnoredDuringExecution?: readonly PodAffinityTerm[];
-  /** Counts for a node, by weight, when one is chosen. */
+  /** The rules that count in favour of a node, by weight, when one is chosen. */
   readonly preferredDuringSchedulingIgnoredDuringExecution?: readonly WeightedPodAffinityTerm[];
 }
 
@@ -1329,17 +1343,17 @@ export interface PodAttachOptions {
 
 /** One statement about a pod. */
 export interface PodCondition {
-  /** What the statement is about. */
+  /** The name of the condition. */
   readonly type: string;
-  /** True, False or Unknown. */
+  /** The status of the condition: True, False or Unknown. */
   readonly status: string;
-  /** When it was last looked at. */
+  /** The time at which the condition was last checked. */
   readonly lastProbeTime: string | null;
-  /** When the status last became another one. */
+  /** The time at which the status last changed. */
   readonly lastTransitionTime: string | null;
-  /** Why, in one word. */
+  /** The reason for the status, in one word. */
   readonly reason?: string;
-  /** Why, in a sentence. */
+  /** The reason for the status, in a sentence. */
   readonly message?: string;
 }
 
@@ -1448,11 +1462,11 @@ export interface PodSecurityContext {
   readonly sysctls?: readonly Sysctl[];
   /** Whether ownership of a volume is set at every start: Always (the default) or OnRootMismatch. */
   readonly fsGroupChangePolicy?: string;
-  /** Which system calls are allowed. */
+  /** The profile of allowed system calls. */
   readonly seccompProfile?: SeccompProfile;
   /** AppArmor profile of the containers. */
   readonly appArmorProfile?: AppArmorProfile;
-  /** How SELinux labels are put on volumes. */
+  /** The method by which SELinux labels are put on volumes: MountOption or Recursive. */
   readonly seLinuxChangePolicy?: string;
 }
 
@@ -1460,7 +1474,7 @@ export interface PodSignature {
   readonly podController?: OwnerReference;
 }
 
-/** What a pod is to run, and how. */
+/** The containers of a pod, and the way in which they run. */
 export interface PodSpec {
   /** Folders and files that the containers can mount. */
   readonly volumes?: readonly Volume[];
@@ -1472,24 +1486,24 @@ export interface PodSpec {
   /** The containers of the pod; at least one. They cannot be added or removed later. */
   readonly containers: readonly Container[] | null;
   /**
-   * Containers added to a running pod for looking into it. They are written through the subresource
+   * Containers that are added to a running pod to examine it. They are written through the subresource
    * "ephemeralcontainers".
    */
   readonly ephemeralContainers?: readonly EphemeralContainer[];
-  /** What happens when a container ends: Always (the default), OnFailure or Never. */
+  /** The policy for containers that have ended: Always (the default), OnFailure or Never. */
   readonly restartPolicy?: string;
   /** Seconds that the processes have to end by themselves before they are killed; 30 by default. */
   readonly terminationGracePeriodSeconds?: Int64;
   /** Seconds after its start at which the pod is ended and counts as failed. */
   readonly activeDeadlineSeconds?: Int64;
   /**
-   * Where names are looked up: ClusterFirst (the default), ClusterFirstWithHostNet, Default (as the node does) or None
-   * (as dnsConfig says).
+   * The source of the DNS settings: ClusterFirst (the default), ClusterFirstWithHostNet, Default for those of the node,
+   * or None for those of dnsConfig alone.
    */
   readonly dnsPolicy?: string;
   /** Labels that a node must have to run the pod. */
   readonly nodeSelector?: Readonly<Record<string, string>>;
-  /** Service account as which the pod runs; "default" unless said. */
+  /** Name of the service account that the pod runs as; "default" by default. */
   readonly serviceAccountName?: string;
   /** Old name of serviceAccountName. */
   readonly serviceAccount?: string;
@@ -1509,59 +1523,62 @@ export interface PodSpec {
   readonly securityContext?: PodSecurityContext;
   /** Secrets in the same namespace with credentials for pulling images. */
   readonly imagePullSecrets?: readonly LocalObjectReference[];
-  /** Host name inside of the pod; the pod's name unless said. */
+  /** Host name inside the pod; by default the name of the pod. */
   readonly hostname?: string;
   /** Name of the headless service under which the host name can be looked up. */
   readonly subdomain?: string;
-  /** Which nodes the pod prefers or needs, and beside which pods it runs or does not. */
+  /** The nodes that the pod prefers or needs, and the pods near which it runs or does not run. */
   readonly affinity?: Affinity;
-  /** Scheduler that finds a node; "default-scheduler" unless said. */
+  /** Scheduler that finds a node; "default-scheduler" by default. */
   readonly schedulerName?: string;
   /** Taints of nodes that do not keep the pod away. */
   readonly tolerations?: readonly Toleration[];
   /** Further lines of /etc/hosts. */
   readonly hostAliases?: readonly HostAlias[];
-  /** Class that says how important the pod is. */
+  /** Name of the class that gives the pod's priority. */
   readonly priorityClassName?: string;
-  /** The number of that class, set by the server; a higher one is more important. */
+  /** The priority as a number, which the server takes from the class; a pod with a higher number is more important. */
   readonly priority?: number;
   /** Name servers, search domains and options added to those of the DNS policy. */
   readonly dnsConfig?: PodDNSConfig;
   /** Conditions that must be true, beside the containers being ready, before the pod counts as ready. */
   readonly readinessGates?: readonly PodReadinessGate[];
-  /** Class of the container runtime that runs the pod. */
+  /** Name of the class of the container runtime that runs the pod. */
   readonly runtimeClassName?: string;
   /** Whether services of the namespace are given as environment variables; true by default. */
   readonly enableServiceLinks?: boolean;
   /** Whether pods of lower priority may be ended to make room: PreemptLowerPriority (the default) or Never. */
   readonly preemptionPolicy?: string;
-  /** What running the pod costs beside its containers, set from the runtime class. */
+  /** Resources that running the pod takes beside those of its containers, set from the runtime class. */
   readonly overhead?: Readonly<Record<string, string>>;
-  /** How pods of a group are spread over nodes, zones or other places. */
+  /** Rules for spreading the pods of a group over nodes, zones or other domains. */
   readonly topologySpreadConstraints?: readonly TopologySpreadConstraint[];
   /** Whether the host name is the whole domain name. */
   readonly setHostnameAsFQDN?: boolean;
   /** Operating system of the containers. */
   readonly os?: PodOS;
-  /** False runs the pod in a user namespace of its own, so that root inside is nobody outside. */
+  /**
+   * Whether the pod uses the user namespace of its node. If it is false, the pod has one of its own, in which root has
+   * no rights on the node.
+   */
   readonly hostUsers?: boolean;
-  /** Names of what the scheduler has to wait for. They can only be removed. */
+  /** Names of the tasks that the scheduler has to wait for. They can only be removed. */
   readonly schedulingGates?: readonly PodSchedulingGate[];
   /** Claims on devices that must be met before the pod starts. */
   readonly resourceClaims?: readonly PodResourceClaim[];
-  /** What all containers together ask for and may use. */
+  /** The resources that all containers together ask for and may use. */
   readonly resources?: ResourceRequirements;
 }
 
-/** What was observed of a pod. */
+/** The observed state of a pod. */
 export interface PodStatus {
-  /** Pending, Running, Succeeded, Failed or Unknown: a summary for people. */
+  /** A summary of the pod's state for people: Pending, Running, Succeeded, Failed or Unknown. */
   readonly phase?: string;
-  /** What holds of the pod, such as PodScheduled, Initialized, ContainersReady and Ready. */
+  /** The conditions of the pod, such as PodScheduled, Initialized, ContainersReady and Ready. */
   readonly conditions?: readonly PodCondition[];
-  /** Why the pod is in this state, in a sentence. */
+  /** The reason for the pod's state, in a sentence. */
   readonly message?: string;
-  /** Why the pod is in this state, in one word. */
+  /** The reason for the pod's state, in one word. */
   readonly reason?: string;
   /** Node on which room is being made for the pod. */
   readonly nominatedNodeName?: string;
@@ -1573,19 +1590,22 @@ export interface PodStatus {
   readonly podIP?: string;
   /** All addresses of the pod, at most one of each family. */
   readonly podIPs?: readonly PodIP[];
-  /** When the node took the pod on. */
+  /** The time at which the node accepted the pod. */
   readonly startTime?: string;
-  /** What was observed of the init containers. */
+  /** The observed state of the init containers. */
   readonly initContainerStatuses?: readonly ContainerStatus[];
-  /** What was observed of the containers. */
+  /** The observed state of the containers. */
   readonly containerStatuses?: readonly ContainerStatus[];
-  /** Guaranteed, Burstable or BestEffort, from requests and limits: who has to go last when memory runs out. */
+  /**
+   * The quality-of-service class, which follows from requests and limits: Guaranteed, Burstable or BestEffort. It
+   * decides the order in which pods are ended when memory runs out.
+   */
   readonly qosClass?: string;
-  /** What was observed of the ephemeral containers. */
+  /** The observed state of the ephemeral containers. */
   readonly ephemeralContainerStatuses?: readonly ContainerStatus[];
-  /** How far a change of the containers' resources has come. */
+  /** The progress of changing the containers' resources. */
   readonly resize?: string;
-  /** Which claims were made for the pod. */
+  /** The claims that were made for the pod. */
   readonly resourceClaimStatuses?: readonly PodResourceClaimStatus[];
 }
 
@@ -1593,9 +1613,9 @@ export interface PodStatusResult extends ApiObject {
   readonly status: PodStatus;
 }
 
-/** A pod kept as a pattern. */
+/** A pod that is kept as a template. */
 export interface PodTemplate extends ApiObject {
-  /** The pattern. */
+  /** The template. */
   readonly template: PodTemplateSpec;
 }
 
@@ -1606,9 +1626,9 @@ export interface PodTemplateList {
   readonly items: readonly PodTemplate[] | null;
 }
 
-/** The pattern of pods that a controller makes. */
+/** The template of the pods that a controller makes. */
 export interface PodTemplateSpec extends ApiObject {
-  /** What the pods are to run. */
+  /** The containers of the pods, and the way in which they run. */
   readonly spec: PodSpec;
 }
 
@@ -1638,13 +1658,13 @@ export interface PreferredSchedulingTerm {
 
 /** A check of a container, made again and again. */
 export interface Probe {
-  /** Runs a command in the container; it succeeds when the exit code is 0. */
+  /** A command that is run in the container; the check succeeds when the exit code is 0. */
   readonly exec?: ExecAction;
-  /** Asks by HTTP; it succeeds with a code from 200 to 399. */
+  /** A request by HTTP; the check succeeds with a code from 200 to 399. */
   readonly httpGet?: HTTPGetAction;
-  /** Opens a TCP connection. */
+  /** A TCP connection; the check succeeds when it opens. */
   readonly tcpSocket?: TCPSocketAction;
-  /** Asks a gRPC health service. */
+  /** A request to a gRPC health service. */
   readonly grpc?: GRPCAction;
   /** Seconds after the start of the container before the first check. */
   readonly initialDelaySeconds?: number;
@@ -1652,11 +1672,11 @@ export interface Probe {
   readonly timeoutSeconds?: number;
   /** Seconds between two checks; 10 by default. */
   readonly periodSeconds?: number;
-  /** Successes in a row after a failure until it counts as well again; 1 by default. */
+  /** Successes in a row after a failure until the container counts as well again; 1 by default. */
   readonly successThreshold?: number;
-  /** Failures in a row until it counts as failed; 3 by default. */
+  /** Failures in a row until the container counts as failed; 3 by default. */
   readonly failureThreshold?: number;
-  /** Seconds to end when this check fails, instead of the pod's. */
+  /** Seconds that the processes have to end when this check fails, instead of the pod's. */
   readonly terminationGracePeriodSeconds?: Int64;
 }
 
@@ -1755,7 +1775,7 @@ export interface ResourceClaim {
 export interface ResourceFieldSelector {
   /** Name of the container; needed in volumes. */
   readonly containerName?: string;
-  /** Such as limits.cpu or requests.memory. */
+  /** The limit or request, such as limits.cpu or requests.memory. */
   readonly resource: string;
   /** Unit of the value; 1 by default. */
   readonly divisor: string;
@@ -1766,11 +1786,11 @@ export interface ResourceHealth {
   readonly health?: string;
 }
 
-/** Bounds what a namespace may hold and ask for. */
+/** Upper bounds for the objects in a namespace and for the resources that they request. */
 export interface ResourceQuota extends ApiObject {
   /** The bounds. */
   readonly spec: ResourceQuotaSpec;
-  /** The bounds, and what is used. */
+  /** The bounds in force, and the current use. */
   readonly status: ResourceQuotaStatus;
 }
 
@@ -1782,26 +1802,29 @@ export interface ResourceQuotaList {
 }
 
 export interface ResourceQuotaSpec {
-  /** Most of each resource, such as pods or requests.cpu. */
+  /** The upper bound for each resource, such as pods or requests.cpu. */
   readonly hard?: Readonly<Record<string, string>>;
-  /** Which objects count; all must hold. */
+  /** The scopes that an object must match to be counted; all of them must match. */
   readonly scopes?: readonly string[];
-  /** The same with operators. */
+  /** The scopes that an object must match, as requirements with operators and values. */
   readonly scopeSelector?: ScopeSelector;
 }
 
 export interface ResourceQuotaStatus {
-  /** Bounds in force. */
+  /** The upper bounds in force. */
   readonly hard?: Readonly<Record<string, string>>;
-  /** What is used. */
+  /** The amount of each resource that is in use. */
   readonly used?: Readonly<Record<string, string>>;
 }
 
-/** Resources that are asked for, and most that may be used. */
+/** The resources that are requested, and the greatest amounts that may be used. */
 export interface ResourceRequirements {
-  /** Most that may be used. */
+  /** The greatest amounts that may be used. */
   readonly limits?: Readonly<Record<string, string>>;
-  /** What is set aside. A node without that much free does not get the pod. As large as the limits unless said. */
+  /**
+   * The amounts that are reserved. A node with less than that free does not get the pod. By default they are those of
+   * the limits.
+   */
   readonly requests?: Readonly<Record<string, string>>;
   /** Device claims of the pod that this container uses. */
   readonly claims?: readonly ResourceClaim[];
@@ -1856,23 +1879,23 @@ export interface ScopedResourceSelectorRequirement {
 }
 
 export interface SeccompProfile {
-  /** RuntimeDefault, Unconfined or Localhost. */
+  /** The kind of profile: RuntimeDefault, Unconfined or Localhost. */
   readonly type: string;
   /** File on the node with the profile, for Localhost. */
   readonly localhostProfile?: string;
 }
 
-/** Passwords, keys and other data that is not for everybody. */
+/** Passwords, keys and other data that only some clients may read. */
 export interface Secret extends ApiObject {
-  /** Whether the data can no longer be changed. It cannot be taken back. */
+  /** Whether the data can no longer be changed. Once true, it stays true. */
   readonly immutable?: boolean;
-  /** Keys and bytes, in base64. */
+  /** The values by key, in base64. */
   readonly data?: Readonly<Record<string, string>>;
-  /** Keys and texts to be put into "data". It is only written, never shown. */
+  /** Values as text, by key, which the server puts into "data". They can only be written, and are never shown. */
   readonly stringData?: Readonly<Record<string, string>>;
   /**
-   * What the secret holds, such as Opaque (the default) or kubernetes.io/tls; some types need certain keys. It cannot
-   * be changed.
+   * The kind of content, such as Opaque (the default) or kubernetes.io/tls; some types need certain keys. It cannot be
+   * changed.
    */
   readonly type?: string;
 }
@@ -1888,7 +1911,7 @@ export interface SecretKeySelector {
   readonly name?: string;
   /** The key. */
   readonly key: string;
-  /** Whether it may be missing. */
+  /** Whether the config map or secret, or the key, may be missing. */
   readonly optional?: boolean;
 }
 
@@ -1914,7 +1937,7 @@ export interface SecretReference {
 export interface SecretVolumeSource {
   /** Name of the secret. */
   readonly secretName?: string;
-  /** Which keys, and as which files; all of them unless said. */
+  /** The keys that become files, and the paths of these files; by default all keys. */
   readonly items?: readonly KeyToPath[];
   /** Permissions of the files; 0644 by default. */
   readonly defaultMode?: number;
@@ -1924,7 +1947,7 @@ export interface SecretVolumeSource {
 
 /** Security settings of a container. */
 export interface SecurityContext {
-  /** Linux capabilities added and taken away. */
+  /** The Linux capabilities that are added and removed. */
   readonly capabilities?: Capabilities;
   /** Whether processes in the container are as powerful as root on the node. */
   readonly privileged?: boolean;
@@ -1942,9 +1965,9 @@ export interface SecurityContext {
   readonly readOnlyRootFilesystem?: boolean;
   /** Whether a process may get more rights than its parent. */
   readonly allowPrivilegeEscalation?: boolean;
-  /** How /proc is mounted. */
+  /** The way in which /proc is mounted: Default or Unmasked. */
   readonly procMount?: string;
-  /** Which system calls are allowed. */
+  /** The profile of allowed system calls. */
   readonly seccompProfile?: SeccompProfile;
   /** AppArmor profile of the container. */
   readonly appArmorProfile?: AppArmorProfile;
@@ -1958,17 +1981,17 @@ export interface SerializedReference {
 
 /** One address for a group of pods. */
 export interface Service extends ApiObject {
-  /** Which pods, on which ports, and how they are reached. */
+  /** The pods and ports of the service, and the ways to reach it. */
   readonly spec: ServiceSpec;
-  /** What was observed, such as addresses of a load balancer. */
+  /** The observed state, such as addresses of a load balancer. */
   readonly status: ServiceStatus;
 }
 
 /** An identity for programs. */
 export interface ServiceAccount extends ApiObject {
-  /** Secrets that its pods may mount. */
+  /** The secrets that its pods may mount. */
   readonly secrets?: readonly ObjectReference[];
-  /** Secrets for pulling images that its pods are given. */
+  /** The secrets that its pods are given for pulling images. */
   readonly imagePullSecrets?: readonly LocalObjectReference[];
   /** Whether its pods are given a token. */
   readonly automountServiceAccountToken?: boolean;
@@ -1998,15 +2021,15 @@ export interface ServiceList {
 export interface ServicePort {
   /** Name of the port; needed when there are several. */
   readonly name?: string;
-  /** TCP (the default), UDP or SCTP. */
+  /** The protocol: TCP (the default), UDP or SCTP. */
   readonly protocol?: string;
-  /** Protocol spoken on it, as a hint. */
+  /** Application protocol of the port, as a hint. */
   readonly appProtocol?: string;
   /** Number of the port on the service's address. */
   readonly port: number;
-  /** Number or name of the port of the pods; "port" unless said. */
+  /** Number or name of the port of the pods; by default the number in "port". */
   readonly targetPort: number | string;
-  /** Port on every node, for NodePort and LoadBalancer. Given by the server unless said. */
+  /** Port on every node, for NodePort and LoadBalancer. The server chooses one by default. */
   readonly nodePort?: number;
 }
 
@@ -2019,60 +2042,65 @@ export interface ServiceProxyOptions {
 export interface ServiceSpec {
   /** Ports of the service. */
   readonly ports?: readonly ServicePort[];
-  /** Labels of the pods that answer. Without it, somebody else writes the endpoints. */
+  /** Labels of the pods that answer. Without it, other clients write the endpoints. */
   readonly selector?: Readonly<Record<string, string>>;
   /**
-   * Address inside of the cluster. Given by the server unless said; None for a headless service, whose name leads to
+   * Address inside the cluster. The server chooses one by default; None is for a headless service, whose name leads to
    * the pods themselves. It cannot be changed while the type needs it.
    */
   readonly clusterIP?: string;
-  /** The same for both address families; the first is clusterIP. */
+  /** Addresses inside the cluster, one for each address family; the first is clusterIP. */
   readonly clusterIPs?: readonly string[];
   /**
-   * ClusterIP (the default) inside of the cluster, NodePort also on every node, LoadBalancer also from outside,
-   * ExternalName as another name.
+   * The reach of the service: ClusterIP (the default) inside the cluster, NodePort also on every node, LoadBalancer
+   * also from outside, ExternalName as another name.
    */
   readonly type?: string;
-  /** Addresses outside of the cluster that somebody else leads to its nodes. */
+  /** Addresses outside the cluster whose traffic somebody else leads to its nodes. */
   readonly externalIPs?: readonly string[];
-  /** ClientIP sends a client to the same pod again; None (the default) does not. */
+  /**
+   * The policy for further connections of a client: ClientIP for the same pod again, None (the default) for any pod.
+   */
   readonly sessionAffinity?: string;
-  /** Address wished for a load balancer. Many ignore it. */
+  /** Address requested for a load balancer. Many load balancers ignore it. */
   readonly loadBalancerIP?: string;
-  /** Addresses from which a load balancer takes connections. */
+  /** Addresses from which a load balancer accepts connections. */
   readonly loadBalancerSourceRanges?: readonly string[];
   /** Name that a service of the type ExternalName stands for. */
   readonly externalName?: string;
   /**
-   * Cluster (the default) spreads connections from outside over all pods, Local keeps them on the node and shows the
-   * client's address.
+   * The policy for connections from outside: Cluster (the default) spreads them over all pods, Local keeps them on the
+   * node and shows the client's address.
    */
   readonly externalTrafficPolicy?: string;
   /** Port on which nodes say whether they have pods of the service, for externalTrafficPolicy Local. */
   readonly healthCheckNodePort?: number;
-  /** Whether pods count that are not ready. */
+  /** Whether pods that are not ready count as well. */
   readonly publishNotReadyAddresses?: boolean;
   /** Settings of session affinity. */
   readonly sessionAffinityConfig?: SessionAffinityConfig;
-  /** IPv4, IPv6, or both in an order. */
+  /** Address families of the service: IPv4, IPv6, or both in an order. */
   readonly ipFamilies?: readonly string[];
-  /** SingleStack (the default), PreferDualStack or RequireDualStack. */
+  /** The policy for the number of address families: SingleStack (the default), PreferDualStack or RequireDualStack. */
   readonly ipFamilyPolicy?: string;
   /** Whether a load balancer's service gets ports on the nodes; true by default. */
   readonly allocateLoadBalancerNodePorts?: boolean;
   /** Kind of load balancer. It cannot be changed. */
   readonly loadBalancerClass?: string;
-  /** Cluster (the default) spreads connections from inside over all pods, Local keeps them on the node. */
+  /**
+   * The policy for connections from inside: Cluster (the default) spreads them over all pods, Local keeps them on the
+   * node.
+   */
   readonly internalTrafficPolicy?: string;
-  /** Which endpoints are preferred, such as PreferClose. */
+  /** The preference among the endpoints, such as PreferClose. */
   readonly trafficDistribution?: string;
 }
 
-/** What was observed of a service. */
+/** The observed state of a service. */
 export interface ServiceStatus {
-  /** Where its load balancer is. */
+  /** The addresses of the service's load balancer. */
   readonly loadBalancer: LoadBalancerStatus;
-  /** What holds of the service. */
+  /** The conditions of the service. */
   readonly conditions?: readonly Condition[];
 }
 
@@ -2109,19 +2137,19 @@ export interface Sysctl {
 export interface TCPSocketAction {
   /** Number or name of the port. */
   readonly port: number | string;
-  /** Host to connect to; the pod's address unless said. */
+  /** Host to connect to; by default the address of the pod. */
   readonly host?: string;
 }
 
-/** Keeps pods away from a node. */
+/** A mark of a node that keeps pods away. */
 export interface Taint {
-  /** Its name. */
+  /** The key of the taint. */
   readonly key: string;
-  /** Its value. */
+  /** The value of the taint. */
   readonly value?: string;
-  /** NoSchedule, PreferNoSchedule or NoExecute. */
+  /** The effect on pods that do not tolerate the taint: NoSchedule, PreferNoSchedule or NoExecute. */
   readonly effect: string;
-  /** When it was added, for NoExecute. */
+  /** The time at which the taint was added, for NoExecute. */
   readonly timeAdded?: string;
 }
 
@@ -2129,13 +2157,13 @@ export interface Taint {
 export interface Toleration {
   /** Key of the taint; empty with Exists for all keys. */
   readonly key?: string;
-  /** Equal (the default) or Exists. */
+  /** The comparison with the taint: Equal (the default) or Exists. */
   readonly operator?: string;
   /** Value of the taint, for Equal. */
   readonly value?: string;
-  /** NoSchedule, PreferNoSchedule or NoExecute; empty for all. */
+  /** Effect of the taint: NoSchedule, PreferNoSchedule or NoExecute; empty for all. */
   readonly effect?: string;
-  /** How long a taint with NoExecute is borne; for ever unless said. */
+  /** Seconds for which a taint with NoExecute is tolerated; no limit by default. */
   readonly tolerationSeconds?: Int64;
 }
 
@@ -2148,17 +2176,17 @@ export interface TopologySelectorTerm {
   readonly matchLabelExpressions?: readonly TopologySelectorLabelRequirement[];
 }
 
-/** How evenly pods are spread over places. */
+/** A rule for spreading pods evenly over domains, such as nodes or zones. */
 export interface TopologySpreadConstraint {
-  /** By how many pods places may differ. */
+  /** The greatest allowed difference between the numbers of pods in two domains. */
   readonly maxSkew: number;
-  /** Label of nodes: those with the same value are one place. */
+  /** Label of nodes: nodes with the same value count as one domain. */
   readonly topologyKey: string;
-  /** DoNotSchedule or ScheduleAnyway. */
+  /** The policy for a pod that no node can take under this rule: DoNotSchedule or ScheduleAnyway. */
   readonly whenUnsatisfiable: string;
   /** Labels of the pods that are counted. */
   readonly labelSelector?: LabelSelector;
-  /** Least number of places. */
+  /** The least number of domains. */
   readonly minDomains?: number;
   /** Whether only nodes count that the pod's affinity allows: Honor (the default) or Ignore. */
   readonly nodeAffinityPolicy?: string;
@@ -2168,25 +2196,25 @@ export interface TopologySpreadConstraint {
   readonly matchLabelKeys?: readonly string[];
 }
 
-/** An object of any kind in the same namespace. */
+/** A reference to an object of any kind in the same namespace. */
 export interface TypedLocalObjectReference {
-  /** Its group; empty for the core group. */
+  /** The group of the object; empty for the core group. */
   readonly apiGroup: string | null;
-  /** Its kind. */
+  /** The kind of the object. */
   readonly kind: string;
-  /** Its name. */
+  /** The name of the object. */
   readonly name: string;
 }
 
-/** An object of any kind. */
+/** A reference to an object of any kind. */
 export interface TypedObjectReference {
-  /** Its group; empty for the core group. */
+  /** The group of the object; empty for the core group. */
   readonly apiGroup: string | null;
-  /** Its kind. */
+  /** The kind of the object. */
   readonly kind: string;
-  /** Its name. */
+  /** The name of the object. */
   readonly name: string;
-  /** Its namespace; that of the claim unless said. */
+  /** The namespace of the object; by default that of the claim. */
   readonly namespace?: string;
 }
 
@@ -2194,7 +2222,7 @@ export interface TypedObjectReference {
 export interface Volume {
   /** Name of the volume, unique in the pod. */
   readonly name: string;
-  /** A file or folder of the node. Dangerous: what can write it can often take over the node. */
+  /** A file or folder of the node. It is dangerous: a program that can write it can often take over the node. */
   readonly hostPath?: HostPathVolumeSource;
   /** An empty folder that lives as long as the pod. */
   readonly emptyDir?: EmptyDirVolumeSource;
@@ -2233,7 +2261,7 @@ export interface Volume {
   readonly storageos?: StorageOSVolumeSource;
   /** Storage that a CSI driver sets up for the pod. */
   readonly csi?: CSIVolumeSource;
-  /** A claim that is made for the pod and goes with it. */
+  /** A claim that is made for the pod and deleted with it. */
   readonly ephemeral?: EphemeralVolumeSource;
   /** The content of an image, read-only. */
   readonly image?: ImageVolumeSource;
@@ -2247,21 +2275,21 @@ export interface VolumeDevice {
   readonly devicePath: string;
 }
 
-/** Where a volume appears in a container's files. */
+/** A volume, and the path at which it appears in a container's files. */
 export interface VolumeMount {
   /** Name of the volume. */
   readonly name: string;
-  /** Whether it can only be read. */
+  /** Whether the volume can only be read. */
   readonly readOnly?: boolean;
-  /** Whether mounts below it can only be read as well. */
+  /** Whether mounts below the volume can only be read as well. */
   readonly recursiveReadOnly?: string;
   /** Path in the container. */
   readonly mountPath: string;
   /** Path in the volume to mount instead of its root. */
   readonly subPath?: string;
-  /** Whether mounts made inside show outside and the other way round. */
+  /** Whether mounts made in the container show on the node, and those of the node in the container. */
   readonly mountPropagation?: string;
-  /** The same, with $(NAME) for environment variables. */
+  /** Path in the volume to mount instead of its root, with $(NAME) for environment variables. */
   readonly subPathExpr?: string;
 }
 
@@ -2284,11 +2312,11 @@ export interface VolumeProjection {
   readonly clusterTrustBundle?: ClusterTrustBundleProjection;
 }
 
-/** How much storage. */
+/** The size of the storage that is requested. */
 export interface VolumeResourceRequirements {
-  /** Most size. */
+  /** The greatest size. */
   readonly limits?: Readonly<Record<string, string>>;
-  /** Least size. */
+  /** The least size. */
   readonly requests?: Readonly<Record<string, string>>;
 }
 
@@ -2332,9 +2360,9 @@ export interface VsphereVirtualDiskVolumeSource {
   readonly storagePolicyID?: string;
 }
 
-/** A preference and how much it counts. */
+/** A preference and its weight. */
 export interface WeightedPodAffinityTerm {
-  /** 1 to 100. */
+  /** The weight of the preference, 1 to 100. */
   readonly weight: number;
   /** The preference. */
   readonly podAffinityTerm: PodAffinityTerm;

@@ -2,245 +2,245 @@
 export const config = `
 package io.k8s.api.core.v1
 ConfigMap: Configuration data that is not secret, as keys and values.
-  data: Keys and texts.
-  binaryData: Keys and bytes, in base64. A key is in one of the two.
-  immutable: Whether the data can no longer be changed. It cannot be taken back.
-Secret: Passwords, keys and other data that is not for everybody.
-  data: Keys and bytes, in base64.
-  stringData: Keys and texts to be put into "data". It is only written, never shown.
-  type: What the secret holds, such as Opaque (the default) or kubernetes.io/tls; some types need certain keys. It cannot be changed.
-  immutable: Whether the data can no longer be changed. It cannot be taken back.
-Namespace: A part of the cluster with names and rights of its own.
-  spec: What must be done before the namespace may go.
-  status: Whether it is in use or on its way out.
+  data: The values that are text, by key.
+  binaryData: The values that are bytes, by key, in base64. A key is either here or in "data".
+  immutable: Whether the data can no longer be changed. Once true, it stays true.
+Secret: Passwords, keys and other data that only some clients may read.
+  data: The values by key, in base64.
+  stringData: Values as text, by key, which the server puts into "data". They can only be written, and are never shown.
+  type: The kind of content, such as Opaque (the default) or kubernetes.io/tls; some types need certain keys. It cannot be changed.
+  immutable: Whether the data can no longer be changed. Once true, it stays true.
+Namespace: A part of the cluster with names and access rights of its own.
+  spec: The work that must be done before the namespace can be removed.
+  status: The phase of the namespace, and the progress of its deletion.
 NamespaceSpec:
-  finalizers: Names of what is left to do; "kubernetes" is the deletion of all that the namespace holds.
-NamespaceStatus: Whether the namespace is in use.
-  phase: Active or Terminating.
-  conditions: What its deletion waits for.
+  finalizers: The names of the clean-up tasks that are left; "kubernetes" is the deletion of all objects in the namespace.
+NamespaceStatus: The observed state of a namespace.
+  phase: The phase of the namespace: Active or Terminating.
+  conditions: The causes for which its deletion waits.
 NamespaceCondition: One statement about a namespace.
-  type: What the statement is about.
-  status: True, False or Unknown.
-  lastTransitionTime: When the status last became another one.
-  reason: Why, in one word.
-  message: Why, in a sentence.
+  type: The name of the condition.
+  status: The status of the condition: True, False or Unknown.
+  lastTransitionTime: The time at which the status last changed.
+  reason: The reason for the status, in one word.
+  message: The reason for the status, in a sentence.
 ServiceAccount: An identity for programs.
-  secrets: Secrets that its pods may mount.
-  imagePullSecrets: Secrets for pulling images that its pods are given.
+  secrets: The secrets that its pods may mount.
+  imagePullSecrets: The secrets that its pods are given for pulling images.
   automountServiceAccountToken: Whether its pods are given a token.
-Event: Something that happened to an object. Kept for a limited time.
-  involvedObject: What it happened to.
-  reason: What happened, in one word.
-  message: What happened, in a sentence.
-  source: Who noticed it.
-  firstTimestamp: When it happened first.
-  lastTimestamp: When it happened last.
-  count: How often it happened.
-  type: Normal or Warning.
-  eventTime: When it happened.
-  series: How it went on, when it happened again and again.
-  action: What was done or failed.
-  related: Another object that it is about.
-  reportingComponent: Controller that noticed it.
-  reportingInstance: Which instance of the controller.
-PersistentVolumeClaim: A wish for storage, met by a volume.
-  spec: What storage is wished for.
-  status: What was found.
+Event: A report of something that happened to an object. It is kept for a limited time.
+  involvedObject: The object that the event is about.
+  reason: The kind of event, in one word.
+  message: The event, described in a sentence.
+  source: The component that reported the event.
+  firstTimestamp: The time of the first occurrence.
+  lastTimestamp: The time of the last occurrence.
+  count: The number of occurrences.
+  type: The severity of the event: Normal or Warning.
+  eventTime: The time at which the event was first observed.
+  series: The further occurrences of an event that repeats.
+  action: The action that was taken or that failed.
+  related: A second object that the event is about.
+  reportingComponent: The name of the controller that reported the event.
+  reportingInstance: The name of the instance of that controller.
+PersistentVolumeClaim: A request for storage, which is met by a volume.
+  spec: The storage that is requested.
+  status: The volume that was found, and the progress of changes to it.
 PersistentVolumeClaimSpec:
-  accessModes: How it is to be mounted: ReadWriteOnce, ReadOnlyMany, ReadWriteMany, ReadWriteOncePod.
-  selector: Labels of volumes that come into question.
-  resources: Least size, in requests.storage. It can grow later when the class allows it.
-  volumeName: The volume that meets the claim.
-  storageClassName: Class of the storage; the default class when it is not set, none at all when it is empty.
-  volumeMode: Filesystem (the default) or Block.
-  dataSource: Snapshot or claim whose content the volume begins with.
-  dataSourceRef: The same for any kind of object, in other namespaces too.
-  volumeAttributesClassName: Class of settings, such as speed, that can be changed later.
-PersistentVolumeClaimStatus: What was found for a claim.
-  phase: Pending, Bound or Lost.
-  accessModes: How the volume can be mounted.
-  capacity: How large it is.
-  conditions: What holds of the claim, such as Resizing.
-  allocatedResources: Size that was set aside while it grows.
-  allocatedResourceStatuses: How far growing has come.
-  currentVolumeAttributesClassName: Class of settings in force.
-  modifyVolumeStatus: How far a change of that class has come.
+  accessModes: The ways in which the volume must be mountable: ReadWriteOnce, ReadOnlyMany, ReadWriteMany, ReadWriteOncePod.
+  selector: The labels that the volume must have.
+  resources: The least size of the volume, in requests.storage. It can be raised later when the class allows it.
+  volumeName: The name of the volume that meets the claim.
+  storageClassName: The name of the storage class; the default class when it is not set, no class when it is empty.
+  volumeMode: The form of the volume: Filesystem (the default) or Block.
+  dataSource: The snapshot or claim with whose content the volume begins.
+  dataSourceRef: The object with whose content the volume begins. Unlike dataSource, it can be of any kind and in another namespace.
+  volumeAttributesClassName: The name of the class of settings, such as speed, that can be changed later.
+PersistentVolumeClaimStatus: The observed state of a claim.
+  phase: The phase of the claim: Pending, Bound or Lost.
+  accessModes: The ways in which the volume can be mounted.
+  capacity: The size of the volume.
+  conditions: The conditions of the claim, such as Resizing.
+  allocatedResources: The size that is reserved while the volume grows.
+  allocatedResourceStatuses: The progress of growing the volume, by resource.
+  currentVolumeAttributesClassName: The name of the class of settings in force.
+  modifyVolumeStatus: The progress of changing the class of settings.
 PersistentVolumeClaimCondition: One statement about a claim.
-  type: What the statement is about.
-  status: True, False or Unknown.
-  lastProbeTime: When it was last looked at.
-  lastTransitionTime: When the status last became another one.
-  reason: Why, in one word.
-  message: Why, in a sentence.
-VolumeResourceRequirements: How much storage.
-  requests: Least size.
-  limits: Most size.
-TypedLocalObjectReference: An object of any kind in the same namespace.
-  apiGroup: Its group; empty for the core group.
-  kind: Its kind.
-  name: Its name.
-TypedObjectReference: An object of any kind.
-  apiGroup: Its group; empty for the core group.
-  kind: Its kind.
-  name: Its name.
-  namespace: Its namespace; that of the claim unless said.
-ModifyVolumeStatus: How far a change of the class of settings has come.
-  targetVolumeAttributesClassName: Class that is wished for.
-  status: Pending, InProgress or Infeasible.
-PersistentVolume: Storage that exists, for one claim at a time.
-  spec: What storage it is.
-  status: Whether it is in use.
-PersistentVolumeSpec: What storage it is. One source is given beside the settings.
-  capacity: How large it is.
-  accessModes: How it can be mounted.
-  claimRef: The claim it is bound to.
-  persistentVolumeReclaimPolicy: What happens when the claim goes: Retain, Delete or Recycle.
-  storageClassName: Class it belongs to.
-  mountOptions: Options for mounting it.
-  volumeMode: Filesystem (the default) or Block.
-  nodeAffinity: Nodes from which it can be reached.
-  volumeAttributesClassName: Class of its settings.
+  type: The name of the condition.
+  status: The status of the condition: True, False or Unknown.
+  lastProbeTime: The time at which the condition was last checked.
+  lastTransitionTime: The time at which the status last changed.
+  reason: The reason for the status, in one word.
+  message: The reason for the status, in a sentence.
+VolumeResourceRequirements: The size of the storage that is requested.
+  requests: The least size.
+  limits: The greatest size.
+TypedLocalObjectReference: A reference to an object of any kind in the same namespace.
+  apiGroup: The group of the object; empty for the core group.
+  kind: The kind of the object.
+  name: The name of the object.
+TypedObjectReference: A reference to an object of any kind.
+  apiGroup: The group of the object; empty for the core group.
+  kind: The kind of the object.
+  name: The name of the object.
+  namespace: The namespace of the object; by default that of the claim.
+ModifyVolumeStatus: The progress of changing the class of settings of a volume.
+  targetVolumeAttributesClassName: The name of the requested class.
+  status: The state of the change: Pending, InProgress or Infeasible.
+PersistentVolume: A piece of storage that exists, for one claim at a time.
+  spec: The storage, its settings and the claim that it is bound to.
+  status: The phase of the volume.
+PersistentVolumeSpec: The properties of the storage. One source is given beside the settings.
+  capacity: The size of the volume.
+  accessModes: The ways in which the volume can be mounted.
+  claimRef: The claim that the volume is bound to.
+  persistentVolumeReclaimPolicy: The policy for the volume once its claim is deleted: Retain, Delete or Recycle.
+  storageClassName: The name of the storage class that the volume belongs to.
+  mountOptions: The options with which the volume is mounted.
+  volumeMode: The form of the volume: Filesystem (the default) or Block.
+  nodeAffinity: The nodes from which the volume can be reached.
+  volumeAttributesClassName: The name of the class of the volume's settings.
   csi: Storage of a CSI driver.
   local: A disk of one node.
-  hostPath: A folder of the node, for trying things out.
+  hostPath: A folder of the node, for tests on a single node.
   nfs: A folder of an NFS server.
-PersistentVolumeStatus: Whether a volume is in use.
-  phase: Pending, Available, Bound, Released or Failed.
-  message: Why, in a sentence.
-  reason: Why, in one word.
-  lastPhaseTransitionTime: When the phase last became another one.
+PersistentVolumeStatus: The observed state of a volume.
+  phase: The phase of the volume: Pending, Available, Bound, Released or Failed.
+  message: The reason for the phase, in a sentence.
+  reason: The reason for the phase, in one word.
+  lastPhaseTransitionTime: The time at which the phase last changed.
 Node: A machine that runs pods.
-  spec: How it is to be used.
-  status: What was observed of it.
-NodeSpec: How a node is to be used.
-  podCIDR: Addresses for its pods.
-  podCIDRs: The same for both address families; the first is podCIDR.
-  providerID: Its identity at the provider.
-  unschedulable: Whether it gets no new pods.
-  taints: What keeps pods away that do not tolerate it.
-NodeStatus: What was observed of a node.
-  capacity: Its resources.
-  allocatable: Resources for pods.
-  conditions: What holds of it, such as Ready and MemoryPressure.
-  addresses: Its addresses and names.
-  nodeInfo: Its identity and the versions of its software.
-  images: Images that it has.
-  volumesInUse: Volumes that it uses.
-  volumesAttached: Volumes that are attached to it.
-Taint: Keeps pods away from a node.
-  key: Its name.
-  value: Its value.
-  effect: NoSchedule, PreferNoSchedule or NoExecute.
-  timeAdded: When it was added, for NoExecute.
-ResourceQuota: Bounds what a namespace may hold and ask for.
+  spec: The intended use of the node.
+  status: The observed state of the node.
+NodeSpec: The intended use of a node.
+  podCIDR: The range of addresses for the node's pods.
+  podCIDRs: The ranges of addresses for the node's pods, one for each address family; the first is podCIDR.
+  providerID: The identity of the node at the cloud provider.
+  unschedulable: Whether the node gets no new pods.
+  taints: The taints of the node, which keep away pods that do not tolerate them.
+NodeStatus: The observed state of a node.
+  capacity: All resources of the node.
+  allocatable: The resources that pods can use.
+  conditions: The conditions of the node, such as Ready and MemoryPressure.
+  addresses: The addresses and host names of the node.
+  nodeInfo: The identity of the node and the versions of its software.
+  images: The container images that are on the node.
+  volumesInUse: The attachable volumes that the node uses.
+  volumesAttached: The volumes that are attached to the node.
+Taint: A mark of a node that keeps pods away.
+  key: The key of the taint.
+  value: The value of the taint.
+  effect: The effect on pods that do not tolerate the taint: NoSchedule, PreferNoSchedule or NoExecute.
+  timeAdded: The time at which the taint was added, for NoExecute.
+ResourceQuota: Upper bounds for the objects in a namespace and for the resources that they request.
   spec: The bounds.
-  status: The bounds, and what is used.
+  status: The bounds in force, and the current use.
 ResourceQuotaSpec:
-  hard: Most of each resource, such as pods or requests.cpu.
-  scopes: Which objects count; all must hold.
-  scopeSelector: The same with operators.
+  hard: The upper bound for each resource, such as pods or requests.cpu.
+  scopes: The scopes that an object must match to be counted; all of them must match.
+  scopeSelector: The scopes that an object must match, as requirements with operators and values.
 ResourceQuotaStatus:
-  hard: Bounds in force.
-  used: What is used.
+  hard: The upper bounds in force.
+  used: The amount of each resource that is in use.
 LimitRange: Bounds and defaults for single pods, containers and claims of a namespace.
-  spec: The bounds.
+  spec: The bounds and defaults.
 LimitRangeSpec:
-  limits: Bounds by type of object.
-LimitRangeItem: Bounds for one type of object.
-  type: Container, Pod or PersistentVolumeClaim.
-  max: Most of each resource.
-  min: Least of each resource.
-  default: Limits of containers that have none.
-  defaultRequest: Requests of containers that have none.
-  maxLimitRequestRatio: How many times as large as the request a limit may be.
+  limits: The bounds, by type of object.
+LimitRangeItem: The bounds for one type of object.
+  type: The type of object: Container, Pod or PersistentVolumeClaim.
+  max: The greatest amount of each resource.
+  min: The least amount of each resource.
+  default: The limits of containers that set none.
+  defaultRequest: The requests of containers that set none.
+  maxLimitRequestRatio: The greatest allowed ratio of the limit to the request, for each resource.
 
 package io.k8s.api.storage.v1
 StorageClass: A kind of storage that claims can ask for.
-  provisioner: Driver that makes the volumes.
-  parameters: Settings for the driver.
-  reclaimPolicy: What happens to a volume when its claim goes: Delete (the default) or Retain.
-  mountOptions: Options for mounting the volumes.
+  provisioner: The name of the driver that makes the volumes.
+  parameters: The settings for the driver.
+  reclaimPolicy: The policy for a volume once its claim is deleted: Delete (the default) or Retain.
+  mountOptions: The options with which the volumes are mounted.
   allowVolumeExpansion: Whether claims may grow.
-  volumeBindingMode: Immediate (the default), or WaitForFirstConsumer to wait for a pod.
-  allowedTopologies: Places where volumes may be made.
+  volumeBindingMode: The time at which volumes are bound: Immediate (the default), or WaitForFirstConsumer to wait for a pod.
+  allowedTopologies: The parts of the cluster in which volumes may be made.
 
 package io.k8s.api.storage.v1beta1
 VolumeAttributesClass: Settings of volumes that a claim can change while it is in use.
-  driverName: Driver that the settings are for. It cannot be changed.
+  driverName: The name of the driver that the settings are for. It cannot be changed.
   parameters: The settings. They cannot be changed; make another class instead.
 
 package io.k8s.api.resource.v1beta1
-ResourceClaimTemplate: Pattern of claims on devices, of which each pod gets its own.
-  spec: The pattern. It cannot be changed.
-ResourceClaimTemplateSpec: The pattern of the claims.
-  metadata: Labels and annotations of the claims.
-  spec: What the claims ask for.
-ResourceClaimSpec: What a claim asks for.
-  devices: Which devices, and how they are set up.
+ResourceClaimTemplate: A template for claims on devices. Each pod gets claims of its own.
+  spec: The template. It cannot be changed.
+ResourceClaimTemplateSpec: The template of the claims.
+  metadata: The labels and annotations of the claims.
+  spec: The devices that the claims ask for.
+ResourceClaimSpec: The devices that a claim asks for.
+  devices: The requests for devices, and the settings for their drivers.
 DeviceClaim:
-  requests: What is asked for; each can be referred to by its name.
-  constraints: What devices of several requests must have in common.
-  config: Settings for the drivers.
-DeviceRequest: Devices of one class.
-  name: Name of the request.
-  deviceClassName: Class of the devices.
-  selectors: Expressions that a device must meet, beside those of the class.
-  allocationMode: ExactCount (the default) or All.
-  count: How many, for ExactCount; 1 by default.
-  adminAccess: Whether devices in use count as well, for looking after them.
+  requests: The requests for devices; each can be referred to by its name.
+  constraints: The attributes that devices of several requests must have in common.
+  config: The settings for the drivers.
+DeviceRequest: A request for devices of one class.
+  name: The name of the request.
+  deviceClassName: The name of the class of the devices.
+  selectors: Conditions that a device must meet, beside those of the class.
+  allocationMode: The way in which devices are counted: ExactCount (the default), or All for every device that fits.
+  count: The number of devices, for ExactCount; 1 by default.
+  adminAccess: Whether devices that are in use can be chosen too, for administration.
 DeviceConstraint:
-  requests: Names of the requests; all of them unless said.
-  matchAttribute: Attribute that must have the same value.
+  requests: The names of the requests that the constraint covers; all of them by default.
+  matchAttribute: The attribute that must have the same value on all devices.
 DeviceClaimConfiguration: Settings for a driver.
-  requests: Names of the requests they are for; all of them unless said.
+  requests: The names of the requests that the settings are for; all of them by default.
   opaque: The settings.
 OpaqueDeviceConfiguration: Settings that only the driver understands.
-  driver: Name of the driver.
+  driver: The name of the driver.
   parameters: The settings.
 DeviceSelector: A condition for devices.
   cel: The condition, in CEL.
 CELDeviceSelector: A condition in CEL.
-  expression: True for devices that fit; "device" is the one in question.
+  expression: The expression, which is true for devices that fit; "device" is the device in question.
 
 package io.k8s.api.rbac.v1
-Role: Rights inside of a namespace.
+Role: A set of rights inside a namespace.
   rules: The rights.
-ClusterRole: Rights in the whole cluster, or to be given in single namespaces.
+ClusterRole: A set of rights in the whole cluster, which can also be granted in single namespaces.
   rules: The rights.
-  aggregationRule: Other cluster roles whose rights are gathered here; "rules" is written by the server then.
-RoleBinding: Gives a role to users, in one namespace.
-  subjects: Who gets it.
-  roleRef: Which role. It cannot be changed.
-ClusterRoleBinding: Gives a cluster role to users, everywhere.
-  subjects: Who gets it.
-  roleRef: Which role. It cannot be changed.
-PolicyRule: Some rights. Those on resources and those on other paths are in different rules.
-  verbs: What may be done, such as get, list, watch, create, update, patch, delete; * for everything.
-  apiGroups: Groups of the resources; an empty text for the core group, * for all.
-  resources: Names of the resources, such as pods or pods/log; * for all.
-  resourceNames: Names of single objects; all of them unless said.
-  nonResourceURLs: Paths outside of the resources, such as /healthz or /logs/*; in cluster roles only.
-RoleRef: A role.
-  apiGroup: Group of the role.
-  kind: Role or ClusterRole.
-  name: Name of the role.
-Subject: Who gets a role.
-  kind: User, Group or ServiceAccount.
-  apiGroup: Group of the kind; empty for service accounts.
-  name: Name of the user, group or account.
-  namespace: Namespace of a service account.
-AggregationRule: Other cluster roles whose rights are gathered.
-  clusterRoleSelectors: Labels of these roles; one of the selectors must fit.
+  aggregationRule: The selection of other cluster roles whose rights are gathered here; the server then writes "rules".
+RoleBinding: The grant of a role to users in one namespace.
+  subjects: The users, groups and service accounts that get the role.
+  roleRef: The role that the binding grants. It cannot be changed.
+ClusterRoleBinding: The grant of a cluster role to users in the whole cluster.
+  subjects: The users, groups and service accounts that get the role.
+  roleRef: The cluster role that the binding grants. It cannot be changed.
+PolicyRule: A set of rights. A rule is either for resources or for other paths.
+  verbs: The allowed actions, such as get, list, watch, create, update, patch, delete; * for all.
+  apiGroups: The groups of the resources; an empty text for the core group, * for all.
+  resources: The names of the resources, such as pods or pods/log; * for all.
+  resourceNames: The names of single objects; all objects by default.
+  nonResourceURLs: The paths outside of the resources, such as /healthz or /logs/*; in cluster roles only.
+RoleRef: A reference to a role.
+  apiGroup: The group of the role.
+  kind: The kind of the role: Role or ClusterRole.
+  name: The name of the role.
+Subject: A user, group or service account that gets a role.
+  kind: The kind of the subject: User, Group or ServiceAccount.
+  apiGroup: The group of the kind; empty for service accounts.
+  name: The name of the user, group or account.
+  namespace: The namespace of a service account.
+AggregationRule: A selection of other cluster roles whose rights are gathered.
+  clusterRoleSelectors: The labels of these roles; one of the selectors must match.
 
 package io.k8s.api.coordination.v1
-Lease: Says who leads a group of programs, or that somebody is still there.
-  spec: Who holds it, and until when.
-LeaseSpec: Who holds a lease, and until when.
-  holderIdentity: Who holds it.
-  leaseDurationSeconds: Seconds after renewTime at which others may take it.
-  acquireTime: When the holder got it.
-  renewTime: When the holder last renewed it.
-  leaseTransitions: How often it went from one holder to another.
-  strategy: How a new holder is chosen.
-  preferredHolder: Who should get it next.
+Lease: A claim that a program holds for a limited time and renews: to be the leader of a group, or to show that it is alive.
+  spec: The holder of the lease, and its times.
+LeaseSpec: The holder of a lease, and its times.
+  holderIdentity: The name of the present holder.
+  leaseDurationSeconds: The seconds after renewTime at which others may take the lease.
+  acquireTime: The time at which the holder got the lease.
+  renewTime: The time at which the holder last renewed the lease.
+  leaseTransitions: The number of changes of the holder.
+  strategy: The strategy by which a new holder is chosen.
+  preferredHolder: The name of the candidate that should get the lease next.
 `;

@@ -2,25 +2,25 @@
 export const pods = `
 package io.k8s.api.core.v1
 Pod: Containers that run together on one node and share its network and volumes.
-  spec: What is to run, and how.
-  status: What was observed of the pod; the node's agent writes it.
-PodTemplate: A pod kept as a pattern.
-  template: The pattern.
-PodTemplateSpec: The pattern of pods that a controller makes.
-  metadata: Labels and annotations of the pods.
-  spec: What the pods are to run.
-PodSpec: What a pod is to run, and how.
+  spec: The containers of the pod, and the way in which they run.
+  status: The observed state of the pod; the node's agent writes it.
+PodTemplate: A pod that is kept as a template.
+  template: The template.
+PodTemplateSpec: The template of the pods that a controller makes.
+  metadata: The labels and annotations of the pods.
+  spec: The containers of the pods, and the way in which they run.
+PodSpec: The containers of a pod, and the way in which they run.
   volumes: Folders and files that the containers can mount.
   initContainers: Containers that run one after the other, each to its end, before the others start. With restartPolicy Always one keeps running beside the others.
   containers: The containers of the pod; at least one. They cannot be added or removed later.
-  ephemeralContainers: Containers added to a running pod for looking into it. They are written through the subresource "ephemeralcontainers".
-  restartPolicy: What happens when a container ends: Always (the default), OnFailure or Never.
+  ephemeralContainers: Containers that are added to a running pod to examine it. They are written through the subresource "ephemeralcontainers".
+  restartPolicy: The policy for containers that have ended: Always (the default), OnFailure or Never.
   terminationGracePeriodSeconds: Seconds that the processes have to end by themselves before they are killed; 30 by default.
   activeDeadlineSeconds: Seconds after its start at which the pod is ended and counts as failed.
-  dnsPolicy: Where names are looked up: ClusterFirst (the default), ClusterFirstWithHostNet, Default (as the node does) or None (as dnsConfig says).
+  dnsPolicy: The source of the DNS settings: ClusterFirst (the default), ClusterFirstWithHostNet, Default for those of the node, or None for those of dnsConfig alone.
   dnsConfig: Name servers, search domains and options added to those of the DNS policy.
   nodeSelector: Labels that a node must have to run the pod.
-  serviceAccountName: Service account as which the pod runs; "default" unless said.
+  serviceAccountName: Name of the service account that the pod runs as; "default" by default.
   serviceAccount: Old name of serviceAccountName.
   automountServiceAccountToken: Whether the containers are given a token of the service account.
   nodeName: Node that runs the pod. The scheduler sets it through a binding.
@@ -28,66 +28,66 @@ PodSpec: What a pod is to run, and how.
   hostPID: Whether the containers see the processes of the node.
   hostIPC: Whether the containers share the node's interprocess communication.
   shareProcessNamespace: Whether the containers see each other's processes.
-  hostUsers: False runs the pod in a user namespace of its own, so that root inside is nobody outside.
+  hostUsers: Whether the pod uses the user namespace of its node. If it is false, the pod has one of its own, in which root has no rights on the node.
   securityContext: User, groups and other security settings for all containers.
   imagePullSecrets: Secrets in the same namespace with credentials for pulling images.
-  hostname: Host name inside of the pod; the pod's name unless said.
+  hostname: Host name inside the pod; by default the name of the pod.
   subdomain: Name of the headless service under which the host name can be looked up.
   setHostnameAsFQDN: Whether the host name is the whole domain name.
-  affinity: Which nodes the pod prefers or needs, and beside which pods it runs or does not.
-  schedulerName: Scheduler that finds a node; "default-scheduler" unless said.
+  affinity: The nodes that the pod prefers or needs, and the pods near which it runs or does not run.
+  schedulerName: Scheduler that finds a node; "default-scheduler" by default.
   tolerations: Taints of nodes that do not keep the pod away.
   hostAliases: Further lines of /etc/hosts.
-  priorityClassName: Class that says how important the pod is.
-  priority: The number of that class, set by the server; a higher one is more important.
+  priorityClassName: Name of the class that gives the pod's priority.
+  priority: The priority as a number, which the server takes from the class; a pod with a higher number is more important.
   preemptionPolicy: Whether pods of lower priority may be ended to make room: PreemptLowerPriority (the default) or Never.
   readinessGates: Conditions that must be true, beside the containers being ready, before the pod counts as ready.
-  runtimeClassName: Class of the container runtime that runs the pod.
+  runtimeClassName: Name of the class of the container runtime that runs the pod.
   enableServiceLinks: Whether services of the namespace are given as environment variables; true by default.
-  overhead: What running the pod costs beside its containers, set from the runtime class.
-  topologySpreadConstraints: How pods of a group are spread over nodes, zones or other places.
+  overhead: Resources that running the pod takes beside those of its containers, set from the runtime class.
+  topologySpreadConstraints: Rules for spreading the pods of a group over nodes, zones or other domains.
   os: Operating system of the containers.
-  schedulingGates: Names of what the scheduler has to wait for. They can only be removed.
+  schedulingGates: Names of the tasks that the scheduler has to wait for. They can only be removed.
   resourceClaims: Claims on devices that must be met before the pod starts.
-  resources: What all containers together ask for and may use.
+  resources: The resources that all containers together ask for and may use.
 Container, EphemeralContainer: A process, or several, run from one image.
   name: Name of the container, unique in the pod.
   image: Image to run.
   command: Program and its first arguments, instead of the image's entry point. $(NAME) stands for an environment variable.
   args: Arguments of the program, instead of the image's own.
   workingDir: Folder in which the program starts.
-  ports: Ports on which the container listens, for readers and tools: others work as well.
-  envFrom: Whole config maps and secrets as environment variables.
-  env: Environment variables. They come before those of envFrom.
+  ports: Ports on which the container listens, as information for readers and tools: other ports work as well.
+  envFrom: Config maps and secrets whose keys all become environment variables.
+  env: Environment variables. They win over those of envFrom.
   resources: CPU, memory and other resources that the container asks for and may use.
-  resizePolicy: Which resources can change without a restart of the container.
-  restartPolicy: Of init containers only: Always makes one run beside the others for as long as they do.
-  volumeMounts: Where volumes of the pod appear in the container's files.
-  volumeDevices: Which claims appear as block devices.
-  livenessProbe: Check whether the container is still alive; it is restarted when it fails.
-  readinessProbe: Check whether the container can take requests; services pass it over while it fails.
-  startupProbe: Check whether the container has started; the other two wait for it.
-  lifecycle: What is done after the start and before the end of the container.
-  terminationMessagePath: File to which the container may write why it ended; /dev/termination-log by default.
-  terminationMessagePolicy: File, or FallbackToLogsOnError to take the end of the log when that file is empty.
-  imagePullPolicy: Always, IfNotPresent or Never. Always by default for the tag "latest", else IfNotPresent.
+  resizePolicy: The rules that say, for each resource, whether a change needs a restart of the container.
+  restartPolicy: The policy for init containers: Always makes one run beside the others for as long as they do.
+  volumeMounts: The volumes of the pod that the container mounts, and the paths at which it does.
+  volumeDevices: The claims that the container uses as block devices.
+  livenessProbe: Check whether the container is still alive; it is restarted when the check fails.
+  readinessProbe: Check whether the container can take requests; services send it none while the check fails.
+  startupProbe: Check whether the container has started; the other two checks wait for it.
+  lifecycle: The actions after the start and before the end of the container.
+  terminationMessagePath: File to which the container may write the reason for its end; /dev/termination-log by default.
+  terminationMessagePolicy: The source of the message about the end: File (the default), or FallbackToLogsOnError to take the end of the log when that file is empty.
+  imagePullPolicy: The policy for pulling the image: Always, IfNotPresent or Never. Always by default for the tag "latest", else IfNotPresent.
   securityContext: Security settings of this container; they win over those of the pod.
   stdin: Whether standard input stays open.
   stdinOnce: Whether standard input closes after the first client that was attached.
   tty: Whether the container gets a terminal; needs stdin.
-EphemeralContainer: A container added to a running pod for looking into it.
+EphemeralContainer: A container that is added to a running pod to examine it.
   targetContainerName: Container whose processes it sees.
 ContainerPort: A port on which a container listens.
   name: Name of the port, for services to refer to.
   containerPort: Number of the port in the container, 1 to 65535.
-  hostPort: Port of the node that leads to it; seldom needed.
+  hostPort: Port of the node that leads to the container; rarely needed.
   hostIP: Address of the node on which hostPort is open.
-  protocol: TCP (the default), UDP or SCTP.
+  protocol: The protocol: TCP (the default), UDP or SCTP.
 EnvVar: An environment variable.
   name: Name of the variable.
-  value: Its value. $(NAME) stands for a variable named before.
-  valueFrom: Where the value comes from, instead of "value".
-EnvVarSource: Where the value of an environment variable comes from; exactly one is given.
+  value: Value of the variable. $(NAME) stands for a variable named before.
+  valueFrom: The source of the value, instead of "value".
+EnvVarSource: The source of an environment variable's value; exactly one is given.
   fieldRef: A field of the pod, such as metadata.name or status.podIP.
   resourceFieldRef: A limit or request of a container, such as limits.cpu.
   configMapKeyRef: A key of a config map.
@@ -95,60 +95,60 @@ EnvVarSource: Where the value of an environment variable comes from; exactly one
 ConfigMapKeySelector, SecretKeySelector: One key of a config map or secret in the namespace of the pod.
   name: Name of the config map or secret.
   key: The key.
-  optional: Whether it may be missing.
+  optional: Whether the config map or secret, or the key, may be missing.
 ObjectFieldSelector: A field of the pod.
   apiVersion: Version in which the field is named; v1 by default.
   fieldPath: Path of the field, such as metadata.labels['app'].
 ResourceFieldSelector: A limit or request of a container.
   containerName: Name of the container; needed in volumes.
-  resource: Such as limits.cpu or requests.memory.
+  resource: The limit or request, such as limits.cpu or requests.memory.
   divisor: Unit of the value; 1 by default.
 EnvFromSource: A config map or secret whose keys become environment variables.
-  prefix: Put before the name of each variable.
+  prefix: Text that is put before the name of each variable.
   configMapRef: The config map.
   secretRef: The secret.
-ResourceRequirements: Resources that are asked for, and most that may be used.
-  requests: What is set aside. A node without that much free does not get the pod. As large as the limits unless said.
-  limits: Most that may be used.
+ResourceRequirements: The resources that are requested, and the greatest amounts that may be used.
+  requests: The amounts that are reserved. A node with less than that free does not get the pod. By default they are those of the limits.
+  limits: The greatest amounts that may be used.
   claims: Device claims of the pod that this container uses.
 Probe: A check of a container, made again and again.
-  exec: Runs a command in the container; it succeeds when the exit code is 0.
-  httpGet: Asks by HTTP; it succeeds with a code from 200 to 399.
-  tcpSocket: Opens a TCP connection.
-  grpc: Asks a gRPC health service.
+  exec: A command that is run in the container; the check succeeds when the exit code is 0.
+  httpGet: A request by HTTP; the check succeeds with a code from 200 to 399.
+  tcpSocket: A TCP connection; the check succeeds when it opens.
+  grpc: A request to a gRPC health service.
   initialDelaySeconds: Seconds after the start of the container before the first check.
   timeoutSeconds: Seconds a check may take; 1 by default.
   periodSeconds: Seconds between two checks; 10 by default.
-  successThreshold: Successes in a row after a failure until it counts as well again; 1 by default.
-  failureThreshold: Failures in a row until it counts as failed; 3 by default.
-  terminationGracePeriodSeconds: Seconds to end when this check fails, instead of the pod's.
+  successThreshold: Successes in a row after a failure until the container counts as well again; 1 by default.
+  failureThreshold: Failures in a row until the container counts as failed; 3 by default.
+  terminationGracePeriodSeconds: Seconds that the processes have to end when this check fails, instead of the pod's.
 ExecAction: A command run in the container.
   command: Program and arguments. No shell is involved unless it is named.
 HTTPGetAction: A request by HTTP.
   path: Path to ask for.
   port: Number or name of the port.
-  host: Host to connect to; the pod's address unless said.
-  scheme: HTTP (the default) or HTTPS, whose certificate is not verified.
+  host: Host to connect to; by default the address of the pod.
+  scheme: The scheme: HTTP (the default) or HTTPS, whose certificate is not verified.
   httpHeaders: Further headers of the request.
 HTTPHeader: A header of a request.
   name: Name of the header.
-  value: Its value.
+  value: Value of the header.
 TCPSocketAction: A connection by TCP.
   port: Number or name of the port.
-  host: Host to connect to; the pod's address unless said.
+  host: Host to connect to; by default the address of the pod.
 GRPCAction: A request to a gRPC health service.
   port: Number of the port.
   service: Name of the service that is asked about.
-Lifecycle: What is done at the beginning and end of a container.
-  postStart: Done right after the container was made; when it fails, the container is restarted.
-  preStop: Done before the container is ended by a deletion or a failed check. The grace period runs meanwhile.
-LifecycleHandler: What is done; exactly one is given.
-  exec: Runs a command in the container.
-  httpGet: Asks by HTTP.
-  tcpSocket: Not supported any more.
-  sleep: Waits for some seconds.
+Lifecycle: The actions at the beginning and end of a container.
+  postStart: The action right after the container was made; when it fails, the container is restarted.
+  preStop: The action before the container is ended by a deletion or a failed check. The grace period runs meanwhile.
+LifecycleHandler: One action; exactly one of its forms is given.
+  exec: A command that is run in the container.
+  httpGet: A request by HTTP.
+  tcpSocket: A TCP connection. This form is no longer supported.
+  sleep: A pause of some seconds.
 SecurityContext: Security settings of a container.
-  capabilities: Linux capabilities added and taken away.
+  capabilities: The Linux capabilities that are added and removed.
   privileged: Whether processes in the container are as powerful as root on the node.
   seLinuxOptions: SELinux labels of the container.
   windowsOptions: Settings for containers on Windows.
@@ -157,12 +157,12 @@ SecurityContext: Security settings of a container.
   runAsNonRoot: Whether an image that would run as root is refused.
   readOnlyRootFilesystem: Whether the container's own files cannot be written.
   allowPrivilegeEscalation: Whether a process may get more rights than its parent.
-  procMount: How /proc is mounted.
-  seccompProfile: Which system calls are allowed.
+  procMount: The way in which /proc is mounted: Default or Unmasked.
+  seccompProfile: The profile of allowed system calls.
   appArmorProfile: AppArmor profile of the container.
 PodSecurityContext: Security settings of all containers of a pod.
   seLinuxOptions: SELinux labels of the containers.
-  seLinuxChangePolicy: How SELinux labels are put on volumes.
+  seLinuxChangePolicy: The method by which SELinux labels are put on volumes: MountOption or Recursive.
   windowsOptions: Settings for containers on Windows.
   runAsUser: User id of the processes.
   runAsGroup: Group id of the processes.
@@ -172,35 +172,35 @@ PodSecurityContext: Security settings of all containers of a pod.
   fsGroup: Group that owns the volumes which support it.
   fsGroupChangePolicy: Whether ownership of a volume is set at every start: Always (the default) or OnRootMismatch.
   sysctls: Kernel settings for the pod.
-  seccompProfile: Which system calls are allowed.
+  seccompProfile: The profile of allowed system calls.
   appArmorProfile: AppArmor profile of the containers.
 Capabilities: Linux capabilities of a container, such as NET_ADMIN.
-  add: Given beside the default ones.
-  drop: Taken away; ALL for every one.
+  add: Capabilities that are given beside the default ones.
+  drop: Capabilities that are taken away; ALL for every one.
 SeccompProfile:
-  type: RuntimeDefault, Unconfined or Localhost.
+  type: The kind of profile: RuntimeDefault, Unconfined or Localhost.
   localhostProfile: File on the node with the profile, for Localhost.
-VolumeMount: Where a volume appears in a container's files.
+VolumeMount: A volume, and the path at which it appears in a container's files.
   name: Name of the volume.
   mountPath: Path in the container.
-  readOnly: Whether it can only be read.
-  recursiveReadOnly: Whether mounts below it can only be read as well.
+  readOnly: Whether the volume can only be read.
+  recursiveReadOnly: Whether mounts below the volume can only be read as well.
   subPath: Path in the volume to mount instead of its root.
-  subPathExpr: The same, with $(NAME) for environment variables.
-  mountPropagation: Whether mounts made inside show outside and the other way round.
+  subPathExpr: Path in the volume to mount instead of its root, with $(NAME) for environment variables.
+  mountPropagation: Whether mounts made in the container show on the node, and those of the node in the container.
 VolumeDevice: A claim as a block device.
   name: Name of the volume.
   devicePath: Path of the device in the container.
 Volume: Folder or files for the containers of a pod. One source is given beside the name.
   name: Name of the volume, unique in the pod.
-  hostPath: A file or folder of the node. Dangerous: what can write it can often take over the node.
+  hostPath: A file or folder of the node. It is dangerous: a program that can write it can often take over the node.
   emptyDir: An empty folder that lives as long as the pod.
   secret: The keys of a secret as files.
   configMap: The keys of a config map as files.
   downwardAPI: Fields of the pod as files.
   projected: Several sources in one folder.
   persistentVolumeClaim: Storage claimed by a PersistentVolumeClaim of the namespace.
-  ephemeral: A claim that is made for the pod and goes with it.
+  ephemeral: A claim that is made for the pod and deleted with it.
   csi: Storage that a CSI driver sets up for the pod.
   image: The content of an image, read-only.
   nfs: A folder of an NFS server.
@@ -208,74 +208,74 @@ Volume: Folder or files for the containers of a pod. One source is given beside 
   fc: A disk by Fibre Channel.
 ConfigMapVolumeSource: Keys of a config map as files.
   name: Name of the config map.
-  items: Which keys, and as which files; all of them unless said.
+  items: The keys that become files, and the paths of these files; by default all keys.
   defaultMode: Permissions of the files; 0644 by default.
   optional: Whether the config map or a key may be missing.
 SecretVolumeSource: Keys of a secret as files.
   secretName: Name of the secret.
-  items: Which keys, and as which files; all of them unless said.
+  items: The keys that become files, and the paths of these files; by default all keys.
   defaultMode: Permissions of the files; 0644 by default.
   optional: Whether the secret or a key may be missing.
 EmptyDirVolumeSource: An empty folder for the life of the pod.
-  medium: Memory keeps it in memory; empty uses the node's disk.
-  sizeLimit: Most it may hold.
+  medium: The kind of storage: Memory for the node's memory; empty for the node's disk.
+  sizeLimit: The greatest size of the content.
 HostPathVolumeSource: A file or folder of the node.
   path: Path on the node.
-  type: What must be there, such as Directory, File or Socket; empty checks nothing.
+  type: The kind of file that must be at the path, such as Directory, File or Socket; empty for no check.
 PersistentVolumeClaimVolumeSource: Storage that a claim provides.
   claimName: Name of the claim in the pod's namespace.
-  readOnly: Whether it can only be read.
+  readOnly: Whether the volume can only be read.
 ProjectedVolumeSource:
   sources: Secrets, config maps, fields of the pod, tokens and certificates.
   defaultMode: Permissions of the files; 0644 by default.
 KeyToPath: A key and the file it becomes.
   key: The key.
-  path: Path of the file, inside of the volume.
+  path: Path of the file, inside the volume.
   mode: Permissions of the file.
 Toleration: A taint that does not keep the pod away from a node.
   key: Key of the taint; empty with Exists for all keys.
-  operator: Equal (the default) or Exists.
+  operator: The comparison with the taint: Equal (the default) or Exists.
   value: Value of the taint, for Equal.
-  effect: NoSchedule, PreferNoSchedule or NoExecute; empty for all.
-  tolerationSeconds: How long a taint with NoExecute is borne; for ever unless said.
-Affinity: Where the pod should run.
-  nodeAffinity: Which nodes it needs or prefers.
-  podAffinity: Near which pods it needs or prefers to be.
-  podAntiAffinity: Near which pods it must not or would rather not be.
-NodeAffinity, PodAffinity, PodAntiAffinity: What is needed and what is preferred.
-  requiredDuringSchedulingIgnoredDuringExecution: Must hold when a node is chosen; the pod stays when it holds no longer.
-  preferredDuringSchedulingIgnoredDuringExecution: Counts for a node, by weight, when one is chosen.
-PodAffinityTerm: Pods, and what being near them means.
+  effect: Effect of the taint: NoSchedule, PreferNoSchedule or NoExecute; empty for all.
+  tolerationSeconds: Seconds for which a taint with NoExecute is tolerated; no limit by default.
+Affinity: The rules for choosing the pod's node.
+  nodeAffinity: The nodes that the pod needs or prefers.
+  podAffinity: The pods near which the pod needs or prefers to be.
+  podAntiAffinity: The pods near which the pod must not be or prefers not to be.
+NodeAffinity, PodAffinity, PodAntiAffinity: Rules that must hold, and rules that are preferred.
+  requiredDuringSchedulingIgnoredDuringExecution: The rules that must hold when a node is chosen; the pod stays when they no longer hold.
+  preferredDuringSchedulingIgnoredDuringExecution: The rules that count in favour of a node, by weight, when one is chosen.
+PodAffinityTerm: A group of pods, and the label of nodes that decides what counts as near.
   labelSelector: Labels of the pods.
-  namespaces: Namespaces of the pods; that of this pod unless said.
+  namespaces: Namespaces of the pods; by default that of this pod.
   namespaceSelector: Labels of the namespaces.
-  topologyKey: Label of nodes: those with the same value are one place.
+  topologyKey: Label of nodes: nodes with the same value count as one domain.
   matchLabelKeys: Labels of this pod whose values the others must share.
   mismatchLabelKeys: Labels of this pod whose values the others must not share.
-WeightedPodAffinityTerm: A preference and how much it counts.
-  weight: 1 to 100.
+WeightedPodAffinityTerm: A preference and its weight.
+  weight: The weight of the preference, 1 to 100.
   podAffinityTerm: The preference.
-NodeSelector: Selects nodes: one of the terms must hold.
+NodeSelector: A selection of nodes: one of the terms must hold.
   nodeSelectorTerms: The terms.
 NodeSelectorTerm: Requirements that must all hold.
   matchExpressions: Requirements on labels of the node.
   matchFields: Requirements on fields of the node.
 NodeSelectorRequirement: One requirement.
   key: Name of the label or field.
-  operator: In, NotIn, Exists, DoesNotExist, Gt or Lt.
+  operator: The comparison: In, NotIn, Exists, DoesNotExist, Gt or Lt.
   values: Values to compare with; one number for Gt and Lt.
-TopologySpreadConstraint: How evenly pods are spread over places.
-  maxSkew: By how many pods places may differ.
-  topologyKey: Label of nodes: those with the same value are one place.
-  whenUnsatisfiable: DoNotSchedule or ScheduleAnyway.
+TopologySpreadConstraint: A rule for spreading pods evenly over domains, such as nodes or zones.
+  maxSkew: The greatest allowed difference between the numbers of pods in two domains.
+  topologyKey: Label of nodes: nodes with the same value count as one domain.
+  whenUnsatisfiable: The policy for a pod that no node can take under this rule: DoNotSchedule or ScheduleAnyway.
   labelSelector: Labels of the pods that are counted.
-  minDomains: Least number of places.
+  minDomains: The least number of domains.
   nodeAffinityPolicy: Whether only nodes count that the pod's affinity allows: Honor (the default) or Ignore.
   nodeTaintsPolicy: Whether only nodes count whose taints the pod tolerates: Honor or Ignore (the default).
   matchLabelKeys: Labels of this pod whose values the counted pods must share.
-LocalObjectReference: An object in the same namespace.
+LocalObjectReference: A reference to an object in the same namespace.
   name: Name of the object.
-ObjectReference: An object, or a part of one.
+ObjectReference: A reference to an object, or to a part of one.
   kind: Kind of the object.
   apiVersion: Group and version of the object.
   namespace: Namespace of the object.
@@ -283,60 +283,60 @@ ObjectReference: An object, or a part of one.
   uid: Identity of the object.
   resourceVersion: Version of the object.
   fieldPath: Part of the object, such as spec.containers{name}.
-PodStatus: What was observed of a pod.
-  phase: Pending, Running, Succeeded, Failed or Unknown: a summary for people.
-  conditions: What holds of the pod, such as PodScheduled, Initialized, ContainersReady and Ready.
-  message: Why the pod is in this state, in a sentence.
-  reason: Why the pod is in this state, in one word.
+PodStatus: The observed state of a pod.
+  phase: A summary of the pod's state for people: Pending, Running, Succeeded, Failed or Unknown.
+  conditions: The conditions of the pod, such as PodScheduled, Initialized, ContainersReady and Ready.
+  message: The reason for the pod's state, in a sentence.
+  reason: The reason for the pod's state, in one word.
   nominatedNodeName: Node on which room is being made for the pod.
   hostIP: Address of the node.
   hostIPs: All addresses of the node.
   podIP: Address of the pod.
   podIPs: All addresses of the pod, at most one of each family.
-  startTime: When the node took the pod on.
-  initContainerStatuses: What was observed of the init containers.
-  containerStatuses: What was observed of the containers.
-  ephemeralContainerStatuses: What was observed of the ephemeral containers.
-  qosClass: Guaranteed, Burstable or BestEffort, from requests and limits: who has to go last when memory runs out.
-  resize: How far a change of the containers' resources has come.
-  resourceClaimStatuses: Which claims were made for the pod.
+  startTime: The time at which the node accepted the pod.
+  initContainerStatuses: The observed state of the init containers.
+  containerStatuses: The observed state of the containers.
+  ephemeralContainerStatuses: The observed state of the ephemeral containers.
+  qosClass: The quality-of-service class, which follows from requests and limits: Guaranteed, Burstable or BestEffort. It decides the order in which pods are ended when memory runs out.
+  resize: The progress of changing the containers' resources.
+  resourceClaimStatuses: The claims that were made for the pod.
 PodCondition: One statement about a pod.
-  type: What the statement is about.
-  status: True, False or Unknown.
-  lastProbeTime: When it was last looked at.
-  lastTransitionTime: When the status last became another one.
-  reason: Why, in one word.
-  message: Why, in a sentence.
-ContainerStatus: What was observed of a container.
+  type: The name of the condition.
+  status: The status of the condition: True, False or Unknown.
+  lastProbeTime: The time at which the condition was last checked.
+  lastTransitionTime: The time at which the status last changed.
+  reason: The reason for the status, in one word.
+  message: The reason for the status, in a sentence.
+ContainerStatus: The observed state of a container.
   name: Name of the container.
-  state: What it does now.
-  lastState: How it ended the last time.
-  ready: Whether it can take requests.
-  restartCount: How often it was started again.
+  state: The present state of the container.
+  lastState: The state in which the container ended the last time.
+  ready: Whether the container can take requests.
+  restartCount: The number of restarts.
   image: Image that runs.
   imageID: Identity of that image.
   containerID: Identity of the container in its runtime.
-  started: Whether its startup probe has succeeded.
-  allocatedResources: Resources set aside on the node.
+  started: Whether the startup probe has succeeded.
+  allocatedResources: Resources reserved on the node.
   resources: Resources in force.
-  volumeMounts: How its volumes are mounted.
-  user: User as which it was started.
-  allocatedResourcesStatus: State of its devices.
-ContainerState: What a container does; one of the three.
-  waiting: It has not started yet.
-  running: It runs.
-  terminated: It has ended.
-ContainerStateWaiting: A container that has not started.
-  reason: Why, in one word.
-  message: Why, in a sentence.
-ContainerStateRunning: A container that runs.
-  startedAt: Since when.
-ContainerStateTerminated: A container that has ended.
-  exitCode: Its exit code.
-  signal: Signal that ended it.
-  reason: Why, in one word.
-  message: Why, in a sentence, or what it wrote itself.
-  startedAt: When it started.
-  finishedAt: When it ended.
-  containerID: Its identity in the runtime.
+  volumeMounts: The mounted volumes, and the properties of each mount.
+  user: User that the processes were started as.
+  allocatedResourcesStatus: State of the container's devices.
+ContainerState: The state of a container; one of the three is given.
+  waiting: The details of a container that has not started yet.
+  running: The details of a container that runs.
+  terminated: The details of a container that has ended.
+ContainerStateWaiting: The state of a container that has not started yet.
+  reason: The reason for waiting, in one word.
+  message: The reason for waiting, in a sentence.
+ContainerStateRunning: The state of a container that runs.
+  startedAt: The time at which the container started.
+ContainerStateTerminated: The state of a container that has ended.
+  exitCode: Exit code of the container.
+  signal: Signal that ended the container.
+  reason: The reason for the end, in one word.
+  message: The reason for the end, in a sentence, or a message that the container wrote itself.
+  startedAt: The time at which the container started.
+  finishedAt: The time at which the container ended.
+  containerID: Identity of the container in its runtime.
 `;

@@ -2,87 +2,87 @@
 export const services = `
 package io.k8s.api.core.v1
 Service: One address for a group of pods.
-  spec: Which pods, on which ports, and how they are reached.
-  status: What was observed, such as addresses of a load balancer.
+  spec: The pods and ports of the service, and the ways to reach it.
+  status: The observed state, such as addresses of a load balancer.
 ServiceSpec:
   ports: Ports of the service.
-  selector: Labels of the pods that answer. Without it, somebody else writes the endpoints.
-  type: ClusterIP (the default) inside of the cluster, NodePort also on every node, LoadBalancer also from outside, ExternalName as another name.
-  clusterIP: Address inside of the cluster. Given by the server unless said; None for a headless service, whose name leads to the pods themselves. It cannot be changed while the type needs it.
-  clusterIPs: The same for both address families; the first is clusterIP.
-  ipFamilies: IPv4, IPv6, or both in an order.
-  ipFamilyPolicy: SingleStack (the default), PreferDualStack or RequireDualStack.
-  externalIPs: Addresses outside of the cluster that somebody else leads to its nodes.
+  selector: Labels of the pods that answer. Without it, other clients write the endpoints.
+  type: The reach of the service: ClusterIP (the default) inside the cluster, NodePort also on every node, LoadBalancer also from outside, ExternalName as another name.
+  clusterIP: Address inside the cluster. The server chooses one by default; None is for a headless service, whose name leads to the pods themselves. It cannot be changed while the type needs it.
+  clusterIPs: Addresses inside the cluster, one for each address family; the first is clusterIP.
+  ipFamilies: Address families of the service: IPv4, IPv6, or both in an order.
+  ipFamilyPolicy: The policy for the number of address families: SingleStack (the default), PreferDualStack or RequireDualStack.
+  externalIPs: Addresses outside the cluster whose traffic somebody else leads to its nodes.
   externalName: Name that a service of the type ExternalName stands for.
-  sessionAffinity: ClientIP sends a client to the same pod again; None (the default) does not.
+  sessionAffinity: The policy for further connections of a client: ClientIP for the same pod again, None (the default) for any pod.
   sessionAffinityConfig: Settings of session affinity.
-  loadBalancerIP: Address wished for a load balancer. Many ignore it.
-  loadBalancerSourceRanges: Addresses from which a load balancer takes connections.
+  loadBalancerIP: Address requested for a load balancer. Many load balancers ignore it.
+  loadBalancerSourceRanges: Addresses from which a load balancer accepts connections.
   loadBalancerClass: Kind of load balancer. It cannot be changed.
   allocateLoadBalancerNodePorts: Whether a load balancer's service gets ports on the nodes; true by default.
-  externalTrafficPolicy: Cluster (the default) spreads connections from outside over all pods, Local keeps them on the node and shows the client's address.
-  internalTrafficPolicy: Cluster (the default) spreads connections from inside over all pods, Local keeps them on the node.
-  trafficDistribution: Which endpoints are preferred, such as PreferClose.
+  externalTrafficPolicy: The policy for connections from outside: Cluster (the default) spreads them over all pods, Local keeps them on the node and shows the client's address.
+  internalTrafficPolicy: The policy for connections from inside: Cluster (the default) spreads them over all pods, Local keeps them on the node.
+  trafficDistribution: The preference among the endpoints, such as PreferClose.
   healthCheckNodePort: Port on which nodes say whether they have pods of the service, for externalTrafficPolicy Local.
-  publishNotReadyAddresses: Whether pods count that are not ready.
+  publishNotReadyAddresses: Whether pods that are not ready count as well.
 ServicePort: A port of a service.
   name: Name of the port; needed when there are several.
-  protocol: TCP (the default), UDP or SCTP.
-  appProtocol: Protocol spoken on it, as a hint.
+  protocol: The protocol: TCP (the default), UDP or SCTP.
+  appProtocol: Application protocol of the port, as a hint.
   port: Number of the port on the service's address.
-  targetPort: Number or name of the port of the pods; "port" unless said.
-  nodePort: Port on every node, for NodePort and LoadBalancer. Given by the server unless said.
-ServiceStatus: What was observed of a service.
-  loadBalancer: Where its load balancer is.
-  conditions: What holds of the service.
-LoadBalancerStatus: Where a load balancer is.
-  ingress: Its addresses.
+  targetPort: Number or name of the port of the pods; by default the number in "port".
+  nodePort: Port on every node, for NodePort and LoadBalancer. The server chooses one by default.
+ServiceStatus: The observed state of a service.
+  loadBalancer: The addresses of the service's load balancer.
+  conditions: The conditions of the service.
+LoadBalancerStatus: The addresses of a load balancer.
+  ingress: The addresses.
 LoadBalancerIngress: One address of a load balancer.
   ip: The address.
-  hostname: Its name, where there is no address.
-  ipMode: VIP or Proxy: how packets arrive at the nodes.
-  ports: State of its ports.
-Endpoints: Addresses behind a service. EndpointSlices have taken their place.
+  hostname: Host name of the load balancer, where there is no address.
+  ipMode: The mode in which packets arrive at the nodes: VIP or Proxy.
+  ports: State of the ports.
+Endpoints: The addresses of a service. EndpointSlices have replaced them.
   subsets: Groups of addresses with the same ports.
 EndpointSubset: Addresses that have the same ports.
   addresses: Addresses that are ready.
-  notReadyAddresses: Addresses that are not.
+  notReadyAddresses: Addresses that are not ready.
   ports: The ports.
 EndpointAddress: One address.
   ip: The address.
-  hostname: Host name under the service's.
+  hostname: Host name under that of the service.
   nodeName: Node of the address.
   targetRef: Object that has the address, mostly a pod.
 EndpointPort: One port.
   name: Name of the service's port.
   port: Number of the port.
-  protocol: TCP, UDP or SCTP.
-  appProtocol: Protocol spoken on it, as a hint.
+  protocol: The protocol: TCP, UDP or SCTP.
+  appProtocol: Application protocol of the port, as a hint.
 
 package io.k8s.api.networking.v1
-Ingress: Leads requests by HTTP from outside to services, by host and path.
-  spec: Which requests lead where.
-  status: Where requests arrive.
+Ingress: Rules that lead HTTP requests from outside to services, by host and path.
+  spec: The rules, and the certificates.
+  status: The addresses at which requests arrive.
 IngressSpec:
-  ingressClassName: Class of the controller that serves it.
-  defaultBackend: Where requests lead that no rule is for.
+  ingressClassName: Name of the class of the controller that serves the ingress.
+  defaultBackend: The backend for requests that no rule matches.
   tls: Certificates by host.
   rules: Rules by host.
-IngressRule: What holds for one host.
+IngressRule: The rule for one host.
   host: Name of the host; *.example.com for all names one level below; empty for all.
   http: Rules by path.
 HTTPIngressRuleValue:
-  paths: Paths and where they lead.
-HTTPIngressPath: A path and where it leads.
+  paths: Paths and their backends.
+HTTPIngressPath: A path and its backend.
   path: Beginning of the path, or all of it.
-  pathType: Exact, Prefix (by whole segments) or ImplementationSpecific.
-  backend: Where it leads.
-IngressBackend: Where requests lead; one of the two.
+  pathType: The comparison of paths: Exact, Prefix (by whole segments) or ImplementationSpecific.
+  backend: The backend for requests with this path.
+IngressBackend: The target of requests; one of the two is given.
   service: A service of the namespace.
   resource: Another object of the namespace.
-IngressServiceBackend: A service as the aim of requests.
+IngressServiceBackend: A service as the target of requests.
   name: Name of the service.
-  port: Its port.
+  port: Port of the service.
 ServiceBackendPort: A port of a service, by name or number.
   name: Name of the port.
   number: Number of the port.
@@ -91,33 +91,33 @@ IngressTLS: A certificate for some hosts.
   secretName: Secret of the type kubernetes.io/tls with the certificate and its key.
 IngressStatus:
   loadBalancer: Addresses of the load balancer.
-IngressClass: A controller for ingresses.
-  spec: Which controller, with which settings.
+IngressClass: A class of ingresses, which one controller serves.
+  spec: The controller and its settings.
 IngressClassSpec:
   controller: Name of the controller, such as example.com/ingress.
-  parameters: Object with settings for it.
-NetworkPolicy: Says which connections pods may take and make.
-  spec: For which pods, and what is allowed.
+  parameters: Object with settings for the controller.
+NetworkPolicy: Rules about the connections that pods may accept and open.
+  spec: The pods that the policy is for, and the connections that it allows.
 NetworkPolicySpec:
-  podSelector: Labels of the pods it is for; empty for all of the namespace.
-  policyTypes: Ingress, Egress or both: which direction it bounds.
-  ingress: Connections that the pods may take; none when it is empty.
-  egress: Connections that the pods may make; none when it is empty.
-NetworkPolicyIngressRule: Connections that may be taken.
-  from: Who may connect; everybody when it is empty.
-  ports: On which ports; on all when it is empty.
-NetworkPolicyEgressRule: Connections that may be made.
-  to: To whom; to everybody when it is empty.
-  ports: On which ports; on all when it is empty.
-NetworkPolicyPeer: Pods or addresses.
+  podSelector: Labels of the pods that the policy is for; empty for all pods of the namespace.
+  policyTypes: The directions that the policy restricts: Ingress, Egress or both.
+  ingress: Connections that the pods may accept; none when it is empty.
+  egress: Connections that the pods may open; none when it is empty.
+NetworkPolicyIngressRule: A rule about connections that may be accepted.
+  from: The peers that may connect; all when it is empty.
+  ports: The ports to which they may connect; all when it is empty.
+NetworkPolicyEgressRule: A rule about connections that may be opened.
+  to: The peers to which the pods may connect; all when it is empty.
+  ports: The ports to which they may connect; all when it is empty.
+NetworkPolicyPeer: Pods or addresses at the other end of connections.
   podSelector: Labels of the pods.
-  namespaceSelector: Labels of the namespaces; that of the policy unless said.
+  namespaceSelector: Labels of the namespaces; without it, the namespace of the policy.
   ipBlock: A range of addresses.
 NetworkPolicyPort: A port or a range of ports.
-  protocol: TCP (the default), UDP or SCTP.
+  protocol: The protocol: TCP (the default), UDP or SCTP.
   port: Number or name of the port.
   endPort: Last port of a range that begins with "port".
 IPBlock:
   cidr: The range, such as 192.168.1.0/24.
-  except: Ranges inside of it that are left out.
+  except: Ranges inside "cidr" that are left out.
 `;

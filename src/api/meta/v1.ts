@@ -55,17 +55,17 @@ export interface ApplyOptions {
 
 /** One statement about the state of the object. */
 export interface Condition {
-  /** What the statement is about. */
+  /** The name of the condition. */
   readonly type: string;
-  /** True, False or Unknown. */
+  /** The status of the condition: True, False or Unknown. */
   readonly status: string;
-  /** Generation of the object for which it was made. */
+  /** The generation of the object for which the statement was made. */
   readonly observedGeneration?: Int64;
-  /** When the status last became another one. */
+  /** The time at which the status last changed. */
   readonly lastTransitionTime: string | null;
-  /** Why, in one word for programs. */
+  /** The reason for the status, in one word for programs. */
   readonly reason: string;
-  /** Why, in a sentence for people. */
+  /** The reason for the status, in a sentence for people. */
   readonly message: string;
 }
 
@@ -137,7 +137,7 @@ export interface InternalEvent {
   readonly Type: string;
 }
 
-/** Selects objects by their labels. All requirements must hold; an empty selector takes everything. */
+/** A selection of objects by their labels. All requirements must hold; an empty selector selects everything. */
 export interface LabelSelector {
   /** Labels that must have exactly these values. */
   readonly matchLabels?: Readonly<Record<string, string>>;
@@ -149,7 +149,7 @@ export interface LabelSelector {
 export interface LabelSelectorRequirement {
   /** Name of the label. */
   readonly key: string;
-  /** In, NotIn, Exists or DoesNotExist. */
+  /** The comparison: In, NotIn, Exists or DoesNotExist. */
   readonly operator: string;
   /** Values to compare with: at least one for In and NotIn, none for the other two. */
   readonly values?: readonly string[];
@@ -162,15 +162,18 @@ export interface List {
   readonly items: readonly unknown[] | null;
 }
 
-/** What a list says about itself. */
+/** The data that a list has about itself. */
 export interface ListMeta {
-  /** Not used any more; always empty. */
+  /** A field that is no longer used; it is always empty. */
   readonly selfLink?: string;
   /** Version of the collection that the list shows. A watch can start from it. */
   readonly resourceVersion?: string;
-  /** Given when there is more: send it with the next request to get what follows. */
+  /**
+   * The token of the next page, present when the list is incomplete. Send it with the next request to get the objects
+   * that follow.
+   */
   readonly continue?: string;
-  /** About how many objects follow; absent when that is not known. */
+  /** The approximate number of objects that follow; absent when it is not known. */
   readonly remainingItemCount?: Int64;
 }
 

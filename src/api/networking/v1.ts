@@ -4,37 +4,37 @@ import type { ApiObject } from "#meta/object-meta.ts";
 import type { TypedLocalObjectReference } from "../core/v1.ts";
 import type { LabelSelector, ListMeta } from "../meta/v1.ts";
 
-/** A path and where it leads. */
+/** A path and its backend. */
 export interface HTTPIngressPath {
   /** Beginning of the path, or all of it. */
   readonly path?: string;
-  /** Exact, Prefix (by whole segments) or ImplementationSpecific. */
+  /** The comparison of paths: Exact, Prefix (by whole segments) or ImplementationSpecific. */
   readonly pathType: string | null;
-  /** Where it leads. */
+  /** The backend for requests with this path. */
   readonly backend: IngressBackend;
 }
 
 export interface HTTPIngressRuleValue {
-  /** Paths and where they lead. */
+  /** Paths and their backends. */
   readonly paths: readonly HTTPIngressPath[] | null;
 }
 
 export interface IPBlock {
   /** The range, such as 192.168.1.0/24. */
   readonly cidr: string;
-  /** Ranges inside of it that are left out. */
+  /** Ranges inside "cidr" that are left out. */
   readonly except?: readonly string[];
 }
 
-/** Leads requests by HTTP from outside to services, by host and path. */
+/** Rules that lead HTTP requests from outside to services, by host and path. */
 export interface Ingress extends ApiObject {
-  /** Which requests lead where. */
+  /** The rules, and the certificates. */
   readonly spec: IngressSpec;
-  /** Where requests arrive. */
+  /** The addresses at which requests arrive. */
   readonly status: IngressStatus;
 }
 
-/** Where requests lead; one of the two. */
+/** The target of requests; one of the two is given. */
 export interface IngressBackend {
   /** A service of the namespace. */
   readonly service?: IngressServiceBackend;
@@ -42,9 +42,9 @@ export interface IngressBackend {
   readonly resource?: TypedLocalObjectReference;
 }
 
-/** A controller for ingresses. */
+/** A class of ingresses, which one controller serves. */
 export interface IngressClass extends ApiObject {
-  /** Which controller, with which settings. */
+  /** The controller and its settings. */
   readonly spec: IngressClassSpec;
 }
 
@@ -66,7 +66,7 @@ export interface IngressClassParametersReference {
 export interface IngressClassSpec {
   /** Name of the controller, such as example.com/ingress. */
   readonly controller?: string;
-  /** Object with settings for it. */
+  /** Object with settings for the controller. */
   readonly parameters?: IngressClassParametersReference;
 }
 
@@ -93,7 +93,7 @@ export interface IngressPortStatus {
   readonly error?: string;
 }
 
-/** What holds for one host. */
+/** The rule for one host. */
 export interface IngressRule {
   /** Name of the host; *.example.com for all names one level below; empty for all. */
   readonly host?: string;
@@ -105,18 +105,18 @@ export interface IngressRuleValue {
   readonly http?: HTTPIngressRuleValue;
 }
 
-/** A service as the aim of requests. */
+/** A service as the target of requests. */
 export interface IngressServiceBackend {
   /** Name of the service. */
   readonly name: string;
-  /** Its port. */
+  /** Port of the service. */
   readonly port: ServiceBackendPort;
 }
 
 export interface IngressSpec {
-  /** Class of the controller that serves it. */
+  /** Name of the class of the controller that serves the ingress. */
   readonly ingressClassName?: string;
-  /** Where requests lead that no rule is for. */
+  /** The backend for requests that no rule matches. */
   readonly defaultBackend?: IngressBackend;
   /** Certificates by host. */
   readonly tls?: readonly IngressTLS[];
@@ -137,25 +137,25 @@ export interface IngressTLS {
   readonly secretName?: string;
 }
 
-/** Says which connections pods may take and make. */
+/** Rules about the connections that pods may accept and open. */
 export interface NetworkPolicy extends ApiObject {
-  /** For which pods, and what is allowed. */
+  /** The pods that the policy is for, and the connections that it allows. */
   readonly spec: NetworkPolicySpec;
 }
 
-/** Connections that may be made. */
+/** A rule about connections that may be opened. */
 export interface NetworkPolicyEgressRule {
-  /** On which ports; on all when it is empty. */
+  /** The ports to which they may connect; all when it is empty. */
   readonly ports?: readonly NetworkPolicyPort[];
-  /** To whom; to everybody when it is empty. */
+  /** The peers to which the pods may connect; all when it is empty. */
   readonly to?: readonly NetworkPolicyPeer[];
 }
 
-/** Connections that may be taken. */
+/** A rule about connections that may be accepted. */
 export interface NetworkPolicyIngressRule {
-  /** On which ports; on all when it is empty. */
+  /** The ports to which they may connect; all when it is empty. */
   readonly ports?: readonly NetworkPolicyPort[];
-  /** Who may connect; everybody when it is empty. */
+  /** The peers that may connect; all when it is empty. */
   readonly from?: readonly NetworkPolicyPeer[];
 }
 
@@ -166,11 +166,11 @@ export interface NetworkPolicyList {
   readonly items: readonly NetworkPolicy[] | null;
 }
 
-/** Pods or addresses. */
+/** Pods or addresses at the other end of connections. */
 export interface NetworkPolicyPeer {
   /** Labels of the pods. */
   readonly podSelector?: LabelSelector;
-  /** Labels of the namespaces; that of the policy unless said. */
+  /** Labels of the namespaces; without it, the namespace of the policy. */
   readonly namespaceSelector?: LabelSelector;
   /** A range of addresses. */
   readonly ipBlock?: IPBlock;
@@ -178,7 +178,7 @@ export interface NetworkPolicyPeer {
 
 /** A port or a range of ports. */
 export interface NetworkPolicyPort {
-  /** TCP (the default), UDP or SCTP. */
+  /** The protocol: TCP (the default), UDP or SCTP. */
   readonly protocol?: string;
   /** Number or name of the port. */
   readonly port?: number | string;
@@ -187,13 +187,13 @@ export interface NetworkPolicyPort {
 }
 
 export interface NetworkPolicySpec {
-  /** Labels of the pods it is for; empty for all of the namespace. */
+  /** Labels of the pods that the policy is for; empty for all pods of the namespace. */
   readonly podSelector: LabelSelector;
-  /** Connections that the pods may take; none when it is empty. */
+  /** Connections that the pods may accept; none when it is empty. */
   readonly ingress?: readonly NetworkPolicyIngressRule[];
-  /** Connections that the pods may make; none when it is empty. */
+  /** Connections that the pods may open; none when it is empty. */
   readonly egress?: readonly NetworkPolicyEgressRule[];
-  /** Ingress, Egress or both: which direction it bounds. */
+  /** The directions that the policy restricts: Ingress, Egress or both. */
   readonly policyTypes?: readonly string[];
 }
 

@@ -8,11 +8,11 @@ export interface Eviction extends ApiObject {
   readonly deleteOptions?: DeleteOptions;
 }
 
-/** Bounds how many pods of a group may be evicted at a time. */
+/** A bound for the number of pods of a group that may be evicted at a time. */
 export interface PodDisruptionBudget extends ApiObject {
-  /** Which pods, and how many. */
+  /** The pods, and the bound. */
   readonly spec: PodDisruptionBudgetSpec;
-  /** What was observed of the pods. */
+  /** The observed state of the pods. */
   readonly status: PodDisruptionBudgetStatus;
 }
 
@@ -23,13 +23,13 @@ export interface PodDisruptionBudgetList {
   readonly items: readonly PodDisruptionBudget[] | null;
 }
 
-/** Which pods, and how many. One of the two numbers is given. */
+/** The pods, and the bound. One of the two numbers is given. */
 export interface PodDisruptionBudgetSpec {
-  /** Pods that must stay, as a number or a percentage. */
+  /** The number of pods that must stay, as a number or a percentage. */
   readonly minAvailable?: number | string;
   /** Labels of the pods. */
   readonly selector?: LabelSelector;
-  /** Pods that may be missing, as a number or a percentage. */
+  /** The number of pods that may be missing, as a number or a percentage. */
   readonly maxUnavailable?: number | string;
   /** Whether pods that are not ready may always be evicted: IfHealthyBudget (the default) or AlwaysAllow. */
   readonly unhealthyPodEvictionPolicy?: string;
@@ -40,14 +40,14 @@ export interface PodDisruptionBudgetStatus {
   readonly observedGeneration?: Int64;
   /** Pods whose eviction was allowed and that are still there. */
   readonly disruptedPods?: Readonly<Record<string, string>>;
-  /** How many may be evicted now. */
+  /** The number of pods that may be evicted now. */
   readonly disruptionsAllowed: number;
-  /** Pods that are ready. */
+  /** The number of pods that are ready. */
   readonly currentHealthy: number;
-  /** Pods that must be ready. */
+  /** The number of pods that must be ready. */
   readonly desiredHealthy: number;
-  /** Pods that are counted. */
+  /** The number of pods that are counted. */
   readonly expectedPods: number;
-  /** What holds of the budget. */
+  /** The conditions of the budget. */
   readonly conditions?: readonly Condition[];
 }

@@ -3,25 +3,25 @@
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { LabelSelector, ListMeta } from "../meta/v1.ts";
 
-/** Other cluster roles whose rights are gathered. */
+/** A selection of other cluster roles whose rights are gathered. */
 export interface AggregationRule {
-  /** Labels of these roles; one of the selectors must fit. */
+  /** The labels of these roles; one of the selectors must match. */
   readonly clusterRoleSelectors?: readonly LabelSelector[];
 }
 
-/** Rights in the whole cluster, or to be given in single namespaces. */
+/** A set of rights in the whole cluster, which can also be granted in single namespaces. */
 export interface ClusterRole extends ApiObject {
   /** The rights. */
   readonly rules: readonly PolicyRule[] | null;
-  /** Other cluster roles whose rights are gathered here; "rules" is written by the server then. */
+  /** The selection of other cluster roles whose rights are gathered here; the server then writes "rules". */
   readonly aggregationRule?: AggregationRule;
 }
 
-/** Gives a cluster role to users, everywhere. */
+/** The grant of a cluster role to users in the whole cluster. */
 export interface ClusterRoleBinding extends ApiObject {
-  /** Who gets it. */
+  /** The users, groups and service accounts that get the role. */
   readonly subjects?: readonly Subject[];
-  /** Which role. It cannot be changed. */
+  /** The cluster role that the binding grants. It cannot be changed. */
   readonly roleRef: RoleRef;
 }
 
@@ -39,31 +39,31 @@ export interface ClusterRoleList {
   readonly items: readonly ClusterRole[] | null;
 }
 
-/** Some rights. Those on resources and those on other paths are in different rules. */
+/** A set of rights. A rule is either for resources or for other paths. */
 export interface PolicyRule {
-  /** What may be done, such as get, list, watch, create, update, patch, delete; * for everything. */
+  /** The allowed actions, such as get, list, watch, create, update, patch, delete; * for all. */
   readonly verbs: readonly string[] | null;
-  /** Groups of the resources; an empty text for the core group, * for all. */
+  /** The groups of the resources; an empty text for the core group, * for all. */
   readonly apiGroups?: readonly string[];
-  /** Names of the resources, such as pods or pods/log; * for all. */
+  /** The names of the resources, such as pods or pods/log; * for all. */
   readonly resources?: readonly string[];
-  /** Names of single objects; all of them unless said. */
+  /** The names of single objects; all objects by default. */
   readonly resourceNames?: readonly string[];
-  /** Paths outside of the resources, such as /healthz or /logs/*; in cluster roles only. */
+  /** The paths outside of the resources, such as /healthz or /logs/*; in cluster roles only. */
   readonly nonResourceURLs?: readonly string[];
 }
 
-/** Rights inside of a namespace. */
+/** A set of rights inside a namespace. */
 export interface Role extends ApiObject {
   /** The rights. */
   readonly rules: readonly PolicyRule[] | null;
 }
 
-/** Gives a role to users, in one namespace. */
+/** The grant of a role to users in one namespace. */
 export interface RoleBinding extends ApiObject {
-  /** Who gets it. */
+  /** The users, groups and service accounts that get the role. */
   readonly subjects?: readonly Subject[];
-  /** Which role. It cannot be changed. */
+  /** The role that the binding grants. It cannot be changed. */
   readonly roleRef: RoleRef;
 }
 
@@ -81,24 +81,24 @@ export interface RoleList {
   readonly items: readonly Role[] | null;
 }
 
-/** A role. */
+/** A reference to a role. */
 export interface RoleRef {
-  /** Group of the role. */
+  /** The group of the role. */
   readonly apiGroup: string;
-  /** Role or ClusterRole. */
+  /** The kind of the role: Role or ClusterRole. */
   readonly kind: string;
-  /** Name of the role. */
+  /** The name of the role. */
   readonly name: string;
 }
 
-/** Who gets a role. */
+/** A user, group or service account that gets a role. */
 export interface Subject {
-  /** User, Group or ServiceAccount. */
+  /** The kind of the subject: User, Group or ServiceAccount. */
   readonly kind: string;
-  /** Group of the kind; empty for service accounts. */
+  /** The group of the kind; empty for service accounts. */
   readonly apiGroup?: string;
-  /** Name of the user, group or account. */
+  /** The name of the user, group or account. */
   readonly name: string;
-  /** Namespace of a service account. */
+  /** The namespace of a service account. */
   readonly namespace?: string;
 }

@@ -26,7 +26,7 @@ export interface BasicDevice {
 
 /** A condition in CEL. */
 export interface CELDeviceSelector {
-  /** True for devices that fit; "device" is the one in question. */
+  /** The expression, which is true for devices that fit; "device" is the device in question. */
   readonly expression: string;
 }
 
@@ -58,17 +58,17 @@ export interface DeviceCapacity {
 }
 
 export interface DeviceClaim {
-  /** What is asked for; each can be referred to by its name. */
+  /** The requests for devices; each can be referred to by its name. */
   readonly requests: readonly DeviceRequest[] | null;
-  /** What devices of several requests must have in common. */
+  /** The attributes that devices of several requests must have in common. */
   readonly constraints?: readonly DeviceConstraint[];
-  /** Settings for the drivers. */
+  /** The settings for the drivers. */
   readonly config?: readonly DeviceClaimConfiguration[];
 }
 
 /** Settings for a driver. */
 export interface DeviceClaimConfiguration {
-  /** Names of the requests they are for; all of them unless said. */
+  /** The names of the requests that the settings are for; all of them by default. */
   readonly requests?: readonly string[];
   /** The settings. */
   readonly opaque?: OpaqueDeviceConfiguration;
@@ -99,25 +99,25 @@ export interface DeviceConfiguration {
 }
 
 export interface DeviceConstraint {
-  /** Names of the requests; all of them unless said. */
+  /** The names of the requests that the constraint covers; all of them by default. */
   readonly requests?: readonly string[];
-  /** Attribute that must have the same value. */
+  /** The attribute that must have the same value on all devices. */
   readonly matchAttribute?: string;
 }
 
-/** Devices of one class. */
+/** A request for devices of one class. */
 export interface DeviceRequest {
-  /** Name of the request. */
+  /** The name of the request. */
   readonly name: string;
-  /** Class of the devices. */
+  /** The name of the class of the devices. */
   readonly deviceClassName: string;
-  /** Expressions that a device must meet, beside those of the class. */
+  /** Conditions that a device must meet, beside those of the class. */
   readonly selectors?: readonly DeviceSelector[];
-  /** ExactCount (the default) or All. */
+  /** The way in which devices are counted: ExactCount (the default), or All for every device that fits. */
   readonly allocationMode?: string;
-  /** How many, for ExactCount; 1 by default. */
+  /** The number of devices, for ExactCount; 1 by default. */
   readonly count?: Int64;
-  /** Whether devices in use count as well, for looking after them. */
+  /** Whether devices that are in use can be chosen too, for administration. */
   readonly adminAccess?: boolean;
 }
 
@@ -143,7 +143,7 @@ export interface NetworkDeviceData {
 
 /** Settings that only the driver understands. */
 export interface OpaqueDeviceConfiguration {
-  /** Name of the driver. */
+  /** The name of the driver. */
   readonly driver: string;
   /** The settings. */
   readonly parameters: unknown;
@@ -168,9 +168,9 @@ export interface ResourceClaimList {
   readonly items: readonly ResourceClaim[] | null;
 }
 
-/** What a claim asks for. */
+/** The devices that a claim asks for. */
 export interface ResourceClaimSpec {
-  /** Which devices, and how they are set up. */
+  /** The requests for devices, and the settings for their drivers. */
   readonly devices: DeviceClaim;
 }
 
@@ -180,9 +180,9 @@ export interface ResourceClaimStatus {
   readonly devices?: readonly AllocatedDeviceStatus[];
 }
 
-/** Pattern of claims on devices, of which each pod gets its own. */
+/** A template for claims on devices. Each pod gets claims of its own. */
 export interface ResourceClaimTemplate extends ApiObject {
-  /** The pattern. It cannot be changed. */
+  /** The template. It cannot be changed. */
   readonly spec: ResourceClaimTemplateSpec;
 }
 
@@ -193,9 +193,9 @@ export interface ResourceClaimTemplateList {
   readonly items: readonly ResourceClaimTemplate[] | null;
 }
 
-/** The pattern of the claims. */
+/** The template of the claims. */
 export interface ResourceClaimTemplateSpec extends ApiObject {
-  /** What the claims ask for. */
+  /** The devices that the claims ask for. */
   readonly spec: ResourceClaimSpec;
 }
 

@@ -65,19 +65,19 @@ export interface CSIStorageCapacityList {
 
 /** A kind of storage that claims can ask for. */
 export interface StorageClass extends ApiObject {
-  /** Driver that makes the volumes. */
+  /** The name of the driver that makes the volumes. */
   readonly provisioner: string;
-  /** Settings for the driver. */
+  /** The settings for the driver. */
   readonly parameters?: Readonly<Record<string, string>>;
-  /** What happens to a volume when its claim goes: Delete (the default) or Retain. */
+  /** The policy for a volume once its claim is deleted: Delete (the default) or Retain. */
   readonly reclaimPolicy?: string;
-  /** Options for mounting the volumes. */
+  /** The options with which the volumes are mounted. */
   readonly mountOptions?: readonly string[];
   /** Whether claims may grow. */
   readonly allowVolumeExpansion?: boolean;
-  /** Immediate (the default), or WaitForFirstConsumer to wait for a pod. */
+  /** The time at which volumes are bound: Immediate (the default), or WaitForFirstConsumer to wait for a pod. */
   readonly volumeBindingMode?: string;
-  /** Places where volumes may be made. */
+  /** The parts of the cluster in which volumes may be made. */
   readonly allowedTopologies?: readonly TopologySelectorTerm[];
 }
 

@@ -117,7 +117,7 @@ export interface VolumeAttachmentStatus {
 
 /** Settings of volumes that a claim can change while it is in use. */
 export interface VolumeAttributesClass extends ApiObject {
-  /** Driver that the settings are for. It cannot be changed. */
+  /** The name of the driver that the settings are for. It cannot be changed. */
   readonly driverName: string;
   /** The settings. They cannot be changed; make another class instead. */
   readonly parameters?: Readonly<Record<string, string>>;

@@ -302,7 +302,7 @@ const descriptions: Readonly<Record<string, string>> = Object.assign(Object.crea
   apiVersion: "Group and version of the schema this object is written in.",
   kind: "Name of the schema this object is written in.",
   metadata: "Name, labels and other data that every object has.",
-  spec: "What is wanted.",
-  status: "What was observed.",
+  spec: "The wanted state of the object.",
+  status: "The observed state of the object.",
   items: "The objects of the list.",
 });

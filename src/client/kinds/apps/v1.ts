@@ -19,42 +19,42 @@ export interface ControllerRevision extends api.ControllerRevision {
 
 export const ControllerRevision: Kind<ControllerRevision> = { group: "apps", version: "v1", kind: "ControllerRevision", resource: "controllerrevisions", namespaced: true };
 
-/** Runs one pod on every node, or on those that are selected. */
+/** A workload that runs one pod on every node, or on those that are selected. */
 export interface DaemonSet extends api.DaemonSet {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: StoredMeta;
 }
 
-/** Runs one pod on every node, or on those that are selected. */
+/** A workload that runs one pod on every node, or on those that are selected. */
 export const DaemonSet: Kind<DaemonSet> = { group: "apps", version: "v1", kind: "DaemonSet", resource: "daemonsets", namespaced: true };
 
-/** Keeps a number of equal pods running and replaces them step by step when their template changes. */
+/** A workload that keeps a number of equal pods running and replaces them step by step when their template changes. */
 export interface Deployment extends api.Deployment {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: StoredMeta;
 }
 
-/** Keeps a number of equal pods running and replaces them step by step when their template changes. */
+/** A workload that keeps a number of equal pods running and replaces them step by step when their template changes. */
 export const Deployment: Kind<Deployment> = { group: "apps", version: "v1", kind: "Deployment", resource: "deployments", namespaced: true };
 
-/** Keeps a number of equal pods running. Mostly made by a Deployment. */
+/** A workload that keeps a number of equal pods running. It is mostly made by a Deployment. */
 export interface ReplicaSet extends api.ReplicaSet {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: StoredMeta;
 }
 
-/** Keeps a number of equal pods running. Mostly made by a Deployment. */
+/** A workload that keeps a number of equal pods running. It is mostly made by a Deployment. */
 export const ReplicaSet: Kind<ReplicaSet> = { group: "apps", version: "v1", kind: "ReplicaSet", resource: "replicasets", namespaced: true };
 
-/** Keeps pods with lasting names and storage, made and ended in order. */
+/** A workload whose pods have lasting names and storage, and are made and ended in order. */
 export interface StatefulSet extends api.StatefulSet {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: StoredMeta;
 }
 
-/** Keeps pods with lasting names and storage, made and ended in order. */
+/** A workload whose pods have lasting names and storage, and are made and ended in order. */
 export const StatefulSet: Kind<StatefulSet> = { group: "apps", version: "v1", kind: "StatefulSet", resource: "statefulsets", namespaced: true };

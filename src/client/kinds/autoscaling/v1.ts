@@ -18,8 +18,8 @@ export interface HorizontalPodAutoscaler extends api.HorizontalPodAutoscaler {
 
 export const HorizontalPodAutoscaler: Kind<HorizontalPodAutoscaler> = { group: "autoscaling", version: "v1", kind: "HorizontalPodAutoscaler", resource: "horizontalpodautoscalers", namespaced: true };
 
-/** How many pods something has, and should have. */
+/** The number of pods of a workload, wanted and observed. */
 export type Scale = api.Scale;
 
-/** How many pods something has, and should have. */
+/** The number of pods of a workload, wanted and observed. */
 export const Scale: BodyKind<Scale> = { group: "autoscaling", version: "v1", kind: "Scale" };

@@ -11,12 +11,12 @@ export type {
   PodsMetricSource, PodsMetricStatus, ResourceMetricSource, ResourceMetricStatus,
 } from "#api/autoscaling/v2.ts";
 
-/** Changes the number of pods of a workload by what is measured. */
+/** A rule that changes the number of pods of a workload according to measurements. */
 export interface HorizontalPodAutoscaler extends api.HorizontalPodAutoscaler {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: StoredMeta;
 }
 
-/** Changes the number of pods of a workload by what is measured. */
+/** A rule that changes the number of pods of a workload according to measurements. */
 export const HorizontalPodAutoscaler: Kind<HorizontalPodAutoscaler> = { group: "autoscaling", version: "v2", kind: "HorizontalPodAutoscaler", resource: "horizontalpodautoscalers", namespaced: true };

@@ -9,22 +9,22 @@ export type {
   SuccessPolicy, SuccessPolicyRule, UncountedTerminatedPods,
 } from "#api/batch/v1.ts";
 
-/** Makes jobs at set times. */
+/** A workload that makes jobs at set times. */
 export interface CronJob extends api.CronJob {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: StoredMeta;
 }
 
-/** Makes jobs at set times. */
+/** A workload that makes jobs at set times. */
 export const CronJob: Kind<CronJob> = { group: "batch", version: "v1", kind: "CronJob", resource: "cronjobs", namespaced: true };
 
-/** Runs pods until enough of them have ended well. */
+/** A workload that runs pods until enough of them have ended successfully. */
 export interface Job extends api.Job {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: StoredMeta;
 }
 
-/** Runs pods until enough of them have ended well. */
+/** A workload that runs pods until enough of them have ended successfully. */
 export const Job: Kind<Job> = { group: "batch", version: "v1", kind: "Job", resource: "jobs", namespaced: true };

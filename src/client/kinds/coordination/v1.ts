@@ -5,12 +5,16 @@ import type { Kind, StoredMeta } from "../../kind.ts";
 
 export type { LeaseSpec } from "#api/coordination/v1.ts";
 
-/** Says who leads a group of programs, or that somebody is still there. */
+/**
+ * A claim that a program holds for a limited time and renews: to be the leader of a group, or to show that it is alive.
+ */
 export interface Lease extends api.Lease {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: StoredMeta;
 }
 
-/** Says who leads a group of programs, or that somebody is still there. */
+/**
+ * A claim that a program holds for a limited time and renews: to be the leader of a group, or to show that it is alive.
+ */
 export const Lease: Kind<Lease> = { group: "coordination.k8s.io", version: "v1", kind: "Lease", resource: "leases", namespaced: true };

@@ -61,24 +61,24 @@ export interface ConfigMap extends api.ConfigMap {
 /** Configuration data that is not secret, as keys and values. */
 export const ConfigMap: Kind<ConfigMap> = { group: "", version: "v1", kind: "ConfigMap", resource: "configmaps", namespaced: true };
 
-/** Addresses behind a service. EndpointSlices have taken their place. */
+/** The addresses of a service. EndpointSlices have replaced them. */
 export interface Endpoints extends api.Endpoints {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: StoredMeta;
 }
 
-/** Addresses behind a service. EndpointSlices have taken their place. */
+/** The addresses of a service. EndpointSlices have replaced them. */
 export const Endpoints: Kind<Endpoints> = { group: "", version: "v1", kind: "Endpoints", resource: "endpoints", namespaced: true };
 
-/** Something that happened to an object. Kept for a limited time. */
+/** A report of something that happened to an object. It is kept for a limited time. */
 export interface Event extends api.Event {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: StoredMeta;
 }
 
-/** Something that happened to an object. Kept for a limited time. */
+/** A report of something that happened to an object. It is kept for a limited time. */
 export const Event: Kind<Event> = { group: "", version: "v1", kind: "Event", resource: "events", namespaced: true };
 
 /** Bounds and defaults for single pods, containers and claims of a namespace. */
@@ -91,14 +91,14 @@ export interface LimitRange extends api.LimitRange {
 /** Bounds and defaults for single pods, containers and claims of a namespace. */
 export const LimitRange: Kind<LimitRange> = { group: "", version: "v1", kind: "LimitRange", resource: "limitranges", namespaced: true };
 
-/** A part of the cluster with names and rights of its own. */
+/** A part of the cluster with names and access rights of its own. */
 export interface Namespace extends api.Namespace {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: StoredMeta;
 }
 
-/** A part of the cluster with names and rights of its own. */
+/** A part of the cluster with names and access rights of its own. */
 export const Namespace: Kind<Namespace> = { group: "", version: "v1", kind: "Namespace", resource: "namespaces", namespaced: false };
 
 /** A machine that runs pods. */
@@ -111,24 +111,24 @@ export interface Node extends api.Node {
 /** A machine that runs pods. */
 export const Node: Kind<Node> = { group: "", version: "v1", kind: "Node", resource: "nodes", namespaced: false };
 
-/** Storage that exists, for one claim at a time. */
+/** A piece of storage that exists, for one claim at a time. */
 export interface PersistentVolume extends api.PersistentVolume {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: StoredMeta;
 }
 
-/** Storage that exists, for one claim at a time. */
+/** A piece of storage that exists, for one claim at a time. */
 export const PersistentVolume: Kind<PersistentVolume> = { group: "", version: "v1", kind: "PersistentVolume", resource: "persistentvolumes", namespaced: false };
 
-/** A wish for storage, met by a volume. */
+/** A request for storage, which is met by a volume. */
 export interface PersistentVolumeClaim extends api.PersistentVolumeClaim {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: StoredMeta;
 }
 
-/** A wish for storage, met by a volume. */
+/** A request for storage, which is met by a volume. */
 export const PersistentVolumeClaim: Kind<PersistentVolumeClaim> = { group: "", version: "v1", kind: "PersistentVolumeClaim", resource: "persistentvolumeclaims", namespaced: true };
 
 /** Containers that run together on one node and share its network and volumes. */
@@ -141,14 +141,14 @@ export interface Pod extends api.Pod {
 /** Containers that run together on one node and share its network and volumes. */
 export const Pod: Kind<Pod> = { group: "", version: "v1", kind: "Pod", resource: "pods", namespaced: true };
 
-/** A pod kept as a pattern. */
+/** A pod that is kept as a template. */
 export interface PodTemplate extends api.PodTemplate {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: StoredMeta;
 }
 
-/** A pod kept as a pattern. */
+/** A pod that is kept as a template. */
 export const PodTemplate: Kind<PodTemplate> = { group: "", version: "v1", kind: "PodTemplate", resource: "podtemplates", namespaced: true };
 
 export interface ReplicationController extends api.ReplicationController {
@@ -159,24 +159,24 @@ export interface ReplicationController extends api.ReplicationController {
 
 export const ReplicationController: Kind<ReplicationController> = { group: "", version: "v1", kind: "ReplicationController", resource: "replicationcontrollers", namespaced: true };
 
-/** Bounds what a namespace may hold and ask for. */
+/** Upper bounds for the objects in a namespace and for the resources that they request. */
 export interface ResourceQuota extends api.ResourceQuota {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: StoredMeta;
 }
 
-/** Bounds what a namespace may hold and ask for. */
+/** Upper bounds for the objects in a namespace and for the resources that they request. */
 export const ResourceQuota: Kind<ResourceQuota> = { group: "", version: "v1", kind: "ResourceQuota", resource: "resourcequotas", namespaced: true };
 
-/** Passwords, keys and other data that is not for everybody. */
+/** Passwords, keys and other data that only some clients may read. */
 export interface Secret extends api.Secret {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: StoredMeta;
 }
 
-/** Passwords, keys and other data that is not for everybody. */
+/** Passwords, keys and other data that only some clients may read. */
 export const Secret: Kind<Secret> = { group: "", version: "v1", kind: "Secret", resource: "secrets", namespaced: true };
 
 /** One address for a group of pods. */

@@ -10,32 +10,32 @@ export type {
   NetworkPolicyPeer, NetworkPolicyPort, NetworkPolicySpec, ServiceBackendPort,
 } from "#api/networking/v1.ts";
 
-/** Leads requests by HTTP from outside to services, by host and path. */
+/** Rules that lead HTTP requests from outside to services, by host and path. */
 export interface Ingress extends api.Ingress {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: StoredMeta;
 }
 
-/** Leads requests by HTTP from outside to services, by host and path. */
+/** Rules that lead HTTP requests from outside to services, by host and path. */
 export const Ingress: Kind<Ingress> = { group: "networking.k8s.io", version: "v1", kind: "Ingress", resource: "ingresses", namespaced: true };
 
-/** A controller for ingresses. */
+/** A class of ingresses, which one controller serves. */
 export interface IngressClass extends api.IngressClass {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: StoredMeta;
 }
 
-/** A controller for ingresses. */
+/** A class of ingresses, which one controller serves. */
 export const IngressClass: Kind<IngressClass> = { group: "networking.k8s.io", version: "v1", kind: "IngressClass", resource: "ingressclasses", namespaced: false };
 
-/** Says which connections pods may take and make. */
+/** Rules about the connections that pods may accept and open. */
 export interface NetworkPolicy extends api.NetworkPolicy {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: StoredMeta;
 }
 
-/** Says which connections pods may take and make. */
+/** Rules about the connections that pods may accept and open. */
 export const NetworkPolicy: Kind<NetworkPolicy> = { group: "networking.k8s.io", version: "v1", kind: "NetworkPolicy", resource: "networkpolicies", namespaced: true };

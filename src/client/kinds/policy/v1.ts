@@ -9,12 +9,12 @@ export type Eviction = api.Eviction;
 
 export const Eviction: BodyKind<Eviction> = { group: "policy", version: "v1", kind: "Eviction" };
 
-/** Bounds how many pods of a group may be evicted at a time. */
+/** A bound for the number of pods of a group that may be evicted at a time. */
 export interface PodDisruptionBudget extends api.PodDisruptionBudget {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: StoredMeta;
 }
 
-/** Bounds how many pods of a group may be evicted at a time. */
+/** A bound for the number of pods of a group that may be evicted at a time. */
 export const PodDisruptionBudget: Kind<PodDisruptionBudget> = { group: "policy", version: "v1", kind: "PodDisruptionBudget", resource: "poddisruptionbudgets", namespaced: true };

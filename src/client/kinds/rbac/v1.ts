@@ -5,42 +5,42 @@ import type { Kind, StoredMeta } from "../../kind.ts";
 
 export type { AggregationRule, PolicyRule, RoleRef, Subject } from "#api/rbac/v1.ts";
 
-/** Rights in the whole cluster, or to be given in single namespaces. */
+/** A set of rights in the whole cluster, which can also be granted in single namespaces. */
 export interface ClusterRole extends api.ClusterRole {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: StoredMeta;
 }
 
-/** Rights in the whole cluster, or to be given in single namespaces. */
+/** A set of rights in the whole cluster, which can also be granted in single namespaces. */
 export const ClusterRole: Kind<ClusterRole> = { group: "rbac.authorization.k8s.io", version: "v1", kind: "ClusterRole", resource: "clusterroles", namespaced: false };
 
-/** Gives a cluster role to users, everywhere. */
+/** The grant of a cluster role to users in the whole cluster. */
 export interface ClusterRoleBinding extends api.ClusterRoleBinding {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: StoredMeta;
 }
 
-/** Gives a cluster role to users, everywhere. */
+/** The grant of a cluster role to users in the whole cluster. */
 export const ClusterRoleBinding: Kind<ClusterRoleBinding> = { group: "rbac.authorization.k8s.io", version: "v1", kind: "ClusterRoleBinding", resource: "clusterrolebindings", namespaced: false };
 
-/** Rights inside of a namespace. */
+/** A set of rights inside a namespace. */
 export interface Role extends api.Role {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: StoredMeta;
 }
 
-/** Rights inside of a namespace. */
+/** A set of rights inside a namespace. */
 export const Role: Kind<Role> = { group: "rbac.authorization.k8s.io", version: "v1", kind: "Role", resource: "roles", namespaced: true };
 
-/** Gives a role to users, in one namespace. */
+/** The grant of a role to users in one namespace. */
 export interface RoleBinding extends api.RoleBinding {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: StoredMeta;
 }
 
-/** Gives a role to users, in one namespace. */
+/** The grant of a role to users in one namespace. */
 export const RoleBinding: Kind<RoleBinding> = { group: "rbac.authorization.k8s.io", version: "v1", kind: "RoleBinding", resource: "rolebindings", namespaced: true };

@@ -28,14 +28,14 @@ export interface ResourceClaim extends api.ResourceClaim {
 
 export const ResourceClaim: Kind<ResourceClaim> = { group: "resource.k8s.io", version: "v1beta1", kind: "ResourceClaim", resource: "resourceclaims", namespaced: true };
 
-/** Pattern of claims on devices, of which each pod gets its own. */
+/** A template for claims on devices. Each pod gets claims of its own. */
 export interface ResourceClaimTemplate extends api.ResourceClaimTemplate {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: StoredMeta;
 }
 
-/** Pattern of claims on devices, of which each pod gets its own. */
+/** A template for claims on devices. Each pod gets claims of its own. */
 export const ResourceClaimTemplate: Kind<ResourceClaimTemplate> = { group: "resource.k8s.io", version: "v1beta1", kind: "ResourceClaimTemplate", resource: "resourceclaimtemplates", namespaced: true };
 
 export interface ResourceSlice extends api.ResourceSlice {
