@@ -1,5 +1,6 @@
 /** `ApiError`: the refusal of a request by a server, with the request that was refused. */
 import { type Status, StatusError } from "#meta/status-error.ts";
+import { oneLine } from "#std/printable.ts";
 import type { ClientRequest } from "./transport.ts";
 
 /** A request as errors name it. */
@@ -27,7 +28,7 @@ export class ApiError extends StatusError {
 
   constructor(request: FailedRequest, status: Status, { retryAfterMs, ...options }: ApiErrorOptions = {}) {
     const said = status.message ?? `the server answered ${status.code}`;
-    super(status, { ...options, message: `${describeRequest(request)}: ${said}`.replaceAll(/\s*\n\s*/g, " ") });
+    super(status, { ...options, message: oneLine(`${describeRequest(request)}: ${said}`) });
     this.name = "ApiError";
     this.reason = status.reason ?? "";
     this.code = status.code;

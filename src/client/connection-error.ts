@@ -1,4 +1,5 @@
 /** The failure of a connection to a server, as opposed to an answer of the server. */
+import { oneLine } from "#std/printable.ts";
 
 interface ConnectionFailure {
   /** The system's, OpenSSL's or the parser's code, such as `ECONNREFUSED`. */
@@ -19,7 +20,7 @@ export class ConnectionError extends Error {
   readonly temporary: boolean;
 
   constructor(message: string, { code = "", sent, temporary, cause }: ConnectionFailure) {
-    super(message.replaceAll(/\s*\n\s*/g, " "), { cause });
+    super(oneLine(message), { cause });
     this.code = code;
     this.sent = sent;
     this.temporary = temporary;

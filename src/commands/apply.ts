@@ -2,11 +2,12 @@
 import type { Unstructured } from "#meta/object-meta.ts";
 import { ErrorAnswer } from "#server/running-server.ts";
 import { binnacleFlag, boolean, parseArguments, text } from "#std/flags.ts";
+import { printable } from "#std/printable.ts";
 import { StartError } from "#std/start-error.ts";
 import { filenameFlag, readManifests } from "./manifests.ts";
 import { clusterFlags, type ObjectAddress, type OpenCluster, shownName, withCluster } from "./open-cluster.ts";
 import { objectsText, type Output, outputFlag, outputOf, withoutManagedFields } from "./output.ts";
-import { printable, printUsage } from "./print.ts";
+import { printUsage } from "./print.ts";
 import { dryMark, dryRunFlag, fieldManager, isDry, writeQuery } from "./write-flags.ts";
 
 export const applyFlags = {
@@ -102,10 +103,9 @@ export function applyObject(
 export function refusalText(name: string, error: ErrorAnswer): string {
   const causes = error.status.details?.causes ?? [];
   const conflicts = causes.filter(({ reason }) => reason === "FieldManagerConflict");
-  if (conflicts.length === 0) return `${name}: ${printable(error.message)}`;
+  if (conflicts.length === 0) return `${name}: ${error.message}`;
   const lines = conflicts.map(({ field = "", message = "" }) => {
-    const [, manager = message, more = ""] = /^conflict with ("(?:[^"\\]|\\.)*")(.*)$/.exec(message) ?? [];
-    return `  ${printable(field)} belongs to ${printable(manager + more)}`;
+    return `  ${printable(field)} belongs to ${printable(message.replace(/^conflict with (?=")/, ""))}`;
   });
   const count = conflicts.length === 1 ? "a field" : `${conflicts.length} fields`;
   return `${name}: not applied, since ${count} would change that others manage; --force-conflicts takes them\n${lines.join("\n")}`;

@@ -12,6 +12,7 @@ import {
   type Settings,
   withShort,
 } from "#std/flags.ts";
+import { printable } from "#std/printable.ts";
 import { StartError } from "#std/start-error.ts";
 import { addressInNamespace } from "./apply.ts";
 import { awaitObject } from "./await-object.ts";
@@ -141,7 +142,7 @@ async function awaitGone(
     const { isOver, object } = await awaitObject(cluster, address, test, timeoutMs === 0 ? undefined : timeoutMs);
     if (!isOver) continue;
     const finalizers = object?.metadata.finalizers ?? [];
-    const why = finalizers.length === 0 ? "" : `: it has the finalizers ${finalizers.join(", ")}`;
+    const why = finalizers.length === 0 ? "" : `: it has the finalizers ${printable(finalizers.join(", "))}`;
     process.stderr.write(`binnacle: ${shownName(address.resource, address.name)} is still there${why}\n`);
     process.exitCode = 1;
   }

@@ -6,10 +6,11 @@ import { apiVersionOf } from "#meta/group-version.ts";
 import type { OwnerReference, Unstructured } from "#meta/object-meta.ts";
 import { ErrorAnswer, type ServerCall, type ServerClient } from "#server/running-server.ts";
 import { systemClock } from "#std/clock.ts";
+import { printable } from "#std/printable.ts";
 import { isObject } from "#std/is-object.ts";
 import { collectionPath, discover, NoName, pathPart, type DiscoveredResource } from "./discovery.ts";
 import { portable } from "./portable-object.ts";
-import { printable, printWarnings } from "./print.ts";
+import { printWarnings } from "./print.ts";
 
 interface ImportOptions {
   /** The namespace of objects that do not name one. */

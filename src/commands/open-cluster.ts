@@ -13,6 +13,7 @@ import {
   type WatchingClient,
 } from "#server/running-server.ts";
 import { binnacleFlag, optional, type Settings, withShort } from "#std/flags.ts";
+import { printable } from "#std/printable.ts";
 import { StartError } from "#std/start-error.ts";
 import {
   collectionPath,
@@ -145,4 +146,4 @@ function isSameButDomain(one: string, other: string): boolean {
 
 /** Returns how an object is named in output, as kubectl does: `configmap/a`, `deployment.apps/web`. */
 export const shownName = ({ singular, group }: DiscoveredResource, name: string): string =>
-  `${singular}${group === "" ? "" : `.${group}`}/${name}`;
+  printable(`${singular}${group === "" ? "" : `.${group}`}/${name}`);

@@ -2,6 +2,7 @@
 import { encodePrettyJson } from "#codec/json.ts";
 import { encodeYaml } from "#codec/yaml.ts";
 import { type FlagTable, printHelp } from "#std/flags.ts";
+import { printable } from "#std/printable.ts";
 
 const colours = { green: 32, yellow: 33, red: 31, dim: 2 } as const;
 
@@ -42,11 +43,6 @@ export const isColoured = (stream: { readonly isTTY?: boolean }): boolean =>
 export function valueText(form: "json" | "yaml", value: unknown): string {
   return form === "json" ? `${encodePrettyJson(value).toString().trimEnd()}\n` : encodeYaml(value).toString();
 }
-
-/** Returns the text without control characters, so that it cannot change a terminal. */
-export const printable = (text: string): string =>
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what it takes out
-  text.replace(/[\u0000-\u001f\u007f-\u009f]/g, "?");
 
 /** Prints warnings of the server. */
 export function printWarnings(warnings: readonly string[]): void {

@@ -1,6 +1,6 @@
 /** Tables as servers make them for people, and their lines. Source of the form: `meta.k8s.io/v1` Table. */
 import type { Unstructured } from "#meta/object-meta.ts";
-import { printable } from "./print.ts";
+import { printable } from "#std/printable.ts";
 
 /**
  * The media type that asks for tables. Servers of every API domain know the group by this name; those that make no table

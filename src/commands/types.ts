@@ -7,7 +7,7 @@ import { binnacleFlag, boolean, parseArguments, text } from "#std/flags.ts";
 import { StartError } from "#std/start-error.ts";
 import { readDocuments } from "./documents.ts";
 import { linesOf } from "./manifests.ts";
-import { printable, printUsage } from "./print.ts";
+import { printUsage } from "./print.ts";
 
 const flags = {
   ...connectionFlags,
@@ -41,7 +41,7 @@ export async function types(args: readonly string[]): Promise<void> {
   try {
     process.stdout.write(printTypes(definitions, { library }));
   } catch (error) {
-    if (error instanceof DefinitionError) throw new StartError(printable(error.message), { cause: error });
+    if (error instanceof DefinitionError) throw new StartError(error.message, { cause: error });
     throw error;
   }
 }
@@ -68,7 +68,7 @@ async function clusterDefinitions(
   try {
     definitions = await Array.fromAsync(cluster.kind(CustomResourceDefinition).list());
   } catch (error) {
-    throw new StartError(printable(error instanceof Error ? error.message : String(error)), { cause: error });
+    throw new StartError(error instanceof Error ? error.message : String(error), { cause: error });
   }
   if (words.length === 0) return definitions;
   return words.flatMap((word) => {

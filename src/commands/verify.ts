@@ -6,9 +6,10 @@ import { asStartError } from "#server/store.ts";
 import { type EncryptionFile, type StoreReport, verifyStore } from "#server/verify-store.ts";
 import { systemClock } from "#std/clock.ts";
 import { binnacleFlag, choice, optional, parseArguments, text, withShort } from "#std/flags.ts";
+import { printable } from "#std/printable.ts";
 import { StartError } from "#std/start-error.ts";
 import { StoreInUse } from "#storage/log-store.ts";
-import { printable, printUsage, tableText, valueText } from "./print.ts";
+import { printUsage, tableText, valueText } from "./print.ts";
 
 const flags = {
   dataDir: text(

@@ -1,11 +1,12 @@
 /** `binnacle auth can-i`: whether the caller may do something, or everything that the caller may do in a namespace. */
 import type { PolicyRule } from "#api/rbac/v1.ts";
 import { binnacleFlag, boolean, choice, optional, parseArguments, type Settings, withShort } from "#std/flags.ts";
+import { printable } from "#std/printable.ts";
 import { StartError } from "#std/start-error.ts";
 import type { DiscoveredResource } from "../discovery.ts";
 import { clusterFlags, type OpenCluster, withCluster } from "../open-cluster.ts";
 import { isStructured } from "../output.ts";
-import { printable, printUsage, printWarnings, tableText, valueText } from "../print.ts";
+import { printUsage, printWarnings, tableText, valueText } from "../print.ts";
 
 const flags = {
   ...clusterFlags,

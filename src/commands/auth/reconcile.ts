@@ -3,12 +3,13 @@ import type { RoleBinding } from "#api/rbac/v1.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { ErrorAnswer } from "#server/running-server.ts";
 import { binnacleFlag, boolean, choice, parseArguments, withShort } from "#std/flags.ts";
+import { printable } from "#std/printable.ts";
 import { StartError } from "#std/start-error.ts";
 import { collectionPath } from "../discovery.ts";
 import { filenameFlag, readManifests } from "../manifests.ts";
 import { clusterFlags, type ObjectAddress, type OpenCluster, shownName, withCluster } from "../open-cluster.ts";
 import { isStructured, objectsText } from "../output.ts";
-import { printable, printUsage, printWarnings } from "../print.ts";
+import { printUsage, printWarnings } from "../print.ts";
 import { dryMark, dryRunFlag, isDry, writeQuery } from "../write-flags.ts";
 import { type AnyRole, type Change, reconciledBinding, reconciledRole } from "./reconciled.ts";
 
