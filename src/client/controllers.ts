@@ -4,8 +4,10 @@
  * controller-runtime.
  */
 import type { Clock } from "#std/clock.ts";
+import { millisecondsOf, type WaitTime } from "#std/go-duration.ts";
+import { oneLine } from "#std/printable.ts";
 import type { Cluster } from "./cluster.ts";
-import { type RunnableController, type WaitTime, millisecondsOf } from "./controllers/definition.ts";
+import type { RunnableController } from "./controllers/definition.ts";
 import { EventReporter } from "./controllers/events.ts";
 import { InformerSet } from "./controllers/informers.ts";
 import { LeadershipLostError, processIdentity, underLease } from "./controllers/leadership.ts";
@@ -19,7 +21,6 @@ export {
   type RunnableController,
   controller,
   type ControllerOptions,
-  type WaitTime,
   type EventPredicate,
   type Finalizer,
   generationChanged,
@@ -28,6 +29,7 @@ export {
   type Requeue,
   type WatchedKind,
 } from "./controllers/definition.ts";
+export type { WaitTime } from "#std/go-duration.ts";
 export { LeadershipLostError } from "./controllers/leadership.ts";
 export { ControllerMetrics } from "./controllers/metrics.ts";
 
@@ -153,5 +155,5 @@ function isWithin(clock: Clock, ms: number, promise: Promise<unknown>): Promise<
 
 function printFailure(error: unknown, { controller, key }: FailurePlace): void {
   const where = [controller, key].filter((part) => part !== undefined).join(" ");
-  process.stderr.write(`${where === "" ? "controllers" : where}: ${String(error).replaceAll(/\s*\n\s*/g, " ")}\n`);
+  process.stderr.write(`${where === "" ? "controllers" : where}: ${oneLine(String(error))}\n`);
 }

@@ -2,7 +2,6 @@
  * Credentials of requests: those of a kubeconfig's user, which are texts, files that are read again, or the answers of
  * a plugin; and those that a program gives itself.
  */
-import { dirname, resolve } from "node:path";
 import { type Clock, systemClock } from "#std/clock.ts";
 import { attempt, type MaybePromise } from "#std/maybe-promise.ts";
 import type { Credential, CredentialSource } from "./connection-settings.ts";
@@ -10,7 +9,7 @@ import { checkExec, type ExecCluster } from "./credentials/exec-config.ts";
 import { type CertificateWithKey, parseCertificate, parseToken } from "./credentials/parts.ts";
 import { PluginCredentials } from "./credentials/plugin-credentials.ts";
 import { type Part, UserCredentials } from "./credentials/user-credentials.ts";
-import { entryError, type UserEntry } from "./kubeconfig-entries.ts";
+import { entryError, pathBeside, type UserEntry } from "./kubeconfig-entries.ts";
 import { WatchedFiles } from "./watched-file.ts";
 
 export { CredentialsError } from "./credentials/credentials-error.ts";
@@ -72,7 +71,7 @@ function tokenOf(
   clock: Clock,
 ): Part<string> | undefined {
   const fixed = token === undefined || token === "" ? undefined : checked(() => parseToken(token), "token", fail);
-  if (path !== "") return tokenFile(beside(origin, path), (problem) => fail(`tokenFile: ${problem}`), clock, fixed);
+  if (path !== "") return tokenFile(pathBeside(origin, path), (problem) => fail(`tokenFile: ${problem}`), clock, fixed);
   return fixed === undefined ? undefined : { read: () => fixed, hasChanged: () => false };
 }
 
@@ -130,11 +129,8 @@ function sourceOf(
   path = "",
 ): { readonly text?: string; readonly file?: string } | undefined {
   if (data !== "") return { text: Buffer.from(data, "base64").toString() };
-  return path === "" ? undefined : { file: beside(origin, path) };
+  return path === "" ? undefined : { file: pathBeside(origin, path) };
 }
-
-const beside = (origin: string | undefined, path: string): string =>
-  resolve(origin === undefined ? "." : dirname(origin), path);
 
 function checked<T>(parse: () => T, field: string, fail: (problem: string) => Error): T {
   try {

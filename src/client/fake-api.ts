@@ -5,6 +5,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { isObject } from "#std/is-object.ts";
 import type { ApiObject, ManagedFieldsEntry, Unstructured } from "#meta/object-meta.ts";
+import { keyOf } from "./informer.ts";
 import { eventOfLine, type ReceivedEvent } from "./received-event.ts";
 import type { ClientRequest, ClientResponse, Transport } from "./transport.ts";
 
@@ -50,9 +51,6 @@ const failure = (code: number, reason: string, name = ""): ClientResponse =>
     details: { name },
   });
 
-const fakeKeyOf = ({ metadata: { namespace, name = "" } }: ApiObject): string =>
-  namespace === undefined ? name : `${namespace}/${name}`;
-
 export class FakeApi implements Transport {
   readonly changes: Change[] = [];
   readonly #watches = new Set<Watch>();
@@ -77,7 +75,7 @@ export class FakeApi implements Transport {
     for (const change of this.changes) {
       if (change.revision > revision) break;
       if (change.collection !== collection) continue;
-      const key = fakeKeyOf(change.object);
+      const key = keyOf(change.object);
       if (change.type === "DELETED") objects.delete(key);
       else objects.set(key, change.object);
     }
@@ -175,7 +173,7 @@ export class FakeApi implements Transport {
       ...sent,
       metadata: { ...sent.metadata, ...(namespace === undefined ? {} : { namespace }) },
     };
-    const key = fakeKeyOf(object);
+    const key = keyOf(object);
     if (this.objects(collection).has(key)) return failure(409, "AlreadyExists", object.metadata.name);
     return answer(201, this.store(collection, key, object)!);
   }

@@ -2,6 +2,7 @@
  * A kubeconfig as plain data. Fields have the names that they have in files. Source: `clientcmd/api/v1` of upstream's
  * client library.
  */
+import { dirname, resolve } from "node:path";
 
 /** The content of one file, or of several that were merged. Names are keys. */
 export interface Kubeconfig {
@@ -85,6 +86,10 @@ export class KubeconfigError extends Error {
     this.name = "KubeconfigError";
   }
 }
+
+/** Returns the path of a file that an entry names, which begins at the folder of the entry's file. */
+export const pathBeside = (origin: string | undefined, path: string): string =>
+  resolve(origin === undefined ? "." : dirname(origin), path);
 
 /** Returns the error of a field. `kind` is the kind of the entry, such as `user`. */
 export function entryError(kind: string, name: string, origin: string | undefined, problem: string): KubeconfigError {

@@ -3,7 +3,6 @@
  * kubectl does. Source: upstream's `clientcmd`; docs "Organizing Cluster Access Using kubeconfig Files".
  */
 import { X509Certificate } from "node:crypto";
-import { dirname, resolve } from "node:path";
 import { type Clock, systemClock } from "#std/clock.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { ConnectionSettings, Impersonation } from "./connection-settings.ts";
@@ -17,6 +16,7 @@ import {
   entryError,
   type Kubeconfig,
   KubeconfigError,
+  pathBeside,
   type UserEntry,
 } from "./kubeconfig-entries.ts";
 import { WatchedFiles } from "./watched-file.ts";
@@ -187,7 +187,7 @@ function authoritiesOf(
   }
   if (path === "") return undefined;
   const watched = new WatchedFiles({
-    files: [resolve(origin === undefined ? "." : dirname(origin), path)],
+    files: [pathBeside(origin, path)],
     clock,
     fail: (problem) => fail(`certificate-authority: ${problem}`),
     parse: ([pem = ""]) => checkAuthorities(pem),

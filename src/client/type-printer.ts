@@ -3,6 +3,7 @@
  * schema, and its `Kind` as a value. The definitions need not be valid: what cannot be said is `unknown`, and nothing in
  * them can end a comment or a text.
  */
+import { compareVersions } from "#meta/version-order.ts";
 import { isObject } from "#std/is-object.ts";
 import { commentLines, identifierOf, Names } from "./type-printer/names.ts";
 import { SchemaPrinter } from "./type-printer/schema.ts";
@@ -119,17 +120,3 @@ const isStructure = (schema: Readonly<Record<string, unknown>>): boolean =>
   Object.keys(schema["properties"]).length > 0 &&
   schema["additionalProperties"] === undefined &&
   schema["nullable"] !== true;
-
-/** Compares versions as Kubernetes prefers them: `v2`, `v1`, `v1beta2`, `v1alpha1`, then others by name. */
-function compareVersions(a: string, b: string): number {
-  const [left, right] = [rankOf(a), rankOf(b)];
-  for (const [index, rank] of left.entries()) if (rank !== right[index]!) return right[index]! - rank;
-  return a < b ? -1 : 1;
-}
-
-function rankOf(version: string): readonly number[] {
-  const match = /^v(\d+)(?:(alpha|beta)(\d+))?$/.exec(version);
-  if (match === null) return [0, 0, 0];
-  const [, major, stage, minor = 0] = match;
-  return [stage === undefined ? 3 : stage === "beta" ? 2 : 1, Number(major), Number(minor)];
-}

@@ -75,5 +75,17 @@ export function parseGoDuration(text: string): number | undefined {
   return typeof nanos === "string" ? undefined : Number(nanos) / 1e6;
 }
 
+/** A time in milliseconds, or a text such as `"30s"` or `"1h30m"`. */
+export type WaitTime = number | string;
+
+/** Returns the milliseconds of a time. Throws `RangeError` for one that cannot be waited for. */
+export function millisecondsOf(time: WaitTime): number {
+  const ms = typeof time === "number" ? time : parseGoDuration(time);
+  if (ms === undefined || !(ms >= 0)) {
+    throw new RangeError(`invalid duration ${JSON.stringify(time)}: write milliseconds, or "30s" or "1h30m"`);
+  }
+  return ms;
+}
+
 /** Returns Go's text for a duration in milliseconds: `1h0m0s`, `1.5s`, `20ms`, `0s`. */
 export const printGoDuration = (ms: number): string => formatDuration(BigInt(Math.round(ms * 1e6)));

@@ -1,6 +1,6 @@
 /** The clock of a test server: the machine's time, which a test can advance. Timers that become due then fire at once. */
 import { type Clock, systemClock } from "#std/clock.ts";
-import { parseDuration } from "#std/go-duration.ts";
+import { millisecondsOf, type WaitTime } from "#std/go-duration.ts";
 
 interface Timer {
   readonly delayMs: number;
@@ -60,18 +60,9 @@ export class TestClock implements Clock {
   }
 }
 
-/**
- * Returns milliseconds of a duration as Go writes it (`90s`, `1h30m`), or of a number, which is in milliseconds. Throws
- * `RangeError` for other texts and for negative durations.
- */
-export function durationMs(duration: string | number): number {
-  const nanos = typeof duration === "number" ? undefined : parseDuration(duration);
-  const ms =
-    typeof duration === "number" ? duration : typeof nanos === "bigint" ? Number(nanos / 1_000_000n) : Number.NaN;
-  if (!Number.isFinite(ms) || ms < 0) {
-    throw new RangeError(
-      `invalid duration ${JSON.stringify(duration)}: write it like "90s" or "1h30m", or in milliseconds`,
-    );
-  }
+/** Returns the milliseconds of a time that ends. Throws `RangeError` for others. */
+export function durationMs(duration: WaitTime): number {
+  const ms = millisecondsOf(duration);
+  if (ms === Number.POSITIVE_INFINITY) throw new RangeError("invalid duration: it has no end");
   return ms;
 }

@@ -1,6 +1,7 @@
 /** Watches as a caller sees them: what was there, and every change, told once. */
 import type { ApiObject } from "#meta/object-meta.ts";
 import { follow, type FollowStep } from "../follow.ts";
+import { keyOf } from "../informer.ts";
 import { collectionPath, itemCompleter, queryOf, type Selection, selectionQuery, type CallTarget } from "./target.ts";
 
 export interface WatchEvent<T> {
@@ -61,8 +62,6 @@ export async function* followKind<T extends ApiObject>(
     yield step.type === "LISTED" ? { ...step, objects: step.objects.map(complete) } : step;
   }
 }
-
-const keyOf = ({ metadata: { namespace = "", name } }: ApiObject): string => `${namespace}/${name}`;
 
 /** Yields what a list tells beyond what is known, and takes it over: first what has gone, then what is new. */
 function* differences<T extends ApiObject>(known: Map<string, T>, objects: readonly T[]): Generator<WatchEvent<T>> {

@@ -2,8 +2,9 @@
  * The proxy that the environment names: HTTPS_PROXY, HTTP_PROXY and NO_PROXY, by the rules of Go's programs, so that
  * kubectl and the library take the same way. Source: `golang.org/x/net/http/httpproxy`.
  */
-import { BlockList, isIP } from "node:net";
+import { isIP } from "node:net";
 import { domainToASCII } from "node:url";
+import { parseIpRange } from "#meta/ip-range.ts";
 
 /** The variables of a process, by their names. */
 export type ProxyVariables = Readonly<Record<string, string | undefined>>;
@@ -51,13 +52,4 @@ function splitPort(entry: string): { readonly name: string; readonly port: strin
 }
 
 /** Whether `range`, an address with a prefix length, contains `host`. A range or host that is none matches nothing. */
-function contains(range: string, host: string): boolean {
-  const [, network = "", length = ""] = /^(.*)\/(\d{1,3})$/.exec(range) ?? [];
-  const bits = Number(length);
-  if (isIP(network) === 0 || isIP(host) === 0 || bits > (isIP(network) === 4 ? 32 : 128)) return false;
-  const block = new BlockList();
-  block.addSubnet(network, bits, familyOf(network));
-  return block.check(host, familyOf(host));
-}
-
-const familyOf = (address: string): "ipv4" | "ipv6" => (isIP(address) === 4 ? "ipv4" : "ipv6");
+const contains = (range: string, host: string): boolean => parseIpRange(range)?.indexOf(host) !== undefined;

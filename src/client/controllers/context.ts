@@ -1,5 +1,6 @@
 /** Makes the context of a reconcile: its writes, its events, and its view of owned objects. */
 import { isDeepStrictEqual } from "node:util";
+import { millisecondsOf, type WaitTime } from "#std/go-duration.ts";
 import { isObject } from "#std/is-object.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { timestampOf } from "#meta/time.ts";
@@ -7,13 +8,7 @@ import type { Cluster, KindClient } from "../cluster.ts";
 import type { Apply } from "../draft.ts";
 import type { Kind } from "../kind.ts";
 import { type Conditions, stateConditions, type StoredCondition } from "./conditions.ts";
-import {
-  type RunnableController,
-  type WaitTime,
-  millisecondsOf,
-  type ObjectKey,
-  type ReconcileContext,
-} from "./definition.ts";
+import type { ObjectKey, ReconcileContext, RunnableController } from "./definition.ts";
 import type { EventReporter } from "./events.ts";
 import type { InformerSet } from "./informers.ts";
 import { appliedPart, hasAtomicConditions } from "./owned-fields.ts";

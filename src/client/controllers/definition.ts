@@ -1,23 +1,11 @@
 /** Controllers as values: the kind, the kinds that are followed, and the functions. `controller` makes one. */
 import type { ApiObject } from "#meta/object-meta.ts";
-import { parseGoDuration } from "#std/go-duration.ts";
+import { millisecondsOf, type WaitTime } from "#std/go-duration.ts";
 import type { Cluster } from "../cluster.ts";
 import type { Apply, DeepPartial } from "../draft.ts";
 import type { InformerEvent } from "../informer.ts";
 import type { Kind } from "../kind.ts";
 import type { Conditions } from "./conditions.ts";
-
-/** A time in milliseconds, or a text such as `"30s"` or `"1h30m"`. */
-export type WaitTime = number | string;
-
-/** Returns the milliseconds of a time. Throws `TypeError` for one that cannot be waited for. */
-export function millisecondsOf(time: WaitTime): number {
-  const ms = typeof time === "number" ? time : parseGoDuration(time);
-  if (ms === undefined || !(ms >= 0)) {
-    throw new TypeError(`${JSON.stringify(time)} is no time to wait: write milliseconds, or "30s" or "1h30m"`);
-  }
-  return ms;
-}
 
 /** The wish of a reconcile to be called again. */
 export interface Requeue {

@@ -1,8 +1,8 @@
 /** The settings of a credential plugin, checked. Source: upstream's `ExecConfig`. */
-import { dirname, resolve, sep } from "node:path";
+import { sep } from "node:path";
 import type { Cluster } from "#api/clientauthentication/v1.ts";
 import { apiDomain } from "#meta/api-domain.ts";
-import { entryError, type UserEntry } from "../kubeconfig-entries.ts";
+import { entryError, pathBeside, type UserEntry } from "../kubeconfig-entries.ts";
 
 /** A cluster as plugins are told of it. */
 export interface ExecCluster extends Omit<Cluster, "config"> {
@@ -61,7 +61,7 @@ export function checkExec(user: string, { exec = {}, origin }: UserEntry): ExecC
   const { prefix } = apiDomain(domain);
   return {
     user,
-    command: isPath(command) ? resolve(origin === undefined ? "." : dirname(origin), command) : command,
+    command: isPath(command) ? pathBeside(origin, command) : command,
     args: exec.args ?? [],
     env: Object.fromEntries(env.map(({ name = "", value = "" }) => [name, value])),
     apiVersion,
