@@ -12,6 +12,7 @@ import { exchange, type WireAnswer } from "./connection/exchange.ts";
 import { requestHeaders, retryAfterMs, warningsOf } from "./connection/headers.ts";
 import { Liveness } from "./connection/liveness.ts";
 import { Pools } from "./connection/pools.ts";
+import { proxyRefusal } from "./connection/problem.ts";
 import { Repetitions } from "./connection/retry.ts";
 import { proxyAuthorization } from "./connection/tunnel.ts";
 import { Turns } from "./connection/turns.ts";
@@ -60,7 +61,7 @@ const defaultBodyBytesMax = 512 * 1024 * 1024;
 /** The maximum number of calls at a time; further calls wait. Watches do not count. */
 const callsMax = 256;
 
-/** Opens a connection. Nothing is sent, and undici is not loaded, before the first request. */
+/** Opens a connection. Nothing is sent, and undici is not loaded, before the first request. Throws `ConnectionError` for a proxy that cannot be used. */
 export function openConnection(settings: ConnectionSettings, options: ConnectionOptions): Connection {
   return new PooledConnection(settings, options);
 }
@@ -89,7 +90,7 @@ class PooledConnection implements Connection {
     this.#timing = timing;
     this.#bodyBytesMax = options.bodyBytesMax ?? defaultBodyBytesMax;
     this.#prefix = (forwards ? server.origin : "") + server.pathname.replace(/\/+$/, "");
-    this.#proxyAuthorization = forwards ? proxyAuthorization(proxy) : undefined;
+    this.#proxyAuthorization = forwards ? forwardingAuthorization(proxy, server) : undefined;
     this.#pools = new Pools({ server, tls, proxy, userAgent, clock, connectMs: timing.connectMs }, timing.pingMs);
     this.#liveness = new Liveness({ clock, ...timing, probe: (signal) => this.#probe(signal) });
   }
@@ -227,6 +228,15 @@ class PooledConnection implements Connection {
       bodyBytesMax: probeBytesMax,
     };
     await exchange(pool.dispatcher, wire, () => undefined);
+  }
+}
+
+/** Returns the header for a proxy that gets requests as they are. Throws `ConnectionError`. */
+function forwardingAuthorization(proxy: URL, server: URL): string | undefined {
+  try {
+    return proxyAuthorization(proxy);
+  } catch (error) {
+    throw proxyRefusal(error, proxy, server.host);
   }
 }
 

@@ -15,6 +15,7 @@ import type { ApiObject } from "#meta/object-meta.ts";
 import { isObject } from "#std/is-object.ts";
 import { ApiError } from "./api-error.ts";
 import type { DeepPartial } from "./draft.ts";
+import { parseExactJson } from "./parse-json.ts";
 import type { ReceivedEvent } from "./received-event.ts";
 import type { ClientRequest, ClientResponse, Transport } from "./transport.ts";
 
@@ -39,6 +40,11 @@ export class RestClient {
   /** Sends any request; resolves with the decoded body, and rejects with `ApiError` for codes of 400 and more. */
   async call<T>(request: ClientRequest): Promise<T> {
     return read<T>(request, await this.#transport.request(request));
+  }
+
+  /** The same as `call`, but whole numbers that JavaScript cannot represent are raw, so that they can be sent back. */
+  async exact<T>(request: ClientRequest): Promise<T> {
+    return read<T>(request, await this.#transport.request(request), parseExactJson);
   }
 
   /** Sends any request; resolves with the body as bytes. */
@@ -102,10 +108,10 @@ function json(object: unknown): { contentType: string; body: Buffer } {
   return { contentType: "application/json", body: Buffer.from(JSON.stringify(object)) };
 }
 
-function read<T>(request: ClientRequest, response: ClientResponse): T {
+function read<T>(request: ClientRequest, response: ClientResponse, parse: (text: string) => unknown = JSON.parse): T {
   if (response.code >= 400) throw refusal(request, response);
   try {
-    return JSON.parse(response.body.toString()) as T; // the caller names what the path answers
+    return parse(response.body.toString()) as T; // the caller names what the path answers
   } catch (cause) {
     const problem = `the server answered ${response.code} with something that is not JSON`;
     throw new ApiError(request, internalError(problem).status, { cause });

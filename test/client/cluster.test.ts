@@ -153,6 +153,25 @@ inBothDomains(
   },
 );
 
+inBothDomains("a change keeps whole numbers that JavaScript cannot represent", async (api, t) => {
+  const { cluster, namespace } = await openHarbour(api, t);
+  await defineBoats(cluster);
+  const boats = cluster.kind(Boat).in(namespace);
+  const length = "9007199254740993";
+  const path = `/apis/harbour.example.com/v1/namespaces/${namespace}/boats`;
+  const text = `{"apiVersion":"harbour.example.com/v1","kind":"Boat","metadata":{"name":"ark"},"spec":{"length":${length}}}`;
+  await cluster.call({ method: "POST", path, body: Buffer.from(text) });
+  const isExact = async (): Promise<boolean> =>
+    (await cluster.rest.bytes({ method: "GET", path: `${path}/ark` })).toString().includes(`"length":${length}`);
+  assert.ok(await isExact());
+  assert.equal((await boats.change("ark", (boat) => void (boat.spec.rig = "gaff"))).spec.rig, "gaff");
+  assert.ok(await isExact());
+  const same = await boats.change("ark", () => undefined);
+  assert.equal(typeof same.spec.length, "number");
+  await boats.change("ark", (boat) => void (boat.spec.length = 9));
+  assert.equal((await boats.get("ark")).spec.length, 9);
+});
+
 inBothDomains("a replacement of an old version is refused", async (api, t) => {
   const { maps } = await openHarbour(api, t);
   const old = await maps.create({ metadata: { name: "chart" } });
@@ -285,6 +304,8 @@ inBothDomains(
     const labels = [{ pier: "north,odd" }, { "pier!": "north" }, { pier: ["a) , odd notin (b"] }, { pier: "=north" }];
     for (const each of labels) await assert.rejects(maps.deleteAll({ labels: each }), /is no key or value of a label$/);
     for (const name of ["", ".", "..", "a/b"]) await assert.rejects(maps.delete(name), /is no name of an object$/);
+    for (const part of ["..", "log/../..", "a/b"])
+      await assert.rejects(maps.subresource(part).get("a"), /is no subresource of an object$/);
     for (const name of [undefined, 5, "\ud800"]) {
       await assert.rejects(maps.delete(name as string), /^TypeError: the name of an object must be text$/);
     }

@@ -224,6 +224,23 @@ test("a proxy that fails is named with its reason, without user and password", a
       return true;
     });
   }
+  for (const [scheme, server] of [
+    ["http", settings.server],
+    ["socks5", settings.server],
+    ["http", new URL("http://api.example")],
+  ] as const) {
+    const port = scheme === "http" ? await http("") : await socks({});
+    const proxy = new URL(`${scheme}://me:100%25%@127.0.0.1:${port}`);
+    await assert.rejects(
+      async () => openForTest(t, { ...settings, server, proxy }).request(get),
+      (error) => {
+        assert.ok(error instanceof ConnectionError && !error.sent && !error.temporary);
+        assert.match(error.message, /: the user or the password of its URL has a percent sign .*: write %25 for it$/);
+        assert.ok(!error.message.includes("100"));
+        return true;
+      },
+    );
+  }
   const strict = new URL(`socks5://127.0.0.1:${await socks({ user: "a:b" })}`);
   await assert.rejects(openForTest(t, { ...settings, proxy: strict }).request(get), /it wants a user and a password/);
 });

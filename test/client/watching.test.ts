@@ -191,6 +191,20 @@ inBothDomains("when the time is over, the object is read once more before the wa
     return true;
   });
   await assert.rejects(maps.until(name, never, { timeout: "soon" }), /invalid duration "soon"/);
+  const pending = (): Promise<boolean> => new Promise(() => undefined);
+  await assert.rejects(maps.until(name, pending, { timeout: "50ms" }), (error: Error) => {
+    assert.ok(error instanceof WaitTimeoutError);
+    assert.match(error.message, /^waited 50ms for ConfigMap .*, and the predicate has not answered$/);
+    assert.equal(error.object?.metadata.name, name);
+    return true;
+  });
+  const reason = new Error("somebody else is faster");
+  const stop = new AbortController();
+  const asked = (): Promise<boolean> => {
+    stop.abort(reason);
+    return pending();
+  };
+  await assert.rejects(maps.until(name, asked, { signal: stop.signal }), reason);
 });
 
 inBothDomains(

@@ -5,6 +5,8 @@ import type { StatusCause } from "#meta/status-error.ts";
 import { pause } from "#std/clock.ts";
 import { ApiError } from "../api-error.ts";
 import type { Mutable, Patch } from "../draft.ts";
+import { parseExactJson } from "../parse-json.ts";
+import type { ClientRequest } from "../transport.ts";
 import {
   type CallOptions,
   encodeObject,
@@ -43,9 +45,12 @@ type NamedObject = OutgoingObject & {
 };
 
 export async function get<T>(target: CallTarget, name: string, options: CallOptions): Promise<T> {
+  return target.parts.rest.call<T>(await readRequest(target, name, options));
+}
+
+async function readRequest(target: CallTarget, name: string, options: CallOptions): Promise<ClientRequest> {
   options.signal?.throwIfAborted();
-  const path = await objectPath(target, name, options);
-  return target.parts.rest.call<T>({ method: "GET", path, ...withSignal(options) });
+  return { method: "GET", path: await objectPath(target, name, options), ...withSignal(options) };
 }
 
 export async function replace<T>(target: CallTarget, object: NamedObject, options: WriteCallOptions): Promise<T> {
@@ -130,7 +135,10 @@ export async function patch<T, P>(
 const attemptsMax = 10;
 const pauseMaxMs = 1000;
 
-/** Reads the object, lets `edit` change a copy of it, and writes the copy, again after a conflict. */
+/**
+ * Reads the object, lets `edit` change a copy of it, and writes the copy, again after a conflict. Numbers that JavaScript
+ * cannot represent are written as they were read.
+ */
 export async function change<T extends ApiObject>(
   target: CallTarget,
   name: string,
@@ -140,10 +148,11 @@ export async function change<T extends ApiObject>(
   const { clock, random } = target.parts;
   const signal = options.signal ?? new AbortController().signal;
   for (let attempt = 1; ; attempt++) {
-    const before = await get<T>(target, name, options);
-    const copy = structuredClone(before) as Mutable<T>; // a copy may be changed
+    const before = await target.parts.rest.exact<T>(await readRequest(target, name, options));
+    const text = JSON.stringify(before);
+    const copy = parseExactJson(text) as Mutable<T>; // a copy may be changed
     await edit(copy);
-    if (isDeepStrictEqual(before, copy)) return before;
+    if (isDeepStrictEqual(before, copy)) return JSON.parse(text) as T; // the same object, as all calls return it
     try {
       return await replace<T>(target, copy as NamedObject, options); // the server has named what it returned
     } catch (error) {

@@ -143,7 +143,8 @@ export class KindClient<T extends ApiObject> {
 
   /**
    * Reads an object, lets `edit` change it (or promise to), and writes it. If somebody else wrote in between, all of it
-   * happens again, up to ten times; `edit` gets a fresh object each time. Nothing is written if nothing has changed.
+   * happens again, up to ten times; `edit` gets a fresh object each time. Nothing is written if nothing has changed. Whole
+   * numbers beyond 2^53 stay as they are: in the object that `edit` gets they are `{ rawJSON: "9007199254740993" }`.
    */
   change(name: string, edit: (object: Mutable<T>) => unknown, options: WriteCallOptions = {}): Promise<T> {
     return change<T>(this.#target(), name, edit, options);
@@ -204,7 +205,8 @@ export class KindClient<T extends ApiObject> {
   /**
    * Waits until the object is as wanted, and returns it; `undefined` if the predicate was true for no object. The
    * predicate is called with the present state and then with every change; what it throws ends the waiting (see
-   * `outcome`). When the time is over, the object is read once more. Throws `WaitTimeoutError` then.
+   * `outcome`). When the time is over, the object is read once more, unless the predicate is still busy. Throws
+   * `WaitTimeoutError` then.
    */
   until(name: string, predicate: Predicate<T>, options: UntilCallOptions = {}): Promise<T | undefined> {
     return until(this.#target(), name, predicate, options);

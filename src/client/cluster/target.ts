@@ -1,8 +1,9 @@
 /** The target of a call: a kind, or a subresource of it, in a cluster; and the paths and options of calls. */
 import { apiPathOf, apiVersionOf } from "#meta/group-version.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
+import { unlessAborted } from "#std/abort.ts";
 import type { Clock } from "#std/clock.ts";
-import { isLate, type MaybePromise } from "#std/maybe-promise.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { Random } from "#std/random.ts";
 import type { BodyKind, Kind } from "../kind.ts";
 import type { RestClient } from "../rest-client.ts";
@@ -112,17 +113,6 @@ export async function collectionPath(
   return `${root}${where}/${kind.resource}`;
 }
 
-/** Waits for the value, which other callers wait for too, until the signal is aborted. */
-function unlessAborted<T>(value: MaybePromise<T>, signal: AbortSignal | undefined): MaybePromise<T> {
-  if (signal === undefined || !isLate(value)) return value;
-  return new Promise((resolve, reject) => {
-    const abort = (): void => reject(signal.reason as Error); // what the caller aborted with
-    signal.addEventListener("abort", abort);
-    if (signal.aborted) abort();
-    value.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
-  });
-}
-
 /** Returns the path of an object, or of its subresource. `object` is what is sent there. */
 export async function objectPath(
   target: CallTarget,
@@ -131,7 +121,7 @@ export async function objectPath(
   object?: OutgoingObject,
 ): Promise<string> {
   const collection = await collectionPath(target, namespaceOf(target, options, object), options.signal);
-  const part = target.subresource === "" ? "" : `/${target.subresource}`;
+  const part = target.subresource === "" ? "" : `/${segment(target.subresource, "subresource")}`;
   return `${collection}/${segment(name, "name")}${part}`;
 }
 

@@ -8,10 +8,11 @@ import {
   type SecureContext,
   type TLSSocket,
 } from "node:tls";
+import { unlessAborted } from "#std/abort.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Credential, ConnectionSettings } from "../connection-settings.ts";
 import { ConnectionError } from "../connection-error.ts";
-import { connectingError, proxyRefusal } from "./problem.ts";
+import { connectingError, proxyAddress, proxyRefusal } from "./problem.ts";
 import { openHttpTunnel, openSocksTunnel, type Target } from "./tunnel.ts";
 
 export interface Route {
@@ -94,11 +95,11 @@ export class Dialer {
       const tunnel = isSocks
         ? openSocksTunnel(socket, this.#target, proxy)
         : openHttpTunnel(socket, this.#target, proxy, userAgent);
-      await Promise.race([tunnel, whenAborted(signal)]);
+      await unlessAborted(tunnel, signal);
       return socket;
     } catch (error) {
       socket.destroy();
-      throw proxyRefusal(error, proxyAddress(proxy), server.host);
+      throw proxyRefusal(error, proxy, server.host);
     }
   }
 
@@ -134,9 +135,6 @@ export class Dialer {
     }
   }
 }
-
-/** Returns the URL of a proxy without the user and the password. */
-const proxyAddress = (proxy: URL): string => `${proxy.protocol}//${proxy.host}`;
 
 const targetOf = (url: URL, defaultPort: number): Target => ({
   host: url.hostname.replace(/^\[|\]$/g, ""),
@@ -194,12 +192,5 @@ function whenReady<S extends Socket>(socket: S, event: "connect" | "secureConnec
     socket.on(event, ready).on("error", settle).on("close", closed);
     signal.addEventListener("abort", aborted, { once: true });
     if (signal.aborted) aborted();
-  });
-}
-
-/** Rejects when the signal is aborted. */
-function whenAborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_resolve, reject) => {
-    signal.addEventListener("abort", () => reject(signal.reason as Error), { once: true }); // the deadline's
   });
 }

@@ -3,7 +3,7 @@ import type { Dispatcher } from "undici";
 import type { ReceivedHeaders } from "./headers.ts";
 import { LineSplitter } from "./lines.ts";
 import type { Liveness, Watched } from "./liveness.ts";
-import { bodyTooLong, requestError } from "./problem.ts";
+import { bodyTooLong, isOfConnection, requestError } from "./problem.ts";
 
 interface WireRequest {
   readonly method: Dispatcher.HttpMethod;
@@ -87,8 +87,8 @@ class WireExchange implements Dispatcher.DispatchHandler, Watched {
     if (this.#isSettled) return;
     const { address, method } = this.#request;
     const [sent, reads, answered] = [this.#controller !== undefined, method === "GET", this.#code !== 0];
-    // Errors of `dial.ts` say it all. undici's own refusals are the only others before there is a connection.
-    const isOurs = !sent && (error as NodeJS.ErrnoException).code?.startsWith("UND_ERR_") !== true;
+    // Errors of `dial.ts` say it all. Requests that wait for a connection also get undici's refusals and its end.
+    const isOurs = !sent && !isOfConnection(error);
     this.#end(() => this.#reject(isOurs ? error : requestError(error, { address, sent, reads, answered })));
   }
 

@@ -25,10 +25,13 @@ export function connectingError(error: unknown, peer: Peer): ConnectionError {
   });
 }
 
+/** Returns the URL of a proxy without the user and the password. */
+export const proxyAddress = (proxy: URL): string => `${proxy.protocol}//${proxy.host}`;
+
 /** Returns the error of a proxy that gives no way to `target`, a host with its port. */
-export function proxyRefusal(error: unknown, address: string, target: string): ConnectionError {
+export function proxyRefusal(error: unknown, proxy: URL, target: string): ConnectionError {
   const { message, code } = firstOf(error);
-  return new ConnectionError(`the proxy ${address} does not connect to ${target}: ${message}`, {
+  return new ConnectionError(`the proxy ${proxyAddress(proxy)} does not connect to ${target}: ${message}`, {
     code,
     sent: false,
     temporary: false,
@@ -119,6 +122,12 @@ export const bodyTooLong = (address: string, bytesMax: number): ConnectionError 
 /** The codes of errors that mean that a connection was lost, as opposed to an answer that cannot be read. */
 const lost =
   /^(?:ECONNRESET|EPIPE|ETIMEDOUT|ECONNABORTED|EHOSTUNREACH|ENETUNREACH|UND_ERR_SOCKET|UND_ERR_INFO|UND_ERR_RES_CONTENT_LENGTH_MISMATCH|ERR_HTTP2_.*|ERR_STREAM_.*)$/;
+/** Whether undici or an open connection made the error, as opposed to the opening of a connection. */
+export function isOfConnection(error: Error): boolean {
+  const { code = "" } = error as NodeJS.ErrnoException;
+  return !(error instanceof ConnectionError) && (code.startsWith("UND_ERR_") || lost.test(code));
+}
+
 /** The code of HTTP/2 for a stream that the server has not looked at. */
 const refusedStream = 7;
 

@@ -5,7 +5,7 @@
  * | --- | --- | --- |
  * | 429 or 503 with Retry-After | after that time | after that time |
  * | another 5xx with Retry-After, such as "Too large resource version" | after that time | the answer |
- * | the server has not looked at it: refused stream, GOAWAY, reset while connecting | at once, then each second | the same |
+ * | the server has not looked at it: refused stream, GOAWAY, a connection lost before | at once, then each second | the same |
  * | the connection was lost before the answer was complete | at once, then each second | the error |
  * | all else | the answer or the error | the answer or the error |
  *

@@ -27,11 +27,20 @@ export async function openHttpTunnel(socket: Socket, target: Target, proxy: URL,
   if (code !== "200") throw new Error(`${code} ${reason}`.trim());
 }
 
-/** Returns the header with the user and the password of the proxy's URL, if it has them. */
-export function proxyAuthorization({ username, password }: URL): string | undefined {
-  if (username === "" && password === "") return undefined;
-  const pair = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
-  return `Basic ${Buffer.from(pair).toString("base64")}`;
+/** Returns the header with the user and the password of the proxy's URL, if it has them. Throws an `Error` as others do. */
+export function proxyAuthorization(proxy: URL): string | undefined {
+  if (proxy.username === "" && proxy.password === "") return undefined;
+  const { user, password } = accountOf(proxy);
+  return `Basic ${Buffer.from(`${user}:${password}`).toString("base64")}`;
+}
+
+/** Returns the user and the password of the proxy's URL; empty without them. */
+function accountOf({ username, password }: URL): { readonly user: string; readonly password: string } {
+  try {
+    return { user: decodeURIComponent(username), password: decodeURIComponent(password) };
+  } catch {
+    throw new Error("the user or the password of its URL has a percent sign that begins no escape: write %25 for it");
+  }
 }
 
 const version = 5;
@@ -53,8 +62,9 @@ const refusals: readonly string[] = [
 
 /** Asks a SOCKS 5 proxy for a way to the target; the proxy looks names up. Rejects as `openHttpTunnel` does. */
 export async function openSocksTunnel(socket: Socket, target: Target, proxy: URL): Promise<void> {
-  const user = Buffer.from(decodeURIComponent(proxy.username));
-  const password = Buffer.from(decodeURIComponent(proxy.password));
+  const account = accountOf(proxy);
+  const user = Buffer.from(account.user);
+  const password = Buffer.from(account.password);
   if (user.length > 255 || password.length > 255) throw new Error("its user or password has more than 255 bytes");
   const offered = user.length === 0 ? [methods.none] : [methods.none, methods.password];
   const reader = new ProxyReader(socket);

@@ -1,4 +1,5 @@
 /** One run of a slow work serves all who ask for it meanwhile. */
+import { unlessAborted } from "#std/abort.ts";
 
 interface Run<T> {
   readonly result: Promise<T>;
@@ -20,15 +21,9 @@ export class SharedRun<T> {
     signal?.throwIfAborted();
     const run = (this.#run ??= this.#start());
     run.waiting++;
-    let leave = (): void => undefined;
-    const left = new Promise<never>((_, reject) => {
-      leave = () => reject(signal?.reason as Error);
-      signal?.addEventListener("abort", leave, { once: true });
-    });
     try {
-      return await Promise.race([run.result, left]);
+      return await unlessAborted(run.result, signal);
     } finally {
-      signal?.removeEventListener("abort", leave);
       if (--run.waiting === 0) {
         if (this.#run === run) this.#run = undefined;
         run.abort.abort();
