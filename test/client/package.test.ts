@@ -62,7 +62,7 @@ test("fields of kinds have their comments in the types", { skip }, () => {
   const text = readdirSync(folder)
     .map((name) => readFileSync(join(folder, name), "utf8"))
     .join("\n");
-  assert.match(text, /Keeps a number of equal pods running[^]{0,100}interface Deployment/);
+  assert.match(text, /keeps a number of equal pods running[^]{0,100}interface Deployment/);
   assert.match(text, /\* Image to run\. \*\/\s+readonly image\?: string;/);
 });
 

@@ -99,7 +99,7 @@ test("on a full disk reads and deletions go on, writes are refused in words, and
 
   const copied = await runProgram(["backup", join(disk, "copy.backup"), data], folder);
   assert.strictEqual(copied.code, 1);
-  assert.match(copied.stderr, /no space left on the disk of \S+copy\.backup\n$/);
+  assert.match(copied.stderr, /the backup failed: no space left on the disk of \S+copy\.backup \(500 from \S+\)\n$/);
   assert.deepStrictEqual(readdirSync(disk).toSorted(), ["data", "hog"], "nothing is left of it");
 
   // Another file takes the remaining space, and the process is killed.

@@ -313,7 +313,7 @@ void test("mistakes in a controller are errors at once", async () => {
     () => controller(Boat, { finalizer: { name: "mooring", run: () => undefined }, reconcile: () => undefined }),
     /"mooring" is no name of a finalizer/,
   );
-  assert.throws(() => after("soon"), /"soon" is no time/);
+  assert.throws(() => after("soon"), /invalid duration "soon"/);
   const twice = controller(Boat, { reconcile: () => undefined });
   await inHarbour(async (harbour) => {
     const { ended } = await harbour.run([twice, twice]);
