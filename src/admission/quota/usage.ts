@@ -1,4 +1,5 @@
 /** Quota usage of objects by resource, and the kind of object behind each resource name of a quota. */
+import { reviews } from "#api/reviews.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { Clock } from "#std/clock.ts";
 import { countedResource, countEvaluator, type Evaluator, type GroupResource } from "./evaluator.ts";
@@ -23,11 +24,7 @@ const uncounted: readonly GroupResource[] = [
   { group: "events.k8s.io", resource: "events" },
   { group: "", resource: "bindings" },
   { group: "", resource: "componentstatuses" },
-  { group: "authentication.k8s.io", resource: "tokenreviews" },
-  { group: "authentication.k8s.io", resource: "selfsubjectreviews" },
-  ...["subjectaccessreviews", "selfsubjectaccessreviews", "localsubjectaccessreviews", "selfsubjectrulesreviews"].map(
-    (resource) => ({ group: "authorization.k8s.io", resource }),
-  ),
+  ...reviews,
 ];
 
 export class UsageEvaluators {

@@ -1,29 +1,24 @@
 /** Parses path and method for later filters, and answers requests that the listener found invalid. */
+import { reviews } from "#api/reviews.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { RequestInfo } from "../api-request.ts";
 import { parseRequestInfo } from "../request-info.ts";
 import type { Filter } from "./filter.ts";
 
-/** The groups, by Kubernetes' names, with their reviews, which are answered and never stored. */
-const reviewsByGroup = {
-  "authentication.k8s.io": ["selfsubjectreviews", "tokenreviews"],
-  "authorization.k8s.io": [
-    "localsubjectaccessreviews",
-    "selfsubjectaccessreviews",
-    "selfsubjectrulesreviews",
-    "subjectaccessreviews",
-  ],
-};
-
-type OwnNames = ReadonlyMap<string, { readonly group: string; readonly reviews: readonly string[] }>;
+/** A group with reviews: Kubernetes' name, and that in the domain. */
+interface ReviewGroup {
+  readonly group: string;
+  readonly ownGroup: string;
+}
 
 export function requestInfo(domain: ApiDomain): Filter {
-  const ownNames: OwnNames = new Map(
-    Object.entries(reviewsByGroup).map(([group, reviews]) => [group, { group: domain.rename(group), reviews }]),
-  );
+  const renamed = reviews
+    .map(({ group, resource }) => [resource, { group, ownGroup: domain.rename(group) }] as const)
+    .filter(([, { group, ownGroup }]) => group !== ownGroup);
+  const groups: ReadonlyMap<string, ReviewGroup> = new Map(renamed);
   return (request, next) => {
     if (request.refusal !== undefined) throw request.refusal;
-    request.info = withOwnGroup(parseRequestInfo(request), ownNames);
+    request.info = withOwnGroup(parseRequestInfo(request), groups);
     return next(request);
   };
 }
@@ -32,8 +27,8 @@ export function requestInfo(domain: ApiDomain): Filter {
  * Returns the info of a review under Kubernetes' name of its group as that of the same review in this domain, so that
  * rights and audit rules are the same for both names. Clients have these names in their code.
  */
-function withOwnGroup(info: RequestInfo, ownNames: OwnNames): RequestInfo {
+function withOwnGroup(info: RequestInfo, groups: ReadonlyMap<string, ReviewGroup>): RequestInfo {
   if (info.verb !== "create") return info;
-  const own = ownNames.get(info.group);
-  return own?.reviews.includes(info.resource) === true ? { ...info, group: own.group } : info;
+  const names = groups.get(info.resource);
+  return names?.group === info.group ? { ...info, group: names.ownGroup } : info;
 }
