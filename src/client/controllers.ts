@@ -3,6 +3,7 @@
  * one, `run` runs several; `docs/client.md` has examples. The queue, its rates and the names of the metrics are those of
  * controller-runtime.
  */
+import { untilAborted } from "#std/abort.ts";
 import type { Clock } from "#std/clock.ts";
 import { millisecondsOf, type WaitTime } from "#std/go-duration.ts";
 import { oneLine } from "#std/printable.ts";
@@ -105,7 +106,7 @@ async function runAll(
   const events = new EventReporter({ client, instance: identity.slice(0, 128), failed: failedShared });
   const work = new AbortController();
   lost.addEventListener("abort", () => work.abort(new Error("the lease is lost")), { once: true });
-  const stop = abortOf(AbortSignal.any([signal, lost]));
+  const stop = untilAborted(AbortSignal.any([signal, lost]));
   const workers = controllers.map(
     (controller) =>
       new ControllerWorker({
@@ -127,7 +128,7 @@ async function runAll(
   await stop;
   for (const worker of workers) worker.close();
   const drained = Promise.all(workers.map((worker) => worker.drained));
-  const ended = Promise.race([drained, abortOf(work.signal)]);
+  const ended = Promise.race([drained, untilAborted(work.signal)]);
   if (!(await isWithin(client.clock, graceMs, ended))) work.abort(new Error("the time to end is over"));
   const isDrained = await isWithin(client.clock, lastMs, drained);
   await informers.close();
@@ -136,11 +137,6 @@ async function runAll(
   const running = workers.flatMap((worker) => worker.running).join(", ");
   throw new Error(`reconciles did not end, although their signal was aborted: ${running}`);
 }
-
-const abortOf = (signal: AbortSignal): Promise<void> =>
-  signal.aborted
-    ? Promise.resolve()
-    : new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
 
 /** Whether a promise resolves within a time. */
 function isWithin(clock: Clock, ms: number, promise: Promise<unknown>): Promise<boolean> {

@@ -6,7 +6,7 @@ import { printable } from "#std/printable.ts";
 import { StartError } from "#std/start-error.ts";
 import { filenameFlag, readManifests } from "./manifests.ts";
 import { clusterFlags, type ObjectAddress, type OpenCluster, shownName, withCluster } from "./open-cluster.ts";
-import { objectsText, type Output, outputFlag, outputOf, withoutManagedFields } from "./output.ts";
+import { ObjectReport, outputFlag, outputOf } from "./output.ts";
 import { printUsage } from "./print.ts";
 import { dryMark, dryRunFlag, fieldManager, isDry, writeQuery } from "./write-flags.ts";
 
@@ -38,33 +38,24 @@ export async function apply(args: readonly string[]): Promise<void> {
   const { settings, help: isHelp, rest } = parseArguments(flags, args);
   if (isHelp) return printUsage(help, flags);
   if (rest.length > 0) throw new StartError(`unexpected argument ${JSON.stringify(rest[0])}: name files with -f`);
-  const output = outputOf(settings.output);
+  const report = new ObjectReport(outputOf(settings.output));
   const isDryRun = isDry(settings.dryRun);
   const objects = await readManifests("apply", settings.filename);
   await withCluster(settings, async (cluster) => {
-    const applied: Unstructured[] = [];
     for (const object of objects) {
       const address = await addressInNamespace(cluster, object);
+      const name = shownName(address.resource, address.name);
       try {
         const how = { isDryRun, force: settings.forceConflicts ?? false, manager: settings.fieldManager };
-        const answer = await applyObject(cluster, address, object, how);
-        applied.push(withoutManagedFields(answer));
-        if (output.form === "table") {
-          process.stdout.write(`${shownName(address.resource, address.name)} applied${dryMark(isDryRun)}\n`);
-        } else if (output.form === "name") process.stdout.write(`${shownName(address.resource, address.name)}\n`);
+        report.add(name, `applied${dryMark(isDryRun)}`, await applyObject(cluster, address, object, how));
       } catch (error) {
         if (!(error instanceof ErrorAnswer)) throw error;
-        process.stderr.write(`binnacle: ${refusalText(shownName(address.resource, address.name), error)}\n`);
+        process.stderr.write(`binnacle: ${refusalText(name, error)}\n`);
         process.exitCode = 1;
       }
     }
-    process.stdout.write(appliedText(output, applied));
+    report.end();
   });
-}
-
-function appliedText(output: Output, applied: readonly Unstructured[]): string {
-  if (output.form === "json" || output.form === "yaml") return objectsText(output.form, applied);
-  return output.form === "jsonpath" ? applied.map((object) => output.template(object)).join("") : "";
 }
 
 /** Returns the address of an object of a file. Throws `StartError` if it names another namespace than `-n`. */

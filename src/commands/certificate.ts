@@ -6,7 +6,7 @@ import { systemClock } from "#std/clock.ts";
 import { binnacleFlag, boolean, parseArguments, text } from "#std/flags.ts";
 import { StartError } from "#std/start-error.ts";
 import { clusterFlags, type ObjectAddress, type OpenCluster, shownName, withCluster } from "./open-cluster.ts";
-import { objectsText, outputFlag, outputOf, withoutManagedFields } from "./output.ts";
+import { ObjectReport, outputFlag, outputOf } from "./output.ts";
 import { printUsage } from "./print.ts";
 import { writeQuery } from "./write-flags.ts";
 
@@ -49,22 +49,17 @@ export async function certificate(args: readonly string[]): Promise<void> {
   if ((verb !== "approve" && verb !== "deny") || names.length === 0) {
     throw new StartError("certificate takes a decision and names: binnacle certificate approve|deny NAME...");
   }
-  const output = outputOf(settings.output);
+  const report = new ObjectReport(outputOf(settings.output));
   const { reason = flags.reason.default, message = flags.message.default, force = false } = settings;
   await withCluster(settings, async (cluster) => {
     const group = await cluster.groupOf("certificates");
     const resource = await cluster.resource(`certificatesigningrequests.${group}`);
-    const written: Unstructured[] = [];
     for (const name of names) {
       const address = cluster.address(resource, name);
       const condition = { type: decisions[verb], status: "True", reason, message };
-      const object = await decide(cluster, address, condition, force);
-      written.push(withoutManagedFields(object));
-      if (output.form === "table") process.stdout.write(`${shownName(resource, name)} ${done[verb]}\n`);
-      else if (output.form === "name") process.stdout.write(`${shownName(resource, name)}\n`);
-      else if (output.form === "jsonpath") process.stdout.write(output.template(object));
+      report.add(shownName(resource, name), done[verb], await decide(cluster, address, condition, force));
     }
-    if (output.form === "json" || output.form === "yaml") process.stdout.write(objectsText(output.form, written));
+    report.end();
   });
 }
 

@@ -5,7 +5,7 @@ import { binnacleFlag, list, optional, parseArguments, type Settings } from "#st
 import { StartError } from "#std/start-error.ts";
 import { collectionPath, type DiscoveredResource } from "./discovery.ts";
 import { clusterFlags, type OpenCluster, shownName, withCluster } from "./open-cluster.ts";
-import { objectsText, outputFlag, outputOf, withoutManagedFields } from "./output.ts";
+import { ObjectReport, outputFlag, outputOf } from "./output.ts";
 import { printUsage, printWarnings } from "./print.ts";
 import { dryMark, dryRunFlag, isDry, writeQuery } from "./write-flags.ts";
 
@@ -77,7 +77,7 @@ export async function create(args: readonly string[]): Promise<void> {
       `create takes one of ${Object.keys(kinds).join(", ")} and a name; binnacle apply -f makes objects of other kinds`,
     );
   }
-  const output = outputOf(settings.output);
+  const report = new ObjectReport(outputOf(settings.output));
   const isDryRun = isDry(settings.dryRun);
   await withCluster(settings, async (cluster) => {
     const group = await cluster.groupOf("rbac.authorization");
@@ -85,18 +85,13 @@ export async function create(args: readonly string[]): Promise<void> {
     const content = word.endsWith("binding")
       ? bindingContent(kind, group, settings)
       : { rules: await rulesOf(cluster, kind, settings) };
-    const object = withoutManagedFields(
-      await cluster.call<Unstructured>({
-        method: "POST",
-        path: collectionPath(resource, cluster.namespace) + writeQuery(isDryRun),
-        body: { apiVersion: `${group}/${resource.version}`, kind, metadata: { name }, ...content },
-      }),
-    );
-    const shown = shownName(resource, name);
-    if (output.form === "table") process.stdout.write(`${shown} created${dryMark(isDryRun)}\n`);
-    else if (output.form === "name") process.stdout.write(`${shown}\n`);
-    else if (output.form === "jsonpath") process.stdout.write(output.template(object));
-    else process.stdout.write(objectsText(output.form, [object]));
+    const object = await cluster.call<Unstructured>({
+      method: "POST",
+      path: collectionPath(resource, cluster.namespace) + writeQuery(isDryRun),
+      body: { apiVersion: `${group}/${resource.version}`, kind, metadata: { name }, ...content },
+    });
+    report.add(shownName(resource, name), `created${dryMark(isDryRun)}`, object);
+    report.end();
   });
 }
 

@@ -19,7 +19,7 @@ import { awaitObject } from "./await-object.ts";
 import { filenameFlag, readManifests } from "./manifests.ts";
 import { namedObjects } from "./named-objects.ts";
 import { clusterFlags, type ObjectAddress, type OpenCluster, shownName, withCluster } from "./open-cluster.ts";
-import { objectsText, outputFlag, outputOf } from "./output.ts";
+import { ObjectReport, outputFlag, outputOf } from "./output.ts";
 import { printUsage } from "./print.ts";
 import { dryMark, dryRunFlag, isDry } from "./write-flags.ts";
 
@@ -67,7 +67,7 @@ Examples:
 export async function deleteObjects(args: readonly string[]): Promise<void> {
   const { settings, help: isHelp, rest } = parseArguments(flags, args);
   if (isHelp) return printUsage(help, flags);
-  const output = outputOf(settings.output);
+  const report = new ObjectReport(outputOf(settings.output));
   await withCluster(settings, async (cluster) => {
     const addresses = await chosen(cluster, rest, settings);
     if (addresses.length === 0) process.stderr.write("No resources found\n");
@@ -75,11 +75,10 @@ export async function deleteObjects(args: readonly string[]): Promise<void> {
     const gone: ObjectAddress[] = [];
     for (const address of addresses) {
       try {
-        deleted.push(await deleteOne(cluster, address, settings));
+        const answer = await deleteOne(cluster, address, settings);
+        deleted.push(answer);
         gone.push(address);
-        const name = shownName(address.resource, address.name);
-        if (output.form === "name") process.stdout.write(`${name}\n`);
-        else if (output.form === "table") process.stdout.write(`${name} deleted${dryMark(isDry(settings.dryRun))}\n`);
+        report.add(shownName(address.resource, address.name), `deleted${dryMark(isDry(settings.dryRun))}`, answer);
       } catch (error) {
         if (!(error instanceof ErrorAnswer)) throw error;
         if (error.code === 404 && settings.ignoreNotFound === true) continue;
@@ -87,8 +86,7 @@ export async function deleteObjects(args: readonly string[]): Promise<void> {
         process.exitCode = 1;
       }
     }
-    if (output.form === "json" || output.form === "yaml") process.stdout.write(objectsText(output.form, deleted));
-    if (output.form === "jsonpath") process.stdout.write(deleted.map((object) => output.template(object)).join(""));
+    report.end();
     if (settings.wait !== false && !isDry(settings.dryRun)) await awaitGone(cluster, gone, deleted, settings.timeout);
   });
 }

@@ -41,6 +41,34 @@ export function objectsText(form: "json" | "yaml", objects: readonly Unstructure
   return valueText(form, objects.length === 1 && first !== undefined ? first : listOf(objects));
 }
 
+/**
+ * Prints what a command does with objects, in the form of `-o`: for each a line for people, its name or what a template
+ * makes of it, at once; or all of them as JSON or YAML, at the end.
+ */
+export class ObjectReport {
+  readonly #output: Output;
+  readonly #objects: Unstructured[] = [];
+
+  constructor(output: Output) {
+    this.#output = output;
+  }
+
+  /** Takes the next object; `undefined` for one that is gone. `name` is followed by `done` in the line for people. */
+  add(name: string, done: string, object: Unstructured | undefined): void {
+    const output = this.#output;
+    const shown = object === undefined ? undefined : withoutManagedFields(object);
+    if (output.form === "table") process.stdout.write(`${name} ${done}\n`);
+    else if (output.form === "name") process.stdout.write(`${name}\n`);
+    else if (output.form === "jsonpath") process.stdout.write(output.template(shown));
+    else if (shown !== undefined) this.#objects.push(shown);
+  }
+
+  end(): void {
+    const { form } = this.#output;
+    if (form === "json" || form === "yaml") process.stdout.write(objectsText(form, this.#objects));
+  }
+}
+
 /** Returns objects as a list, as kubectl does for objects of several kinds. */
 export const listOf = (items: readonly Unstructured[]): object => ({
   apiVersion: "v1",

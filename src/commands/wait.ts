@@ -8,7 +8,7 @@ import { awaitObject, type ObjectTest } from "./await-object.ts";
 import { namedObjects } from "./named-objects.ts";
 import { parseTemplate } from "./jsonpath-template.ts";
 import { clusterFlags, shownName, withCluster } from "./open-cluster.ts";
-import { objectsText, outputFlag, outputOf, withoutManagedFields } from "./output.ts";
+import { ObjectReport, outputFlag, outputOf } from "./output.ts";
 import { printUsage } from "./print.ts";
 
 const flags = {
@@ -45,12 +45,11 @@ export async function wait(args: readonly string[]): Promise<void> {
   const { settings, help: isHelp, rest } = parseArguments(flags, args);
   if (isHelp) return printUsage(help, flags);
   const state = stateOf(settings.for);
-  const output = outputOf(settings.output);
+  const report = new ObjectReport(outputOf(settings.output));
   const { timeout = flags.timeout.default } = settings;
   await withCluster(settings, async (cluster) => {
     const addresses = await namedObjects(cluster, "wait", rest, settings);
     if (addresses.length === 0) throw new StartError("there are no such objects to wait for");
-    const met: Unstructured[] = [];
     await Promise.all(
       addresses.map(async (address) => {
         const name = shownName(address.resource, address.name);
@@ -66,13 +65,10 @@ export async function wait(args: readonly string[]): Promise<void> {
           process.exitCode = 1;
           return;
         }
-        if (object !== undefined) met.push(withoutManagedFields(object));
-        if (output.form === "table") process.stdout.write(`${name} ${state.text}\n`);
-        else if (output.form === "name") process.stdout.write(`${name}\n`);
-        else if (output.form === "jsonpath") process.stdout.write(output.template(object));
+        report.add(name, state.text, object);
       }),
     );
-    if (output.form === "json" || output.form === "yaml") process.stdout.write(objectsText(output.form, met));
+    report.end();
   });
 }
 

@@ -12,7 +12,7 @@ import { countHealth } from "./disruption/health.ts";
 import { StaleDisruptions } from "./disruption/stale-disruptions.ts";
 import { countedStatus, statusText, unknownStatus } from "./disruption/status.ts";
 import { EventRecorder } from "./event-recorder.ts";
-import { untilStopped } from "./repeat.ts";
+import { untilAborted } from "#std/abort.ts";
 import { RestingQueue } from "./resting-queue.ts";
 import { keyOf, SharedInformer } from "./shared-informer.ts";
 import type { SharedInformers } from "./shared-informers.ts";
@@ -73,7 +73,7 @@ class Disruption {
       this.#queue.add(keyOf(after));
     });
     new StaleDisruptions(this.#environment, this.#pods).start();
-    await untilStopped(this.#environment);
+    await untilAborted(this.#environment.signal);
   }
 
   #podChanged(before: Pod | undefined, after: Pod | undefined): void {

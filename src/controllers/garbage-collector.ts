@@ -3,6 +3,7 @@
  * dependents) and `orphan` (keep them). It watches the metadata of all resources, and confirms everything by live reads
  * before it writes. Source: upstream's garbage collector controller.
  */
+import { untilAborted } from "#std/abort.ts";
 import { pause } from "#std/clock.ts";
 import type { WorkQueue } from "#client/work-queue.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
@@ -102,7 +103,7 @@ class GarbageCollector {
     const { signal } = this.#environment;
     this.#served.onChange(() => this.#changed());
     this.#changed();
-    await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+    await untilAborted(signal);
     await Promise.all([this.#syncing, this.#started]);
     await this.#monitors.close();
   }

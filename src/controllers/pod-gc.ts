@@ -11,7 +11,7 @@ import type { Controller, ControllerEnvironment } from "./controller.ts";
 import { ignoreCodes } from "./ignore-codes.ts";
 import { isTerminal } from "./pods.ts";
 import { workQueue } from "./reconcile.ts";
-import { untilStopped } from "./repeat.ts";
+import { untilAborted } from "#std/abort.ts";
 import { keyOf } from "./shared-informer.ts";
 import type { SharedInformers } from "./shared-informers.ts";
 
@@ -87,7 +87,7 @@ class PodGc {
     nodes.listen((before, after) => this.#nodeChanged(before, after));
     await nodes.synced;
     pods.listen((before, after) => this.#podChanged(before, after));
-    await untilStopped(this.#environment);
+    await untilAborted(this.#environment.signal);
   }
 
   #podChanged(before: Pod | undefined, after: Pod | undefined): void {

@@ -22,13 +22,6 @@ export async function periodically(
   }
 }
 
-/** Resolves when the controller is to stop. */
-export const untilStopped = ({ signal }: Pick<ControllerEnvironment, "signal">): Promise<void> =>
-  new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener("abort", () => resolve(), { once: true });
-  });
-
 const retryPauseMs = 1000;
 
 /** Tries until `work`, called `what` in logs, has succeeded once. */

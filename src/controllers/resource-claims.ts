@@ -14,7 +14,7 @@ import { ignoreCodes, isNamespaceEnding } from "./ignore-codes.ts";
 import { inPages } from "./pages.ts";
 import { isTerminal, ownerOf } from "./pods.ts";
 import { workQueue } from "./reconcile.ts";
-import { untilStopped } from "./repeat.ts";
+import { untilAborted } from "#std/abort.ts";
 import { keyOf, SharedInformer } from "./shared-informer.ts";
 import type { SharedInformers } from "./shared-informers.ts";
 
@@ -79,7 +79,7 @@ class ResourceClaims {
   async run(): Promise<void> {
     this.#claims.listen((before, after) => this.#claimChanged(before, after));
     this.#pods.listen((before, after) => this.#podChanged(before, after));
-    await untilStopped(this.#environment);
+    await untilAborted(this.#environment.signal);
   }
 
   #podChanged(before: Pod | undefined, after: Pod | undefined): void {

@@ -1,5 +1,12 @@
-/** Waiting that a signal ends. */
+/** Waiting for a signal, or until a signal ends it. */
 import { isLate, type MaybePromise } from "./maybe-promise.ts";
+
+/** Resolves when the signal is aborted. */
+export const untilAborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true });
+  });
 
 /**
  * Waits for the value until the signal is aborted; then it rejects with the reason of the signal, and what is waited for
