@@ -54,6 +54,8 @@ void test("an informer has all objects by key and by index, and tells changes", 
   await informer.synced;
   assert.deepEqual(names(informer.list()), ["a", "b", "c", "d"]);
   assert.equal(informer.get("ns/a")?.metadata.resourceVersion, "2");
+  assert.deepEqual(names(informer.in("ns")), ["a", "b", "c", "d"]);
+  assert.deepEqual(informer.in("other"), []);
   assert.deepEqual(names(informer.by("half", "0")), ["a", "c"]);
   const events: string[] = [];
   const end = informer.subscribe(({ type, object }) => void events.push(`${type} ${object.metadata.name}`));

@@ -8,7 +8,7 @@ import { reflect, type ReflectorOptions } from "./reflector.ts";
 /** Returns the values under which an object is found: `informer.by("owner", "ann")`. */
 export type IndexBy<T> = (object: T) => readonly string[];
 
-interface InformerOptions<T extends ApiObject> extends Omit<ReflectorOptions<T>, "replaced" | "changed"> {
+export interface InformerOptions<T extends ApiObject> extends Omit<ReflectorOptions<T>, "replaced" | "changed"> {
   /** The indexes, by name. */
   readonly index?: Readonly<Record<string, IndexBy<T>>>;
 }
@@ -22,6 +22,10 @@ export type InformerEvent<T> =
 
 export type InformerListener<T> = (event: InformerEvent<T>) => void;
 
+/** Returns the object of an event, and before it what it was before a change. */
+export const statesOf = <T>(event: InformerEvent<T>): readonly T[] =>
+  event.type === "changed" ? [event.previous, event.object] : [event.object];
+
 /** Returns the key of an object: `namespace/name`, or `name` for a cluster-scoped object. */
 export const keyOf = ({ metadata: { namespace, name = "" } }: ApiObject): string =>
   namespace === undefined ? name : `${namespace}/${name}`;
@@ -29,7 +33,8 @@ export const keyOf = ({ metadata: { namespace, name = "" } }: ApiObject): string
 export class Informer<T extends ApiObject> {
   /** Resolves when all objects have been read for the first time; rejects when the informer is closed before. */
   readonly synced: Promise<void>;
-  readonly #objects = new Map<string, T>();
+  /** The objects by namespace, which is empty for cluster-scoped ones, then by name. */
+  readonly #objects = new Map<string, Map<string, T>>();
   readonly #indexes: ReadonlyMap<string, Index<T>>;
   readonly #listeners = new Set<InformerListener<T>>();
   readonly #options: InformerOptions<T>;
@@ -64,7 +69,7 @@ export class Informer<T extends ApiObject> {
         resolve();
       },
       changed: (type, object) => {
-        if (type === "DELETED") this.#delete(keyOf(object), object);
+        if (type === "DELETED") this.#delete(object);
         else this.#put(object);
       },
     });
@@ -81,24 +86,33 @@ export class Informer<T extends ApiObject> {
   }
 
   get size(): number {
-    return this.#objects.size;
+    return this.#objects.values().reduce((sum, objects) => sum + objects.size, 0);
   }
 
   /** Returns the object of a key: `namespace/name`, or `name`. */
   get(key: string): T | undefined {
-    return this.#objects.get(key);
+    const slash = key.indexOf("/");
+    return this.#objects.get(key.slice(0, Math.max(slash, 0)))?.get(key.slice(slash + 1));
   }
 
   /** Returns all objects, in no order. */
   list(): T[] {
-    return [...this.#objects.values()];
+    return this.#objects
+      .values()
+      .flatMap((objects) => objects.values())
+      .toArray();
+  }
+
+  /** Returns the objects of a namespace, in no order. */
+  in(namespace: string): T[] {
+    return [...(this.#objects.get(namespace)?.values() ?? [])];
   }
 
   /** Returns the objects that an index has under a value. Throws `RangeError` for an unknown index. */
   by(index: string, value: string): T[] {
     const found = this.#indexes.get(index);
     if (found === undefined) throw new RangeError(`the informer has no index ${JSON.stringify(index)}`);
-    return found.keys(value).map((key) => this.#objects.get(key)!); // an index has keys of present objects only
+    return found.keys(value).map((key) => this.get(key)!); // an index has keys of present objects only
   }
 
   /**
@@ -106,7 +120,7 @@ export class Informer<T extends ApiObject> {
    * ends this. A listener that throws is called again with the next change; its error goes to `failed`.
    */
   subscribe(listener: InformerListener<T>): () => void {
-    for (const object of this.#objects.values()) this.#call(listener, { type: "added", object });
+    for (const object of this.list()) this.#call(listener, { type: "added", object });
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
@@ -124,28 +138,38 @@ export class Informer<T extends ApiObject> {
   /** Takes all objects after a list: those that it does not have were deleted in the meantime. */
   #replace(objects: readonly T[]): void {
     const keys = new Set(objects.map(keyOf));
-    for (const key of this.#objects.keys()) if (!keys.has(key)) this.#delete(key, undefined);
+    for (const object of this.list()) if (!keys.has(keyOf(object))) this.#delete(object);
     for (const object of objects) this.#put(object);
   }
 
   #put(object: T): void {
-    const key = keyOf(object);
-    const previous = this.#objects.get(key);
+    const previous = this.get(keyOf(object));
     if (previous !== undefined && isSameVersion(previous, object)) return;
     // An object that was deleted and created again in the meantime is another one.
-    if (previous !== undefined && previous.metadata.uid !== object.metadata.uid) this.#delete(key, undefined);
-    const replaced = this.#objects.get(key);
-    this.#objects.set(key, object);
-    for (const index of this.#indexes.values()) index.replace(key, replaced, object);
+    const isOther = previous !== undefined && previous.metadata.uid !== object.metadata.uid;
+    if (isOther) this.#delete(previous);
+    const replaced = isOther ? undefined : previous;
+    this.#set(object, replaced, object);
     this.#tell(replaced === undefined ? { type: "added", object } : { type: "changed", object, previous: replaced });
   }
 
-  #delete(key: string, last: T | undefined): void {
-    const previous = this.#objects.get(key);
+  /** Removes an object, whose last known state is given. */
+  #delete(last: T): void {
+    const previous = this.get(keyOf(last));
     if (previous === undefined) return;
-    this.#objects.delete(key);
-    for (const index of this.#indexes.values()) index.replace(key, previous, undefined);
-    this.#tell({ type: "deleted", object: last ?? previous });
+    this.#set(last, previous, undefined);
+    this.#tell({ type: "deleted", object: last });
+  }
+
+  /** Sets what is stored for an object, in place of what was. */
+  #set(object: T, previous: T | undefined, next: T | undefined): void {
+    const { namespace = "", name = "" } = object.metadata;
+    const siblings = this.#objects.get(namespace) ?? new Map<string, T>();
+    if (next === undefined) siblings.delete(name);
+    else siblings.set(name, next);
+    if (siblings.size === 0) this.#objects.delete(namespace);
+    else this.#objects.set(namespace, siblings);
+    for (const index of this.#indexes.values()) index.replace(keyOf(object), previous, next);
   }
 
   #tell(event: InformerEvent<T>): void {

@@ -5,13 +5,14 @@
  */
 import type { APIService, APIServiceCondition, ServiceReference } from "#api/apiregistration/v1.ts";
 import type { Endpoints, Service } from "#api/core/v1.ts";
-import { reflect } from "#client/reflector.ts";
+import { type Informer, keyOf } from "#client/informer.ts";
 import { ignoreNotFound, type RestClient } from "#client/rest-client.ts";
 import type { WorkQueue } from "#client/work-queue.ts";
 import { goQuote } from "#meta/field-error.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
+import { untilAborted } from "#std/abort.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
-import { workQueue } from "./reconcile.ts";
+import { follow, openInformer, workQueue } from "./reconcile.ts";
 
 interface AvailabilityOptions {
   /**
@@ -43,15 +44,17 @@ class AvailabilityWatcher {
   readonly #options: AvailabilityOptions;
   readonly #path: string;
   readonly #queue: WorkQueue;
-  #services = new Map<string, APIService>();
-  /** Follows services and endpoints, from the first APIService on that names a service. */
-  #following: Promise<unknown> | undefined;
+  readonly #services: Informer<APIService>;
+  /** Whether services and endpoints are followed, which begins with the first APIService that names a service. */
+  #followsServices = false;
 
   constructor(environment: ControllerEnvironment, options: AvailabilityOptions) {
     const { domain } = environment;
     this.#environment = environment;
     this.#options = options;
     this.#path = `/apis/${domain.rename("apiregistration.k8s.io")}/v1/apiservices`;
+    const source = { ...environment, reader: environment.client };
+    this.#services = openInformer<APIService>(source, { what: "APIServices", path: this.#path });
     this.#queue = workQueue(environment, {
       name: "AvailableConditionController",
       workersMax,
@@ -62,53 +65,39 @@ class AvailabilityWatcher {
   }
 
   async run(): Promise<void> {
-    const { client, clock, signal } = this.#environment;
-    await reflect<APIService>({
-      client,
-      path: this.#path,
-      clock,
-      signal,
-      replaced: (objects) => {
-        this.#services = new Map(objects.map((object) => [object.metadata.name ?? "", object]));
-        for (const object of objects) this.#look(object);
-      },
-      changed: (type, object) => {
-        const { name = "" } = object.metadata;
-        if (type === "DELETED") this.#services.delete(name);
-        else {
-          const before = this.#services.get(name);
-          this.#services.set(name, object);
-          // Its own writes of the status are ignored.
-          if (before === undefined || !isSameSpec(before, object) || type === "ADDED") this.#look(object);
-        }
-      },
+    this.#services.subscribe((event) => {
+      const { type, object } = event;
+      // Its own writes of the status are ignored.
+      if (type === "added" || (type === "changed" && !isSameSpec(event.previous, object))) this.#look(object);
     });
-    await this.#following;
+    await untilAborted(this.#environment.signal);
   }
 
   #look(object: APIService): void {
-    this.#queue.add(object.metadata.name ?? "");
-    if (object.spec.service === undefined) return;
-    this.#following ??= Promise.all(["services", "endpoints"].map((resource) => this.#follow(resource)));
+    this.#queue.add(keyOf(object));
+    if (object.spec.service === undefined || this.#followsServices) return;
+    this.#followsServices = true;
+    for (const resource of ["services", "endpoints"]) this.#follow(resource);
   }
 
   /** Checks an APIService again when its service or the endpoints of the service change. */
-  #follow(resource: string): Promise<void> {
-    const { client, clock, signal } = this.#environment;
+  #follow(resource: string): void {
     const changed = ({ metadata }: ApiObject): void => {
-      for (const [name, { spec }] of this.#services) {
-        const { service } = spec;
-        if (service?.namespace === metadata.namespace && service?.name === metadata.name) this.#queue.add(name);
+      for (const apiService of this.#services.list()) {
+        const { service } = apiService.spec;
+        if (service?.namespace === metadata.namespace && service?.name === metadata.name)
+          this.#queue.add(keyOf(apiService));
       }
     };
-    return reflect({
-      client,
-      path: `/api/v1/${resource}`,
-      clock,
-      signal,
-      replaced: (objects) => objects.forEach(changed),
-      changed: (_type, object) => changed(object),
-    });
+    void follow(
+      { ...this.#environment, reader: this.#environment.client },
+      {
+        what: resource,
+        path: `/api/v1/${resource}`,
+        replaced: (objects) => objects.forEach(changed),
+        changed: (_type, object) => changed(object),
+      },
+    );
   }
 
   /** Checks an APIService. An unavailable one is checked again soon, with growing delays. */

@@ -7,12 +7,13 @@ import { isDeepStrictEqual } from "node:util";
 import type { APIService, APIServiceSpec } from "#api/apiregistration/v1.ts";
 import { groupPriorities } from "#api/group-priorities.ts";
 import type { DeepPartial } from "#client/draft.ts";
+import { type Informer, keyOf } from "#client/informer.ts";
 import { ignoreNotFound } from "#client/rest-client.ts";
-import { reflect } from "#client/reflector.ts";
 import type { WorkQueue } from "#client/work-queue.ts";
+import { untilAborted } from "#std/abort.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
 import { ignoreCodes } from "./ignore-codes.ts";
-import { workQueue } from "./reconcile.ts";
+import { openInformer, workQueue } from "./reconcile.ts";
 
 type Priorities = Pick<APIServiceSpec, "groupPriorityMinimum" | "versionPriority">;
 type Management = "onstart" | "true";
@@ -58,8 +59,7 @@ class Keeper {
   readonly #builtIn: ReadonlyMap<string, Priorities>;
   readonly #queue: WorkQueue;
   #wanted = new Map<string, Wanted>();
-  /** The current objects, by name. */
-  #present = new Map<string, APIService>();
+  readonly #present: Informer<APIService>;
   /** The names of the objects that existed at the start; `undefined` before it. */
   #atStart: ReadonlySet<string> | undefined;
   /** Names of objects that this process has written or removed. */
@@ -79,6 +79,8 @@ class Keeper {
         ]),
       ),
     );
+    const source = { ...environment, reader: environment.client };
+    this.#present = openInformer<APIService>(source, { what: "APIServices", path: this.#path });
     this.#queue = workQueue(environment, {
       name: "autoregister",
       workersMax,
@@ -89,28 +91,13 @@ class Keeper {
   }
 
   async run(): Promise<void> {
-    const { client, clock, signal } = this.#environment;
     this.#local.onChange(() => this.#refresh());
-    await reflect<APIService>({
-      client,
-      path: this.#path,
-      clock,
-      signal,
-      replaced: (objects) => {
-        const before = this.#present;
-        this.#present = new Map(objects.map((object) => [object.metadata.name ?? "", object]));
-        this.#atStart ??= new Set(this.#present.keys());
-        // The wanted objects are written first, then the others are removed.
-        this.#refresh();
-        for (const name of [...before.keys(), ...this.#present.keys()]) this.#queue.add(name);
-      },
-      changed: (type, object) => {
-        const { name = "" } = object.metadata;
-        if (type === "DELETED") this.#present.delete(name);
-        else this.#present.set(name, object);
-        this.#queue.add(name);
-      },
-    });
+    await this.#present.synced;
+    this.#atStart = new Set(this.#present.list().map(keyOf));
+    // The wanted objects are written first, then the others are removed.
+    this.#refresh();
+    this.#present.subscribe(({ object }) => this.#queue.add(keyOf(object)));
+    await untilAborted(this.#environment.signal);
   }
 
   /** Queues every object that a change of the served versions may affect. */

@@ -6,13 +6,13 @@
  */
 import type { Lease, LeaseSpec } from "#api/coordination/v1.ts";
 import type { LeaseCandidate } from "#api/coordination/v1alpha2.ts";
+import type { Informer } from "#client/informer.ts";
 import { ignoreNotFound } from "#client/rest-client.ts";
 import type { WorkQueue } from "#client/work-queue.ts";
 import { microTimestamp, timeToMs } from "#meta/time.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
 import { best, strategyOf } from "./coordinated-election/choice.ts";
-import { follow, workQueue } from "./reconcile.ts";
-import { SharedInformer } from "./shared-informer.ts";
+import { follow, openInformer, workQueue } from "./reconcile.ts";
 
 /** Upstream's time in which candidates have to answer, and for which an answer counts. */
 const electionMs = 5000;
@@ -28,17 +28,16 @@ export const coordinatedElectionController: Controller = async (environment) => 
 
 class Elections {
   readonly #environment: ControllerEnvironment;
-  readonly #candidates: SharedInformer<LeaseCandidate>;
+  readonly #candidates: Informer<LeaseCandidate>;
   readonly #group: string;
   readonly #queue: WorkQueue;
 
   constructor(environment: ControllerEnvironment) {
     this.#environment = environment;
     this.#group = environment.domain.rename("coordination.k8s.io");
-    this.#candidates = new SharedInformer<LeaseCandidate>(environment, {
+    this.#candidates = openInformer<LeaseCandidate>(environment, {
       what: "lease candidates",
       path: `/apis/${this.#group}/v1alpha2/leasecandidates`,
-      trim: (candidate) => candidate,
     });
     this.#queue = workQueue(environment, {
       name: "leader-election-controller",
@@ -50,8 +49,7 @@ class Elections {
   }
 
   async run(): Promise<void> {
-    this.#candidates.listen((before, after) => {
-      const { metadata, spec } = after ?? before!; // one of them is there
+    this.#candidates.subscribe(({ object: { metadata, spec } }) => {
       this.#queue.add(`${metadata.namespace}/${spec.leaseName}`);
     });
     const changed = ({ metadata: { namespace = "", name = "" } }: Lease): void => {
@@ -68,7 +66,7 @@ class Elections {
   }
 
   #of(namespace: string, leaseName: string): LeaseCandidate[] {
-    return [...this.#candidates.in(namespace)].filter(({ spec }) => spec.leaseName === leaseName);
+    return this.#candidates.in(namespace).filter(({ spec }) => spec.leaseName === leaseName);
   }
 
   async #work(key: string): Promise<void> {

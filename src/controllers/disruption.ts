@@ -4,6 +4,7 @@
  */
 import type { Pod } from "#api/core/v1.ts";
 import type { PodDisruptionBudget, PodDisruptionBudgetStatus } from "#api/policy/v1.ts";
+import { type Informer, type InformerEvent, keyOf, statesOf } from "#client/informer.ts";
 import { ignoreNotFound } from "#client/rest-client.ts";
 import { compileLabelSelector, formatLabelSelector } from "#meta/label-selector.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
@@ -14,7 +15,7 @@ import { countedStatus, statusText, unknownStatus } from "./disruption/status.ts
 import { EventRecorder } from "./event-recorder.ts";
 import { untilAborted } from "#std/abort.ts";
 import { RestingQueue } from "./resting-queue.ts";
-import { keyOf, SharedInformer } from "./shared-informer.ts";
+import { openInformer } from "./reconcile.ts";
 import type { SharedInformers } from "./shared-informers.ts";
 
 export type { ScaledKinds } from "./disruption/expected-pods.ts";
@@ -37,16 +38,16 @@ export const disruptionController =
 
 class Disruption {
   readonly #environment: ControllerEnvironment;
-  readonly #pods: SharedInformer<Pod>;
-  readonly #budgets: SharedInformer<PodDisruptionBudget>;
+  readonly #informers: SharedInformers;
+  readonly #budgets: Informer<PodDisruptionBudget>;
   readonly #expected: ExpectedPods;
   readonly #events: EventRecorder;
   readonly #queue: RestingQueue;
 
   constructor(environment: ControllerEnvironment, { informers, kinds }: DisruptionOptions) {
     this.#environment = environment;
-    this.#pods = informers.pods;
-    this.#budgets = new SharedInformer<PodDisruptionBudget>(environment, {
+    this.#informers = informers;
+    this.#budgets = openInformer<PodDisruptionBudget>(environment, {
       what: "disruption budgets",
       path: "/apis/policy/v1/poddisruptionbudgets",
       trim: ({ metadata: { managedFields: _, ...metadata }, spec, status }) => ({ metadata, spec, status }),
@@ -64,34 +65,30 @@ class Disruption {
 
   async run(): Promise<void> {
     let followsPods = false;
-    this.#budgets.listen((_before, after) => {
-      if (after === undefined) return;
+    this.#budgets.subscribe(({ type, object }) => {
+      if (type === "deleted") return;
       if (!followsPods) {
         followsPods = true;
-        this.#pods.listen((before, now) => this.#podChanged(before, now));
+        this.#informers.pods.subscribe((event) => this.#podChanged(event));
       }
-      this.#queue.add(keyOf(after));
+      this.#queue.add(keyOf(object));
     });
-    new StaleDisruptions(this.#environment, this.#pods).start();
+    new StaleDisruptions(this.#environment, this.#informers.pods).start();
     await untilAborted(this.#environment.signal);
   }
 
-  #podChanged(before: Pod | undefined, after: Pod | undefined): void {
-    const { namespace = "" } = (after ?? before!).metadata; // one of them is there
-    for (const budget of this.#budgets.in(namespace)) {
-      const selects = selectorOf(budget);
-      if ((before !== undefined && selects(before)) || (after !== undefined && selects(after))) {
-        this.#queue.add(keyOf(budget));
-      }
+  #podChanged(event: InformerEvent<Pod>): void {
+    for (const budget of this.#budgets.in(event.object.metadata.namespace ?? "")) {
+      if (statesOf(event).some(selectorOf(budget))) this.#queue.add(keyOf(budget));
     }
   }
 
   async #work(key: string): Promise<void> {
-    await Promise.all([this.#budgets.synced, this.#pods.synced]);
+    await Promise.all([this.#budgets.synced, this.#informers.pods.synced]);
     const [namespace = "", name = ""] = key.split("/");
     const path = `/apis/policy/v1/namespaces/${encodeURIComponent(namespace)}/poddisruptionbudgets/${encodeURIComponent(name)}`;
     // The budget may be late: a write over an eviction that used it meanwhile is refused, and repeated.
-    const budget = this.#budgets.get(namespace, name);
+    const budget = this.#budgets.get(key);
     if (budget === undefined) return;
     const status = await this.#statusOf(budget);
     if (statusText(budget.status) === statusText(status)) return;
@@ -107,7 +104,7 @@ class Disruption {
 
   async #statusOf(budget: PodDisruptionBudget): Promise<PodDisruptionBudgetStatus> {
     const now = this.#environment.clock.now();
-    const pods = [...this.#pods.in(budget.metadata.namespace ?? "")].filter(selectorOf(budget));
+    const pods = this.#informers.pods.in(budget.metadata.namespace ?? "").filter(selectorOf(budget));
     const counts = await this.#countsOf(budget, pods);
     if (typeof counts === "string") {
       // The budget is examined again, because nobody reports changes of controllers.

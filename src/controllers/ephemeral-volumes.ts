@@ -3,6 +3,7 @@
  * volume controller.
  */
 import type { PersistentVolumeClaim, Pod } from "#api/core/v1.ts";
+import { keyOf } from "#client/informer.ts";
 import { ignoreNotFound } from "#client/rest-client.ts";
 import { goQuote } from "#meta/field-error.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
@@ -10,13 +11,12 @@ import { EventRecorder } from "./event-recorder.ts";
 import { ignoreCodes, whileNamespaceLives } from "./ignore-codes.ts";
 import { ownerOf } from "./pods.ts";
 import { follow, workQueue } from "./reconcile.ts";
-import { keyOf } from "./shared-informer.ts";
 import type { SharedInformers } from "./shared-informers.ts";
 
 const workersMax = 5;
 
 export const ephemeralVolumesController =
-  ({ pods }: SharedInformers): Controller =>
+  (informers: SharedInformers): Controller =>
   async (environment) => {
     const events = new EventRecorder(environment, "ephemeral_volume");
     const queue = workQueue(environment, {
@@ -26,8 +26,8 @@ export const ephemeralVolumesController =
       logKey: "pod",
       failure: "could not make the claims of a pod's ephemeral volumes; trying again",
     });
-    pods.listen((before, after) => {
-      if (after !== undefined && before === undefined && hasEphemeral(after)) queue.add(keyOf(after));
+    informers.pods.subscribe(({ type, object }) => {
+      if (type === "added" && hasEphemeral(object)) queue.add(keyOf(object));
     });
     // A claim that is deleted while its pod exists is created again.
     await follow<PersistentVolumeClaim>(environment, {

@@ -4,11 +4,10 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import type { ConfigMap } from "#api/core/v1.ts";
-import { reflect } from "#client/reflector.ts";
 import { ignoreNotFound } from "#client/rest-client.ts";
 import type { Controller } from "./controller.ts";
 import { ignoreCodes } from "./ignore-codes.ts";
-import { workQueue } from "./reconcile.ts";
+import { follow, workQueue } from "./reconcile.ts";
 
 const name = "extension-apiserver-authentication";
 /** The time between two looks: authorities change in files, without a notification. */
@@ -18,7 +17,7 @@ const periodMs = 60_000;
 export const extensionAuthenticationController =
   (data: () => Readonly<Record<string, string>>): Controller =>
   async (environment) => {
-    const { client, clock, domain, signal } = environment;
+    const { client, domain } = environment;
     const namespace = domain.rename("kube-system");
     const collection = `/api/v1/namespaces/${namespace}/configmaps`;
     const manager = `?fieldManager=${domain.prefix}-apiserver`;
@@ -43,13 +42,14 @@ export const extensionAuthenticationController =
       logKey: "configMap",
       failure: "a ConfigMap of the server was not written; trying again",
     });
-    await reflect<ConfigMap>({
-      client,
-      path: collection,
-      fieldSelector: `metadata.name=${name}`,
-      clock,
-      signal,
-      replaced: () => queue.add(name),
-      changed: () => queue.add(name),
-    });
+    await follow(
+      { ...environment, reader: client },
+      {
+        what: "the ConfigMap of the server",
+        path: collection,
+        fieldSelector: `metadata.name=${name}`,
+        replaced: () => queue.add(name),
+        changed: () => queue.add(name),
+      },
+    );
   };

@@ -3,11 +3,13 @@
  * `util/flowcontrol` controller.
  */
 import type { FlowSchema, FlowSchemaCondition, PriorityLevelConfiguration } from "#api/flowcontrol/v1.ts";
+import { keyOf } from "#client/informer.ts";
 import { ignoreNotFound } from "#client/rest-client.ts";
+import { untilAborted } from "#std/abort.ts";
 import { goQuote } from "#meta/field-error.ts";
 import { timestampOf } from "#meta/time.ts";
 import type { ControllerEnvironment } from "./controller.ts";
-import { follow, workQueue } from "./reconcile.ts";
+import { openInformer, workQueue } from "./reconcile.ts";
 
 const manager = "api-priority-and-fairness-config-consumer-v1";
 
@@ -30,18 +32,22 @@ const danglingCondition = (level: string, isThere: boolean, nowMs: number): Flow
 
 /** Makes the controller. The server itself runs it, and reads and writes as one user. */
 export const flowSchemaStatusController = async (environment: Omit<ControllerEnvironment, "reader">): Promise<void> => {
-  const { client, clock, domain } = environment;
+  const { client, clock, domain, signal } = environment;
   const apiVersion = `${domain.rename("flowcontrol.apiserver.k8s.io")}/v1`;
   const path = `/apis/${apiVersion}/flowschemas`;
-  let schemas = new Map<string, FlowSchema>();
-  /** The names of priority levels; `undefined` before they are known. */
-  let levels: Set<string> | undefined;
+  const source = { ...environment, reader: client };
+  const schemas = openInformer<FlowSchema>(source, { what: "flowschemas", path });
+  const levels = openInformer<PriorityLevelConfiguration>(source, {
+    what: "prioritylevelconfigurations",
+    path: `/apis/${apiVersion}/prioritylevelconfigurations`,
+  });
 
   const work = async (name: string): Promise<void> => {
+    await levels.synced;
     const schema = schemas.get(name);
-    if (schema === undefined || levels === undefined) return;
+    if (schema === undefined) return;
     const level = schema.spec.priorityLevelConfiguration.name;
-    const condition = danglingCondition(level, levels.has(level), clock.now());
+    const condition = danglingCondition(level, levels.get(level) !== undefined, clock.now());
     if (says(schema, condition)) return;
     const applied = { apiVersion, kind: "FlowSchema", metadata: { name }, status: { conditions: [condition] } };
     await ignoreNotFound(client.apply<FlowSchema>(`${path}/${encodeURIComponent(name)}/status`, manager, applied));
@@ -55,41 +61,9 @@ export const flowSchemaStatusController = async (environment: Omit<ControllerEnv
     failure: "could not write the status of a flow schema; trying again",
   });
 
-  const lookAtAll = (): void => {
-    for (const name of schemas.keys()) queue.add(name);
-  };
-  const source = { ...environment, reader: client };
-  await Promise.all([
-    follow<PriorityLevelConfiguration>(source, {
-      what: "prioritylevelconfigurations",
-      path: `/apis/${apiVersion}/prioritylevelconfigurations`,
-      replaced(objects) {
-        levels = new Set(objects.map(({ metadata }) => metadata.name ?? ""));
-        lookAtAll();
-      },
-      changed(type, { metadata: { name = "" } }) {
-        const isThere = type !== "DELETED";
-        if (levels === undefined || levels.has(name) === isThere) return;
-        if (isThere) levels.add(name);
-        else levels.delete(name);
-        lookAtAll();
-      },
-    }),
-    follow<FlowSchema>(source, {
-      what: "flowschemas",
-      path,
-      replaced(objects) {
-        schemas = new Map(objects.map((schema) => [schema.metadata.name ?? "", schema]));
-        lookAtAll();
-      },
-      changed(type, schema) {
-        const { name = "" } = schema.metadata;
-        if (type === "DELETED") schemas.delete(name);
-        else {
-          schemas.set(name, schema);
-          queue.add(name);
-        }
-      },
-    }),
-  ]);
+  schemas.subscribe(({ object }) => queue.add(keyOf(object)));
+  levels.subscribe(({ type }) => {
+    if (type !== "changed") for (const schema of schemas.list()) queue.add(keyOf(schema));
+  });
+  await untilAborted(signal);
 };

@@ -5,7 +5,7 @@ import { timestampOf } from "#meta/time.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import { FakeApi } from "./fake-api.ts";
 import { podGcController } from "./pod-gc.ts";
-import { sharedInformers } from "./shared-informers.ts";
+import { SharedInformers } from "./shared-informers.ts";
 
 const pods = "/api/v1/namespaces/shop/pods";
 const names = ["a", "b", "c", "d"];
@@ -16,7 +16,7 @@ async function startController(terminatedMax = 0) {
   const pod = (name: string, spec: object, more: object = {}, status: object = { phase: "Running" }): void =>
     void api.put(`${pods}/${name}`, { metadata: more, spec: { containers: [], ...spec }, status });
   const start = async (): Promise<void> => {
-    void podGcController({ informers: sharedInformers(api.environment), terminatedMax })(api.environment);
+    void podGcController({ informers: new SharedInformers(api.environment), terminatedMax })(api.environment);
     await api.settled();
   };
   const remainingPods = (): string[] => names.filter((name) => api.get(`${pods}/${name}`) !== undefined);

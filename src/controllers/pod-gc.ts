@@ -4,6 +4,7 @@
  * garbage collector.
  */
 import type { Node, Pod } from "#api/core/v1.ts";
+import { type InformerEvent, keyOf } from "#client/informer.ts";
 import { ignoreNotFound } from "#client/rest-client.ts";
 import type { WorkQueue } from "#client/work-queue.ts";
 import { timestampOf, timeToMs } from "#meta/time.ts";
@@ -12,7 +13,6 @@ import { ignoreCodes } from "./ignore-codes.ts";
 import { isTerminal } from "./pods.ts";
 import { workQueue } from "./reconcile.ts";
 import { untilAborted } from "#std/abort.ts";
-import { keyOf } from "./shared-informer.ts";
 import type { SharedInformers } from "./shared-informers.ts";
 
 interface PodGcOptions {
@@ -83,38 +83,48 @@ class PodGc {
   }
 
   async run(): Promise<void> {
-    const { nodes, pods } = this.#informers;
-    nodes.listen((before, after) => this.#nodeChanged(before, after));
+    const { nodes } = this.#informers;
+    nodes.subscribe((event) => this.#nodeChanged(event));
     await nodes.synced;
-    pods.listen((before, after) => this.#podChanged(before, after));
+    this.#informers.pods.subscribe((event) => this.#podChanged(event));
     await untilAborted(this.#environment.signal);
   }
 
-  #podChanged(before: Pod | undefined, after: Pod | undefined): void {
-    const key = keyOf(after ?? before!); // one of them is there
-    const nodeBefore = before?.spec.nodeName ?? "";
-    const node = after?.spec.nodeName ?? "";
+  #podChanged(event: InformerEvent<Pod>): void {
+    const { object: pod } = event;
+    const key = keyOf(pod);
+    const node = pod.spec.nodeName ?? "";
+    const nodeBefore = event.type === "changed" ? (event.previous.spec.nodeName ?? "") : "";
+    if (event.type === "deleted") {
+      this.#release(node, key);
+      this.#ended.delete(key);
+      return;
+    }
     if (nodeBefore !== node) this.#release(nodeBefore, key);
-    if (after === undefined || !isTerminal(after)) this.#ended.delete(key);
-    else this.#ended.add(key);
-    if (after === undefined) return;
-    if (node !== "" && this.#informers.nodes.get("", node) === undefined) this.#miss(node, key);
-    if (after.metadata.deletionTimestamp !== undefined) this.#pods.add(key);
+    if (isTerminal(pod)) this.#ended.add(key);
+    else this.#ended.delete(key);
+    if (node !== "" && this.#informers.nodes.get(node) === undefined) this.#miss(node, key);
+    if (pod.metadata.deletionTimestamp !== undefined) this.#pods.add(key);
     if (this.#terminatedMax > 0 && this.#ended.size > this.#terminatedMax && !this.#isGathering) {
       this.#isGathering = true;
       this.#terminated.addAfter("terminated", gatherMs);
     }
   }
 
-  #nodeChanged(before: Node | undefined, after: Node | undefined): void {
-    const { name = "" } = (after ?? before!).metadata; // one of them is there
-    if (after === undefined) {
-      for (const pod of this.#informers.pods.all()) if (pod.spec.nodeName === name) this.#miss(name, keyOf(pod));
+  #nodeChanged(event: InformerEvent<Node>): void {
+    const { type, object: node } = event;
+    const name = keyOf(node);
+    if (type === "deleted") {
+      for (const pod of this.#podsOn(name)) this.#miss(name, keyOf(pod));
       return;
     }
     this.#orphans.delete(name);
-    if (!this.#isOutOfService(after) || (before !== undefined && this.#isOutOfService(before))) return;
-    for (const pod of this.#informers.pods.all()) if (pod.spec.nodeName === name) this.#pods.add(keyOf(pod));
+    const wasOut = type === "changed" && this.#isOutOfService(event.previous);
+    if (!wasOut && this.#isOutOfService(node)) for (const pod of this.#podsOn(name)) this.#pods.add(keyOf(pod));
+  }
+
+  #podsOn(node: string): readonly Pod[] {
+    return this.#informers.pods.list().filter(({ spec }) => spec.nodeName === node);
   }
 
   #miss(node: string, key: string): void {
@@ -144,7 +154,9 @@ class PodGc {
     const node = await ignoreNotFound(this.#environment.client.get(`/api/v1/nodes/${encodeURIComponent(name)}`));
     this.#orphans.delete(name);
     if (node !== undefined) return;
-    const pods = [...keys].flatMap((key) => this.#get(key) ?? []).filter(({ spec }) => spec.nodeName === name);
+    const pods = [...keys]
+      .flatMap((key) => this.#informers.pods.get(key) ?? [])
+      .filter(({ spec }) => spec.nodeName === name);
     await this.#deleteEach(pods, nodeIsGone, (pod) => {
       this.#orphans.set(name, (this.#orphans.get(name) ?? new Set()).add(keyOf(pod)));
     });
@@ -152,11 +164,11 @@ class PodGc {
 
   /** Deletes a pod that is being deleted if no kubelet will do it. */
   async #look(key: string): Promise<void> {
-    const pod = this.#get(key);
+    const pod = this.#informers.pods.get(key);
     if (pod?.metadata.deletionTimestamp === undefined) return;
     const { nodeName = "" } = pod.spec;
     if (nodeName === "") return this.#delete(pod);
-    const node = this.#informers.nodes.get("", nodeName);
+    const node = this.#informers.nodes.get(nodeName);
     if (node !== undefined && this.#isOutOfService(node)) await this.#delete(pod);
   }
 
@@ -167,14 +179,9 @@ class PodGc {
     if (count <= 0) return;
     const order = (pod: Pod): number =>
       pod.status.reason === "Evicted" ? 0 : (timeToMs(pod.metadata.creationTimestamp ?? "") ?? 0);
-    const pods = [...this.#ended].flatMap((key) => this.#get(key) ?? []);
+    const pods = [...this.#ended].flatMap((key) => this.#informers.pods.get(key) ?? []);
     const oldest = pods.map((pod) => ({ pod, at: order(pod) })).sort((one, other) => one.at - other.at);
     await this.#deleteEach(oldest.slice(0, count).map(({ pod }) => pod));
-  }
-
-  #get(key: string): Pod | undefined {
-    const [namespace = "", name = ""] = key.split("/");
-    return this.#informers.pods.get(namespace, name);
   }
 
   /** Deletes all pods; rejects at the end if some could not be deleted. `failed` is called for each of these. */

@@ -1,4 +1,5 @@
-/** Building blocks of controllers: work queues, followed collections, and the usual loop of both. */
+/** Building blocks of controllers: work queues, informers, followed collections, and the usual loop of both. */
+import { Informer, type InformerOptions } from "#client/informer.ts";
 import { reflect, type ReflectorOptions } from "#client/reflector.ts";
 import { WorkQueue, type WorkQueueOptions } from "#client/work-queue.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
@@ -28,19 +29,36 @@ export function workQueue(
   return queue;
 }
 
-/** `T` is the type of the objects. */
-interface Followed<T extends ApiObject> extends Omit<ReflectorOptions<T>, "client" | "clock" | "signal"> {
+interface Named {
   /** The objects, for logs: `claims`. */
   readonly what: string;
 }
 
+/** Returns the parts of the environment with which objects are followed. */
+const sourceOf = ({ reader, clock, signal, log }: Omit<ControllerEnvironment, "client">, { what }: Named) => ({
+  client: reader,
+  clock,
+  signal,
+  failed: (err: unknown): void => log.warn({ err }, `could not follow ${what}; starting over`),
+});
+
+/** `T` is the type of the objects. */
+type Followed<T extends ApiObject> = Named & Omit<ReflectorOptions<T>, "client" | "clock" | "signal">;
+
 /** Delivers all objects of a collection, and each change, until the environment's signal is aborted. */
 export function follow<T extends ApiObject = ApiObject>(
-  { reader, clock, signal, log }: Omit<ControllerEnvironment, "client">,
-  { what, ...options }: Followed<NoInfer<T>>,
+  environment: Omit<ControllerEnvironment, "client">,
+  options: Followed<NoInfer<T>>,
 ): Promise<void> {
-  const failed = (err: unknown): void => log.warn({ err }, `could not follow ${what}; starting over`);
-  return reflect<T>({ client: reader, clock, signal, failed, ...options });
+  return reflect<T>({ ...sourceOf(environment, options), ...options });
+}
+
+/** Starts a copy of a collection, which follows it until the environment's signal is aborted. */
+export function openInformer<T extends ApiObject>(
+  environment: Omit<ControllerEnvironment, "client">,
+  options: Named & Omit<InformerOptions<NoInfer<T>>, "client" | "clock" | "signal">,
+): Informer<T> {
+  return new Informer<T>({ ...sourceOf(environment, options), ...options });
 }
 
 /** `T` is the type of the objects. */

@@ -5,7 +5,7 @@ import { RestClient } from "#client/rest-client.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import { FakeApi } from "./fake-api.ts";
 import { resourceClaimsController } from "./resource-claims.ts";
-import { sharedInformers } from "./shared-informers.ts";
+import { SharedInformers } from "./shared-informers.ts";
 
 const pod = "/api/v1/namespaces/shop/pods/p";
 const claim = "/apis/resource.k8s.io/v1beta1/namespaces/shop/resourceclaims/p-dev";
@@ -26,7 +26,7 @@ async function startController() {
       status: { phase: "Running" },
     });
   put("old", "here");
-  void resourceClaimsController({ informers: sharedInformers(environment), version: "v1beta1" })(environment);
+  void resourceClaimsController({ informers: new SharedInformers(environment), version: "v1beta1" })(environment);
   await api.settled();
   return { api, put };
 }

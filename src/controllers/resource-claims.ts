@@ -4,6 +4,7 @@
  */
 import type { Pod, PodResourceClaim } from "#api/core/v1.ts";
 import type { ResourceClaim, ResourceClaimConsumerReference, ResourceClaimTemplate } from "#api/resource/v1beta1.ts";
+import { type Informer, type InformerEvent, keyOf } from "#client/informer.ts";
 import { ignoreNotFound } from "#client/rest-client.ts";
 import type { WorkQueue } from "#client/work-queue.ts";
 import { goQuote } from "#meta/field-error.ts";
@@ -13,9 +14,8 @@ import { EventRecorder } from "./event-recorder.ts";
 import { ignoreCodes, isNamespaceEnding } from "./ignore-codes.ts";
 import { inPages } from "./pages.ts";
 import { isTerminal, ownerOf } from "./pods.ts";
-import { workQueue } from "./reconcile.ts";
+import { openInformer, workQueue } from "./reconcile.ts";
 import { untilAborted } from "#std/abort.ts";
-import { keyOf, SharedInformer } from "./shared-informer.ts";
 import type { SharedInformers } from "./shared-informers.ts";
 
 interface ResourceClaimsOptions {
@@ -43,8 +43,8 @@ export const resourceClaimsController =
 
 class ResourceClaims {
   readonly #environment: ControllerEnvironment;
-  readonly #pods: SharedInformer<Pod>;
-  readonly #claims: SharedInformer<ResourceClaim>;
+  readonly #informers: SharedInformers;
+  readonly #claims: Informer<ResourceClaim>;
   readonly #apiVersion: string;
   readonly #podQueue: WorkQueue;
   readonly #claimQueue: WorkQueue;
@@ -52,12 +52,11 @@ class ResourceClaims {
 
   constructor(environment: ControllerEnvironment, { informers, version }: ResourceClaimsOptions) {
     this.#environment = environment;
-    this.#pods = informers.pods;
+    this.#informers = informers;
     this.#apiVersion = `${environment.domain.rename("resource.k8s.io")}/${version}`;
-    this.#claims = new SharedInformer<ResourceClaim>(environment, {
+    this.#claims = openInformer<ResourceClaim>(environment, {
       what: "resource claims",
       path: `/apis/${this.#apiVersion}/resourceclaims`,
-      trim: (claim) => claim,
     });
     this.#events = new EventRecorder(environment, "resource_claim");
     this.#podQueue = workQueue(environment, {
@@ -77,45 +76,42 @@ class ResourceClaims {
   }
 
   async run(): Promise<void> {
-    this.#claims.listen((before, after) => this.#claimChanged(before, after));
-    this.#pods.listen((before, after) => this.#podChanged(before, after));
+    this.#claims.subscribe((event) => this.#claimChanged(event));
+    this.#informers.pods.subscribe((event) => this.#podChanged(event));
     await untilAborted(this.#environment.signal);
   }
 
-  #podChanged(before: Pod | undefined, after: Pod | undefined): void {
-    const pod = after ?? before!; // one of them is there
+  #podChanged({ type, object: pod }: InformerEvent<Pod>): void {
     if ((pod.spec.resourceClaims ?? []).length === 0) return;
-    if (after === undefined || isDone(after)) {
+    if (type === "deleted" || isDone(pod)) {
       for (const name of claimNames(pod)) this.#claimQueue.add(`${pod.metadata.namespace}/${name}`);
       for (const claim of this.#claimsOf(pod)) this.#claimQueue.add(keyOf(claim));
     } else this.#podQueue.add(keyOf(pod));
   }
 
-  #claimChanged(before: ResourceClaim | undefined, after: ResourceClaim | undefined): void {
-    const claim = after ?? before!; // one of them is there
+  #claimChanged(event: InformerEvent<ResourceClaim>): void {
+    const { type, object: claim } = event;
     const owner = podOwner(claim);
-    if (after !== undefined) this.#claimQueue.add(keyOf(after));
+    if (type !== "deleted") this.#claimQueue.add(keyOf(claim));
     // The pod of the claim may need another one, or wait for what was allocated to this one.
     if (owner !== undefined) this.#podQueue.add(`${claim.metadata.namespace}/${owner.name}`);
-    else if (after?.status.allocation !== undefined && before?.status.allocation === undefined) this.#wakeUsers(after);
+    else if (isNewlyAllocated(event)) this.#wakeUsers(claim);
   }
 
   /** Queues the pods that use a claim and have a node, for which no scheduler reserves it. */
   #wakeUsers({ metadata: { namespace = "", name = "" } }: ResourceClaim): void {
-    for (const pod of this.#pods.in(namespace)) if (claimNames(pod).includes(name)) this.#podQueue.add(keyOf(pod));
+    for (const pod of this.#informers.pods.in(namespace))
+      if (claimNames(pod).includes(name)) this.#podQueue.add(keyOf(pod));
   }
 
   /** Returns the claims that were made for a pod. */
   #claimsOf(pod: Pod): ResourceClaim[] {
-    return [...this.#claims.in(pod.metadata.namespace ?? "")].filter(
-      (claim) => podOwner(claim)?.uid === pod.metadata.uid,
-    );
+    return this.#claims.in(pod.metadata.namespace ?? "").filter((claim) => podOwner(claim)?.uid === pod.metadata.uid);
   }
 
   async #lookAtPod(key: string): Promise<void> {
-    await Promise.all([this.#claims.synced, this.#pods.synced]);
-    const [namespace = "", name = ""] = key.split("/");
-    const pod = this.#pods.get(namespace, name);
+    await Promise.all([this.#claims.synced, this.#informers.pods.synced]);
+    const pod = this.#informers.pods.get(key);
     if (pod === undefined || isDone(pod) || pod.metadata.deletionTimestamp !== undefined) return;
     const names = new Map((pod.status.resourceClaimStatuses ?? []).map((one) => [one.name, one.resourceClaimName]));
     const added = new Map<string, string>();
@@ -133,7 +129,7 @@ class ResourceClaims {
     if (template === undefined) return undefined;
     const { namespace = "" } = pod.metadata;
     const annotation = this.#environment.domain.rename(podClaimAnnotation);
-    if (claimName !== undefined && podOwner(this.#claims.get(namespace, claimName))?.uid === pod.metadata.uid)
+    if (claimName !== undefined && podOwner(this.#claims.get(`${namespace}/${claimName}`))?.uid === pod.metadata.uid)
       return claimName;
     // The claims are read from the server: a second claim would never be noticed.
     for await (const { metadata } of inPages<ResourceClaim>(this.#environment.client, this.#path(namespace, ""))) {
@@ -204,7 +200,7 @@ class ResourceClaims {
   }
 
   async #lookAtClaim(key: string): Promise<void> {
-    await Promise.all([this.#claims.synced, this.#pods.synced]);
+    await Promise.all([this.#claims.synced, this.#informers.pods.synced]);
     const [namespace = "", name = ""] = key.split("/");
     let claim = await this.#live(namespace, name);
     if (claim === undefined) return;
@@ -224,7 +220,7 @@ class ResourceClaims {
     { apiGroup = "", resource, name, uid }: ResourceClaimConsumerReference,
   ): Promise<boolean> {
     if (apiGroup !== "" || resource !== "pods") return true;
-    const cachedPod = this.#pods.get(namespace, name);
+    const cachedPod = this.#informers.pods.get(`${namespace}/${name}`);
     if (cachedPod?.metadata.uid === uid) return !isDone(cachedPod);
     const pod = await this.#livePod(namespace, name);
     return pod?.metadata.uid === uid && !isDone(pod);
@@ -259,7 +255,7 @@ class ResourceClaims {
   async #removeUnneeded(claim: ResourceClaim): Promise<void> {
     const { namespace = "", name = "", uid } = claim.metadata;
     const owner = podOwner(claim);
-    const ownerPod = owner && this.#pods.get(namespace, owner.name);
+    const ownerPod = owner && this.#informers.pods.get(`${namespace}/${owner.name}`);
     if (owner === undefined || ownerPod === undefined) return;
     // A pod with another uid may be an older one: a claim may be seen before its pod.
     const pod = ownerPod.metadata.uid === owner.uid ? ownerPod : await this.#livePod(namespace, owner.name);
@@ -299,6 +295,11 @@ class ResourceClaims {
 /** Whether a pod uses nothing any more: it has ended, or is being deleted and never had a node. */
 const isDone = (pod: Pod): boolean =>
   isTerminal(pod) || (pod.metadata.deletionTimestamp !== undefined && (pod.spec.nodeName ?? "") === "");
+
+const isNewlyAllocated = (event: InformerEvent<ResourceClaim>): boolean =>
+  event.type !== "deleted" &&
+  event.object.status.allocation !== undefined &&
+  !(event.type === "changed" && event.previous.status.allocation !== undefined);
 
 /** Returns the pod that a claim was made for. */
 const podOwner = (claim: ApiObject | undefined): OwnerReference | undefined =>

@@ -2,8 +2,10 @@
  * Counts the usage of quotas and writes it into the status: at once for new quotas and limits, when counted objects are
  * deleted or shrink, and periodically. Admission charges writes that increase usage.
  */
+import { untilAborted } from "#std/abort.ts";
 import { pause } from "#std/clock.ts";
 import type { ResourceQuota } from "#api/core/v1.ts";
+import { type InformerEvent, keyOf } from "#client/informer.ts";
 import type { RestClient } from "#client/rest-client.ts";
 import type { WorkQueue } from "#client/work-queue.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
@@ -11,7 +13,7 @@ import { escapeFieldValue } from "#meta/selector.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
 import { ignoreCodes } from "./ignore-codes.ts";
 import { inPages } from "./pages.ts";
-import { follow, workQueue } from "./reconcile.ts";
+import { follow, openInformer, workQueue } from "./reconcile.ts";
 
 interface GroupResource {
   readonly group: string;
@@ -68,7 +70,7 @@ export interface QuotaCountOptions {
   onServed(listener: () => void): void;
 }
 
-const keyOf = ({ group, resource }: GroupResource): string => `${resource}.${group}`;
+const idOf = ({ group, resource }: GroupResource): string => `${resource}.${group}`;
 
 export const resourceQuotaController =
   (options: QuotaCountOptions): Controller =>
@@ -89,12 +91,12 @@ export const resourceQuotaController =
     options.onOvercharged((namespace) => knownQuotas.recount(namespace));
     options.onServed(() => knownQuotas.followServed());
     void countAllAgain(environment, options.periodMs, knownQuotas);
-    await follow<ResourceQuota>(environment, {
+    const quotas = openInformer<ResourceQuota>(environment, {
       what: "quotas",
       path: "/api/v1/resourcequotas",
-      replaced: (quotas) => knownQuotas.replace(quotas),
-      changed: (type, quota) => knownQuotas.change(quota, type !== "DELETED"),
     });
+    quotas.subscribe((event) => knownQuotas.changed(event));
+    await untilAborted(environment.signal);
   };
 
 async function countAllAgain(
@@ -108,14 +110,8 @@ async function countAllAgain(
   }
 }
 
-/** A quota that the controller knows. */
-interface QuotaState {
-  /** The resources that the quota counts. */
-  readonly resources: ReadonlyMap<string, GroupResource>;
-  /** The limits of the quota, and those in its status, as text. */
-  readonly hard: string;
-  readonly statusHard: string;
-}
+/** The resources that a quota counts, by id. */
+type CountedResources = ReadonlyMap<string, GroupResource>;
 
 /** A resource that quotas count. */
 interface Counted {
@@ -130,7 +126,7 @@ class KnownQuotas {
   readonly #options: QuotaCountOptions;
   readonly #queue: WorkQueue;
   /** The quotas by namespace, then by key. */
-  readonly #quotas = new Map<string, Map<string, QuotaState>>();
+  readonly #quotas = new Map<string, Map<string, CountedResources>>();
   readonly #counted = new Map<string, Counted>();
   /** The time at which each quota may be counted again, if its last count took long. */
   readonly #restMs = new Map<string, number>();
@@ -141,24 +137,13 @@ class KnownQuotas {
     this.#queue = queue;
   }
 
-  replace(quotas: readonly ResourceQuota[]): void {
-    const here = new Set(quotas.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`));
-    for (const key of [...this.#quotas.values()].flatMap((siblings) => [...siblings.keys()])) {
-      if (!here.has(key)) this.#set(key, undefined);
-    }
-    for (const quota of quotas) this.change(quota, true);
-    this.recountAll();
-  }
-
-  change({ metadata, spec, status }: ResourceQuota, exists: boolean): void {
-    const { namespace = "", name = "" } = metadata;
-    const key = `${namespace}/${name}`;
-    if (!exists) return this.#set(key, undefined);
-    const before = this.#quotas.get(namespace)?.get(key);
-    const [hard, statusHard] = [sortedText(spec.hard), sortedText(status.hard)];
-    if (before?.hard === hard && before.statusHard === statusHard) return;
-    const resources = Object.keys(spec.hard ?? {}).flatMap((one) => this.#options.resourceOf(one) ?? []);
-    this.#set(key, { resources: new Map(resources.map((resource) => [keyOf(resource), resource])), hard, statusHard });
+  changed(event: InformerEvent<ResourceQuota>): void {
+    const { type, object } = event;
+    const key = keyOf(object);
+    if (type === "deleted") return this.#set(key, undefined);
+    if (type === "changed" && limitsText(event.previous) === limitsText(object)) return;
+    const resources = Object.keys(object.spec.hard ?? {}).flatMap((one) => this.#options.resourceOf(one) ?? []);
+    this.#set(key, new Map(resources.map((resource) => [idOf(resource), resource])));
     // This is also done when the status has just said so for the first time: nothing was charged until then.
     this.#queue.add(key);
   }
@@ -166,7 +151,7 @@ class KnownQuotas {
   /** Queues all quotas of a namespace, or those that count a resource. */
   recount(namespace: string, resource?: string): void {
     const now = this.#environment.clock.monotonic();
-    for (const [key, { resources }] of this.#quotas.get(namespace) ?? []) {
+    for (const [key, resources] of this.#quotas.get(namespace) ?? []) {
       if (resource !== undefined && !resources.has(resource)) continue;
       const restMs = (this.#restMs.get(key) ?? 0) - now;
       if (restMs <= 0) this.#queue.add(key);
@@ -188,7 +173,7 @@ class KnownQuotas {
       this.#quotas
         .get(namespace)
         ?.values()
-        .some(({ resources }) => resources.has(resource)) === true
+        .some((resources) => resources.has(resource)) === true
     );
   }
 
@@ -197,19 +182,18 @@ class KnownQuotas {
     for (const [key, counted] of this.#counted) this.#follow(key, counted);
   }
 
-  #set(key: string, quota: QuotaState | undefined): void {
+  #set(key: string, counted: CountedResources | undefined): void {
     const [namespace = ""] = key.split("/");
-    const siblings = this.#quotas.get(namespace) ?? new Map<string, QuotaState>();
+    const siblings = this.#quotas.get(namespace) ?? new Map<string, CountedResources>();
     const before = siblings.get(key);
-    if (quota === undefined) {
+    if (counted === undefined) {
       siblings.delete(key);
       this.#restMs.delete(key);
-    } else siblings.set(key, quota);
+    } else siblings.set(key, counted);
     if (siblings.size === 0) this.#quotas.delete(namespace);
     else this.#quotas.set(namespace, siblings);
-    for (const [id, resource] of quota?.resources ?? [])
-      if (before?.resources.has(id) !== true) this.#hold(id, resource);
-    for (const id of before?.resources.keys() ?? []) if (quota?.resources.has(id) !== true) this.#release(id);
+    for (const [id, resource] of counted ?? []) if (before?.has(id) !== true) this.#hold(id, resource);
+    for (const id of before?.keys() ?? []) if (counted?.has(id) !== true) this.#release(id);
   }
 
   #hold(id: string, resource: GroupResource): void {
@@ -245,6 +229,9 @@ const restFactor = 4;
 
 const sortedText = (list: Readonly<Record<string, string>> | undefined): string =>
   list === undefined ? "" : JSON.stringify(Object.entries(list).sort(([one], [other]) => (one < other ? -1 : 1)));
+
+/** Returns the limits of a quota, and those in its status. */
+const limitsText = ({ spec, status }: ResourceQuota): string => `${sortedText(spec.hard)} ${sortedText(status.hard)}`;
 
 /** Has quotas counted again when objects are deleted, or use other amounts than before. */
 function followObjects(

@@ -1,30 +1,42 @@
-/** Collections that several controllers follow: pods, nodes and services, with only the fields they read. */
+/**
+ * Collections that several controllers follow: pods, nodes and services, with only the fields they read. Each is followed
+ * from its first use on.
+ */
 import type { Container, Node, Pod, Service } from "#api/core/v1.ts";
+import type { Informer } from "#client/informer.ts";
 import { type ObjectMeta, withoutAnnotations } from "#meta/object-meta.ts";
 import type { ControllerEnvironment } from "./controller.ts";
-import { SharedInformer } from "./shared-informer.ts";
+import { openInformer } from "./reconcile.ts";
 
-export interface SharedInformers {
+export class SharedInformers {
+  readonly #environment: Omit<ControllerEnvironment, "client">;
+  #pods: Informer<Pod> | undefined;
+  #nodes: Informer<Node> | undefined;
+  #services: Informer<Service> | undefined;
+
+  constructor(environment: Omit<ControllerEnvironment, "client">) {
+    this.#environment = environment;
+  }
+
   /**
    * Pods with their containers that have ports, ephemeral volumes by name, references to resource claims, the
    * conditions `Ready` and `DisruptionTarget`, and the owner that controls them.
    */
-  readonly pods: SharedInformer<Pod>;
-  /** Nodes with labels, taints, allocatable resources, and the condition `Ready`. */
-  readonly nodes: SharedInformer<Node>;
-  readonly services: SharedInformer<Service>;
-}
+  get pods(): Informer<Pod> {
+    const options = { what: "pods", path: "/api/v1/pods", trim: trimmedPod };
+    return (this.#pods ??= openInformer<Pod>(this.#environment, options));
+  }
 
-export function sharedInformers(environment: Omit<ControllerEnvironment, "client">): SharedInformers {
-  return {
-    pods: new SharedInformer<Pod>(environment, { what: "pods", path: "/api/v1/pods", trim: trimmedPod }),
-    nodes: new SharedInformer<Node>(environment, { what: "nodes", path: "/api/v1/nodes", trim: trimmedNode }),
-    services: new SharedInformer<Service>(environment, {
-      what: "services",
-      path: "/api/v1/services",
-      trim: (service) => ({ ...service, metadata: trimmedMeta(service.metadata) }),
-    }),
-  };
+  /** Nodes with labels, taints, allocatable resources, and the condition `Ready`. */
+  get nodes(): Informer<Node> {
+    const options = { what: "nodes", path: "/api/v1/nodes", trim: trimmedNode };
+    return (this.#nodes ??= openInformer<Node>(this.#environment, options));
+  }
+
+  get services(): Informer<Service> {
+    const options = { what: "services", path: "/api/v1/services", trim: trimmedService };
+    return (this.#services ??= openInformer<Service>(this.#environment, options));
+  }
 }
 
 /**
@@ -33,6 +45,8 @@ export function sharedInformers(environment: Omit<ControllerEnvironment, "client
  */
 const trimmedMeta = ({ managedFields: _, ...metadata }: ObjectMeta): ObjectMeta =>
   withoutAnnotations(metadata, (name) => name.endsWith("/last-applied-configuration"));
+
+const trimmedService = (service: Service): Service => ({ ...service, metadata: trimmedMeta(service.metadata) });
 
 const podConditions = new Set(["Ready", "DisruptionTarget"]);
 

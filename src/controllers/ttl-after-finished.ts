@@ -3,13 +3,13 @@
  * controller.
  */
 import type { Job } from "#api/batch/v1.ts";
+import { keyOf } from "#client/informer.ts";
 import { ignoreNotFound } from "#client/rest-client.ts";
 import type { WorkQueue } from "#client/work-queue.ts";
 import { timeToMs } from "#meta/time.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
 import { ignoreCodes } from "./ignore-codes.ts";
 import { reconcile } from "./reconcile.ts";
-import { keyOf } from "./shared-informer.ts";
 
 const workersMax = 5;
 

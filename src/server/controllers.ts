@@ -20,7 +20,7 @@ import { claimProtectionController, volumeProtectionController } from "#controll
 import { policyTypeCheckingController, type ServedKinds } from "#controllers/policy-type-checking.ts";
 import { type QuotaCountOptions, resourceQuotaController } from "#controllers/resource-quota.ts";
 import { rootCaController } from "#controllers/root-ca.ts";
-import { type SharedInformers, sharedInformers } from "#controllers/shared-informers.ts";
+import { SharedInformers } from "#controllers/shared-informers.ts";
 import { serviceRepairController } from "#controllers/service-repair.ts";
 import { serviceAccountControllers } from "#controllers/service-accounts.ts";
 import { storageVersionControllers } from "#controllers/storage-versions.ts";
@@ -212,12 +212,12 @@ export function startControllers(parts: ControllersParts): () => Promise<void> {
         try {
           await late(controller)({ client, reader, clock, domain, queueMetrics, log: named, signal: until });
         } catch (error) {
-          named.error({ error }, "a controller has ended");
+          if (!until.aborted) named.error({ error }, "a controller has ended");
         }
       }),
     );
   const runSelected = async (own: ControllersParts, until: AbortSignal): Promise<void> => {
-    const informers = sharedInformers({ reader, clock, domain, log, signal: until });
+    const informers = new SharedInformers({ reader, clock, domain, log, signal: until });
     const chosen = selectable(own, informers).filter(({ name }) => isSelected(name, options.controllers));
     await run(chosen, until);
   };

@@ -2,7 +2,7 @@
 import type { ApiObject } from "#meta/object-meta.ts";
 import { parseApiVersion } from "#meta/group-version.ts";
 import type { Informer, InformerEvent } from "../informer.ts";
-import { keyOf } from "../informer.ts";
+import { keyOf, statesOf } from "../informer.ts";
 import type { Kind } from "../kind.ts";
 import { TokenBucket } from "../token-bucket.ts";
 import { WorkQueue } from "../work-queue.ts";
@@ -97,8 +97,7 @@ export class ControllerWorker {
   /** Queues what an object names when it changes, before and after the change. */
   #follow(informer: Informer<ApiObject>, keys: (object: ApiObject) => readonly string[]): void {
     const look = (event: InformerEvent<ApiObject>): void => {
-      const before = event.type === "changed" ? keys(event.previous) : [];
-      for (const key of new Set([...before, ...keys(event.object)])) this.#queue.add(key);
+      for (const key of new Set(statesOf(event).flatMap(keys))) this.#queue.add(key);
     };
     this.#ends.push(informer.subscribe(look));
   }

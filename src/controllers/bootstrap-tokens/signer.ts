@@ -9,7 +9,7 @@ import { ignoreNotFound, type RestClient } from "#client/rest-client.ts";
 import { signingToken, tokenEnd, tokenSecrets, waitMaxMs } from "./token-secrets.ts";
 import type { Controller } from "../controller.ts";
 import { ignoreCodes } from "../ignore-codes.ts";
-import { follow, workQueue } from "../reconcile.ts";
+import { follow, openInformer, workQueue } from "../reconcile.ts";
 
 const mapName = "cluster-info";
 const contentKey = "kubeconfig";
@@ -23,10 +23,9 @@ export const bootstrapSignerController =
   (publisher: RestClient, kubeconfig: string): Controller =>
   async (environment) => {
     const { client, clock, domain } = environment;
-    const secrets = new Map<string, Secret>();
+    const secrets = openInformer<Secret>(environment, { what: "what is signed", ...tokenSecrets(domain) });
     const maps = `/api/v1/namespaces/${domain.rename("kube-public")}/configmaps`;
     const path = `${maps}/${mapName}`;
-    let areSecretsKnown = false;
     let isPublished = false;
     const queue = workQueue(environment, {
       name: "bootstrap_signer_queue",
@@ -41,12 +40,12 @@ export const bootstrapSignerController =
         await publish();
         isPublished = true;
       }
-      if (!areSecretsKnown) return;
+      await secrets.synced;
       const map = await ignoreNotFound(client.get<ConfigMap>(path));
       const content = map?.data?.[contentKey];
       if (map?.data === undefined || content === undefined) return;
       const now = clock.now();
-      const { signatures, next } = signContent(content, secrets.values(), now);
+      const { signatures, next } = signContent(content, secrets.list(), now);
       const unsigned = Object.entries(map.data).filter(([key]) => !key.startsWith(signaturePrefix));
       const data = { ...Object.fromEntries(unsigned), ...signatures };
       if (next < Infinity) queue.addAfter(mapName, Math.min(next - now, waitMaxMs));
@@ -60,30 +59,14 @@ export const bootstrapSignerController =
     }
 
     queue.add(mapName);
-    await Promise.all([
-      follow<Secret>(environment, {
-        what: "what is signed",
-        ...tokenSecrets(domain),
-        replaced(list) {
-          secrets.clear();
-          for (const secret of list) secrets.set(secret.metadata.name ?? "", secret);
-          areSecretsKnown = true;
-          queue.add(mapName);
-        },
-        changed(type, secret) {
-          if (type === "DELETED") secrets.delete(secret.metadata.name ?? "");
-          else secrets.set(secret.metadata.name ?? "", secret);
-          queue.add(mapName);
-        },
-      }),
-      follow(environment, {
-        what: "what is signed",
-        path: maps,
-        fieldSelector: `metadata.name=${mapName}`,
-        replaced: () => queue.add(mapName),
-        changed: () => queue.add(mapName),
-      }),
-    ]);
+    secrets.subscribe(() => queue.add(mapName));
+    await follow(environment, {
+      what: "what is signed",
+      path: maps,
+      fieldSelector: `metadata.name=${mapName}`,
+      replaced: () => queue.add(mapName),
+      changed: () => queue.add(mapName),
+    });
   };
 
 interface Signed {

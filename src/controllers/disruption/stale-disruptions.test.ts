@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { timestampOf } from "#meta/time.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import { FakeApi } from "../fake-api.ts";
-import { sharedInformers } from "../shared-informers.ts";
+import { SharedInformers } from "../shared-informers.ts";
 import { StaleDisruptions } from "./stale-disruptions.ts";
 
 const pods = "/api/v1/namespaces/shop/pods";
@@ -20,7 +20,7 @@ test("a disruption that did not happen within two minutes is taken back, except 
   pod("evicted", "EvictionByEvictionAPI");
   pod("kubelet", "TerminationByKubelet");
   pod("ended", "EvictionByEvictionAPI", { phase: "Failed" });
-  new StaleDisruptions(api.environment, sharedInformers(api.environment).pods).start();
+  new StaleDisruptions(api.environment, new SharedInformers(api.environment).pods).start();
   const statusOf = (name: string): string | undefined => {
     const { status } = api.get(`${pods}/${name}`) as unknown as { status: { conditions: { status: string }[] } }; // put above
     return status.conditions[0]?.status;

@@ -3,13 +3,13 @@
  * happen. Conditions set by the kubelet stay, and so do those of pods that have ended.
  */
 import type { Pod } from "#api/core/v1.ts";
+import { type Informer, keyOf } from "#client/informer.ts";
 import type { WorkQueue } from "#client/work-queue.ts";
 import { timestampOf, timeToMs } from "#meta/time.ts";
 import type { ControllerEnvironment } from "../controller.ts";
 import { ignoreCodes } from "../ignore-codes.ts";
 import { isTerminal } from "../pods.ts";
 import { workQueue } from "../reconcile.ts";
-import { keyOf, type SharedInformer } from "../shared-informer.ts";
 
 const staleAfterMs = 120_000;
 const type = "DisruptionTarget";
@@ -18,10 +18,10 @@ const terminationByKubelet = "TerminationByKubelet";
 
 export class StaleDisruptions {
   readonly #environment: ControllerEnvironment;
-  readonly #pods: SharedInformer<Pod>;
+  readonly #pods: Informer<Pod>;
   readonly #queue: WorkQueue;
 
-  constructor(environment: ControllerEnvironment, pods: SharedInformer<Pod>) {
+  constructor(environment: ControllerEnvironment, pods: Informer<Pod>) {
     this.#environment = environment;
     this.#pods = pods;
     this.#queue = workQueue(environment, {
@@ -35,9 +35,9 @@ export class StaleDisruptions {
 
   /** Works until the environment's signal is aborted. */
   start(): void {
-    this.#pods.listen((_before, after) => {
-      const leftMs = after === undefined ? undefined : this.#leftMs(after);
-      if (leftMs !== undefined) this.#queue.addAfter(keyOf(after!), Math.max(0, leftMs)); // there is one
+    this.#pods.subscribe(({ type: change, object }) => {
+      const leftMs = change === "deleted" ? undefined : this.#leftMs(object);
+      if (leftMs !== undefined) this.#queue.addAfter(keyOf(object), Math.max(0, leftMs));
     });
   }
 
@@ -52,7 +52,7 @@ export class StaleDisruptions {
   async #work(key: string): Promise<void> {
     const { client, clock } = this.#environment;
     const [namespace = "", name = ""] = key.split("/");
-    const pod = this.#pods.get(namespace, name);
+    const pod = this.#pods.get(key);
     const leftMs = pod === undefined ? undefined : this.#leftMs(pod);
     if (pod === undefined || leftMs === undefined) return;
     if (leftMs > 0) return this.#queue.addAfter(key, leftMs);

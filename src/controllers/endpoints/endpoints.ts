@@ -3,6 +3,7 @@
  * endpoints controller.
  */
 import type { EndpointAddress, Endpoints, Pod, Service } from "#api/core/v1.ts";
+import { keyOf } from "#client/informer.ts";
 import { ignoreNotFound } from "#client/rest-client.ts";
 import type { IpFamily } from "#meta/ip-range.ts";
 import type { Controller, ControllerEnvironment } from "../controller.ts";
@@ -14,7 +15,6 @@ import { TriggerTimes } from "./trigger-times.ts";
 import { ignoreCodes, whileNamespaceLives } from "../ignore-codes.ts";
 import { isReady } from "../pods.ts";
 import { follow } from "../reconcile.ts";
-import { keyOf } from "../shared-informer.ts";
 import type { SharedInformers } from "../shared-informers.ts";
 import { RestingQueue } from "../resting-queue.ts";
 
@@ -76,7 +76,7 @@ class ServiceEndpoints {
     const { client } = this.#environment;
     const collection = `/api/v1/namespaces/${encodeURIComponent(namespace)}/endpoints`;
     const path = `${collection}/${encodeURIComponent(name)}`;
-    const service = this.#selections.service(namespace, name);
+    const service = this.#selections.service(key);
     if (service === undefined) {
       this.#triggers.forget(key);
       return this.#removeWithoutService(`/api/v1/namespaces/${encodeURIComponent(namespace)}/services/${name}`, path);

@@ -4,6 +4,7 @@
  */
 import type { EndpointAddress, Endpoints, EndpointSubset, Service } from "#api/core/v1.ts";
 import type { Endpoint, EndpointPort } from "#api/discovery/v1.ts";
+import { keyOf, statesOf } from "#client/informer.ts";
 import { ignoreNotFound } from "#client/rest-client.ts";
 import type { OwnerReference } from "#meta/object-meta.ts";
 import type { Controller, ControllerEnvironment } from "../controller.ts";
@@ -13,7 +14,6 @@ import { SliceKeeper, type SliceSet } from "./slice-keeper.ts";
 import { portsText, type SliceGroup } from "./slice-plan.ts";
 import { whileNamespaceLives } from "../ignore-codes.ts";
 import { follow } from "../reconcile.ts";
-import { keyOf } from "../shared-informer.ts";
 import type { SharedInformers } from "../shared-informers.ts";
 import { RestingQueue } from "../resting-queue.ts";
 
@@ -24,8 +24,9 @@ const addressesMax = 1000;
 const workersMax = 5;
 
 export const endpointSliceMirroringController =
-  ({ services }: SharedInformers): Controller =>
+  (informers: SharedInformers): Controller =>
   async (environment) => {
+    const { services } = informers;
     const keeper = new SliceKeeper(environment, "endpointslicemirroring-controller.k8s.io");
     const queue = new RestingQueue(environment, {
       name: "endpoint_slice_mirroring",
@@ -34,15 +35,15 @@ export const endpointSliceMirroringController =
       work: (key) => whileNamespaceLives(mirror(environment, keeper, key)),
       failure: "could not mirror the endpoints of a service; trying again",
     });
-    services.listen((before, after) => {
-      const [had, has] = [before, after].map((service) => service !== undefined && isMirrored(service));
-      if (had !== has) queue.add(keyOf(after ?? before!)); // one of them is there
+    services.subscribe((event) => {
+      const [before, after = false] = statesOf(event).map(isMirrored);
+      if (before !== after) queue.add(keyOf(event.object));
     });
     const changed = (endpoints: Endpoints): void => {
-      const { namespace = "", name = "" } = endpoints.metadata;
-      const service = services.get(namespace, name);
+      const key = keyOf(endpoints);
+      const service = services.get(key);
       // Another controller writes the slices of services with selectors.
-      if (service === undefined || isMirrored(service)) queue.add(`${namespace}/${name}`);
+      if (service === undefined || isMirrored(service)) queue.add(key);
     };
     await Promise.all([
       keeper.follow((key) => queue.add(key)),

@@ -1,17 +1,15 @@
 /** Tells which services select each pod, and which changes affect their endpoints. */
 import type { Pod, Service } from "#api/core/v1.ts";
-import { keyOf, type SharedInformer } from "../shared-informer.ts";
+import { type InformerEvent, keyOf, statesOf } from "#client/informer.ts";
 import type { SharedInformers } from "../shared-informers.ts";
 
 export class Selections {
-  readonly #services: SharedInformer<Service>;
-  readonly #pods: SharedInformer<Pod>;
+  readonly #informers: SharedInformers;
   /** Whether some service has selected pods. */
   #followsPods = false;
 
-  constructor({ services, pods }: Pick<SharedInformers, "services" | "pods">) {
-    this.#services = services;
-    this.#pods = pods;
+  constructor(informers: SharedInformers) {
+    this.#informers = informers;
   }
 
   /**
@@ -19,11 +17,10 @@ export class Selections {
    * a service selects some.
    */
   listen(listener: (key: string) => void): void {
-    this.#services.listen((before, after) => {
-      const service = after ?? before!; // one of them is there
+    this.#informers.services.subscribe(({ object: service }) => {
       if (!this.#followsPods && selects(service)) {
         this.#followsPods = true;
-        this.#pods.listen((podBefore, podAfter) => this.#podChanged(podBefore, podAfter, listener));
+        this.#informers.pods.subscribe((event) => this.#podChanged(event, listener));
       }
       listener(keyOf(service));
     });
@@ -31,30 +28,26 @@ export class Selections {
 
   /** Resolves when services, and pods if any are selected, have been read. */
   async synced(): Promise<void> {
-    await this.#services.synced;
-    if (this.#followsPods) await this.#pods.synced;
+    await this.#informers.services.synced;
+    if (this.#followsPods) await this.#informers.pods.synced;
   }
 
-  service(namespace: string, name: string): Service | undefined {
-    return this.#services.get(namespace, name);
+  service(key: string): Service | undefined {
+    return this.#informers.services.get(key);
   }
 
   /** Returns the pods that a service selects, in an order that stays. */
   podsOf(service: Service): Pod[] {
-    const matches = matcher(service);
-    return [...this.#pods.in(service.metadata.namespace ?? "")]
-      .filter(matches)
+    return this.#informers.pods
+      .in(service.metadata.namespace ?? "")
+      .filter(matcher(service))
       .sort((one, other) => ((one.metadata.name ?? "") < (other.metadata.name ?? "") ? -1 : 1));
   }
 
-  #podChanged(before: Pod | undefined, after: Pod | undefined, listener: (key: string) => void): void {
-    const pod = after ?? before!; // one of them is there
-    if (before !== undefined && after !== undefined && facts(before) === facts(after)) return;
-    for (const service of this.#services.in(pod.metadata.namespace ?? "")) {
-      if (!selects(service)) continue;
-      const matches = matcher(service);
-      if ((before !== undefined && matches(before)) || (after !== undefined && matches(after)))
-        listener(keyOf(service));
+  #podChanged(event: InformerEvent<Pod>, listener: (key: string) => void): void {
+    if (event.type === "changed" && facts(event.previous) === facts(event.object)) return;
+    for (const service of this.#informers.services.in(event.object.metadata.namespace ?? "")) {
+      if (selects(service) && statesOf(event).some(matcher(service))) listener(keyOf(service));
     }
   }
 }

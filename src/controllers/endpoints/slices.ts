@@ -4,6 +4,7 @@
  */
 import type { Node, Pod, Service, ServicePort } from "#api/core/v1.ts";
 import type { Endpoint, EndpointPort } from "#api/discovery/v1.ts";
+import { keyOf } from "#client/informer.ts";
 import type { OwnerReference } from "#meta/object-meta.ts";
 import type { Controller, ControllerEnvironment } from "../controller.ts";
 import { addressesOf, conditionsOf, hostnameOf, isEndpoint, hasNoClusterIp, portOf, targetOf } from "./pod-address.ts";
@@ -65,14 +66,15 @@ class EndpointSlices {
       failure: "could not write the endpoint slices of a service; trying again",
     });
     this.#selections.listen((key) => queue.add(key));
-    this.#options.informers.nodes.listen((before, after) => {
-      if (this.#partOf(before) !== this.#partOf(after)) {
+    this.#options.informers.nodes.subscribe((event) => {
+      const { object: node } = event;
+      const previous = event.type === "changed" ? event.previous : undefined;
+      if (this.#partOf(previous) !== this.#partOf(node)) {
         this.#shares = "unknown";
         for (const key of this.#hinted.keys()) queue.add(key);
       }
-      if (before !== undefined && after !== undefined && this.#zoneOf(before) === this.#zoneOf(after)) return;
-      const { name = "" } = (after ?? before!).metadata; // one of them is there
-      for (const [key, nodes] of this.#nodes) if (nodes.has(name)) queue.add(key);
+      if (previous !== undefined && this.#zoneOf(previous) === this.#zoneOf(node)) return;
+      for (const [key, nodes] of this.#nodes) if (nodes.has(keyOf(node))) queue.add(key);
     });
     await this.#keeper.follow((key) => queue.add(key));
   }
@@ -81,7 +83,7 @@ class EndpointSlices {
     const { informers, endpointsMax } = this.#options;
     await Promise.all([this.#selections.synced(), informers.nodes.synced]);
     const [namespace = "", name = ""] = key.split("/");
-    const service = this.#selections.service(namespace, name);
+    const service = this.#selections.service(key);
     this.#nodes.delete(key);
     // The garbage collector deletes the slices of a service that is gone. Another controller has those of a service
     // without selector.
@@ -127,7 +129,7 @@ class EndpointSlices {
       return groups;
     }
     if (this.#shares === "unknown") {
-      this.#shares = zoneShares(this.#options.informers.nodes.all(), this.#environment.domain);
+      this.#shares = zoneShares(this.#options.informers.nodes.list(), this.#environment.domain);
     }
     const endpoints = groups.flatMap((group) => group.endpoints);
     const zones = zonesOf(endpoints, this.#shares);
@@ -206,7 +208,7 @@ class EndpointSlices {
     if (nodeName === "") return undefined;
     const nodes = this.#nodes.get(key) ?? new Set();
     this.#nodes.set(key, nodes.add(nodeName));
-    return this.#options.informers.nodes.get("", nodeName);
+    return this.#options.informers.nodes.get(nodeName);
   }
 
   #zoneOf({ metadata }: Node): string {

@@ -3,10 +3,11 @@
  * upstream's tokens controller.
  */
 import type { Secret, ServiceAccount } from "#api/core/v1.ts";
+import { keyOf } from "#client/informer.ts";
 import { ignoreNotFound } from "#client/rest-client.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { Controller, ControllerEnvironment } from "../controller.ts";
-import { follow, workQueue } from "../reconcile.ts";
+import { follow, openInformer, workQueue } from "../reconcile.ts";
 
 export interface TokenParties {
   readonly namespace: string;
@@ -38,98 +39,47 @@ export const serviceAccountTokensController =
   (options: ServiceAccountTokensOptions): Controller =>
   async (environment) => {
     const names = namesIn(environment.domain);
-    const byAccount = new SecretsByAccount();
-    /** Existing Secrets; other known Secrets still have to be removed from their accounts. */
-    const present = new Set<string>();
+    const accountOf = ({ metadata: { annotations } }: Secret): string => annotations?.[names.account] ?? "";
+    const secrets = openInformer<Secret>(environment, {
+      what: "Secrets of tokens",
+      path: "/api/v1/secrets",
+      fieldSelector: `type=${names.type}`,
+      trim: ({ data: _, metadata: { managedFields: __, ...metadata } }) => ({ metadata }),
+      index: { account: (secret) => [`${secret.metadata.namespace}/${accountOf(secret)}`] },
+    });
+    /** The accounts of Secrets that are gone: the accounts may still name the Secrets, and these names are removed. */
+    const gone = new Map<string, string>();
     const queue = workQueue(environment, {
       name: "serviceaccount_tokens_secret",
       workersMax: 4,
       work: async (key) => {
-        const account = byAccount.accountOf(key);
-        if (account === undefined) return;
+        const secret = secrets.get(key);
+        const account = secret === undefined ? gone.get(key) : accountOf(secret);
+        if (account === undefined || account === "") return;
         const isThere = await reconcile(environment, options, names, key, account);
-        // A Secret that was created again meanwhile stays known.
-        if (!isThere && !present.has(key)) byAccount.forget(key);
+        if (!isThere) gone.delete(key);
       },
       logKey: "secret",
       failure: "could not fill the Secret of a token; trying again",
     });
-    const seen = (secret: Secret): void => {
-      const { namespace = "", name = "", annotations } = secret.metadata;
-      const account = annotations?.[names.account] ?? "";
-      if (account === "") return;
-      const key = `${namespace}/${name}`;
-      byAccount.set(key, `${namespace}/${account}`);
-      present.add(key);
+    secrets.subscribe(({ type, object }) => {
+      const key = keyOf(object);
+      if (type === "deleted") gone.set(key, accountOf(object));
+      else gone.delete(key);
       queue.add(key);
-    };
-    const secrets = follow<Secret>(environment, {
-      what: "Secrets of tokens",
-      path: "/api/v1/secrets",
-      fieldSelector: `type=${names.type}`,
-      replaced(list) {
-        // This finds Secrets that were deleted while nothing was watched.
-        for (const secret of byAccount.secrets()) queue.add(secret);
-        present.clear();
-        list.forEach(seen);
-      },
-      changed(type, secret) {
-        if (type !== "DELETED") return seen(secret);
-        const key = `${secret.metadata.namespace}/${secret.metadata.name}`;
-        present.delete(key);
-        // The account may still name the Secret; the name is removed there first.
-        queue.add(key);
-      },
     });
-    const accounts = follow<ServiceAccount>(environment, {
+    await follow<ServiceAccount>(environment, {
       what: "Secrets of tokens",
       path: "/api/v1/serviceaccounts",
       replaced() {
-        for (const secret of byAccount.secrets()) queue.add(secret);
+        for (const secret of secrets.list()) queue.add(keyOf(secret));
       },
       changed(type, { metadata: { namespace, name } }) {
         if (type === "MODIFIED") return;
-        for (const secret of byAccount.secretsOf(`${namespace}/${name}`)) queue.add(secret);
+        for (const secret of secrets.by("account", `${namespace}/${name}`)) queue.add(keyOf(secret));
       },
     });
-    await Promise.all([secrets, accounts]);
   };
-
-/** The account that each Secret names, both as `namespace/name`, and the Secrets of each account. */
-class SecretsByAccount {
-  readonly #accounts = new Map<string, string>();
-  readonly #secrets = new Map<string, Set<string>>();
-
-  set(secret: string, account: string): void {
-    if (this.#accounts.get(secret) === account) return;
-    this.forget(secret);
-    this.#accounts.set(secret, account);
-    const secrets = this.#secrets.get(account);
-    if (secrets === undefined) this.#secrets.set(account, new Set([secret]));
-    else secrets.add(secret);
-  }
-
-  forget(secret: string): void {
-    const account = this.#accounts.get(secret);
-    if (account === undefined) return;
-    this.#accounts.delete(secret);
-    const secrets = this.#secrets.get(account);
-    secrets?.delete(secret);
-    if (secrets?.size === 0) this.#secrets.delete(account);
-  }
-
-  accountOf(secret: string): string | undefined {
-    return this.#accounts.get(secret);
-  }
-
-  secretsOf(account: string): Iterable<string> {
-    return this.#secrets.get(account) ?? [];
-  }
-
-  secrets(): Iterable<string> {
-    return this.#accounts.keys();
-  }
-}
 
 /** Processes a Secret; returns false when it does not exist any more. */
 async function reconcile(
@@ -137,11 +87,10 @@ async function reconcile(
   { sign, rootCertificates }: ServiceAccountTokensOptions,
   names: Names,
   key: string,
-  accountKey: string,
+  accountName: string,
 ): Promise<boolean> {
   const { client } = environment;
   const [namespace = "", name = ""] = key.split("/");
-  const accountName = accountKey.slice(namespace.length + 1);
   const path = `/api/v1/namespaces/${namespace}/secrets/${name}`;
   const accountPath = `/api/v1/namespaces/${namespace}/serviceaccounts/${encodeURIComponent(accountName)}`;
   const secret = await ignoreNotFound(client.get<Secret>(path));
