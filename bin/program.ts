@@ -73,7 +73,8 @@ async function main([name, ...args]: readonly string[], entry: string): Promise<
     process.stdout.write(help);
     return;
   }
-  const command = commands[name === "--version" ? "version" : name];
+  const word = name === "--version" ? "version" : name;
+  const command = Object.hasOwn(commands, word) ? commands[word] : undefined;
   if (command === undefined) throw new StartError(`unknown command ${JSON.stringify(name)}: see binnacle --help`);
   await command(args, entry);
 }

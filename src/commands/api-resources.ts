@@ -1,6 +1,6 @@
 /** `binnacle api-resources`: the kinds of a server. */
 import { apiVersionOf, qualifiedResource } from "#meta/group-version.ts";
-import { binnacleFlag, boolean, choice, optional, parseArguments, withShort } from "#std/flags.ts";
+import { binnacleFlag, boolean, choice, list, optional, parseArguments, withShort } from "#std/flags.ts";
 import { StartError } from "#std/start-error.ts";
 import { connectionFlags } from "#server/running-server.ts";
 import { discover, type DiscoveredResource } from "./discovery.ts";
@@ -12,13 +12,15 @@ const flags = {
   ...connectionFlags,
   apiGroup: optional(binnacleFlag("api-group"), "group", "Only kinds of this group."),
   namespaced: boolean(binnacleFlag("namespaced"), true, "Only kinds in namespaces, or with =false only others."),
+  categories: list(binnacleFlag("categories"), "name", "Only kinds of all of these categories, such as all."),
+  verbs: list(binnacleFlag("verbs"), "verb", "Only kinds with all of these verbs, such as list and get."),
   noHeaders: boolean(binnacleFlag("no-headers"), false, "Leaves out the head of the table."),
   output: withShort(
     choice(
       binnacleFlag("output"),
       "table",
       ["table", "wide", "name", "json", "yaml"],
-      "A table, one with verbs, names alone, or everything.",
+      "A table, one with verbs and categories, names alone, or everything.",
     ),
     "o",
   ),
@@ -33,6 +35,7 @@ Usage: binnacle api-resources [flags]
 Examples:
   binnacle api-resources
   binnacle api-resources --api-group=apps -o wide
+  binnacle api-resources --categories=all --verbs=list -o name
 
 `;
 
@@ -43,14 +46,16 @@ export async function apiResources(args: readonly string[]): Promise<void> {
   if (rest.length > 0) {
     throw new StartError(`unexpected argument ${JSON.stringify(rest[0])}: api-resources takes flags only`);
   }
-  const { apiGroup, namespaced, noHeaders = false, output = "table" } = settings;
+  const { apiGroup, namespaced, categories = [], verbs = [], noHeaders = false, output = "table" } = settings;
   await withCluster(settings, async ({ client }) => {
     const { resources, missing } = await discover(client, "preferred");
     printWarnings(missing.map((text) => `left out: ${text}`));
     const wanted = resources.filter(
       (one) =>
         (apiGroup === undefined || one.group === apiGroup) &&
-        (namespaced === undefined || one.namespaced === namespaced),
+        (namespaced === undefined || one.namespaced === namespaced) &&
+        categories.every((category) => one.categories.includes(category)) &&
+        verbs.every((verb) => one.verbs.includes(verb)),
     );
     if (isStructured(output)) process.stdout.write(valueText(output, wanted));
     else if (output === "name") process.stdout.write(wanted.map((one) => `${qualifiedResource(one)}\n`).join(""));
@@ -59,14 +64,14 @@ export async function apiResources(args: readonly string[]): Promise<void> {
 }
 
 function rowsOf(resources: readonly DiscoveredResource[], isWide: boolean, noHeaders: boolean): string[][] {
-  const head = ["NAME", "SHORTNAMES", "APIVERSION", "NAMESPACED", "KIND", ...(isWide ? ["VERBS"] : [])];
+  const head = ["NAME", "SHORTNAMES", "APIVERSION", "NAMESPACED", "KIND", ...(isWide ? ["VERBS", "CATEGORIES"] : [])];
   const rows = resources.map((one) => [
     one.resource,
     one.shortNames.join(","),
     apiVersionOf(one),
     String(one.namespaced),
     one.kind,
-    ...(isWide ? [one.verbs.join(",")] : []),
+    ...(isWide ? [one.verbs.join(","), one.categories.join(",")] : []),
   ]);
   return noHeaders ? rows : [head, ...rows];
 }

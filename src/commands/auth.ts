@@ -13,6 +13,10 @@ Usage: binnacle auth <command> [flags]
   reconcile -f FILE        make roles and bindings have at least what a file says
 
 Each has its own help: binnacle auth can-i --help
+
+Examples:
+  binnacle auth whoami
+  binnacle auth can-i create deployments -n shop --as=alice
 `;
 
 const commands: Readonly<Record<string, (args: readonly string[]) => Promise<void>>> = {

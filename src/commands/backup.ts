@@ -50,7 +50,8 @@ interface Command {
 function readCommand(name: string, purpose: string, args: readonly string[]): Command | undefined {
   const { settings, help, rest } = parseArguments(flags, args);
   if (help) {
-    printUsage(`${purpose}\n\nUsage: binnacle ${name} FILE [flags]\n\n`, flags);
+    const example = `binnacle ${name} state.backup --data-dir=elsewhere`;
+    printUsage(`${purpose}\n\nUsage: binnacle ${name} FILE [flags]\n\nExamples:\n  ${example}\n\n`, flags);
     return undefined;
   }
   const [file, ...more] = rest;

@@ -38,6 +38,10 @@ Usage: binnacle compact (--revision N | --older-than 1h) [flags]
 
 Watches and lists of older versions then begin anew, and binnacle history goes back no further. Objects stay as they are.
 
+Examples:
+  binnacle compact --older-than=1h
+  binnacle compact --revision=41000 --data-dir=elsewhere
+
 `;
 
 interface Dropped {

@@ -13,6 +13,8 @@ export interface DiscoveredResource {
   readonly resource: string;
   readonly singular: string;
   readonly shortNames: readonly string[];
+  /** The names of groups of kinds that the resource belongs to, such as `all`. */
+  readonly categories: readonly string[];
   readonly namespaced: boolean;
   readonly verbs: readonly string[];
 }
@@ -32,6 +34,7 @@ interface Resources {
     readonly kind: string;
     readonly namespaced: boolean;
     readonly shortNames?: readonly string[];
+    readonly categories?: readonly string[];
     readonly verbs?: readonly string[];
   }[];
 }
@@ -83,6 +86,7 @@ const servedResource = (
     kind,
     namespaced,
     shortNames = [],
+    categories = [],
     verbs = [],
   }: NonNullable<Resources["resources"]>[number],
 ): DiscoveredResource => ({
@@ -92,9 +96,18 @@ const servedResource = (
   resource: name,
   singular: singularName === "" ? kind.toLowerCase() : singularName,
   shortNames,
+  categories,
   namespaced,
   verbs,
 });
+
+/** Returns the resources of a category, such as `all`, each in its first version; none if there is no such category. */
+export function resourcesOfCategory({ resources }: Discovered, word: string): readonly DiscoveredResource[] {
+  const members = resources.filter(({ categories }) => categories.includes(word.toLowerCase()));
+  return members.filter(
+    (one, at) => members.findIndex(({ group, resource }) => group === one.group && resource === one.resource) === at,
+  );
+}
 
 /**
  * Returns the resource that a word names, as in kubectl: plural, singular, kind or short name, alone or with `.GROUP`

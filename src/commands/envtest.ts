@@ -22,7 +22,8 @@ export function envtest(args: readonly string[], program: string): void {
     process.stdout.write(`Writes the programs that suites of controller-runtime's envtest start.\n\n${envtestUsage}\n`);
     return;
   }
-  if (args.length !== 1 || folder === undefined || folder.startsWith("-")) throw new StartError(envtestUsage);
+  if (args.length !== 1 || folder === undefined || folder.startsWith("-"))
+    throw new StartError("envtest takes one folder: binnacle envtest FOLDER");
   const assets = resolve(folder);
   mkdirSync(assets, { recursive: true });
   for (const name of ["kube-apiserver", "etcd"]) {
@@ -36,7 +37,10 @@ export function envtest(args: readonly string[], program: string): void {
   process.stdout.write(`${assets}\n`);
 }
 
-const envtestUsage = "Usage: binnacle envtest FOLDER, then KUBEBUILDER_ASSETS=FOLDER go test ./...";
+const envtestUsage = `Usage: binnacle envtest FOLDER
+
+Examples:
+  KUBEBUILDER_ASSETS=$(binnacle envtest bin/envtest) go test ./...`;
 
 /** Returns a word quoted for the shell. */
 const quoteForShell = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;

@@ -38,12 +38,13 @@ const help = `Prints objects of a server.
 Usage: binnacle get KIND[,KIND]... [NAME]... [flags]
        binnacle get KIND/NAME... [flags]
 
-  KIND                            plural, singular or short name of a kind, also with .GROUP
+  KIND                            plural, singular or short name of a kind, also with .GROUP; or a category, such as all
   -h, --help                      print this
 
 Examples:
   binnacle get deployments -n shop -o wide
   binnacle get cm,secret -A -l app=web
+  binnacle get all -n shop
   binnacle get pods -w
   binnacle get deploy web -o jsonpath='{.status.readyReplicas}'
   binnacle get ns -o name

@@ -31,6 +31,9 @@ Usage: binnacle join-info URL --token=ID.SECRET
 The config map cluster-info is fetched without credentials, over a connection whose other end is not known yet, so
 anonymous users must be allowed to get it. The token stays here: it verifies the signature, which must be HS256.
 
+Examples:
+  binnacle join-info https://10.0.0.1:6443 --token=abcdef.0123456789abcdef > cluster.kubeconfig
+
 `;
 
 const publicNamespaces = ["kube-public", "platform-public"];

@@ -45,6 +45,10 @@ Usage: binnacle kubeconfig --user NAME [--group NAME]... [flags]
 
 What they may do is another matter: grant it with roles and bindings. A certificate cannot be taken back before it ends.
 
+Examples:
+  binnacle kubeconfig --user=alice --group=dev --out=alice.kubeconfig
+  binnacle kubeconfig --serviceaccount=shop/robot --duration=12h
+
 `;
 
 const yearMs = 365 * 86_400_000;

@@ -1,6 +1,6 @@
-/** The objects that the arguments of a command name: `KIND NAME…`, `KIND/NAME…`, or all objects of kinds. */
+/** The objects that the arguments of a command name: `KIND NAME…`, `KIND/NAME…`, or all objects of kinds or categories. */
 import { StartError } from "#std/start-error.ts";
-import type { DiscoveredResource } from "./discovery.ts";
+import { type DiscoveredResource, resourceNamed, resourcesOfCategory } from "./discovery.ts";
 import type { OpenCluster } from "./open-cluster.ts";
 
 /** Objects of one kind: those of the names, or without names all of them. */
@@ -36,5 +36,12 @@ export async function targetsOf(
   if (words.length > 1 && names.length > 0) {
     throw new StartError("names belong to one kind: write KIND/NAME for objects of several kinds");
   }
-  return Promise.all(words.map(async (word) => ({ resource: await cluster.resource(word), names })));
+  const discovered = await cluster.discovered();
+  return words.flatMap((word) => {
+    const members = resourcesOfCategory(discovered, word);
+    if (members.length > 0 && names.length > 0) {
+      throw new StartError(`${word} stands for several kinds, which have no names in common: write KIND/NAME`);
+    }
+    return (members.length > 0 ? members : [resourceNamed(discovered, word)]).map((resource) => ({ resource, names }));
+  });
 }

@@ -16,7 +16,8 @@ Usage: binnacle test-server [flags]
 
 The flags are those of binnacle serve, but for --storage and --data-dir.
 
-Example: sleep 600 | binnacle test-server --api-domain=k8s.io
+Examples:
+  sleep 600 | binnacle test-server --api-domain=k8s.io
 `;
 
 /** Runs the server until the input closes. Rejects with `StartError` when it cannot start. */

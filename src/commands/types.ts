@@ -27,6 +27,10 @@ Usage: binnacle types FILE... [flags] > boats.ts
 Each served version of a definition becomes an interface, with the descriptions of its schema, and a value of the same
 name. The preferred version has the name of the kind, others have their version in it: Boat, BoatV1beta1.
 
+Examples:
+  binnacle types boats.yaml > boats.ts
+  binnacle types --from-cluster boats.example.com > boats.ts
+
 `;
 
 /** Runs `binnacle types`. Rejects with `StartError`. */

@@ -38,6 +38,10 @@ Usage: binnacle verify [FILE] [flags]
 
 Changes nothing. Ends with 1 when something is wrong; objects that cannot be decrypted are named by key. A running server has its folder to itself: check a backup of it.
 
+Examples:
+  binnacle verify
+  binnacle verify state.backup -o json
+
 `;
 
 const progressMs = 200;

@@ -77,6 +77,10 @@ for (const domain of domains) {
       assert.match(await out("get Deployment web -o wide"), /^NAME .* CONTAINERS {3}IMAGES {3}SELECTOR\nweb .* web:1 /);
       assert.match(await out("get cm,deploy -l app=web --no-headers"), /^configmap\/a {3}1 {3}\d+s\n$/);
       assert.match(await out("get cm -A"), /^NAMESPACE +NAME +DATA +AGE\n(?:.*\n)*default +a +1 +\d+s\n/);
+      const all = await out("get all --no-headers");
+      assert.match(all, /^deployment\.apps\/web {3}0\/1 /m);
+      assert.doesNotMatch(all, /configmap/);
+      await fails("get all web", /^binnacle: all stands for several kinds, which have no names in common/);
       assert.equal(await out("get cm/a deploy/web -o name"), "configmap/a\ndeployment.apps/web\n");
       assert.equal(await out("get cm a -o jsonpath={.data.x}"), "1");
       const one = JSON.parse(await out("get cm a -o json")) as { kind: string; metadata: object };
@@ -186,6 +190,10 @@ for (const domain of domains) {
 
     test("kinds are listed and found by any of their names, and unknown ones are told", async () => {
       const table = await out("api-resources");
+      const categories = await out("api-resources --categories=all --verbs=list,watch -o name");
+      assert.match(categories, /^deployments\.apps$/m);
+      assert.doesNotMatch(categories, /configmaps|bindings/);
+      assert.match(await out("api-resources --api-group=apps -o wide"), /^deployments .* all$/m);
       assert.match(table, /^NAME +SHORTNAMES +APIVERSION +NAMESPACED +KIND\n/);
       assert.match(table, /^deployments +deploy +apps\/v1 +true +Deployment$/m);
       const rbac = rename("rbac.authorization.k8s.io");

@@ -56,5 +56,5 @@ test("binnacle envtest links the kubectl of the path, and prints the folder alon
 test("binnacle envtest says what it needs", async () => {
   const { code, stderr } = await runProgram(["envtest"], temporaryFolder());
   assert.equal(code, 1);
-  assert.match(stderr, /^binnacle: Usage: binnacle envtest FOLDER, then KUBEBUILDER_ASSETS=FOLDER go test/);
+  assert.match(stderr, /^binnacle: envtest takes one folder: binnacle envtest FOLDER\n$/);
 });

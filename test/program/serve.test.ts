@@ -269,13 +269,28 @@ void test("help and version are printed, unknown commands are refused", async ()
   assert.match(short, /^ +--storage disk\|memory .*\n(?:.*\n)*Examples:\n(?:.*\n)*.*--help=all prints all flags/m);
   assert.ok(short.split("\n").length < 60, short);
   assert.match((await runProgram(["serve", "--help=all"], folder)).stdout, /Secure serving flags:/);
-  assert.match((await runProgram(["backup", "--help"], folder)).stdout, /binnacle backup FILE/);
-  assert.match((await runProgram(["envtest", "--help"], folder)).stdout, /Usage: binnacle envtest FOLDER/);
   assert.match((await runProgram(["version"], folder)).stdout, /^binnacle \d+\.\d+\.\d+\n$/);
-  const { code, stderr } = await runProgram(["srve"], folder);
-  assert.strictEqual(code, 1);
-  assert.strictEqual(stderr, 'binnacle: unknown command "srve": see binnacle --help\n');
+  for (const word of ["srve", "constructor"]) {
+    const { code, stderr } = await runProgram([word], folder);
+    assert.strictEqual(code, 1);
+    assert.strictEqual(stderr, `binnacle: unknown command "${word}": see binnacle --help\n`);
+  }
   assert.deepStrictEqual(readdirSync(folder), []);
+});
+
+void test("the help of every command says how it is used, and has an example", async () => {
+  const folder = temporary();
+  const { stdout } = await runProgram(["--help"], folder);
+  const names = Array.from(stdout.matchAll(/^ {2}([a-z-]+) /gm), ([, name]) => name!).filter(
+    (name) => name !== "version",
+  );
+  assert.ok(names.length > 20, stdout);
+  for (const name of names) {
+    const help = await runProgram([name, "--help"], folder);
+    assert.strictEqual(help.code, 0, name);
+    assert.match(help.stdout, new RegExp(`^Usage: binnacle ${name}[ \n]`, "m"));
+    assert.match(help.stdout, /^Examples:\n {2}.*binnacle /m, name);
+  }
 });
 
 void test("a start without the last writes is refused in one line that says what to do, and the loss can be accepted", async () => {
