@@ -46,6 +46,11 @@ test("[ABOOT-08] a content that the token signed with HS256 is trusted", () => {
   assert.equal(verifyClusterInfo(signed({ header: { alg: "HS256" } }), token), kubeconfig);
 });
 
+test("a content that a controller of Kubernetes signed, with the secret of the token alone, is trusted too", () => {
+  assert.equal(verifyClusterInfo(signed({ key: "0123456789abcdef" }), token), kubeconfig);
+  refused(signed({ key: id }), /is wrong/);
+});
+
 test("[ABOOT-08] every other algorithm is refused, none among them", () => {
   refused(signed({ header: { alg: "HS512", kid: id }, hash: "sha512" }), /must have the algorithm HS256/);
   refused(signed({ header: { alg: "hs256", kid: id } }), /must have the algorithm HS256/);

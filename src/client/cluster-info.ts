@@ -14,16 +14,17 @@ export class ClusterInfoError extends Error {
   }
 }
 
-const tokenForm = /^([a-z0-9]{6})\.[a-z0-9]{16}$/;
+const tokenForm = /^([a-z0-9]{6})\.([a-z0-9]{16})$/;
 const signaturePrefix = "jws-kubeconfig-";
 
 /**
  * Returns the kubeconfig in the data of the config map, if the token has signed it. The algorithm must be HS256, whatever
- * the signature says of itself. `token` is `id.secret`. Throws `ClusterInfoError`.
+ * the signature says of itself; its key is the whole token, or its secret alone, as controllers of Kubernetes sign.
+ * `token` is `id.secret`. Throws `ClusterInfoError`.
  */
 export function verifyClusterInfo(data: Readonly<Record<string, string>>, token: string): string {
-  const [, id] = tokenForm.exec(token) ?? [];
-  if (id === undefined) {
+  const [, id, secret] = tokenForm.exec(token) ?? [];
+  if (id === undefined || secret === undefined) {
     throw new ClusterInfoError("a bootstrap token has the form id.secret, such as abcdef.0123456789abcdef");
   }
   const { kubeconfig } = data;
@@ -37,11 +38,13 @@ export function verifyClusterInfo(data: Readonly<Record<string, string>>, token:
   const [header = "", payload, signature = "", ...more] = jws.split(".");
   if (payload !== "" || more.length > 0) throw new ClusterInfoError(`the signature of token ${id} is no detached JWS`);
   checkHeader(header, id);
-  const expected = createHmac("sha256", token)
-    .update(`${header}.${Buffer.from(kubeconfig).toString("base64url")}`)
-    .digest();
+  const content = `${header}.${Buffer.from(kubeconfig).toString("base64url")}`;
   const found = Buffer.from(signature, "base64url");
-  if (found.length !== expected.length || !timingSafeEqual(found, expected)) {
+  const isBy = (key: string): boolean => {
+    const expected = createHmac("sha256", key).update(content).digest();
+    return found.length === expected.length && timingSafeEqual(found, expected);
+  };
+  if (!isBy(token) && !isBy(secret)) {
     throw new ClusterInfoError(
       `the signature of token ${id} is wrong: cluster-info, or the token, is not the real one`,
     );
