@@ -5,6 +5,7 @@
 import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { type Plugin, rolldown } from "rolldown";
+import { bundleTypes } from "./bundle-types.ts";
 import { root } from "./steps.ts";
 
 const source = join(root, "src", "client");
@@ -24,7 +25,8 @@ function entries(): Record<string, string> {
   };
 }
 
-const ownImports: Plugin = {
+/** Finds the files of imports that begin with `#`. */
+export const ownImports: Plugin = {
   name: "own-imports",
   resolveId: (id) => (id.startsWith("#") ? join(root, "src", id.slice(1)) : null),
 };
@@ -68,39 +70,7 @@ export async function buildClient({ declarations = false } = {}): Promise<void> 
     chunkFileNames: "chunks/[name]-[hash].js",
   });
   await code.close();
-  if (declarations) await writeTypes();
-}
-
-/** Drops what the plugin tells at each run: its way to use this compiler is to be replaced by that of the next one. */
-const quiet = { info: () => undefined, warn: () => undefined, error: () => undefined };
-
-async function writeTypes(): Promise<void> {
-  const { dts } = await loadTypesPlugin();
-  const types = await rolldown({
-    cwd: root,
-    input: entries(),
-    platform: "node",
-    external: isOutside,
-    logLevel: "silent",
-    plugins: [ownImports, plainIntegers, dts({ dtsOnly: true, tsconfig: join(root, "tsconfig.json"), logger: quiet })],
-  });
-  await types.write({
-    dir: target,
-    format: "esm",
-    chunkFileNames: "types/[name].d.ts",
-    codeSplitting: { groups: [{ name: "shared", test: /./ }] },
-  });
-  await types.close();
-}
-
-/** The plugin that bundles types. It is loaded only for them, since it loads a compiler. */
-interface TypesPlugin {
-  dts(options: { readonly dtsOnly: boolean; readonly tsconfig: string; readonly logger: typeof quiet }): Plugin[];
-}
-
-async function loadTypesPlugin(): Promise<TypesPlugin> {
-  const name: string = "rolldown-plugin-dts";
-  return (await import(name)) as TypesPlugin; // the part of its interface that is used here
+  if (declarations) await bundleTypes({ input: entries(), target, isOutside, plugins: [ownImports, plainIntegers] });
 }
 
 if (import.meta.main) await buildClient({ declarations: true });

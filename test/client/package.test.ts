@@ -10,7 +10,8 @@ import { temporaryFolder } from "../harness.ts";
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const isBuilt = existsSync(join(root, "packages/client/dist/index.d.ts"));
 // The names are inserted, since no file of the repository imports its own package.
-const [whole, kinds] = ["binnacle/client", "binnacle/client/kinds"].map((name) => JSON.stringify(name));
+const names = ["binnacle/client", "binnacle/client/kinds", "binnacle/testing", "binnacle"];
+const [whole, kinds, testing, server] = names.map((name) => JSON.stringify(name));
 const skip = isBuilt ? false : "packages/client/dist/ has no types: npm run build -- --declarations";
 
 /** Creates a folder in which both packages are installed, and types of Node.js. */
@@ -25,7 +26,8 @@ function projectWith(files: Readonly<Record<string, string>>): string {
   return folder;
 }
 
-function compile(files: Readonly<Record<string, string>>): void {
+/** Compiles a project of these files. Returns its folder. */
+function compile(files: Readonly<Record<string, string>>): string {
   const folder = projectWith(files);
   const compiler = join(root, "node_modules/typescript/bin/tsc");
   const options = ["--noEmit", "--strict", "--module", "nodenext", "--target", "es2024", "--types", "node"];
@@ -34,6 +36,7 @@ function compile(files: Readonly<Record<string, string>>): void {
     cwd: folder,
   });
   assert.equal(status, 0, stdout.toString());
+  return folder;
 }
 
 test("the types of the package are complete and strict, and the README's code has no errors", { skip }, () => {
@@ -55,6 +58,23 @@ test("the types of the package are complete and strict, and the README's code ha
     export { first, generation, percent };`;
   const renamed = strict.replaceAll("binnacle-client", "binnacle/client");
   compile({ "main.ts": codeOf(""), "boats.ts": codeOf("boats.ts"), "strict.ts": strict, "renamed.ts": renamed });
+});
+
+test("the client of a test server is that of the package, for the compiler and at run time", { skip }, () => {
+  const program = `
+    import { ApiError, type Cluster } from ${whole};
+    import { ConfigMap } from ${kinds};
+    import { startTestServer, type TestServer } from ${testing};
+    import { startServer } from ${server};
+    const started: TestServer = await startTestServer();
+    const cluster: Cluster = await started.client();
+    const problem: unknown = await cluster.kind(ConfigMap).get("absent").catch((error: unknown) => error);
+    console.log(problem instanceof ApiError, typeof startServer);
+    await started.close();`;
+  const folder = compile({ "main.ts": program });
+  const { status, stdout, stderr } = spawnSync(process.execPath, ["main.ts"], { cwd: folder, encoding: "utf8" });
+  assert.equal(status, 0, stderr);
+  assert.equal(stdout, "true function\n");
 });
 
 test("fields of kinds have their comments in the types", { skip }, () => {
