@@ -134,16 +134,17 @@ void test("when a page expires, the whole collection is read in one answer of on
   await following.stop();
 });
 
-void test("more events than may wait end the watch, which is resumed where the caller is", async () => {
-  const last = 25_000;
+/** Follows a collection that has `last` changes of objects with so many characters. Returns where watches began. */
+async function startsOfWatches(last: number, characters: number): Promise<readonly number[]> {
   const starts: number[] = [];
+  const text = "x".repeat(characters);
   const following = start({
     request: () => Promise.resolve(list(0)),
     stream(request, onEvent) {
       const from = Number(new URLSearchParams(request.path.split("?")[1]).get("resourceVersion"));
       starts.push(from);
       for (let version = from + 1; version <= last && request.signal?.aborted !== true; version++) {
-        onEvent(event("MODIFIED", object(version)));
+        onEvent(event("MODIFIED", { ...object(version), text }));
       }
       return from === last ? untilAborted(request) : Promise.resolve(answer({}));
     },
@@ -156,8 +157,16 @@ void test("more events than may wait end the watch, which is resumed where the c
     versions,
     Array.from({ length: last }, (_, at) => String(at + 1)),
   );
-  assert.deepEqual(starts, [0, 10_000, 20_000, 25_000]);
   await following.stop();
+  return starts;
+}
+
+void test("more events than may wait end the watch, which is resumed where the caller is", async () => {
+  assert.deepEqual(await startsOfWatches(25_000, 0), [0, 10_000, 20_000, 25_000]);
+  const [first, second = 0, ...more] = await startsOfWatches(100, 1_000_000);
+  assert.equal(first, 0);
+  assert.ok(second > 60 && second < 70, `64 MiB wait, not ${second} MB`);
+  assert.deepEqual(more, [100]);
 });
 
 void test("a bookmark moves the version on and is no step", async () => {

@@ -30,8 +30,12 @@ export type FollowStep<T> =
 
 /** The duration in milliseconds after which the pauses between lists begin again. */
 const steadyMs = 10_000;
-/** The number of events that may wait for the caller. With more, the watch ends and is resumed when they are taken. */
+/**
+ * The number of events that may wait for the caller, and of their bytes as they were received. With more, the watch ends
+ * and is resumed when they are taken.
+ */
 const waitingMax = 10_000;
+const waitingBytesMax = 64 * 1024 * 1024;
 
 /**
  * Yields steps until the signal is aborted. Throws when the first list fails, and later when the server refuses the
@@ -90,6 +94,7 @@ class EventQueue {
   readonly #stop = new AbortController();
   readonly #outer: AbortSignal;
   #waiting: ReceivedEvent[] = [];
+  #waitingBytes = 0;
   /** The events that waited when the caller had taken all before them, and the index of the next one. */
   #batch: readonly ReceivedEvent[] = [];
   #next = 0;
@@ -118,6 +123,7 @@ class EventQueue {
       if (this.#next < this.#batch.length) return this.#batch[this.#next++];
       this.#batch = this.#waiting;
       this.#waiting = [];
+      this.#waitingBytes = 0;
       this.#next = 0;
       if (this.#batch.length > 0) continue;
       if (this.#end !== undefined && "error" in this.#end) throw this.#end.error;
@@ -139,8 +145,11 @@ class EventQueue {
   #take(event: ReceivedEvent): string | undefined {
     if (this.#stop.signal.aborted) return undefined;
     this.#waiting.push(event);
+    // An event of this process shares its object with the server.
+    if (event.decoded === undefined) this.#waitingBytes += event.json().length;
     this.#wake();
-    if (this.#waiting.length + this.#batch.length - this.#next >= waitingMax) {
+    const waiting = this.#waiting.length + this.#batch.length - this.#next;
+    if (waiting >= waitingMax || this.#waitingBytes >= waitingBytesMax) {
       this.wasFull = true;
       this.#stop.abort();
     }
