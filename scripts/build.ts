@@ -231,6 +231,8 @@ async function bundle(): Promise<void> {
   const { output } = await bundler.write({
     dir: join(root, "dist"),
     format: "esm",
+    sourcemap: true,
+    sourcemapExcludeSources: true,
     entryFileNames: ({ name }) => `${entries[name]}.js`,
     // Chunks are `.mjs` files, since for a `.js` file the runtime looks for a package file in every folder above. The
     // hash prevents that a server whose files are replaced while it runs loads a chunk of another version.
@@ -250,7 +252,7 @@ async function bundle(): Promise<void> {
 function sweep(written: ReadonlySet<string>): void {
   const dist = join(root, "dist");
   for (const name of readdirSync(dist, { recursive: true, encoding: "utf8" })) {
-    if (/\.(?:[mc]?js|json)$/.test(name) && !written.has(name.replaceAll("\\", "/"))) rmSync(join(dist, name));
+    if (/\.(?:[mc]?js|json|map)$/.test(name) && !written.has(name.replaceAll("\\", "/"))) rmSync(join(dist, name));
   }
 }
 

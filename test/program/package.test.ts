@@ -4,7 +4,7 @@ import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, posix } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { bundledPackages } from "../../scripts/layers.ts";
@@ -41,6 +41,33 @@ test("the entry point has types", { skip: isBuilt ? false : "dist/ is not built:
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+});
+
+test("what the package holds: links of its pages lead to files in it, and stack traces name the source", {
+  skip: isBuilt ? false : "dist/ is not built: npm run build",
+}, () => {
+  const { stdout } = spawnSync("npm", ["pack", "--dry-run", "--ignore-scripts", "--json"], { cwd: root });
+  const [packed] = JSON.parse(stdout.toString()) as readonly [{ readonly files: readonly { readonly path: string }[] }];
+  const files = new Set(packed.files.map(({ path }) => path));
+  const links = [...files]
+    .filter((path) => path.endsWith(".md"))
+    .flatMap((path) =>
+      Array.from(readFileSync(join(root, path), "utf8").matchAll(/\]\((?!\w+:|#)([^)#\s]+)/g), ([, to]) =>
+        posix.join(posix.dirname(path), to!),
+      ),
+    );
+  assert.ok(links.length > 10);
+  assert.deepStrictEqual(
+    links.filter((to) => !files.has(to)),
+    [],
+  );
+  assert.ok(
+    packed.files.filter(({ path }) => /\.d\.[cm]?ts$/.test(path) && !path.startsWith("dist/client/")).length < 12,
+  );
+  const program = `const { startServer } = await import(${JSON.stringify(join(root, "dist/src/server/start-server.js"))});
+    await startServer({ storage: "memory", bindAddress: "999.1.1.1" });`;
+  const args = ["--enable-source-maps", "--input-type=module", "--eval", program];
+  assert.match(spawnSync(process.execPath, args).stderr.toString(), /src\/server\/listener\.ts:\d+/);
 });
 
 test("the compiled program finds its own modules, also through a link", {
