@@ -17,6 +17,7 @@ import type { AuthenticationFlags } from "./authentication/flags.ts";
 import type { ServiceAccountIssuer } from "./authentication/service-account-issuer.ts";
 import type { Lookups } from "./lookups.ts";
 import type { ServerParts } from "./server-parts.ts";
+import { qualifiedResource } from "#meta/group-version.ts";
 
 /** Actions by Kubernetes' name of the resource (`serviceaccounts`, `tokenreviews.authentication.k8s.io`), then by subresource. */
 export type Actions = Readonly<Record<string, Readonly<Record<string, Action>>>>;
@@ -79,15 +80,9 @@ export function withActions(
   actions: Actions,
   domain: ApiDomain,
 ): (definition: ResourceDefinition) => ResourceDefinition {
-  const byName = new Map(Object.entries(actions).map(([name, parts]) => [renameInDomain(name, domain), parts]));
+  const byName = new Map(Object.entries(actions).map(([name, parts]) => [domain.rename(name), parts]));
   return (definition) => {
-    const { group, resource } = definition;
-    const parts = byName.get(group === "" ? resource : `${resource}.${group}`);
+    const parts = byName.get(qualifiedResource(definition));
     return parts === undefined ? definition : override(definition, { actions: new Map(Object.entries(parts)) });
   };
-}
-
-function renameInDomain(name: string, domain: ApiDomain): string {
-  const dot = name.indexOf(".");
-  return dot < 0 ? name : name.slice(0, dot + 1) + domain.rename(name.slice(dot + 1));
 }

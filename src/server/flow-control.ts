@@ -13,10 +13,7 @@ import { FlowMetrics } from "#flowcontrol/flow-metrics.ts";
 import { WatchCounts } from "#flowcontrol/watch-counts.ts";
 import type { ApiRequest, Reply } from "#http/api-request.ts";
 import type { Health } from "#http/health.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
 import { methodUnknown } from "#meta/status-error.ts";
-import type { ObjectHandlers } from "#registry/informer.ts";
-import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { ResourceTable } from "#registry/resource-table.ts";
 import type { Stores } from "#registry/stores.ts";
 import type { Clock } from "#std/clock.ts";
@@ -24,6 +21,7 @@ import type { WatchCache } from "#storage/watch-cache.ts";
 import type { FairnessFlags } from "./flow-control/flags.ts";
 import type { GeneralFlags } from "./general-flags.ts";
 import type { ServerParts } from "./server-parts.ts";
+import type { HandlersByResource } from "./index-handlers.ts";
 
 interface FairnessParts extends Pick<ServerParts, "domain" | "clock" | "log" | "metrics"> {
   readonly options: FairnessFlags & Pick<GeneralFlags, "requestTimeoutMs">;
@@ -72,19 +70,19 @@ export class Fairness {
     });
   }
 
-  /** Returns the handlers that put stored flow schemas and levels into force; `undefined` for other resources. */
-  handlers({ group, version, resource }: ResourceDefinition): ObjectHandlers<ApiObject> | undefined {
-    if (group !== this.#group || version !== "v1" || !resources.includes(resource)) return undefined;
+  /** The handlers that put stored flow schemas and levels into force. */
+  get handlers(): HandlersByResource {
     const { control } = this;
-    return resource === "flowschemas"
-      ? {
-          cleared: () => control.clear("schemas"),
-          changed: (_namespace, name, schema: FlowSchema | undefined) => control.setSchema(name, schema),
-        }
-      : {
-          cleared: () => control.clear("levels"),
-          changed: (_namespace, name, level: PriorityLevelConfiguration | undefined) => control.setLevel(name, level),
-        };
+    return {
+      "flowschemas.flowcontrol.apiserver.k8s.io": {
+        cleared: () => control.clear("schemas"),
+        changed: (_namespace, name, schema: FlowSchema | undefined) => control.setSchema(name, schema),
+      },
+      "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io": {
+        cleared: () => control.clear("levels"),
+        changed: (_namespace, name, level: PriorityLevelConfiguration | undefined) => control.setLevel(name, level),
+      },
+    };
   }
 
   /** `served` returns the table of served resources. */

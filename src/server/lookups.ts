@@ -7,6 +7,7 @@ import type { ApiObject } from "#meta/object-meta.ts";
 import type { ResourceTable } from "#registry/resource-table.ts";
 import type { Store } from "#registry/store.ts";
 import type { Stores } from "#registry/stores.ts";
+import { qualifiedResource } from "#meta/group-version.ts";
 
 /** Look-ups by the Kubernetes name of a resource (`storageclasses.storage.k8s.io`), in any served version. */
 export interface Lookups {
@@ -20,9 +21,8 @@ export type StoreFinder = (resource: string) => Store | undefined;
 
 export function storeFinder(table: ResourceTable, stores: Stores, rename: (text: string) => string): StoreFinder {
   const find = (name: string): Store | undefined => {
-    const [resource, ...group] = name.split(".");
-    const wanted = rename(group.join("."));
-    const definition = table.definitions.find((one) => one.group === wanted && one.resource === resource);
+    const wanted = rename(name);
+    const definition = table.definitions.find((one) => qualifiedResource(one) === wanted);
     return definition === undefined ? undefined : stores.of(definition);
   };
   const storesByResource = new Map<string, Store | undefined>();

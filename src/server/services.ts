@@ -2,33 +2,26 @@
 import type { Service } from "#api/core/v1.ts";
 import type { ServiceAllocator } from "#kinds/service-allocator.ts";
 import { type IpRange, parseIpRange } from "#meta/ip-range.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
-import type { ObjectHandlers } from "#registry/informer.ts";
 import type { ResourceDefinition, Strategy } from "#registry/resource-definition.ts";
 import { override } from "#registry/override.ts";
 import { StartError } from "#std/start-error.ts";
-
-const isServices = ({ group, resource }: ResourceDefinition): boolean => group === "" && resource === "services";
+import type { HandlersByResource } from "./index-handlers.ts";
+import { qualifiedResource } from "#meta/group-version.ts";
 
 /** Gives the definition of services the allocator; returns other definitions unchanged. */
 export function withAllocator(allocator: ServiceAllocator, definition: ResourceDefinition): ResourceDefinition {
-  if (!isServices(definition)) return definition;
+  if (qualifiedResource(definition) !== "services") return definition;
   // Safe: by the schema, the objects of this definition are services.
   const allocate = allocator.allocate.bind(allocator) as unknown as NonNullable<Strategy["allocate"]>;
   return override(definition, { strategy: { ...definition.strategy, allocate } });
 }
 
-/** Returns the handlers that keep allocations in step with the store; `undefined` for resources other than services. */
-export function serviceHandlers(
-  allocator: ServiceAllocator,
-  definition: ResourceDefinition,
-): ObjectHandlers<ApiObject> | undefined {
-  if (!isServices(definition)) return undefined;
-  return {
+export const serviceHandlers = (allocator: ServiceAllocator): HandlersByResource => ({
+  services: {
     cleared: () => allocator.clear(),
     changed: (namespace, name, service: Service | undefined) => allocator.set(namespace, name, service),
-  };
-}
+  },
+});
 
 /** The maximum number of host bits of a range: its addresses are cheap to count. Also upstream's limit. */
 const rangeBitsMax = 20;

@@ -26,6 +26,8 @@ import { Fairness } from "./flow-control.ts";
 import { type Lookups, type StoreFinder, storeFinder, storeLookups } from "./lookups.ts";
 import { findServiceAddress } from "./services/addresses.ts";
 import { serviceHandlers, withAllocator } from "./services.ts";
+import type { HandlersByResource } from "./index-handlers.ts";
+import { qualifiedResource } from "#meta/group-version.ts";
 
 export interface ServerState {
   readonly objects: StoredObjects;
@@ -135,6 +137,17 @@ function openIndexes(config: AssembleConfig, stores: Stores, informers: StoreInf
     ? new Fairness({ options, domain, clock, log, metrics, cache, stores })
     : undefined;
   const aggregation = new AggregationIndex(domain);
+  const handlersByResource: HandlersByResource = {
+    ...rbacHandlers(rbacIndex),
+    ...serviceHandlers(services),
+    ...aggregation.handlers,
+    ...(authorizesNodes ? nodeGraphHandlers(nodeGraph) : {}),
+    ...policyHandlers(policies),
+    ...webhookHandlers(webhooks),
+    ...limitHandlers(limits),
+    ...fairness?.handlers,
+  };
+  const handlers = new Map(Object.entries(handlersByResource).map(([name, one]) => [domain.rename(name), one]));
   return {
     rbacIndex,
     nodeGraph,
@@ -144,14 +157,6 @@ function openIndexes(config: AssembleConfig, stores: Stores, informers: StoreInf
     webhooks,
     limits,
     fairness,
-    handlersOf: (definition) =>
-      rbacHandlers(rbacIndex, definition) ??
-      serviceHandlers(services, definition) ??
-      aggregation.handlers(definition) ??
-      (authorizesNodes ? nodeGraphHandlers(nodeGraph, domain, definition) : undefined) ??
-      policyHandlers(policies, domain, definition) ??
-      webhookHandlers(webhooks, domain, definition) ??
-      limitHandlers(limits, domain, definition) ??
-      fairness?.handlers(definition),
+    handlersOf: (definition) => handlers.get(qualifiedResource(definition)),
   };
 }

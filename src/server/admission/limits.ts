@@ -4,13 +4,10 @@ import { Quotas } from "#admission/quota.ts";
 import type { LimitRange, ResourceQuota } from "#api/core/v1.ts";
 import type { FeatureGates } from "#api/feature-gates.ts";
 import type { PriorityClass } from "#api/scheduling/v1.ts";
-import type { ApiDomain } from "#meta/api-domain.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
-import type { ObjectHandlers } from "#registry/informer.ts";
-import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { StoreInformers } from "#registry/store-informers.ts";
 import type { WatchCache } from "#storage/watch-cache.ts";
 import type { ServerParts } from "../server-parts.ts";
+import type { HandlersByResource } from "../index-handlers.ts";
 
 interface LimitParts extends Pick<ServerParts, "domain" | "clock"> {
   readonly gates: Pick<FeatureGates, "isOn">;
@@ -36,30 +33,17 @@ export function openLimits({ domain, clock, gates, cache, informers }: LimitPart
   return { quotas, limitRanges: new NamespaceIndex(), priorityClasses: new NamespaceIndex() };
 }
 
-/** Returns the handlers of a resource's objects; `undefined` for resources without an index. */
-export function limitHandlers(
-  { quotas, limitRanges, priorityClasses }: Limits,
-  domain: ApiDomain,
-  { group, resource }: ResourceDefinition,
-): ObjectHandlers<ApiObject> | undefined {
-  if (resource === "priorityclasses" && group === domain.rename("scheduling.k8s.io")) {
-    return {
-      cleared: () => priorityClasses.clear(),
-      changed: (_, name, one) => priorityClasses.set("", name, one as PriorityClass | undefined), // by its schema
-    };
-  }
-  if (group !== "") return undefined;
-  if (resource === "resourcequotas") {
-    return {
-      cleared: () => quotas.clear(),
-      changed: (namespace, name, quota) => quotas.set(namespace, name, quota as ResourceQuota | undefined), // by its schema
-    };
-  }
-  if (resource === "limitranges") {
-    return {
-      cleared: () => limitRanges.clear(),
-      changed: (namespace, name, range) => limitRanges.set(namespace, name, range as LimitRange | undefined), // by its schema
-    };
-  }
-  return undefined;
-}
+export const limitHandlers = ({ quotas, limitRanges, priorityClasses }: Limits): HandlersByResource => ({
+  "priorityclasses.scheduling.k8s.io": {
+    cleared: () => priorityClasses.clear(),
+    changed: (_namespace, name, one: PriorityClass | undefined) => priorityClasses.set("", name, one),
+  },
+  resourcequotas: {
+    cleared: () => quotas.clear(),
+    changed: (namespace, name, quota: ResourceQuota | undefined) => quotas.set(namespace, name, quota),
+  },
+  limitranges: {
+    cleared: () => limitRanges.clear(),
+    changed: (namespace, name, range: LimitRange | undefined) => limitRanges.set(namespace, name, range),
+  },
+});

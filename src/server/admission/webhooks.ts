@@ -4,10 +4,8 @@ import { type WebhookList, type WebhookLists, webhookPlugins, type WebhookType }
 import type { Authorizer } from "#authz/authorizer.ts";
 import type { WebhookClients, WebhookCredentials } from "#egress/webhook-client.ts";
 import type { FindServiceAddress } from "#egress/service-address.ts";
-import type { ApiDomain } from "#meta/api-domain.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { ObjectHandlers } from "#registry/informer.ts";
-import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { Lookups } from "../lookups.ts";
 import { rateLimited } from "#std/log.ts";
 import type { ServerParts } from "../server-parts.ts";
@@ -15,23 +13,18 @@ import type { AdmissionFlags } from "./flags.ts";
 import type { ServedForms } from "./object-forms.ts";
 import type { AdmissionPlan, WebhookPlugin } from "./plan.ts";
 import { webhookMetrics } from "./webhook-metrics.ts";
+import type { HandlersByResource } from "../index-handlers.ts";
 
-/** Returns the handlers that keep the lists current; `undefined` for resources that are not webhook configurations. */
-export function webhookHandlers(
-  lists: WebhookLists,
-  { rename }: ApiDomain,
-  { group, resource }: ResourceDefinition,
-): ObjectHandlers<ApiObject> | undefined {
-  if (group !== rename("admissionregistration.k8s.io")) return undefined;
-  const list = listsByResource.get(resource)?.(lists);
-  if (list === undefined) return undefined;
-  return { cleared: () => list.clear(), changed: (_namespace, name, object) => list.set(name, object) };
+export function webhookHandlers({ mutating, validating }: WebhookLists): HandlersByResource {
+  const handlers = (list: WebhookList): ObjectHandlers<ApiObject> => ({
+    cleared: () => list.clear(),
+    changed: (_namespace, name, object) => list.set(name, object),
+  });
+  return {
+    "mutatingwebhookconfigurations.admissionregistration.k8s.io": handlers(mutating),
+    "validatingwebhookconfigurations.admissionregistration.k8s.io": handlers(validating),
+  };
 }
-
-const listsByResource: ReadonlyMap<string, (lists: WebhookLists) => WebhookList> = new Map([
-  ["mutatingwebhookconfigurations", ({ mutating }: WebhookLists) => mutating],
-  ["validatingwebhookconfigurations", ({ validating }: WebhookLists) => validating],
-]);
 
 const pluginOf: Readonly<Record<WebhookType, WebhookPlugin>> = {
   admit: "MutatingAdmissionWebhook",
