@@ -1,8 +1,11 @@
 /** Opens authentication and authorization together; both follow files and objects that may change. */
 import type { Authorizer } from "#authz/authorizer.ts";
+import type { UserInfo } from "#meta/user-info.ts";
 import { type ServerAuthenticators, serverAuthenticators } from "./authentication.ts";
-import type { AuthenticationParts } from "./authentication/parts.ts";
-import { type AuthorizationParts, serverAuthorizer } from "./authorization.ts";
+import { serverAuthorizer } from "./authorization.ts";
+import type { ServerState } from "./state.ts";
+import type { AssembleConfig } from "./assemble-config.ts";
+import type { RestClient } from "#client/rest-client.ts";
 
 export interface Access extends ServerAuthenticators {
   readonly authorizer: Required<Authorizer>;
@@ -10,18 +13,22 @@ export interface Access extends ServerAuthenticators {
   close(): void;
 }
 
+/** `client` is the client of the server itself; only RBAC decides about `ownUsers`. */
 export async function openAccess(
-  authenticationParts: AuthenticationParts,
-  authorizationParts: AuthorizationParts,
+  config: AssembleConfig,
+  state: ServerState,
+  client: RestClient,
+  ownUsers: WeakSet<UserInfo>,
 ): Promise<Access> {
-  const authentication = await serverAuthenticators(authenticationParts);
-  const chain = await serverAuthorizer(authorizationParts);
+  const { authentication, authorization, kinds } = config.plans;
+  const authenticators = await serverAuthenticators({ ...config, ...state, plan: authentication, client });
+  const authorizers = await serverAuthorizer({ ...config, ...state, ...kinds, plan: authorization, ownUsers });
   return {
-    ...authentication,
-    authorizer: chain.authorizer,
+    ...authenticators,
+    authorizer: authorizers.authorizer,
     close() {
-      authentication.close();
-      chain.close();
+      authenticators.close();
+      authorizers.close();
     },
   };
 }

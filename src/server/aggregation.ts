@@ -23,7 +23,7 @@ interface AggregationParts extends Pick<ServerParts, "domain" | "clock" | "log" 
   readonly options: Pick<GeneralFlags, "requestTimeoutMs">;
   readonly gates: Pick<FeatureGates, "isOn">;
   readonly proxyClient: ProxyClient;
-  readonly index: AggregationIndex;
+  readonly aggregation: AggregationIndex;
   readonly serviceAddress: FindServiceAddress;
 }
 
@@ -48,7 +48,7 @@ const checkBytesMax = 4 * 1024 * 1024;
 const checker = { name: "system:kube-aggregator", groups: [groupMasters] };
 
 export function openAggregation(parts: AggregationParts): Aggregation {
-  const { options, domain, clock, log, metrics, gates, index, serviceAddress } = parts;
+  const { options, domain, clock, log, metrics, gates, aggregation: index, serviceAddress } = parts;
   const { apis } = index;
   const backends = new Backends({ clock, serviceAddress, credentials: () => parts.proxyClient.current() });
   const listeners: (() => void)[] = [];

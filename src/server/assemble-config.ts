@@ -38,7 +38,7 @@ export interface AssembleConfig extends ServerParts {
   /** Requests whose bodies or objects have more bytes are handled in threads. */
   readonly largeBytes: number;
   /** Records requests; `undefined` without an audit policy. */
-  readonly audit: Required<Pick<ChainOptions, "audit" | "auditUnauthenticated">> | undefined;
+  readonly auditFilters: Required<Pick<ChainOptions, "audit" | "auditUnauthenticated">> | undefined;
   /** The handlers of paths outside the API; the router calls them after authorization. */
   readonly endpoints: Endpoints;
   readonly clientTrust: ClientTrust;

@@ -4,14 +4,13 @@
  */
 import { ensureSystemNamespaces } from "#controllers/system-namespaces.ts";
 import type { RequestTarget } from "#http/request-metrics.ts";
-import type { RestClient } from "#client/rest-client.ts";
 import { apiVersionOf, qualifiedResource } from "#meta/group-version.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { ResourceTable } from "#registry/resource-table.ts";
 import type { Stores } from "#registry/stores.ts";
 import type { Metrics, Sample } from "#std/metrics.ts";
-import { type Access, openAccess } from "./access.ts";
+import { openAccess } from "./access.ts";
 import type { AssembleConfig, Assembled } from "./assemble-config.ts";
 import { externalUrl } from "./authentication/service-account-issuer.ts";
 import { startBootstrapPolicy } from "./authorization/bootstrap-policy.ts";
@@ -38,7 +37,7 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
   });
 
   const state = openState(config);
-  const access = await openServerAccess(config, state, clients.server, ownUsers);
+  const access = await openAccess(config, state, clients.server, ownUsers);
   const pipeline = await openPipeline(config, state, access, clients.server);
   loopback.serve(pipeline.handle);
   observeObjects(metrics, pipeline, state.stores);
@@ -65,20 +64,6 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
   };
 }
 
-function openServerAccess(
-  { options, domain, clock, random, log, metrics, plans, clientTrust, adminToken }: AssembleConfig,
-  { lookups, rbacIndex, nodeGraph }: ServerState,
-  client: RestClient,
-  ownUsers: WeakSet<UserInfo>,
-): Promise<Access> {
-  const { authentication, authorization, kinds } = plans;
-  const shared = { domain, clock, random, log, metrics };
-  return openAccess(
-    { ...shared, options, plan: authentication, clientTrust, adminToken, lookups, client },
-    { ...shared, plan: authorization, gates: kinds.gates, rbacIndex, nodeGraph, ownUsers },
-  );
-}
-
 /** Creates the objects of every cluster, then starts the selected controllers. The returned function stops them. */
 async function runControllers(
   config: AssembleConfig,
@@ -86,28 +71,22 @@ async function runControllers(
   { localVersions, served, aggregation, table }: Pipeline,
   clients: ControllerClients,
 ): Promise<() => Promise<void>> {
-  const { options, domain, clock, random, log, metrics, health, plans } = config;
+  const { options, domain, health, plans } = config;
   const { gates } = plans.kinds;
   // The namespaces may exist without being readable.
   const stopNamespaces = await retriedStep(config, "could not make the system namespaces", () =>
     ensureSystemNamespaces(clients.server, domain),
   );
   const [stopPolicy] = await Promise.all([
-    startBootstrapPolicy({ domain, clock, log, health, gates, client: clients.server }),
+    startBootstrapPolicy({ ...config, gates, client: clients.server }),
     fairness?.maintain(clients.server, health),
   ]);
   const version = (gate: string, name: string): string =>
     gates.isOn(gate) ? (builtIn.definitions.findLast(({ resource }) => resource === name)?.version ?? "") : "";
   const stopControllers = startControllers({
-    options,
-    domain,
-    clock,
-    random,
-    log,
-    metrics,
+    ...config,
     credentials: plans.controllerCredentials,
     proxyClient: plans.proxyClient,
-    clientTrust: config.clientTrust,
     clients,
     url: externalUrl(options, config.url),
     attributesClasses: version("VolumeAttributesClass", "volumeattributesclasses"),
@@ -118,7 +97,7 @@ async function runControllers(
       resourceOf: (apiVersion, kind) =>
         Iterator.from(served.list()).find((one) => one.kind === kind && apiVersionOf(one) === apiVersion),
     },
-    identity: planIdentity(plans.kinds, random),
+    identity: planIdentity(plans.kinds, config.random),
     migratesStorage: version("StorageVersionMigrator", "storageversionmigrations") !== "",
     kubernetesService: kubernetesService(options, plans.clusterIps, config.url),
     isIncomplete: (service) => services.isIncomplete(service),

@@ -28,16 +28,11 @@ export interface AuthorizationParts extends Pick<ServerParts, "domain" | "clock"
 }
 
 export async function serverAuthorizer(parts: AuthorizationParts): Promise<AuthorizerChain> {
-  const { plan, domain, clock, random, log, metrics, gates, nodeGraph, ownUsers } = parts;
-  const roles = rbac(parts.rbacIndex, clock);
+  const { domain, gates, nodeGraph, ownUsers } = parts;
+  const roles = rbac(parts.rbacIndex, parts.clock);
   const selectors = gates.isOn("AuthorizeWithSelectors");
   const chain = await openAuthorizers({
-    plan,
-    domain,
-    clock,
-    random,
-    log,
-    metrics,
+    ...parts,
     selectors,
     rbac: roles,
     async node() {

@@ -18,7 +18,7 @@ import type { ResourceTable } from "#registry/resource-table.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { Access } from "./access.ts";
 import { serverActions } from "./actions.ts";
-import { type AdmissionParts, type ServerAdmission, serverAdmission } from "./admission.ts";
+import { serverAdmission } from "./admission.ts";
 import type { AssembleConfig } from "./assemble-config.ts";
 import { hiddenHeaders } from "./authentication/external.ts";
 import { issuerDocuments } from "./authentication/service-account-issuer.ts";
@@ -64,29 +64,28 @@ export async function openPipeline(
   access: Access,
   client: RestClient,
 ): Promise<Pipeline> {
-  const { options, domain, clock, log, metrics, plans } = config;
-  const { serviceAddress, stores } = state;
-  const conversions = openConversionWebhooks(config, serviceAddress);
+  const { domain, plans } = config;
+  const { authorizer } = access;
+  const conversions = openConversionWebhooks(config, state.serviceAddress);
   const own = openTable(config, state, access, conversions.convert);
   const { table } = own;
-  const aggregation = openAggregation({
-    options,
-    domain,
-    clock,
-    log,
-    metrics,
-    gates: plans.kinds.gates,
-    proxyClient: plans.proxyClient,
-    index: state.aggregation,
-    serviceAddress,
-  });
+  const aggregation = openAggregation({ ...config, ...plans, ...state, gates: plans.kinds.gates });
   const served = servedResources(domain, table, aggregation, own.onChange);
   const large = openThreads(config, state);
-  const admission = await openAdmission(config, state, { authorizer: access.authorizer, client, table, served });
+  const admission = await serverAdmission({
+    ...config,
+    ...state,
+    ...plans.kinds,
+    plan: plans.admission,
+    authorizer,
+    client,
+    table,
+    served,
+  });
   const parts = openHandlers(config, state, access, { table, large, admission: admission.chain });
   const route = createRouter({
     parts,
-    stores,
+    stores: state.stores,
     versionReader: config.cache,
     table,
     forwarded: aggregation.reply,
@@ -117,28 +116,17 @@ export async function openPipeline(
 }
 
 function openTable(config: AssembleConfig, state: ServerState, access: Access, convert: ConvertObjects): ServedTable {
-  const { options, domain, clock, random, log, cache, plans } = config;
-  const { builtIn, objects, lookups, storeOf } = state;
+  const { options, plans } = config;
   const { tables, gates } = plans.kinds;
   const { issuer } = plans.authentication;
-  return openServedTable({
-    domain,
-    clock,
-    random,
-    log,
-    cache,
-    tables,
-    builtIn,
-    objects,
-    objectBytesMax: options.objectBytesMax,
-    actions: serverActions({ options, domain, clock, random, gates, issuer, access, lookups, storeOf }),
-    convert,
-  });
+  const actions = serverActions({ ...config, ...state, gates, issuer, access });
+  return openServedTable({ ...config, ...state, tables, objectBytesMax: options.objectBytesMax, actions, convert });
 }
 
-function openThreads({ options, clock, cache, domain }: AssembleConfig, state: ServerState): LargeRequestThreads {
-  const { builtIn, stores } = state;
+function openThreads(config: AssembleConfig, { builtIn, stores }: ServerState): LargeRequestThreads {
+  const { options, domain } = config;
   return new LargeRequestThreads({
+    ...config,
     apiDomain: options.apiDomain,
     kindFlags: pickKindFlags(options),
     bodyLimitBytes,
@@ -146,8 +134,6 @@ function openThreads({ options, clock, cache, domain }: AssembleConfig, state: S
     allocating: builtIn.definitions
       .filter(({ strategy }) => strategy.allocate !== undefined)
       .map(({ group, resource }) => `${group}/${resource}`),
-    clock,
-    cache,
     definitionOf(name) {
       const definition = builtIn.find(domain.rename("apiextensions.k8s.io"), "v1", "customresourcedefinitions");
       return definition === undefined ? undefined : stores.of(definition).peek("", name);
@@ -155,59 +141,22 @@ function openThreads({ options, clock, cache, domain }: AssembleConfig, state: S
   });
 }
 
-function openAdmission(
-  config: AssembleConfig,
-  state: ServerState,
-  { authorizer, client, table, served }: Pick<AdmissionParts, "authorizer" | "client" | "table" | "served">,
-): Promise<ServerAdmission> {
-  const { options, domain, clock, random, log, metrics, health, plans } = config;
-  return serverAdmission({
-    options,
-    domain,
-    clock,
-    random,
-    log,
-    metrics,
-    health,
-    plan: plans.admission,
-    tables: plans.kinds.tables,
-    gates: plans.kinds.gates,
-    objects: state.objects,
-    stores: state.stores,
-    storeOf: state.storeOf,
-    lookups: state.lookups,
-    limits: state.limits,
-    rbacIndex: state.rbacIndex,
-    policies: state.policies,
-    webhooks: state.webhooks,
-    serviceAddress: state.serviceAddress,
-    authorizer,
-    client,
-    table,
-    served,
-  });
-}
-
 function openHandlers(
   config: AssembleConfig,
   { objects }: ServerState,
   { authorizer }: Access,
-  { table, large, admission }: Required<Pick<HandlerParts, "large" | "admission">> & { table(): ResourceTable },
+  own: Required<Pick<HandlerParts, "large" | "admission">> & { table(): ResourceTable },
 ): HandlerParts {
   const { options, domain, clock, random, cache, requestMetrics, plans } = config;
-  const { tables, gates } = plans.kinds;
   return handlerParts({
     domain,
     clock,
     random,
     cache,
-    tables,
-    gates,
-    table,
+    ...plans.kinds,
+    ...own,
     objects,
     authorizer,
-    admission,
-    large,
     sizes: eventLoopLimits(config.largeBytes),
     bodyLimitBytes,
     isConfidential: (definition) => holdsSecrets(definition) || config.encrypts(definition.storage),
@@ -223,11 +172,11 @@ function routes(
   { authorizer }: Access,
   { table, aggregation }: { table(): ResourceTable; readonly aggregation: Aggregation },
 ): Pick<RouterOptions, "deprecated" | "other" | "unknown"> {
-  const { options, domain, log, requestMetrics, plans } = config;
+  const { options, log, requestMetrics, plans } = config;
   const documents = issuerDocuments(plans.authentication.issuer, options, config.url);
   if (documents.problem !== undefined) log.info({ reason: documents.problem }, "no discovery documents are served");
   const published = createDiscoveryAndOpenApi({
-    domain,
+    ...config,
     tables: plans.kinds.tables,
     definitions: () => table().definitions,
     remote: aggregation.versions,
@@ -251,12 +200,10 @@ function openChain(
   { authenticator, authorizer }: Access,
   { parts, route }: { readonly parts: HandlerParts; readonly route: (request: ApiRequest) => MaybePromise<Reply> },
 ): (request: ApiRequest) => MaybePromise<Reply> {
-  const { options, domain, clock, random, log, metrics, requestMetrics } = config;
+  const { options, clock, log, metrics, requestMetrics } = config;
   return requestChain({
-    domain,
-    clock,
-    random,
-    log,
+    ...config,
+    ...config.auditFilters,
     negotiator: parts.negotiator,
     authenticator,
     isIdentityHeader: hiddenHeaders(options),
@@ -273,7 +220,6 @@ function openChain(
     goAwayChance: options.goawayChance,
     corsAllowedOrigins: options.corsAllowedOrigins.map((text) => new RegExp(text)),
     observe: recordRequests(requestMetrics, clock, log),
-    ...config.audit,
     route,
   });
 }

@@ -66,20 +66,13 @@ function customResources(
   builtIn: readonly ResourceDefinition[],
   changed: () => void,
 ): CustomResourceController | undefined {
-  const { domain, clock, random, log, cache, tables, objects, objectBytesMax, convert } = parts;
+  const { domain, tables } = parts;
   const group = domain.rename("apiextensions.k8s.io");
   const definition = builtIn.find((other) => other.group === group && other.resource === "customresourcedefinitions");
   if (definition === undefined) return undefined;
   const waiting = waitForSync(definition, () => controller);
   const controller: CustomResourceController = new CustomResourceController({
-    domain,
-    clock,
-    random,
-    log,
-    cache,
-    objects,
-    objectBytesMax,
-    convert,
+    ...parts,
     changed,
     definition,
     builtIn: builtIn.map((other) => (other === definition ? waiting : other)),

@@ -113,6 +113,7 @@ export async function startServer(
   const undo: (() => MaybePromise<void>)[] = [];
   try {
     return await start({
+      ...environment,
       options,
       domain,
       folder,
@@ -124,8 +125,6 @@ export async function startServer(
       inputs,
       openAudit,
       undo,
-      storageFaults: environment.storageFaults,
-      instruments: environment.instruments,
     });
   } catch (error) {
     for (const step of undo.reverse()) await step();
@@ -184,10 +183,9 @@ async function readInputs(sources: Sources, domain: ApiDomain, marker: Marker | 
   return { current, clientTrust, plans, encryption, marker };
 }
 
-interface Start extends Sources, Required<Omit<ServerEnvironment, "storageFaults" | "instruments" | "log">> {
+interface Start extends Sources, Pick<ServerEnvironment, "storageFaults" | "instruments"> {
   readonly log: Log;
-  readonly storageFaults: StorageFaults | undefined;
-  readonly instruments: Instruments | undefined;
+  readonly largeBytes: number;
   readonly domain: ApiDomain;
   readonly inputs: Inputs;
   readonly openAudit: Awaited<ReturnType<typeof loadAudit>>;
@@ -196,7 +194,7 @@ interface Start extends Sources, Required<Omit<ServerEnvironment, "storageFaults
 }
 
 async function start(parts: Start): Promise<RunningServer> {
-  const { options, domain, folder, clock, random, log, largeBytes, inputs, undo } = parts;
+  const { options, folder, clock, random, log, inputs, undo } = parts;
   const { current, clientTrust, plans } = inputs;
   const health = openHealth(parts);
   const gate = new StartupGate(options, health);
@@ -224,21 +222,16 @@ async function start(parts: Start): Promise<RunningServer> {
   const version = programVersion();
   const url = urlOf(options, listener.port);
   const assembled = await assemble({
-    options,
+    ...parts,
     plans,
-    domain,
     cache,
     encrypts,
-    log,
     metrics,
     requestMetrics,
     health,
-    clock,
-    random,
-    largeBytes,
     endpoints: serverEndpoints({ health, requestMetrics, ...storeWork(disk, clock), version }),
     clientTrust,
-    audit: audit?.filters,
+    auditFilters: audit?.filters,
     adminToken: current.credentials.admin.token,
     url,
   });

@@ -62,10 +62,10 @@ export interface ServerState {
 }
 
 export function openState(config: AssembleConfig): ServerState {
-  const { options, domain, cache, clock, log, random, plans } = config;
+  const { options, domain, plans } = config;
   const objects = new StoredObjects();
-  const stores = new Stores({ cache, objects, clock, random, objectBytesMax: options.objectBytesMax });
-  const informers = new StoreInformers({ cache, clock, log }, stores);
+  const stores = new Stores({ ...config, objects, objectBytesMax: options.objectBytesMax });
+  const informers = new StoreInformers(config, stores);
   const { handlersOf, ...indexes } = openIndexes(config, stores, informers);
   const { services, fairness } = indexes;
   const builtIn = new ResourceTable(
@@ -83,7 +83,7 @@ export function openState(config: AssembleConfig): ServerState {
     builtIn,
     lookups,
     storeOf,
-    serviceAddress: findServiceAddress({ options, lookups, random, url: config.url }),
+    serviceAddress: findServiceAddress({ ...config, lookups }),
     async start(table) {
       fairness?.start(table);
       await Promise.all(
@@ -119,7 +119,7 @@ interface Indexes extends Pick<ServerState, IndexNames> {
 
 /** Opens the indexes that decide about requests, with the handlers that keep each in step with the store. */
 function openIndexes(config: AssembleConfig, stores: Stores, informers: StoreInformers): Indexes {
-  const { options, domain, cache, clock, log, metrics, random, plans } = config;
+  const { options, domain, clock, random, plans } = config;
   const { gates } = plans.kinds;
   const rbacIndex = new RbacIndex(domain.rename("rbac.authorization.k8s.io"));
   const nodeGraph = new NodeGraph(podAnnotations(domain).mirror);
@@ -132,10 +132,8 @@ function openIndexes(config: AssembleConfig, stores: Stores, informers: StoreInf
   const hasSelectors = gates.isOn("AuthorizeWithSelectors");
   const policies = noPolicies(hasSelectors);
   const webhooks = new WebhookLists({ clock, hasBreakers: options.webhookCircuitBreaker, hasSelectors });
-  const limits = openLimits({ domain, clock, gates, cache, informers });
-  const fairness = options.enablePriorityAndFairness
-    ? new Fairness({ options, domain, clock, log, metrics, cache, stores })
-    : undefined;
+  const limits = openLimits({ ...config, gates, informers });
+  const fairness = options.enablePriorityAndFairness ? new Fairness({ ...config, stores }) : undefined;
   const aggregation = new AggregationIndex(domain);
   const handlersByResource: HandlersByResource = {
     ...rbacHandlers(rbacIndex),
