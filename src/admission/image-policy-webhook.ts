@@ -43,7 +43,7 @@ const answerBytesMax = 64 * 1024;
 /** The maximum number of different questions that wait for the webhook; further ones count as not answered. */
 const callsMax = 1000;
 
-/** Makes the plugin; `close` aborts its calls. */
+/** Makes the plugin; `close` aborts its calls and closes the connections. */
 export function imagePolicyWebhook(options: ImagePolicyOptions): AdmissionPlugin & { close(): void } {
   const reviews = new ImageReviews(options);
   return {
@@ -84,6 +84,7 @@ class ImageReviews {
 
   close(): void {
     this.#closing.abort();
+    this.#options.outgoing.close();
   }
 
   #specOf(attributes: AdmissionAttributes): ImageReviewSpec {

@@ -68,8 +68,10 @@ export class WebhookTokens implements TokenAuthenticator {
     return asked;
   }
 
+  /** Aborts pending questions and closes the connections. */
   close(): void {
     this.#gone.abort();
+    this.#options.outgoing.close();
   }
 
   /** Asks the webhook. Never rejects. */

@@ -70,7 +70,7 @@ const reasonMax = 1024;
 const waitingMax = 2000;
 const firstPauseMs = 500;
 
-/** Makes the authorizer; `close` aborts pending questions. */
+/** Makes the authorizer; `close` aborts pending questions and closes the connections. */
 export function webhookAuthorizer(options: WebhookOptions): Required<Authorizer> & { close(): void } {
   const reviews = new SubjectAccessReviews(options);
   return {
@@ -129,6 +129,7 @@ class SubjectAccessReviews {
 
   close(): void {
     this.#gone.abort();
+    this.#options.outgoing.close();
   }
 
   async #ask(key: string, spec: SubjectAccessReviewSpec): Promise<Verdict> {

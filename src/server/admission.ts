@@ -89,7 +89,7 @@ export async function serverAdmission(parts: AdmissionParts): Promise<ServerAdmi
   const opened = new Map([...plan.configured].map(([name, planned]) => [name, planned.open(parts)]));
   const configured = (name: string): readonly AdmissionPlugin[] => {
     const one = opened.get(name);
-    return one === undefined ? [] : [one.plugin];
+    return one === undefined ? [] : [one];
   };
   const forms = servedForms(parts);
   const policies = policyPlugins(parts, forms);

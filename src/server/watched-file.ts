@@ -51,3 +51,19 @@ export function watchFile(options: WatchedFileOptions): () => void {
     cancel();
   };
 }
+
+/**
+ * Reads files whose text the caller did not keep, so the first look at each counts as a change. `changed` is called
+ * after a change of one of them.
+ */
+export function watchFiles(
+  files: readonly string[],
+  clock: Clock,
+  changed: () => void,
+  failed: (error: unknown, file: string) => void,
+): () => void {
+  const stops = files.map((file) =>
+    watchFile({ file, text: "", clock, changed, failed: (error) => failed(error, file) }),
+  );
+  return () => stops.forEach((stop) => stop());
+}

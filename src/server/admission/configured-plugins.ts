@@ -5,16 +5,16 @@
 import type { AdmissionPlugin } from "#admission/plugin.ts";
 import type { ServerParts } from "../server-parts.ts";
 
-/** A plugin, and the function that ends it and its connections. */
-interface OpenPlugin {
-  readonly plugin: AdmissionPlugin;
+/** A plugin with connections. */
+export interface ConnectedPlugin extends AdmissionPlugin {
+  /** Ends the plugin and its connections. */
   close(): void;
 }
 
 /** Settings of a plugin, read and checked before the start. */
 export interface PlannedPlugin {
   readonly settings: object;
-  open(parts: Pick<ServerParts, "domain" | "clock" | "random" | "log">): OpenPlugin;
+  open(parts: Pick<ServerParts, "domain" | "clock" | "random" | "log">): ConnectedPlugin;
 }
 
 /** Reads the settings of a plugin from the text of a document. Throws `ConfigError` or `StartError`. */

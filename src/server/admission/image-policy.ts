@@ -3,12 +3,12 @@
  * upstream's `plugin/pkg/admission/imagepolicy/config.go`.
  */
 import { type ImagePolicyOptions, imagePolicyWebhook } from "#admission/image-policy-webhook.ts";
-import type { AdmissionPlugin } from "#admission/plugin.ts";
 import { openWebhook, readWebhookConnection, type WebhookConnection } from "#egress/webhook-connection.ts";
 import { booleanValue, ConfigError, integerValue, readSettings, struct, textValue } from "#codec/config-document.ts";
 import { printGoDuration } from "#std/go-duration.ts";
 import { rateLimited } from "#std/log.ts";
 import type { ServerParts } from "../server-parts.ts";
+import type { ConnectedPlugin } from "./configured-plugins.ts";
 
 type Settings = "allowTtlMs" | "denyTtlMs" | "retryBackoffMs" | "defaultAllow";
 
@@ -71,24 +71,15 @@ function readBounded(name: string, count = 0, initialMs: number, { unitMs, min, 
   throw new ConfigError(`imagePolicy.${name}: ${range}`);
 }
 
-function openImagePolicy(
+const openImagePolicy = (
   { connection, ...settings }: ImagePolicySettings,
   { domain, clock, random, log }: ImagePolicyParts,
-): { readonly plugin: AdmissionPlugin; close(): void } {
-  const hook = openWebhook(connection, clock);
-  const plugin = imagePolicyWebhook({
+): ConnectedPlugin =>
+  imagePolicyWebhook({
     ...settings,
+    ...openWebhook(connection, clock),
     domain,
     clock,
     random,
-    ...hook,
     failed: rateLimited(clock, (error) => log.error({ error }, "the image policy webhook gave no answer")),
   });
-  return {
-    plugin,
-    close() {
-      plugin.close();
-      hook.outgoing.close();
-    },
-  };
-}

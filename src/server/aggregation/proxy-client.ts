@@ -8,8 +8,8 @@ import type { Log } from "#std/log.ts";
 import type { ClientTrust } from "../authentication/client-trust.ts";
 import type { ExternalAuthenticationFlags } from "../authentication/external-flags.ts";
 import { frontProxyName, readGivenPair } from "../credentials.ts";
-import { watchFile } from "../watched-file.ts";
 import type { AggregationFlags } from "./flags.ts";
+import { watchFiles } from "../watched-file.ts";
 
 export interface ProxyClient {
   /** Returns the current certificate and key. */
@@ -27,21 +27,15 @@ export function readProxyClient(options: AggregationFlags, trust: ClientTrust): 
   let current = readGivenPair(proxyClientCertFile, proxyClientKeyFile);
   return {
     current: () => current,
-    follow(clock, log) {
-      const stops = [proxyClientCertFile, proxyClientKeyFile].map((file) =>
-        watchFile({
-          file,
-          // The text of the file was not kept, so the first look reads both files again.
-          text: "",
-          clock,
-          changed: () => {
-            current = readGivenPair(proxyClientCertFile, proxyClientKeyFile);
-          },
-          failed: (error) => log.error({ error, file }, "the certificate for aggregated servers stays as it was"),
-        }),
-      );
-      return () => stops.forEach((stop) => stop());
-    },
+    follow: (clock, log) =>
+      watchFiles(
+        [proxyClientCertFile, proxyClientKeyFile],
+        clock,
+        () => {
+          current = readGivenPair(proxyClientCertFile, proxyClientKeyFile);
+        },
+        (error, file) => log.error({ error, file }, "the certificate for aggregated servers stays as it was"),
+      ),
   };
 }
 

@@ -36,7 +36,7 @@ export async function externalAuthenticators(parts: AuthenticationParts): Promis
   return {
     ...(proxy === undefined ? {} : { requestHeader: proxy }),
     clientCertificate: clientCertificate({ domain, clock, authorities: () => clientTrust.clients }),
-    tokens: [providers, webhook].flatMap((opened) => opened?.tokens ?? []),
+    tokens: [providers?.tokens, webhook].filter((opened) => opened !== undefined),
     anonymous: external?.anonymous ?? { enabled: mayBeAnonymous(parts), paths: [] },
     close() {
       providers?.close();

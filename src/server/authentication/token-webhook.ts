@@ -1,19 +1,17 @@
 /** The token webhook. It gets tokens that no other authenticator accepts. Loaded only when it is configured. */
-import type { TokenAuthenticator } from "#authn/bearer-token.ts";
 import { WebhookTokens } from "#authn/webhook-token.ts";
 import { rateLimited } from "#std/log.ts";
 import { openWebhook, type WebhookConnection } from "#egress/webhook-connection.ts";
 import type { AuthenticationParts } from "./parts.ts";
 
 /** Opens the webhook of `--authentication-token-webhook-config-file`. */
-export function openTokenWebhook(
+export const openTokenWebhook = (
   { options, domain, clock, random, log }: AuthenticationParts,
   connection: WebhookConnection,
   audiences: readonly string[],
-): { readonly tokens: TokenAuthenticator; close(): void } {
-  const hook = openWebhook(connection, clock);
-  const tokens = new WebhookTokens({
-    ...hook,
+): WebhookTokens =>
+  new WebhookTokens({
+    ...openWebhook(connection, clock),
     apiVersion: domain.rename(`authentication.k8s.io/${options.authenticationTokenWebhookVersion}`),
     audiences,
     cacheTtlMs: options.authenticationTokenWebhookCacheTtlMs,
@@ -21,11 +19,3 @@ export function openTokenWebhook(
     random,
     failed: rateLimited(clock, (error) => log.error({ error }, "the token webhook gave no answer")),
   });
-  return {
-    tokens,
-    close() {
-      tokens.close();
-      hook.outgoing.close();
-    },
-  };
-}

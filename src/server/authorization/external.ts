@@ -109,18 +109,18 @@ async function openChain(
   counts: AuthorizationMetrics,
 ): Promise<AuthorizerChain> {
   const opened = await Promise.all(planned.map((one) => openAuthorizer(options, one, counts)));
-  const counted = opened.map(({ authorizer }, at) => countDecisions(authorizer, counts.decisions(planned[at]!)));
+  const counted = opened.map((authorizer, at) => countDecisions(authorizer, counts.decisions(planned[at]!)));
   return {
     authorizer: union(counted),
     close() {
-      for (const { close } of opened) close();
+      for (const authorizer of opened) authorizer.close?.();
     },
   };
 }
 
-interface Opened {
-  readonly authorizer: Authorizer;
-  close(): void;
+interface Opened extends Authorizer {
+  /** Ends the connections, if there are any. */
+  close?(): void;
 }
 
 async function openAuthorizer(
@@ -128,29 +128,27 @@ async function openAuthorizer(
   planned: PlannedAuthorizer,
   counts: AuthorizationMetrics,
 ): Promise<Opened> {
-  const simple = (authorizer: Authorizer): Opened => ({ authorizer, close: () => undefined });
   switch (planned.type) {
     case "AlwaysAllow":
-      return simple(alwaysAllow);
+      return alwaysAllow;
     case "AlwaysDeny":
-      return simple(alwaysDeny);
+      return alwaysDeny;
     case "ABAC":
-      return simple((await import("#authz/abac.ts")).abac(planned.policies));
+      return (await import("#authz/abac.ts")).abac(planned.policies);
     case "RBAC":
-      return simple(options.rbac);
+      return options.rbac;
     case "Node":
-      return simple(await options.node());
+      return options.node();
     case "Webhook":
       break;
   }
   const { connection, ...settings } = planned.webhook;
   const { webhookAuthorizer } = await import("#authz/webhook.ts");
   const { openWebhook } = await import("#egress/webhook-connection.ts");
-  const hook = openWebhook(connection, options.clock);
-  const authorizer = webhookAuthorizer({
+  return webhookAuthorizer({
     ...settings,
+    ...openWebhook(connection, options.clock),
     name: planned.name,
-    ...hook,
     group: options.domain.rename("authorization.k8s.io"),
     selectors: options.selectors,
     clock: options.clock,
@@ -162,13 +160,6 @@ async function openAuthorizer(
       ),
     ),
   });
-  return {
-    authorizer,
-    close() {
-      authorizer.close();
-      hook.outgoing.close();
-    },
-  };
 }
 
 interface Decisions {

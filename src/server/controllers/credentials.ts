@@ -18,8 +18,8 @@ import type { GeneralFlags } from "../general-flags.ts";
 import type { ServiceAccountIssuer } from "../authentication/service-account-issuer.ts";
 import { serverTrust } from "../credentials/server-trust.ts";
 import { StartError } from "#std/start-error.ts";
-import { watchFile } from "../watched-file.ts";
 import type { ControllerFlags } from "./flags.ts";
+import { watchFiles } from "../watched-file.ts";
 
 export interface ControllerCredentials {
   /** Returns the current authority of a signer; `undefined` when this server has no authority for it. */
@@ -67,17 +67,10 @@ export function readControllerCredentials(options: SigningFlags, own: OwnCredent
         ? (serverTrust(options, ca.certificate).ca ?? serving.certificate)
         : readAuthorities(rootCaFile),
     follow(clock, log) {
-      const stops = [...current.keys()].flatMap((pair) =>
-        [pair.certificate, pair.key].map((file) =>
-          watchFile({
-            file,
-            // The text of the file was not kept, so the first look reads both files again.
-            text: "",
-            clock,
-            changed: () => void current.set(pair, readPair(pair)),
-            failed: (error) => log.error({ error, file }, "the signer of certificates stays as it was"),
-          }),
-        ),
+      const failed = (error: unknown, file: string): void =>
+        log.error({ error, file }, "the signer of certificates stays as it was");
+      const stops = [...current.keys()].map((pair) =>
+        watchFiles([pair.certificate, pair.key], clock, () => void current.set(pair, readPair(pair)), failed),
       );
       return () => stops.forEach((stop) => stop());
     },

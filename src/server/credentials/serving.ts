@@ -16,7 +16,7 @@ import type { GeneralFlags } from "../general-flags.ts";
 import type { CredentialFlags } from "./flags.ts";
 import { serverTrust, type ServerTrust } from "./server-trust.ts";
 import { tlsSettings } from "./tls-settings.ts";
-import { watchFile } from "../watched-file.ts";
+import { watchFiles } from "../watched-file.ts";
 
 /** Returns the options with the files of `--cert-dir`, if that folder has them and no flag names other files. */
 export function withCertDir<Options extends CredentialFlags>(options: Options): Options {
@@ -126,19 +126,11 @@ export function keepRenewed(sources: CredentialSources, renewal: Renewal): () =>
     log.info({}, "certificates renewed");
   }
   const failed = (error: unknown): void => log.error({ error }, "certificates could not be renewed");
-  const stops = [options.clientCaFile, options.requestheaderClientCaFile].flatMap((file) =>
-    file === undefined
-      ? []
-      : [
-          watchFile({
-            file,
-            // The text of the file was not kept, so the first look compares.
-            text: "",
-            clock,
-            changed: () => take({ ...current, ...readBundles(options, current.credentials) }),
-            failed,
-          }),
-        ],
+  const stopBundles = watchFiles(
+    [options.clientCaFile, options.requestheaderClientCaFile].filter((file) => file !== undefined),
+    clock,
+    () => take({ ...current, ...readBundles(options, current.credentials) }),
+    failed,
   );
   // A server without a folder keeps the certificates that it made.
   let cancel = folder === undefined ? undefined : clock.after(checkIntervalMs, check);
@@ -159,6 +151,6 @@ export function keepRenewed(sources: CredentialSources, renewal: Renewal): () =>
   return () => {
     isStopped = true;
     cancel?.();
-    for (const stop of stops) stop();
+    stopBundles();
   };
 }
