@@ -32,139 +32,78 @@ import type { ControllerClients } from "./controllers/clients.ts";
 import type { ControllerCredentials } from "./controllers/credentials.ts";
 import { electControllers, type Relay, relay } from "./controllers/election.ts";
 import type { ControllerFlags } from "./controllers/flags.ts";
-import { type Identity, identityCollectors, identityControllers } from "./controllers/identity-controllers.ts";
-import { controllerName, offByDefault } from "./controllers/names.ts";
-import { type NamedController, podControllers } from "./controllers/pod-controllers.ts";
+import { type Identity, identityControllers } from "./controllers/identity-controllers.ts";
+import { controllerName, offByDefault, accountOf } from "./controllers/names.ts";
+import { podControllers, type Controllers } from "./controllers/pod-controllers.ts";
 import { publicKubeconfig } from "./kubeconfig.ts";
 import type { ServerParts } from "./server-parts.ts";
 import { givenAddresses } from "./services/addresses.ts";
 import type { ServiceFlags } from "./services/flags.ts";
+import { RestClient } from "#client/rest-client.ts";
 
-/**
- * Returns the controllers from which `--controllers` selects. Their accounts have upstream's names, like their roles.
- */
-function selectable(parts: ControllersParts, informers: SharedInformers): readonly NamedController[] {
-  const { clients, credentials, domain, options, random, url, resourceClaims, serves } = parts;
+/** Returns the controllers from which `--controllers` selects. */
+function selectable(parts: ControllersParts, informers: SharedInformers): Controllers {
+  const { clients, credentials, domain, identity, options, random, attributesClasses } = parts;
   const { rootCertificates } = credentials;
-  const kubeconfig = publicKubeconfig(url, rootCertificates);
-  const named = (name: string, account: string, controller: Controller): NamedController => ({
-    name,
-    client: clients.account(account),
-    controller,
-  });
-  return [
-    ...podControllers(named, { options, informers, kinds: parts.scaledKinds, resourceClaims, serves }),
-    named(
-      "bootstrap-signer-controller",
-      "bootstrap-signer",
-      bootstrapTokenControllers.signer(clients.server, kubeconfig),
+  return {
+    ...podControllers({ ...parts, informers }),
+    "bootstrap-signer-controller": bootstrapTokenControllers.signer(
+      clients.server,
+      publicKubeconfig(parts.url, rootCertificates),
     ),
-    named("certificatesigningrequest-approving-controller", "certificate-controller", certificateControllers.approving),
-    named("certificatesigningrequest-cleaner-controller", "certificate-controller", certificateControllers.cleaner),
-    named(
-      "certificatesigningrequest-signing-controller",
-      "certificate-controller",
-      certificateControllers.signing({
-        authority: (signer) => credentials.authority(signer),
-        durationMs: options.clusterSigningDurationMs,
-        random,
-      }),
-    ),
-    named("clusterrole-aggregation-controller", "clusterrole-aggregation-controller", clusterRoleAggregationController),
-    named(
-      "garbage-collector-controller",
-      "generic-garbage-collector",
-      garbageCollectorController({ served: parts.served }),
-    ),
-    named(
-      "legacy-serviceaccount-token-cleaner-controller",
-      "legacy-service-account-token-cleaner",
-      legacyTokenControllers.cleaner({
-        periodMs: options.legacyTokenPeriodMs,
-        secretsOf: (pod) => podReferences(pod).secrets,
-      }),
-    ),
-    named("namespace-controller", "namespace-controller", namespaceController),
-    named("persistentvolume-protection-controller", "pv-protection-controller", volumeProtectionController),
-    named("persistentvolumeclaim-protection-controller", "pvc-protection-controller", claimProtectionController),
-    named("resourcequota-controller", "resourcequota-controller", resourceQuotaController(parts.quotas)),
-    named("root-ca-certificate-publisher-controller", "root-ca-cert-publisher", rootCaController(rootCertificates)),
-    named("serviceaccount-controller", "service-account-controller", serviceAccountControllers.defaultAccounts),
-    {
-      name: "serviceaccount-token-controller",
-      // This controller has no account, as upstream, since it makes the tokens of accounts.
-      client: clients.manager("tokens-controller"),
-      controller: serviceAccountControllers.tokens({
-        sign: (parties) => credentials.signToken(parties, domain),
-        rootCertificates,
-      }),
-    },
-    named("token-cleaner-controller", "token-cleaner", bootstrapTokenControllers.cleaner),
-    named(
-      "validatingadmissionpolicy-status-controller",
-      "validatingadmissionpolicy-status-controller",
-      policyTypeCheckingController(parts.kinds),
-    ),
-    ...gatedControllers(named, parts),
-  ];
-}
-
-/** Returns the controllers whose kinds are served with a feature gate only. */
-function gatedControllers(
-  named: (name: string, account: string, controller: Controller) => NamedController,
-  { attributesClasses, migratesStorage, identity }: ControllersParts,
-): readonly NamedController[] {
-  const migrator = "storage-version-migrator-controller";
-  return [
-    ...(migratesStorage ? [named(migrator, migrator, storageVersionControllers.migration)] : []),
-    ...identityCollectors(identity, named),
-    // This controller does not exist upstream and has no role, so it uses the role of the controller that watches
-    // claims.
-    ...(attributesClasses === ""
-      ? []
-      : [
-          named(
-            "volumeattributesclass-controller",
-            "expand-controller",
-            claimAttributesClassController(attributesClasses),
-          ),
-        ]),
-  ];
+    "certificatesigningrequest-approving-controller": certificateControllers.approving,
+    "certificatesigningrequest-cleaner-controller": certificateControllers.cleaner,
+    "certificatesigningrequest-signing-controller": certificateControllers.signing({
+      authority: (signer) => credentials.authority(signer),
+      durationMs: options.clusterSigningDurationMs,
+      random,
+    }),
+    "clusterrole-aggregation-controller": clusterRoleAggregationController,
+    "garbage-collector-controller": garbageCollectorController({ served: parts.served }),
+    "legacy-serviceaccount-token-cleaner-controller": legacyTokenControllers.cleaner({
+      periodMs: options.legacyTokenPeriodMs,
+      secretsOf: (pod) => podReferences(pod).secrets,
+    }),
+    "namespace-controller": namespaceController,
+    "persistentvolume-protection-controller": volumeProtectionController,
+    "persistentvolumeclaim-protection-controller": claimProtectionController,
+    "resourcequota-controller": resourceQuotaController(parts.quotas),
+    "root-ca-certificate-publisher-controller": rootCaController(rootCertificates),
+    "serviceaccount-controller": serviceAccountControllers.defaultAccounts,
+    "serviceaccount-token-controller": serviceAccountControllers.tokens({
+      sign: (parties) => credentials.signToken(parties, domain),
+      rootCertificates,
+    }),
+    "token-cleaner-controller": bootstrapTokenControllers.cleaner,
+    "validatingadmissionpolicy-status-controller": policyTypeCheckingController(parts.kinds),
+    "storage-version-migrator-controller": parts.migratesStorage ? storageVersionControllers.migration : undefined,
+    "storageversion-garbage-collector-controller":
+      identity?.storedResources && storageVersionControllers.collector(identity),
+    "volumeattributesclass-controller":
+      attributesClasses === "" ? undefined : claimAttributesClassController(attributesClasses),
+  };
 }
 
 /** Returns the controllers that upstream runs inside the API server, so they cannot be deselected. */
-const ownControllers = (parts: ControllersParts): readonly NamedController[] => {
-  const { server } = parts.clients;
+function ownControllers(parts: ControllersParts): Controllers {
   const addresses = givenAddresses(parts.options);
-  return [
-    ...identityControllers(parts.identity, server),
-    ...(parts.hasCandidates
-      ? [{ name: "leader-election-controller", client: server, controller: coordinatedElectionController }]
-      : []),
-    { name: "autoregister-controller", client: server, controller: apiServicesController(parts.localVersions) },
-    {
-      name: "apiservice-status-controller",
-      client: server,
-      controller: apiServiceAvailabilityController({
-        check: parts.checkApi,
-        hasGivenAddress: (...service) => addresses(...service) !== undefined,
-      }),
-    },
-    {
-      name: "extension-authentication-controller",
-      client: server,
-      controller: extensionAuthenticationController(() => publishedTrust(parts.options, parts.clientTrust)),
-    },
-    { name: "legacy-token-tracking-controller", client: server, controller: legacyTokenControllers.tracking },
-    { name: "service-ip-repair-controller", client: server, controller: serviceRepairController(parts.isIncomplete) },
-    {
-      name: "kubernetes-service-controller",
-      client: server,
-      controller: kubernetesServiceController(parts.kubernetesService),
-    },
-    { name: "system-priority-classes", client: server, controller: systemPriorityClassesController },
-  ];
-};
+  return {
+    ...identityControllers(parts.identity),
+    "leader-election-controller": parts.hasCandidates ? coordinatedElectionController : undefined,
+    "autoregister-controller": apiServicesController(parts.localVersions),
+    "apiservice-status-controller": apiServiceAvailabilityController({
+      check: parts.checkApi,
+      hasGivenAddress: (...service) => addresses(...service) !== undefined,
+    }),
+    "extension-authentication-controller": extensionAuthenticationController(() =>
+      publishedTrust(parts.options, parts.clientTrust),
+    ),
+    "legacy-token-tracking-controller": legacyTokenControllers.tracking,
+    "service-ip-repair-controller": serviceRepairController(parts.isIncomplete),
+    "kubernetes-service-controller": kubernetesServiceController(parts.kubernetesService),
+    "system-priority-classes": systemPriorityClassesController,
+  };
+}
 
 interface ControllersParts extends Pick<ServerParts, "domain" | "clock" | "random" | "log" | "metrics"> {
   readonly options: ControllerFlags & PublishedTrustFlags & Pick<ServiceFlags, "serviceAddress">;
@@ -205,9 +144,11 @@ export function startControllers(parts: ControllersParts): () => Promise<void> {
   const { signal } = stop;
   const reader = clients.manager("shared-informers");
   const queueMetrics = new WorkQueueMetrics(metrics, clock);
-  const run = (all: readonly NamedController[], until: AbortSignal): Promise<unknown> =>
+  const run = (all: Controllers, clientOf: (name: string) => RestClient, until: AbortSignal): Promise<unknown> =>
     Promise.all(
-      all.map(async ({ name, client, controller }) => {
+      Object.entries(all).map(async ([name, controller]) => {
+        if (controller === undefined) return;
+        const client = clientOf(name);
         const named = log.with({ controller: name });
         try {
           await late(controller)({ client, reader, clock, domain, queueMetrics, log: named, signal: until });
@@ -218,8 +159,9 @@ export function startControllers(parts: ControllersParts): () => Promise<void> {
     );
   const runSelected = async (own: ControllersParts, until: AbortSignal): Promise<void> => {
     const informers = new SharedInformers({ reader, clock, domain, log, signal: until });
-    const chosen = selectable(own, informers).filter(({ name }) => isSelected(name, options.controllers));
-    await run(chosen, until);
+    const all = Object.entries(selectable(own, informers));
+    const chosen = Object.fromEntries(all.filter(([name]) => isSelected(name, options.controllers)));
+    await run(chosen, (name) => ownClient(name, own.clients), until);
   };
   const terms = termsOf(parts);
   const client = clients.manager("leader-election");
@@ -235,7 +177,7 @@ export function startControllers(parts: ControllersParts): () => Promise<void> {
         lead: (term) => terms((own) => runSelected({ ...own, clients: clients.within(term) }, term.signal)),
       })
     : runSelected(parts, signal);
-  const running = [selected, run(ownControllers(parts), signal)];
+  const running = [selected, run(ownControllers(parts), () => clients.server, signal)];
   const unfollow = parts.credentials.follow(clock, log);
   const unfollowProxy = parts.proxyClient.follow(clock, log);
   return async () => {
@@ -244,6 +186,14 @@ export function startControllers(parts: ControllersParts): () => Promise<void> {
     stop.abort();
     await Promise.all(running);
   };
+}
+
+/** Returns the client with which a controller writes. */
+function ownClient(name: string, clients: ControllerClients): RestClient {
+  // This controller has no account, as upstream, since it makes the tokens of accounts.
+  return name === "serviceaccount-token-controller"
+    ? clients.manager("tokens-controller")
+    : clients.account(accountOf(name));
 }
 
 /** Returns a function that runs work with sources whose listeners are removed when the work ends. */

@@ -3,15 +3,13 @@
  * StorageVersions.
  */
 import { hostname } from "node:os";
-import type { Controller } from "#controllers/controller.ts";
 import { identityLeaseCollector, identityLeaseController, type ServerIdentity } from "#controllers/identity-lease.ts";
 import { storageVersionControllers, type StoredResource } from "#controllers/storage-versions.ts";
-import type { RestClient } from "#client/rest-client.ts";
 import { apiVersionOf } from "#meta/group-version.ts";
 import type { Random } from "#std/random.ts";
 import { identityLabelValue, serverId } from "../identity.ts";
 import type { KindsPlan } from "../served-kinds.ts";
-import type { NamedController } from "./pod-controllers.ts";
+import type { Controllers } from "./pod-controllers.ts";
 
 export interface Identity extends ServerIdentity {
   /** The resources that this server writes into StorageVersions; `undefined` when StorageVersions are not served. */
@@ -53,34 +51,12 @@ function storedResources({ table, tables }: KindsPlan): StoredResource[] {
 }
 
 /** Returns the controllers that upstream runs inside the API server, so they cannot be deselected. */
-export const identityControllers = (identity: Identity | undefined, client: RestClient): readonly NamedController[] =>
+export const identityControllers = (identity: Identity | undefined): Controllers =>
   identity === undefined
-    ? []
-    : [
-        { name: "identity-lease-controller", client, controller: identityLeaseController(identity) },
-        { name: "identity-lease-collector", client, controller: identityLeaseCollector(identity) },
-        ...(identity.storedResources === undefined
-          ? []
-          : [
-              {
-                name: "storage-version-updater",
-                client,
-                controller: storageVersionControllers.updater(identity.id, identity.storedResources),
-              },
-            ]),
-      ];
-
-/** Returns the controller that `--controllers` may deselect. `named` makes a controller with its account. */
-export const identityCollectors = (
-  identity: Identity | undefined,
-  named: (name: string, account: string, controller: Controller) => NamedController,
-): readonly NamedController[] =>
-  identity?.storedResources === undefined
-    ? []
-    : [
-        named(
-          "storageversion-garbage-collector-controller",
-          "storage-version-garbage-collector",
-          storageVersionControllers.collector(identity),
-        ),
-      ];
+    ? {}
+    : {
+        "identity-lease-controller": identityLeaseController(identity),
+        "identity-lease-collector": identityLeaseCollector(identity),
+        "storage-version-updater":
+          identity.storedResources && storageVersionControllers.updater(identity.id, identity.storedResources),
+      };

@@ -1,5 +1,4 @@
 /** The controllers of pods, services and Jobs by upstream name. */
-import type { RestClient } from "#client/rest-client.ts";
 import type { Controller } from "#controllers/controller.ts";
 import { disruptionController, type ScaledKinds } from "#controllers/disruption.ts";
 import { endpointControllers } from "#controllers/endpoints.ts";
@@ -10,62 +9,33 @@ import { ttlAfterFinishedController } from "#controllers/ttl-after-finished.ts";
 import type { SharedInformers } from "#controllers/shared-informers.ts";
 import type { ControllerFlags } from "./flags.ts";
 
-/** A controller with its upstream name and the client with which it writes. */
-export interface NamedController {
-  readonly name: string;
-  readonly client: RestClient;
-  readonly controller: Controller;
-}
+/** Controllers by upstream name. Those whose resources are not served are `undefined`. */
+export type Controllers = Readonly<Record<string, Controller | undefined>>;
 
 interface PodControllersOptions {
   readonly options: ControllerFlags;
   readonly informers: SharedInformers;
-  readonly kinds: ScaledKinds;
+  readonly scaledKinds: ScaledKinds;
   /** The served version of resource claims; empty when none is served. */
   readonly resourceClaims: string;
-  /** Whether a built-in resource is served. The controllers of other resources are left out. */
+  /** Whether a built-in resource is served. */
   serves(resource: string): boolean;
 }
 
-/** `named` makes a controller with its account. */
-export const podControllers = (
-  named: (name: string, account: string, controller: Controller) => NamedController,
-  { options, informers, kinds, resourceClaims, serves }: PodControllersOptions,
-): readonly NamedController[] => [
-  ...(serves("poddisruptionbudgets")
-    ? [named("disruption-controller", "disruption-controller", disruptionController({ informers, kinds }))]
-    : []),
-  named("endpoints-controller", "endpoint-controller", endpointControllers.endpoints(informers)),
-  ...(serves("endpointslices")
-    ? [
-        named(
-          "endpointslice-controller",
-          "endpointslice-controller",
-          endpointControllers.slices({ informers, endpointsMax: options.maxEndpointsPerSlice }),
-        ),
-        named(
-          "endpointslice-mirroring-controller",
-          "endpointslicemirroring-controller",
-          endpointControllers.mirroring(informers),
-        ),
-      ]
-    : []),
-  named("ephemeral-volume-controller", "ephemeral-volume-controller", ephemeralVolumesController(informers)),
-  named(
-    "pod-garbage-collector-controller",
-    "pod-garbage-collector",
-    podGcController({ informers, terminatedMax: options.terminatedPodGcThreshold }),
-  ),
-  ...(resourceClaims === ""
-    ? []
-    : [
-        named(
-          "resourceclaim-controller",
-          "resource-claim-controller",
-          resourceClaimsController({ informers, version: resourceClaims }),
-        ),
-      ]),
-  ...(serves("jobs")
-    ? [named("ttl-after-finished-controller", "ttl-after-finished-controller", ttlAfterFinishedController)]
-    : []),
-];
+export function podControllers(parts: PodControllersOptions): Controllers {
+  const { options, informers, scaledKinds: kinds, resourceClaims: version, serves } = parts;
+  const servesSlices = serves("endpointslices");
+  const { endpoints, slices, mirroring } = endpointControllers;
+  return {
+    "disruption-controller": serves("poddisruptionbudgets") ? disruptionController({ informers, kinds }) : undefined,
+    "endpoints-controller": endpoints(informers),
+    "endpointslice-controller": servesSlices
+      ? slices({ informers, endpointsMax: options.maxEndpointsPerSlice })
+      : undefined,
+    "endpointslice-mirroring-controller": servesSlices ? mirroring(informers) : undefined,
+    "ephemeral-volume-controller": ephemeralVolumesController(informers),
+    "pod-garbage-collector-controller": podGcController({ informers, terminatedMax: options.terminatedPodGcThreshold }),
+    "resourceclaim-controller": version === "" ? undefined : resourceClaimsController({ informers, version }),
+    "ttl-after-finished-controller": serves("jobs") ? ttlAfterFinishedController : undefined,
+  };
+}
