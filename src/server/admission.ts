@@ -1,5 +1,5 @@
 /** The admission plugins of a server, in upstream's order. They read other objects from memory. */
-import { type AdmissionChain, admissionChain } from "#admission/chain.ts";
+import { admissionChain } from "#admission/chain.ts";
 import {
   certificateApproval,
   certificateSigning,
@@ -53,13 +53,7 @@ import type { Lookups, StoreFinder } from "./lookups.ts";
 import type { ServerParts } from "./server-parts.ts";
 import type { StoreFlags } from "./store/flags.ts";
 
-export interface ServerAdmission {
-  readonly chain: AdmissionChain;
-  /** Closes the connections of plugins to other servers. */
-  close(): void;
-}
-
-export interface AdmissionParts extends ServerParts {
+interface AdmissionParts extends ServerParts {
   readonly options: AdmissionFlags & Pick<StoreFlags, "objectBytesMax">;
   readonly plan: AdmissionPlan;
   readonly tables: ApiTables;
@@ -82,7 +76,7 @@ export interface AdmissionParts extends ServerParts {
 }
 
 /** Rejects with `StartError` for plugins that are both enabled and disabled. */
-export async function serverAdmission(parts: AdmissionParts): Promise<ServerAdmission> {
+export async function serverAdmission(parts: AdmissionParts) {
   const { domain, clock, random, plan, lookups, limits, authorizer, client } = parts;
   const { enableAdmissionPlugins: enabled, disableAdmissionPlugins: disabled } = parts.options;
   refuseBoth(enabled, disabled);
@@ -130,6 +124,7 @@ export async function serverAdmission(parts: AdmissionParts): Promise<ServerAdmi
   ]);
   return {
     chain,
+    /** Closes the connections of plugins to other servers. */
     close: () => {
       webhooks.close();
       for (const one of opened.values()) one.close();

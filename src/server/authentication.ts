@@ -45,13 +45,7 @@ export async function serverAuthenticators(parts: AuthenticationParts): Promise<
     forAudiences(issuer.audiences, kind),
   );
   const authenticated = withAuthenticatedGroup(
-    union([
-      ownRequests,
-      ...(external.requestHeader === undefined ? [] : [external.requestHeader]),
-      external.clientCertificate,
-      bearerToken(tokens),
-      webSocketToken(tokens, domain),
-    ]),
+    union([ownRequests, ...external.first, bearerToken(tokens), webSocketToken(tokens, domain)]),
   );
   const { enabled, paths } = external.anonymous;
   return {

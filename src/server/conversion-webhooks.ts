@@ -1,7 +1,7 @@
 /** Calls conversion webhooks. */
 import type { FindServiceAddress } from "#egress/service-address.ts";
 import type { WebhookClients } from "#egress/webhook-client.ts";
-import { conversionByReview, type ConvertObjects } from "#extensions/conversion-review.ts";
+import { conversionByReview } from "#extensions/conversion-review.ts";
 import { tooManyRequests } from "#meta/status-error.ts";
 import type { ServerParts } from "./server-parts.ts";
 
@@ -14,17 +14,11 @@ const bytesMax = 64 * 1024 * 1024;
 const answerBytesMin = 3 * 1024 * 1024;
 const answerGrowth = 4;
 
-interface ConversionWebhooks {
-  readonly convert: ConvertObjects;
-  /** Ends connections and pending calls. */
-  close(): void;
-}
-
 /** The HTTP client is loaded for the first call, since most servers make none. */
 export function openConversionWebhooks(
   { domain, random, clock }: Pick<ServerParts, "domain" | "random" | "clock">,
   serviceAddress: FindServiceAddress,
-): ConversionWebhooks {
+) {
   let clients: Promise<WebhookClients> | undefined;
   const open = async (): Promise<WebhookClients> => {
     const loaded = await import("#egress/webhook-client.ts");
@@ -42,6 +36,7 @@ export function openConversionWebhooks(
         end();
       }
     }),
+    /** Ends connections and pending calls. */
     close: () => void clients?.then((opened) => opened.close()),
   };
 }

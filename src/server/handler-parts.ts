@@ -14,26 +14,18 @@ import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { ResourceTable } from "#registry/resource-table.ts";
 import type { Schema } from "#schema/schema.ts";
 
-type Derived =
-  | "negotiator"
-  | "transforms"
-  | "deleteOptionsSchema"
-  | "definitionOfVersion"
-  | "schemaOf"
-  | "forcedDeletion"
-  | "isRegistered"
-  | "managers"
-  | "timestamps"
-  | "plainOptions";
-
-interface GivenParts extends Omit<HandlerParts, Derived> {
+interface Sources extends Pick<HandlerParts, "domain" | "clock"> {
   readonly tables: ApiTables;
   readonly gates: FeatureGates;
   /** The served resources. */
   table(): ResourceTable;
 }
 
-export function handlerParts({ tables, gates, table, ...parts }: GivenParts): HandlerParts {
+type GivenParts = Sources & Omit<HandlerParts, keyof ReturnType<typeof derivedParts>>;
+
+export const handlerParts = (given: GivenParts): HandlerParts => ({ ...given, ...derivedParts(given) });
+
+function derivedParts({ tables, gates, domain, clock, table }: Sources) {
   const otherVersion = (of: ResourceDefinition, apiVersion: string): ResourceDefinition | undefined => {
     if (of.custom !== undefined) return of.custom.versions.get(apiVersion);
     const gv = parseApiVersion(apiVersion);
@@ -44,15 +36,14 @@ export function handlerParts({ tables, gates, table, ...parts }: GivenParts): Ha
       : undefined;
   };
   return {
-    ...parts,
     managers: new ManagerNames(),
-    timestamps: new Timestamps(parts.clock),
-    plainOptions: plainOptions(parts.domain),
+    timestamps: new Timestamps(clock),
+    plainOptions: plainOptions(domain),
     negotiator: negotiator(servedEncodings(encodings, tables, gates), true),
-    transforms: resourceTransforms(parts.domain),
+    transforms: resourceTransforms(domain),
     deleteOptionsSchema: requiredSchema(tables, { group: "", version: "v1", kind: "DeleteOptions" }),
     definitionOfVersion: otherVersion,
-    schemaOf: (gvk) => requiredSchema(tables, gvk),
+    schemaOf: (gvk: GroupVersionKind) => requiredSchema(tables, gvk),
     forcedDeletion: gates.isOn("AllowUnsafeMalformedObjectDeletion"),
     isRegistered: registeredKinds(tables),
   };

@@ -1,7 +1,6 @@
 /** The request pipeline: chain, router, handlers, admission, and served resources. The third phase of `assemble.ts`. */
 import type { RestClient } from "#client/rest-client.ts";
 import type { LocalVersion } from "#controllers/api-services.ts";
-import type { ServedResources } from "#controllers/garbage-collector.ts";
 import type { ConvertObjects } from "#extensions/conversion-review.ts";
 import type { ApiRequest, Reply } from "#http/api-request.ts";
 import { holdsSecrets } from "#http/confidential.ts";
@@ -30,40 +29,16 @@ import { handlerParts } from "./handler-parts.ts";
 import { LargeRequestThreads } from "./large-requests.ts";
 import { pickKindFlags } from "./served-kinds.ts";
 import { servedResources } from "./served-resources.ts";
-import { openServedTable, type ServedTable } from "./served-table.ts";
+import { openServedTable } from "./served-table.ts";
 import type { ServerState } from "./state.ts";
 
-export interface Pipeline {
-  /** Never rejects: errors become replies. */
-  handle(request: ApiRequest): MaybePromise<Reply>;
-  /** The served resources. */
-  table(): ResourceTable;
-  /** The group versions that this server serves itself, and a way to listen for their changes. */
-  readonly localVersions: { list(): Iterable<LocalVersion>; onChange(changed: () => void): void };
-  /** The resources that this server and the aggregated servers serve. */
-  readonly served: ServedResources;
-  readonly aggregation: Aggregation;
-  /** Serves the custom resources of the stored definitions. */
-  start(): Promise<void>;
-  /** Whether the custom resources are in step with the store. */
-  isSynced(): boolean;
-  /** Shortens the time for which requests wait for other servers, since the server ends. */
-  drain(): void;
-  /** Ends the controller of custom resources and the calls of conversion webhooks. */
-  closeCustomResources(): void;
-  close(): Promise<void>;
-}
+export type Pipeline = Awaited<ReturnType<typeof openPipeline>>;
 
 /** The maximum bytes of a request body. */
 const bodyLimitBytes = 3 * 1024 * 1024;
 
 /** Opens the pipeline. `client` writes the objects that admission plugins charge, such as quotas. */
-export async function openPipeline(
-  config: AssembleConfig,
-  state: ServerState,
-  access: Access,
-  client: RestClient,
-): Promise<Pipeline> {
+export async function openPipeline(config: AssembleConfig, state: ServerState, access: Access, client: RestClient) {
   const { domain, plans } = config;
   const { authorizer } = access;
   const conversions = openConversionWebhooks(config, state.serviceAddress);
@@ -92,22 +67,27 @@ export async function openPipeline(
     ...routes(config, state, access, { table, aggregation }),
   });
   return {
+    /** Never rejects: errors become replies. */
     handle: openChain(config, state, access, { parts, route }),
     table,
     aggregation,
+    /** The group versions that this server serves itself, and a way to listen for their changes. */
     localVersions: {
       list: () => localVersions(table(), domain),
       onChange: own.onChange,
     },
+    /** The resources that this server and the aggregated servers serve. */
     served,
     start: own.start,
     isSynced: own.isSynced,
+    /** Shortens the time for which requests wait for other servers, since the server ends. */
     drain: () => aggregation.drain(),
+    /** Ends the controller of custom resources and the calls of conversion webhooks. */
     closeCustomResources() {
       own.close();
       conversions.close();
     },
-    close() {
+    close(): Promise<void> {
       admission.close();
       aggregation.close();
       return large.close();
@@ -115,7 +95,7 @@ export async function openPipeline(
   };
 }
 
-function openTable(config: AssembleConfig, state: ServerState, access: Access, convert: ConvertObjects): ServedTable {
+function openTable(config: AssembleConfig, state: ServerState, access: Access, convert: ConvertObjects) {
   const { options, plans } = config;
   const { tables, gates } = plans.kinds;
   const { issuer } = plans.authentication;
@@ -145,15 +125,16 @@ function openHandlers(
   config: AssembleConfig,
   { objects }: ServerState,
   { authorizer }: Access,
-  own: Required<Pick<HandlerParts, "large" | "admission">> & { table(): ResourceTable },
+  { table, ...own }: Required<Pick<HandlerParts, "large" | "admission">> & { table(): ResourceTable },
 ): HandlerParts {
   const { options, domain, clock, random, cache, requestMetrics, plans } = config;
   return handlerParts({
+    ...plans.kinds,
+    table,
     domain,
     clock,
     random,
     cache,
-    ...plans.kinds,
     ...own,
     objects,
     authorizer,

@@ -26,19 +26,7 @@ interface ServedTableParts extends Pick<ServerParts, "domain" | "clock" | "rando
   readonly convert: ConvertObjects;
 }
 
-export interface ServedTable {
-  /** The served resources. */
-  table(): ResourceTable;
-  /** Adds a listener for changes of the served resources. */
-  onChange(listener: () => void): void;
-  /** Serves the custom resources of the stored definitions. */
-  start(): Promise<void>;
-  /** Whether the custom resources are in step with the store. */
-  isSynced(): boolean;
-  close(): void;
-}
-
-export function openServedTable(parts: ServedTableParts): ServedTable {
+export function openServedTable(parts: ServedTableParts) {
   const { domain, cache } = parts;
   const withStatuses = withComponentStatuses(() => cache.failure?.message ?? cache.full?.message);
   const withPosts = withActions(parts.actions, domain);
@@ -49,9 +37,13 @@ export function openServedTable(parts: ServedTableParts): ServedTable {
   const listeners: (() => void)[] = [];
   const custom = customResources(parts, builtIn.definitions, () => listeners.forEach((changed) => changed()));
   return {
+    /** Returns the served resources. */
     table: () => custom?.table ?? builtIn,
-    onChange: (listener) => void listeners.push(listener),
+    /** Adds a listener for changes of the served resources. */
+    onChange: (listener: () => void) => void listeners.push(listener),
+    /** Serves the custom resources of the stored definitions. */
     start: async () => custom?.start(),
+    /** Whether the custom resources are in step with the store. */
     isSynced: () => custom?.isSynced ?? true,
     close: () => custom?.close(),
   };

@@ -7,9 +7,7 @@ import { NodeGraph } from "#authz/node-graph.ts";
 import { RbacIndex } from "#authz/rbac-index.ts";
 import type { FindServiceAddress } from "#egress/service-address.ts";
 import { ServiceAllocator } from "#kinds/service-allocator.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
 import { podAnnotations } from "#meta/pod-annotations.ts";
-import type { ObjectHandlers } from "#registry/informer.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import { ResourceTable } from "#registry/resource-table.ts";
 import { StoredObjects } from "#registry/stored-object.ts";
@@ -102,23 +100,8 @@ export function openState(config: AssembleConfig): ServerState {
   };
 }
 
-type IndexNames =
-  | "rbacIndex"
-  | "nodeGraph"
-  | "services"
-  | "aggregation"
-  | "policies"
-  | "webhooks"
-  | "limits"
-  | "fairness";
-
-interface Indexes extends Pick<ServerState, IndexNames> {
-  /** Returns the handlers that get each change of a resource's objects before the write is acknowledged. */
-  handlersOf(definition: ResourceDefinition): ObjectHandlers<ApiObject> | undefined;
-}
-
 /** Opens the indexes that decide about requests, with the handlers that keep each in step with the store. */
-function openIndexes(config: AssembleConfig, stores: Stores, informers: StoreInformers): Indexes {
+function openIndexes(config: AssembleConfig, stores: Stores, informers: StoreInformers) {
   const { options, domain, clock, random, plans } = config;
   const { gates } = plans.kinds;
   const rbacIndex = new RbacIndex(domain.rename("rbac.authorization.k8s.io"));
@@ -155,6 +138,7 @@ function openIndexes(config: AssembleConfig, stores: Stores, informers: StoreInf
     webhooks,
     limits,
     fairness,
-    handlersOf: (definition) => handlers.get(qualifiedResource(definition)),
+    /** Returns the handlers that get each change of a resource's objects before the write is acknowledged. */
+    handlersOf: (definition: ResourceDefinition) => handlers.get(qualifiedResource(definition)),
   };
 }

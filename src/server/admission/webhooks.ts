@@ -1,5 +1,4 @@
 /** The admission plugins for webhooks; their lists of webhooks follow the stored configurations. */
-import type { AdmissionPlugin } from "#admission/plugin.ts";
 import { type WebhookList, type WebhookLists, webhookPlugins, type WebhookType } from "#admission/webhooks.ts";
 import type { Authorizer } from "#authz/authorizer.ts";
 import type { WebhookClients, WebhookCredentials } from "#egress/webhook-client.ts";
@@ -40,15 +39,8 @@ interface WebhookParts extends ServerParts {
   readonly authorizer: Authorizer;
 }
 
-interface ServerWebhooks {
-  readonly mutating: AdmissionPlugin;
-  readonly validating: AdmissionPlugin;
-  /** Ends the connections and the pending calls. */
-  close(): void;
-}
-
 /** Returns the plugins. The client that calls webhooks is loaded for the first call. */
-export function openWebhooks(parts: WebhookParts, forms: ServedForms): ServerWebhooks {
+export function openWebhooks(parts: WebhookParts, forms: ServedForms) {
   const { domain, clock, random, log, metrics, health, options } = parts;
   const { plan, webhooks: lists, lookups, serviceAddress, authorizer } = parts;
   const observer = webhookMetrics(metrics, lists);
@@ -96,7 +88,8 @@ export function openWebhooks(parts: WebhookParts, forms: ServedForms): ServerWeb
   });
   return {
     ...plugins,
-    close() {
+    /** Ends the connections and the pending calls. */
+    close(): void {
       for (const opened of clients.values()) void opened.then((one) => one.close());
     },
   };

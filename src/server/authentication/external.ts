@@ -3,25 +3,12 @@
  * webhook; and anonymous requests.
  */
 import type { Authenticator } from "#authn/authenticator.ts";
-import type { TokenAuthenticator } from "#authn/bearer-token.ts";
 import { clientCertificate } from "#authn/client-certificate.ts";
 import { identityHeaderTest, type RequestHeaderNames, requestHeader, standardHeaders } from "#authn/request-header.ts";
 import type { ExternalAuthenticationFlags } from "./external-flags.ts";
 import type { AuthenticationParts } from "./parts.ts";
 
-interface ExternalAuthenticators {
-  /** The authenticating proxy. It comes first. */
-  readonly requestHeader?: Authenticator;
-  /** Authentication by client certificates. It comes after the authenticating proxy. */
-  readonly clientCertificate: Authenticator;
-  /** OpenID Connect, then the webhook. They come after the server's own tokens. */
-  readonly tokens: readonly TokenAuthenticator[];
-  /** The setting for anonymous requests; with empty `paths` it holds for all paths. */
-  readonly anonymous: { readonly enabled: boolean; readonly paths: readonly string[] };
-  close(): void;
-}
-
-export async function externalAuthenticators(parts: AuthenticationParts): Promise<ExternalAuthenticators> {
+export async function externalAuthenticators(parts: AuthenticationParts) {
   const { domain, clock, clientTrust, plan } = parts;
   const { external, issuer } = plan;
   const proxy = proxyAuthenticator(parts);
@@ -34,11 +21,16 @@ export async function externalAuthenticators(parts: AuthenticationParts): Promis
       ? undefined
       : (await import("./token-webhook.ts")).openTokenWebhook(parts, external.webhook, issuer.audiences);
   return {
-    ...(proxy === undefined ? {} : { requestHeader: proxy }),
-    clientCertificate: clientCertificate({ domain, clock, authorities: () => clientTrust.clients }),
+    /** The authenticating proxy, if there is one, and then client certificates. */
+    first: [
+      ...(proxy === undefined ? [] : [proxy]),
+      clientCertificate({ domain, clock, authorities: () => clientTrust.clients }),
+    ],
+    /** OpenID Connect, then the webhook. They come after the server's own tokens. */
     tokens: [providers?.tokens, webhook].filter((opened) => opened !== undefined),
+    /** The setting for anonymous requests; with empty `paths` it holds for all paths. */
     anonymous: external?.anonymous ?? { enabled: mayBeAnonymous(parts), paths: [] },
-    close() {
+    close(): void {
       providers?.close();
       webhook?.close();
     },

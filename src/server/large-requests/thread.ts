@@ -64,12 +64,12 @@ function run(port: NonNullable<typeof parentPort>, start: ThreadStart): void {
   const parts = handlerParts({
     tables,
     gates,
+    table: () => served,
     domain,
     clock,
     random: systemRandom,
     cache,
     objects,
-    table: () => served,
     admission: hostAdmission(callHost, objectBytesMax),
     authorizer: { authorize: (attributes) => callHost("authorize", attributes) },
     sizes: workerLimits(objectBytesMax),
