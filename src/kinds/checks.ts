@@ -1,5 +1,5 @@
 /** Checks of fields that many kinds share. They add errors to `errors`. */
-import { type FieldError, invalid, notSupported, required } from "#meta/field-error.ts";
+import { type FieldError, invalid, notSupported, required, duplicate } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
 import { type NameCheck, pathSegment, rangeMessage } from "#meta/names.ts";
 import { type Int64, nearestNumber } from "#std/int64.ts";
@@ -19,10 +19,43 @@ export function checkOptionalName(text: string | undefined, check: NameCheck, pa
   if (text) checkName(text, check, path, errors);
 }
 
-/** Checks a name as `checkName` does; the text is required. */
-export function checkRequiredName(text: string | undefined, check: NameCheck, path: FieldPath, errors: Errors): void {
-  if (!text) errors.push(required(path));
+/** Checks a name as `checkName` does; the text is required, for the reason `detail`. */
+export function checkRequiredName(
+  text: string | undefined,
+  check: NameCheck,
+  path: FieldPath,
+  errors: Errors,
+  detail?: string,
+): void {
+  if (!text) errors.push(required(path, detail));
   else checkName(text, check, path, errors);
+}
+
+/** Checks each name of a list as `checkName` does. */
+export function checkNames(names: readonly string[] = [], check: NameCheck, path: FieldPath, errors: Errors): void {
+  for (const [index, name] of names.entries()) checkName(name, check, path.index(index), errors);
+}
+
+/** Checks each item of a list. `check` gets the path of the item. */
+export function checkEach<T>(
+  items: readonly T[] | null | undefined,
+  check: (item: T, path: FieldPath, errors: Errors) => void,
+  path: FieldPath,
+  errors: Errors,
+): void {
+  for (const [index, item] of (items ?? []).entries()) check(item, path.index(index), errors);
+}
+
+/** Checks that a value is not among the earlier ones, and adds it to them. The finding shows `shown`. */
+export function checkUnique<T>(
+  value: T,
+  earlier: Set<T>,
+  path: FieldPath,
+  errors: Errors,
+  shown: unknown = value,
+): void {
+  if (earlier.has(value)) errors.push(duplicate(path, shown));
+  earlier.add(value);
 }
 
 export function checkRequired(text: string | undefined, path: FieldPath, errors: Errors): void {
@@ -36,8 +69,7 @@ export function checkReference(holder: { readonly name?: string } | undefined, p
 
 /** Checks a kind or a name in a reference by group, kind and name. Messages call the value `what`. */
 export function checkSegment(text: string, what: string, path: FieldPath, errors: Errors): void {
-  if (text === "") errors.push(required(path, `${what} is required`));
-  else checkName(text, pathSegment, path, errors);
+  checkRequiredName(text, pathSegment, path, errors, `${what} is required`);
 }
 
 export function checkOneOf(value: string, values: readonly string[], path: FieldPath, errors: Errors): void {

@@ -3,11 +3,11 @@
  * `apis/meta/v1`.
  */
 import type { Condition } from "#api/meta/v1.ts";
-import { duplicate, type FieldError, invalid, notSupported, required, tooLong } from "#meta/field-error.ts";
+import { duplicate, type FieldError, invalid, required, tooLong } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
 import { formMessage, type NameCheck, qualifiedName } from "#meta/names.ts";
 import { nearestNumber } from "#std/int64.ts";
-import { checkName } from "./checks.ts";
+import { checkRequiredName, checkOneOf } from "./checks.ts";
 
 const statuses = ["False", "True", "Unknown"];
 const reasonBytesMax = 1024;
@@ -42,14 +42,13 @@ export function validateConditions(conditions: readonly Condition[], path: Field
 function validateCondition(condition: Condition, path: FieldPath): FieldError[] {
   const { type, status, observedGeneration = 0, lastTransitionTime, reason, message } = condition;
   const errors = qualifiedName(type).map((text) => invalid(path.child("type"), type, text));
-  if (!statuses.includes(status)) errors.push(notSupported(path.child("status"), status, statuses));
+  checkOneOf(status, statuses, path.child("status"), errors);
   if (nearestNumber(observedGeneration) < 0) {
     // Upstream: the message differs from the one of other negative numbers.
     errors.push(invalid(path.child("observedGeneration"), observedGeneration, "must be greater than or equal to zero"));
   }
   if (lastTransitionTime === null) errors.push(required(path.child("lastTransitionTime"), "must be set"));
-  if (reason === "") errors.push(required(path.child("reason"), "must be set"));
-  else checkName(reason, conditionReason, path.child("reason"), errors);
+  checkRequiredName(reason, conditionReason, path.child("reason"), errors, "must be set");
   if (Buffer.byteLength(reason) > reasonBytesMax) errors.push(tooLong(path.child("reason"), reasonBytesMax));
   if (Buffer.byteLength(message) > messageBytesMax) errors.push(tooLong(path.child("message"), messageBytesMax));
   return errors;

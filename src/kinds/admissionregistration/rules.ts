@@ -1,11 +1,11 @@
 /** The validation of the rules of webhooks and policies: operations, groups, versions, resources and scope. */
 import type { MatchResources, NamedRuleWithOperations } from "#api/admissionregistration/v1.ts";
-import { duplicate, type FieldError, goTexts, invalid, notSupported, required } from "#meta/field-error.ts";
+import { type FieldError, goTexts, invalid, notSupported, required } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
 import { validateLabelSelector } from "#meta/label-selector.ts";
 import { pathSegment } from "#meta/names.ts";
 import { addAll } from "#std/add-all.ts";
-import { checkName } from "../checks.ts";
+import { checkName, checkUnique } from "../checks.ts";
 
 const operationNames = ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
 const scopes = ["*", "Cluster", "Namespaced"];
@@ -34,8 +34,7 @@ function validateNamedRule(rule: NamedRuleWithOperations, path: FieldPath): Fiel
   for (const [at, name] of (rule.resourceNames ?? []).entries()) {
     const field = path.child("resourceNames").index(at);
     checkName(name, pathSegment, field, errors);
-    if (seen.has(name)) errors.push(duplicate(field, name));
-    seen.add(name);
+    checkUnique(name, seen, field, errors);
   }
   return [...errors, ...validateRule(rule, path)];
 }

@@ -17,14 +17,14 @@ import type { Environment } from "#cel/environment.ts";
 import { ExpressionBudget } from "#cel/expression-budget.ts";
 import { mutationEnvironment } from "#cel/mutation.ts";
 import { type CelType, dyn } from "#cel/types.ts";
-import { duplicate, type FieldError, forbidden, goTexts, invalid, notSupported, required } from "#meta/field-error.ts";
+import { type FieldError, forbidden, goTexts, invalid, notSupported, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { parseApiVersion } from "#meta/group-version.ts";
 import { validateLabelSelector } from "#meta/label-selector.ts";
 import { dns1035Label, dns1123Subdomain, pathSegment, qualifiedName } from "#meta/names.ts";
 import { jsonPathProblem } from "#schema/jsonpath.ts";
 import { addAll } from "#std/add-all.ts";
-import { checkName } from "../checks.ts";
+import { checkName, checkUnique } from "../checks.ts";
 import { validateConditions } from "../conditions.ts";
 import { checkConditions, checkExpression } from "./check-conditions.ts";
 import { validateMatchResources } from "./rules.ts";
@@ -235,8 +235,7 @@ function validateAuditAnnotations(
     else if (Buffer.byteLength(source) > valueExpressionBytesMax) {
       errors.push(required(field, `must not exceed ${valueExpressionBytesMax} bytes in length`));
     } else addAll(errors, expressions.check(valueExpression, "auditAnnotation", field));
-    if (seen.has(key)) errors.push(duplicate(at.child("key"), key));
-    seen.add(key);
+    checkUnique(key, seen, at.child("key"), errors);
   }
   return errors;
 }
@@ -273,8 +272,7 @@ export function validateBinding({ spec }: ValidatingAdmissionPolicyBinding): Fie
   const seen = new Set<string>();
   for (const [at, action] of validationActions.entries()) {
     if (!actions.includes(action)) errors.push(notSupported(path.index(at), action, actions));
-    if (seen.has(action)) errors.push(duplicate(path.index(at), action));
-    seen.add(action);
+    checkUnique(action, seen, path.index(at), errors);
   }
   if (seen.has("Deny") && seen.has("Warn")) {
     const detail =

@@ -1,8 +1,9 @@
 /** Validates the selectable fields of custom resources. Source of the messages: upstream's `cel.ValidFieldPath`. */
 import type { SelectableField } from "#api/apiextensions/v1.ts";
-import { duplicate, type FieldError, invalid, required, tooMany } from "#meta/field-error.ts";
+import { type FieldError, invalid, required, tooMany } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
 import { type JsonSchemaProps, readFieldPath } from "#schema/structural.ts";
+import { checkUnique } from "../checks.ts";
 
 const selectableMax = 8;
 const simpleTypes: readonly unknown[] = ["string", "boolean", "integer"];
@@ -35,8 +36,7 @@ export function checkSelectableFields(
       errors.push(invalid(at, jsonPath, detail));
     }
     const name = target.names.join(".");
-    if (seen.has(name)) errors.push(duplicate(at, jsonPath));
-    seen.add(name);
+    checkUnique(name, seen, at, errors, jsonPath);
   }
   if (seen.size > selectableMax) errors.push(tooMany(path, seen.size, selectableMax));
   return errors;

@@ -10,7 +10,6 @@ import type {
   SuccessPolicyRule,
 } from "#api/batch/v1.ts";
 import {
-  duplicate,
   type FieldError,
   goQuote,
   invalid,
@@ -23,7 +22,7 @@ import {
 import type { FieldPath } from "#meta/field-path.ts";
 import { qualifiedName } from "#meta/names.ts";
 import { addAll } from "#std/add-all.ts";
-import { checkName } from "../checks.ts";
+import { checkName, checkUnique } from "../checks.ts";
 import { validateNotNegative } from "../numbers.ts";
 import { countIndexes } from "./index-list.ts";
 
@@ -91,8 +90,7 @@ function validateExitCodes(
   const seenCodes = new Set<number>();
   for (const [i, code] of codes.entries()) {
     if (operator === "In" && code === 0) errors.push(invalid(at.index(i), code, "must not be 0 for the In operator"));
-    if (seenCodes.has(code)) errors.push(duplicate(at.index(i), code));
-    seenCodes.add(code);
+    checkUnique(code, seenCodes, at.index(i), errors);
   }
   const isOrdered = codes.every((code, i) => i === 0 || codes[i - 1]! <= code);
   return isOrdered ? errors : [...errors, invalid(at, codes, "must be ordered")];

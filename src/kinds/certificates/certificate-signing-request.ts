@@ -24,6 +24,7 @@ import { ageColumn, nameColumn, orNone, text } from "../cells.ts";
 import { withField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import { validateSignerName } from "./signer-name.ts";
+import { checkUnique } from "../checks.ts";
 
 export function certificateSigningRequests({ domain, now }: KindEnvironment): KindBehaviour<CertificateSigningRequest> {
   const legacySigner = domain.rename("kubernetes.io/legacy-unknown");
@@ -168,8 +169,7 @@ function validateSpec(
   }
   const seen = new Set<string>();
   for (const [index, usage] of usages.entries()) {
-    if (seen.has(usage)) errors.push(duplicate(usagesPath.index(index), usage));
-    seen.add(usage);
+    checkUnique(usage, seen, usagesPath.index(index), errors);
   }
   if (signerName === legacySigner) {
     const reason = "the legacy signerName is not allowed via this API version";

@@ -1,6 +1,6 @@
 /** LimitRange: limits and defaults for resources of pods and claims in a namespace. Admission enforces them. */
 import type { LimitRange, LimitRangeItem } from "#api/core/v1.ts";
-import { duplicate, type FieldError, forbidden, invalid, required } from "#meta/field-error.ts";
+import { type FieldError, forbidden, invalid, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { qualifiedName } from "#meta/names.ts";
 import { compareQuantities, integerQuantity, parseQuantity, type Quantity } from "#meta/quantity.ts";
@@ -15,6 +15,7 @@ import {
   validateContainerResourceName,
   validateResourceName,
 } from "./resource-names.ts";
+import { checkUnique } from "../checks.ts";
 
 export function limitRanges({ domain }: KindEnvironment): KindBehaviour<LimitRange> {
   const own = ownPrefix(domain);
@@ -52,8 +53,7 @@ function validate({ spec: { limits } }: LimitRange, own: OwnPrefix): FieldError[
   return (limits ?? []).flatMap((item, index) => {
     const path = limitsPath.index(index);
     const errors = validateType(item.type, path.child("type"));
-    if (seen.has(item.type)) errors.push(duplicate(path.child("type"), item.type));
-    seen.add(item.type);
+    checkUnique(item.type, seen, path.child("type"), errors);
     return [...errors, ...validateItem(item, path, own)];
   });
 }

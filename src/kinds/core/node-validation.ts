@@ -6,7 +6,7 @@ import { FieldPath } from "#meta/field-path.ts";
 import { cidr, parseIpRange } from "#meta/ip-range.ts";
 import { labelValue, qualifiedName } from "#meta/names.ts";
 import { addAll } from "#std/add-all.ts";
-import { checkName, checkRequiredOneOf, type Errors } from "../checks.ts";
+import { checkName, checkRequiredOneOf, type Errors, checkUnique } from "../checks.ts";
 import { type OwnPrefix, validateResourceQuantity } from "./resource-names.ts";
 
 const effects = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
@@ -79,8 +79,7 @@ function checkAddresses({ addresses = [] }: NodeStatus, errors: Errors): void {
   const seen = new Set<string>();
   for (const [i, { type, address }] of addresses.entries()) {
     const id = JSON.stringify([type, address]);
-    if (seen.has(id)) errors.push(duplicate(statusPath.child("addresses").index(i), { type, address }));
-    seen.add(id);
+    checkUnique(id, seen, statusPath.child("addresses").index(i), errors, { type, address });
   }
 }
 
@@ -102,7 +101,6 @@ function checkRanges(ranges: readonly string[], errors: Errors): void {
   }
   const seen = new Set<string>();
   for (const [i, range] of ranges.entries()) {
-    if (seen.has(range)) errors.push(duplicate(rangesPath.index(i), range));
-    seen.add(range);
+    checkUnique(range, seen, rangesPath.index(i), errors);
   }
 }

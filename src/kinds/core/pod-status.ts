@@ -1,10 +1,10 @@
 /** Checks of a pod's status in updates. Source: the answers of kube-apiserver. */
 import type { Container, ContainerStatus, Pod, PodStatus, ResourceStatus } from "#api/core/v1.ts";
-import { duplicate, type FieldError, forbidden, GoSyntax, invalid } from "#meta/field-error.ts";
+import { type FieldError, forbidden, GoSyntax, invalid } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { dns1123Subdomain, qualifiedName } from "#meta/names.ts";
 import { checkAddresses } from "./pod-validation/addresses.ts";
-import { checkId, checkName, checkOneOf, type Errors } from "../checks.ts";
+import { checkId, checkName, checkOneOf, type Errors, checkEach, checkUnique } from "../checks.ts";
 
 const statusPath = FieldPath.of("status");
 const claimsPath = statusPath.child("resourceClaimStatuses");
@@ -32,8 +32,7 @@ export function validatePodStatus({ spec, status }: Pod, { status: old }: Pod): 
   for (const [i, { name, resourceClaimName }] of (status.resourceClaimStatuses ?? []).entries()) {
     const at = claimsPath.index(i).child("name");
     if (resourceClaimName !== undefined) checkName(resourceClaimName, dns1123Subdomain, at, errors);
-    if (names.has(name)) errors.push(duplicate(at, name));
-    names.add(name);
+    checkUnique(name, names, at, errors);
     if (!claims.has(name)) errors.push(invalid(at, name, "must match the name of an entry in `spec.resourceClaims`"));
   }
   if (old.qosClass && status.qosClass !== old.qosClass) {
@@ -65,8 +64,7 @@ function checkUsers(
     const { uid, gid, supplementalGroups = [] } = user.linux;
     checkId(uid, at.child("uid"), errors);
     checkId(gid, at.child("gid"), errors);
-    for (const [j, group] of supplementalGroups.entries())
-      checkId(group, at.child("supplementalGroups").index(j), errors);
+    checkEach(supplementalGroups, checkId, at.child("supplementalGroups"), errors);
   }
 }
 
@@ -106,8 +104,7 @@ const healths = ["Healthy", "Unhealthy", "Unknown"];
 function checkHealth({ resources = [] }: ResourceStatus, path: FieldPath, errors: Errors): void {
   const ids = new Set<string>();
   for (const [i, { resourceID, health = "" }] of resources.entries()) {
-    if (ids.has(resourceID)) errors.push(duplicate(path.index(i).child("resourceID"), resourceID));
-    ids.add(resourceID);
+    checkUnique(resourceID, ids, path.index(i).child("resourceID"), errors);
     checkOneOf(health, healths, path.index(i).child("health"), errors);
   }
 }

@@ -10,7 +10,7 @@ import { dns1123Label, dns1123Subdomain } from "#meta/names.ts";
 import { podAnnotations } from "#meta/pod-annotations.ts";
 import { validateAnnotations, validateLabels } from "#meta/validate-object-meta.ts";
 import { addAll } from "#std/add-all.ts";
-import { checkName, checkOptionalName, checkRange, checkRequiredOneOf, type Errors } from "../checks.ts";
+import { checkName, checkOptionalName, checkRange, checkRequiredOneOf, type Errors, checkEach } from "../checks.ts";
 import { checkContainers, checkImages } from "./pod-validation/containers.ts";
 import { checkDns, checkHostAliases } from "./pod-validation/name-resolution.ts";
 import { checkPodResources } from "./pod-validation/pod-resources.ts";
@@ -21,7 +21,7 @@ import {
   checkReadinessGates,
   checkSchedulingGates,
   checkSpread,
-  checkTolerations,
+  checkToleration,
 } from "./pod-validation/scheduling.ts";
 import { checkHostProcess, checkPodSecurity, checkSystem } from "./pod-validation/security.ts";
 import { checkImageReferences, checkVolumes } from "./pod-validation/volumes.ts";
@@ -156,7 +156,7 @@ function checkSpec(spec: PodSpec, podName: string, path: FieldPath, domain: ApiD
   checkRange(spec.activeDeadlineSeconds, 1, deadlineMax, path.child("activeDeadlineSeconds"), errors);
   checkOptionalName(spec.hostname, dns1123Label, path.child("hostname"), errors);
   checkOptionalName(spec.subdomain, dns1123Label, path.child("subdomain"), errors);
-  checkTolerations(spec.tolerations, path.child("tolerations"), errors);
+  checkEach(spec.tolerations, checkToleration, path.child("tolerations"), errors);
   checkHostAliases(spec.hostAliases, path.child("hostAliases"), errors);
   checkOptionalName(spec.priorityClassName, dns1123Subdomain, path.child("priorityClassName"), errors);
   if (spec.runtimeClassName !== undefined) {

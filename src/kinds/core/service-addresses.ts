@@ -3,7 +3,7 @@
  * `ValidateServiceClusterIPsRelatedFields` and the upgrade rules in upstream's `pkg/apis/core/validation`.
  */
 import type { ServiceSpec } from "#api/core/v1.ts";
-import { duplicate, type FieldError, goTexts, invalid, notSupported, required } from "#meta/field-error.ts";
+import { type FieldError, goTexts, invalid, notSupported, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { type IpFamily, ipFamily } from "#meta/ip-range.ts";
 import { ipAddress } from "#meta/names.ts";
@@ -17,6 +17,7 @@ import {
   requireDualStack,
   singleStack,
 } from "./service-fields.ts";
+import { checkUnique } from "../checks.ts";
 
 const families: readonly string[] = ["IPv4", "IPv6"] satisfies readonly IpFamily[];
 const policies = [preferDualStack, requireDualStack, singleStack];
@@ -62,8 +63,7 @@ function validateFamilies(spec: ServiceSpec): FieldError[] {
   const seen = new Set<string>();
   for (const [i, family] of (spec.ipFamilies ?? []).entries()) {
     if (!families.includes(family)) errors.push(notSupported(familiesPath.index(i), family, families));
-    if (seen.has(family)) errors.push(duplicate(familiesPath.index(i), family));
-    seen.add(family);
+    checkUnique(family, seen, familiesPath.index(i), errors);
   }
   if (!policies.includes(policyOf(spec))) {
     errors.push(notSupported(policyPath, spec.ipFamilyPolicy, policies));

@@ -11,7 +11,7 @@ import { cidr } from "#meta/ip-range.ts";
 import { dns1123Label, dns1123Subdomain, ipAddress, portName, portNumber, qualifiedName } from "#meta/names.ts";
 import { validateLabels } from "#meta/validate-object-meta.ts";
 import { addAll } from "#std/add-all.ts";
-import { checkName, checkRange, checkRequiredOneOf } from "../checks.ts";
+import { checkName, checkRange, checkRequiredOneOf, checkUnique } from "../checks.ts";
 import { aboutIp, aboutRange, validateBalancerHost, validateReachable } from "./address-checks.ts";
 import { validateAddresses, validateAddressesUpdate } from "./service-addresses.ts";
 import { isExternal, isHeadless, needsClusterIp, needsHealthCheckPort } from "./service-fields.ts";
@@ -110,8 +110,7 @@ function validatePorts({ ports = [] }: ServiceSpec): FieldError[] {
       if (ports.length > 1) errors.push(required(path.child("name")));
     } else {
       checkName(name, dns1123Label, path.child("name"), errors);
-      if (names.has(name)) errors.push(duplicate(path.child("name"), name));
-      names.add(name);
+      checkUnique(name, names, path.child("name"), errors);
     }
     checkRange(port, 1, 65535, path.child("port"), errors);
     checkRequiredOneOf(protocol, protocols, path.child("protocol"), errors);

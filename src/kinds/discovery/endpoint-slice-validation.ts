@@ -5,7 +5,7 @@ import { FieldPath } from "#meta/field-path.ts";
 import { plainBytes } from "#meta/ip-range.ts";
 import { dns1123Label, dns1123Subdomain, labelValue, qualifiedName } from "#meta/names.ts";
 import { addAll } from "#std/add-all.ts";
-import { checkName, checkOneOf, checkOptionalName, checkRequiredOneOf, type Errors } from "../checks.ts";
+import { checkName, checkOneOf, checkOptionalName, checkRequiredOneOf, type Errors, checkUnique } from "../checks.ts";
 import { validateReachable } from "../core/address-checks.ts";
 import { validateImmutable } from "../immutable.ts";
 
@@ -96,8 +96,7 @@ function checkPorts(ports: readonly EndpointPort[], errors: Errors): void {
   for (const [i, { name = "", protocol, appProtocol }] of ports.entries()) {
     const path = portsPath.index(i);
     checkOptionalName(name, dns1123Label, path.child("name"), errors);
-    if (seen.has(name)) errors.push(duplicate(path.child("name"), name));
-    seen.add(name);
+    checkUnique(name, seen, path.child("name"), errors);
     if (protocol === undefined) errors.push(required(path.child("protocol")));
     else checkOneOf(protocol, protocols, path.child("protocol"), errors);
     if (appProtocol !== undefined) checkName(appProtocol, qualifiedName, path.child("appProtocol"), errors);

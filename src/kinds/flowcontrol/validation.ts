@@ -18,7 +18,6 @@ import { bootstrapFlowControl, mandatoryNames } from "#api/bootstrap-flow-contro
 import { jsonEquals } from "#apply/json-value.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import {
-  duplicate,
   type FieldError,
   forbidden,
   goQuote,
@@ -31,7 +30,7 @@ import {
 import { FieldPath } from "#meta/field-path.ts";
 import { dns1123Label, dns1123Subdomain } from "#meta/names.ts";
 import { addAll } from "#std/add-all.ts";
-import { checkName } from "../checks.ts";
+import { checkRequiredName, checkUnique } from "../checks.ts";
 
 export type Check<T> = (object: T) => readonly FieldError[];
 
@@ -113,8 +112,7 @@ function validateStatus({ status }: FlowSchema | PriorityLevelConfiguration): re
   const seen = new Set<string>();
   for (const [index, { type = "" }] of (status.conditions ?? []).entries()) {
     const path = conditionsPath.index(index).child("type");
-    if (seen.has(type)) errors.push(duplicate(path, type));
-    seen.add(type);
+    checkUnique(type, seen, path, errors);
     if (type === "") errors.push(required(path, "must not be empty"));
   }
   return errors;
@@ -141,8 +139,7 @@ function validateSchema(name: string, spec: FlowSchemaSpec): readonly FieldError
   }
   const level = spec.priorityLevelConfiguration.name;
   const levelField = FieldPath.of("spec", "priorityLevelConfiguration", "name");
-  if (level === "") errors.push(required(levelField, "must reference a priority level"));
-  else checkName(level, dns1123Subdomain, levelField, errors);
+  checkRequiredName(level, dns1123Subdomain, levelField, errors, "must reference a priority level");
   for (const [index, rule] of (spec.rules ?? []).entries()) addAll(errors, validateRule(rule, rulesPath.index(index)));
   return errors;
 }
@@ -196,12 +193,9 @@ function validateSubject(subject: Subject, path: FieldPath): readonly FieldError
 
 function validateAccount({ name, namespace }: ServiceAccountSubject, path: FieldPath): readonly FieldError[] {
   const errors: FieldError[] = [];
-  if (name === "") errors.push(required(path.child("name")));
-  else if (name !== "*") {
-    checkName(name, dns1123Subdomain, path.child("name"), errors);
-  }
-  if (namespace === "") errors.push(required(path.child("namespace"), "must specify namespace for service account"));
-  else checkName(namespace, dns1123Label, path.child("namespace"), errors);
+  if (name !== "*") checkRequiredName(name, dns1123Subdomain, path.child("name"), errors);
+  const detail = "must specify namespace for service account";
+  checkRequiredName(namespace, dns1123Label, path.child("namespace"), errors, detail);
   return errors;
 }
 

@@ -1,12 +1,12 @@
 /** RuntimeClass: a container runtime configuration. */
 import type { RuntimeClass, Scheduling } from "#api/node/v1.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import { duplicate, type FieldError } from "#meta/field-error.ts";
+import type { FieldError } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { dns1123Label } from "#meta/names.ts";
 import { validateLabels } from "#meta/validate-object-meta.ts";
 import { ageColumn, nameColumn, text } from "../cells.ts";
-import { checkName, type Errors } from "../checks.ts";
+import { checkName, type Errors, checkUnique } from "../checks.ts";
 import { checkResources } from "../core/pod-validation/resources.ts";
 import { checkToleration } from "../core/pod-validation/scheduling.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
@@ -51,8 +51,7 @@ function checkScheduling({ nodeSelector, tolerations = [] }: Scheduling, errors:
     checkToleration(toleration, path.child("tolerations").index(i), errors);
     const { key = "", operator = "", value = "", effect = "" } = toleration; // seconds are ignored
     const id = JSON.stringify([key, operator, value, effect]);
-    if (seen.has(id)) errors.push(duplicate(path.index(i), toleration));
-    seen.add(id);
+    checkUnique(id, seen, path.index(i), errors, toleration);
   }
 }
 

@@ -9,12 +9,12 @@ import type {
   OpaqueDeviceConfiguration,
   ResourceClaimSpec,
 } from "#api/resource/v1beta1.ts";
-import { type FieldError, duplicate, invalid, notSupported, required, tooLong, tooMany } from "#meta/field-error.ts";
+import { type FieldError, invalid, notSupported, required, tooLong, tooMany } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
 import { cIdentifier, dns1123Label, dns1123Subdomain } from "#meta/names.ts";
 import { addAll } from "#std/add-all.ts";
 import { nearestNumber } from "#std/int64.ts";
-import { checkName, checkRequiredName } from "../checks.ts";
+import { checkName, checkRequiredName, checkUnique } from "../checks.ts";
 import { editField, editItems, fillZero } from "../edit.ts";
 
 const requestsMax = 32;
@@ -74,8 +74,7 @@ function validateRequest(request: DeviceRequest, path: FieldPath, names: Set<str
   const { name, deviceClassName, selectors = [] } = request;
   const errors: FieldError[] = [];
   checkRequiredName(name, dns1123Label, path.child("name"), errors);
-  if (names.has(name)) errors.push(duplicate(path.child("name"), name));
-  names.add(name);
+  checkUnique(name, names, path.child("name"), errors);
   checkRequiredName(deviceClassName, dns1123Subdomain, path.child("deviceClassName"), errors);
   addAll(errors, checkEach(selectors, selectorsMax, path.child("selectors"), validateSelector));
   return [...errors, ...validateCount(request, path)];
@@ -110,8 +109,7 @@ function validateRequestNames(
     const at = path.index(index);
     checkName(name, dns1123Label, at, errors);
     if (!names.has(name)) errors.push(invalid(at, name, "must be the name of a request in the claim"));
-    if (seen.has(name)) errors.push(duplicate(at, name));
-    seen.add(name);
+    checkUnique(name, seen, at, errors);
   }
   return errors;
 }

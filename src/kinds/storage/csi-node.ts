@@ -1,11 +1,11 @@
 /** CSINode: the storage drivers of a node. */
 import type { CSINode, CSINodeDriver } from "#api/storage/v1.ts";
 import { jsonEquals } from "#apply/json-value.ts";
-import { duplicate, type FieldError, invalid, required } from "#meta/field-error.ts";
+import { type FieldError, invalid, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { qualifiedName } from "#meta/names.ts";
 import { ageColumn, integer, nameColumn } from "../cells.ts";
-import { checkName, checkNotNegative, type Errors } from "../checks.ts";
+import { checkName, checkNotNegative, type Errors, checkUnique } from "../checks.ts";
 import { checkDriverName } from "../core/pod-validation/volume-sources.ts";
 import type { KindBehaviour } from "../generic.ts";
 
@@ -42,8 +42,7 @@ function validateDrivers(drivers: readonly CSINodeDriver[]): FieldError[] {
       errors.push(invalid(path.child("nodeID"), nodeID, `must be ${nodeIdBytesMax} characters or less`));
     }
     checkNotNegative(allocatable?.count, path.child("allocatable", "count"), errors);
-    if (names.has(name)) errors.push(duplicate(path.child("name"), name));
-    names.add(name);
+    checkUnique(name, names, path.child("name"), errors);
     checkTopologyKeys(driver, path, errors);
   }
   return errors;
@@ -54,8 +53,7 @@ function checkTopologyKeys({ topologyKeys }: CSINodeDriver, path: FieldPath, err
   const keys = new Set<string>();
   for (const key of topologyKeys ?? []) {
     if (key === "") errors.push(required(path));
-    if (keys.has(key)) errors.push(duplicate(path, key));
-    keys.add(key);
+    checkUnique(key, keys, path, errors);
     checkName(key, qualifiedName, path, errors);
   }
 }

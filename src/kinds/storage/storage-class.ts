@@ -7,7 +7,7 @@ import { duplicate, type FieldError, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { qualifiedName } from "#meta/names.ts";
 import { ageColumn, classNameColumn, text } from "../cells.ts";
-import { checkName, checkOneOf, checkOptionalOneOf, type Errors } from "../checks.ts";
+import { checkName, checkOneOf, checkOptionalOneOf, type Errors, checkUnique } from "../checks.ts";
 import { fillAbsent } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import { forbidUpdates, validateImmutable } from "../immutable.ts";
@@ -81,8 +81,7 @@ function checkTopology({ matchLabelExpressions }: TopologySelectorTerm, path: Fi
     const seenValues = new Set<string>();
     if ((values ?? []).length === 0) errors.push(required(at.child("values")));
     for (const [j, value] of (values ?? []).entries()) {
-      if (seenValues.has(value)) errors.push(duplicate(at.child("values").index(j), value));
-      seenValues.add(value);
+      checkUnique(value, seenValues, at.child("values").index(j), errors);
     }
     checkName(key, qualifiedName, at.child("key"), errors);
     if (wanted.has(key)) errors.push(duplicate(at.child("key"), key));

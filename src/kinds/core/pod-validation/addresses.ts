@@ -2,10 +2,10 @@
  * Validates addresses in the status of pods: at most one of each family; the first host address must equal `hostIP`.
  */
 import type { PodStatus } from "#api/core/v1.ts";
-import { duplicate, internalError, invalid } from "#meta/field-error.ts";
+import { internalError, invalid } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { dns1123Subdomain, ipAddress } from "#meta/names.ts";
-import { checkName, checkOptionalName, type Errors } from "../../checks.ts";
+import { checkName, checkOptionalName, type Errors, checkUnique } from "../../checks.ts";
 
 const statusPath = FieldPath.of("status");
 
@@ -31,8 +31,7 @@ function checkList(addresses: readonly Address[], path: FieldPath, errors: Error
   for (const [i, address] of addresses.entries()) {
     const { ip = "" } = address;
     checkName(ip, ipAddress, path.index(i), errors);
-    if (seen.has(ip)) errors.push(duplicate(path.index(i), address));
-    seen.add(ip);
+    checkUnique(ip, seen, path.index(i), errors, address);
     families.add(ip.includes(":"));
   }
   if (addresses.length < 2) return;

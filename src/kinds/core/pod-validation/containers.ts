@@ -6,12 +6,12 @@ import type { FieldPath } from "#meta/field-path.ts";
 import { dns1123Label, portName } from "#meta/names.ts";
 import type { OwnPrefix } from "../resource-names.ts";
 import {
-  checkOneOf,
   checkRange,
   checkRequired,
   checkRequiredName,
   checkRequiredOneOf,
   type Errors,
+  checkUnique,
 } from "../../checks.ts";
 import { checkEnv, checkEnvFrom } from "./environment.ts";
 import { checkDevices, checkMounts, type Volumes } from "./mounts.ts";
@@ -51,7 +51,7 @@ function checkMain(pod: PodParts, names: Set<string>, path: FieldPath): void {
   for (const [i, container] of containers.entries()) {
     const at = path.index(i);
     checkContainer(container, pod, at);
-    checkUnique(container.name, names, at, errors);
+    checkUnique(container.name, names, at.child("name"), errors);
     checkHooks(container, spec, at, errors);
     if (container.restartPolicy !== undefined) {
       errors.push(forbidden(at.child("restartPolicy"), "may not be set for non-init containers"));
@@ -70,7 +70,7 @@ function checkInit(pod: PodParts, names: Set<string>, path: FieldPath): void {
       errors.push(notSupported(at.child("restartPolicy"), restartPolicy, ["Always"]));
     }
     // Upstream: an empty name of an init container is compared with the names of regular containers only.
-    if (container.name !== "" || names.has("")) checkUnique(container.name, names, at, errors);
+    if (container.name !== "" || names.has("")) checkUnique(container.name, names, at.child("name"), errors);
     checkHostPorts([container], path, errors);
     checkNoResizePolicies(container.resizePolicy, at.child("resizePolicy"), errors);
     if (restartPolicy === "Always") {
@@ -105,7 +105,7 @@ function checkEphemeral(pod: PodParts, names: Set<string>, path: FieldPath): voi
   for (const [i, container] of containers.entries()) {
     const at = path.index(i);
     checkContainer(container, pod, at);
-    checkUnique(container.name, names, at, errors);
+    checkUnique(container.name, names, at.child("name"), errors);
     const { targetContainerName: target = "" } = container;
     if (target !== "" && !targets.has(target)) errors.push(notFound(at.child("targetContainerName"), target));
     checkOnlyEphemeral(container, at, errors);
@@ -126,11 +126,6 @@ function checkOnlyEphemeral(container: EphemeralContainer, path: FieldPath, erro
     if (subPath) refuse(at.child("subPath"));
     if (subPathExpr) refuse(at.child("subPathExpr"));
   }
-}
-
-function checkUnique(name: string, names: Set<string>, path: FieldPath, errors: Errors): void {
-  if (names.has(name)) errors.push(duplicate(path.child("name"), name));
-  names.add(name);
 }
 
 function checkHooks(container: Container, spec: PodSpec, path: FieldPath, errors: Errors): void {
@@ -173,8 +168,7 @@ function checkPorts(ports: readonly ContainerPort[] = [], path: FieldPath, error
     if (containerPort === 0) errors.push(required(at.child("containerPort")));
     else checkRange(containerPort, 1, 65535, at.child("containerPort"), errors);
     if (hostPort !== 0) checkRange(hostPort, 1, 65535, at.child("hostPort"), errors);
-    if (protocol === "") errors.push(required(at.child("protocol")));
-    else checkOneOf(protocol, protocols, at.child("protocol"), errors);
+    checkRequiredOneOf(protocol, protocols, at.child("protocol"), errors);
   }
 }
 
@@ -185,8 +179,7 @@ function checkHostPorts(containers: readonly Container[], path: FieldPath, error
     for (const [j, { hostPort = 0, hostIP = "", protocol = "" }] of ports.entries()) {
       if (hostPort === 0) continue;
       const text = `${protocol}/${hostIP}/${hostPort}`;
-      if (seen.has(text)) errors.push(duplicate(path.index(i).child("ports").index(j).child("hostPort"), text));
-      seen.add(text);
+      checkUnique(text, seen, path.index(i).child("ports").index(j).child("hostPort"), errors);
     }
   }
 }

@@ -3,7 +3,7 @@ import type { HostAlias, PodSpec } from "#api/core/v1.ts";
 import { goTexts, invalid, required } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
 import { dns1123Subdomain, ipAddress } from "#meta/names.ts";
-import { checkName, type Errors } from "../../checks.ts";
+import { checkName, type Errors, checkNames } from "../../checks.ts";
 
 const serversMax = 3;
 const searchesMax = 32;
@@ -25,7 +25,7 @@ export function checkDns({ dnsPolicy, dnsConfig }: PodSpec, path: FieldPath, err
   if (nameservers.length > serversMax) {
     errors.push(invalid(serversAt, goTexts(nameservers), `must not have more than ${serversMax} nameservers`));
   }
-  for (const [i, server] of nameservers.entries()) checkName(server, ipAddress, serversAt.index(i), errors);
+  checkNames(nameservers, ipAddress, serversAt, errors);
   const searchesAt = at.child("searches");
   if (searches.length > searchesMax) {
     errors.push(invalid(searchesAt, goTexts(searches), `must not have more than ${searchesMax} search paths`));
@@ -47,8 +47,6 @@ export function checkHostAliases(aliases: readonly HostAlias[] = [], path: Field
   for (const [i, { ip, hostnames = [] }] of aliases.entries()) {
     const at = path.index(i);
     checkName(ip, ipAddress, at.child("ip"), errors);
-    for (const [j, name] of hostnames.entries()) {
-      checkName(name, dns1123Subdomain, at.child("hostnames").index(j), errors);
-    }
+    checkNames(hostnames, dns1123Subdomain, at.child("hostnames"), errors);
   }
 }

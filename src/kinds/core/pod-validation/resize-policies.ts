@@ -1,8 +1,8 @@
 /** Validates the resize policies of containers. Source: the answers of kube-apiserver. */
 import type { ContainerResizePolicy } from "#api/core/v1.ts";
-import { duplicate, GoSyntax, invalid, notSupported, required } from "#meta/field-error.ts";
+import { GoSyntax, invalid, notSupported, required } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
-import { checkRequiredOneOf, type Errors } from "../../checks.ts";
+import { checkRequiredOneOf, type Errors, checkUnique } from "../../checks.ts";
 
 const resources = ["cpu", "memory"];
 const policyNames = ["NotRequired", "RestartContainer"];
@@ -19,8 +19,7 @@ export function checkResizePolicies(
 ): void {
   const seen = new Set<string>();
   for (const [i, { resourceName: name, restartPolicy: policy }] of policies.entries()) {
-    if (seen.has(name)) errors.push(duplicate(path.index(i), new GoSyntax(name)));
-    seen.add(name);
+    checkUnique(name, seen, path.index(i), errors, new GoSyntax(name));
     if (name === "") errors.push(required(path));
     else if (!resources.includes(name)) errors.push(notSupported(path, new GoSyntax(name), resources));
     checkRequiredOneOf(policy, policyNames, path, errors);

@@ -14,15 +14,19 @@ import { duplicate, forbidden, invalid, notSupported, required } from "#meta/fie
 import type { FieldPath } from "#meta/field-path.ts";
 import { type LabelSelectorObject, validateLabelSelector } from "#meta/label-selector.ts";
 import { dns1123Label, dns1123Subdomain, labelValue, qualifiedName } from "#meta/names.ts";
-import { checkName, checkOneOf, checkOptionalOneOf, type Errors } from "../../checks.ts";
+import {
+  checkName,
+  checkOneOf,
+  checkOptionalOneOf,
+  type Errors,
+  checkEach,
+  checkUnique,
+  checkNames,
+} from "../../checks.ts";
 
 const effects = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 const honors = ["Honor", "Ignore"];
 const unsatisfied = ["DoNotSchedule", "ScheduleAnyway"];
-
-export function checkTolerations(tolerations: readonly Toleration[] = [], path: FieldPath, errors: Errors): void {
-  for (const [i, toleration] of tolerations.entries()) checkToleration(toleration, path.index(i), errors);
-}
 
 export function checkToleration(toleration: Toleration, path: FieldPath, errors: Errors): void {
   const { key = "", operator = "", value = "", effect = "", tolerationSeconds } = toleration;
@@ -63,12 +67,10 @@ export function checkAffinity(affinity: Affinity | undefined, path: FieldPath, e
   }
   for (const [name, pods] of [["podAffinity", podAffinity] as const, ["podAntiAffinity", podAntiAffinity] as const]) {
     const {
-      requiredDuringSchedulingIgnoredDuringExecution: needed = [],
+      requiredDuringSchedulingIgnoredDuringExecution: needed,
       preferredDuringSchedulingIgnoredDuringExecution: wanted = [],
     } = pods ?? {};
-    for (const [i, term] of needed.entries()) {
-      checkPodTerm(term, path.child(name, "requiredDuringSchedulingIgnoredDuringExecution").index(i), errors);
-    }
+    checkEach(needed, checkPodTerm, path.child(name, "requiredDuringSchedulingIgnoredDuringExecution"), errors);
     for (const [i, { weight, podAffinityTerm }] of wanted.entries()) {
       const at = path.child(name, "preferredDuringSchedulingIgnoredDuringExecution").index(i);
       checkWeight(weight, at, errors);
@@ -81,7 +83,7 @@ export function checkNodeSelector({ nodeSelectorTerms }: NodeSelector, path: Fie
   const terms = nodeSelectorTerms ?? [];
   const at = path.child("nodeSelectorTerms");
   if (terms.length === 0) errors.push(required(at, "must have at least one node selector term"));
-  for (const [i, term] of terms.entries()) checkNodeTerm(term, at.index(i), errors);
+  checkEach(terms, checkNodeTerm, at, errors);
 }
 
 function checkWeight(weight: number, path: FieldPath, errors: Errors): void {
@@ -90,12 +92,8 @@ function checkWeight(weight: number, path: FieldPath, errors: Errors): void {
 }
 
 function checkNodeTerm({ matchExpressions, matchFields }: NodeSelectorTerm, path: FieldPath, errors: Errors): void {
-  for (const [i, requirement] of (matchExpressions ?? []).entries()) {
-    checkNodeLabels(requirement, path.child("matchExpressions").index(i), errors);
-  }
-  for (const [i, requirement] of (matchFields ?? []).entries()) {
-    checkNodeFields(requirement, path.child("matchFields").index(i), errors);
-  }
+  checkEach(matchExpressions, checkNodeLabels, path.child("matchExpressions"), errors);
+  checkEach(matchFields, checkNodeFields, path.child("matchFields"), errors);
 }
 
 function checkNodeLabels(requirement: NodeSelectorRequirement, path: FieldPath, errors: Errors): void {
@@ -125,9 +123,7 @@ function checkNodeFields(requirement: NodeSelectorRequirement, path: FieldPath, 
     errors.push(invalid(path.child("key"), key, "not a valid field selector key"));
     return;
   }
-  for (const [i, value] of values.entries()) {
-    checkName(value, dns1123Subdomain, path.child("values").index(i), errors);
-  }
+  checkNames(values, dns1123Subdomain, path.child("values"), errors);
 }
 
 function checkSelector(selector: LabelSelectorObject | undefined, path: FieldPath, errors: Errors): void {
@@ -160,7 +156,7 @@ function checkPodTerm(term: PodAffinityTerm, path: FieldPath, errors: Errors): v
 function checkKeys(keys: readonly string[] = [], hasSelector: boolean, path: FieldPath, errors: Errors): void {
   if (keys.length === 0) return;
   if (!hasSelector) errors.push(forbidden(path, noSelector));
-  else for (const [i, key] of keys.entries()) checkName(key, qualifiedName, path.index(i), errors);
+  else checkNames(keys, qualifiedName, path, errors);
 }
 
 const pairOf = ({ topologyKey, whenUnsatisfiable }: TopologySpreadConstraint): string =>
@@ -221,7 +217,6 @@ export function checkSchedulingGates(gates: readonly PodSchedulingGate[] = [], p
   const names = new Set<string>();
   for (const [i, { name }] of gates.entries()) {
     checkName(name, qualifiedName, path.index(i), errors);
-    if (names.has(name)) errors.push(duplicate(path.index(i), name));
-    names.add(name);
+    checkUnique(name, names, path.index(i), errors);
   }
 }

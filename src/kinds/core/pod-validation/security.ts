@@ -12,7 +12,15 @@ import type {
 import { duplicate, forbidden, invalid, required, tooLong } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
 import { dns1123Subdomain } from "#meta/names.ts";
-import { checkDescending, checkId, checkOneOf, checkOptionalOneOf, type Errors } from "../../checks.ts";
+import {
+  checkDescending,
+  checkId,
+  checkOneOf,
+  checkOptionalOneOf,
+  type Errors,
+  checkEach,
+  checkName,
+} from "../../checks.ts";
 import { checkWindowsUser } from "./windows-user.ts";
 
 const profileTypes = ["Localhost", "RuntimeDefault", "Unconfined"];
@@ -33,9 +41,7 @@ export function checkPodSecurity(spec: PodSpec, path: FieldPath, errors: Errors)
   checkId(context.fsGroup, at.child("fsGroup"), errors);
   checkId(context.runAsUser, at.child("runAsUser"), errors);
   checkId(context.runAsGroup, at.child("runAsGroup"), errors);
-  for (const [i, group] of (context.supplementalGroups ?? []).entries()) {
-    checkId(group, at.child("supplementalGroups").index(i), errors);
-  }
+  checkEach(context.supplementalGroups, checkId, at.child("supplementalGroups"), errors);
   if (spec.shareProcessNamespace === true && spec.hostPID === true) {
     const detail = "ShareProcessNamespace and HostPID cannot both be enabled";
     errors.push(invalid(at.child("shareProcessNamespace"), true, detail));
@@ -135,10 +141,7 @@ function checkWindowsOptions(
 ): void {
   if (options === undefined) return;
   const { gmsaCredentialSpecName: name, gmsaCredentialSpec: credential, runAsUserName: user } = options;
-  if (name !== undefined) {
-    const at = path.child("gmsaCredentialSpecName");
-    for (const message of dns1123Subdomain(name)) errors.push(invalid(at, name, message));
-  }
+  if (name !== undefined) checkName(name, dns1123Subdomain, path.child("gmsaCredentialSpecName"), errors);
   if (credential !== undefined) {
     const at = path.child("gmsaCredentialSpec");
     if (credential === "") errors.push(invalid(at, credential, "gmsaCredentialSpec cannot be an empty string"));
