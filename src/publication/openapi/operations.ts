@@ -254,6 +254,19 @@ interface OperationParts extends Pick<OpenApiOperation, "answers"> {
   readonly options: readonly Parameter[];
 }
 
+type Code = OpenApiOperation["answers"][number][0];
+
+/** The verbs of resources: method, name in the documents, type of the query parameters, codes of the answers. */
+const verbRows = {
+  list: ["get", "list", "ListOptions", [200]],
+  create: ["post", "post", "CreateOptions", [200, 201, 202]],
+  deletecollection: ["delete", "deletecollection", "ListOptions", [200]],
+  get: ["get", "get", "GetOptions", [200]],
+  update: ["put", "put", "UpdateOptions", [200, 201]],
+  delete: ["delete", "delete", "DeleteOptions", [200, 202]],
+  patch: ["patch", "patch", "PatchOptions", [200, 201]],
+} as const satisfies Readonly<Record<string, readonly [Method, string, string, readonly Code[]]>>;
+
 /** Describes the operations of one definition. Its methods take names without group and version. */
 class OperationWriter {
   readonly #api: Operations;
@@ -274,83 +287,48 @@ class OperationWriter {
     const { group, version, listKind } = this.#definition;
     const gvk = { group, version, kind: listKind };
     const type = this.#describesRoutes ? this.#api.typeName(gvk) : customTypeName(gvk);
-    const operation = this.#operation("get", path, name, {
-      action: "list",
-      answers: [[200, type]],
-      options: this.#options("ListOptions"),
-    });
-    return { ...operation, produces: this.#describesRoutes ? streamTypes : customTypes };
+    return { ...this.#ofVerb("list", path, name, type), produces: this.#describesRoutes ? streamTypes : customTypes };
   }
 
   create(path: string, name: string, type: string, kind: GroupVersionKind = this.#definition): OpenApiOperation {
-    const answers = [[200, type] as const, [201, type] as const, [202, type] as const];
-    const operation = this.#operation("post", path, name, {
-      action: "post",
-      answers,
-      options: this.#options("CreateOptions"),
-    });
-    return { ...operation, kind: pickKind(kind), body: { type, required: true } };
+    return { ...this.#ofVerb("create", path, name, type), kind: pickKind(kind), body: { type, required: true } };
   }
 
   deleteCollection(path: string, name: string): OpenApiOperation {
-    const listing = this.#options("ListOptions");
     const status = this.#api.meta("Status");
-    if (!this.#describesRoutes)
-      return this.#operation("delete", path, name, {
-        action: "deletecollection",
-        answers: [[200, status]],
-        options: listing,
-      });
+    if (!this.#describesRoutes) return this.#ofVerb("deletecollection", path, name, status);
     const options = [
-      ...listing.filter((of) => of.name !== "watch" && of.name !== "allowWatchBookmarks"),
+      ...this.#options("ListOptions").filter((of) => of.name !== "watch" && of.name !== "allowWatchBookmarks"),
       ...this.#options("DeleteOptions"),
     ];
-    const operation = this.#operation("delete", path, name, {
-      action: "deletecollection",
-      answers: [[200, status]],
-      options,
-    });
+    const operation = this.#ofVerb("deletecollection", path, name, status, options);
     return { ...operation, body: { type: this.#api.meta("DeleteOptions"), required: false } };
   }
 
   read(path: string, name: string, type: string, kind: GroupVersionKind = this.#definition): OpenApiOperation {
     const options = this.#describesRoutes ? [] : this.#options("GetOptions");
-    return {
-      ...this.#operation("get", path, name, { action: "get", answers: [[200, type]], options }),
-      kind: pickKind(kind),
-    };
+    return { ...this.#ofVerb("get", path, name, type, options), kind: pickKind(kind) };
   }
 
   replace(path: string, name: string, type: string, kind: GroupVersionKind = this.#definition): OpenApiOperation {
-    const answers = [[200, type] as const, [201, type] as const];
-    const operation = this.#operation("put", path, name, {
-      action: "put",
-      answers,
-      options: this.#options("UpdateOptions"),
-    });
-    return { ...operation, kind: pickKind(kind), body: { type, required: true } };
+    return { ...this.#ofVerb("update", path, name, type), kind: pickKind(kind), body: { type, required: true } };
   }
 
   delete(path: string, name: string): OpenApiOperation {
     const type = this.#definition.returnDeletedObject ? this.#type : this.#api.meta("Status");
-    const answers = [[200, type] as const, [202, type] as const];
-    const operation = this.#operation("delete", path, name, {
-      action: "delete",
-      answers,
-      options: this.#options("DeleteOptions"),
-    });
-    return { ...operation, body: { type: this.#api.meta("DeleteOptions"), required: false } };
+    const body = { type: this.#api.meta("DeleteOptions"), required: false };
+    return { ...this.#ofVerb("delete", path, name, type), body };
   }
 
   patch(path: string, name: string, type: string, kind: GroupVersionKind = this.#definition): OpenApiOperation {
-    const answers = this.#describesRoutes ? [[200, type] as const, [201, type] as const] : [[200, type] as const];
-    const operation = this.#operation("patch", path, name, {
-      action: "patch",
-      answers,
-      options: this.#options("PatchOptions"),
-    });
-    const consumes = this.#describesRoutes ? patchTypes : customPatchTypes;
-    return { ...operation, kind: pickKind(kind), consumes, body: { type: this.#api.meta("Patch"), required: true } };
+    const { answers, ...operation } = this.#ofVerb("patch", path, name, type);
+    return {
+      ...operation,
+      kind: pickKind(kind),
+      consumes: this.#describesRoutes ? patchTypes : customPatchTypes,
+      body: { type: this.#api.meta("Patch"), required: true },
+      answers: this.#describesRoutes ? answers : answers.slice(0, 1),
+    };
   }
 
   watch(path: string, name: string, action: "watch" | "watchlist"): OpenApiOperation {
@@ -407,6 +385,19 @@ class OperationWriter {
 
   #options(kind: string): readonly Parameter[] {
     return this.#api.options(this.#api.meta(kind));
+  }
+
+  /** Returns the operation of a verb. `type` is the definition name of its answers. */
+  #ofVerb(
+    verb: keyof typeof verbRows,
+    path: string,
+    name: string,
+    type: string,
+    options?: readonly Parameter[],
+  ): OpenApiOperation {
+    const [method, action, optionsType, codes] = verbRows[verb];
+    const answers = codes.map((code) => [code, type] as const);
+    return this.#operation(method, path, name, { action, answers, options: options ?? this.#options(optionsType) });
   }
 
   #operation(
