@@ -1,7 +1,10 @@
 /**
  * Generates TypeScript interfaces from the tables of types, one module for each group version (`src/api/core/v1.ts`). A
- * field is optional if canonical JSON may omit it, and includes `null` if an empty value is written as null.
+ * field is optional if canonical JSON may omit it, and includes `null` if an empty value is written as null. A type
+ * that is the same in several versions of a group is written once, in the version that clients prefer.
  */
+import { isDeepStrictEqual } from "node:util";
+import { compareVersions } from "#meta/version-order.ts";
 
 export interface FieldShape {
   /** The type as in the tables (`src/api/definitions.ts`), with full names of types. */
@@ -85,34 +88,109 @@ export function generateTypes(
     if (module !== undefined) names.set(module, [...(names.get(module) ?? []), name]);
   }
   const files = new Map<string, string>();
+  const same = sameTypes([...names.keys()], types, comments);
   for (const [module, specialType] of names)
-    files.set(`${module}.ts`, new ModuleWriter(module, types, comments).write(specialType));
+    files.set(`${module}.ts`, new ModuleWriter(module, types, comments, same).write(specialType));
   return files;
+}
+
+/** Returns the module that has a type already, for types that are the same in a preferred version of their group. */
+function sameTypes(
+  modules: readonly string[],
+  types: ReadonlyMap<string, TypeShape>,
+  comments: ReadonlyMap<string, TypeComments>,
+): ReadonlyMap<string, string> {
+  const versionOf = (module: string): string => module.slice(module.indexOf("/") + 1);
+  const preferred = modules.toSorted((a, b) => compareVersions(versionOf(a), versionOf(b)));
+  const same = new Map<string, string>();
+  for (const name of types.keys()) {
+    const [folder, short] = split(name);
+    const own = moduleOf(folder);
+    if (own === undefined || special[name] !== undefined) continue;
+    const group = own.slice(0, own.indexOf("/") + 1);
+    const parent = folder.slice(0, -versionOf(own).length);
+    const twin = preferred
+      .slice(0, preferred.indexOf(own))
+      .filter((module) => module.startsWith(group))
+      .find((module) => isSame(name, `${parent}${versionOf(module)}.${short}`, types, comments));
+    if (twin !== undefined) same.set(name, twin);
+  }
+  return same;
+}
+
+/** Whether `one` has the fields of `other` and no other comments, and so have the types of its fields. */
+function isSame(
+  one: string,
+  other: string,
+  types: ReadonlyMap<string, TypeShape>,
+  comments: ReadonlyMap<string, TypeComments>,
+  assumed: ReadonlySet<string> = new Set(),
+): boolean {
+  if (one === other || assumed.has(one)) return true;
+  const [fields, others] = [types.get(one), types.get(other)];
+  if (split(one)[1] !== split(other)[1] || fields?.size !== others?.size) return false;
+  if (fields === undefined || others === undefined || special[one] !== undefined) return false;
+  if (comments.has(one) && !isDeepStrictEqual(comments.get(one), comments.get(other))) return false;
+  const inner = new Set([...assumed, one]);
+  const otherFields = [...others];
+  return [...fields].every(([field, { type, ...marks }], index) => {
+    const [otherField, { type: otherType, ...otherMarks }] = otherFields[index]!;
+    const [form, base] = formOf(type);
+    const [otherForm, otherBase] = formOf(otherType);
+    return (
+      isDeepStrictEqual([field, form, marks], [otherField, otherForm, otherMarks]) &&
+      isSame(base, otherBase, types, comments, inner)
+    );
+  });
+}
+
+/** Splits a type into the marks of lists and maps, and the type of their members. */
+function formOf(type: string): [form: string, base: string] {
+  const base = type.replace(/^(?:\[\]|\{\})*/, "");
+  return [type.slice(0, type.length - base.length), base];
 }
 
 class ModuleWriter {
   readonly #module: string;
   readonly #types: ReadonlyMap<string, TypeShape>;
   readonly #comments: ReadonlyMap<string, TypeComments>;
+  /** The modules that have some of the types already. */
+  readonly #same: ReadonlyMap<string, string>;
   readonly #imports = new Map<string, Set<string>>();
 
-  constructor(module: string, types: ReadonlyMap<string, TypeShape>, comments: ReadonlyMap<string, TypeComments>) {
+  constructor(
+    module: string,
+    types: ReadonlyMap<string, TypeShape>,
+    comments: ReadonlyMap<string, TypeComments>,
+    same: ReadonlyMap<string, string>,
+  ) {
     this.#module = module;
     this.#types = types;
     this.#comments = comments;
+    this.#same = same;
   }
 
   write(names: readonly string[]): string {
-    const interfaces = names.map((name) => this.#interface(name));
+    const interfaces = names.filter((name) => !this.#same.has(name)).map((name) => this.#interface(name));
     const imports = [...this.#imports]
       .sort(([a], [b]) => (a < b ? -1 : 1))
       .map(([from, what]) => importLine([...what].sort(), from));
+    const shared = Map.groupBy(
+      names.filter((name) => this.#same.has(name)),
+      (name) => this.#same.get(name)!,
+    );
+    const exports = [...shared].map(([module, all]) =>
+      exportOf(
+        all.map((name) => ["type", split(name)[1]]),
+        fileBeside(module),
+      ),
+    );
     return [
       "// Generated by `npm run generate`; do not edit.",
       `/** The types of ${this.#module} as canonical JSON has them. */`,
       ...imports,
       "",
-      interfaces.join("\n"),
+      [...exports, ...interfaces].join("\n"),
     ].join("\n");
   }
 
@@ -158,6 +236,8 @@ class ModuleWriter {
     const [folder, short] = split(type);
     const module = moduleOf(folder);
     if (module === undefined) return "unknown";
+    const same = this.#same.get(type);
+    if (module === this.#module && same !== undefined) this.#import(fileBeside(same), short);
     if (module === this.#module) return short;
     const isTaken = this.#types.has(`${this.#folder()}.${short}`);
     const name = isTaken ? `${pascal(module)}${short}` : short;
@@ -187,6 +267,8 @@ class ModuleWriter {
   }
 }
 
+const fileBeside = (module: string): string => `./${module.slice(module.indexOf("/") + 1)}.ts`;
+
 const isTime = (type: string): boolean => type === `${meta}.Time` || type === `${meta}.MicroTime`;
 
 const pascal = (module: string): string => {
@@ -215,4 +297,20 @@ function importLine(names: readonly string[], from: string): string {
   const line = `import type { ${names.join(", ")} } from "${from}";`;
   if (line.length <= lineLengthMax) return line;
   return `import type {\n${names.map((name) => `  ${name},\n`).join("")}} from "${from}";`;
+}
+
+/** Returns an export of names from a file; `type` before a name that is only a type. */
+export function exportOf(names: readonly (readonly [string, string])[], from: string): string {
+  const isTypes = names.every(([type]) => type === "type");
+  const words = names.map(([type, name]) => (type === "" || isTypes ? name : `type ${name}`));
+  const open = `export ${isTypes ? "type " : ""}{`;
+  const line = `${open} ${words.join(", ")} } from "${from}";\n`;
+  if (line.length <= lineLengthMax) return line;
+  const lines: string[] = [];
+  for (const word of words) {
+    const last = lines.at(-1);
+    if (last === undefined || last.length + word.length + 5 > lineLengthMax) lines.push(`  ${word},`);
+    else lines[lines.length - 1] = `${last} ${word},`;
+  }
+  return `${open}\n${lines.join("\n")}\n} from "${from}";\n`;
 }

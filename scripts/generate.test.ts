@@ -31,3 +31,22 @@ test("a package may have any name with dots, and an unknown type is an error", (
   );
   assert.throws(() => typesOfSpec("x"), /harbor\/v1: there is no type "x"/);
 });
+
+test("a type that is the same in a preferred version is written once", () => {
+  const fields = (names: readonly string[]) =>
+    new Map(names.map((name) => [name, { type: "s", isPointer: false, isOmitted: true }]));
+  const harbor = "com.example.harbor";
+  const files = generateTypes(
+    new Map([
+      [`${harbor}.v1beta1.Pier`, fields(["name", "depth"])],
+      [`${harbor}.v1beta1.Quay`, fields(["name"])],
+      [`${harbor}.v1.Pier`, fields(["name", "depth"])],
+      [`${harbor}.v1.Quay`, fields(["name", "length"])],
+    ]),
+  );
+  assert.match(files.get("harbor/v1.ts")!, /export interface Pier/);
+  const older = files.get("harbor/v1beta1.ts")!;
+  assert.match(older, /export type \{ Pier \} from "\.\/v1\.ts";/);
+  assert.match(older, /export interface Quay/);
+  assert.doesNotMatch(older, /interface Pier/);
+});

@@ -3,34 +3,12 @@
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { UserInfo as AuthenticationV1UserInfo } from "../authentication/v1.ts";
 
+export type { TokenReview, TokenReviewSpec, TokenReviewStatus, UserInfo } from "./v1.ts";
+
 export interface SelfSubjectReview extends ApiObject {
   readonly status: SelfSubjectReviewStatus;
 }
 
 export interface SelfSubjectReviewStatus {
   readonly userInfo: AuthenticationV1UserInfo;
-}
-
-export interface TokenReview extends ApiObject {
-  readonly spec: TokenReviewSpec;
-  readonly status: TokenReviewStatus;
-}
-
-export interface TokenReviewSpec {
-  readonly token?: string;
-  readonly audiences?: readonly string[];
-}
-
-export interface TokenReviewStatus {
-  readonly authenticated?: boolean;
-  readonly user: UserInfo;
-  readonly audiences?: readonly string[];
-  readonly error?: string;
-}
-
-export interface UserInfo {
-  readonly username?: string;
-  readonly uid?: string;
-  readonly groups?: readonly string[];
-  readonly extra?: Readonly<Record<string, readonly string[]>>;
 }

@@ -3,6 +3,9 @@
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { Int64 } from "#std/int64.ts";
 import type { LabelSelector, ListMeta } from "../meta/v1.ts";
+import type { CrossVersionObjectReference } from "./v2.ts";
+
+export type { CrossVersionObjectReference, HorizontalPodAutoscalerCondition } from "./v2.ts";
 
 export interface ContainerResourceMetricSource {
   readonly name: string;
@@ -16,12 +19,6 @@ export interface ContainerResourceMetricStatus {
   readonly currentAverageUtilization?: number;
   readonly currentAverageValue: string;
   readonly container: string;
-}
-
-export interface CrossVersionObjectReference {
-  readonly kind: string;
-  readonly name: string;
-  readonly apiVersion?: string;
 }
 
 export interface ExternalMetricSource {
@@ -41,14 +38,6 @@ export interface ExternalMetricStatus {
 export interface HorizontalPodAutoscaler extends ApiObject {
   readonly spec: HorizontalPodAutoscalerSpec;
   readonly status: HorizontalPodAutoscalerStatus;
-}
-
-export interface HorizontalPodAutoscalerCondition {
-  readonly type: string;
-  readonly status: string;
-  readonly lastTransitionTime: string | null;
-  readonly reason?: string;
-  readonly message?: string;
 }
 
 export interface HorizontalPodAutoscalerList {

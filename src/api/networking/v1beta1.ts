@@ -3,6 +3,12 @@
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { TypedLocalObjectReference } from "../core/v1.ts";
 import type { Condition, ListMeta } from "../meta/v1.ts";
+import type { IngressStatus, IngressTLS } from "./v1.ts";
+
+export type {
+  IngressClass, IngressClassList, IngressClassParametersReference, IngressClassSpec, IngressLoadBalancerIngress,
+  IngressLoadBalancerStatus, IngressPortStatus, IngressStatus, IngressTLS,
+} from "./v1.ts";
 
 export interface HTTPIngressPath {
   readonly path?: string;
@@ -40,51 +46,11 @@ export interface IngressBackend {
   readonly resource?: TypedLocalObjectReference;
 }
 
-export interface IngressClass extends ApiObject {
-  readonly spec: IngressClassSpec;
-}
-
-export interface IngressClassList {
-  readonly kind?: string;
-  readonly apiVersion?: string;
-  readonly metadata: ListMeta;
-  readonly items: readonly IngressClass[] | null;
-}
-
-export interface IngressClassParametersReference {
-  readonly apiGroup?: string;
-  readonly kind: string;
-  readonly name: string;
-  readonly scope: string | null;
-  readonly namespace?: string;
-}
-
-export interface IngressClassSpec {
-  readonly controller?: string;
-  readonly parameters?: IngressClassParametersReference;
-}
-
 export interface IngressList {
   readonly kind?: string;
   readonly apiVersion?: string;
   readonly metadata: ListMeta;
   readonly items: readonly Ingress[] | null;
-}
-
-export interface IngressLoadBalancerIngress {
-  readonly ip?: string;
-  readonly hostname?: string;
-  readonly ports?: readonly IngressPortStatus[];
-}
-
-export interface IngressLoadBalancerStatus {
-  readonly ingress?: readonly IngressLoadBalancerIngress[];
-}
-
-export interface IngressPortStatus {
-  readonly port: number;
-  readonly protocol: string;
-  readonly error?: string;
 }
 
 export interface IngressRule {
@@ -101,15 +67,6 @@ export interface IngressSpec {
   readonly backend?: IngressBackend;
   readonly tls?: readonly IngressTLS[];
   readonly rules?: readonly IngressRule[];
-}
-
-export interface IngressStatus {
-  readonly loadBalancer: IngressLoadBalancerStatus;
-}
-
-export interface IngressTLS {
-  readonly hosts?: readonly string[];
-  readonly secretName?: string;
 }
 
 export interface ParentReference {
