@@ -15,7 +15,7 @@ import { type AuthorizerChain, openAuthorizers } from "./authorization/external.
 import type { AuthorizationPlan } from "./authorization/plan.ts";
 import type { ServerParts } from "./server-parts.ts";
 
-export interface AuthorizationParts extends Pick<ServerParts, "domain" | "clock" | "random" | "log" | "metrics"> {
+interface AuthorizationParts extends Pick<ServerParts, "domain" | "clock" | "random" | "log" | "metrics"> {
   readonly plan: AuthorizationPlan;
   readonly gates: Pick<FeatureGates, "isOn">;
   readonly rbacIndex: RbacIndex;

@@ -6,7 +6,7 @@ import type { AdmissionPlugin } from "#admission/plugin.ts";
 import type { ServerParts } from "../server-parts.ts";
 
 /** A plugin with connections. */
-export interface ConnectedPlugin extends AdmissionPlugin {
+interface ConnectedPlugin extends AdmissionPlugin {
   /** Ends the plugin and its connections. */
   close(): void;
 }

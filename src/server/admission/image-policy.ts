@@ -8,7 +8,6 @@ import { booleanValue, ConfigError, integerValue, readSettings, struct, textValu
 import { printGoDuration } from "#std/go-duration.ts";
 import { rateLimited } from "#std/log.ts";
 import type { ServerParts } from "../server-parts.ts";
-import type { ConnectedPlugin } from "./configured-plugins.ts";
 
 type Settings = "allowTtlMs" | "denyTtlMs" | "retryBackoffMs" | "defaultAllow";
 
@@ -74,7 +73,7 @@ function readBounded(name: string, count = 0, initialMs: number, { unitMs, min, 
 const openImagePolicy = (
   { connection, ...settings }: ImagePolicySettings,
   { domain, clock, random, log }: ImagePolicyParts,
-): ConnectedPlugin =>
+): ReturnType<typeof imagePolicyWebhook> =>
   imagePolicyWebhook({
     ...settings,
     ...openWebhook(connection, clock),
