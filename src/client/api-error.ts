@@ -9,6 +9,8 @@ type FailedRequest = Pick<ClientRequest, "method" | "path">;
 interface ApiErrorOptions extends ErrorOptions {
   /** The time that the server asked to wait, in milliseconds. */
   readonly retryAfterMs?: number | undefined;
+  /** The message, in place of the usual one. */
+  readonly message?: string;
 }
 
 /**
@@ -23,17 +25,20 @@ export class ApiError extends StatusError {
   readonly method: ClientRequest["method"];
   /** The path of the request, with its query. */
   readonly path: string;
+  /** The message of the server alone. */
+  readonly said: string;
   /** The time that the server asks to wait before the next request, in milliseconds. */
   readonly retryAfterMs: number | undefined;
 
-  constructor(request: FailedRequest, status: Status, { retryAfterMs, ...options }: ApiErrorOptions = {}) {
+  constructor(request: FailedRequest, status: Status, { retryAfterMs, message, ...options }: ApiErrorOptions = {}) {
     const said = status.message ?? `the server answered ${status.code}`;
-    super(status, { ...options, message: oneLine(`${describeRequest(request)}: ${said}`) });
+    super(status, { ...options, message: message ?? oneLine(`${describeRequest(request)}: ${said}`) });
     this.name = "ApiError";
     this.reason = status.reason ?? "";
     this.code = status.code;
     this.method = request.method;
     this.path = request.path;
+    this.said = said;
     const seconds = status.details?.retryAfterSeconds;
     this.retryAfterMs = retryAfterMs ?? (seconds === undefined ? undefined : seconds * 1000);
   }

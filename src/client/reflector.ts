@@ -8,8 +8,9 @@ import type { Random } from "#std/random.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
 import type { ReceivedEvent } from "./received-event.ts";
-import { readCollection, readPage, withQuery } from "./read-collection.ts";
-import type { RestClient } from "./rest-client.ts";
+import { pagePath, withQuery } from "./pages.ts";
+import { readCollection } from "./read-collection.ts";
+import type { ObjectList, RestClient } from "./rest-client.ts";
 
 /** `T` is the type of the collection's objects. */
 export interface ReflectorOptions<T extends ApiObject = ApiObject> extends RoundOptions {
@@ -245,10 +246,14 @@ class Reflector<T extends ApiObject> {
   /** Reads all objects, or only the version where the objects do not matter. Returns the version. */
   async #list(): Promise<string> {
     const { changesOnly = false, client, signal } = this.#options;
+    if (changesOnly) {
+      const path = pagePath(this.#path, "", 1);
+      const { metadata } = await client.call<ObjectList>({ method: "GET", path, signal });
+      if (!signal.aborted) this.#options.replaced([]);
+      return metadata.resourceVersion;
+    }
     const collection = { client, path: this.#path, signal };
-    const { items, metadata } = changesOnly
-      ? { ...(await readPage<T>(collection, "limit=1")), items: [] }
-      : await readCollection<T>(collection, (object) => this.#trim(object));
+    const { items, metadata } = await readCollection<T>(collection, (object) => this.#trim(object));
     if (!signal.aborted) this.#options.replaced(items);
     return metadata.resourceVersion;
   }

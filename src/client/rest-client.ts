@@ -63,28 +63,30 @@ export class RestClient {
   }
 
   create<T extends ApiObject = ApiObject>(path: string, object: NoInfer<DeepPartial<T>>): Promise<T> {
-    return this.call({ method: "POST", path, ...json(object) });
+    return this.call({ method: "POST", path, ...jsonBody(object) });
   }
 
   update<T extends ApiObject = ApiObject>(path: string, object: NoInfer<T>): Promise<T> {
-    return this.call({ method: "PUT", path, ...json(object) });
+    return this.call({ method: "PUT", path, ...jsonBody(object) });
   }
 
   /** Applies a merge patch. */
   patch<T extends ApiObject = ApiObject>(path: string, patch: NoInfer<DeepPartial<T>>): Promise<T> {
-    const body = Buffer.from(JSON.stringify(patch));
-    return this.call({ method: "PATCH", path, contentType: "application/merge-patch+json", body });
+    return this.call({ method: "PATCH", path, ...jsonBody(patch, "application/merge-patch+json") });
   }
 
   /** Does a server-side apply with `force`, which takes fields from other managers. */
   apply<T extends ApiObject = ApiObject>(path: string, manager: string, object: NoInfer<DeepPartial<T>>): Promise<T> {
     const query = `fieldManager=${encodeURIComponent(manager)}&force=true`;
-    const body = Buffer.from(JSON.stringify(object));
-    return this.call({ method: "PATCH", path: `${path}?${query}`, contentType: "application/apply-patch+yaml", body });
+    return this.call({
+      method: "PATCH",
+      path: `${path}?${query}`,
+      ...jsonBody(object, "application/apply-patch+yaml"),
+    });
   }
 
   delete(path: string, options?: DeepPartial<DeleteOptions>): Promise<ApiObject> {
-    return this.call({ method: "DELETE", path, ...(options === undefined ? {} : json(options)) });
+    return this.call({ method: "DELETE", path, ...(options === undefined ? {} : jsonBody(options)) });
   }
 
   /** Watches until the stream ends or the request's signal is aborted. */
@@ -104,9 +106,14 @@ export async function ignoreNotFound<T>(answer: Promise<T>): Promise<T | undefin
   }
 }
 
-function json(object: unknown): { contentType: string; body: Buffer } {
-  return { contentType: "application/json", body: Buffer.from(JSON.stringify(object)) };
-}
+/** Returns the body of a request as JSON, with its media type. */
+export const jsonBody = (
+  value: unknown,
+  contentType = "application/json",
+): Required<Pick<ClientRequest, "contentType" | "body">> => ({
+  contentType,
+  body: Buffer.from(JSON.stringify(value)),
+});
 
 function read<T>(request: ClientRequest, response: ClientResponse, parse: (text: string) => unknown = JSON.parse): T {
   if (response.code >= 400) throw refusal(request, response);
@@ -124,7 +131,7 @@ function refusal(request: ClientRequest, response: ClientResponse): ApiError {
 }
 
 /** Returns a status whose fields have their types: a server may send anything. */
-function checkedStatus(answer: Readonly<Record<string, unknown>>): Status {
+export function checkedStatus(answer: Readonly<Record<string, unknown>>): Status {
   const { metadata, message, reason, details } = answer;
   const { causes, retryAfterSeconds } = isObject(details) ? details : {};
   const checked = {

@@ -47,7 +47,7 @@ export async function apiResources(args: readonly string[]): Promise<void> {
     throw new StartError(`unexpected argument ${JSON.stringify(rest[0])}: api-resources takes flags only`);
   }
   const { apiGroup, namespaced, categories = [], verbs = [], noHeaders = false, output = "table" } = settings;
-  await withCluster(settings, async ({ client }) => {
+  await withCluster(settings, async ({ rest: client }) => {
     const { resources, missing } = await discover(client, "preferred");
     printWarnings(missing.map((text) => `left out: ${text}`));
     const wanted = resources.filter(

@@ -1,6 +1,6 @@
 /** `binnacle apply`: server-side apply of files, with conflicts told by field and manager. */
 import type { Unstructured } from "#meta/object-meta.ts";
-import { ErrorAnswer } from "#server/running-server.ts";
+import { ApiError } from "#client/api-error.ts";
 import { binnacleFlag, boolean, parseArguments, text } from "#std/flags.ts";
 import { printable } from "#std/printable.ts";
 import { StartError } from "#std/start-error.ts";
@@ -49,7 +49,7 @@ export async function apply(args: readonly string[]): Promise<void> {
         const how = { isDryRun, force: settings.forceConflicts ?? false, manager: settings.fieldManager };
         report.add(name, `applied${dryMark(isDryRun)}`, await applyObject(cluster, address, object, how));
       } catch (error) {
-        if (!(error instanceof ErrorAnswer)) throw error;
+        if (!(error instanceof ApiError)) throw error;
         process.stderr.write(`binnacle: ${refusalText(name, error)}\n`);
         process.exitCode = 1;
       }
@@ -91,7 +91,7 @@ export function applyObject(
 }
 
 /** Returns what was refused and why; conflicts have a line for each field. */
-export function refusalText(name: string, error: ErrorAnswer): string {
+export function refusalText(name: string, error: ApiError): string {
   const causes = error.status.details?.causes ?? [];
   const conflicts = causes.filter(({ reason }) => reason === "FieldManagerConflict");
   if (conflicts.length === 0) return `${name}: ${error.message}`;

@@ -1,6 +1,8 @@
 /** Waits until an object is as somebody wants it. */
 import type { Unstructured } from "#meta/object-meta.ts";
 import { waitingClock } from "#client/clock.ts";
+import { follow } from "#client/follow.ts";
+import { systemRandom } from "#std/random.ts";
 import { collectionPath } from "./discovery.ts";
 import type { ObjectAddress, OpenCluster } from "./open-cluster.ts";
 
@@ -20,9 +22,10 @@ export async function awaitObject(
   const stop = new AbortController();
   const cancel = timeoutMs === undefined ? () => undefined : waitingClock.after(timeoutMs, () => stop.abort());
   const path = `${collectionPath(resource, namespace)}?fieldSelector=${encodeURIComponent(`metadata.name=${name}`)}`;
+  const source = { client: cluster.rest, clock: waitingClock, random: systemRandom };
   let object: Unstructured | undefined;
   try {
-    for await (const step of cluster.client.follow<Unstructured>(path, stop.signal)) {
+    for await (const step of follow<Unstructured>({ ...source, path, signal: stop.signal })) {
       object = step.type === "LISTED" ? step.objects[0] : step.type === "DELETED" ? undefined : step.object;
       if (test(object)) return { isOver: false, object };
     }

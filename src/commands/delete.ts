@@ -1,6 +1,6 @@
 /** `binnacle delete`: deletes objects, and waits until they are gone. */
 import type { Unstructured } from "#meta/object-meta.ts";
-import { ErrorAnswer } from "#server/running-server.ts";
+import { ApiError } from "#client/api-error.ts";
 import {
   binnacleFlag,
   boolean,
@@ -80,7 +80,7 @@ export async function deleteObjects(args: readonly string[]): Promise<void> {
         gone.push(address);
         report.add(shownName(address.resource, address.name), `deleted${dryMark(isDry(settings.dryRun))}`, answer);
       } catch (error) {
-        if (!(error instanceof ErrorAnswer)) throw error;
+        if (!(error instanceof ApiError)) throw error;
         if (error.code === 404 && settings.ignoreNotFound === true) continue;
         process.stderr.write(`binnacle: ${error.message}\n`);
         process.exitCode = 1;

@@ -1,7 +1,7 @@
 /** `binnacle diff`: what an apply of files would change, as the server would store it. */
 import { isDeepStrictEqual } from "node:util";
 import type { Unstructured } from "#meta/object-meta.ts";
-import { ErrorAnswer } from "#server/running-server.ts";
+import { ApiError } from "#client/api-error.ts";
 import { binnacleFlag, choice, parseArguments, withShort } from "#std/flags.ts";
 import { isObject } from "#std/is-object.ts";
 import { StartError } from "#std/start-error.ts";
@@ -71,7 +71,7 @@ async function printDifferences(args: readonly string[]): Promise<void> {
       try {
         applied = await applyObject(cluster, address, object, { isDryRun: true, force, manager });
       } catch (error) {
-        if (!(error instanceof ErrorAnswer)) throw error;
+        if (!(error instanceof ApiError)) throw error;
         process.stderr.write(`binnacle: ${refusalText(name, error)}\n`);
         process.exitCode = 2;
         continue;

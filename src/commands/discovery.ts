@@ -1,7 +1,7 @@
 /** The resources of a server, read by discovery, and the resource that a word on the command line names. */
 import { apiPathOf } from "#meta/group-version.ts";
-import type { ServerClient } from "#server/running-server.ts";
-import { ErrorAnswer } from "#server/running-server.ts";
+import { ApiError } from "#client/api-error.ts";
+import type { RestClient } from "#client/rest-client.ts";
 import { StartError } from "#std/start-error.ts";
 
 export interface DiscoveredResource {
@@ -50,8 +50,8 @@ export interface Discovered {
 }
 
 /** Reads the resources from the server; `versions` selects all versions of the groups, or only the preferred ones. */
-export async function discover(client: ServerClient, versions: "all" | "preferred"): Promise<Discovered> {
-  const get = async <T>(path: string): Promise<T> => (await client.call<T>({ method: "GET", path })).value;
+export async function discover(client: RestClient, versions: "all" | "preferred"): Promise<Discovered> {
+  const get = <T>(path: string): Promise<T> => client.call<T>({ method: "GET", path });
   const { groups = [] } = await get<Groups>("/apis");
   const wanted = [{ group: "", version: "v1" }];
   for (const { name, versions: served, preferredVersion } of groups) {
@@ -68,7 +68,7 @@ export async function discover(client: ServerClient, versions: "all" | "preferre
         const { resources = [] } = await get<Resources>(path);
         return resources.filter(({ name }) => !name.includes("/")).map((one) => servedResource(group, version, one));
       } catch (error) {
-        if (!(error instanceof ErrorAnswer)) throw error;
+        if (!(error instanceof ApiError)) throw error;
         missing.push(`${path}: ${error.said}`);
         return [];
       }

@@ -4,13 +4,10 @@ import { closeSync, openSync, writeFileSync } from "node:fs";
 import { encodeYaml } from "#codec/yaml.ts";
 import { apiVersionOf, qualifiedResource } from "#meta/group-version.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
-import {
-  connectionFlags,
-  findServer,
-  openServerClient,
-  ErrorAnswer,
-  type ServerClient,
-} from "#server/running-server.ts";
+import { ApiError } from "#client/api-error.ts";
+import { inPages, pagePath } from "#client/pages.ts";
+import type { ObjectList, RestClient } from "#client/rest-client.ts";
+import { connectionFlags, findServer, withServer } from "#server/running-server.ts";
 import { binnacleFlag, boolean, choice, optional, parseArguments, withShort } from "#std/flags.ts";
 import { StartError } from "#std/start-error.ts";
 import { reasonOf } from "#std/system-error.ts";
@@ -55,11 +52,6 @@ Examples:
 
 const pageLimit = 250;
 
-interface Page {
-  readonly metadata: { readonly continue?: string };
-  readonly items?: readonly Unstructured[];
-}
-
 interface Wanted {
   readonly namespace: string;
   readonly selector: string;
@@ -71,8 +63,7 @@ export async function exportObjects(args: readonly string[]): Promise<void> {
   const { settings, help: isHelp, rest } = parseArguments(flags, args);
   if (isHelp) return printUsage(help, flags);
   const { namespace = "", selector = "", status = false, output = "yaml", out } = settings;
-  const client = openServerClient(await findServer(settings));
-  try {
+  await withServer(await findServer(settings), async ({ rest: client }) => {
     const discovered = await discover(client, "preferred");
     printWarnings(discovered.missing.map((text) => `left out: ${text}`));
     const chosen = rest.map((word) => resourceNamed(discovered, word));
@@ -90,7 +81,7 @@ export async function exportObjects(args: readonly string[]): Promise<void> {
             count++;
           }
         } catch (error) {
-          if (!(error instanceof ErrorAnswer)) throw error;
+          if (!(error instanceof ApiError)) throw error;
           printWarnings([`left out ${qualifiedResource(resource)}: ${error.said}`]);
           process.exitCode = 1;
         }
@@ -99,9 +90,7 @@ export async function exportObjects(args: readonly string[]): Promise<void> {
       write.close();
     }
     process.stderr.write(`${count === 1 ? "1 object" : `${count} objects`} exported\n`);
-  } finally {
-    await client.close();
-  }
+  });
 }
 
 const documentText = (object: Unstructured, isJson: boolean, isFirst: boolean): string =>
@@ -109,36 +98,20 @@ const documentText = (object: Unstructured, isJson: boolean, isFirst: boolean): 
 
 /** Yields the objects of a resource in a form that another server accepts. */
 async function* listForExport(
-  client: ServerClient,
+  client: RestClient,
   resource: DiscoveredResource,
   { namespace, selector, keepsStatus }: Wanted,
 ): AsyncGenerator<Unstructured> {
   const { kind } = resource;
   const apiVersion = apiVersionOf(resource);
-  for (let token = ""; ; ) {
-    const query = new URLSearchParams({ limit: String(pageLimit) });
-    if (selector !== "") query.set("labelSelector", selector);
-    if (token !== "") query.set("continue", token);
-    const page = await pageOf(client, `${collectionPath(resource, namespace)}?`, query);
-    for (const item of page.items ?? []) {
-      // Items of typed lists have neither kind nor version.
-      const object = portable({ ...item, apiVersion, kind }, resource, keepsStatus);
-      if (object !== undefined) yield object;
-    }
-    token = page.metadata.continue ?? "";
-    if (token === "") return;
-  }
-}
-
-/** Returns a page. If the list has expired, it is the rest of the list in its present state. */
-async function pageOf(client: ServerClient, path: string, query: URLSearchParams): Promise<Page> {
-  const get = async (): Promise<Page> => (await client.call<Page>({ method: "GET", path: path + query })).value;
-  try {
-    return await get();
-  } catch (error) {
-    if (!(error instanceof ErrorAnswer) || error.code !== 410 || error.continue === "") throw error;
-    query.set("continue", error.continue);
-    return get();
+  const labels = selector === "" ? "" : `?labelSelector=${encodeURIComponent(selector)}`;
+  const path = collectionPath(resource, namespace) + labels;
+  const read = (token: string): Promise<ObjectList<Unstructured>> =>
+    client.exact({ method: "GET", path: pagePath(path, token, pageLimit) });
+  for await (const item of inPages(read)) {
+    // Items of typed lists have neither kind nor version.
+    const object = portable({ ...item, apiVersion, kind }, resource, keepsStatus);
+    if (object !== undefined) yield object;
   }
 }
 

@@ -2,8 +2,10 @@
 import { apiVersionOf } from "#meta/group-version.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import type { Status } from "#meta/status-error.ts";
-import { ErrorAnswer, Unreachable } from "#server/running-server.ts";
+import { refusal, Unreachable } from "#server/running-server.ts";
+import { ApiError } from "#client/api-error.ts";
 import { waitingClock } from "#client/clock.ts";
+import { pagePath, pagesOf, withQuery } from "#client/pages.ts";
 import { pause } from "#std/clock.ts";
 import { binnacleFlag, boolean, optional, parseArguments, withShort } from "#std/flags.ts";
 import { StartError } from "#std/start-error.ts";
@@ -91,7 +93,7 @@ export async function get(args: readonly string[]): Promise<void> {
   });
 }
 
-/** Returns the path of a collection with its selectors; the last character is `?` or `&`. */
+/** Returns the path of a collection with its selectors. */
 function listPath(cluster: OpenCluster, resource: DiscoveredResource, wanted: Wanted, name?: string): string {
   const query = new URLSearchParams();
   if (wanted.selector !== "") query.set("labelSelector", wanted.selector);
@@ -99,7 +101,7 @@ function listPath(cluster: OpenCluster, resource: DiscoveredResource, wanted: Wa
   if (fields !== "") query.set("fieldSelector", fields);
   const text = query.toString();
   const path = collectionPath(resource, wanted.isEverywhere ? "" : cluster.namespace);
-  return `${path}?${text}${text === "" ? "" : "&"}`;
+  return text === "" ? path : `${path}?${text}`;
 }
 
 interface Page {
@@ -108,22 +110,10 @@ interface Page {
   readonly items?: readonly Unstructured[];
 }
 
-const pageLimit = 500;
-
 /** Yields the pages of a list: tables if they are asked for, and lists otherwise. */
-async function* pagesOf<T extends Page | ServerTable>(
-  cluster: OpenCluster,
-  path: string,
-  accept?: string,
-): AsyncGenerator<T> {
-  for (let token = ""; ; ) {
-    const next = token === "" ? "" : `&continue=${encodeURIComponent(token)}`;
-    const types = accept === undefined ? {} : { accept };
-    const page = await cluster.call<T>({ method: "GET", path: `${path}limit=${pageLimit}${next}`, ...types });
-    yield page;
-    token = page.metadata?.continue ?? "";
-    if (token === "") return;
-  }
+function pagesAt<T extends Page | ServerTable>(cluster: OpenCluster, path: string, accept?: string): AsyncGenerator<T> {
+  const types = accept === undefined ? {} : { accept };
+  return pagesOf((token) => cluster.call<T>({ method: "GET", path: pagePath(path, token), ...types }));
 }
 
 /** Calls `read` for each name, and prints what is absent, which makes the exit code 1. */
@@ -136,7 +126,7 @@ async function eachNamed(
     try {
       await read(name);
     } catch (error) {
-      if (!(error instanceof ErrorAnswer) || error.code !== 404) throw error;
+      if (!(error instanceof ApiError) || error.code !== 404) throw error;
       if (wanted.ignoresAbsent) continue;
       process.stderr.write(`binnacle: ${error.message}\n`);
       process.exitCode = 1;
@@ -176,7 +166,7 @@ async function printTables(cluster: OpenCluster, targets: readonly KindTarget[],
       take(await cluster.call<ServerTable>({ method: "GET", path, accept: acceptTable }));
     });
     if (names.length === 0) {
-      for await (const page of pagesOf<ServerTable>(cluster, listPath(cluster, resource, wanted), acceptTable))
+      for await (const page of pagesAt<ServerTable>(cluster, listPath(cluster, resource, wanted), acceptTable))
         take(page);
     }
     const rows = tables.flatMap((table) => table.rows ?? []);
@@ -202,7 +192,7 @@ async function printObjects(cluster: OpenCluster, targets: readonly KindTarget[]
       found.push({ object: await cluster.call<Unstructured>({ method: "GET", path }), resource });
     });
     if (names.length > 0) continue;
-    for await (const { items = [] } of pagesOf<Page>(cluster, listPath(cluster, resource, wanted))) {
+    for await (const { items = [] } of pagesAt<Page>(cluster, listPath(cluster, resource, wanted))) {
       // Items of typed lists have neither kind nor version.
       const type = { apiVersion: apiVersionOf(resource), kind: resource.kind };
       for (const object of items) found.push({ object: { ...type, ...object }, resource });
@@ -240,7 +230,7 @@ async function watchTargets(cluster: OpenCluster, targets: readonly KindTarget[]
   const path = listPath(cluster, target.resource, wanted, name);
   const accept = output.form === "table" ? acceptTable : "application/json";
   let version = "";
-  for await (const page of pagesOf<ServerTable | Page>(cluster, path, accept)) {
+  for await (const page of pagesAt<ServerTable | Page>(cluster, path, accept)) {
     version = page.metadata?.resourceVersion ?? version;
     if (page.kind === "Table") print(page);
     else for (const object of (page as Page).items ?? []) print(object);
@@ -283,11 +273,11 @@ async function watchFrom(cluster: OpenCluster, { path, accept, version, print }:
     attempts++;
     try {
       const query = `watch=true&allowWatchBookmarks=true&resourceVersion=${encodeURIComponent(last)}`;
-      await cluster.client.watch({ path: path + query, accept }, (event) => {
+      await cluster.rest.watch({ method: "GET", path: withQuery(path, query), accept }, (event) => {
         const object = event.object() as Unstructured & Partial<ServerTable>; // what watches write
         if (event.type === "ERROR") {
           const status = event.object() as unknown as Status; // what an event of this type has
-          failure = new ErrorAnswer(cluster.client.url, status.code, status);
+          failure = refusal(cluster.url, { method: "GET", path }, status.code, status);
           return;
         }
         attempts = 0;
@@ -298,7 +288,7 @@ async function watchFrom(cluster: OpenCluster, { path, accept, version, print }:
       if (!(error instanceof Unreachable)) throw error;
       failure = error;
     }
-    if (failure instanceof ErrorAnswer) throw failure;
+    if (failure instanceof ApiError) throw failure;
     await pause(waitingClock, pauseMs, new AbortController().signal);
   }
   throw failure ?? new StartError("the server ends each watch at once");

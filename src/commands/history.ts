@@ -3,8 +3,10 @@
  * server.
  */
 import { ageOf } from "#meta/human-duration.ts";
+import { pagePath, pagesOf } from "#client/pages.ts";
+import { jsonBody, type RestClient } from "#client/rest-client.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
-import { connectionFlags, findServer, openServerClient, type ServerClient } from "#server/running-server.ts";
+import { connectionFlags, findServer, withServer } from "#server/running-server.ts";
 import { systemClock } from "#std/clock.ts";
 import { binnacleFlag, boolean, choice, integer, optional, parseArguments, text, withShort } from "#std/flags.ts";
 import { isObject } from "#std/is-object.ts";
@@ -109,15 +111,12 @@ export async function history(args: readonly string[]): Promise<void> {
   if (help) return printUsage(historyHelp, historyFlags);
   const { version, limit = historyFlags.limit.default, output = "table" } = settings;
   const target = targetOf("history", rest, settings.namespace);
-  const client = openServerClient(await findServer(settings));
-  try {
+  await withServer(await findServer(settings), async ({ rest: client }) => {
     const path = await historyPath(client, target);
     if (version !== undefined) {
-      const { value } = await client.call<History>({
-        method: "GET",
-        path: `${path}?resourceVersion=${encodeURIComponent(version)}`,
-      });
-      const { object, problem } = value.items[0] ?? {};
+      const query = `resourceVersion=${encodeURIComponent(version)}`;
+      const { items } = await client.exact<History>({ method: "GET", path: `${path}?${query}` });
+      const { object, problem } = items[0] ?? {};
       if (object === undefined)
         throw new StartError(problem ?? `version ${version} is the deletion, which has no object`);
       process.stdout.write(valueText(output === "json" ? "json" : "yaml", object));
@@ -126,9 +125,7 @@ export async function history(args: readonly string[]): Promise<void> {
     const read = await readHistory(client, path, limit);
     if (output === "json" || output === "yaml") process.stdout.write(valueText(output, read));
     else process.stdout.write(historyText(read, output === "wide", systemClock.now(), isColoured(process.stdout)));
-  } finally {
-    await client.close();
-  }
+  });
 }
 
 /** Runs `binnacle undelete`: restores a version of an object. Rejects with `StartError`. */
@@ -138,25 +135,22 @@ export async function undelete(args: readonly string[]): Promise<void> {
   const { toVersion, overwrite = false, dryRun = false, output = "text" } = settings;
   if (overwrite && toVersion === undefined) throw new StartError("--overwrite needs --to-version");
   const target = targetOf("undelete", rest, settings.namespace);
-  const client = openServerClient(await findServer(settings));
-  try {
+  const restore = async (client: RestClient): Promise<void> => {
     const path = await historyPath(client, target);
     const body = {
       ...(toVersion === undefined ? {} : { resourceVersion: toVersion }),
       ...(overwrite ? { overwrite } : {}),
     };
     const query = dryRun ? "?dryRun=All" : "";
-    const { value, warnings } = await client.call<Unstructured>({
+    const value = await client.exact<Unstructured>({
       method: "POST",
       path: `${path}/restore${query}`,
-      body,
+      ...jsonBody(body),
     });
-    printWarnings(warnings);
     if (output === "json" || output === "yaml") process.stdout.write(valueText(output, value));
     else process.stdout.write(`${restoredText(value, dryRun)}\n`);
-  } finally {
-    await client.close();
-  }
+  };
+  await withServer(await findServer(settings), ({ rest }) => restore(rest), { warned: printWarnings });
 }
 
 function restoredText({ kind = "object", metadata }: Unstructured, dryRun: boolean): string {
@@ -183,7 +177,7 @@ function targetOf(command: string, rest: readonly string[], ns = namespace.defau
   return { kind, name, namespace: ns };
 }
 
-async function historyPath(client: ServerClient, { kind, name, namespace: ns }: Target): Promise<string> {
+async function historyPath(client: RestClient, { kind, name, namespace: ns }: Target): Promise<string> {
   const { group, version, resource, namespaced }: DiscoveredResource = resourceNamed(
     await discover(client, "all"),
     kind,
@@ -193,16 +187,17 @@ async function historyPath(client: ServerClient, { kind, name, namespace: ns }: 
 }
 
 /** Reads pages until there are `limit` items, and joins them. */
-async function readHistory(client: ServerClient, path: string, limit: number): Promise<History> {
+async function readHistory(client: RestClient, path: string, limit: number): Promise<History> {
   const items: Item[] = [];
-  for (let token = ""; ; ) {
-    const query = new URLSearchParams({ limit: String(Math.min(limit - items.length, 500)) });
-    if (token !== "") query.set("continue", token);
-    const { value } = await client.call<History>({ method: "GET", path: `${path}?${query.toString()}` });
-    items.push(...value.items);
-    token = value.metadata.continue ?? "";
-    if (token === "" || items.length >= limit) return { ...value, items };
+  const read = (token: string): Promise<History> =>
+    client.exact({ method: "GET", path: pagePath(path, token, Math.min(limit - items.length, 500)) });
+  let last: History | undefined;
+  for await (const page of pagesOf(read)) {
+    items.push(...page.items);
+    last = page;
+    if (items.length >= limit) break;
   }
+  return { ...last!, items }; // there is one page at least
 }
 
 const eventColours: Readonly<Record<string, Colour>> = { created: "green", deleted: "red" };

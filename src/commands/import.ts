@@ -1,5 +1,5 @@
 /** `binnacle import`: creates the objects of a file on a running server, and reports each result. */
-import { connectionFlags, findServer, openServerClient } from "#server/running-server.ts";
+import { connectionFlags, findServer, withServer } from "#server/running-server.ts";
 import { binnacleFlag, boolean, choice, optional, parseArguments, withShort } from "#std/flags.ts";
 import { StartError } from "#std/start-error.ts";
 import { readDocuments } from "./documents.ts";
@@ -54,9 +54,8 @@ export async function importObjects(args: readonly string[]): Promise<void> {
     throw new StartError("import takes one file, or - for stdin: binnacle import FILE");
   const { namespace = "default", conflict = "skip", apply = false, status = false, dryRun = false, output } = settings;
   if (apply && settings.conflict !== undefined) throw new StartError("--apply merges: it goes without --conflict");
-  const client = openServerClient(await findServer(settings));
-  try {
-    const importer = new Importer(client, {
+  await withServer(await findServer(settings), async ({ rest }) => {
+    const importer = new Importer(rest, {
       namespace,
       existing: apply ? "apply" : conflict === "replace" || conflict === "fail" ? conflict : "skip",
       writesStatus: status,
@@ -70,9 +69,7 @@ export async function importObjects(args: readonly string[]): Promise<void> {
     if (output === "json") process.stdout.write(valueText("json", report));
     else process.stdout.write(`${reportText(report, dryRun)}\n`);
     if (report.failed > 0) process.exitCode = 1;
-  } finally {
-    await client.close();
-  }
+  });
 }
 
 function reportText({ created, replaced, applied, skipped, failed }: ImportReport, dryRun: boolean): string {

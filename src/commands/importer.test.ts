@@ -2,25 +2,25 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Unstructured } from "#meta/object-meta.ts";
-import type { ServerCall, ServerClient } from "#server/running-server.ts";
+import { RestClient } from "#client/rest-client.ts";
+import type { ClientRequest, ClientResponse, Transport } from "#client/transport.ts";
 import { Importer } from "./importer.ts";
 
 const configMaps = { name: "configmaps", kind: "ConfigMap", namespaced: true, verbs: ["create", "get", "list"] };
 
 /** A server that serves config maps and accepts every object. */
-class Server implements ServerClient {
-  readonly url = "https://server";
+class Server implements Transport {
   readonly created: string[] = [];
+  readonly stream = () => Promise.reject(new Error("nothing is watched"));
 
-  call<T>({ method, path, body }: ServerCall): Promise<{ value: T; warnings: readonly string[] }> {
-    const answer: object =
-      path === "/apis" ? { groups: [] } : method === "GET" ? { resources: [configMaps] } : (body as object); // an object
-    if (method === "POST") this.created.push(`${path.split("?")[0]} ${(body as Unstructured).metadata.name}`); // an object
-    return Promise.resolve({ value: answer as T, warnings: [] }); // the caller names the type
-  }
-
-  close(): Promise<void> {
-    return Promise.resolve();
+  request({ method, path, body = Buffer.alloc(0) }: ClientRequest): Promise<ClientResponse> {
+    if (method === "GET") {
+      const answer = path === "/apis" ? { groups: [] } : { resources: [configMaps] };
+      return Promise.resolve({ code: 200, body: Buffer.from(JSON.stringify(answer)) });
+    }
+    const { metadata } = JSON.parse(body.toString()) as Unstructured; // what the importer sends
+    if (method === "POST") this.created.push(`${path.split("?")[0]} ${metadata.name}`);
+    return Promise.resolve({ code: 201, body });
   }
 }
 
@@ -28,7 +28,7 @@ const options = { namespace: "default", existing: "skip", writesStatus: false, d
 
 test("root certificates of the other server are left out", async () => {
   const server = new Server();
-  const importer = new Importer(server, options);
+  const importer = new Importer(new RestClient(server), options);
   for (const name of ["kube-root-ca.crt", "other"]) {
     await importer.add({ apiVersion: "v1", kind: "ConfigMap", metadata: { name } });
   }
@@ -39,7 +39,7 @@ test("root certificates of the other server are left out", async () => {
 
 test("an object whose name is no part of a path is told, goes nowhere else, and the rest is made", async () => {
   const server = new Server();
-  const importer = new Importer(server, options);
+  const importer = new Importer(new RestClient(server), options);
   const owner = { apiVersion: "v1", kind: "ConfigMap", name: "..", uid: "1" };
   for (const metadata of [
     { name: ".." },

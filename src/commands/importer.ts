@@ -4,7 +4,9 @@
  */
 import { apiVersionOf } from "#meta/group-version.ts";
 import type { OwnerReference, Unstructured } from "#meta/object-meta.ts";
-import { ErrorAnswer, type ServerCall, type ServerClient } from "#server/running-server.ts";
+import { ApiError } from "#client/api-error.ts";
+import { ignoreNotFound, jsonBody, type RestClient } from "#client/rest-client.ts";
+import type { ClientRequest } from "#client/transport.ts";
 import { systemClock } from "#std/clock.ts";
 import { printable } from "#std/printable.ts";
 import { isObject } from "#std/is-object.ts";
@@ -53,7 +55,7 @@ const manager = "binnacle-import";
 const pause = (ms: number): Promise<void> => new Promise((resolve) => void systemClock.after(ms, resolve));
 
 export class Importer {
-  readonly #client: ServerClient;
+  readonly #client: RestClient;
   readonly #options: ImportOptions;
   readonly #counts = { created: 0, replaced: 0, applied: 0, skipped: 0, failed: 0 };
   readonly #failures: string[] = [];
@@ -73,7 +75,7 @@ export class Importer {
   /** The reason why the server cannot be called any more; `undefined` while it can. */
   #lost: Error | undefined;
 
-  constructor(client: ServerClient, options: ImportOptions) {
+  constructor(client: RestClient, options: ImportOptions) {
     this.#client = client;
     this.#options = options;
   }
@@ -133,7 +135,7 @@ export class Importer {
     try {
       await this.#write(object, resource, what);
     } catch (error) {
-      if (error instanceof ErrorAnswer) this.failed(what, error.said);
+      if (error instanceof ApiError) this.failed(what, error.said);
       else if (error instanceof NoName) this.failed(what, error.message);
       else this.#lost ??= error instanceof Error ? error : new Error(String(error));
     }
@@ -157,7 +159,7 @@ export class Importer {
       await this.#call("PATCH", `${path}?${query}&force=true`, body.object, type);
       this.#counts.applied++;
     } else if (!(await this.#create(`${collection}?${query}`, body.object, namespace))) {
-      if (existing === "fail") throw new ErrorAnswer(this.#client.url, 409, { message: "is there already" });
+      if (existing === "fail") return this.failed(what, "is there already");
       if (existing === "skip") {
         this.#counts.skipped++;
         return;
@@ -176,8 +178,8 @@ export class Importer {
     try {
       await this.#call("POST", path, object);
     } catch (error) {
-      if (error instanceof ErrorAnswer && error.reason === "AlreadyExists") return false;
-      const isPlanned = error instanceof ErrorAnswer && error.code === 404 && this.#plannedNamespaces.has(namespace);
+      if (error instanceof ApiError && error.reason === "AlreadyExists") return false;
+      const isPlanned = error instanceof ApiError && error.code === 404 && this.#plannedNamespaces.has(namespace);
       if (!isPlanned) throw error;
     }
     if (this.#options.dryRun) this.#plan(object);
@@ -218,7 +220,7 @@ export class Importer {
     try {
       await this.#call("PATCH", `${path}/status?${query}`, { status }, "application/merge-patch+json");
     } catch (error) {
-      if (!(error instanceof ErrorAnswer) || (error.code !== 404 && error.code !== 405)) throw error;
+      if (!(error instanceof ApiError) || (error.code !== 404 && error.code !== 405)) throw error;
     }
   }
 
@@ -255,15 +257,12 @@ export class Importer {
     const path = `${collectionPath(resource, namespace)}/${pathPart(name)}`;
     const cached = this.#owners.get(path);
     if (cached !== undefined) return cached;
-    try {
-      const { uid = "" } = (await this.#call<Unstructured>("GET", path)).metadata;
-      if (this.#owners.size >= ownersKept) this.#owners.clear();
-      this.#owners.set(path, uid);
-      return uid;
-    } catch (error) {
-      if (error instanceof ErrorAnswer && error.code === 404) return "";
-      throw error;
-    }
+    const owner = await ignoreNotFound(this.#call<Unstructured>("GET", path));
+    if (owner === undefined) return "";
+    const { uid = "" } = owner.metadata;
+    if (this.#owners.size >= ownersKept) this.#owners.clear();
+    this.#owners.set(path, uid);
+    return uid;
   }
 
   async #adopt({ path, what, namespace, owners }: Orphan): Promise<void> {
@@ -275,7 +274,7 @@ export class Importer {
       if (existing.length > 0)
         await this.#call("PATCH", `${path}?fieldManager=${manager}`, patch, "application/merge-patch+json");
     } catch (error) {
-      if (!(error instanceof ErrorAnswer)) throw error;
+      if (!(error instanceof ApiError)) throw error;
       this.failed(what, `its owners could not be set: ${error.said}`);
     }
   }
@@ -307,22 +306,16 @@ export class Importer {
   }
 
   /** Calls the server, and repeats the call while the server is busy. */
-  async #call<T>(
-    method: ServerCall["method"],
-    path: string,
-    body?: unknown,
-    contentType = "application/json",
-  ): Promise<T> {
+  async #call<T>(method: ClientRequest["method"], path: string, body?: unknown, contentType?: string): Promise<T> {
     for (let tries = 1; ; tries++) {
       try {
-        const { value } = await this.#client.call<T>({
+        return await this.#client.exact<T>({
           method,
           path,
-          ...(body === undefined ? {} : { body, contentType }),
+          ...(body === undefined ? {} : jsonBody(body, contentType)),
         });
-        return value;
       } catch (error) {
-        const isBusy = error instanceof ErrorAnswer && (error.code === 429 || error.code === 503);
+        const isBusy = error instanceof ApiError && (error.code === 429 || error.code === 503);
         if (!isBusy || tries === busyTries) throw error;
         await pause(busyMs * tries);
       }

@@ -4,8 +4,9 @@
  */
 import { ClusterInfoError, verifyClusterInfo } from "#client/cluster-info.ts";
 import type { ConnectionSettings } from "#client/connection-settings.ts";
+import { ApiError } from "#client/api-error.ts";
 import { fixedCredentials } from "#client/credentials.ts";
-import { ErrorAnswer, openServerClient } from "#server/running-server.ts";
+import { withServer } from "#server/running-server.ts";
 import { binnacleFlag, list, optional, parseArguments } from "#std/flags.ts";
 import { isObject } from "#std/is-object.ts";
 import { StartError } from "#std/start-error.ts";
@@ -69,22 +70,21 @@ async function fetchClusterInfo(server: URL, namespaces: readonly string[]): Pro
     compress: true,
     namespace: "default",
   };
-  const client = openServerClient(settings);
   let said = "";
-  try {
+  const found = await withServer(settings, async ({ rest }) => {
     for (const namespace of namespaces) {
       const path = `/api/v1/namespaces/${pathPart(namespace)}/configmaps/cluster-info`;
       try {
-        const { value } = await client.call<unknown>({ method: "GET", path });
+        const value = await rest.call<unknown>({ method: "GET", path });
         // Nobody vouches for the answer, which may be anything.
         return isObject(value) && isObject(value["data"]) ? (value["data"] as Readonly<Record<string, string>>) : {};
       } catch (error) {
-        if (!(error instanceof ErrorAnswer) || ![401, 403, 404].includes(error.code)) throw error;
+        if (!(error instanceof ApiError) || ![401, 403, 404].includes(error.code)) throw error;
         said ||= error.said;
       }
     }
-  } finally {
-    await client.close();
-  }
+    return undefined;
+  });
+  if (found !== undefined) return found;
   throw new StartError(`cluster-info cannot be read in ${namespaces.join(" or ")}: ${said}`);
 }

@@ -4,14 +4,9 @@
  */
 import { apiVersionOf, parseApiVersion } from "#meta/group-version.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
-import {
-  connectionFlags,
-  ErrorAnswer,
-  findServer,
-  openServerClient,
-  type ServerCall,
-  type WatchingClient,
-} from "#server/running-server.ts";
+import { ignoreNotFound, jsonBody, type RestClient } from "#client/rest-client.ts";
+import type { ClientRequest } from "#client/transport.ts";
+import { type CalledServer, connectionFlags, findServer, withServer } from "#server/running-server.ts";
 import { binnacleFlag, optional, type Settings, withShort } from "#std/flags.ts";
 import { printable } from "#std/printable.ts";
 import { StartError } from "#std/start-error.ts";
@@ -42,12 +37,19 @@ export async function withCluster<T>(
   work: (cluster: OpenCluster) => Promise<T>,
 ): Promise<T> {
   const connection = await findServer(settings);
-  const client = openServerClient(connection);
-  try {
-    return await work(new OpenCluster(client, connection.namespace, settings.namespace));
-  } finally {
-    await client.close();
-  }
+  /** What was printed: the server repeats a warning with each answer that it is about. */
+  const warnings = new Set<string>();
+  const warned = (texts: readonly string[]): void => {
+    printWarnings(texts.filter((text) => !warnings.has(text)));
+    for (const text of texts) warnings.add(text);
+  };
+  const open = (server: CalledServer) => new OpenCluster(server, connection.namespace, settings.namespace);
+  return withServer(connection, (server) => work(open(server)), { warned });
+}
+
+interface ClusterCall extends Pick<ClientRequest, "method" | "path" | "accept" | "contentType"> {
+  /** The value that is sent as JSON. */
+  readonly body?: unknown;
 }
 
 /** The path and the resource of one object. */
@@ -60,7 +62,9 @@ export interface ObjectAddress {
 }
 
 export class OpenCluster {
-  readonly client: WatchingClient;
+  readonly rest: RestClient;
+  /** The address of the server, for messages. */
+  readonly url: string;
   /** The namespace of what names none. */
   readonly namespace: string;
   /** Whether the namespace is on the command line. */
@@ -68,32 +72,26 @@ export class OpenCluster {
   #discovered: Promise<Discovered> | undefined;
 
   /** `initial` is the namespace of the kubeconfig, and `given` that of the command line. */
-  constructor(client: WatchingClient, initial: string, given: string | undefined) {
-    this.client = client;
+  constructor({ rest, url }: CalledServer, initial: string, given: string | undefined) {
+    this.rest = rest;
+    this.url = url;
     this.namespace = given ?? initial;
     this.isNamespaceGiven = given !== undefined;
   }
 
-  /** Sends a request, prints the warnings of the answer, and returns its value. Rejects as `ServerClient.call` does. */
-  async call<T>(call: ServerCall): Promise<T> {
-    const { value, warnings } = await this.client.call<T>(call);
-    printWarnings(warnings);
-    return value;
+  /** Sends a request and returns the value of the answer. Rejects as `CalledServer.rest` does. */
+  call<T>({ body, contentType, ...request }: ClusterCall): Promise<T> {
+    return this.rest.exact<T>({ ...request, ...(body === undefined ? {} : jsonBody(body, contentType)) });
   }
 
   /** Returns the object at a path; `undefined` if there is none. */
-  async find<T>(path: string): Promise<T | undefined> {
-    try {
-      return await this.call<T>({ method: "GET", path });
-    } catch (error) {
-      if (error instanceof ErrorAnswer && error.code === 404) return undefined;
-      throw error;
-    }
+  find<T>(path: string): Promise<T | undefined> {
+    return ignoreNotFound(this.call<T>({ method: "GET", path }));
   }
 
   /** Returns the resources of all versions. They are read once. */
   discovered(): Promise<Discovered> {
-    return (this.#discovered ??= discover(this.client, "all"));
+    return (this.#discovered ??= discover(this.rest, "all"));
   }
 
   /** Returns the resource that a word names, as `resourceNamed` explains. */

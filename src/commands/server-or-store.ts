@@ -2,8 +2,9 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { readMarker } from "#server/data-folder.ts";
-import { findServer, post, Unreachable } from "#server/running-server.ts";
+import { findServer, Unreachable, withServer } from "#server/running-server.ts";
 import { asStartError } from "#server/store.ts";
+import { jsonBody } from "#client/rest-client.ts";
 import { systemClock } from "#std/clock.ts";
 import { StartError } from "#std/start-error.ts";
 import { StoreInUse } from "#storage/log-store.ts";
@@ -46,7 +47,8 @@ async function askServer<T>(dataDir: string, path: string, body: object): Promis
   // Without this file, no server has used the folder.
   if (!existsSync(join(dataDir, "admin.kubeconfig"))) return new Unreachable(`no admin.kubeconfig in ${dataDir}`);
   try {
-    return await post<T>(await findServer({ dataDir }), path, body, timeoutMs);
+    const request = { method: "POST", path, ...jsonBody(body) } as const;
+    return await withServer(await findServer({ dataDir }), ({ rest }) => rest.exact<T>(request), { timeoutMs });
   } catch (error) {
     if (error instanceof Unreachable) return error;
     throw error;

@@ -10,10 +10,11 @@ import {
   text,
   withShort,
 } from "#std/flags.ts";
-import { connectionFlags, findServer, post } from "#server/running-server.ts";
+import { connectionFlags, findServer, withServer } from "#server/running-server.ts";
 import { StartError } from "#std/start-error.ts";
 import { pathPart } from "./discovery.ts";
 import { printUsage } from "./print.ts";
+import { jsonBody } from "#client/rest-client.ts";
 import type { ConnectionSettings } from "#client/connection-settings.ts";
 
 const flags = {
@@ -86,13 +87,13 @@ export interface TokenAnswer {
 export function requestToken(server: ConnectionSettings, wanted: TokenWanted): Promise<TokenAnswer> {
   const { namespace, account, durationMs, audiences = [], bound } = wanted;
   // The path implies kind and version, whose names depend on the server's domain.
-  return post(server, `/api/v1/namespaces/${pathPart(namespace)}/serviceaccounts/${pathPart(account)}/token`, {
-    spec: {
-      ...(audiences.length === 0 ? {} : { audiences }),
-      ...(durationMs === 0 ? {} : { expirationSeconds: Math.floor(durationMs / 1000) }),
-      ...(bound === undefined ? {} : { boundObjectRef: bound }),
-    },
-  });
+  const path = `/api/v1/namespaces/${pathPart(namespace)}/serviceaccounts/${pathPart(account)}/token`;
+  const spec = {
+    ...(audiences.length === 0 ? {} : { audiences }),
+    ...(durationMs === 0 ? {} : { expirationSeconds: Math.floor(durationMs / 1000) }),
+    ...(bound === undefined ? {} : { boundObjectRef: bound }),
+  };
+  return withServer(server, ({ rest }) => rest.call({ method: "POST", path, ...jsonBody({ spec }) }));
 }
 
 function boundObject(settings: Settings<typeof flags>): BoundObject | undefined {

@@ -1,8 +1,7 @@
 /** Reads a collection page by page, so that only one page is in memory. */
+import { pagePath, pagesOf, withQuery } from "#client/pages.ts";
 import type { RestClient } from "#client/rest-client.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
-
-const pageLength = 500;
 
 interface PagesOptions {
   readonly fieldSelector?: string;
@@ -17,15 +16,13 @@ export async function* inPages<T extends ApiObject = ApiObject>(
   path: string,
   { fieldSelector, labelSelector, revision }: PagesOptions = {},
 ): AsyncGenerator<T> {
-  const selector = [
-    fieldSelector === undefined ? "" : `&fieldSelector=${encodeURIComponent(fieldSelector)}`,
-    labelSelector === undefined ? "" : `&labelSelector=${encodeURIComponent(labelSelector)}`,
-  ].join("");
-  let next = revision === undefined ? "" : `&resourceVersion=${revision}&resourceVersionMatch=Exact`;
-  do {
-    const list = await client.list<T>(`${path}?limit=${pageLength}${selector}${next}`);
-    yield* list.items;
-    const token = list.metadata.continue ?? "";
-    next = token === "" ? "" : `&continue=${encodeURIComponent(token)}`;
-  } while (next !== "");
+  const selectors = Object.entries({ fieldSelector, labelSelector }).flatMap(([name, value]) =>
+    value === undefined ? [] : [`${name}=${encodeURIComponent(value)}`],
+  );
+  const selected = selectors.length === 0 ? path : `${path}?${selectors.join("&")}`;
+  // The token says the revision of further pages.
+  const first =
+    revision === undefined ? selected : withQuery(selected, `resourceVersion=${revision}&resourceVersionMatch=Exact`);
+  const read = (token: string) => client.list<T>(pagePath(token === "" ? first : selected, token));
+  for await (const page of pagesOf(read)) yield* page.items;
 }

@@ -5,7 +5,7 @@
  */
 import type { Node, Pod } from "#api/core/v1.ts";
 import { type InformerEvent, keyOf } from "#client/informer.ts";
-import { ignoreNotFound } from "#client/rest-client.ts";
+import { ignoreNotFound, jsonBody } from "#client/rest-client.ts";
 import type { WorkQueue } from "#client/work-queue.ts";
 import { timestampOf, timeToMs } from "#meta/time.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
@@ -225,8 +225,10 @@ class PodGc {
     await client.call({
       method: "PATCH",
       path: `${path}/status`,
-      contentType: "application/strategic-merge-patch+json",
-      body: Buffer.from(JSON.stringify({ metadata: { uid }, status: { phase: "Failed", ...conditions } })),
+      ...jsonBody(
+        { metadata: { uid }, status: { phase: "Failed", ...conditions } },
+        "application/strategic-merge-patch+json",
+      ),
     });
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Calls from commands to a running server, with the kubeconfig of its data folder or another kubeconfig. Each call has a
- * time limit.
+ * The way of commands to a running server: the client of the library, with the kubeconfig of the data folder or another
+ * one, a time limit for each call, and messages for people.
  */
 import { statSync } from "node:fs";
 import { join } from "node:path";
@@ -11,13 +11,9 @@ import type { ConnectionSettings, Impersonation } from "#client/connection-setti
 import { ApiError } from "#client/api-error.ts";
 import { CredentialsError } from "#client/credentials.ts";
 import { defaultSettings, KubeconfigError, loadKubeconfig, settingsOf } from "#client/kubeconfig.ts";
-import { follow, type FollowStep } from "#client/follow.ts";
-import type { ReceivedEvent } from "#client/received-event.ts";
-import { RestClient } from "#client/rest-client.ts";
-import type { ClientRequest, ClientResponse } from "#client/transport.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
-import type { Status } from "#meta/status-error.ts";
-import { exactValue } from "#codec/strict.ts";
+import { checkedStatus, RestClient } from "#client/rest-client.ts";
+import type { ClientRequest, ClientResponse, Transport } from "#client/transport.ts";
+import { isObject } from "#std/is-object.ts";
 import { systemRandom } from "#std/random.ts";
 import { reasonOf } from "#std/system-error.ts";
 import { binnacleFlag, list, optional, type Settings, text } from "#std/flags.ts";
@@ -111,82 +107,32 @@ const defaultTimeoutMs = 30_000;
 /** No server answers at the address. */
 export class Unreachable extends StartError {}
 
-/** The server answered with an error. */
-export class ErrorAnswer extends StartError {
-  readonly code: number;
-  /** The reason in the `Status` of the answer; empty without one. */
-  readonly reason: string;
-  /** The message of the server. */
-  readonly said: string;
-  /** The `Status` of the answer, or what there is of it. */
-  readonly status: Partial<Status>;
-  /** The continue token of a 410 answer to a list; empty without one. */
-  readonly continue: string;
-
-  constructor(url: string, code: number, status: Partial<Status>) {
-    const { message, reason, metadata } = status;
-    const said = typeof message === "string" && message !== "" ? message : `code ${code}`;
-    super(`${said} (${code} from ${url})`);
-    this.code = code;
-    this.status = status;
-    this.reason = reason ?? "";
-    this.said = said;
-    const token = (metadata as { readonly continue?: unknown } | undefined)?.continue; // absent but in such a `Status`
-    this.continue = typeof token === "string" ? token : "";
-  }
-}
-
-export interface ServerCall {
-  readonly method: ClientRequest["method"];
-  /** The path with its query. */
-  readonly path: string;
-  readonly body?: unknown;
-  /** The media type of the body, which is JSON. */
-  readonly contentType?: string;
-  /** The media type of the answer; JSON by default. */
-  readonly accept?: string;
-  readonly timeoutMs?: number;
-}
-
-interface WatchCall {
-  /** The path with its query. */
-  readonly path: string;
-  readonly accept?: string;
-  readonly signal?: AbortSignal;
-}
-
-interface ServerAnswer<T> {
-  readonly value: T;
-  /** The warnings that the server sent. */
-  readonly warnings: readonly string[];
-}
-
-/** Calls one server over connections that stay open. */
-export interface ServerClient {
+/** A server that a command calls. */
+export interface CalledServer {
   readonly url: string;
   /**
-   * Rejects with `StartError` for every failure: with `Unreachable` when the server does not answer, with `ErrorAnswer` for
-   * codes of 300 and more. `T` is the caller's claim about the answer of the path.
+   * Rejects with `ApiError`, whose message is what people are told, for codes of 300 and more, and otherwise with
+   * `StartError`: with `Unreachable` when the server does not answer.
    */
-  call<T>(call: ServerCall): Promise<ServerAnswer<T>>;
-  close(): Promise<void>;
+  readonly rest: RestClient;
 }
 
-/** A client that also watches. */
-export interface WatchingClient extends ServerClient {
-  /**
-   * Watches, and resolves when the server ends the watch or the signal is aborted. Rejects as `call` does, also when the
-   * watch is cut.
-   */
-  watch(call: WatchCall, onEvent: (event: ReceivedEvent) => void): Promise<void>;
-  /** Follows the objects of a collection, as `client/follow.ts` explains. Throws as `call` rejects. */
-  follow<T extends ApiObject>(path: string, signal: AbortSignal): AsyncGenerator<FollowStep<T>>;
+interface CallOptions {
+  /** The time limit of a request; watches have none. */
+  readonly timeoutMs?: number;
+  /** Is given the warnings of each answer. */
+  readonly warned?: (warnings: readonly string[]) => void;
 }
 
 /** The maximum bytes of an answer to a command. */
 const answerBytesMax = 256 * 1024 * 1024;
 
-export function openServerClient(settings: ConnectionSettings): WatchingClient {
+/** Does work with a server, over connections that stay open until then. Rejects with `StartError` for what the server refuses. */
+export async function withServer<T>(
+  settings: ConnectionSettings,
+  work: (server: CalledServer) => Promise<T>,
+  options: CallOptions = {},
+): Promise<T> {
   const connection = openConnection(settings, {
     clock: waitingClock,
     random: systemRandom,
@@ -194,80 +140,72 @@ export function openServerClient(settings: ConnectionSettings): WatchingClient {
     bodyBytesMax: answerBytesMax,
   });
   const url = urlOf(settings);
+  try {
+    return await work({ url, rest: new RestClient(commandTransport(connection, url, options)) });
+  } catch (error) {
+    throw error instanceof ApiError ? new StartError(error.message, { cause: error }) : error;
+  } finally {
+    await connection.close();
+  }
+}
+
+/** Returns the transport with the time limit and the errors of commands. */
+function commandTransport(connection: Transport, url: string, options: CallOptions): Transport {
+  const { timeoutMs = defaultTimeoutMs, warned } = options;
   return {
-    url,
-    async call<T>({ method, path, body, timeoutMs = defaultTimeoutMs, ...types }: ServerCall) {
-      const { accept, contentType = "application/json" } = types;
-      const content = {
-        ...(body === undefined ? {} : { contentType, body: Buffer.from(JSON.stringify(body)) }),
-        ...(accept === undefined ? {} : { accept }),
-      };
+    async request(request) {
       const timeout = new AbortController();
       const cancel = waitingClock.after(timeoutMs, () => {
         timeout.abort(new Unreachable(`${url} did not answer within ${timeoutMs / 1000} s`));
       });
+      const signals = request.signal === undefined ? [timeout.signal] : [timeout.signal, request.signal];
       try {
-        const answer = await connection.request({ method, path, ...content, signal: timeout.signal });
-        return { value: read<T>(url, answer.code, answer.body.toString()), warnings: answer.warnings ?? [] };
+        const answer = await connection.request({ ...request, signal: AbortSignal.any(signals) });
+        if (answer.code >= 300) throw refusalOf(url, request, answer);
+        if (!/^\s*[{[]/.test(answer.body.toString("latin1", 0, beginningLength))) {
+          throw new StartError(`${url} answered ${answer.code} with something that is not JSON: is it an API server?`);
+        }
+        warned?.(answer.warnings ?? []);
+        return answer;
       } catch (error) {
         throw asStartError(error);
       } finally {
         cancel();
       }
     },
-    async watch({ path, ...more }, onEvent) {
-      let answer: ClientResponse;
+    async stream(request, onEvent) {
       try {
-        answer = await connection.stream({ method: "GET", path, ...more }, onEvent);
+        const answer = await connection.stream(request, onEvent);
+        if (answer.code >= 300) throw refusalOf(url, request, answer);
+        return answer;
       } catch (error) {
-        if (more.signal?.aborted === true) return;
         throw asStartError(error);
       }
-      if (answer.code !== 200) read(url, answer.code, answer.body.toString());
     },
-    async *follow<T extends ApiObject>(path: string, signal: AbortSignal) {
-      try {
-        yield* follow<T>({
-          client: new RestClient(connection),
-          path,
-          clock: waitingClock,
-          random: systemRandom,
-          signal,
-        });
-      } catch (error) {
-        throw error instanceof ApiError ? new ErrorAnswer(url, error.code, error.status) : asStartError(error);
-      }
-    },
-    close: () => connection.close(),
   };
 }
 
-/** Creates an object and resolves with the answer. Rejects as `ServerClient.call` does. */
-export async function post<T>(
-  server: ConnectionSettings,
-  path: string,
-  object: unknown,
-  timeoutMs = defaultTimeoutMs,
-): Promise<T> {
-  const client = openServerClient(server);
-  try {
-    return (await client.call<T>({ method: "POST", path, body: object, timeoutMs })).value;
-  } finally {
-    await client.close();
-  }
-}
+/** The length of the part of an answer that tells whether it may be JSON. */
+const beginningLength = 64;
 
-function read<T>(url: string, code: number, body: string): T {
-  let value: unknown;
+function refusalOf(url: string, request: ClientRequest, { code, body }: ClientResponse): ApiError {
+  let answer: unknown;
   try {
-    value = longNumber.test(body) ? exactValue(body) : JSON.parse(body);
+    answer = JSON.parse(body.toString());
   } catch {
-    if (code >= 400) throw new ErrorAnswer(url, code, { message: body.slice(0, 200).trim() });
-    throw new StartError(`${url} answered ${code} with something that is not JSON: is it an API server?`);
+    answer = { message: body.toString().slice(0, 200).trim() };
   }
-  if (code < 300) return value as T; // the caller names what the path answers
-  throw new ErrorAnswer(url, code, (value ?? {}) as Partial<Status>); // whose fields are checked
+  return refusal(url, request, code, answer);
 }
 
-/** Matches numbers that may be too large for a double to hold exactly. */
-const longNumber = /[0-9]{16}/;
+/** Returns the error of a request that was answered with a code and with `answer`, which should be a `Status`. */
+export function refusal(
+  url: string,
+  request: Pick<ClientRequest, "method" | "path">,
+  code: number,
+  answer: unknown,
+): ApiError {
+  const status = checkedStatus(isObject(answer) ? answer : {});
+  const said = (status.message ?? "") === "" ? `code ${code}` : status.message;
+  return new ApiError(request, { ...status, code, message: said! }, { message: `${said} (${code} from ${url})` });
+}

@@ -6,6 +6,7 @@ import { pause } from "#std/clock.ts";
 import { ApiError } from "../api-error.ts";
 import type { Mutable, Patch } from "../draft.ts";
 import { parseExactJson } from "../parse-json.ts";
+import { jsonBody } from "../rest-client.ts";
 import type { ClientRequest } from "../transport.ts";
 import {
   type CallOptions,
@@ -126,8 +127,7 @@ export async function patch<T, P>(
   return target.parts.rest.call<T>({
     method: "PATCH",
     path: path + queryOf(writeQuery(target, options)),
-    contentType: patchTypes[form],
-    body: Buffer.from(JSON.stringify(body)),
+    ...jsonBody(body, patchTypes[form]),
     ...withSignal(options),
   });
 }

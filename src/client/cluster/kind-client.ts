@@ -4,8 +4,9 @@ import type { Scale } from "#api/autoscaling/v1.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { Apply, DeepPartial, Draft, Mutable, Patch, Replacement } from "../draft.ts";
 import type { BodyKind, Kind } from "../kind.ts";
+import { inPages, pageLength, pagePath } from "../pages.ts";
+import { jsonBody, type ObjectList } from "../rest-client.ts";
 import { type Applied, apply, type ApplyCallOptions, change, get, isAbsent, patch, replace } from "./calls.ts";
-import { inPages, pageLength, pagesOf } from "./pages.ts";
 import { SubresourceClient } from "./subresource-client.ts";
 import {
   type CallOptions,
@@ -97,8 +98,16 @@ export class KindClient<T extends ApiObject> {
     const { pageSize = pageLength, signal } = options;
     const path = await collectionPath(target, options.in ?? this.#namespace, signal);
     const complete = await itemCompleter<T>(target);
-    const query = queryOf({ limit: pageSize, ...selectionQuery(options) });
-    for await (const item of inPages(pagesOf<T>(this.#parts.rest, path + query, signal))) yield complete(item);
+    const selected = path + queryOf(selectionQuery(options));
+    const read = (token: string): Promise<ObjectList<T>> => {
+      signal?.throwIfAborted();
+      return this.#parts.rest.call({
+        method: "GET",
+        path: pagePath(selected, token, pageSize),
+        ...withSignal(options),
+      });
+    };
+    for await (const item of inPages(read)) yield complete(item);
   }
 
   /**
@@ -244,5 +253,5 @@ function removalBody({ propagation, preconditions, gracePeriodSeconds, dryRun = 
     gracePeriodSeconds,
     dryRun: dryRun ? ["All"] : undefined,
   };
-  return { contentType: "application/json", body: Buffer.from(JSON.stringify(options)) };
+  return jsonBody(options);
 }

@@ -1,5 +1,6 @@
 /** `binnacle auth can-i`: whether the caller may do something, or everything that the caller may do in a namespace. */
 import type { PolicyRule } from "#api/rbac/v1.ts";
+import { ApiError } from "#client/api-error.ts";
 import { binnacleFlag, boolean, choice, optional, parseArguments, type Settings, withShort } from "#std/flags.ts";
 import { printable } from "#std/printable.ts";
 import { StartError } from "#std/start-error.ts";
@@ -138,7 +139,7 @@ async function meantResource(
   try {
     return await cluster.resource(word);
   } catch (error) {
-    if (!(error instanceof StartError)) throw error;
+    if (!(error instanceof StartError || error instanceof ApiError)) throw error;
     printWarnings([error.message]);
     const [resource = "", ...rest] = word.toLowerCase().split(".");
     return { group: rest.join("."), resource, namespaced: true };

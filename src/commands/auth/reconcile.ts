@@ -1,7 +1,7 @@
 /** `binnacle auth reconcile`: makes roles and bindings have at least what files say. */
 import type { RoleBinding } from "#api/rbac/v1.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
-import { ErrorAnswer } from "#server/running-server.ts";
+import { ApiError } from "#client/api-error.ts";
 import { binnacleFlag, boolean, choice, parseArguments, withShort } from "#std/flags.ts";
 import { printable } from "#std/printable.ts";
 import { StartError } from "#std/start-error.ts";
@@ -127,7 +127,7 @@ async function write(
       const path = address.path + writeQuery(isDryRun);
       return { object: await cluster.call<Unstructured>({ method: "PUT", path, body: object }), lines };
     } catch (error) {
-      const isRace = error instanceof ErrorAnswer && ["Conflict", "AlreadyExists"].includes(error.reason);
+      const isRace = error instanceof ApiError && ["Conflict", "AlreadyExists"].includes(error.reason);
       if (!isRace || attempt === attemptsMax) throw error;
     }
   }
@@ -163,7 +163,7 @@ async function create({ cluster, address, isDryRun }: Target, object: Unstructur
     return await post();
   } catch (error) {
     const isNamespaceMissing =
-      error instanceof ErrorAnswer && error.code === 404 && error.status.details?.kind === "namespaces";
+      error instanceof ApiError && error.code === 404 && error.status.details?.kind === "namespaces";
     if (!isNamespaceMissing || isDryRun) throw error;
     await cluster.call({
       method: "POST",

@@ -1,5 +1,5 @@
 /** `binnacle auth whoami`: the user that the server takes the caller for. */
-import { ErrorAnswer } from "#server/running-server.ts";
+import { ApiError } from "#client/api-error.ts";
 import { binnacleFlag, choice, parseArguments, withShort } from "#std/flags.ts";
 import { StartError } from "#std/start-error.ts";
 import { clusterFlags, withCluster } from "../open-cluster.ts";
@@ -52,7 +52,7 @@ export async function whoami(args: readonly string[]): Promise<void> {
     try {
       review = await cluster.call<SelfSubjectReview>({ method: "POST", path, body });
     } catch (error) {
-      if (!(error instanceof ErrorAnswer) || error.code !== 404) throw error;
+      if (!(error instanceof ApiError) || error.code !== 404) throw error;
       throw new StartError("the server does not say who you are: it has no selfsubjectreviews, as before 1.28", {
         cause: error,
       });

@@ -4,6 +4,7 @@
  */
 import type { Pod } from "#api/core/v1.ts";
 import { type Informer, keyOf } from "#client/informer.ts";
+import { jsonBody } from "#client/rest-client.ts";
 import type { WorkQueue } from "#client/work-queue.ts";
 import { timestampOf, timeToMs } from "#meta/time.ts";
 import type { ControllerEnvironment } from "../controller.ts";
@@ -69,8 +70,10 @@ export class StaleDisruptions {
       client.call({
         method: "PATCH",
         path: `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(name)}/status`,
-        contentType: "application/strategic-merge-patch+json",
-        body: Buffer.from(JSON.stringify({ metadata: { uid, resourceVersion }, status: { conditions: [condition] } })),
+        ...jsonBody(
+          { metadata: { uid, resourceVersion }, status: { conditions: [condition] } },
+          "application/strategic-merge-patch+json",
+        ),
       }),
     );
   }

@@ -1,6 +1,5 @@
 /** Live reads and writes of metadata. Every write names the version it is based on. */
-import type { RestClient } from "#client/rest-client.ts";
-import { ignoreNotFound } from "#client/rest-client.ts";
+import { ignoreNotFound, jsonBody, type RestClient } from "#client/rest-client.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { ApiObject, ObjectMeta } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
@@ -75,9 +74,8 @@ export class LiveObjects {
       this.#client.call<ApiObject>({
         method: "PATCH",
         path: objectPath(of, namespace, name),
-        contentType: "application/merge-patch+json",
+        ...jsonBody(patch, "application/merge-patch+json"),
         accept: this.#accept,
-        body: Buffer.from(JSON.stringify(patch)),
       }),
     );
     return object?.metadata;

@@ -3,6 +3,7 @@
  * the owner's name in all namespaces: rarely, one at a time, from a bounded queue. Reason and message: upstream's.
  */
 import { goQuote } from "#meta/field-error.ts";
+import { pagePath, pagesOf } from "#client/pages.ts";
 import type { WorkQueue } from "#client/work-queue.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { escapeFieldValue } from "#meta/selector.ts";
@@ -25,9 +26,13 @@ interface Question {
   readonly dependents: Map<string, Dependent>;
 }
 
+interface Page {
+  readonly metadata: { readonly continue?: string };
+  readonly items: readonly ApiObject[] | null;
+}
+
 const ownersMax = 1000;
 const dependentsMax = 100;
-const pageLength = 500;
 
 export class MisplacedOwners {
   readonly #environment: ControllerEnvironment;
@@ -78,23 +83,13 @@ export class MisplacedOwners {
     const { client } = this.#environment;
     // Dependents may claim any text as the name of their owner.
     const selector = encodeURIComponent(`metadata.name=${escapeFieldValue(name)}`);
-    const selected = `${collectionPath(of)}?limit=${pageLength}&fieldSelector=${selector}`;
-    let next = "";
-    do {
-      interface Page {
-        readonly metadata: { readonly continue?: string };
-        readonly items: readonly ApiObject[] | null;
-      }
-      const { metadata, items } = await client.call<Page>({
-        method: "GET",
-        path: selected + next,
-        accept: this.#accept,
-      });
+    const selected = `${collectionPath(of)}?fieldSelector=${selector}`;
+    const read = (token: string): Promise<Page> =>
+      client.call({ method: "GET", path: pagePath(selected, token), accept: this.#accept });
+    for await (const { items } of pagesOf(read)) {
       const match = items?.find((object) => object.metadata.uid === uid);
       if (match !== undefined) return match.metadata.namespace;
-      const token = metadata.continue ?? "";
-      next = token === "" ? "" : `&continue=${encodeURIComponent(token)}`;
-    } while (next !== "");
+    }
     return undefined;
   }
 

@@ -2,6 +2,7 @@
  * Watches the metadata of all objects: one paged list and one watch per resource while it is served. Changes of the
  * served resources do not interrupt other watches.
  */
+import { pagePath, pagesOf } from "#client/pages.ts";
 import { inRounds, watchFrom } from "#client/reflector.ts";
 import type { ReceivedEvent } from "#client/received-event.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
@@ -22,8 +23,6 @@ interface MonitorsOptions {
   gone(node: GraphNode, isOwn: boolean): void;
 }
 
-/** The maximum number of objects that are read together. */
-const pageLength = 500;
 /** The number of failed rounds in a row, because the resource is not found, that are expected and not logged. */
 const missingMax = 5;
 /** The number of lists at the same time. */
@@ -159,17 +158,14 @@ class Monitor {
   async #list(): Promise<string> {
     const { reader, domain, signal } = this.#options.environment;
     const accept = metadataTypes(domain).list;
-    let version: string | undefined;
-    let next = "";
-    do {
-      const path = `${this.#path}?limit=${pageLength}${next}`;
-      const bytes = await reader.bytes({ method: "GET", path, accept, signal });
-      const { metadata, items } = this.#readPage(bytes);
+    const read = async (token: string): Promise<Page> =>
+      this.#readPage(await reader.bytes({ method: "GET", path: pagePath(this.#path, token), accept, signal }));
+    let version = "";
+    for await (const { metadata, items } of pagesOf(read)) {
       for (const item of items ?? []) this.#changed(false, item);
-      version ??= metadata.resourceVersion;
-      const token = metadata.continue ?? "";
-      next = token === "" ? "" : `&continue=${encodeURIComponent(token)}`;
-    } while (next !== "" && !signal.aborted);
+      version ||= metadata.resourceVersion;
+      if (signal.aborted) break;
+    }
     return version;
   }
 

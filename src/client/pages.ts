@@ -1,26 +1,40 @@
 /** Lists of objects, read page by page. */
 import type { ApiObject } from "#meta/object-meta.ts";
-import { ApiError } from "../api-error.ts";
-import type { ObjectList, RestClient } from "../rest-client.ts";
+import { ApiError } from "./api-error.ts";
+import type { ObjectList } from "./rest-client.ts";
+
+/** An answer that may be a part of a list. */
+interface Page {
+  readonly metadata?: { readonly continue?: string };
+}
 
 /** Reads the page after a token; the first one for an empty token. */
-type ReadPage<T extends ApiObject> = (token: string) => Promise<ObjectList<T>>;
+type ReadPage<P extends Page> = (token: string) => Promise<P>;
 
 export const pageLength = 500;
+
+/** Returns the path of the page after a token, and that of the first one for an empty token. */
+export const pagePath = (path: string, token: string, length = pageLength): string =>
+  withQuery(path, `limit=${length}${token === "" ? "" : `&continue=${encodeURIComponent(token)}`}`);
+
+/** Returns the path with further parameters. */
+export const withQuery = (path: string, query: string): string => `${path}${path.includes("?") ? "&" : "?"}${query}`;
+
+/** Yields all pages. Throws when one has expired. */
+export async function* pagesOf<P extends Page>(readPage: ReadPage<P>): AsyncGenerator<P, void, undefined> {
+  let token = "";
+  do {
+    const page = await readPage(token);
+    yield page;
+    token = page.metadata?.continue ?? "";
+  } while (token !== "");
+}
+
 /** The number of expired pages in a row after which no new object came. */
 const restartsMax = 3;
 
-/** Returns a function that reads pages of `path`, whose query has begun. */
-export const pagesOf =
-  <T extends ApiObject>(rest: RestClient, path: string, signal: AbortSignal | undefined): ReadPage<T> =>
-  (token) => {
-    signal?.throwIfAborted();
-    const next = token === "" ? "" : `&continue=${encodeURIComponent(token)}`;
-    return rest.call({ method: "GET", path: path + next, ...(signal === undefined ? {} : { signal }) });
-  };
-
 /** Yields the objects of all pages, as `KindClient.list` explains. */
-export async function* inPages<T extends ApiObject>(readPage: ReadPage<T>): AsyncGenerator<T> {
+export async function* inPages<T extends ApiObject>(readPage: ReadPage<ObjectList<T>>): AsyncGenerator<T> {
   /** The identities of what was yielded, so that a list from the beginning yields none twice. */
   const seen = new Set<string>();
   let restarts = 0;

@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { Status } from "#meta/status-error.ts";
-import { ApiError } from "../api-error.ts";
-import type { ObjectList } from "../rest-client.ts";
+import { ApiError } from "./api-error.ts";
+import type { ObjectList } from "./rest-client.ts";
 import { inPages } from "./pages.ts";
 
 const page = (names: string, token = ""): ObjectList => ({
