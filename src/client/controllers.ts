@@ -9,7 +9,7 @@ import { millisecondsOf, type WaitTime } from "#std/go-duration.ts";
 import { oneLine } from "#std/printable.ts";
 import type { Cluster } from "./cluster.ts";
 import type { RunnableController } from "./controllers/definition.ts";
-import { EventReporter } from "./controllers/events.ts";
+import { eventRecorder } from "./controllers/events.ts";
 import { InformerSet } from "./controllers/informers.ts";
 import { LeadershipLostError, processIdentity, underLease } from "./controllers/leadership.ts";
 import { ControllerMetrics } from "./controllers/metrics.ts";
@@ -103,7 +103,7 @@ async function runAll(
   const graceMs = millisecondsOf(grace);
   const failedShared = (error: unknown): void => failed(error, {});
   const informers = new InformerSet(client, failedShared);
-  const events = new EventReporter({ client, instance: identity.slice(0, 128), failed: failedShared });
+  const events = eventRecorder({ client, instance: identity.slice(0, 128), failed: failedShared });
   const work = new AbortController();
   lost.addEventListener("abort", () => work.abort(new Error("the lease is lost")), { once: true });
   const stop = untilAborted(AbortSignal.any([signal, lost]));

@@ -12,7 +12,7 @@ import { type ExpectedCounts, ExpectedPods, type ScaledKinds } from "./disruptio
 import { countHealth } from "./disruption/health.ts";
 import { StaleDisruptions } from "./disruption/stale-disruptions.ts";
 import { countedStatus, statusText, unknownStatus } from "./disruption/status.ts";
-import { EventRecorder } from "./event-recorder.ts";
+import { eventTeller, type TellEvent } from "./events.ts";
 import { untilAborted } from "#std/abort.ts";
 import { RestingQueue } from "./resting-queue.ts";
 import { openInformer } from "./reconcile.ts";
@@ -41,7 +41,7 @@ class Disruption {
   readonly #informers: SharedInformers;
   readonly #budgets: Informer<PodDisruptionBudget>;
   readonly #expected: ExpectedPods;
-  readonly #events: EventRecorder;
+  readonly #tellEvent: TellEvent;
   readonly #queue: RestingQueue;
 
   constructor(environment: ControllerEnvironment, { informers, kinds }: DisruptionOptions) {
@@ -53,7 +53,7 @@ class Disruption {
       trim: ({ metadata: { managedFields: _, ...metadata }, spec, status }) => ({ metadata, spec, status }),
     });
     this.#expected = new ExpectedPods(environment.client, kinds);
-    this.#events = new EventRecorder(environment, "controllermanager");
+    this.#tellEvent = eventTeller(environment, "controllermanager");
     this.#queue = new RestingQueue(environment, {
       name: "disruption",
       workersMax,
@@ -116,7 +116,7 @@ class Disruption {
     const health = countHealth(pods, budget.status.disruptedPods ?? {}, now);
     for (const pod of health.overdue) {
       const message = `Pod was expected by PDB ${keyOf(budget)} to be deleted but it wasn't`;
-      this.#events.tell({ ...pod, kind: "Pod" }, "Warning", "NotDeleted", message);
+      this.#tellEvent({ ...pod, kind: "Pod" }, "Warning", "NotDeleted", message);
     }
     if (health.nextMs !== undefined) this.#queue.addAfter(keyOf(budget), health.nextMs);
     return countedStatus(budget, counts, health, now);
@@ -136,7 +136,7 @@ class Disruption {
 
   #tell(budget: PodDisruptionBudget, type: "Normal" | "Warning", reason: string, message: string): void {
     const typed = { ...budget, apiVersion: "policy/v1", kind: "PodDisruptionBudget" };
-    this.#events.tell(typed, type, reason, message);
+    this.#tellEvent(typed, type, reason, message);
   }
 }
 

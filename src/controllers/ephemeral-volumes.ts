@@ -7,7 +7,7 @@ import { keyOf } from "#client/informer.ts";
 import { ignoreNotFound } from "#client/rest-client.ts";
 import { goQuote } from "#meta/field-error.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
-import { EventRecorder } from "./event-recorder.ts";
+import { eventTeller, type TellEvent } from "./events.ts";
 import { ignoreCodes, whileNamespaceLives } from "./ignore-codes.ts";
 import { ownerOf } from "./pods.ts";
 import { follow, workQueue } from "./reconcile.ts";
@@ -18,11 +18,11 @@ const workersMax = 5;
 export const ephemeralVolumesController =
   (informers: SharedInformers): Controller =>
   async (environment) => {
-    const events = new EventRecorder(environment, "ephemeral_volume");
+    const tellEvent = eventTeller(environment, "ephemeral_volume");
     const queue = workQueue(environment, {
       name: "ephemeral_volume",
       workersMax,
-      work: (key) => whileNamespaceLives(makeClaims(environment, events, key)),
+      work: (key) => whileNamespaceLives(makeClaims(environment, tellEvent, key)),
       logKey: "pod",
       failure: "could not make the claims of a pod's ephemeral volumes; trying again",
     });
@@ -45,7 +45,7 @@ export const ephemeralVolumesController =
 const hasEphemeral = ({ metadata, spec }: Pod): boolean =>
   metadata.deletionTimestamp === undefined && spec.volumes?.some(({ ephemeral }) => ephemeral !== undefined) === true;
 
-async function makeClaims({ client }: ControllerEnvironment, events: EventRecorder, key: string): Promise<void> {
+async function makeClaims({ client }: ControllerEnvironment, tellEvent: TellEvent, key: string): Promise<void> {
   const [namespace = "", name = ""] = key.split("/");
   const root = `/api/v1/namespaces/${encodeURIComponent(namespace)}`;
   const pod = await ignoreNotFound(client.get<Pod>(`${root}/pods/${encodeURIComponent(name)}`));
@@ -75,7 +75,7 @@ async function makeClaims({ client }: ControllerEnvironment, events: EventRecord
     if (present?.metadata.ownerReferences?.some(({ uid, controller }) => controller && uid === pod.metadata.uid))
       continue;
     const message = `PVC ${goQuote(`${namespace}/${claim}`)} was not created for pod ${goQuote(key)} (pod is not owner)`;
-    events.tell({ ...pod, kind: "Pod" }, "Warning", "FailedBinding", `ephemeral volume ${goQuote(volume)}: ${message}`);
+    tellEvent({ ...pod, kind: "Pod" }, "Warning", "FailedBinding", `ephemeral volume ${goQuote(volume)}: ${message}`);
     throw new Error(message);
   }
 }

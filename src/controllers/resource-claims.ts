@@ -10,7 +10,7 @@ import type { WorkQueue } from "#client/work-queue.ts";
 import { goQuote } from "#meta/field-error.ts";
 import type { ApiObject, OwnerReference } from "#meta/object-meta.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
-import { EventRecorder } from "./event-recorder.ts";
+import { eventTeller, type TellEvent } from "./events.ts";
 import { ignoreCodes, isNamespaceEnding } from "./ignore-codes.ts";
 import { inPages } from "./pages.ts";
 import { isTerminal, ownerOf } from "./pods.ts";
@@ -48,7 +48,7 @@ class ResourceClaims {
   readonly #apiVersion: string;
   readonly #podQueue: WorkQueue;
   readonly #claimQueue: WorkQueue;
-  readonly #events: EventRecorder;
+  readonly #tellEvent: TellEvent;
 
   constructor(environment: ControllerEnvironment, { informers, version }: ResourceClaimsOptions) {
     this.#environment = environment;
@@ -58,7 +58,7 @@ class ResourceClaims {
       what: "resource claims",
       path: `/apis/${this.#apiVersion}/resourceclaims`,
     });
-    this.#events = new EventRecorder(environment, "resource_claim");
+    this.#tellEvent = eventTeller(environment, "resource_claim");
     this.#podQueue = workQueue(environment, {
       name: "resource_claim",
       workersMax,
@@ -143,7 +143,7 @@ class ResourceClaims {
       if (isNamespaceEnding(error)) return undefined;
       const why = error instanceof Error ? error.message : String(error);
       const message = `PodResourceClaim ${wanted.name}: ${why}`;
-      this.#events.tell({ ...pod, kind: "Pod" }, "Warning", "FailedResourceClaimCreation", message);
+      this.#tellEvent({ ...pod, kind: "Pod" }, "Warning", "FailedResourceClaimCreation", message);
       throw error;
     }
   }

@@ -9,7 +9,7 @@ import type { Apply } from "../draft.ts";
 import type { Kind } from "../kind.ts";
 import { type Conditions, stateConditions, type StoredCondition } from "./conditions.ts";
 import type { ObjectKey, ReconcileContext, RunnableController } from "./definition.ts";
-import type { EventReporter } from "./events.ts";
+import type { EventRecorder } from "../event-recorder.ts";
 import type { InformerSet } from "./informers.ts";
 import { appliedPart, hasAtomicConditions } from "./owned-fields.ts";
 
@@ -18,7 +18,7 @@ export interface ContextParts {
   readonly controller: RunnableController;
   readonly client: Cluster;
   readonly informers: InformerSet;
-  readonly events: EventReporter;
+  readonly events: EventRecorder;
   /** Aborted when the work has to end. */
   readonly signal: AbortSignal;
   /** Queues an object. */

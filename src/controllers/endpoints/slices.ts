@@ -13,7 +13,7 @@ import { SliceKeeper } from "./slice-keeper.ts";
 import { portsText, type SliceGroup } from "./slice-plan.ts";
 import { nodePart, wantsHints, type ZoneShares, zoneShares, zonesOf } from "./topology-hints.ts";
 import { TriggerTimes } from "./trigger-times.ts";
-import { EventRecorder } from "../event-recorder.ts";
+import { eventTeller, type TellEvent } from "../events.ts";
 import { whileNamespaceLives } from "../ignore-codes.ts";
 import type { SharedInformers } from "../shared-informers.ts";
 import { RestingQueue } from "../resting-queue.ts";
@@ -46,14 +46,14 @@ class EndpointSlices {
   #shares: ZoneShares | "unknown" = "unknown";
   /** The families of services that have hints, or have an event about the reason why not, by key of the service. */
   readonly #hinted = new Map<string, Map<string, boolean>>();
-  readonly #events: EventRecorder;
+  readonly #tellEvent: TellEvent;
 
   constructor(environment: ControllerEnvironment, options: EndpointSlicesOptions) {
     this.#environment = environment;
     this.#options = options;
     this.#selections = new Selections(options.informers);
     this.#keeper = new SliceKeeper(environment, "endpointslice-controller.k8s.io");
-    this.#events = new EventRecorder(environment, "endpoint-slice-controller");
+    this.#tellEvent = eventTeller(environment, "endpoint-slice-controller");
     this.#zoneLabel = environment.domain.rename("topology.kubernetes.io/zone");
   }
 
@@ -150,7 +150,7 @@ class EndpointSlices {
     const say = (type: "Normal" | "Warning", what: string): void => {
       const reason = type === "Normal" ? "TopologyAwareHintsEnabled" : "TopologyAwareHintsDisabled";
       const about = { ...service, apiVersion: "v1", kind: "Service" };
-      this.#events.tell(about, type, reason, `${what}, addressType: ${family}`);
+      this.#tellEvent(about, type, reason, `${what}, addressType: ${family}`);
     };
     if (problem === undefined) {
       if (had) say("Warning", "Topology Aware Hints has been disabled");

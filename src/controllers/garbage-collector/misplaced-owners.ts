@@ -8,7 +8,7 @@ import type { WorkQueue } from "#client/work-queue.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { escapeFieldValue } from "#meta/selector.ts";
 import type { ControllerEnvironment } from "../controller.ts";
-import { EventRecorder } from "../event-recorder.ts";
+import { eventTeller, type TellEvent } from "../events.ts";
 import { workQueue } from "../reconcile.ts";
 import type { OwnerClaim } from "./absent-owners.ts";
 import type { Coordinates } from "./graph.ts";
@@ -37,13 +37,13 @@ const dependentsMax = 100;
 export class MisplacedOwners {
   readonly #environment: ControllerEnvironment;
   readonly #questions = new Map<string, Question>();
-  readonly #events: EventRecorder;
+  readonly #tellEvent: TellEvent;
   readonly #queue: WorkQueue;
   readonly #accept: string;
 
   constructor(environment: ControllerEnvironment) {
     this.#environment = environment;
-    this.#events = new EventRecorder(environment, "garbage-collector-controller");
+    this.#tellEvent = eventTeller(environment, "garbage-collector-controller");
     this.#accept = metadataTypes(environment.domain).list;
     this.#queue = workQueue(environment, {
       name: "garbage_collector_misplaced_owners",
@@ -96,7 +96,7 @@ export class MisplacedOwners {
   #tell({ apiVersion, kind, namespace, name, uid }: Dependent, owner: OwnerClaim): void {
     const claimed = `[${owner.apiVersion}/${owner.kind}, namespace: ${namespace}, name: ${owner.name}, uid: ${owner.uid}]`;
     const message = `ownerRef ${claimed} does not exist in namespace ${goQuote(namespace)}`;
-    this.#events.tell(
+    this.#tellEvent(
       { apiVersion, kind, metadata: { namespace, name, uid } },
       "Warning",
       "OwnerRefInvalidNamespace",

@@ -5,13 +5,15 @@ import type { Event } from "#api/core/v1.ts";
 import { RestClient } from "#client/rest-client.ts";
 import { kubernetesDomain } from "#meta/api-domain.ts";
 import { FakeClock } from "#std/fake-clock.ts";
-import { EventRecorder } from "./event-recorder.ts";
+import { eventTeller } from "./events.ts";
 
-test("events of one millisecond have names of their own, and the same is told once", async () => {
+test("events of one millisecond have names of their own, and the same again is counted", async () => {
   const events: Event[] = [];
+  const patches: string[] = [];
   const client = new RestClient({
-    request({ body = Buffer.alloc(0) }) {
-      events.push(JSON.parse(body.toString()) as Event); // what the recorder writes
+    request({ method, path, body = Buffer.alloc(0) }) {
+      if (method === "PATCH") patches.push(`${path} ${body.toString()}`);
+      else events.push(JSON.parse(body.toString()) as Event); // what the recorder writes
       return Promise.resolve({ code: 201, body });
     },
     stream: () => Promise.reject(new Error("nothing is watched")),
@@ -20,13 +22,20 @@ test("events of one millisecond have names of their own, and the same is told on
   const log = { info: fail, warn: fail };
   const clock = new FakeClock();
   const signal = new AbortController().signal;
-  const recorder = new EventRecorder({ client, clock, domain: kubernetesDomain, signal, log }, "test");
+  const tellEvent = eventTeller({ client, clock, domain: kubernetesDomain, signal, log }, "test");
   const about = { apiVersion: "v1", kind: "Pod", metadata: { namespace: "n", name: "p", uid: "u" } };
-  for (const message of ["one", "other", "one"]) recorder.tell(about, "Normal", "Reason", message);
+  for (const message of ["one", "other"]) tellEvent(about, "Normal", "Reason", message);
   await new Promise((resolve) => setImmediate(resolve));
   assert.deepEqual(
     events.map(({ message }) => message),
     ["one", "other"],
   );
   assert.equal(new Set(events.map(({ metadata }) => metadata.name)).size, 2);
+  const [{ metadata, source, count }] = events as [Event];
+  assert.deepEqual([source, count], [{ component: "test" }, 1]);
+  tellEvent(about, "Normal", "Reason", "one");
+  clock.advance(1);
+  await new Promise((resolve) => setImmediate(resolve));
+  const change = JSON.stringify({ count: 2, lastTimestamp: "2026-01-01T00:00:00Z" });
+  assert.deepEqual(patches, [`/api/v1/namespaces/n/events/${metadata.name} ${change}`]);
 });

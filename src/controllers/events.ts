@@ -1,0 +1,49 @@
+/** Writes the events of a built-in controller, in the form of upstream's controllers: as `v1`, with a count. */
+import type { Event } from "#api/core/v1.ts";
+import { EventRecorder, referenceTo } from "#client/event-recorder.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
+import { timestampOf } from "#meta/time.ts";
+import type { ControllerEnvironment } from "./controller.ts";
+
+/** Records an event, without waiting: an event that cannot be written is lost, with a line in the log. */
+export type TellEvent = (
+  about: ApiObject & { readonly kind: string },
+  type: "Normal" | "Warning",
+  reason: string,
+  note: string,
+) => void;
+
+/** `component` is the source of the events, with upstream's name. */
+export function eventTeller(environment: Omit<ControllerEnvironment, "reader">, component: string): TellEvent {
+  const { client, clock, log, signal } = environment;
+  const collection = (namespace: string): string => `/api/v1/namespaces/${encodeURIComponent(namespace)}/events`;
+  const recorder = new EventRecorder({
+    clock,
+    create: ({ about, name, namespace, type, reason, note, count, firstMs, lastMs }) =>
+      client.create<Event>(collection(namespace), {
+        apiVersion: "v1",
+        kind: "Event",
+        metadata: { name, namespace },
+        involvedObject: { ...referenceTo(about), apiVersion: about.apiVersion ?? "v1" },
+        type,
+        reason,
+        message: note,
+        source: { component },
+        reportingComponent: component,
+        firstTimestamp: timestampOf(firstMs),
+        lastTimestamp: timestampOf(lastMs),
+        count,
+      }),
+    repeat: ({ name, namespace, count, lastMs }) =>
+      client.patch<Event>(`${collection(namespace)}/${encodeURIComponent(name)}`, {
+        count,
+        lastTimestamp: timestampOf(lastMs),
+      }),
+    failed: (err, { about, reason }) => {
+      const { namespace = "", name } = about.metadata;
+      log.info({ err, reason, [(about.kind ?? "").toLowerCase()]: `${namespace}/${name}` }, "an event is lost");
+    },
+  });
+  signal.addEventListener("abort", () => recorder.drop(), { once: true });
+  return (about, type, reason, note) => recorder.record({ about, controller: component, type, reason, note });
+}
