@@ -8,7 +8,7 @@ import { StatusError } from "#meta/status-error.ts";
 import type { Clock } from "#std/clock.ts";
 import { TokenBucket } from "./token-bucket.ts";
 
-export interface EventToRecord {
+interface EventToRecord {
   readonly about: ApiObject;
   /** The component that reports it. */
   readonly controller: string;
@@ -20,7 +20,7 @@ export interface EventToRecord {
 }
 
 /** An event as it is stored. */
-export interface StoredEvent extends EventToRecord {
+interface StoredEvent extends EventToRecord {
   readonly name: string;
   /** Events about objects without a namespace are in `default`, as upstream. */
   readonly namespace: string;

@@ -37,7 +37,7 @@ export async function withCluster<T>(
   work: (cluster: OpenCluster) => Promise<T>,
 ): Promise<T> {
   const connection = await findServer(settings);
-  /** What was printed: the server repeats a warning with each answer that it is about. */
+  /** The printed warnings: a server repeats one with each answer that it is about. */
   const warnings = new Set<string>();
   const warned = (texts: readonly string[]): void => {
     printWarnings(texts.filter((text) => !warnings.has(text)));
