@@ -24,6 +24,7 @@ import type { Negotiator } from "./negotiation.ts";
 
 export interface ChainOptions {
   readonly domain: ApiDomain;
+  /** The clock by which requests are given up. */
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Pick<Log, "debug" | "error">;
@@ -69,7 +70,7 @@ export function requestChain(options: ChainOptions): Handler {
     catchErrors({ errorReply, log }),
     requestInfo(domain),
     ...(options.auditUnauthenticated === undefined ? [] : [options.auditUnauthenticated]),
-    requestDeadline({ clock, requestTimeoutMs: options.requestTimeoutMs }),
+    requestDeadline({ clock: options.clock, requestTimeoutMs: options.requestTimeoutMs }),
     authenticate({
       authenticator: options.authenticator,
       isIdentityHeader: (name) => options.isIdentityHeader(name),

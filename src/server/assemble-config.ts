@@ -3,6 +3,7 @@ import type { ApiRequest, Reply } from "#http/api-request.ts";
 import type { ChainOptions } from "#http/chain.ts";
 import type { RequestMetrics, RequestTarget } from "#http/request-metrics.ts";
 import type { IpRange } from "#meta/ip-range.ts";
+import type { Clock } from "#std/clock.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { VersionReader, WatchCache } from "#storage/watch-cache.ts";
 import type { AdmissionPlan } from "./admission/plan.ts";
@@ -35,6 +36,8 @@ export interface AssembleConfig extends ServerParts {
   /** Whether values of a resource are kept encrypted, or may be. */
   encrypts(of: { readonly group: string; readonly resource: string }): boolean;
   readonly requestMetrics: RequestMetrics;
+  /** The clock of connections, and of the deadlines of requests. */
+  readonly connectionClock: Clock;
   /** Requests whose bodies or objects have more bytes are handled in threads. */
   readonly largeBytes: number;
   /** Records requests; `undefined` without an audit policy. */

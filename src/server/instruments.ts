@@ -12,7 +12,10 @@ import type { Assembled } from "./assemble-config.ts";
 type Handler = (request: ApiRequest) => MaybePromise<Reply>;
 
 export interface Instruments {
-  /** The clock of connections. A test that lets an hour pass need not lose its connections. */
+  /**
+   * The clock of connections, and of the deadlines of requests. A test that lets an hour pass need not lose its
+   * connections.
+   */
   readonly connectionClock: Clock;
   /** Whether the port and its connections let the process end. */
   readonly inBackground: boolean;

@@ -185,6 +185,7 @@ function openChain(
   return requestChain({
     ...config,
     ...config.auditFilters,
+    clock: config.connectionClock,
     negotiator: parts.negotiator,
     authenticator,
     isIdentityHeader: hiddenHeaders(options),

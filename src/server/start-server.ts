@@ -229,6 +229,7 @@ async function start(parts: Start): Promise<RunningServer> {
     metrics,
     requestMetrics,
     health,
+    connectionClock: parts.instruments?.connectionClock ?? parts.clock,
     endpoints: serverEndpoints({ health, requestMetrics, ...storeWork(disk, clock), version }),
     clientTrust,
     auditFilters: audit?.filters,

@@ -46,6 +46,7 @@ function chain(over: Partial<ChainOptions> = {}): Fixture {
     isIdentityHeader: (name) => name === "authorization",
     domain: kubernetesDomain,
     clock,
+    deadlineClock: clock,
     random: seededRandom(1),
     log: {
       debug() {},

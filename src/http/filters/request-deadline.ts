@@ -1,8 +1,7 @@
 /**
  * Limits the duration of requests to the server's maximum, or to the client's `timeout`; long-running requests are
  * excluded. At the deadline the request is answered with 504 and its work aborted. Source: upstream's
- * `request_deadline` and `timeout` filters. Hot path: running requests are in one list that is checked ten times a
- * second, since one timer for each would cost more than most requests. The answer may come a tenth of a second late.
+ * `request_deadline` and `timeout` filters.
  *
  * Hot path: running requests are in one list that is checked ten times a second, since a timer each would cost more
  * than most requests. The answer may come a tenth of a second late.
