@@ -6,6 +6,7 @@ import { readCommandLine } from "../scripts/command-line.ts";
 import { accessSuite } from "./access.bench.ts";
 import { applySuite } from "./apply.bench.ts";
 import { celSuite } from "./cel.bench.ts";
+import { clientSuite } from "./client.bench.ts";
 import { controllersSuite } from "./controllers.bench.ts";
 import { crdsSuite } from "./crds.bench.ts";
 import { comparePeers } from "./peer.ts";
@@ -33,6 +34,7 @@ const suites: readonly Suite[] = [
   hostileSuite,
   controllersSuite,
   testingSuite,
+  clientSuite,
 ];
 
 const help = (): string => `Measures the server and parts of it.

@@ -43,8 +43,14 @@ export function findTests(patterns: readonly string[], without: RegExp = /^$/): 
 /** The maximum time of a file. A file that takes longer hangs, also on a slow machine with other work. */
 const timeoutMs = 20 * 60_000;
 
-/** Runs `files`, the longest first. A file that cannot be loaded or crashes counts as one failure. */
-export async function runTests(name: string, files: readonly string[]): Promise<Tally> {
+/**
+ * Runs `files`, the longest first, several at a time. A file that cannot be loaded or crashes counts as one failure.
+ */
+export async function runTests(
+  name: string,
+  files: readonly string[],
+  concurrency = availableParallelism() + 1,
+): Promise<Tally> {
   if (files.length === 0) return emptyTally;
   let passed = 0;
   let failed = 0;
@@ -56,7 +62,7 @@ export async function runTests(name: string, files: readonly string[]): Promise<
   const progress = showProgress(name, expected);
   const stream = run({
     files: files.toSorted((a, b) => expected.get(b)! - expected.get(a)!).map((file) => root + file),
-    concurrency: availableParallelism() + 1,
+    concurrency,
     execArgv: ["--conditions=source", "--disable-warning=ExperimentalWarning"],
     env: { NODE_COMPILE_CACHE: compileCache, ...process.env },
     timeout: timeoutMs,

@@ -17,7 +17,8 @@ export class GoModule {
 
   /** Returns the reason why a package cannot be built here; `undefined` if it can. */
   missingModule(packageName: string): string | undefined {
-    if (process.env["TEST_SERVER"] !== undefined) return "starts a server of its own";
+    if (process.env["TEST_SERVER"] !== undefined || process.env["TEST_KUBECONFIG"] !== undefined)
+      return "starts a server of its own";
     if ("problem" in this.run(["version"])) return "Go is not here";
     if ("problem" in this.run(["list", "-deps", packageName])) {
       return `the Go modules of test/${this.#name} are not here`;

@@ -5,14 +5,18 @@
  * With TEST_SERVER=https://host:port the suites run against that server in the domain k8s.io, to verify expectations
  * against a 1.32 server. It must know the tokens below (`admin-token,admin,admin-uid, system:masters` and so on). Tests
  * of specification differences, and tests that start servers, are then skipped.
+ *
+ * `npm run test:client` runs the tests of the client library against the server of a kubeconfig (`TEST_KUBECONFIG`), which
+ * has no known users: tests impersonate them.
  */
 import { randomBytes } from "node:crypto";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import https from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test, type TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Credential } from "#client/connection-settings.ts";
 import type { ServerSettings } from "#server/options.ts";
 import type { ServerEnvironment } from "#server/start-server.ts";
 import { Client, type Endpoint, patienceMs } from "./client.ts";
@@ -37,6 +41,18 @@ export type Domain = (typeof domains)[number];
 
 /** The URL of the server of TEST_SERVER. */
 const external = process.env["TEST_SERVER"];
+/** The path of the kubeconfig that `npm run test:client` has written, with one cluster and one user. */
+const givenKubeconfig = process.env["TEST_KUBECONFIG"];
+/** The domains of the servers of this run. The script says which one that of the kubeconfig has. */
+const testedDomains: readonly Domain[] =
+  givenKubeconfig !== undefined
+    ? domains.filter((domain) => domain === process.env["TEST_DOMAIN"])
+    : external === undefined
+      ? domains
+      : ["k8s.io"];
+
+/** Whether tests start their servers, instead of using one that was there before. */
+export const startsServers = external === undefined && givenKubeconfig === undefined;
 
 /** The lines of the token file: token, user, uid, groups. */
 export const tokenLines = [
@@ -76,6 +92,8 @@ export interface TestServer {
   /** The text of an administrator's kubeconfig. */
   readonly kubeconfig: string;
   readonly endpoint: Endpoint;
+  /** The credential of an administrator, if the server does not know the tokens of the endpoint. */
+  readonly admin?: Credential;
   /** The clock, if the time of the server can be advanced. */
   readonly clock?: MovingClock;
   /** Stops the server. Before, the connections of this endpoint are closed, unless `keepConnections` is set. */
@@ -203,6 +221,36 @@ function externalServer(url: string): TestServer {
   };
 }
 
+/** The parts of a kubeconfig that the script writes. */
+interface GivenKubeconfig {
+  readonly clusters: readonly [{ readonly cluster: Readonly<Record<string, string>> }];
+  readonly users: readonly [{ readonly user: Readonly<Record<string, string>> }];
+}
+
+function givenServer(path: string): TestServer {
+  const kubeconfig = readFileSync(path, "utf8");
+  const { clusters, users } = JSON.parse(kubeconfig) as GivenKubeconfig;
+  const text = (base64 = ""): string => Buffer.from(base64, "base64").toString();
+  const { server: url = "", "certificate-authority-data": ca } = clusters[0].cluster;
+  const { token, "client-certificate-data": cert, "client-key-data": key } = users[0].user;
+  const agent = new https.Agent();
+  return {
+    domain: testedDomains[0]!,
+    url,
+    ca: text(ca),
+    kubeconfig,
+    endpoint: endpointOf(url, agent, renamer(testedDomains[0]!)),
+    admin: cert === undefined ? { token: token ?? "" } : { certificate: { cert: text(cert), key: text(key) } },
+    close: () => Promise.resolve(agent.destroy()),
+  };
+}
+
+/** Returns the server that this run was given, or else what `start` starts. */
+async function givenOr(start: () => Promise<TestServer>): Promise<TestServer> {
+  if (givenKubeconfig !== undefined) return givenServer(givenKubeconfig);
+  return external === undefined ? start() : externalServer(external);
+}
+
 /** A client of one server for one test. */
 export class Api extends Client {
   readonly server: TestServer;
@@ -292,6 +340,8 @@ type OwnServers = (name: string, settings: ServerSettings, run: (api: Api, t: Te
 interface Difference {
   /** The difference between this server, by the specification or on purpose, and a 1.32 server. */
   readonly differs?: string;
+  /** The thing that a server of a kubeconfig does not have: "users with known tokens". */
+  readonly needs?: string;
 }
 
 /** Registers one test in each domain. All tests of a file share its servers. */
@@ -304,8 +354,7 @@ export function suite(settings?: ServerSettings): InBothDomains {
     let server = servers.get(domain);
     if (server === undefined) {
       const clock = new MovingClock();
-      server =
-        external === undefined ? openServer(domain, settings, { clock }) : Promise.resolve(externalServer(external));
+      server = givenOr(() => openServer(domain, settings, { clock }));
       servers.set(domain, server);
     }
     return server;
@@ -314,7 +363,7 @@ export function suite(settings?: ServerSettings): InBothDomains {
     for (const server of servers.values()) await (await server).close();
   });
   return (name, run, difference = {}) => {
-    for (const domain of external === undefined ? domains : (["k8s.io"] as const)) {
+    for (const domain of testedDomains) {
       const skip = skipReason(settings, difference);
       test(`${domain}: ${name}`, skip === undefined ? {} : { skip }, async (t) => {
         const api = new Api(await serverOf(domain));
@@ -330,12 +379,12 @@ export function suite(settings?: ServerSettings): InBothDomains {
 
 /** Returns the server of TEST_SERVER, or a new one, for suites with a client of their own. */
 export function anyServer(domain: Domain): Promise<TestServer> {
-  return external === undefined ? openServer(domain) : Promise.resolve(externalServer(external));
+  return givenOr(() => openServer(domain));
 }
 
 /** Does the same as `suite`, with a server of its own for each test. */
 export const withOwnServer: OwnServers = (name, settings, run) => {
-  for (const domain of external === undefined ? domains : ([] as const)) {
+  for (const domain of startsServers ? domains : []) {
     test(`${domain}: ${name}`, (t) => usingServer(domain, settings, (api) => run(api, t)));
   }
 };
@@ -356,8 +405,9 @@ export async function usingServer(
   }
 }
 
-function skipReason(settings: ServerSettings | undefined, { differs }: Difference): string | undefined {
-  if (external === undefined) return undefined;
+function skipReason(settings: ServerSettings | undefined, { differs, needs }: Difference): string | undefined {
+  if (startsServers) return undefined;
+  if (needs !== undefined && givenKubeconfig !== undefined) return `needs ${needs}`;
   if (settings !== undefined) return "needs a server with options of its own";
   return differs === undefined ? undefined : `differs from a 1.32 server: ${differs}`;
 }

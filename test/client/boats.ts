@@ -1,7 +1,11 @@
 /** A custom resource for tests of the client library: boats, as `binnacle types` would print them. */
 import type { Cluster } from "#client/cluster.ts";
+import type { Draft } from "#client/draft.ts";
 import type { Kind, StoredMeta } from "#client/kind.ts";
 import { CustomResourceDefinition } from "#client/kinds.ts";
+import { startsServers } from "../harness.ts";
+import { runLabels } from "./open-cluster.ts";
+import { removeDefinition } from "./remove-definition.ts";
 
 /** A vessel that the harbour looks after. */
 export interface Boat {
@@ -49,29 +53,41 @@ const schema = {
 
 /** Defines the kind, if the cluster does not have it, and waits until it is served. */
 export async function defineBoats(cluster: Cluster): Promise<void> {
-  const definitions = cluster.kind(CustomResourceDefinition);
   const { group, version, kind, resource: plural } = Boat;
-  const name = `${plural}.${group}`;
-  await definitions.apply(
-    {
-      metadata: { name },
-      spec: {
-        group,
-        scope: "Namespaced",
-        names: { plural, kind },
-        versions: [
-          {
-            name: version,
-            served: true,
-            storage: true,
-            schema: { openAPIV3Schema: schema },
-            subresources: { status: {} },
-          },
-        ],
-      },
+  await define(cluster, {
+    metadata: { name: `${plural}.${group}` },
+    spec: {
+      group,
+      scope: "Namespaced",
+      names: { plural, kind },
+      versions: [
+        {
+          name: version,
+          served: true,
+          storage: true,
+          schema: { openAPIV3Schema: schema },
+          subresources: { status: {} },
+        },
+      ],
     },
-    { force: true },
-  );
+  });
+}
+
+/** The names of definitions that this file has made on a server that it did not start. */
+const made = new Set<string>();
+
+/**
+ * Applies a definition, and waits until it is served. On a server that the file did not start, one that an earlier file
+ * left is removed first, since a schema may be in force for a while after it was replaced.
+ */
+export async function define(cluster: Cluster, { metadata, spec }: Draft<CustomResourceDefinition>): Promise<void> {
+  const definitions = cluster.kind(CustomResourceDefinition);
+  const { name = "" } = metadata ?? {};
+  if (!startsServers && !made.has(name)) {
+    await removeDefinition(cluster, name);
+    made.add(name);
+  }
+  await definitions.apply({ metadata: { name, labels: runLabels }, spec }, { force: true });
   await definitions.until(
     name,
     (definition) =>

@@ -3,10 +3,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { connect, type KindClient } from "#client/cluster.ts";
 import { ConnectionError } from "#client/connection-error.ts";
-import { ConfigMap, Role } from "#client/kinds.ts";
+import { Role, Secret } from "#client/kinds.ts";
 import type { ClientRequest, ClientResponse, Transport } from "#client/transport.ts";
 import { suite } from "../harness.ts";
-import { clusterOf } from "./open-cluster.ts";
+import { clusterOf, makeNamespace } from "./open-cluster.ts";
 
 const inBothDomains = suite();
 
@@ -16,15 +16,19 @@ const isClosed = (error: Error): boolean =>
 inBothDomains("closing a cluster ends its watches, informers and waits, which nothing else ends", async (api, t) => {
   const cluster = await clusterOf(api, t);
   const derived = cluster.through((transport) => transport);
-  const maps = cluster.kind(ConfigMap).in("default");
+  const namespace = await makeNamespace(cluster, "closed");
+  const secrets = cluster.kind(Secret).in(namespace);
   const stop = new AbortController();
-  const stopped = maps.watch({ signal: stop.signal });
-  const watches = [maps.watch(), derived.kind(ConfigMap).in("default").watch()];
-  await maps.create({ metadata: { generateName: "a-" } });
+  const stopped = secrets.watch({ signal: stop.signal });
+  const watches = [secrets.watch(), derived.kind(Secret).in(namespace).watch()];
+  await secrets.create({ metadata: { name: "a" } });
   for (const watch of [stopped, ...watches]) await watch.next();
-  const informer = cluster.informer(ConfigMap);
+  const informer = cluster.informer(Secret);
   await informer.synced;
-  const waits = [maps.until("none", (map) => map !== undefined), maps.until("none", () => false, { timeout: "1h" })];
+  const waits = [
+    secrets.until("none", (secret) => secret !== undefined),
+    secrets.until("none", () => false, { timeout: "1h" }),
+  ];
   const all = [...watches.map((watch) => Array.fromAsync(watch)), ...waits];
   const ends = all.map((end) => assert.rejects(end, isClosed));
   const rest = Array.fromAsync(stopped);
@@ -34,7 +38,7 @@ inBothDomains("closing a cluster ends its watches, informers and waits, which no
   await Promise.all(ends);
   assert.deepEqual(await rest, []);
   await informer.close();
-  await assert.rejects(cluster.informer(ConfigMap).synced, isClosed);
+  await assert.rejects(cluster.informer(Secret).synced, isClosed);
 });
 
 /** A way to a server that never answers. */

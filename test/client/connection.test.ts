@@ -1,15 +1,16 @@
 /** Connections of the client library to a running server, in each domain: what is sent, and ways that fail. */
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { test, type TestContext } from "node:test";
 import type { ConnectionSettings, Credential } from "#client/connection-settings.ts";
 import { ConnectionError } from "#client/connection-error.ts";
 import { RestClient } from "#client/rest-client.ts";
 import type { ReceivedEvent } from "#client/received-event.ts";
 import type { Transport } from "#client/transport.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
-import { type Api, eventually, openServer, suite } from "../harness.ts";
+import { type Api, eventually, openServer, startsServers, suite, type TestServer } from "../harness.ts";
 import { openFaultyProxy } from "./faulty-proxy.ts";
-import { openForTest, settingsOf } from "./settings.ts";
+import { clusterOf, makeNamespace } from "./open-cluster.ts";
+import { openForTest, settingsOf, settingsThrough } from "./settings.ts";
 
 const inBothDomains = suite();
 /** The time between pings where a test waits for one that has no answer. */
@@ -40,7 +41,7 @@ function watch(transport: Transport, path: string, signal?: AbortSignal) {
   const ended = transport.stream(
     {
       method: "GET",
-      path: `${path}?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true`,
+      path: `${path}?watch=true&allowWatchBookmarks=true`,
       ...(signal === undefined ? {} : { signal }),
     },
     (event) => {
@@ -53,7 +54,7 @@ function watch(transport: Transport, path: string, signal?: AbortSignal) {
 }
 
 inBothDomains("objects are written, read and watched, and a watch ends with its signal", async (api, t) => {
-  const { configMaps } = await namesOf(api);
+  const configMaps = await collectionOf(api, t);
   const connection = openForTest(t, settingsOf(api.server));
   const stop = new AbortController();
   const { events, hasStarted, ended } = watch(connection, configMaps, stop.signal);
@@ -74,9 +75,17 @@ inBothDomains("objects are written, read and watched, and a watch ends with its 
 const watchAt = (connection: Transport, path: string) =>
   connection.stream({ method: "GET", path: `${path}?watch=true` }, () => undefined);
 
-async function namesOf(api: Api): Promise<{ configMaps: string }> {
-  const { configMaps } = (await api.createNamespace()) as unknown as { readonly configMaps: string };
-  return { configMaps };
+/** Makes a namespace, and returns the path of its config maps. */
+async function collectionOf(api: Api, t: TestContext): Promise<string> {
+  return `/api/v1/namespaces/${await makeNamespace(await clusterOf(api, t), "connection")}/configmaps`;
+}
+
+/** Returns the server, and one without HTTP/2 if this run starts servers. */
+async function bothProtocols(api: Api, t: TestContext): Promise<readonly TestServer[]> {
+  if (!startsServers) return [api.server];
+  const old = await openServer(api.domain, { disableHttp2: true });
+  t.after(() => old.close());
+  return [api.server, old];
 }
 
 inBothDomains(
@@ -109,16 +118,14 @@ inBothDomains(
       groups: ["a, b", "developers", "c", "d", "e", "system:authenticated"],
       extra: { "example.com/scopes": ["one, two", "three"], grün: ["x"] },
     };
-    const connection = openForTest(t, settingsOf(api.server, { impersonate }));
-    assert.deepEqual(await whoAmI(api, connection), userInfo);
-    const old = await openServer(api.domain, { disableHttp2: true });
-    t.after(() => old.close());
-    assert.deepEqual(await whoAmI(api, openForTest(t, settingsOf(old, { impersonate }))), userInfo);
+    for (const server of await bothProtocols(api, t)) {
+      assert.deepEqual(await whoAmI(api, openForTest(t, settingsOf(server, { impersonate }))), userInfo);
+    }
   },
 );
 
 inBothDomains("warnings of the server are in the response", async (api, t) => {
-  const { configMaps } = await namesOf(api);
+  const configMaps = await collectionOf(api, t);
   const connection = openForTest(t, settingsOf(api.server));
   const body = Buffer.from(
     '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"w"},"ünknown":1,"data":{"a":"1","a":"2"}}',
@@ -145,18 +152,18 @@ inBothDomains(
     assert.equal((await connection.request({ method: "GET", path: "/api" })).code, 401);
     assert.equal(rejected.length, 2);
   },
+  { needs: "users with known tokens" },
 );
 
 inBothDomains("large answers are compressed only where the settings allow it, and read the same", async (api, t) => {
-  const { configMaps } = await namesOf(api);
+  const configMaps = await collectionOf(api, t);
   const direct = openForTest(t, settingsOf(api.server, { compress: false }));
   const packed = openForTest(t, settingsOf(api.server));
   const data = { large: "x".repeat(400_000) };
   const body = Buffer.from(JSON.stringify({ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "l" }, data }));
   assert.equal((await direct.request({ method: "POST", path: configMaps, body })).code, 201);
-  const way = await openFaultyProxy(t, api.endpoint.port);
-  const counted = (compress: boolean) =>
-    openForTest(t, settingsOf(api.server, { compress, server: new URL(`https://127.0.0.1:${way.port}`) }));
+  const way = await openFaultyProxy(t, api.endpoint.port, api.endpoint.host);
+  const counted = (compress: boolean) => openForTest(t, settingsThrough(way, api.server, { compress }));
   for (const [compress, isLong] of [
     [false, true],
     [true, false],
@@ -170,12 +177,8 @@ inBothDomains("large answers are compressed only where the settings allow it, an
 });
 
 inBothDomains("many watches leave room for many calls, over both protocols", async (api, t) => {
-  const old = await openServer(api.domain, { disableHttp2: true });
-  t.after(() => old.close());
-  for (const [server, count] of [
-    [api.server, 300],
-    [old, 30],
-  ] as const) {
+  for (const [at, server] of (await bothProtocols(api, t)).entries()) {
+    const count = at === 0 ? 300 : 30;
     const connection = openForTest(t, settingsOf(server));
     const watches = Array.from({ length: count }, () => watch(connection, "/api/v1/namespaces"));
     await Promise.all(watches.map(({ hasStarted }) => hasStarted));
@@ -188,12 +191,9 @@ inBothDomains("many watches leave room for many calls, over both protocols", asy
 });
 
 inBothDomains("a watch whose packets are swallowed fails, and so does a call, over both protocols", async (api, t) => {
-  const old = await openServer(api.domain, { disableHttp2: true });
-  t.after(() => old.close());
-  for (const server of [api.server, old]) {
-    const way = await openFaultyProxy(t, server.endpoint.port);
-    const settings = settingsOf(server, { server: new URL(`https://127.0.0.1:${way.port}`) });
-    const connection = openForTest(t, settings, {
+  for (const server of await bothProtocols(api, t)) {
+    const way = await openFaultyProxy(t, server.endpoint.port, server.endpoint.host);
+    const connection = openForTest(t, settingsThrough(way, server), {
       timing: { ...timing, silenceMs: 300, probeMs: 300, connectMs: 300 },
     });
     const { hasStarted, ended } = watch(connection, "/api/v1/namespaces");
@@ -209,9 +209,9 @@ inBothDomains("a watch whose packets are swallowed fails, and so does a call, ov
 });
 
 inBothDomains("an answer that is cut in the middle is read again, and a watch that is cut fails", async (api, t) => {
-  const { configMaps } = await namesOf(api);
-  const way = await openFaultyProxy(t, api.endpoint.port);
-  const settings = settingsOf(api.server, { compress: false, server: new URL(`https://127.0.0.1:${way.port}`) });
+  const configMaps = await collectionOf(api, t);
+  const way = await openFaultyProxy(t, api.endpoint.port, api.endpoint.host);
+  const settings = settingsThrough(way, api.server, { compress: false });
   const connection = openForTest(t, settings);
   const data = { large: "x".repeat(400_000) };
   const body = Buffer.from(JSON.stringify({ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "l" }, data }));
@@ -229,7 +229,7 @@ inBothDomains("an answer that is cut in the middle is read again, and a watch th
 inBothDomains(
   "a client certificate is the identity; with another one, new requests take new connections",
   async (api, t) => {
-    const way = await openFaultyProxy(t, api.endpoint.port);
+    const way = await openFaultyProxy(t, api.endpoint.port, api.endpoint.host);
     const pem = (field: string): string => {
       const [, data = ""] = new RegExp(`${field}: (\\S+)`).exec(api.server.kubeconfig) ?? [];
       return Buffer.from(data, "base64").toString();
@@ -237,8 +237,7 @@ inBothDomains(
     const certificate = { cert: pem("client-certificate-data"), key: pem("client-key-data") };
     let credential: Credential = {};
     const credentials = { current: () => credential, rejected: () => false };
-    const server = new URL(`https://127.0.0.1:${way.port}`);
-    const connection = openForTest(t, settingsOf(api.server, { credentials, server }));
+    const connection = openForTest(t, settingsThrough(way, api.server, { credentials }));
     credential = { token: "alice-token" };
     assert.equal((await whoAmI(api, connection)).username, "alice");
     const { hasStarted, ended } = watch(connection, "/api/v1/namespaces/default/configmaps");
@@ -251,9 +250,12 @@ inBothDomains(
     assert.equal(way.accepted, 2);
     await connection.close();
   },
+  { needs: "users with known tokens" },
 );
 
-test("errors of connections say in one line what to do, and have no credentials", async (t) => {
+test("errors of connections say in one line what to do, and have no credentials", {
+  skip: startsServers ? false : "starts a server of its own",
+}, async (t) => {
   const server = await openServer("k8s.io");
   t.after(() => server.close());
   const { port } = server.endpoint;

@@ -9,12 +9,13 @@ import { fileURLToPath } from "node:url";
 import { type Cluster, type KindClient } from "#client/cluster.ts";
 import { controller, run } from "#client/controllers.ts";
 import type { Kind, StoredObject } from "#client/kind.ts";
-import { ConfigMap, CustomResourceDefinition, Deployment, Lease, Namespace } from "#client/kinds.ts";
+import { ConfigMap, type CustomResourceDefinition, Deployment, Lease } from "#client/kinds.ts";
 import { Event } from "#client/kinds/events/v1.ts";
 import { parseYaml } from "#client/parse-yaml.ts";
 import { printTypes } from "#client/type-printer.ts";
 import { type Api, eventually, suite, temporaryFolder } from "../harness.ts";
-import { clusterOf, recorded, transportOf } from "./open-cluster.ts";
+import { define } from "./boats.ts";
+import { clusterOf, makeNamespace, recorded, transportOf } from "./open-cluster.ts";
 
 const inBothDomains = suite();
 const client = new URL("../../src/client/", import.meta.url);
@@ -58,22 +59,14 @@ interface Shop {
 /** Defines boats as the page does, and makes a namespace and a folder for a program. */
 async function openShop(api: Api, t: TestContext): Promise<Shop> {
   const cluster = await clusterOf(api, t);
-  const definitions = cluster.kind(CustomResourceDefinition);
   const definition = await parseYaml(block("boats.yaml"));
-  const renamed = definition as CustomResourceDefinition; // the page has one
-  await definitions.apply(
-    { ...renamed, apiVersion: undefined, status: undefined, metadata: { name: renamed.metadata.name } },
-    { force: true },
-  );
-  await definitions.until(renamed.metadata.name, (one) =>
-    (one?.status.conditions ?? []).some(({ type, status }) => type === "Established" && status === "True"),
-  );
-  const { metadata } = await cluster.kind(Namespace).create({ metadata: { generateName: "shop-" } });
+  await define(cluster, definition as CustomResourceDefinition); // the page has one
+  const namespace = await makeNamespace(cluster, "shop");
   const folder = temporaryFolder();
   writeFileSync(join(folder, "boats.ts"), sourceImports(printTypes([definition])));
   writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
   writeFileSync(join(folder, "config"), api.server.kubeconfig);
-  return { cluster, boats: cluster.kind(Boat).in(metadata.name), namespace: metadata.name, folder };
+  return { cluster, boats: cluster.kind(Boat).in(namespace), namespace, folder };
 }
 
 interface Program {

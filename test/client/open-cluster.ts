@@ -2,13 +2,13 @@
 import type { TestContext } from "node:test";
 import { type Cluster, connect, type ConnectOptions } from "#client/cluster.ts";
 import type { Transport } from "#client/transport.ts";
-import { fixedCredentials } from "#client/credentials.ts";
+import { Namespace } from "#client/kinds.ts";
 import type { Api } from "../harness.ts";
-import { openForTest, settingsOf } from "./settings.ts";
+import { openForTest, settingsAs } from "./settings.ts";
 
-/** Returns a connection to the server with the token of a user, which is closed after the test. */
+/** Returns a connection to the server as a user, which is closed after the test. */
 export function transportOf(api: Api, t: TestContext, user = "admin"): Transport {
-  return openForTest(t, settingsOf(api.server, { credentials: fixedCredentials({ token: `${user}-token` }) }));
+  return openForTest(t, settingsAs(user, api.server));
 }
 
 /** Returns a cluster over the server, which is closed after the test. */
@@ -37,4 +37,14 @@ export function recorded(transport: Transport): Transport & { readonly requests:
       return transport.stream(request, onEvent);
     },
   };
+}
+
+const run = process.env["TEST_RUN"];
+/** The labels by which `npm run test:client` finds what it has to remove from the server. */
+export const runLabels: Readonly<Record<string, string>> = run === undefined ? {} : { "binnacle-test": run };
+
+/** Creates a namespace for a test, and returns its name, which begins with `prefix`. */
+export async function makeNamespace(cluster: Cluster, prefix: string): Promise<string> {
+  const metadata = { generateName: `${prefix}-`, labels: runLabels };
+  return (await cluster.kind(Namespace).create({ metadata })).metadata.name;
 }

@@ -5,10 +5,10 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { Deployment, Namespace, PersistentVolumeClaim } from "#client/kinds.ts";
+import { Deployment, PersistentVolumeClaim } from "#client/kinds.ts";
 import { suite, temporaryFolder } from "../harness.ts";
 import { Boat, defineBoats } from "./boats.ts";
-import { clusterOf } from "./open-cluster.ts";
+import { clusterOf, makeNamespace } from "./open-cluster.ts";
 
 const inBothDomains = suite();
 const client = new URL("../../src/client/", import.meta.url);
@@ -28,18 +28,18 @@ function codeOf(file: string): string {
 inBothDomains("the code of the README runs as it is written", async (api, t) => {
   const cluster = await clusterOf(api, t);
   await defineBoats(cluster);
-  await cluster.kind(Namespace).create({ metadata: { name: "shop" } });
+  const namespace = await makeNamespace(cluster, "shop");
   const labels = { app: "web" };
   await cluster.kind(Deployment).create({
-    metadata: { name: "web", namespace: "shop" },
+    metadata: { name: "web", namespace },
     spec: {
       selector: { matchLabels: labels },
       template: { metadata: { labels }, spec: { containers: [{ name: "web", image: "web" }] } },
     },
   });
-  const boats = cluster.kind(Boat).in("shop");
+  const boats = cluster.kind(Boat).in(namespace);
   await boats.create({ metadata: { name: "ketch", labels: { pier: "north" } }, spec: { length: 8 } });
-  const claims = cluster.kind(PersistentVolumeClaim).in("shop");
+  const claims = cluster.kind(PersistentVolumeClaim).in(namespace);
   await claims.create({
     metadata: { name: "data" },
     spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } },
@@ -48,7 +48,7 @@ inBothDomains("the code of the README runs as it is written", async (api, t) => 
 
   const folder = temporaryFolder();
   writeFileSync(join(folder, "boats.ts"), codeOf("boats.ts"));
-  writeFileSync(join(folder, "main.ts"), codeOf(""));
+  writeFileSync(join(folder, "main.ts"), codeOf("").replaceAll('"shop"', JSON.stringify(namespace)));
   writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
   writeFileSync(join(folder, "config"), api.server.kubeconfig);
   const { stdout } = await promisify(execFile)(process.execPath, ["--conditions=source", join(folder, "main.ts")], {
@@ -62,7 +62,7 @@ inBothDomains("the code of the README runs as it is written", async (api, t) => 
       "ketch",
       "Go-http-client owns .spec.length",
       "added ketch",
-      'NotFound GET configmaps "chart" in "shop": configmaps "chart" not found',
+      `NotFound GET configmaps "chart" in "${namespace}": configmaps "chart" not found`,
     ].map((line) => line.replace("Go-http-client", "harbour")),
   );
   assert.deepEqual(await boats.find("ketch").then((ketch) => [ketch?.spec, ketch?.status]), [

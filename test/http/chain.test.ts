@@ -46,7 +46,6 @@ function chain(over: Partial<ChainOptions> = {}): Fixture {
     isIdentityHeader: (name) => name === "authorization",
     domain: kubernetesDomain,
     clock,
-    deadlineClock: clock,
     random: seededRandom(1),
     log: {
       debug() {},
