@@ -70,7 +70,7 @@ export function requestChain(options: ChainOptions): Handler {
     catchErrors({ errorReply, log }),
     requestInfo(domain),
     ...(options.auditUnauthenticated === undefined ? [] : [options.auditUnauthenticated]),
-    requestDeadline({ clock: options.clock, requestTimeoutMs: options.requestTimeoutMs }),
+    requestDeadline({ clock, requestTimeoutMs: options.requestTimeoutMs }),
     authenticate({
       authenticator: options.authenticator,
       isIdentityHeader: (name) => options.isIdentityHeader(name),
