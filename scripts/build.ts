@@ -61,13 +61,21 @@ function writeTypes(): Promise<void> {
   });
 }
 
-/** Writes the entries by which the package offers the client library under its own name: `binnacle/client/kinds`. */
+/**
+ * Writes the entries by which the package offers the client library under its own name: `binnacle/client/kinds`. Those
+ * for `require` ask Node's own loader, as those of the test kit do, so that Jest has the library of the test server.
+ */
 function writeClientEntries(): void {
   for (const name of ["", ...otherEntries().map((entry) => `/${entry}`)]) {
-    const text = `export * from "binnacle-client${name}";\n`;
-    const file = join(root, "dist", `client${name}`);
+    const path = `client${name}`;
+    const file = join(root, "dist", path);
     mkdirSync(dirname(file), { recursive: true });
-    for (const end of ["js", "d.ts"]) writeFileSync(`${file}.${end}`, text);
+    for (const end of ["js", "d.ts", "d.cts"]) {
+      writeFileSync(`${file}.${end}`, `export * from "binnacle-client${name}";\n`);
+    }
+    const loader = `./${posix.relative(posix.dirname(path), "src/testing/load-module.cjs")}`;
+    const required = `loadModule("binnacle/${path}", __filename, "./${posix.basename(path)}.js")`;
+    writeFileSync(`${file}.cjs`, `"use strict";\nmodule.exports = require("${loader}").${required};\n`);
   }
 }
 

@@ -45,7 +45,7 @@ export interface AuditOptions {
   observeRejected(): void;
 }
 
-interface AuditFilters {
+export interface AuditFilters {
   /** Runs before authentication: records requests that are refused without a user. */
   readonly auditUnauthenticated: Filter;
   /** Runs after authentication: records everybody else. */

@@ -8,7 +8,7 @@ import { auditLossReporter } from "#audit/losses.ts";
 import { openBackends, truncatedAnnotation } from "#audit/open-backends.ts";
 import { AuditPolicy } from "#audit/policy.ts";
 import { readWebhookConnection, type WebhookConnection } from "#egress/webhook-connection.ts";
-import { auditFilters } from "#http/audit-requests.ts";
+import { type AuditFilters, auditFilters } from "#http/audit-requests.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { AuditFlags } from "./audit/flags.ts";
 import { orStartError, readGiven } from "./given-files.ts";
@@ -36,11 +36,17 @@ export interface AuditParts extends Pick<ServerParts, "domain" | "clock" | "rand
   readonly options: AuditFlags;
 }
 
+interface OpenAudit {
+  readonly filters: AuditFilters;
+  /** Resolves when every event is written, or given up after a minute. */
+  close(): Promise<void>;
+}
+
 /** The maximum time in milliseconds for which a stop waits for a webhook that does not answer. */
 const closeMs = 60_000;
 
 /** Opens the backends. Resolves with `undefined` without a backend. Rejects with `StartError`. */
-export async function openAudit({ policy, webhook }: AuditPlan, parts: AuditParts) {
+export async function openAudit({ policy, webhook }: AuditPlan, parts: AuditParts): Promise<OpenAudit | undefined> {
   const { options, domain, clock, random, log, metrics } = parts;
   const ended = new AbortController();
   const { lost, reportRest } = auditLossReporter(log, metrics, clock);
@@ -86,7 +92,6 @@ export async function openAudit({ policy, webhook }: AuditPlan, parts: AuditPart
       observeEvent: () => events.with().add(),
       observeRejected: () => rejected.with().add(),
     }),
-    /** Resolves when every event is written, or given up after a minute. */
     async close() {
       const giveUp = clock.after(closeMs, () => ended.abort(new Error("the server stops")));
       await backend.close();

@@ -17,7 +17,19 @@ export interface Project {
 /** Returns the text of an import, which the checks of this repository must not take for one of its own. */
 const imported = (names: string, from: string): string => `import ${names} from "${from}";`;
 
-/** The body of the test that all projects run: a write, a fault, and the way back. */
+/** The modules that the test of all projects needs, beside the test kit, with what it uses of them. */
+const modules = [
+  ["binnacle/client", "{ ApiError }"],
+  ["binnacle/client/controllers", "{ controller, run }"],
+  ["binnacle/client/kinds", "{ ConfigMap, Secret }"],
+] as const;
+const imports = modules.map(([from, names]) => imported(names, from)).join("\n");
+const requires = modules.map(([from, names]) => `const ${names} = require("${from}");`).join("\n");
+
+/**
+ * The body of the test that all projects run: a write, a fault, and the way back; then a controller that makes a secret
+ * for each config map, and an error of the client library.
+ */
 const body = `
   const path = "/api/v1/namespaces/default/configmaps";
   const create = () => server.fetch(path, {
@@ -31,10 +43,29 @@ const body = `
   codes.push((await server.fetch(path + "/one")).status);
   await server.reset();
   codes.push((await server.fetch(path + "/one")).status);
+
+  const cluster = await server.client("harbour");
+  const stop = new AbortController();
+  const secrets = controller(ConfigMap, {
+    in: "default",
+    owns: [Secret],
+    async reconcile(map, { apply }) {
+      await apply(Secret, { metadata: { name: map.metadata.name }, data: { key: map.data?.["key"] ?? "" } });
+    },
+  });
+  const running = run(cluster, { signal: stop.signal }, [secrets]);
+  await cluster.kind(ConfigMap).create({ metadata: { name: "ketch" }, data: { key: "Zmxvb2Q=" } });
+  const made = await cluster.kind(Secret).until("ketch", (secret) => secret?.data?.["key"] === "Zmxvb2Q=", { timeout: "60s" });
+  const owner = made?.metadata.ownerReferences?.[0]?.kind;
+  stop.abort();
+  await running;
+  const isApiError = await cluster.kind(Secret).get("none").catch((error) => error instanceof ApiError);
+  await server.reset();
+  const answers = [...codes, owner, isApiError].join(" ");
 `;
-const expected = "201 429 200 404";
+const expected = "201 429 200 404 ConfigMap true";
 const check = `
-  if (codes.join(" ") !== "${expected}") throw new Error("the answers were " + codes.join(" "));
+  if (answers !== "${expected}") throw new Error("the answers were " + answers);
 `;
 
 const plain = `
@@ -51,6 +82,7 @@ main();
 const jestTest = `
 const { useServer } = require("binnacle/testing/jest");
 const { startTestServer } = require("binnacle/testing");
+${requires}
 
 const kube = useServer();
 
@@ -64,7 +96,7 @@ test("the worker has a server, and the test a namespace", async () => {
 test("a server of its own", async () => {
   const server = await startTestServer();
   ${body}
-  expect(codes.join(" ")).toBe("${expected}");
+  expect(answers).toBe("${expected}");
   await server.close();
 });
 `;
@@ -72,13 +104,14 @@ test("a server of its own", async () => {
 const vitestTest = `
 ${imported("{ expect, test as base }", "vitest")}
 ${imported("{ serverFixtures }", "binnacle/testing/vitest")}
+${imports}
 
 const test = base.extend(serverFixtures());
 
 test("the worker has a server, and the test a namespace", async ({ server, namespace }) => {
   expect((await server.fetch("/api/v1/namespaces/" + namespace)).status).toBe(200);
   ${body}
-  expect(codes.join(" ")).toBe("${expected}");
+  expect(answers).toBe("${expected}");
 });
 `;
 
@@ -87,13 +120,13 @@ export const projects: readonly Project[] = [
     name: "esm",
     needs: [],
     manifest: { type: "module" },
-    files: { "main.js": `${imported("{ startTestServer }", "binnacle/testing")}\n${plain}` },
+    files: { "main.js": `${imported("{ startTestServer }", "binnacle/testing")}\n${imports}\n${plain}` },
     runs: [["main.js"]],
   },
   {
     name: "commonjs",
     needs: [],
-    files: { "main.js": `const { startTestServer } = require("binnacle/testing");\n${plain}` },
+    files: { "main.js": `const { startTestServer } = require("binnacle/testing");\n${requires}\n${plain}` },
     runs: [["main.js"]],
   },
   {
@@ -111,16 +144,18 @@ export const projects: readonly Project[] = [
         },
       }),
       "main.ts": `${imported("{ startTestServer, type TestServer }", "binnacle/testing")}
-const codesOf = async (server: TestServer): Promise<number[]> => {${body} return codes; };
+${imports}
+const answersOf = async (server: TestServer): Promise<string> => {${body} return answers; };
 async function main(): Promise<void> {
   await using server = await startTestServer({ settings: { authorizationMode: ["RBAC"] } });
-  const codes = await codesOf(server);
+  const answers = await answersOf(server);
   ${check}
   console.log("passed");
 }
 void main();
 `,
       "common.cts": `${imported("{ startTestServer }", "binnacle/testing")}
+${imports}
 async function main(): Promise<void> {
   const server = await startTestServer();
   ${body}
@@ -141,10 +176,11 @@ void main();
       "main.test.js": `${imported("assert", "node:assert")}
 ${imported("{ test }", "node:test")}
 ${imported("{ startTestServer }", "binnacle/testing")}
+${imports}
 test("a server", async () => {
   await using server = await startTestServer();
   ${body}
-  assert.equal(codes.join(" "), "${expected}");
+  assert.equal(answers, "${expected}");
 });
 `,
     },

@@ -50,10 +50,14 @@ function installNode(version: string): string {
   return join(folder, "node_modules/.bin");
 }
 
-/** Packs the package. Returns the path of the file. */
-function pack(): string {
-  const text = must("npm", ["pack", "--silent", "--pack-destination", work], root);
-  return join(work, text.trim().split("\n").at(-1) ?? "");
+/** Packs the package, and the client library that it needs. Returns the paths of the files. */
+function pack(): readonly string[] {
+  return [root, join(root, "packages/client")].map((folder, at) => {
+    // The first one builds both.
+    const scripts = at === 0 ? [] : ["--ignore-scripts"];
+    const text = must("npm", ["pack", "--silent", ...scripts, "--pack-destination", work], folder);
+    return join(work, text.trim().split("\n").at(-1) ?? "");
+  });
 }
 
 function writeProject(name: string, files: Readonly<Record<string, string>>, manifest: object = {}): string {
@@ -68,9 +72,9 @@ function writeProject(name: string, files: Readonly<Record<string, string>>, man
 const install = (folder: string, what: readonly string[]): string =>
   must("npm", ["install", "--prefer-offline", "--no-fund", ...what], folder);
 
-function tryProject({ name, needs, manifest, files, runs, failing }: Project, tarball: string): void {
+function tryProject({ name, needs, manifest, files, runs, failing }: Project): void {
   const folder = writeProject(name, files, manifest);
-  install(folder, [tarball, ...needs]);
+  install(folder, [...tarballs, ...needs]);
   for (const [version, path] of nodes) {
     for (const args of runs) {
       const { ok, text } = run("node", args, folder, path);
@@ -83,20 +87,20 @@ function tryProject({ name, needs, manifest, files, runs, failing }: Project, ta
   }
 }
 
-function tryOldNode(tarball: string, path: string): void {
+function tryOldNode(path: string): void {
   const folder = writeProject("old-node", oldNode.files);
-  install(folder, [tarball]);
+  install(folder, tarballs);
   for (const file of Object.keys(oldNode.files)) {
     const { text } = run("node", [file], folder, path);
     report(`old-node: node ${file} (Node 20)`, oldNode.says.test(text), text);
   }
 }
 
-const tarball = pack();
+const tarballs = pack();
 const nodes: readonly (readonly [string, string])[] = ["26", "24"].map((version) => [version, installNode(version)]);
 const wanted = process.argv.slice(2);
 const isWanted = (name: string): boolean => wanted.length === 0 || wanted.includes(name);
-for (const project of projects) if (isWanted(project.name)) tryProject(project, tarball);
-if (isWanted("old-node")) tryOldNode(tarball, installNode("20"));
+for (const project of projects) if (isWanted(project.name)) tryProject(project);
+if (isWanted("old-node")) tryOldNode(installNode("20"));
 process.stdout.write(failures === 0 ? "all projects pass\n" : `${failures} failed\n`);
 process.exitCode = failures === 0 ? 0 : 1;
