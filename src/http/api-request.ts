@@ -103,8 +103,17 @@ interface RequestState {
 /** A request as filters see it. */
 export interface ApiRequest extends RequestHead, RequestState {}
 
+/** The members of a request that only filters and the audit log read. */
+type OfFilters =
+  | "forgetHeaders"
+  | "protocol"
+  | "clientCertificate"
+  | "clientCertificateProblem"
+  | "identify"
+  | "annotations";
+
 /** A request as handlers see it, which is read-only. */
-export type HandledRequest = RequestHead & Readonly<RequestState>;
+export type HandledRequest = Omit<RequestHead, OfFilters> & Readonly<RequestState>;
 
 export interface Upgradable {
   /** The reason why it cannot become a WebSocket of this server; `undefined` when it can. */

@@ -6,7 +6,7 @@
  * grew with every made-up verb).
  */
 import type { Counter, Family, Gauge, Histogram, Metrics } from "#std/metrics.ts";
-import type { ApiRequest, Reply, RequestInfo } from "./api-request.ts";
+import type { ApiRequest, HandledRequest, Reply, RequestInfo } from "./api-request.ts";
 
 /** The target of a request. */
 export type RequestTarget = Pick<RequestInfo, "group" | "version" | "resource" | "subresource">;
@@ -189,7 +189,7 @@ export class RequestMetrics {
   }
 
   /** Answers `/metrics`; `undefined` for other paths. */
-  reply(request: ApiRequest): Reply | undefined {
+  reply(request: HandledRequest): Reply | undefined {
     if (request.path !== "/metrics") return undefined;
     return {
       code: 200,

@@ -10,7 +10,7 @@ import { alreadyExists, badRequest, conflict, StatusError } from "#meta/status-e
 import { isObject } from "#std/is-object.ts";
 import type { Revision } from "#storage/log-store.ts";
 import type { Entry } from "#storage/watch-cache.ts";
-import type { ApiRequest, AuditedBody, Headers, Reply, RequestInfo } from "./api-request.ts";
+import type { HandledRequest, AuditedBody, Headers, Reply, RequestInfo } from "./api-request.ts";
 import { attributesOf } from "./filters/authorize.ts";
 import { findVersion, type HistoryOptions, noVersions, type HistoryTarget } from "./history-versions.ts";
 import { parseRequestInfo } from "./request-info.ts";
@@ -39,7 +39,7 @@ const finalizersOfDeletion: readonly string[] = ["orphan", "foregroundDeletion"]
  */
 export async function restoreObject(
   options: HistoryOptions,
-  request: ApiRequest,
+  request: HandledRequest,
   object: HistoryTarget,
 ): Promise<Reply> {
   const { store, name, namespace } = object;
@@ -65,7 +65,7 @@ async function authorize({ parts }: HistoryOptions, attributes: Attributes): Pro
   if (decision !== "allow") throw forbiddenError(attributes, reason);
 }
 
-async function readBody(request: ApiRequest, parseVersion: (text: string) => Revision): Promise<Wanted> {
+async function readBody(request: HandledRequest, parseVersion: (text: string) => Revision): Promise<Wanted> {
   const bytes = await request.body(bodyBytesMax);
   let body: unknown = {};
   try {
@@ -94,7 +94,7 @@ function stillThere({ definition, name }: HistoryTarget): StatusError {
 /** Returns the requested version, or the last one before the deletion. */
 async function readWantedEntry(
   options: HistoryOptions,
-  request: ApiRequest,
+  request: HandledRequest,
   object: HistoryTarget,
   { revision }: Wanted,
 ): Promise<Entry> {
@@ -118,7 +118,7 @@ async function readWantedEntry(
  */
 function withExistingOwners(
   options: HistoryOptions,
-  request: ApiRequest,
+  request: HandledRequest,
   { namespace }: HistoryTarget,
   restored: Unstructured,
 ): Unstructured {
@@ -178,17 +178,17 @@ function toUpdate({ definition, name }: HistoryTarget, restored: Unstructured, c
 const writeOptions = ["dryRun", "fieldManager", "pretty"];
 
 /** The request that writes the restored object, with the user of the request for the restore. */
-class RestoringRequest implements ApiRequest {
+class RestoringRequest implements HandledRequest {
   readonly method: string;
   readonly url: string;
   readonly path: string;
   readonly query: URLSearchParams;
   readonly headers: Headers;
-  readonly #outer: ApiRequest;
+  readonly #outer: HandledRequest;
   readonly #body: Buffer;
   info: RequestInfo;
 
-  constructor(outer: ApiRequest, { definition, namespace, name }: HistoryTarget, isUpdate: boolean, body: Buffer) {
+  constructor(outer: HandledRequest, { definition, namespace, name }: HistoryTarget, isUpdate: boolean, body: Buffer) {
     const namespacePath = namespace === "" ? "" : `/namespaces/${namespace}`;
     const collection = `${apiPathOf(definition)}${namespacePath}/${definition.resource}`;
     const query = new URLSearchParams();
@@ -208,18 +208,6 @@ class RestoringRequest implements ApiRequest {
     return this.#outer.remoteAddress;
   }
 
-  get protocol(): ApiRequest["protocol"] {
-    return this.#outer.protocol;
-  }
-
-  get clientCertificate(): ApiRequest["clientCertificate"] {
-    return this.#outer.clientCertificate;
-  }
-
-  get clientCertificateProblem(): string {
-    return this.#outer.clientCertificateProblem;
-  }
-
   get signal(): AbortSignal {
     return this.#outer.signal;
   }
@@ -228,7 +216,7 @@ class RestoringRequest implements ApiRequest {
     return this.#outer.aborted;
   }
 
-  get user(): ApiRequest["user"] {
+  get user(): HandledRequest["user"] {
     return this.#outer.user;
   }
 
@@ -252,11 +240,7 @@ class RestoringRequest implements ApiRequest {
     this.#outer.annotate(key, value);
   }
 
-  get annotations(): ReadonlyMap<string, string> | undefined {
-    return this.#outer.annotations;
-  }
-
-  get seats(): ApiRequest["seats"] {
+  get seats(): HandledRequest["seats"] {
     return this.#outer.seats;
   }
 
@@ -266,10 +250,6 @@ class RestoringRequest implements ApiRequest {
 
   headerValues(name: string): readonly string[] {
     return this.#outer.headerValues(name);
-  }
-
-  forgetHeaders(matches: (name: string) => boolean): void {
-    this.#outer.forgetHeaders(matches);
   }
 
   abort(reason: Error): void {

@@ -11,7 +11,7 @@ import { dump } from "#flowcontrol/dump.ts";
 import { FlowControl } from "#flowcontrol/flow-control.ts";
 import { FlowMetrics } from "#flowcontrol/flow-metrics.ts";
 import { WatchCounts } from "#flowcontrol/watch-counts.ts";
-import type { ApiRequest, Reply } from "#http/api-request.ts";
+import type { HandledRequest, Reply } from "#http/api-request.ts";
 import type { Health } from "#http/health.ts";
 import { methodUnknown } from "#meta/status-error.ts";
 import type { ResourceTable } from "#registry/resource-table.ts";
@@ -117,7 +117,7 @@ export class Fairness {
   }
 
   /** Answers requests for the paths that show levels, queues and requests; `undefined` for all other paths. */
-  readonly reply = (request: ApiRequest): Reply | undefined => {
+  readonly reply = (request: HandledRequest): Reply | undefined => {
     if (!request.path.startsWith("/debug/")) return undefined;
     const details = (request.query.get("includeRequestDetails") ?? "") !== "";
     const text = dump(this.control, request.path, details, this.clock);

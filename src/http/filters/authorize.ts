@@ -4,7 +4,7 @@ import { forbiddenError } from "#authz/forbidden.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { parseFieldRequirements, parseLabelSelector } from "#meta/selector.ts";
 import { andThen } from "#std/maybe-promise.ts";
-import type { ApiRequest } from "../api-request.ts";
+import type { HandledRequest } from "../api-request.ts";
 import { checkNames } from "../request-info.ts";
 import type { ErrorReply } from "./catch-errors.ts";
 import { type Filter, withHeaders } from "./filter.ts";
@@ -49,7 +49,7 @@ export function authorize({ authorizer, errorReply, annotations }: AuthorizeOpti
   };
 }
 
-export function attributesOf(request: ApiRequest): Attributes {
+export function attributesOf(request: HandledRequest): Attributes {
   const { user, info } = request;
   const attributes: Attributes = {
     user,
@@ -72,7 +72,7 @@ const limitable: readonly string[] = ["list", "watch", "deletecollection"];
 /** Upstream: watches by path read selectors only in some forms, so for them selectors give no rights. */
 const watchPath = /^\/+(?:api|apis\/[^/]+)\/[^/]+\/watch\//;
 
-function withSelectors(attributes: Attributes, { query, path }: ApiRequest): Attributes {
+function withSelectors(attributes: Attributes, { query, path }: HandledRequest): Attributes {
   const fields = query.get("fieldSelector") ?? "";
   const labels = query.get("labelSelector") ?? "";
   if ((fields === "" && labels === "") || watchPath.test(path)) return attributes;

@@ -1,21 +1,18 @@
 /** A request inside a thread of large requests, in the form that the router and handlers read. */
-import type { ApiRequest, AuditedBody, Headers, RequestInfo } from "#http/api-request.ts";
+import type { HandledRequest, AuditedBody, Headers, RequestInfo } from "#http/api-request.ts";
 import { parseQuery } from "#http/request-info.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import type { CallHost } from "./rpc-client.ts";
 import type { SentRequest } from "./messages.ts";
 import { bufferOf } from "./worker-cache.ts";
 
-export class WorkerRequest implements ApiRequest {
+export class WorkerRequest implements HandledRequest {
   readonly method: string;
   readonly url: string;
   readonly path: string;
   readonly query: URLSearchParams;
   readonly headers: Headers;
   readonly remoteAddress = "";
-  readonly protocol = "HTTP/2.0";
-  readonly clientCertificate = undefined;
-  readonly clientCertificateProblem = "";
   readonly signal: AbortSignal = new AbortController().signal;
   readonly aborted = false;
   readonly info: RequestInfo;
@@ -24,7 +21,6 @@ export class WorkerRequest implements ApiRequest {
   readonly deadlineMs: number;
   readonly warnings: string[] = [];
   readonly auditId: string;
-  readonly annotations = undefined;
   readonly audit: AuditedBody | undefined;
   readonly #body: Buffer;
 
@@ -54,9 +50,6 @@ export class WorkerRequest implements ApiRequest {
     const value = this.headers[name];
     return value === undefined ? [] : [value];
   }
-
-  /** Does nothing: threads never get the headers with credentials. */
-  forgetHeaders(): void {}
 
   /** Does nothing: the event loop annotates the audit event. */
   annotate(): void {}
