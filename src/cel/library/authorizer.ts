@@ -14,10 +14,10 @@ import { StatusError } from "#meta/status-error.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import { traversal } from "../evaluate/costs.ts";
 import { sizeOf } from "../evaluate/kinds.ts";
-import type { CallCost, FunctionDeclaration, Library, Overload } from "../functions.ts";
-import { bool, type OpaqueType, opaque, string } from "../types.ts";
+import type { CallCost, Library, Overload } from "../functions.ts";
+import { bool, type OpaqueType, opaque, string, type CelType } from "../types.ts";
 import { CelError, Opaque, type Value } from "../values.ts";
-import { member } from "./declare.ts";
+import { member, memberFunction } from "./declare.ts";
 
 /** An action, in the form that authorizers accept. */
 export interface CheckAttributes extends RequestAttributes {
@@ -187,11 +187,6 @@ const check: Call = ([one, verb]) =>
     ? new DecisionValue(one.ask({ ...one.attributes, verb }))
     : undefined;
 
-const onDecision =
-  (read: (verdict: CheckVerdict) => Value): Call =>
-  ([decision]) =>
-    decision instanceof DecisionValue ? read(decision.verdict) : undefined;
-
 const fixedCost = (cost: number): CallCost => ({
   actual: () => cost,
   estimate: () => ({ cost: { min: cost, max: cost } }),
@@ -209,27 +204,31 @@ const selectorCost: CallCost = {
   estimate: ([, text]) => ({ cost: { min: selectCost(text!.min), max: selectCost(text!.max) } }),
 };
 
-const step = (name: string, ...overload: Parameters<typeof member>): FunctionDeclaration => ({
-  name,
-  overloads: [member(...overload)],
-});
+/** Declares a function that adds attributes to the check of a resource. */
+const ofResource = (name: string, more: (text: string) => Partial<CheckAttributes>, cost?: CallCost) => {
+  const id = `resourcecheck_${name.toLowerCase()}`;
+  return memberFunction(name, id, [resourceCheckType, string], resourceCheckType, refine(more), cost);
+};
 
-const ofResource = (name: string, more: (text: string) => Partial<CheckAttributes>, cost?: CallCost) =>
-  step(name, `resourcecheck_${name.toLowerCase()}`, [resourceCheckType, string], resourceCheckType, refine(more), cost);
+/** Declares a function that reads a decision. */
+const ofDecision = (name: string, result: CelType, read: (verdict: CheckVerdict) => Value) =>
+  memberFunction(name, `decision_${name}`, [decisionType], result, ([decision]) =>
+    decision instanceof DecisionValue ? read(decision.verdict) : undefined,
+  );
 
 export const authorizerLibrary: Library = {
   name: "k8s.authz",
   functions: [
-    step("path", "authorizer_path", [authorizerType, string], pathCheckType, path),
-    step("group", "authorizer_group", [authorizerType, string], groupCheckType, group),
-    step(
+    memberFunction("path", "authorizer_path", [authorizerType, string], pathCheckType, path),
+    memberFunction("group", "authorizer_group", [authorizerType, string], groupCheckType, group),
+    memberFunction(
       "serviceAccount",
       "authorizer_serviceaccount",
       [authorizerType, string, string],
       authorizerType,
       serviceAccount,
     ),
-    step("resource", "groupcheck_resource", [groupCheckType, string], resourceCheckType, resource),
+    memberFunction("resource", "groupcheck_resource", [groupCheckType, string], resourceCheckType, resource),
     ofResource("subresource", (subresource) => ({ subresource })),
     ofResource("namespace", (namespace) => ({ namespace })),
     ofResource("name", (name) => ({ name })),
@@ -240,34 +239,10 @@ export const authorizerLibrary: Library = {
         member("resourcecheck_check", [resourceCheckType, string], decisionType, check, checkCost),
       ],
     },
-    step(
-      "allowed",
-      "decision_allowed",
-      [decisionType],
-      bool,
-      onDecision(({ decision }) => decision === "allow"),
-    ),
-    step(
-      "reason",
-      "decision_reason",
-      [decisionType],
-      string,
-      onDecision(({ reason }) => reason),
-    ),
-    step(
-      "errored",
-      "decision_errored",
-      [decisionType],
-      bool,
-      onDecision(({ error }) => error !== undefined),
-    ),
-    step(
-      "error",
-      "decision_error",
-      [decisionType],
-      string,
-      onDecision(({ error }) => error ?? ""),
-    ),
+    ofDecision("allowed", bool, ({ decision }) => decision === "allow"),
+    ofDecision("reason", string, ({ reason }) => reason),
+    ofDecision("errored", bool, ({ error }) => error !== undefined),
+    ofDecision("error", string, ({ error }) => error ?? ""),
   ],
 };
 

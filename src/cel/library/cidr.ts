@@ -3,9 +3,9 @@ import { goQuote } from "#meta/field-error.ts";
 import { traversal } from "../evaluate/costs.ts";
 import { sizeOf } from "../evaluate/kinds.ts";
 import type { CallCost, Library, Overload } from "../functions.ts";
-import { bool, int, opaque, string, typeOf } from "../types.ts";
+import { bool, int, opaque, string, typeOf, type CelType } from "../types.ts";
 import { CelError, Opaque, TypeValue, type Value } from "../values.ts";
-import { member, onText, plain, traversalCost } from "./declare.ts";
+import { member, onText, traversalCost, memberFunction, plainFunction } from "./declare.ts";
 import { Ip, ipType, isMapped, ipOf } from "./ip.ts";
 import { parsePrefix } from "./parse-ip.ts";
 
@@ -68,10 +68,11 @@ const readWork = 200;
 
 const onRange = onText(readWork, 1);
 
-const onCidr =
-  (result: (cidr: Cidr) => Value): Call =>
-  ([cidr]) =>
-    cidr instanceof Cidr ? result(cidr) : undefined;
+const isCidr = onRange((text) => parseCidr(text) instanceof Cidr);
+
+/** Declares a function that reads a range. */
+const part = (name: string, id: string, result: CelType, read: (cidr: Cidr) => Value) =>
+  memberFunction(name, id, [cidrType], result, ([cidr]) => (cidr instanceof Cidr ? read(cidr) : undefined));
 
 const containsIp: Call = ([cidr, other], context) => {
   context.work(2 * readWork);
@@ -125,19 +126,8 @@ export const cidrLibrary: Library = {
   name: "net.cidr",
   constants: new Map([["net.CIDR", { type: typeOf(cidrType), value: new TypeValue("net.CIDR") }]]),
   functions: [
-    { name: "cidr", overloads: [plain("string_to_cidr", [string], cidrType, onRange(parseCidr), traversalCost())] },
-    {
-      name: "isCIDR",
-      overloads: [
-        plain(
-          "is_cidr",
-          [string],
-          bool,
-          onRange((text) => parseCidr(text) instanceof Cidr),
-          traversalCost(),
-        ),
-      ],
-    },
+    plainFunction("cidr", "string_to_cidr", [string], cidrType, onRange(parseCidr), traversalCost()),
+    plainFunction("isCIDR", "is_cidr", [string], bool, isCidr, traversalCost()),
     {
       name: "containsIP",
       overloads: [
@@ -152,49 +142,11 @@ export const cidrLibrary: Library = {
         member("cidr_contains_cidr", [cidrType, cidrType], bool, containsCidr, cidrCost(false)),
       ],
     },
-    {
-      name: "ip",
-      overloads: [
-        member(
-          "cidr_ip",
-          [cidrType],
-          ipType,
-          onCidr(({ ip }) => ip),
-        ),
-      ],
-    },
-    {
-      name: "prefixLength",
-      overloads: [
-        member(
-          "cidr_prefix_length",
-          [cidrType],
-          int,
-          onCidr(({ prefixLength }) => prefixLength),
-        ),
-      ],
-    },
-    {
-      name: "masked",
-      overloads: [
-        member(
-          "cidr_masked",
-          [cidrType],
-          cidrType,
-          onCidr(({ masked }) => masked),
-        ),
-      ],
-    },
-    {
-      name: "string",
-      overloads: [
-        plain(
-          "cidr_to_string",
-          [cidrType],
-          string,
-          onCidr(({ text }) => text),
-        ),
-      ],
-    },
+    part("ip", "cidr_ip", ipType, ({ ip }) => ip),
+    part("prefixLength", "cidr_prefix_length", int, ({ prefixLength }) => prefixLength),
+    part("masked", "cidr_masked", cidrType, ({ masked }) => masked),
+    plainFunction("string", "cidr_to_string", [cidrType], string, ([cidr]) =>
+      cidr instanceof Cidr ? cidr.text : undefined,
+    ),
   ],
 };

@@ -1,7 +1,7 @@
 /** Helpers for the declarations of libraries. */
 import { traversal } from "../evaluate/costs.ts";
 import { sizeOf } from "../evaluate/kinds.ts";
-import type { CallCost, EvaluationContext, Overload, SizeRange } from "../functions.ts";
+import type { CallCost, EvaluationContext, Overload, SizeRange, FunctionDeclaration } from "../functions.ts";
 import type { CelType } from "../types.ts";
 import type { CelError, Value } from "../values.ts";
 
@@ -34,15 +34,21 @@ export const member = (
 });
 
 /** Returns an overload that is called as `name(args[0], …)`. */
-export const plain = (
-  id: string,
-  args: readonly CelType[],
-  result: CelType,
-  call: Call,
-  cost?: CallCost,
-): Overload => ({
-  ...member(id, args, result, call, cost),
+export const plain = (...overload: Parameters<typeof member>): Overload => ({
+  ...member(...overload),
   isMember: false,
+});
+
+/** Returns a function with one overload, which is called as `args[0].name(…)`. */
+export const memberFunction = (name: string, ...overload: Parameters<typeof member>): FunctionDeclaration => ({
+  name,
+  overloads: [member(...overload)],
+});
+
+/** Returns a function with one overload, which is called as `name(args[0], …)`. */
+export const plainFunction = (name: string, ...overload: Parameters<typeof member>): FunctionDeclaration => ({
+  name,
+  overloads: [plain(...overload)],
 });
 
 const scaleRange = ({ min, max }: SizeRange, factor: number): SizeRange => ({

@@ -4,7 +4,7 @@ import { printIp } from "#meta/names.ts";
 import type { FunctionDeclaration, Library } from "../functions.ts";
 import { bool, int, opaque, string, typeOf } from "../types.ts";
 import { CelError, Opaque, TypeValue, type Value } from "../values.ts";
-import { member, onText, plain, traversalCost } from "./declare.ts";
+import { onText, traversalCost, memberFunction, plainFunction } from "./declare.ts";
 import { parseAddress } from "./parse-ip.ts";
 
 /** The type of `ip('10.0.0.1')`. */
@@ -67,15 +67,14 @@ const isGlobalUnicast: Claim = (bytes) =>
   !isMulticast(bytes) &&
   !isLinkLocalUnicast(bytes);
 
-const claim = (name: string, id: string, holds: Claim): FunctionDeclaration => ({
-  name,
-  overloads: [member(id, [ipType], bool, ([ip]) => (ip instanceof Ip ? holds(ip.bytes) : undefined))],
-});
+const claim = (name: string, id: string, holds: Claim): FunctionDeclaration =>
+  memberFunction(name, id, [ipType], bool, ([ip]) => (ip instanceof Ip ? holds(ip.bytes) : undefined));
 
 /** The work of reading one address. */
 const readWork = 200;
 
 const onAddress = onText(readWork, 1);
+const isIp = onAddress((text) => ipOf(text) instanceof Ip);
 
 function isCanonical(text: string): boolean | CelError {
   const ip = ipOf(text);
@@ -86,33 +85,13 @@ export const ipLibrary: Library = {
   name: "net.ip",
   constants: new Map([["net.IP", { type: typeOf(ipType), value: new TypeValue("net.IP") }]]),
   functions: [
-    { name: "ip", overloads: [plain("string_to_ip", [string], ipType, onAddress(ipOf), traversalCost())] },
-    {
-      name: "isIP",
-      overloads: [
-        plain(
-          "is_ip",
-          [string],
-          bool,
-          onAddress((text) => ipOf(text) instanceof Ip),
-          traversalCost(),
-        ),
-      ],
-    },
-    {
-      name: "ip.isCanonical",
-      overloads: [plain("ip_is_canonical", [string], bool, onAddress(isCanonical), traversalCost(2))],
-    },
-    {
-      name: "string",
-      overloads: [plain("ip_to_string", [ipType], string, ([ip]) => (ip instanceof Ip ? ip.text : undefined))],
-    },
-    {
-      name: "family",
-      overloads: [
-        member("ip_family", [ipType], int, ([ip]) => (ip instanceof Ip ? (isV4(ip.bytes) ? 4 : 6) : undefined)),
-      ],
-    },
+    plainFunction("ip", "string_to_ip", [string], ipType, onAddress(ipOf), traversalCost()),
+    plainFunction("isIP", "is_ip", [string], bool, isIp, traversalCost()),
+    plainFunction("ip.isCanonical", "ip_is_canonical", [string], bool, onAddress(isCanonical), traversalCost(2)),
+    plainFunction("string", "ip_to_string", [ipType], string, ([ip]) => (ip instanceof Ip ? ip.text : undefined)),
+    memberFunction("family", "ip_family", [ipType], int, ([ip]) =>
+      ip instanceof Ip ? (isV4(ip.bytes) ? 4 : 6) : undefined,
+    ),
     claim("isUnspecified", "ip_is_unspecified", isAllZero),
     claim("isLoopback", "ip_is_loopback", isLoopback),
     claim("isLinkLocalMulticast", "ip_is_link_local_multicast", isLinkLocalMulticast),

@@ -1,22 +1,18 @@
 /** Kubernetes' function for paths of JSON Patches: `jsonpatch.escapeKey(key)`. */
 import type { Library } from "../functions.ts";
 import { string } from "../types.ts";
-import { plain, traversalCost } from "./declare.ts";
+import { traversalCost, plainFunction } from "./declare.ts";
 
 export const jsonPatchLibrary: Library = {
   name: "k8s.jsonpatch",
   functions: [
-    {
-      name: "jsonpatch.escapeKey",
-      overloads: [
-        plain(
-          "string_jsonpatch_escapeKey_string",
-          [string],
-          string,
-          ([key]) => (typeof key === "string" ? key.replaceAll("~", "~0").replaceAll("/", "~1") : undefined),
-          traversalCost(),
-        ),
-      ],
-    },
+    plainFunction(
+      "jsonpatch.escapeKey",
+      "string_jsonpatch_escapeKey_string",
+      [string],
+      string,
+      ([key]) => (typeof key === "string" ? key.replaceAll("~", "~0").replaceAll("/", "~1") : undefined),
+      traversalCost(),
+    ),
   ],
 };

@@ -18,7 +18,7 @@ import {
   uint,
 } from "../types.ts";
 import { CelError, Double, Duration, Uint, type Value } from "../values.ts";
-import { countElements, elementsCost, member } from "./declare.ts";
+import { countElements, elementsCost, member, memberFunction } from "./declare.ts";
 
 type Call = NonNullable<Overload["call"]>;
 type Result = Value | CelError | undefined;
@@ -122,10 +122,7 @@ export const listsLibrary: Library = {
     },
     ofComparable("min", (id, type) => member(`list_${id}_min_${id}`, [listOf(type)], type, extreme("min", 1), cost)),
     ofComparable("max", (id, type) => member(`list_${id}_max_${id}`, [listOf(type)], type, extreme("max", -1), cost)),
-    { name: "indexOf", overloads: [member("list_a_index_of_int", [listOf(T), T], int, indexOf("first"), cost)] },
-    {
-      name: "lastIndexOf",
-      overloads: [member("list_a_last_index_of_int", [listOf(T), T], int, indexOf("last"), cost)],
-    },
+    memberFunction("indexOf", "list_a_index_of_int", [listOf(T), T], int, indexOf("first"), cost),
+    memberFunction("lastIndexOf", "list_a_last_index_of_int", [listOf(T), T], int, indexOf("last"), cost),
   ],
 };

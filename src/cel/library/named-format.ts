@@ -17,8 +17,8 @@ import { sizeOf } from "../evaluate/kinds.ts";
 import type { CallCost, Library } from "../functions.ts";
 import { listOf, opaque, optionalOf, string } from "../types.ts";
 import { Opaque, Optional, type Value } from "../values.ts";
-import { member, plain } from "./declare.ts";
 import { requestUriFault } from "./parse-url.ts";
+import { memberFunction, plainFunction } from "./declare.ts";
 
 const formatType = opaque("kubernetes.NamedFormat");
 
@@ -95,37 +95,28 @@ const named: CallCost = {
 export const namedFormatLibrary: Library = {
   name: "k8s.format",
   functions: [
-    {
-      name: "format.named",
-      overloads: [
-        plain(
-          "format-named",
-          [string],
-          optionalOf(formatType),
-          ([name]) => (typeof name === "string" ? new Optional(byName.get(name)) : undefined),
-          named,
-        ),
-      ],
-    },
-    {
-      name: "validate",
-      overloads: [
-        member(
-          "format-validate",
-          [formatType, string],
-          optionalOf(listOf(string)),
-          ([one, text]) => {
-            if (!(one instanceof NamedFormat) || typeof text !== "string") return undefined;
-            const messages = one.check(text);
-            return new Optional(messages.length === 0 ? undefined : messages);
-          },
-          cost,
-        ),
-      ],
-    },
-    ...formats.map((one) => ({
-      name: `format.${one.name}`,
-      overloads: [plain(`format_${one.name}`, [], formatType, () => one, named)],
-    })),
+    plainFunction(
+      "format.named",
+      "format-named",
+      [string],
+      optionalOf(formatType),
+      ([name]) => (typeof name === "string" ? new Optional(byName.get(name)) : undefined),
+      named,
+    ),
+    memberFunction(
+      "validate",
+      "format-validate",
+      [formatType, string],
+      optionalOf(listOf(string)),
+      ([one, text]) => {
+        if (!(one instanceof NamedFormat) || typeof text !== "string") return undefined;
+        const messages = one.check(text);
+        return new Optional(messages.length === 0 ? undefined : messages);
+      },
+      cost,
+    ),
+    ...formats.map((one) =>
+      plainFunction(`format.${one.name}`, `format_${one.name}`, [], formatType, () => one, named),
+    ),
   ],
 };

@@ -5,7 +5,7 @@ import { operators } from "../ast.ts";
 import type { Library, Overload } from "../functions.ts";
 import { bool, type CelType, int, listOf, mapOf, opaque, optionalOf, parameter, typeOf } from "../types.ts";
 import { CelError, Double, Duration, Optional, Timestamp, TypeValue, Uint, type Value } from "../values.ts";
-import { member, plain } from "./declare.ts";
+import { memberFunction, plainFunction } from "./declare.ts";
 
 const V = parameter("V");
 const optionalV = optionalOf(V);
@@ -49,49 +49,23 @@ export const optionalsLibrary: Library = {
         operator("optional_map_index_value", [optionalOf(mapKV), parameter("K")]),
       ],
     },
-    { name: "optional.of", overloads: [plain("optional_of", [V], optionalV, ([value]) => new Optional(value!))] },
-    {
-      name: "optional.ofNonZeroValue",
-      overloads: [
-        plain("optional_ofNonZeroValue", [V], optionalV, ([value]) => (isZero(value!) ? none : new Optional(value!))),
-      ],
-    },
-    { name: "optional.none", overloads: [plain("optional_none", [], optionalV, () => none)] },
-    {
-      name: "value",
-      overloads: [
-        member("optional_value", [optionalV], V, ([optional]) =>
-          optional instanceof Optional ? (optional.value ?? new CelError("optional.none() dereference")) : undefined,
-        ),
-      ],
-    },
-    {
-      name: "hasValue",
-      overloads: [
-        member("optional_hasValue", [optionalV], bool, ([optional]) =>
-          optional instanceof Optional ? optional.value !== undefined : undefined,
-        ),
-      ],
-    },
-    {
-      name: "or",
-      overloads: [
-        member("optional_or_optional", [optionalV, optionalV], optionalV, ([optional, other]) =>
-          optional instanceof Optional && other instanceof Optional
-            ? optional.value === undefined
-              ? other
-              : optional
-            : undefined,
-        ),
-      ],
-    },
-    {
-      name: "orValue",
-      overloads: [
-        member("optional_orValue_value", [optionalV, V], V, ([optional, other]) =>
-          optional instanceof Optional ? (optional.value ?? other!) : undefined,
-        ),
-      ],
-    },
+    plainFunction("optional.of", "optional_of", [V], optionalV, ([value]) => new Optional(value!)),
+    plainFunction("optional.ofNonZeroValue", "optional_ofNonZeroValue", [V], optionalV, ([value]) =>
+      isZero(value!) ? none : new Optional(value!),
+    ),
+    plainFunction("optional.none", "optional_none", [], optionalV, () => none),
+    memberFunction("value", "optional_value", [optionalV], V, ([optional]) =>
+      optional instanceof Optional ? (optional.value ?? new CelError("optional.none() dereference")) : undefined,
+    ),
+    memberFunction("hasValue", "optional_hasValue", [optionalV], bool, ([optional]) =>
+      optional instanceof Optional ? optional.value !== undefined : undefined,
+    ),
+    memberFunction("or", "optional_or_optional", [optionalV, optionalV], optionalV, ([optional, other]) => {
+      if (!(optional instanceof Optional && other instanceof Optional)) return undefined;
+      return optional.value === undefined ? other : optional;
+    }),
+    memberFunction("orValue", "optional_orValue_value", [optionalV, V], V, ([optional, other]) =>
+      optional instanceof Optional ? (optional.value ?? other!) : undefined,
+    ),
   ],
 };

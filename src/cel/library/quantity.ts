@@ -9,7 +9,7 @@ import { isInt } from "../evaluate/kinds.ts";
 import type { FunctionDeclaration, Library, Overload } from "../functions.ts";
 import { bool, type CelType, double, int, opaque, string } from "../types.ts";
 import { CelError, Double, Opaque, type Value } from "../values.ts";
-import { member, onText, plain, traversalCost } from "./declare.ts";
+import { member, onText, plain, traversalCost, memberFunction, plainFunction } from "./declare.ts";
 
 const quantityType = opaque("kubernetes.Quantity");
 
@@ -151,11 +151,6 @@ const readWork = 200;
 const arithmeticWork = ({ isSmall, unscaled }: QuantityValue): number =>
   isSmall ? 30 : 300 + unscaled.toString(16).length / 4;
 
-const onOne =
-  (result: (quantity: QuantityValue) => Value | CelError): Call =>
-  ([quantity]) =>
-    quantity instanceof QuantityValue ? result(quantity) : undefined;
-
 /** Returns a function of two quantities. `takesInt`: whether the second argument may be an int. */
 const onTwo =
   (result: (a: QuantityValue, b: QuantityValue) => Value | CelError, takesInt = false): Call =>
@@ -173,45 +168,33 @@ const asInteger = ({ integer }: QuantityValue): Value | CelError => {
   return Number.isSafeInteger(Number(integer)) ? Number(integer) : integer;
 };
 
-const one = (name: string, id: string, result: CelType, call: Call): FunctionDeclaration => ({
-  name,
-  overloads: [member(id, [quantityType], result, call)],
-});
+const one = (name: string, id: string, result: CelType, read: (quantity: QuantityValue) => Value | CelError) =>
+  memberFunction(name, id, [quantityType], result, ([quantity]) =>
+    quantity instanceof QuantityValue ? read(quantity) : undefined,
+  );
 
-const two = (name: string, id: string, result: CelType, call: Call): FunctionDeclaration => ({
-  name,
-  overloads: [member(id, [quantityType, quantityType], result, call)],
-});
+const two = (name: string, id: string, result: CelType, read: (a: QuantityValue, b: QuantityValue) => Value) =>
+  memberFunction(name, id, [quantityType, quantityType], result, onTwo(read));
 
-const arithmetic = (name: string, call: Call): FunctionDeclaration => ({
-  name,
-  overloads: [
-    member(`quantity_${name}`, [quantityType, quantityType], quantityType, call),
-    member(`quantity_${name}_int`, [quantityType, int], quantityType, call),
-  ],
-});
+function arithmetic(name: string, of: (a: QuantityValue, b: QuantityValue) => Value | CelError): FunctionDeclaration {
+  const call = onTwo(of, true);
+  return {
+    name,
+    overloads: [
+      member(`quantity_${name}`, [quantityType, quantityType], quantityType, call),
+      member(`quantity_${name}_int`, [quantityType, int], quantityType, call),
+    ],
+  };
+}
 
-const sign = onOne((quantity) => quantity.sign);
+const sign: Call = ([quantity]) => (quantity instanceof QuantityValue ? quantity.sign : undefined);
+const isQuantity = onQuantity((text) => parse(text) instanceof Opaque);
 
 export const quantityLibrary: Library = {
   name: "k8s.quantity",
   functions: [
-    {
-      name: "quantity",
-      overloads: [plain("string_to_quantity", [string], quantityType, onQuantity(parse), traversalCost())],
-    },
-    {
-      name: "isQuantity",
-      overloads: [
-        plain(
-          "is_quantity_string",
-          [string],
-          bool,
-          onQuantity((text) => parse(text) instanceof Opaque),
-          traversalCost(),
-        ),
-      ],
-    },
+    plainFunction("quantity", "string_to_quantity", [string], quantityType, onQuantity(parse), traversalCost()),
+    plainFunction("isQuantity", "is_quantity_string", [string], bool, isQuantity, traversalCost()),
     {
       name: "sign",
       overloads: [
@@ -220,31 +203,13 @@ export const quantityLibrary: Library = {
         member("quantity_sign_member", [quantityType], int, sign),
       ],
     },
-    one(
-      "isInteger",
-      "quantity_is_integer",
-      bool,
-      onOne(({ integer }) => integer !== undefined),
-    ),
-    one("asInteger", "quantity_get_int", int, onOne(asInteger)),
-    one("asApproximateFloat", "quantity_get_float", double, onOne(approximate)),
-    arithmetic("add", onTwo(add, true)),
-    arithmetic(
-      "sub",
-      onTwo((a, b) => add(a, negate(b)), true),
-    ),
-    two(
-      "isLessThan",
-      "quantity_is_less_than",
-      bool,
-      onTwo((a, b) => compare(a, b) < 0),
-    ),
-    two(
-      "isGreaterThan",
-      "quantity_is_greater_than",
-      bool,
-      onTwo((a, b) => compare(a, b) > 0),
-    ),
-    two("compareTo", "quantity_compare_to", int, onTwo(compare)),
+    one("isInteger", "quantity_is_integer", bool, ({ integer }) => integer !== undefined),
+    one("asInteger", "quantity_get_int", int, asInteger),
+    one("asApproximateFloat", "quantity_get_float", double, approximate),
+    arithmetic("add", add),
+    arithmetic("sub", (a, b) => add(a, negate(b))),
+    two("isLessThan", "quantity_is_less_than", bool, (a, b) => compare(a, b) < 0),
+    two("isGreaterThan", "quantity_is_greater_than", bool, (a, b) => compare(a, b) > 0),
+    two("compareTo", "quantity_compare_to", int, compare),
   ],
 };

@@ -5,7 +5,7 @@ import { compileCounted, countSearch } from "../evaluate/pattern.ts";
 import type { CallCost, EvaluationContext, Library } from "../functions.ts";
 import { int, listOf, string } from "../types.ts";
 import { CelError, type Value } from "../values.ts";
-import { member } from "./declare.ts";
+import { member, memberFunction } from "./declare.ts";
 
 /** Returns the parts of a text that match, at most `limit` unless it is negative. */
 function matchesOf(
@@ -38,7 +38,7 @@ const cost: CallCost = { actual: ([text, pattern]) => Math.max(1, matchCost(size
 export const regexLibrary: Library = {
   name: "k8s.regex",
   functions: [
-    { name: "find", overloads: [member("string_find_string", [string, string], string, find, cost)] },
+    memberFunction("find", "string_find_string", [string, string], string, find, cost),
     {
       name: "findAll",
       overloads: [

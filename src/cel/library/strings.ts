@@ -8,7 +8,7 @@ import { countSearch, countText, isPlain, searchedPerUnit } from "../evaluate/te
 import type { CallCost, EvaluationContext, FunctionDeclaration, Library, Overload } from "../functions.ts";
 import { type CelType, dyn, int, listOf, string } from "../types.ts";
 import { CelError, type Value } from "../values.ts";
-import { elementsCost, member, onText, plain } from "./declare.ts";
+import { elementsCost, member, onText, plainFunction } from "./declare.ts";
 import { format } from "./format.ts";
 import { quoteString } from "./quote.ts";
 
@@ -222,9 +222,6 @@ export const stringsLibrary: Library = {
     ),
     members("trim", string, changing(trim), once, ["string_trim", [string]]),
     members("format", string, formatted, once, ["string_format", [string, listOf(dyn)]]),
-    {
-      name: "strings.quote",
-      overloads: [plain("strings_quote", [string], string, changing(quoteString), once)],
-    },
+    plainFunction("strings.quote", "strings_quote", [string], string, changing(quoteString), once),
   ],
 };

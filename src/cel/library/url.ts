@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import type { FunctionDeclaration, Library } from "../functions.ts";
 import { bool, type CelType, listOf, mapOf, opaque, string } from "../types.ts";
 import { CelError, Opaque, type Value } from "../values.ts";
-import { member, onText, plain, traversalCost } from "./declare.ts";
+import { onText, traversalCost, memberFunction, plainFunction } from "./declare.ts";
 import { escapedPath, type ParsedUrl, parseQuery, parseUrl, requestUriFault, splitHost, textOf } from "./parse-url.ts";
 
 const urlType = opaque("kubernetes.URL");
@@ -52,32 +52,21 @@ const part = (
   id: string,
   read: (parts: ParsedUrl) => Value,
   type: CelType = string,
-): FunctionDeclaration => ({
-  name,
-  overloads: [
-    member(id, [urlType], type, ([url], context) => {
-      if (!(url instanceof Url)) return undefined;
-      const { host, path, query = "" } = url.parts;
-      context.work(partWork + 8 * (host.length + path.length + query.length));
-      return read(url.parts);
-    }),
-  ],
-});
+): FunctionDeclaration =>
+  memberFunction(name, id, [urlType], type, ([url], context) => {
+    if (!(url instanceof Url)) return undefined;
+    const { host, path, query = "" } = url.parts;
+    context.work(partWork + 8 * (host.length + path.length + query.length));
+    return read(url.parts);
+  });
+
+const isUrl = onUrl((text) => requestUriFault(text) === undefined);
 
 export const urlLibrary: Library = {
   name: "k8s.urls",
   functions: [
-    { name: "url", overloads: [plain("string_to_url", [string], urlType, onUrl(toUrl), traversalCost())] },
-    {
-      name: "isURL",
-      overloads: [
-        plain("is_url_string", [string], bool, ([text], context) => {
-          if (typeof text !== "string") return undefined;
-          context.work(readWork + text.length * 8);
-          return requestUriFault(text) === undefined;
-        }),
-      ],
-    },
+    plainFunction("url", "string_to_url", [string], urlType, onUrl(toUrl), traversalCost()),
+    plainFunction("isURL", "is_url_string", [string], bool, isUrl),
     part("getScheme", "url_get_scheme", ({ scheme }) => scheme),
     part("getHost", "url_get_host", ({ host }) => textOf(host)),
     part("getHostname", "url_get_hostname", ({ host }) => textOf(splitHost(host).name)),
