@@ -36,7 +36,7 @@ const mainResets = fieldSetOf([["f:status"]]);
 const statusResets = fieldSetOf([["f:spec"]]);
 
 export function customStrategy(options: CustomStrategyOptions): Strategy {
-  const { version, hasStatus, scale, selectable } = options;
+  const { version, hasStatus, selectable } = options;
   return {
     weight: (object) => patternWeight(version.structural.node, object),
     prepareForCreate(object) {
@@ -48,30 +48,25 @@ export function customStrategy(options: CustomStrategyOptions): Strategy {
       if (sameMembers(next, old, outside)) return next;
       return { ...next, metadata: { ...next.metadata, generation: nextGeneration(old.metadata) } };
     },
-    validate(object) {
-      const { structural } = version;
-      return [
-        ...validateValue(object, structural.node),
-        ...checkScale(object, scale, true),
-        ...checkEmbedded(object, structural.node),
-        ...checkListTypes(object, structural.node),
-      ];
-    },
-    validateUpdate(object, old) {
-      const { structural } = version;
-      return [
-        ...validateValue(object, structural.node, old),
-        ...checkScale(object, scale, true),
-        ...checkEmbedded(object, structural.node),
-        ...checkListTypes(object, structural.node, old),
-      ];
-    },
+    validate: (object) => findings(options, object),
+    validateUpdate: (object, old) => findings(options, object, old),
     checkRules: (object, old, errors, attributes) => ruleFindings(version, object, { old }, errors, attributes),
     ...(hasStatus ? { resetFields: mainResets, subresources: { status: statusStrategy(options) } } : {}),
     warningsOnCreate: (object) => finalizerWarnings(object.metadata.finalizers),
     warningsOnUpdate,
     ...(selectable.length === 0 ? {} : { fields: (object) => selectedFields(object, selectable) }),
   };
+}
+
+/** Returns the errors of an object except those of the rules. */
+function findings({ version, scale }: CustomStrategyOptions, object: Unstructured, old?: Unstructured): FieldError[] {
+  const { node } = version.structural;
+  return [
+    ...validateValue(object, node, old),
+    ...checkScale(object, scale, true),
+    ...checkEmbedded(object, node),
+    ...checkListTypes(object, node, old),
+  ];
 }
 
 function statusStrategy({ version, scale }: CustomStrategyOptions): UpdateStrategy {

@@ -20,91 +20,72 @@ const row = (name: string, help: string, ...labels: readonly string[]): Row => (
 export const flow = ["priority_level", "flow_schema"] as const;
 const level = "priority_level";
 
+const ofFlow = (name: string, help: string, ...more: readonly string[]): Row => row(name, help, ...flow, ...more);
+const ofLevel = (name: string, help: string, ...more: readonly string[]): Row => row(name, help, level, ...more);
+
 export const counterRows = {
-  rejected: row(
+  rejected: ofFlow(
     "rejected_requests_total",
     "Number of requests rejected by API Priority and Fairness subsystem",
-    ...flow,
     "reason",
   ),
-  dispatched: row(
-    "dispatched_requests_total",
-    "Number of requests executed by API Priority and Fairness subsystem",
-    ...flow,
-  ),
-  noRoom: row(
+  dispatched: ofFlow("dispatched_requests_total", "Number of requests executed by API Priority and Fairness subsystem"),
+  noRoom: ofFlow(
     "request_dispatch_no_accommodation_total",
     "Number of times a dispatch attempt resulted in a non accommodation due to lack of available seats",
-    ...flow,
   ),
 };
 
 /** Gauges of a schema's current requests. */
 export const presentRows = {
-  executing: row(
+  executing: ofFlow(
     "current_executing_requests",
     "Number of requests in initial (for a WATCH) or any (for a non-WATCH) execution stage in the API Priority and Fairness subsystem",
-    ...flow,
   ),
-  executingSeats: row(
+  executingSeats: ofFlow(
     "current_executing_seats",
     "Concurrency (number of seats) occupied by the currently executing (initial stage for a WATCH, any stage otherwise) requests in the API Priority and Fairness subsystem",
-    ...flow,
   ),
-  waiting: row(
+  waiting: ofFlow(
     "current_inqueue_requests",
     "Number of requests currently pending in queues of the API Priority and Fairness subsystem",
-    ...flow,
   ),
-  waitingSeats: row(
+  waitingSeats: ofFlow(
     "current_inqueue_seats",
     "Number of seats currently pending in queues of the API Priority and Fairness subsystem",
-    ...flow,
   ),
 };
 
 export const levelRows = {
-  nominal: row("nominal_limit_seats", "Nominal number of execution seats configured for each priority level", level),
-  lower: row(
+  nominal: ofLevel("nominal_limit_seats", "Nominal number of execution seats configured for each priority level"),
+  lower: ofLevel(
     "lower_limit_seats",
     "Configured lower bound on number of execution seats available to each priority level",
-    level,
   ),
-  upper: row(
+  upper: ofLevel(
     "upper_limit_seats",
     "Configured upper bound on number of execution seats available to each priority level",
-    level,
   ),
-  current: row(
-    "current_limit_seats",
-    "current derived number of execution seats available to each priority level",
-    level,
-  ),
-  target: row("target_seats", "Seat allocation targets", level),
-  demandHigh: row("demand_seats_high_watermark", "High watermark, over last adjustment period, of demand_seats", level),
-  demandAverage: row(
-    "demand_seats_average",
-    "Time-weighted average, over last adjustment period, of demand_seats",
-    level,
-  ),
-  demandDeviation: row(
+  current: ofLevel("current_limit_seats", "current derived number of execution seats available to each priority level"),
+  target: ofLevel("target_seats", "Seat allocation targets"),
+  demandHigh: ofLevel("demand_seats_high_watermark", "High watermark, over last adjustment period, of demand_seats"),
+  demandAverage: ofLevel("demand_seats_average", "Time-weighted average, over last adjustment period, of demand_seats"),
+  demandDeviation: ofLevel(
     "demand_seats_stdev",
     "Time-weighted standard deviation, over last adjustment period, of demand_seats",
-    level,
   ),
-  demandSmoothed: row("demand_seats_smoothed", "Smoothed seat demands", level),
-  at: row("current_r", "R(time of last change)", level),
+  demandSmoothed: ofLevel("demand_seats_smoothed", "Smoothed seat demands"),
+  at: ofLevel("current_r", "R(time of last change)"),
 };
 
 /** Gauges of levels with queues, as of the last dispatched request. */
 export const dispatchRows = {
-  at: row("dispatch_r", "R(time of last dispatch)", level),
-  latest: row("latest_s", "S(most recently dispatched request)", level),
-  next: row("next_s_bounds", "min and max, over queues, of S(oldest waiting request in queue)", level, "bound"),
-  discounted: row(
+  at: ofLevel("dispatch_r", "R(time of last dispatch)"),
+  latest: ofLevel("latest_s", "S(most recently dispatched request)"),
+  next: ofLevel("next_s_bounds", "min and max, over queues, of S(oldest waiting request in queue)", "bound"),
+  discounted: ofLevel(
     "next_discounted_s_bounds",
     "min and max, over queues, of S(oldest waiting request in queue) - estimated work in progress",
-    level,
     "bound",
   ),
 };
@@ -115,35 +96,32 @@ const histogram = (buckets: readonly number[], plain: Row): HistogramRow => ({ .
 export const histogramRows = {
   seats: histogram(
     [1, 2, 4, 10],
-    row(
+    ofFlow(
       "work_estimated_seats",
       "Number of estimated seats (maximum of initial and final seats) associated with requests in API Priority and Fairness",
-      ...flow,
     ),
   ),
   watchers: histogram(
     [0, 1, 10, 100, 1000, 10_000],
-    row("watch_count_samples", "count of watchers for mutating requests in API Priority and Fairness", ...flow),
+    ofFlow("watch_count_samples", "count of watchers for mutating requests in API Priority and Fairness"),
   ),
   ran: histogram(
     seconds,
-    row(
+    ofFlow(
       "request_execution_seconds",
       "Duration of initial stage (for a WATCH) or any (for a non-WATCH) stage of request execution in the API Priority and Fairness subsystem",
-      ...flow,
       "type",
     ),
   ),
   waited: histogram(
     seconds,
-    row("request_wait_duration_seconds", "Length of time a request spent waiting in its queue", ...flow, "execute"),
+    ofFlow("request_wait_duration_seconds", "Length of time a request spent waiting in its queue", "execute"),
   ),
   queueLength: histogram(
     [0, 10, 25, 50, 100, 250, 500, 1000],
-    row(
+    ofFlow(
       "request_queue_length_after_enqueue",
       "Length of queue in the API Priority and Fairness subsystem, as seen by each request after it is enqueued",
-      ...flow,
     ),
   ),
   seatUse: histogram(
@@ -175,10 +153,9 @@ export const histogramRows = {
   ),
   demand: histogram(
     [0.2, 0.4, 0.6, 0.8, 1, 1.2, 1.4, 1.7, 2, 2.8, 4, 6],
-    row(
+    ofLevel(
       "demand_seats",
       "Observations, at the end of every nanosecond, of (the number of seats each priority level could use) / (nominal number of seats for that level)",
-      level,
     ),
   ),
 };

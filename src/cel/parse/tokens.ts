@@ -1,69 +1,40 @@
-/**
- * The kinds of tokens, and sets of kinds as bits of a number. Operators with the same role in the grammar have one
- * kind. Error texts list expected tokens in this order.
- */
-export const kinds = {
-  end: 0,
-  relation: 1,
-  and: 2,
-  or: 3,
-  openBracket: 4,
-  closeBracket: 5,
-  openBrace: 6,
-  closeBrace: 7,
-  openParenthesis: 8,
-  closeParenthesis: 9,
-  dot: 10,
-  comma: 11,
-  minus: 12,
-  not: 13,
-  question: 14,
-  colon: 15,
-  plus: 16,
-  multiply: 17,
-  true: 18,
-  false: 19,
-  null: 20,
-  double: 21,
-  int: 22,
-  uint: 23,
-  string: 24,
-  bytes: 25,
-  identifier: 26,
-} as const;
+/** The kinds of tokens as error texts show them, in their order. Operators with the same role have one kind. */
+const shown = {
+  end: "<EOF>",
+  relation: "relation",
+  and: "'&&'",
+  or: "'||'",
+  openBracket: "'['",
+  closeBracket: "']'",
+  openBrace: "'{'",
+  closeBrace: "'}'",
+  openParenthesis: "'('",
+  closeParenthesis: "')'",
+  dot: "'.'",
+  comma: "','",
+  minus: "'-'",
+  not: "'!'",
+  question: "'?'",
+  colon: "':'",
+  plus: "'+'",
+  multiply: "multiply",
+  true: "'true'",
+  false: "'false'",
+  null: "'null'",
+  double: "NUM_FLOAT",
+  int: "NUM_INT",
+  uint: "NUM_UINT",
+  string: "STRING",
+  bytes: "BYTES",
+  identifier: "IDENTIFIER",
+};
 
 /** A kind of token. Its number is the bit that stands for it in `Kinds`. */
-export type TokenKind = (typeof kinds)[keyof typeof kinds];
+export type TokenKind = number;
 
-const shown = [
-  "<EOF>",
-  "relation",
-  "'&&'",
-  "'||'",
-  "'['",
-  "']'",
-  "'{'",
-  "'}'",
-  "'('",
-  "')'",
-  "'.'",
-  "','",
-  "'-'",
-  "'!'",
-  "'?'",
-  "':'",
-  "'+'",
-  "multiply",
-  "'true'",
-  "'false'",
-  "'null'",
-  "NUM_FLOAT",
-  "NUM_INT",
-  "NUM_UINT",
-  "STRING",
-  "BYTES",
-  "IDENTIFIER",
-];
+export const kinds = Object.fromEntries(Object.keys(shown).map((name, bit) => [name, bit])) as Readonly<
+  Record<keyof typeof shown, TokenKind>
+>;
 
 /** A set of kinds, with one bit for each kind. */
 export type Kinds = number;
@@ -71,12 +42,11 @@ export type Kinds = number;
 /** Represents the end of the rule in a set of followers: any token that may follow the rule in its caller. */
 export const endOfRule: Kinds = 1 << 30;
 
-export const setOf = (...members: readonly TokenKind[]): Kinds =>
-  members.reduce((set: number, kind) => set | (1 << kind), 0);
+export const setOf = (...members: readonly TokenKind[]): Kinds => members.reduce((set, kind) => set | (1 << kind), 0);
 
 /** Returns a set as error texts show it: `':'`, `{<EOF>, ')'}`. */
 export function showKinds(set: Kinds): string {
-  const names = shown.filter((_, kind) => (set & (1 << kind)) !== 0);
+  const names = Object.values(shown).filter((_, kind) => (set & (1 << kind)) !== 0);
   return names.length === 1 ? names[0]! : `{${names.join(", ")}}`;
 }
 

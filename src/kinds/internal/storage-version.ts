@@ -3,9 +3,16 @@ import type { ServerStorageVersion, StorageVersion, StorageVersionCondition } fr
 import type { StorageVersionMigration } from "#api/storagemigration/v1alpha1.ts";
 import { duplicate, type FieldError, goTexts, invalid, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
-import { dns1035Label, dns1123Subdomain, emptyMessage, formMessage, qualifiedName } from "#meta/names.ts";
-import { addAll } from "#std/add-all.ts";
+import {
+  dns1035Label,
+  dns1123Subdomain,
+  emptyMessage,
+  formMessage,
+  type NameCheck,
+  qualifiedName,
+} from "#meta/names.ts";
 import { ageColumn, firstOf, nameColumn, text } from "../cells.ts";
+import { checkName, checkNames, type Errors } from "../checks.ts";
 import type { KindBehaviour } from "../generic.ts";
 
 export function storageVersions(): KindBehaviour<StorageVersion> {
@@ -33,58 +40,38 @@ const statusPath = FieldPath.of("status");
 
 function validateStatus({ status }: StorageVersion): FieldError[] {
   const { storageVersions = [], commonEncodingVersion, conditions = [] } = status;
-  const errors: FieldError[] = [];
+  const errors: Errors = [];
   const servers = new Set<string>();
   for (const [at, entry] of storageVersions.entries()) {
     const { apiServerID = "" } = entry;
     const path = statusPath.child("storageVersions").index(at);
     if (servers.has(apiServerID)) errors.push(duplicate(path.child("apiServerID"), apiServerID));
-    else addAll(errors, validateEntry(entry, path));
+    else checkEntry(entry, path, errors);
     servers.add(apiServerID);
   }
-  return [
-    ...errors,
-    ...validateCommonVersion(storageVersions, commonEncodingVersion),
-    ...validateConditions(conditions),
-  ];
+  checkCommonVersion(storageVersions, commonEncodingVersion, errors);
+  checkConditions(conditions, errors);
+  return errors;
 }
 
-function validateEntry(entry: ServerStorageVersion, path: FieldPath): FieldError[] {
+function checkEntry(entry: ServerStorageVersion, path: FieldPath, errors: Errors): void {
   const { apiServerID = "", encodingVersion = "", decodableVersions, servedVersions = [] } = entry;
   const decodable = decodableVersions ?? [];
-  const wrong = (where: FieldPath, value: unknown, messages: readonly string[]): FieldError[] =>
-    messages.map((message) => invalid(where, value, message));
   const versions = path.child("decodableVersions");
-  return [
-    ...wrong(path.child("apiServerID"), apiServerID, dns1123Subdomain(apiServerID)),
-    ...wrong(path.child("encodingVersion"), encodingVersion, apiVersionProblems(encodingVersion)),
-    ...decodable.flatMap((version, at) => wrong(versions.index(at), version, apiVersionProblems(version))),
-    ...(decodable.includes(encodingVersion)
-      ? []
-      : [
-          invalid(
-            versions,
-            goTexts(decodableVersions), // upstream: the list as Go prints it
-            `decodableVersions must include encodingVersion ${encodingVersion}`,
-          ),
-        ]),
-    ...servedVersions.flatMap((version, at) => {
-      const where = path.child("servedVersions").index(at);
-      const shown = decodable.join(" ");
-      return [
-        ...wrong(where, version, apiVersionProblems(version)),
-        ...(decodable.includes(version)
-          ? []
-          : [
-              invalid(
-                where,
-                version,
-                `individual served version : ${version} must be included in decodableVersions : [${shown}]`,
-              ),
-            ]),
-      ];
-    }),
-  ];
+  checkName(apiServerID, dns1123Subdomain, path.child("apiServerID"), errors);
+  checkName(encodingVersion, apiVersionProblems, path.child("encodingVersion"), errors);
+  checkNames(decodable, apiVersionProblems, versions, errors);
+  if (!decodable.includes(encodingVersion)) {
+    const message = `decodableVersions must include encodingVersion ${encodingVersion}`;
+    errors.push(invalid(versions, goTexts(decodableVersions), message)); // upstream: the list as Go prints it
+  }
+  for (const [at, version] of servedVersions.entries()) {
+    const where = path.child("servedVersions").index(at);
+    checkName(version, apiVersionProblems, where, errors);
+    if (decodable.includes(version)) continue;
+    const all = `decodableVersions : [${decodable.join(" ")}]`;
+    errors.push(invalid(where, version, `individual served version : ${version} must be included in ${all}`));
+  }
 }
 
 const apiVersionForm = formMessage(
@@ -99,66 +86,49 @@ function apiVersionProblems(version: string): string[] {
   const parts = version.split("/");
   if (parts.length > 2)
     return [`${apiVersionForm} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyVersion')`];
-  const name = parts.pop() ?? "";
-  const [group] = parts;
-  const problems: string[] = [];
-  if (group === "") problems.push(`prefix part: ${emptyMessage}`);
-  else if (group !== undefined)
-    addAll(
-      problems,
-      dns1123Subdomain(group).map((message) => `prefix part: ${message}`),
-    );
-  if (name === "") problems.push(`version part: ${emptyMessage}`);
-  else
-    addAll(
-      problems,
-      dns1035Label(name).map((message) => `version part: ${message}`),
-    );
-  return problems;
+  const [name = "", group] = parts.reverse();
+  return [
+    ...(group === undefined ? [] : partProblems("prefix", group, dns1123Subdomain)),
+    ...partProblems("version", name, dns1035Label),
+  ];
 }
 
-function validateCommonVersion(entries: readonly ServerStorageVersion[], common: string | undefined): FieldError[] {
-  const path = statusPath.child("commonEncodingVersion");
+function partProblems(part: string, text: string, check: NameCheck): string[] {
+  const problems = text === "" ? [emptyMessage] : check(text);
+  return problems.map((message) => `${part} part: ${message}`);
+}
+
+function checkCommonVersion(
+  entries: readonly ServerStorageVersion[],
+  common: string | undefined,
+  errors: Errors,
+): void {
   const [actual, ...different] = new Set(entries.map(({ encodingVersion = "" }) => encodingVersion));
-  if (actual === undefined || different.length > 0) {
-    return common === undefined
-      ? []
-      : [
-          invalid(
-            path,
-            common,
-            "should be nil if servers do not agree on the same encoding version, or if there is no server reporting the supported versions yet",
-          ),
-        ];
+  const wanted = different.length === 0 ? actual : undefined;
+  if (common === wanted) return;
+  let message = `the ${common === undefined ? "" : "actual "}common encoding version is ${wanted}`;
+  if (wanted === undefined) {
+    message =
+      "should be nil if servers do not agree on the same encoding version, or if there is no server reporting the supported versions yet";
   }
-  if (common === undefined) return [invalid(path, common, `the common encoding version is ${actual}`)];
-  return common === actual ? [] : [invalid(path, common, `the actual common encoding version is ${actual}`)];
+  errors.push(invalid(statusPath.child("commonEncodingVersion"), common, message));
 }
 
-function validateConditions(conditions: readonly StorageVersionCondition[]): FieldError[] {
+function checkConditions(conditions: readonly StorageVersionCondition[], errors: Errors): void {
   const seen = new Map<string, number>();
-  return conditions.flatMap(({ type, status, reason, message = "" }, at) => {
+  for (const [at, { type, status, reason, message = "" }] of conditions.entries()) {
     const path = statusPath.index(at);
     const first = seen.get(type);
     if (first === undefined) seen.set(type, at);
-    const texts = Object.entries({ type, status });
-    return [
-      ...(first === undefined
-        ? []
-        : [
-            invalid(
-              path.child("type"),
-              type,
-              `the type of the condition is not unique, it also appears in conditions[${first}]`,
-            ),
-          ]),
-      ...texts.flatMap(([field, value]) =>
-        qualifiedName(value).map((problem) => invalid(path.child(field), value, problem)),
-      ),
-      ...(reason === "" ? [required(path.child("reason"), "reason cannot be empty")] : []),
-      ...(message === "" ? [required(path.child("message"), "message cannot be empty")] : []),
-    ];
-  });
+    else {
+      const text = `the type of the condition is not unique, it also appears in conditions[${first}]`;
+      errors.push(invalid(path.child("type"), type, text));
+    }
+    checkName(type, qualifiedName, path.child("type"), errors);
+    checkName(status, qualifiedName, path.child("status"), errors);
+    if (reason === "") errors.push(required(path.child("reason"), "reason cannot be empty"));
+    if (message === "") errors.push(required(path.child("message"), "message cannot be empty"));
+  }
 }
 
 export function storageVersionMigrations(): KindBehaviour<StorageVersionMigration> {
