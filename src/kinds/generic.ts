@@ -165,17 +165,13 @@ export function genericStrategy(options: GenericOptions, behaviour: KindBehaviou
     ...mainResets,
     ...own,
     subresources: Object.fromEntries(
-      Object.entries(subresourceRules).map(([name, rules]) => {
-        return [
-          name,
-          subresourceStrategy(rules, behaviour.strategy?.subresources?.[name], options, behaviour, mainResets),
-        ];
-      }),
+      Object.entries(subresourceRules).map(([name, rules]) => [
+        name,
+        subresourceStrategy(rules, own.subresources?.[name], options, behaviour, mainResets),
+      ]),
     ),
-    ...(clearsStatus || dropOnCreate !== undefined || own.prepareForCreate !== undefined ? { prepareForCreate } : {}),
-    ...(options.hasStatus || options.generation || dropOnUpdate !== undefined || own.prepareForUpdate !== undefined
-      ? { prepareForUpdate }
-      : {}),
+    prepareForCreate,
+    prepareForUpdate,
   };
 }
 
@@ -187,20 +183,16 @@ function subresourceStrategy(
   behaviour: KindBehaviour,
   mainResets: UpdateStrategy,
 ): UpdateStrategy {
-  const { validateUpdate, checkRules, warningsOnUpdate } = own;
   const drop = rules.drops === undefined ? undefined : drops[rules.drops];
   return {
     ...rules.resets?.(behaviour, mainResets),
-    ...(own.resetFields === undefined ? {} : { resetFields: own.resetFields }),
+    ...own,
     prepareForUpdate(object, old, attributes) {
       let next = rules.prepare?.(object, old, behaviour) ?? object;
       if (generation) next = withGeneration(next, old.metadata.generation);
       if (own.prepareForUpdate !== undefined) next = own.prepareForUpdate(next, old, attributes);
       return drop === undefined ? next : drop(next, old);
     },
-    ...(validateUpdate === undefined ? {} : { validateUpdate }),
-    ...(checkRules === undefined ? {} : { checkRules }),
-    ...(warningsOnUpdate === undefined ? {} : { warningsOnUpdate }),
   };
 }
 
