@@ -43,14 +43,14 @@ const exclusiveKinds: ReadonlySet<LogRequest["kind"]> = new Set(["compact", "dig
 
 /** Opens the log, sends all current entries to the main thread, and works until the store is closed. */
 export async function openLogThread(port: MessagePort, start: WorkerStart): Promise<void> {
-  const { dataDir, isExpected, acceptLoss, faults } = start;
   const send: SendToMain = (message, transfer = []) => port.postMessage(message, transfer);
-  const path = logFilePath(dataDir);
+  const path = logFilePath(start.dataDir);
+  const { pagesLeft } = start.faults;
   let opened: OpenLogFiles | undefined;
   try {
-    opened = openLogFiles({ dataDir, isExpected, acceptLoss, segmentRows: faults.segmentRows, boot: faults.boot });
+    opened = openLogFiles(start);
     const { file, revision, notice } = opened;
-    if (faults.pagesLeft !== undefined) file.limitPages(faults.pagesLeft);
+    if (pagesLeft !== undefined) file.limitPages(pagesLeft);
     const compacted = movedRevision(opened) ?? file.checkpoints.compacted;
     send({ kind: "opening", revision, compacted, forgotten: file.forgotten, notice });
     await sendCurrentRows(port, send, path, opened);

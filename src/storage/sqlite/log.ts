@@ -29,9 +29,10 @@ import {
   StorageFull,
   StoreInUse,
 } from "../log-store.ts";
+import type { StorageObserver } from "../memory.ts";
 import { unpack } from "../versioned-value.ts";
 import type { LogRow } from "./log-file.ts";
-import { commitsUnderWayMax, type FromWorker, type LogRequestOf, Mailbox, type StorageFaults } from "./messages.ts";
+import { commitsUnderWayMax, type FromWorker, type LogFolder, type LogRequestOf, Mailbox } from "./messages.ts";
 import { packedBytesMax, readRows, RowWriter } from "./packed-rows.ts";
 import { WorkerClient } from "./worker-client.ts";
 
@@ -43,14 +44,8 @@ export interface VersionRetention {
   readonly bytes: number | undefined;
 }
 
-interface SqliteLogOptions {
+export interface SqliteLogOptions extends LogFolder {
   readonly clock: Clock;
-  /** The folder of the log's file; made when absent. Only one process at a time may have it open. */
-  readonly dataDir: string;
-  /** Whether there was a log before: a folder without any file is then incomplete, not new. Default: false. */
-  readonly isExpected?: boolean;
-  /** Whether an incomplete log is opened without its missing part. Default: it is refused with `LostWrites`. */
-  readonly acceptLoss?: boolean;
   /**
    * The number of bytes of superseded values and deletions that are worth keeping; the log has at most some times as
    * many.
@@ -60,12 +55,7 @@ interface SqliteLogOptions {
   readonly keepsAll: boolean;
   /** Bounds of the versions of single keys that are kept beyond the history of reads. Left out: none are. */
   readonly retention?: VersionRetention | undefined;
-  /** Called after a transaction of `writes` writes, with the time from sending it to its acknowledgement. */
-  readonly committed?: ((writes: number, seconds: number) => void) | undefined;
-  /** Called when expired keys have been deleted, with their number. */
-  readonly expired?: ((keys: number) => void) | undefined;
-  readonly failed?: ((failure: Error) => void) | undefined;
-  readonly faults?: StorageFaults | undefined;
+  readonly observe?: StorageObserver;
 }
 
 /** Writes that were sent to the log together. */
@@ -149,7 +139,7 @@ export class SqliteLog implements LogStore {
     { revision, compacted, forgotten, notice }: Opening,
     early: readonly FromWorker[],
   ) {
-    const { clock, expired } = options;
+    const { clock, observe } = options;
     this.#options = options;
     this.#mailbox = mailbox;
     this.#worker = worker;
@@ -157,7 +147,7 @@ export class SqliteLog implements LogStore {
     this.#compacted = compacted;
     this.#forgotten = forgotten;
     this.notice = notice;
-    this.#log = new CommitSequencer({ clock, expired, submit: (write) => this.#submit(write) });
+    this.#log = new CommitSequencer({ clock, expired: observe?.expired, submit: (write) => this.#submit(write) });
     this.#log.begin(revision);
   }
 
@@ -458,7 +448,7 @@ export class SqliteLog implements LogStore {
   }
 
   #committed(revision: Revision): void {
-    const { clock, committed } = this.#options;
+    const { clock, observe } = this.#options;
     for (let sent = this.#inTransit[0]; sent !== undefined; sent = this.#inTransit[0]) {
       const last = sent.writes.at(-1);
       if (last === undefined || last.revision > revision) break;
@@ -466,7 +456,7 @@ export class SqliteLog implements LogStore {
       const { writes, sentAt } = sent;
       this.#isWriterAlone = writes.length === 1 && this.#inTransit.length === 0 && this.#queue.length === 0;
       for (const write of writes) this.#log.acknowledge(write);
-      committed?.(writes.length, (clock.monotonic() - sentAt) / 1000);
+      observe?.commit?.(writes.length, (clock.monotonic() - sentAt) / 1000);
     }
     if (this.full !== undefined) void this.#makeRoom();
     this.#scheduleDispatch();
@@ -474,7 +464,7 @@ export class SqliteLog implements LogStore {
   }
 
   #fail(error: Error): void {
-    if (this.failure === undefined) this.#options.failed?.(error);
+    if (this.failure === undefined) this.#options.observe?.failed?.(error);
     this.#log.fail(error, this.#takeUnacknowledged());
     this.#inTransit.length = 0;
     this.#wakeDrained();

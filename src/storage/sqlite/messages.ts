@@ -26,13 +26,21 @@ export interface StorageFaults {
   readonly boot?: string;
 }
 
-/** The data that the worker is started with. */
-export interface WorkerStart {
+/** The log to open. */
+export interface LogFolder {
+  /** The folder of the log's file; made when absent. Only one process at a time may have it open. */
   readonly dataDir: string;
-  readonly isExpected: boolean;
-  readonly acceptLoss: boolean;
+  /** Whether there was a log before: a folder without any file is then incomplete, not new. Default: false. */
+  readonly isExpected?: boolean;
+  /** Whether an incomplete log is opened without its missing part. Default: it is refused with `LostWrites`. */
+  readonly acceptLoss?: boolean;
+  /** Faults to inject; only for tests. */
+  readonly faults?: StorageFaults;
+}
+
+/** The data that the worker is started with. */
+export interface WorkerStart extends Required<LogFolder> {
   readonly mailbox: SharedArrayBuffer;
-  readonly faults: StorageFaults;
 }
 
 /** A request to the thread, which reads or changes the log between commits. */

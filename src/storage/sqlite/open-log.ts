@@ -21,21 +21,11 @@ import { makeFolder } from "#std/folder.ts";
 import { LostWrites, type Revision } from "../log-store.ts";
 import { type Head, HeadFile, headFilePath, makeHeadFile, presentBoot, readHead } from "./head-file.ts";
 import { damagedFile, setAsidePath, LogFile, logFilePath } from "./log-file.ts";
+import type { LogFolder } from "./messages.ts";
 import { missingFrom, type Survey, surveyLog } from "./survey.ts";
 
 /** The step by which revisions move on where some may have been given out that the log does not know. */
 export const revisionStep = 1_000_000_000;
-
-interface OpenLogOptions {
-  readonly dataDir: string;
-  /** Whether there was a log before, so that a folder without any file is incomplete, not new. */
-  readonly isExpected: boolean;
-  /** Whether to continue without the missing part. */
-  readonly acceptLoss: boolean;
-  readonly segmentRows: number | undefined;
-  /** Another boot than the machine's; only for tests. */
-  readonly boot: string | undefined;
-}
 
 export interface OpenLogFiles {
   readonly file: LogFile;
@@ -57,9 +47,8 @@ export function hasStore(dataDir: string): boolean {
  * Opens the files. Throws `LostWrites` when the log is incomplete, `StorageFailure` when it cannot be read; the files
  * are unchanged in both cases.
  */
-export function openLogFiles(options: OpenLogOptions): OpenLogFiles {
-  const { dataDir, isExpected: wasThere, acceptLoss, segmentRows } = options;
-  const boot = options.boot ?? presentBoot();
+export function openLogFiles({ dataDir, isExpected: wasThere, acceptLoss, faults }: Required<LogFolder>): OpenLogFiles {
+  const { segmentRows, boot = presentBoot() } = faults;
   makeFolder(dataDir);
   const path = logFilePath(dataDir);
   // An earlier refusal was interrupted.
