@@ -25,7 +25,7 @@ import { generalFlags } from "./general-flags.ts";
 import { planKinds } from "./served-kinds.ts";
 import { kindFlags } from "./served-kinds/flags.ts";
 import { domainRecordKey } from "./store.ts";
-import { openStoredValues, type StoredValues, type Unreadable } from "./encryption/stored-values.ts";
+import type { StoredValues, Unreadable } from "./encryption/stored-values.ts";
 
 export interface StoreReport {
   readonly apiDomain: string;
@@ -68,7 +68,10 @@ export async function verifyStore({ store, encryption, progress }: VerifyOptions
   let values: StoredValues | undefined;
   try {
     const { domain, definitions } = await planOf(verification);
-    values = encryption && (await openStoredValues(encryption.file, encryption.text, apiDomain(domain)));
+    if (encryption !== undefined) {
+      const { openStoredValues } = await import("./encryption/stored-values.ts");
+      values = await openStoredValues(encryption.file, encryption.text, apiDomain(domain));
+    }
     const readable: Buffer[] = [];
     for (const entry of definitions) {
       const clear = await clearValue(entry, values);

@@ -1,4 +1,8 @@
 /** Decrypts stored values without a server, for `binnacle verify`, with the file of `--encryption-provider-config`. */
+import { readEncryptionConfig } from "#encryption/config.ts";
+import { openProviders } from "#encryption/open.ts";
+import { inClear } from "#encryption/stored-value.ts";
+import { TransformError } from "#encryption/transformer.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { systemClock } from "#std/clock.ts";
 import { andThen, attempt, type MaybePromise } from "#std/maybe-promise.ts";
@@ -21,10 +25,6 @@ export interface StoredValues {
 
 /** Opens the providers of a configuration. `file` is its name in errors. Rejects with `StartError`. */
 export async function openStoredValues(file: string, text: string, domain: ApiDomain): Promise<StoredValues> {
-  const { readEncryptionConfig } = await import("#encryption/config.ts");
-  const { openProviders } = await import("#encryption/open.ts");
-  const { inClear } = await import("#encryption/stored-value.ts");
-  const { TransformError } = await import("#encryption/transformer.ts");
   const rules = orStartError(`${file}: `, () => readEncryptionConfig(text, domain));
   const environment = {
     clock: systemClock,
