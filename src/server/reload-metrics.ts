@@ -3,11 +3,11 @@ import type { Clock } from "#std/clock.ts";
 import type { Metrics } from "#std/metrics.ts";
 import { identityHash } from "./identity.ts";
 
-/** Counts a reload: `success` when the new content took effect, `failure` when not. */
-export type CountReload = (status: "success" | "failure") => void;
-
-/** `subsystem` is `authentication`, `authorization` or `encryption`. */
-export function reloadMetrics(metrics: Metrics, subsystem: string, clock: Clock): CountReload {
+/**
+ * Returns the function that counts a reload: `success` when the new content took effect, `failure` when not.
+ * `subsystem` is `authentication`, `authorization` or `encryption`.
+ */
+export function reloadMetrics(metrics: Metrics, subsystem: string, clock: Clock) {
   const name = `apiserver_${subsystem}_config_controller_automatic_reload`;
   const labels = ["apiserver_id_hash", "status"];
   // Upstream's metric of encryption has older names.
@@ -22,7 +22,7 @@ export function reloadMetrics(metrics: Metrics, subsystem: string, clock: Clock)
     labels,
   });
   const identity = identityHash();
-  return (status) => {
+  return (status: "success" | "failure"): void => {
     count.with(identity, status).add();
     last.with(identity, status).set(clock.now() / 1000);
   };

@@ -3,11 +3,11 @@
  * file leaves the current ones in force. Source: upstream's `kubeapiserver/authorizer/reload.go`.
  */
 import { alwaysAllow, alwaysDeny } from "#authz/always.ts";
-import { type Attributes, type Authorizer, union, type Verdict, webhookTimeoutMaxMs } from "#authz/authorizer.ts";
+import { type Authorizer, union, type Verdict, webhookTimeoutMaxMs } from "#authz/authorizer.ts";
 import type { AuthorizationObserver } from "#authz/webhook.ts";
-import type { Metrics } from "#std/metrics.ts";
-import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
-import { type CountReload, reloadMetrics } from "../reload-metrics.ts";
+import type { Counter, Metrics } from "#std/metrics.ts";
+import { andThen } from "#std/maybe-promise.ts";
+import { reloadMetrics } from "../reload-metrics.ts";
 import { rateLimited } from "#std/log.ts";
 import type { ServerParts } from "../server-parts.ts";
 import { watchFile } from "../watched-file.ts";
@@ -39,39 +39,38 @@ export async function openAuthorizers(options: AuthorizerChainOptions): Promise<
     ending.delete(chain);
     chain.close();
   };
-  const count: CountReload = plan.file === undefined ? () => undefined : reloadMetrics(metrics, "authorization", clock);
-  const { file } = plan;
-  const stop =
-    file === undefined
-      ? () => undefined
-      : watchFile({
-          file: file.name,
-          text: file.text,
-          clock,
-          async changed(text) {
-            const { readAuthorizationConfig } = await import("#authz/configuration.ts");
-            const authorizers = readAuthorizationConfig(text, file.rules);
-            checkSameOwn(plan.authorizers, authorizers);
-            const next = await openChain(options, authorizers, counts);
-            if (isClosed) {
-              next.close();
-              return;
-            }
-            const before = current;
-            current = next;
-            ending.set(
-              before,
-              clock.after(webhookTimeoutMaxMs, () => end(before)),
-            );
-            count("success");
-            log.info({ file: file.name }, "the authorization configuration was read again");
-          },
-          failed(error) {
-            count("failure");
-            const reason = error instanceof Error ? error.message : String(error);
-            log.error({ file: file.name, error: reason }, "the authorization configuration stays as it was");
-          },
-        });
+  const use = (next: AuthorizerChain): void => {
+    const before = current;
+    current = next;
+    ending.set(
+      before,
+      clock.after(webhookTimeoutMaxMs, () => end(before)),
+    );
+  };
+  const follow = ({ name: file, text: initial, rules }: NonNullable<AuthorizationPlan["file"]>): (() => void) => {
+    const count = reloadMetrics(metrics, "authorization", clock);
+    return watchFile({
+      file,
+      text: initial,
+      clock,
+      async changed(text) {
+        const { readAuthorizationConfig } = await import("#authz/configuration.ts");
+        const authorizers = readAuthorizationConfig(text, rules);
+        checkSameOwn(plan.authorizers, authorizers);
+        const next = await openChain(options, authorizers, counts);
+        if (isClosed) return next.close();
+        use(next);
+        count("success");
+        log.info({ file }, "the authorization configuration was read again");
+      },
+      failed(error) {
+        count("failure");
+        const reason = error instanceof Error ? error.message : String(error);
+        log.error({ file, error: reason }, "the authorization configuration stays as it was");
+      },
+    });
+  };
+  const stop = plan.file && follow(plan.file);
   return {
     authorizer: {
       authorize: (attributes) => current.authorizer.authorize(attributes),
@@ -80,7 +79,7 @@ export async function openAuthorizers(options: AuthorizerChainOptions): Promise<
     },
     close() {
       isClosed = true;
-      stop();
+      stop?.();
       current.close();
       for (const [chain, cancel] of ending) {
         cancel();
@@ -109,7 +108,10 @@ async function openChain(
   counts: AuthorizationMetrics,
 ): Promise<AuthorizerChain> {
   const opened = await Promise.all(planned.map((one) => openAuthorizer(options, one, counts)));
-  const counted = opened.map((authorizer, at) => countDecisions(authorizer, counts.decisions(planned[at]!)));
+  const counted = opened.map((authorizer, at): Authorizer => {
+    const count = counts.decisions(planned[at]!);
+    return { ...authorizer, authorize: (attributes) => andThen(authorizer.authorize(attributes), count) };
+  });
   return {
     authorizer: union(counted),
     close() {
@@ -162,32 +164,10 @@ async function openAuthorizer(
   });
 }
 
-interface Decisions {
-  allowed(): void;
-  denied(): void;
-}
-
-function countDecisions(authorizer: Authorizer, decisions: Decisions): Authorizer {
-  const counted = (verdict: Verdict): Verdict => {
-    if (verdict.decision === "allow") decisions.allowed();
-    else if (verdict.decision === "deny") decisions.denied();
-    return verdict;
-  };
-  return {
-    ...authorizer,
-    authorize(attributes: Attributes): MaybePromise<Verdict> {
-      return andThen(authorizer.authorize(attributes), counted);
-    },
-  };
-}
-
-interface AuthorizationMetrics {
-  decisions(of: { readonly type: string; readonly name: string }): Decisions;
-  webhook(name: string, failed: (error: unknown) => void): AuthorizationObserver;
-}
+type AuthorizationMetrics = ReturnType<typeof authorizationMetrics>;
 
 /** Makes the metrics, with upstream's names. */
-function authorizationMetrics(metrics: Metrics): AuthorizationMetrics {
+function authorizationMetrics(metrics: Metrics) {
   const decisions = metrics.counter({
     name: "apiserver_authorization_decisions_total",
     help: "Total number of terminal decisions made by an authorizer split by authorizer type, name, and decision.",
@@ -222,15 +202,17 @@ function authorizationMetrics(metrics: Metrics): AuthorizationMetrics {
     labels: conditionLabels,
   });
   return {
-    decisions({ type, name }) {
+    /** Returns a function that counts a verdict, and returns it. */
+    decisions({ type, name }: PlannedAuthorizer) {
       // Children are made with the first decision, so that there are no series of zeros.
-      let allowed: ReturnType<typeof decisions.with> | undefined;
-      return {
-        allowed: () => (allowed ??= decisions.with(type, name, "allowed")).add(),
-        denied: () => decisions.with(type, name, "denied").add(),
+      let allowed: Counter | undefined;
+      return (verdict: Verdict): Verdict => {
+        if (verdict.decision === "allow") (allowed ??= decisions.with(type, name, "allowed")).add();
+        else if (verdict.decision === "deny") decisions.with(type, name, "denied").add();
+        return verdict;
       };
     },
-    webhook: (name, failed) => ({
+    webhook: (name: string, failed: (error: unknown) => void): AuthorizationObserver => ({
       asked(result, seconds) {
         evaluations.with(name, result).add();
         durations.with(name, result).observe(seconds);
