@@ -74,9 +74,6 @@ export interface Encoding extends BodyEncoding {
   frame(type: string, object: Encodable): Buffer;
 }
 
-/** Whether answers can be written in this encoding. */
-export const isWritten = (encoding: BodyEncoding): encoding is Encoding => "object" in encoding;
-
 /** An object to write. */
 export interface Encodable {
   /** The JSON of the object with a line feed, if it exists already. */
@@ -88,6 +85,8 @@ export interface Encodable {
    * metadata.
    */
   readonly schema?: Schema | undefined;
+  /** An object that identifies the value: the same key and schema always have the same bytes. */
+  readonly key?: object | undefined;
 }
 
 /** A list to encode: its items, and its other members. */
@@ -104,12 +103,21 @@ export interface EncodableList {
   item(at: number): unknown;
   /** The type of the items, under the same conditions as for `Encodable`. */
   readonly schema?: Schema | undefined;
+  /** Returns the stored version of the item, for encodings that keep their bytes; only where items are whole objects. */
+  readonly source?: ((at: number) => ItemSource) | undefined;
   /** Returns the item as JSON text, if that is cheaper than encoding the value. */
   readonly itemJson?: ((at: number) => string) | undefined;
   /** Returns the approximate number of bytes of JSON from which the item is made. */
   weight(at: number): number;
   /** Returns the whole list in JSON, if it can be joined from existing bytes. */
   readonly json?: (() => MaybePromise<BytePieces>) | undefined;
+}
+
+/** The stored version of an item, which is the same object in every list. */
+interface ItemSource {
+  /** The revisions at which this version and the object were written. */
+  readonly revision: number;
+  readonly created: number;
 }
 
 /** Options for encoding a long list. */

@@ -1,7 +1,13 @@
 /** The encodings of objects, in order of preference; the first is the default. */
-import type { BodyEncoding } from "./encoding.ts";
+import type { Encoding } from "./encoding.ts";
 import { jsonEncoding } from "./json-encoding.ts";
+import type { MetaTypes } from "./protobuf-answers.ts";
 import { protobufEncoding } from "./protobuf-encoding.ts";
 import { yamlEncoding } from "./yaml-encoding.ts";
 
-export const encodings: readonly BodyEncoding[] = [jsonEncoding, yamlEncoding, protobufEncoding];
+/** Makes the encodings of a server. */
+export const allEncodings = (types: MetaTypes): readonly Encoding[] => [
+  jsonEncoding,
+  yamlEncoding,
+  protobufEncoding(types),
+];

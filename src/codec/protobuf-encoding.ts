@@ -1,13 +1,18 @@
-/** Protobuf as an encoding of built-in kinds, whose schemas have field numbers. It reads bodies only. */
+/**
+ * Protobuf as an encoding of built-in kinds, whose schemas have field numbers. Answers are what upstream's generated code
+ * writes, byte by byte.
+ */
 import { parseApiVersion } from "#meta/group-version.ts";
-import type { BodyEncoding } from "./encoding.ts";
+import type { BodyEncoding, Encoding } from "./encoding.ts";
 import { bracesIn } from "./json.ts";
 import { decodeProtobuf } from "./protobuf.ts";
+import { type MetaTypes, ProtobufAnswers } from "./protobuf-answers.ts";
 import { magicLength } from "./protobuf-envelope.ts";
 import { messagesIn } from "./protobuf-objects.ts";
 import { sortedJson } from "./strict.ts";
 
-export const protobufEncoding: BodyEncoding = {
+/** The part that reads bodies. */
+export const protobufBodies: BodyEncoding = {
   mediaType: "application/vnd.kubernetes.protobuf",
   stream: "application/vnd.kubernetes.protobuf;stream=watch",
   typedOnly: true,
@@ -27,3 +32,16 @@ export const protobufEncoding: BodyEncoding = {
     return { value: typed, keys: undefined, text: () => sortedJson(typed), duplicates: [], hasRawNumbers: true };
   },
 };
+
+/** Makes the encoding. It keeps messages of stored objects, so that a server has one. */
+export function protobufEncoding(types: MetaTypes): Encoding {
+  const answers = new ProtobufAnswers(types);
+  return {
+    ...protobufBodies,
+    sendsStored: false,
+    hasJsonFrames: false,
+    object: (object) => answers.object(object),
+    list: (list, { clock }) => answers.list(list, clock),
+    frame: (type, object) => answers.frame(type, object),
+  };
+}

@@ -43,10 +43,18 @@ export function readEnvelope(bytes: Uint8Array): Envelope {
 
 /** Writes an object with `write`, and its envelope around it. */
 export function writeEnvelope(writer: ProtobufWriter, apiVersion: string, kind: string, write: () => void): void {
-  // The content encoding and the content type are empty: the object is not encoded any further.
-  writer.text(4, "");
-  writer.text(3, "");
-  writer.message(2, write);
+  writer.bytes(envelopeTail);
+  const end = writer.length;
+  write();
+  writeEnvelopeHead(writer, apiVersion, kind, writer.length - end);
+}
+
+/** The end of an envelope: content encoding and content type are empty, since the object is not encoded any further. */
+export const envelopeTail = Buffer.from([0x1a, 0, 0x22, 0]);
+
+/** Writes the beginning of an envelope, up to the object, whose length is given. */
+export function writeEnvelopeHead(writer: ProtobufWriter, apiVersion: string, kind: string, length: number): void {
+  writer.head(2, length);
   writer.message(1, () => {
     writer.text(2, kind);
     writer.text(1, apiVersion);

@@ -1,7 +1,7 @@
 /** Tests which requests leave the event loop. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { protobufEncoding } from "#codec/protobuf-encoding.ts";
+import { protobufBodies } from "#codec/protobuf-encoding.ts";
 import { yamlEncoding } from "#codec/yaml-encoding.ts";
 import { largeBytes, eventLoopLimits, MustRunInWorker, weightOf } from "./large-requests.ts";
 
@@ -22,13 +22,13 @@ test("a short protobuf body of many objects is handled elsewhere, one of texts i
     return Buffer.concat([Buffer.from([number * 8 + 2]), length, inner]);
   };
   const empty = Buffer.from([0x0a, 0]);
-  assert.throws(() => sizes.check(weightOf(body(empty, 2100), protobufEncoding)), MustRunInWorker);
-  assert.throws(() => sizes.check(weightOf(body(nestField(3, empty), 2000), protobufEncoding)), MustRunInWorker);
+  assert.throws(() => sizes.check(weightOf(body(empty, 2100), protobufBodies)), MustRunInWorker);
+  assert.throws(() => sizes.check(weightOf(body(nestField(3, empty), 2000), protobufBodies)), MustRunInWorker);
   const broken = Buffer.concat([body(empty, 2100), Buffer.from([0xff])]);
-  assert.throws(() => sizes.check(weightOf(broken, protobufEncoding)), MustRunInWorker);
+  assert.throws(() => sizes.check(weightOf(broken, protobufBodies)), MustRunInWorker);
   const text = nestField(1, Buffer.from("a name of some words"));
-  sizes.check(weightOf(body(text, 600), protobufEncoding));
-  sizes.check(weightOf(body(nestField(1, Buffer.concat([text, text])), 280), protobufEncoding));
+  sizes.check(weightOf(body(text, 600), protobufBodies));
+  sizes.check(weightOf(body(nestField(1, Buffer.concat([text, text])), 280), protobufBodies));
 });
 
 test("ordinary bodies up to 64 KiB of JSON, or 16 KiB of other forms, are handled on the event loop", () => {

@@ -4,7 +4,7 @@
  * of equal clauses and the lenient parsing are those of its `goautoneg`, since clients depend on the outcome. Hot path:
  * parsed headers are cached (clients send few different ones), so a repeated header costs one look-up.
  */
-import { type BodyEncoding, type Encoding, isWritten } from "#codec/encoding.ts";
+import type { BodyEncoding, Encoding } from "#codec/encoding.ts";
 import { type ApiDomain, kubernetesDomain, metaGroup } from "#meta/api-domain.ts";
 import { notAcceptable, representationNotAcceptable, unsupportedMediaType } from "#meta/status-error.ts";
 import type { ApiRequest } from "./api-request.ts";
@@ -84,20 +84,20 @@ export type NegotiatedRequest = Pick<ApiRequest, "headers" | "url" | "query">;
  * per set of types. `ofRoutes`: a header without any of their names is refused in the words of `checkProducible`, as
  * routes of resources do.
  */
-export function negotiator(offered: readonly BodyEncoding[], ofRoutes = false): Negotiator {
+export function negotiator(offered: readonly Encoding[], ofRoutes = false): Negotiator {
   return createNegotiator(offered, ofRoutes ? "routes" : "plain");
 }
 
-function createNegotiator(offered: readonly BodyEncoding[], words: "plain" | "routes" | "custom"): Negotiator {
+function createNegotiator(offered: readonly Encoding[], words: "plain" | "routes" | "custom"): Negotiator {
   const names = offered.map(({ mediaType }) => mediaType);
   const streamNames = offered.filter(({ stream }) => stream !== "").map(({ mediaType }) => `${mediaType};stream=watch`);
   const listNames = [...names, ...streamNames];
-  // The other encodings are named in errors, and never chosen.
-  const written = offered.filter(isWritten);
-  const fallback = written[0]!;
+  const fallback = offered[0]!;
 
-  const choose = (request: NegotiatedRequest, allows: Allows): Choice | undefined =>
-    match(request.headers["accept"], written, allows);
+  // Whole custom resources have no type that such an encoding knows, their metadata do.
+  const isUntyped = words === "custom";
+  const choose = (request: NegotiatedRequest, allows: Allows, onlyTransforms = false): Choice | undefined =>
+    match(request.headers["accept"], offered, allows, { onlyTransforms, isUntyped });
   const outcome = (request: NegotiatedRequest, { encoding, pretty, kind, group, version }: Choice): Negotiated => {
     const { indented } = encoding;
     const isIndented = indented !== undefined && (pretty || wantsPretty(request));
@@ -120,7 +120,7 @@ function createNegotiator(offered: readonly BodyEncoding[], words: "plain" | "ro
       return outcome(request, choice);
     },
     chooseTransformation(request, allows) {
-      const choice = match(request.headers["accept"], written, allows, true);
+      const choice = choose(request, allows, true);
       return choice === undefined || choice.kind === "" ? undefined : outcome(request, choice);
     },
     stream(request, allows) {
@@ -231,7 +231,7 @@ function match(
   header: string | undefined,
   offered: readonly Encoding[],
   allows: Allows,
-  onlyTransforms = false,
+  { onlyTransforms, isUntyped }: { readonly onlyTransforms: boolean; readonly isUntyped: boolean },
 ): Choice | undefined {
   if (header === undefined || header === "") return plain(offered[0]!);
   for (const clause of parseCached(acceptHeaders, header, parseAccept)) {
@@ -240,6 +240,7 @@ function match(
       if (!fits(clause, encoding.mediaType)) continue;
       if (clause.stream !== "" && (encoding.stream === "" || clause.stream !== "watch")) continue;
       const { pretty, kind, group, version } = clause;
+      if (isUntyped && encoding.typedOnly && !clause.transforms) continue;
       if (clause.transforms && !allows(encoding, kind, group, version)) continue;
       return { encoding, pretty, kind, group, version };
     }

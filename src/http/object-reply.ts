@@ -62,6 +62,7 @@ export function listReply(scope: Scope, negotiated: Negotiated, listed: Listed):
     get schema() {
       return negotiated.transform === "" ? definition.decoder.type : undefined;
     },
+    ...(negotiated.transform === "" ? { source: (at) => entries[at]! } : {}),
     itemJson:
       itemJson &&
       ((at) =>
@@ -117,6 +118,10 @@ export class StoredContent implements Encodable {
 
   get schema(): Schema | undefined {
     return this.#definition.decoder.type;
+  }
+
+  get key(): Entry {
+    return this.#entry;
   }
 
   get value(): Unstructured {

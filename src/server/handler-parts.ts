@@ -2,8 +2,8 @@
 import type { ApiTables } from "#api/definitions.ts";
 import { ManagerNames } from "#apply/managed-fields.ts";
 import type { FeatureGates } from "#api/feature-gates.ts";
-import type { BodyEncoding } from "#codec/encoding.ts";
-import { encodings } from "#codec/encodings.ts";
+import type { Encoding } from "#codec/encoding.ts";
+import { allEncodings } from "#codec/encodings.ts";
 import { negotiator, resourceTransforms } from "#http/negotiation.ts";
 import { plainOptions } from "#http/options.ts";
 import type { HandlerParts } from "#http/scope.ts";
@@ -39,7 +39,7 @@ function derivedParts({ tables, gates, domain, clock, table }: Sources) {
     managers: new ManagerNames(),
     timestamps: new Timestamps(clock),
     plainOptions: plainOptions(domain),
-    negotiator: negotiator(servedEncodings(encodings, tables, gates), true),
+    negotiator: negotiator(servedEncodings(encodingsOf(tables, domain), tables, gates), true),
     transforms: resourceTransforms(domain),
     deleteOptionsSchema: requiredSchema(tables, { group: "", version: "v1", kind: "DeleteOptions" }),
     definitionOfVersion: otherVersion,
@@ -54,10 +54,10 @@ function derivedParts({ tables, gates, domain, clock, table }: Sources) {
  * not have.
  */
 export function servedEncodings(
-  all: readonly BodyEncoding[],
+  all: readonly Encoding[],
   tables: Pick<ApiTables, "gates">,
   gates: FeatureGates,
-): readonly BodyEncoding[] {
+): readonly Encoding[] {
   return all.filter(({ gate, mediaType }) => {
     if (gate === undefined) return true;
     if (!tables.gates.some(({ name }) => name === gate)) throw new Error(`${mediaType}: there is no gate ${gate}`);
@@ -72,9 +72,20 @@ export function requiredSchema(tables: ApiTables, gvk: GroupVersionKind): Schema
   return schema;
 }
 
+/** Returns the encodings of a server. */
+export const encodingsOf = (tables: ApiTables, domain: ApiDomain): readonly Encoding[] =>
+  allEncodings({
+    Status: metaSchema(tables, domain, "Status"),
+    ListMeta: metaSchema(tables, domain, "ListMeta"),
+    PartialObjectMetadata: metaSchema(tables, domain, "PartialObjectMetadata"),
+  });
+
 /** Returns the schema of the metadata of custom resources. */
-export function metadataSchema(tables: ApiTables, domain: ApiDomain): Schema {
-  const name = domain.rename("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta");
+export const metadataSchema = (tables: ApiTables, domain: ApiDomain): Schema =>
+  metaSchema(tables, domain, "ObjectMeta");
+
+function metaSchema(tables: ApiTables, domain: ApiDomain, type: string): Schema {
+  const name = domain.rename(`io.k8s.apimachinery.pkg.apis.meta.v1.${type}`);
   const schema = tables.schema(name);
   if (schema === undefined) throw new Error(`the tables have no ${name}`);
   return schema;

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { loadDefinitions } from "#api/definitions.ts";
 import { decodeObject } from "#codec/object.ts";
-import { protobufEncoding } from "#codec/protobuf-encoding.ts";
+import { protobufBodies } from "#codec/protobuf-encoding.ts";
 import { decodeProtobuf } from "#codec/protobuf.ts";
 import { apiVersionOf, type GroupVersionKind } from "#meta/group-version.ts";
 import { kubernetesDomain } from "#meta/api-domain.ts";
@@ -27,7 +27,7 @@ test("every field of every built-in kind is read from protobuf [MEDIA-06, MEDIA-
 function spec(gvk: GroupVersionKind, ...fields: readonly Buffer[]): unknown {
   const bytes = envelope(apiVersionOf(gvk), gvk.kind, field(1, field(1, "name")), field(2, ...fields));
   const schema = tables.schemaOf(gvk)!;
-  return decodeObject({ bytes, encoding: protobufEncoding, schema, gvk, fieldValidation: "Strict" }).object["spec"];
+  return decodeObject({ bytes, encoding: protobufBodies, schema, gvk, fieldValidation: "Strict" }).object["spec"];
 }
 
 test("a time with microseconds that happens to have none is a time", () => {

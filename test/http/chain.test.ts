@@ -6,7 +6,8 @@ import { bearerToken } from "#authn/bearer-token.ts";
 import { readTokenFile } from "#authn/token-file.ts";
 import { type Authorizer, type Attributes, union } from "#authz/authorizer.ts";
 import { privilegedGroups } from "#authz/privileged-groups.ts";
-import { encodings } from "#codec/encodings.ts";
+import { jsonEncoding } from "#codec/json-encoding.ts";
+import { yamlEncoding } from "#codec/yaml-encoding.ts";
 import { apiDomain, kubernetesDomain } from "#meta/api-domain.ts";
 import { internalError, notFound } from "#meta/status-error.ts";
 import { FakeClock } from "#std/fake-clock.ts";
@@ -51,7 +52,7 @@ function chain(over: Partial<ChainOptions> = {}): Fixture {
       debug() {},
       error: (fields, message) => logged.push(`${message}: ${String((fields as { error: unknown }).error)}`),
     },
-    negotiator: negotiator(encodings),
+    negotiator: negotiator([jsonEncoding, yamlEncoding]),
     authenticator: orAnonymous(withAuthenticatedGroup(bearerToken([tokens]))),
     authorizer: union([privilegedGroups(["system:masters"]), healthAndDiscovery]),
     requestTimeoutMs: 60_000,

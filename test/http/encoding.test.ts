@@ -9,7 +9,6 @@ import { loadDefinitions } from "#api/definitions.ts";
 import { parseFeatureGates } from "#api/feature-gates.ts";
 import { encodingContract } from "#codec/encoding.contract.ts";
 import type { Encoding } from "#codec/encoding.ts";
-import { encodings } from "#codec/encodings.ts";
 import { jsonEncoding } from "#codec/json-encoding.ts";
 import { listChunks } from "#codec/list-chunks.ts";
 import { sortedJson } from "#codec/strict.ts";
@@ -24,7 +23,7 @@ import { StoredObjects } from "#registry/stored-object.ts";
 import { Stores } from "#registry/stores.ts";
 import type { Schema } from "#schema/schema.ts";
 import { planKinds } from "#server/served-kinds.ts";
-import { handlerParts, servedEncodings } from "#server/handler-parts.ts";
+import { encodingsOf, handlerParts, servedEncodings } from "#server/handler-parts.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import { seededRandom } from "#std/random.ts";
 import { openMemoryStore } from "#storage/memory.ts";
@@ -104,7 +103,7 @@ encodingContract({
   framesOf: valuesOf,
 });
 
-const withInverted = [...encodings, invertedEncoding];
+const withInverted = [...encodingsOf(loadDefinitions(kubernetesDomain), kubernetesDomain), invertedEncoding];
 const offered = negotiator(withInverted, true);
 
 async function server(negotiates = offered) {

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { admissionChain } from "#admission/chain.ts";
 import type { Attributes } from "#authz/authorizer.ts";
-import { encodings } from "#codec/encodings.ts";
+import { jsonEncoding } from "#codec/json-encoding.ts";
 import { kubernetesDomain } from "#meta/api-domain.ts";
 import { testContext } from "#meta/context-for-tests.ts";
 import { StatusError } from "#meta/status-error.ts";
@@ -52,7 +52,7 @@ test("with permission to patch but not to create, an apply changes existing obje
         return { decision: mayCreate ? "allow" : "noOpinion", reason: "no rule" } as const;
       },
     },
-    negotiator: negotiator(encodings),
+    negotiator: negotiator([jsonEncoding]),
     transforms: resourceTransforms(kubernetesDomain),
     bodyLimitBytes: 1000,
     plainOptions: plainOptions(kubernetesDomain),

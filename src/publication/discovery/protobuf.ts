@@ -4,7 +4,7 @@
  * fields are written even if they are empty, as upstream does.
  */
 import type { Encoding } from "#codec/encoding.ts";
-import { protobufEncoding } from "#codec/protobuf-encoding.ts";
+import { protobufBodies } from "#codec/protobuf-encoding.ts";
 import { writeEnvelope } from "#codec/protobuf-envelope.ts";
 import { ProtobufWriter } from "#codec/protobuf-writer.ts";
 import type { GroupVersionKind } from "#meta/group-version.ts";
@@ -18,7 +18,7 @@ export type DiscoveryDocument = ReturnType<
 
 /** Protobuf as an encoding of discovery documents, for which there are neither lists nor watches. */
 export const discoveryProtobuf: Encoding = {
-  ...protobufEncoding,
+  ...protobufBodies,
   sendsStored: false,
   hasJsonFrames: false,
   object: ({ value }) => encodeDiscovery(value as DiscoveryDocument), // callers encode no other values

@@ -8,8 +8,7 @@ import type { AdmissionChain } from "#admission/chain.ts";
 import type { AdmissionAttributes } from "#admission/plugin.ts";
 import type { ApiTables } from "#api/definitions.ts";
 import type { CustomResourceDefinition } from "#api/apiextensions/v1.ts";
-import { isWritten } from "#codec/encoding.ts";
-import { encodings } from "#codec/encodings.ts";
+import type { Encoding } from "#codec/encoding.ts";
 import { jsonEncoding } from "#codec/json-encoding.ts";
 import { CustomKind, type CustomKindEnvironment } from "#extensions/custom-kind.ts";
 import { workerLimits } from "#http/large-requests.ts";
@@ -27,7 +26,7 @@ import type { CacheReader, CacheWriter, WatchCache } from "#storage/watch-cache.
 import { systemRandom } from "#std/random.ts";
 import { runToEnd } from "#std/cooperative.ts";
 import { planKinds } from "../served-kinds.ts";
-import { handlerParts, metadataSchema } from "../handler-parts.ts";
+import { encodingsOf, handlerParts, metadataSchema } from "../handler-parts.ts";
 import { failureOf } from "./failures.ts";
 import { type CallHost, RpcClient } from "./rpc-client.ts";
 import type {
@@ -61,6 +60,7 @@ function run(port: NonNullable<typeof parentPort>, start: ThreadStart): void {
   const { objectBytesMax } = start;
   const stores = new Stores({ cache, objects, clock, random: systemRandom, objectBytesMax });
   let served = builtIn;
+  const encodings = encodingsOf(tables, domain);
   const parts = handlerParts({
     tables,
     gates,
@@ -108,14 +108,17 @@ function run(port: NonNullable<typeof parentPort>, start: ThreadStart): void {
     if (message.type !== "job") rpc.take(message);
     else if (message.job.type === "request") void handle(message.job);
     else {
-      const reply = encodedValue(message.job);
+      const reply = encodedValue(encodings, message.job);
       send({ type: "reply", reply, warnings: [] }, [reply.bytes.buffer]);
     }
   });
 }
 
-function encodedValue({ json, mediaType }: SentValue): SentReply & { readonly bytes: Uint8Array<ArrayBuffer> } {
-  const encoding = encodings.filter(isWritten).find((one) => one.mediaType === mediaType)!; // the event loop has the same
+function encodedValue(
+  encodings: readonly Encoding[],
+  { json, mediaType }: SentValue,
+): SentReply & { readonly bytes: Uint8Array<ArrayBuffer> } {
+  const encoding = encodings.find((one) => one.mediaType === mediaType)!; // the event loop has the same
   const bytes = ownBytes(encoding.item!(parseObject(bufferOf(json).toString()))); // it asked for this
   return { code: 200, headers: undefined, contentType: mediaType, compressible: true, bytes };
 }

@@ -1,0 +1,117 @@
+/**
+ * Writes the items of lists in protobuf: in chunks, which are kept in bounded memory. If the same objects are listed
+ * again, nothing is encoded; after a change, only the chunk that contains it.
+ */
+import type { Schema } from "#schema/schema.ts";
+import type { Clock } from "#std/clock.ts";
+import { Yielder } from "#std/cooperative.ts";
+import type { EncodableList } from "./encoding.ts";
+import { messageWriter } from "./protobuf-message.ts";
+import { ProtobufWriter } from "./protobuf-writer.ts";
+
+/** The field number of the items in every list. */
+const itemsNumber = 2;
+
+/** The bytes of JSON from which a chunk is made, at least where it may end, and at most but for a large item. */
+const chunkWeightMin = 32 * 1024;
+const chunkWeightMax = 128 * 1024;
+/** The maximum bytes of chunks that are kept for later lists, and of those that one list keeps until it is sent. */
+const keptBytesMax = 64 * 1024 * 1024;
+const listBytesMax = 16 * 1024 * 1024;
+
+/** The items of a list from one index to another, without the latter. */
+interface Range {
+  readonly from: number;
+  readonly to: number;
+}
+
+interface KeptChunk {
+  readonly schema: Schema;
+  /** The versions of the items. */
+  readonly versions: readonly number[];
+  readonly bytes: Buffer;
+}
+
+/** The items of a list as fields. */
+interface EncodedItems {
+  readonly length: number;
+  /** Yields all fields. Those that were not kept are written again. */
+  chunks(): Iterable<Buffer>;
+}
+
+export class ProtobufLists {
+  readonly #writer = new ProtobufWriter();
+  /** The chunks by the source of their first item; all are dropped when they are too many. */
+  #kept = new WeakMap<object, KeptChunk>();
+  #keptBytes = 0;
+
+  /** Writes the items, with pauses for other work. */
+  async items(list: EncodableList, schema: Schema, clock: Clock): Promise<EncodedItems> {
+    const yielder = new Yielder(clock);
+    const chunks: { readonly range: Range; readonly bytes: Buffer | undefined }[] = [];
+    let length = 0;
+    for (const range of rangesOf(list)) {
+      const bytes = this.#chunk(list, schema, range);
+      length += bytes.length;
+      chunks.push({ range, bytes: length <= listBytesMax ? bytes : undefined });
+      if (yielder.isDue) await yielder.pause();
+    }
+    const chunkOf = (range: Range): Buffer => this.#chunk(list, schema, range);
+    return {
+      length,
+      *chunks() {
+        for (const { range, bytes } of chunks) yield bytes ?? chunkOf(range);
+      },
+    };
+  }
+
+  #chunk(list: EncodableList, schema: Schema, { from, to }: Range): Buffer {
+    const first = list.source?.(from);
+    if (list.source === undefined || first === undefined) return this.#write(list, schema, { from, to });
+    const versions: number[] = [];
+    for (let at = from; at < to; at++) versions.push(list.source(at).revision);
+    const kept = this.#kept.get(first);
+    if (kept?.schema === schema && isSame(kept.versions, versions)) return kept.bytes;
+    const bytes = this.#write(list, schema, { from, to });
+    this.#keptBytes += bytes.length;
+    if (this.#keptBytes > keptBytesMax) {
+      this.#kept = new WeakMap();
+      this.#keptBytes = bytes.length;
+    }
+    this.#kept.set(first, { schema, versions, bytes });
+    return bytes;
+  }
+
+  #write(list: EncodableList, schema: Schema, { from, to }: Range): Buffer {
+    const writer = this.#writer;
+    const write = messageWriter(schema);
+    // An item that cannot be written may have left a part of it.
+    writer.clear();
+    for (let at = to - 1; at >= from; at--) {
+      const end = writer.length;
+      write(writer, list.item(at) as Readonly<Record<string, unknown>>); // objects of the schema
+      writer.wrap(itemsNumber, end);
+    }
+    return writer.finish();
+  }
+}
+
+/**
+ * Yields the ranges of chunks. Sources decide where they end, not only weights: a new or deleted object moves few of the
+ * ends after it.
+ */
+function* rangesOf({ count, weight, source }: EncodableList): Generator<Range, void, undefined> {
+  let from = 0;
+  let sum = 0;
+  for (let at = 0; at < count; at++) {
+    sum += weight(at);
+    const mayEnd = source === undefined || source(at).created % 16 === 0;
+    if (at + 1 < count && sum < chunkWeightMax && !(mayEnd && sum >= chunkWeightMin)) continue;
+    yield { from, to: at + 1 };
+    from = at + 1;
+    sum = 0;
+  }
+}
+
+const isSame = (a: readonly number[], b: readonly number[]): boolean =>
+  a.length === b.length && a.every((value, at) => value === b[at]);
