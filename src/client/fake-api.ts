@@ -1,6 +1,6 @@
 /**
- * A server in memory, behind a transport that can fail: collections with their history, watches, optimistic updates,
- * finalizers, and server-side apply by a simple model. For tests of what follows and writes objects.
+ * A server in memory, behind a transport that can fail: collections with their history, selectors, watches, optimistic
+ * updates, finalizers, and server-side apply by a simple model. For tests of what follows and writes objects.
  */
 import { isDeepStrictEqual } from "node:util";
 import { isObject } from "#std/is-object.ts";
@@ -28,6 +28,8 @@ interface Target {
   readonly apiVersion: string;
   readonly namespace: string | undefined;
   readonly name: string;
+  /** The key of the object. */
+  readonly key: string;
   readonly subresource: string;
   readonly query: URLSearchParams;
 }
@@ -40,7 +42,7 @@ const pageLength = 3;
 
 const answer = (code: number, body: object): ClientResponse => ({ code, body: Buffer.from(JSON.stringify(body)) });
 
-const failure = (code: number, reason: string, name = ""): ClientResponse =>
+export const failure = (code: number, reason: string, name = ""): ClientResponse =>
   answer(code, {
     kind: "Status",
     apiVersion: "v1",
@@ -88,7 +90,7 @@ export class FakeApi implements Transport {
     if (present === undefined && object === undefined) return undefined;
     const revision = ++this.revision;
     const next = object ?? present!;
-    const uid = present?.metadata.uid ?? `uid-${revision}`;
+    const uid = object?.metadata.uid ?? present?.metadata.uid ?? `uid-${revision}`;
     const stored = { ...next, metadata: { ...next.metadata, uid, resourceVersion: String(revision) } };
     const type = object === undefined ? "DELETED" : present === undefined ? "ADDED" : "MODIFIED";
     const change: Change = { revision, type, collection, object: stored };
@@ -132,25 +134,25 @@ export class FakeApi implements Transport {
     return response;
   }
 
-  #list({ collection, namespace, query }: Target): ClientResponse {
+  #list(target: Target): ClientResponse {
     if (this.#fails()) throw new Error("connection reset");
+    const { collection, query } = target;
     const [at, from] = (query.get("continue") ?? `${this.revision}/0`).split("/").map(Number) as [number, number];
     if (at < this.compacted) return failure(410, "Expired");
-    const items = [...this.#at(collection, at).values()].filter(isIn(namespace));
+    const items = [...this.#at(collection, at).values()].filter(selection(target));
     const end = from + (query.has("limit") ? pageLength : items.length);
     const metadata = { resourceVersion: String(at), ...(end < items.length ? { continue: `${at}/${end}` } : {}) };
     return answer(200, { metadata, items: items.slice(from, end) });
   }
 
   #get(target: Target): ClientResponse {
-    const object = this.objects(target.collection).get(keyOfTarget(target));
+    const object = this.objects(target.collection).get(target.key);
     return object === undefined ? failure(404, "NotFound", target.name) : answer(200, object);
   }
 
   #write({ method, contentType }: ClientRequest, target: Target, sent: Unstructured): ClientResponse {
-    const { collection, namespace, subresource } = target;
+    const { collection, key, namespace, subresource } = target;
     if (method === "POST") return this.#create(target, sent);
-    const key = keyOfTarget(target);
     const present = this.objects(collection).get(key);
     const isApply = contentType === "application/apply-patch+yaml";
     if (present === undefined) {
@@ -159,19 +161,22 @@ export class FakeApi implements Transport {
       const created = { ...sent, metadata: { ...sent.metadata, ...(namespace === undefined ? {} : { namespace }) } };
       return answer(201, this.store(collection, key, applied(undefined, created, target))!);
     }
-    if (method === "DELETE") return this.#delete(collection, key, present);
-    const { uid = present.metadata.uid, resourceVersion = present.metadata.resourceVersion } = sent.metadata ?? {};
+    const { preconditions } = sent as { readonly preconditions?: Unstructured["metadata"] };
+    const based = method === "DELETE" ? preconditions : sent.metadata;
+    const { uid = present.metadata.uid, resourceVersion = present.metadata.resourceVersion } = based ?? {};
     if (uid !== present.metadata.uid || resourceVersion !== present.metadata.resourceVersion)
       return failure(409, "Conflict", target.name);
+    if (method === "DELETE") return this.#delete(collection, key, present);
     const next = isApply ? applied(present, sent, target) : method === "PUT" ? sent : merged(present, sent);
     return this.#update(collection, key, present, next as Unstructured);
   }
 
   #create({ collection, namespace, apiVersion }: Target, sent: Unstructured): ClientResponse {
+    const { generateName = "", name = `${generateName}${this.revision}` } = sent.metadata;
     const object = {
       apiVersion,
       ...sent,
-      metadata: { ...sent.metadata, ...(namespace === undefined ? {} : { namespace }) },
+      metadata: { ...sent.metadata, name, ...(namespace === undefined ? {} : { namespace }) },
     };
     const key = keyOf(object);
     if (this.objects(collection).has(key)) return failure(409, "AlreadyExists", object.metadata.name);
@@ -201,13 +206,15 @@ export class FakeApi implements Transport {
 
   async stream({ path, signal }: ClientRequest, onEvent: (event: ReceivedEvent) => void): Promise<ClientResponse> {
     if (this.#fails()) throw new Error("connection refused");
-    const { collection, namespace, query } = targetOf(path);
+    const target = targetOf(path);
+    const { collection, query } = target;
+    const isSelected = selection(target);
     const send = (type: string, object: unknown): void =>
       onEvent(eventOfLine(Buffer.from(JSON.stringify({ type, object }))));
     let since = Number(query.get("resourceVersion") ?? 0);
     if (query.has("sendInitialEvents")) {
       if (!this.streamsLists) return failure(422, "Invalid");
-      const objects = [...this.objects(collection).values()].filter(isIn(namespace));
+      const objects = [...this.objects(collection).values()].filter(isSelected);
       // The connection may be lost in the middle.
       const count = this.#fails() ? Math.floor(objects.length / 2) : objects.length;
       for (const object of objects.slice(0, count)) send("ADDED", object);
@@ -219,7 +226,7 @@ export class FakeApi implements Transport {
       send("ERROR", { kind: "Status", metadata: {}, code: 410, reason: "Expired" });
       return answer(200, {});
     }
-    const matters = (change: Change): boolean => change.collection === collection && isIn(namespace)(change.object);
+    const matters = (change: Change): boolean => change.collection === collection && isSelected(change.object);
     for (const change of this.changes) if (change.revision > since && matters(change)) send(change.type, change.object);
     return new Promise((resolve, reject) => {
       const watch: Watch = {
@@ -237,28 +244,38 @@ export class FakeApi implements Transport {
   }
 }
 
-const isIn =
-  (namespace: string | undefined) =>
-  ({ metadata }: ApiObject): boolean =>
-    namespace === undefined || metadata.namespace === namespace;
+/** Returns whether an object belongs to what is listed or watched. Selectors are equalities. */
+function selection({ namespace, query }: Target): (object: Unstructured) => boolean {
+  const equalities = (name: string): readonly (readonly string[])[] =>
+    (query.get(name) ?? "").split(",").flatMap((text) => (text === "" ? [] : [text.split("=")]));
+  const labels = equalities("labelSelector");
+  const fields = equalities("fieldSelector");
+  return (object) =>
+    (namespace === undefined || object.metadata.namespace === namespace) &&
+    labels.every(([label = "", value]) => object.metadata.labels?.[label] === value) &&
+    fields.every(([path = "", value]) => fieldOf(object, path) === value);
+}
 
-function targetOf(path: string): Target {
+const fieldOf = (object: unknown, path: string): unknown =>
+  path.split(".").reduce((value, field) => (isObject(value) ? value[field] : undefined), object);
+
+export function targetOf(path: string): Target {
   const url = new URL(path, "http://x");
   const [, root = "", inner = ""] = /^(\/api\/[^/]+|\/apis\/[^/]+\/[^/]+)\/(.*)$/.exec(url.pathname)!;
   const parts = inner.split("/").map(decodeURIComponent);
   const hasNamespace = parts[0] === "namespaces" && parts.length > 2;
   const [resource, name = "", subresource = ""] = hasNamespace ? parts.slice(2) : parts;
+  const namespace = hasNamespace ? parts[1] : undefined;
   return {
     collection: `${root}/${resource}`,
     apiVersion: root.replace(/^\/apis?\//, ""),
-    namespace: hasNamespace ? parts[1] : undefined,
+    namespace,
     name,
+    key: namespace === undefined ? name : `${namespace}/${name}`,
     subresource,
     query: url.searchParams,
   };
 }
-
-const keyOfTarget = ({ namespace, name }: Target): string => (namespace === undefined ? name : `${namespace}/${name}`);
 
 /** Returns a merge patch's result. */
 function merged(value: unknown, patch: unknown): unknown {

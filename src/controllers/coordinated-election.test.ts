@@ -6,14 +6,14 @@ import type { LeaseCandidate } from "#api/coordination/v1alpha2.ts";
 import { microTimestamp } from "#meta/time.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import { coordinatedElectionController } from "./coordinated-election.ts";
-import { FakeApi } from "./fake-api.ts";
+import { FakeCluster } from "./fake-cluster.ts";
 
 const candidates = "/apis/coordination.k8s.io/v1alpha2/namespaces/kube-system/leasecandidates";
 const lease = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/manager";
 
 class World {
   readonly clock = new FakeClock();
-  readonly api = new FakeApi(this.clock);
+  readonly api = new FakeCluster(this.clock);
 
   candidate(name: string, emulationVersion: string, more: object = {}): void {
     const spec = {

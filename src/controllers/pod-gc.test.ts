@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { timestampOf } from "#meta/time.ts";
 import { FakeClock } from "#std/fake-clock.ts";
-import { FakeApi } from "./fake-api.ts";
+import { FakeCluster } from "./fake-cluster.ts";
 import { podGcController } from "./pod-gc.ts";
 import { SharedInformers } from "./shared-informers.ts";
 
@@ -12,7 +12,7 @@ const names = ["a", "b", "c", "d"];
 
 async function startController(terminatedMax = 0) {
   const clock = new FakeClock();
-  const api = new FakeApi(clock);
+  const api = new FakeCluster(clock);
   const pod = (name: string, spec: object, more: object = {}, status: object = { phase: "Running" }): void =>
     void api.put(`${pods}/${name}`, { metadata: more, spec: { containers: [], ...spec }, status });
   const start = async (): Promise<void> => {

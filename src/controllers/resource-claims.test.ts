@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { RestClient } from "#client/rest-client.ts";
 import { FakeClock } from "#std/fake-clock.ts";
-import { FakeApi } from "./fake-api.ts";
+import { FakeCluster } from "./fake-cluster.ts";
 import { resourceClaimsController } from "./resource-claims.ts";
 import { SharedInformers } from "./shared-informers.ts";
 
@@ -11,7 +11,7 @@ const pod = "/api/v1/namespaces/shop/pods/p";
 const claim = "/apis/resource.k8s.io/v1beta1/namespaces/shop/resourceclaims/p-dev";
 
 async function startController() {
-  const api = new FakeApi(new FakeClock());
+  const api = new FakeCluster(new FakeClock());
   // The watch of pods is so late that it reports nothing.
   const reader = new RestClient({
     request: api.transport.request,

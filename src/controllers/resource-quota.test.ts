@@ -6,7 +6,7 @@ import { RestClient } from "#client/rest-client.ts";
 import type { Transport } from "#client/transport.ts";
 import { parseFieldSelector } from "#meta/selector.ts";
 import { FakeClock } from "#std/fake-clock.ts";
-import { FakeApi } from "./fake-api.ts";
+import { FakeCluster } from "./fake-cluster.ts";
 import { type QuotaCount, resourceQuotaController } from "./resource-quota.ts";
 
 const quotas = "/api/v1/resourcequotas";
@@ -19,7 +19,7 @@ const quota: ResourceQuota = {
 
 /** Returns the number that a count of roles adds while some are being written. */
 async function countUsage(present: readonly string[], beingWritten: readonly string[]) {
-  const api = new FakeApi(new FakeClock());
+  const api = new FakeCluster(new FakeClock());
   const counts: { count: number; existing: readonly string[] }[] = [];
   const answerOf = (path: string, query: string): object => {
     if (path !== roles) return { metadata: { resourceVersion: "7" }, items: path === quotas ? [quota] : [] };

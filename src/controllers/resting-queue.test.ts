@@ -2,12 +2,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FakeClock } from "#std/fake-clock.ts";
-import { FakeApi } from "./fake-api.ts";
+import { FakeCluster } from "./fake-cluster.ts";
 import { RestingQueue } from "./resting-queue.ts";
 
 test("a key whose work took long waits twice as long before its next turn, however often it is added; other keys do not wait", async () => {
   const clock = new FakeClock();
-  const api = new FakeApi(clock);
+  const api = new FakeCluster(clock);
   const startMs = clock.now();
   const looks: string[] = [];
   const queue = new RestingQueue(api.environment, {

@@ -2,14 +2,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FakeClock } from "#std/fake-clock.ts";
-import { FakeApi } from "./fake-api.ts";
+import { FakeCluster } from "./fake-cluster.ts";
 import { rootCaController } from "./root-ca.ts";
 
 const active = { status: { phase: "Active" } };
 const mapOf = (namespace: string): string => `/api/v1/namespaces/${namespace}/configmaps/kube-root-ca.crt`;
 
 async function openApi() {
-  const api = new FakeApi(new FakeClock());
+  const api = new FakeCluster(new FakeClock());
   api.put("/api/v1/namespaces/old", active);
   void rootCaController("PEM")(api.environment);
   await api.settled();

@@ -2,11 +2,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FakeClock } from "#std/fake-clock.ts";
-import { FakeApi } from "./fake-api.ts";
+import { FakeCluster } from "./fake-cluster.ts";
 import { serviceRepairController } from "./service-repair.ts";
 
 test("services without an address are written once more, others are left alone", async () => {
-  const api = new FakeApi(new FakeClock());
+  const api = new FakeCluster(new FakeClock());
   api.put("/api/v1/namespaces/shop/services/old", { spec: {} });
   api.put("/api/v1/namespaces/shop/services/right", { spec: { clusterIP: "10.0.0.5" } });
   const incomplete = (service: object): boolean => !JSON.stringify(service).includes("clusterIP");

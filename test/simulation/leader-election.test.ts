@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { electLeader, withLeaseGuard, type Term } from "#client/leader-election.ts";
 import { RestClient } from "#client/rest-client.ts";
 import type { Transport } from "#client/transport.ts";
-import { FakeApi } from "#controllers/fake-api.ts";
+import { FakeCluster } from "#controllers/fake-cluster.ts";
 import type { Clock } from "#std/clock.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import { type Random, seededRandom } from "#std/random.ts";
@@ -32,10 +32,10 @@ class Server {
   writes = 0;
   readonly stop = new AbortController();
   readonly #base: FakeClock;
-  readonly #api: FakeApi;
+  readonly #api: FakeCluster;
   readonly #random: Random;
 
-  constructor(identity: string, base: FakeClock, api: FakeApi, random: Random) {
+  constructor(identity: string, base: FakeClock, api: FakeCluster, random: Random) {
     this.identity = identity;
     this.#base = base;
     this.#api = api;
@@ -130,7 +130,7 @@ const turns = async (): Promise<void> => {
 
 class World {
   readonly clock = new FakeClock();
-  readonly api = new FakeApi(this.clock);
+  readonly api = new FakeCluster(this.clock);
   readonly random: Random;
   readonly servers: readonly Server[];
 
@@ -165,7 +165,7 @@ class World {
   }
 }
 
-const specOf = (api: FakeApi): { holderIdentity?: string; leaseTransitions?: number } =>
+const specOf = (api: FakeCluster): { holderIdentity?: string; leaseTransitions?: number } =>
   (api.get(lease) as unknown as { spec: object }).spec; // as candidates write it
 
 test("one server leads, renews its lease, and gives it up when it stops; then the other leads at once", async () => {
@@ -228,7 +228,7 @@ test("a request of a leader that was in the server already is not stored when an
 
 test("a candidate that is stopped while it is elected does not lead, and gives the lease up", async () => {
   const clock = new FakeClock();
-  const api = new FakeApi(clock);
+  const api = new FakeCluster(clock);
   const server = new Server("a", clock, api, seededRandom(5));
   server.faults = { lost: 0, answerLost: 0, lateMs: 1000 };
   let hasEnded = false;

@@ -7,7 +7,7 @@ import { newKey, signCertificate } from "#std/certificate.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import { seededRandom } from "#std/random.ts";
 import { csrCleanerController } from "./cleaner.ts";
-import { FakeApi } from "../fake-api.ts";
+import { FakeCluster } from "../fake-cluster.ts";
 
 const hourMs = 3_600_000;
 const path = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
@@ -31,9 +31,9 @@ interface Case {
 }
 
 /** Returns the names of the requests that are deleted in the first round. */
-async function listDeleted(cases: Readonly<Record<string, Case>>, fails?: FakeApi["fails"]): Promise<string[]> {
+async function listDeleted(cases: Readonly<Record<string, Case>>, fails?: FakeCluster["fails"]): Promise<string[]> {
   const clock = new FakeClock();
-  const api = new FakeApi(clock);
+  const api = new FakeCluster(clock);
   if (fails !== undefined) api.fails = fails;
   for (const [name, { ageMs, status = {} }] of Object.entries(cases)) {
     const metadata = { creationTimestamp: timestampOf(clock.now() - ageMs) };

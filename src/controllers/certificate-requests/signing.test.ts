@@ -8,7 +8,7 @@ import { type Authority, newKey, keyPem, readAuthority, signCertificate } from "
 import { FakeClock } from "#std/fake-clock.ts";
 import { seededRandom } from "#std/random.ts";
 import { csrSigningController, signers } from "./signing.ts";
-import { FakeApi } from "../fake-api.ts";
+import { FakeCluster } from "../fake-cluster.ts";
 
 const path = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
 const minuteMs = 60_000;
@@ -56,7 +56,7 @@ interface Case {
 }
 
 async function openApi({ spec = {}, conditions = approved, durationMs = 30 * dayMs, ...more }: Case) {
-  const api = new FakeApi(new FakeClock());
+  const api = new FakeCluster(new FakeClock());
   const usages = ["digital signature", "client auth"];
   const signerName = "kubernetes.io/kube-apiserver-client";
   api.put(`${path}/a`, { spec: { request, signerName, usages, ...spec }, status: { conditions } });

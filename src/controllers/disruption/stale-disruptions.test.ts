@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { timestampOf } from "#meta/time.ts";
 import { FakeClock } from "#std/fake-clock.ts";
-import { FakeApi } from "../fake-api.ts";
+import { FakeCluster } from "../fake-cluster.ts";
 import { SharedInformers } from "../shared-informers.ts";
 import { StaleDisruptions } from "./stale-disruptions.ts";
 
@@ -11,7 +11,7 @@ const pods = "/api/v1/namespaces/shop/pods";
 
 test("a disruption that did not happen within two minutes is taken back, except the kubelet's and of ended pods", async () => {
   const clock = new FakeClock();
-  const api = new FakeApi(clock);
+  const api = new FakeCluster(clock);
   const pod = (name: string, reason: string, status: object = {}): void => {
     const lastTransitionTime = timestampOf(clock.now());
     const conditions = [{ type: "DisruptionTarget", status: "True", reason, lastTransitionTime }];

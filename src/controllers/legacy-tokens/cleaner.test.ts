@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { timestampOf } from "#meta/time.ts";
 import { FakeClock } from "#std/fake-clock.ts";
-import { FakeApi } from "../fake-api.ts";
+import { FakeCluster } from "../fake-cluster.ts";
 import { legacyTokenCleanerController } from "./cleaner.ts";
 import { legacyTokenTrackingController } from "./tracking.ts";
 
@@ -25,7 +25,7 @@ interface Token {
 
 function openApi(trackedDays = 100) {
   const clock = new FakeClock();
-  const api = new FakeApi(clock);
+  const api = new FakeCluster(clock);
   const now = clock.now();
   api.put(tracking, { data: { since: dayAt(now - trackedDays * dayMs) } });
   const put = (name: string, token: Token = {}): void => {
@@ -44,7 +44,8 @@ function openApi(trackedDays = 100) {
   };
   /** Makes the account list Secrets as its own. */
   const own = (...names: string[]): void => {
-    api.put(`${home}/serviceaccounts/robot`, { secrets: names.map((name) => ({ name })) });
+    const metadata = { uid: "uid of robot" };
+    api.put(`${home}/serviceaccounts/robot`, { metadata, secrets: names.map((name) => ({ name })) });
   };
   const markOf = (name: string): string | undefined =>
     api.get(`${home}/secrets/${name}`)?.metadata.labels?.[invalidSince];
@@ -137,7 +138,7 @@ test("a token used meanwhile is kept, and one that cannot be deleted does not de
 
 test("the day since when uses are recorded is written once, and again after it is removed", async () => {
   const clock = new FakeClock();
-  const api = new FakeApi(clock);
+  const api = new FakeCluster(clock);
   const since = (): unknown => (api.get(tracking)?.["data"] as { since?: string } | undefined)?.since;
   api.fails = (request) => (request.startsWith("POST") && api.requests.length < 5 ? 500 : 0);
   const running = legacyTokenTrackingController(api.environment);

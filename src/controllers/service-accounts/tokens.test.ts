@@ -2,14 +2,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FakeClock } from "#std/fake-clock.ts";
-import { FakeApi } from "../fake-api.ts";
+import { FakeCluster } from "../fake-cluster.ts";
 import { serviceAccountTokensController } from "./tokens.ts";
 
 const home = "/api/v1/namespaces/shop";
 const type = "kubernetes.io/service-account-token";
 
 async function openApi() {
-  const api = new FakeApi(new FakeClock());
+  const api = new FakeCluster(new FakeClock());
   const put = (name: string, account = "robot"): void => {
     api.put(`${home}/secrets/${name}`, {
       type,
