@@ -12,6 +12,7 @@ import { goQuote } from "#meta/field-error.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { untilAborted } from "#std/abort.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
+import { objectPath } from "./paths.ts";
 import { follow, openInformer, workQueue } from "./reconcile.ts";
 
 interface AvailabilityOptions {
@@ -109,7 +110,7 @@ class AvailabilityWatcher {
     const finding = service === undefined ? local : await this.#examine(name, service);
     if (signal.aborted) return undefined;
     // The APIService may have changed while it was checked; then it is in the queue again.
-    const present = await ignoreNotFound(client.get<APIService>(`${this.#path}/${encodeURIComponent(name)}`));
+    const present = await ignoreNotFound(client.get<APIService>(objectPath(this.#path, name)));
     if (present === undefined || !isSameSpec(present, apiService)) return undefined;
     await this.#write(present, finding);
     if (service === undefined) return undefined;
@@ -136,7 +137,7 @@ class AvailabilityWatcher {
     };
     const next =
       before === undefined ? [...conditions, condition] : conditions.map((one) => (one === before ? condition : one));
-    const path = `${this.#path}/${encodeURIComponent(object.metadata.name ?? "")}/status`;
+    const path = `${objectPath(this.#path, object.metadata)}/status`;
     const manager = `?fieldManager=${domain.prefix}-apiserver`;
     await ignoreNotFound(
       client.update<APIService>(path + manager, { ...object, status: { ...object.status, conditions: next } }),
@@ -167,16 +168,14 @@ async function reachable(
   { namespace, name, port }: Required<ServiceReference>,
 ): Promise<Finding | undefined> {
   const no = (reason: string, message: string): Finding => ({ status: "False", reason, message });
-  const path = (resource: string): string =>
-    `/api/v1/namespaces/${encodeURIComponent(namespace)}/${resource}/${encodeURIComponent(name)}`;
   const where = `service/${name} in ${goQuote(namespace)}`;
-  const service = await ignoreNotFound(client.get<Service>(path("services")));
+  const service = await ignoreNotFound(client.get<Service>(objectPath("/api/v1/services", { namespace, name })));
   if (service === undefined) return no("ServiceNotFound", `${where} is not present`);
   // Services of other types are reached elsewhere, so nothing is known of their endpoints.
   if ((service.spec.type ?? "ClusterIP") !== "ClusterIP") return undefined;
   const wanted = (service.spec.ports ?? []).find((candidate) => candidate.port === port);
   if (wanted === undefined) return no("ServicePortError", `${where} is not listening on port ${port}`);
-  const endpoints = await ignoreNotFound(client.get<Endpoints>(path("endpoints")));
+  const endpoints = await ignoreNotFound(client.get<Endpoints>(objectPath("/api/v1/endpoints", { namespace, name })));
   if (endpoints === undefined) return no("EndpointsNotFound", `cannot find endpoints for ${where}`);
   const { name: portName = "" } = wanted;
   const isServed = (endpoints.subsets ?? []).some(

@@ -5,7 +5,11 @@
 import type { PersistentVolumeClaim } from "#api/core/v1.ts";
 import { ignoreNotFound } from "#client/rest-client.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
+import { findListed } from "./find-listed.ts";
+import { objectPath } from "./paths.ts";
 import { reconcile } from "./reconcile.ts";
+
+const claims = "/api/v1/persistentvolumeclaims";
 
 /** Makes the controller. `version` is the served version of the classes. */
 export const claimAttributesClassController =
@@ -14,14 +18,13 @@ export const claimAttributesClassController =
     const classes = `/apis/${environment.domain.rename("storage.k8s.io")}/${version}/volumeattributesclasses`;
     return reconcile<PersistentVolumeClaim>(environment, {
       name: "volumeattributesclass",
-      path: "/api/v1/persistentvolumeclaims",
+      path: claims,
       what: "claims",
       logKey: "claim",
       failure: "could not judge the class of a claim; trying again",
       workersMax: 4,
-      keyOf: (claim) =>
-        waitsFor(claim) === undefined ? undefined : `${claim.metadata.namespace}/${claim.metadata.name}`,
-      work: (key) => judge(environment, classes, key),
+      matters: (claim) => waitsFor(claim) !== undefined,
+      work: (claim) => judge(environment, classes, claim),
     });
   };
 
@@ -32,17 +35,16 @@ function waitsFor(claim: PersistentVolumeClaim): string | undefined {
   return claim.status.modifyVolumeStatus?.targetVolumeAttributesClassName === wanted ? undefined : wanted;
 }
 
-async function judge({ client, reader }: ControllerEnvironment, classes: string, key: string): Promise<void> {
-  const [namespace = "", name = ""] = key.split("/");
-  const path = `/api/v1/namespaces/${namespace}/persistentvolumeclaims/${name}`;
-  const claim = await ignoreNotFound(client.get<PersistentVolumeClaim>(path));
-  const wanted = claim === undefined ? undefined : waitsFor(claim);
-  if (claim === undefined || wanted === undefined) return;
-  const named = await reader.list(`${classes}?fieldSelector=${encodeURIComponent(`metadata.name=${wanted}`)}`);
-  if (named.items.length > 0) return;
+async function judge(
+  { client, reader }: ControllerEnvironment,
+  classes: string,
+  claim: PersistentVolumeClaim,
+): Promise<void> {
+  const wanted = waitsFor(claim)!; // else it does not matter
+  if ((await findListed(reader, classes, wanted)) !== undefined) return;
   const modifyVolumeStatus = { status: "Pending", targetVolumeAttributesClassName: wanted };
   await ignoreNotFound(
-    client.patch<PersistentVolumeClaim>(`${path}/status`, {
+    client.patch<PersistentVolumeClaim>(`${objectPath(claims, claim.metadata)}/status`, {
       metadata: { resourceVersion: claim.metadata.resourceVersion },
       status: { modifyVolumeStatus },
     }),

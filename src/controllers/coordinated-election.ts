@@ -12,6 +12,7 @@ import type { WorkQueue } from "#client/work-queue.ts";
 import { microTimestamp, timeToMs } from "#meta/time.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
 import { best, strategyOf } from "./coordinated-election/choice.ts";
+import { inNamespace, objectPath } from "./paths.ts";
 import { follow, openInformer, workQueue } from "./reconcile.ts";
 
 /** Upstream's time in which candidates have to answer, and for which an answer counts. */
@@ -30,14 +31,18 @@ class Elections {
   readonly #environment: ControllerEnvironment;
   readonly #candidates: Informer<LeaseCandidate>;
   readonly #group: string;
+  readonly #candidatesPath: string;
+  readonly #leasesPath: string;
   readonly #queue: WorkQueue;
 
   constructor(environment: ControllerEnvironment) {
     this.#environment = environment;
     this.#group = environment.domain.rename("coordination.k8s.io");
+    this.#candidatesPath = `/apis/${this.#group}/v1alpha2/leasecandidates`;
+    this.#leasesPath = `/apis/${this.#group}/v1/leases`;
     this.#candidates = openInformer<LeaseCandidate>(environment, {
       what: "lease candidates",
-      path: `/apis/${this.#group}/v1alpha2/leasecandidates`,
+      path: this.#candidatesPath,
     });
     this.#queue = workQueue(environment, {
       name: "leader-election-controller",
@@ -58,7 +63,7 @@ class Elections {
     };
     await follow<Lease>(this.#environment, {
       what: "leases",
-      path: `/apis/${this.#group}/v1/leases`,
+      path: this.#leasesPath,
       changesOnly: true,
       replaced: () => undefined,
       changed: (_type, lease) => changed(lease),
@@ -82,8 +87,7 @@ class Elections {
     if (candidates.length === 0) return;
     const strategy = strategyOf(candidates);
     if (strategy !== "OldestEmulationVersion") return;
-    const path = `/apis/${this.#group}/v1/namespaces/${encodeURIComponent(namespace)}/leases`;
-    const lease = await ignoreNotFound(client.get<Lease>(`${path}/${encodeURIComponent(name)}`));
+    const lease = await ignoreNotFound(client.get<Lease>(objectPath(this.#leasesPath, key)));
     // The election is examined again: nobody reports the expiry of a lease.
     this.#queue.addAfter(key, electionMs);
     if (lease !== undefined && !isFree(lease.spec, now)) {
@@ -94,7 +98,7 @@ class Elections {
     const present = candidates.filter(({ spec }) => now - renewedMs(spec) < electionMs);
     const electee = best(present)?.metadata.name;
     if (electee === undefined) throw new Error(`no candidate of the lease ${key} answers`);
-    await this.#write({ path, name, namespace }, lease, { strategy, electee, now });
+    await this.#write({ name, namespace }, lease, { strategy, electee, now });
   }
 
   /** Pings candidates without a recent renewal. Returns whether all have answered or timed out. */
@@ -106,8 +110,7 @@ class Elections {
       const isSilent = pingedMs !== undefined && renewedMs(spec) < pingedMs;
       if (isSilent && now - pingedMs < electionMs) isComplete = false;
       if (isSilent || now - renewedMs(spec) < electionMs) continue;
-      const { namespace = "", name = "" } = metadata;
-      const path = this.#pathOf(namespace, name);
+      const path = objectPath(this.#candidatesPath, metadata);
       const typed = { ...candidate, apiVersion: `${this.#group}/v1alpha2`, kind: "LeaseCandidate" };
       const asked = { ...typed, spec: { ...spec, pingTime: microTimestamp(now) } };
       await ignoreNotFound(this.#environment.client.update<LeaseCandidate>(path, asked));
@@ -117,18 +120,14 @@ class Elections {
   }
 
   /** Deletes a candidate that has disappeared. */
-  async #remove({ metadata: { namespace = "", name = "", uid, resourceVersion } }: LeaseCandidate): Promise<void> {
-    const preconditions = { uid, resourceVersion };
-    await ignoreNotFound(this.#environment.client.delete(this.#pathOf(namespace, name), { preconditions }));
-  }
-
-  #pathOf(namespace: string, name: string): string {
-    const namespaceRoot = `/apis/${this.#group}/v1alpha2/namespaces/${encodeURIComponent(namespace)}`;
-    return `${namespaceRoot}/leasecandidates/${encodeURIComponent(name)}`;
+  async #remove({ metadata }: LeaseCandidate): Promise<void> {
+    const { uid, resourceVersion } = metadata;
+    const path = objectPath(this.#candidatesPath, metadata);
+    await ignoreNotFound(this.#environment.client.delete(path, { preconditions: { uid, resourceVersion } }));
   }
 
   async #write(
-    { path, name, namespace }: { readonly path: string; readonly name: string; readonly namespace: string },
+    { name, namespace }: { readonly name: string; readonly namespace: string },
     lease: Lease | undefined,
     { strategy, electee, now }: { readonly strategy: string; readonly electee: string; readonly now: number },
   ): Promise<void> {
@@ -141,6 +140,7 @@ class Elections {
       strategy,
     };
     if (lease === undefined) {
+      const path = inNamespace(this.#leasesPath, namespace);
       await client.create<Lease>(path, { ...typed, metadata: { name, namespace }, spec: fresh });
       return;
     }
@@ -153,7 +153,7 @@ class Elections {
     const spec: LeaseSpec = isFreeNow
       ? { ...before, ...fresh }
       : { ...before, strategy, ...(preferred === undefined ? {} : { preferredHolder: preferred }) };
-    await client.update<Lease>(`${path}/${encodeURIComponent(name)}`, { ...lease, ...typed, spec });
+    await client.update<Lease>(objectPath(this.#leasesPath, lease.metadata), { ...lease, ...typed, spec });
   }
 }
 

@@ -15,6 +15,7 @@ import { countedStatus, statusText, unknownStatus } from "./disruption/status.ts
 import { eventTeller, type TellEvent } from "./events.ts";
 import { untilAborted } from "#std/abort.ts";
 import { RestingQueue } from "./resting-queue.ts";
+import { objectPath } from "./paths.ts";
 import { openInformer } from "./reconcile.ts";
 import type { SharedInformers } from "./shared-informers.ts";
 
@@ -25,6 +26,7 @@ interface DisruptionOptions {
   readonly kinds: ScaledKinds;
 }
 
+const budgets = "/apis/policy/v1/poddisruptionbudgets";
 /** The number of budgets that are worked on at the same time. */
 const workersMax = 4;
 /** The pause before a budget whose number of pods is not known is tried again. */
@@ -49,7 +51,7 @@ class Disruption {
     this.#informers = informers;
     this.#budgets = openInformer<PodDisruptionBudget>(environment, {
       what: "disruption budgets",
-      path: "/apis/policy/v1/poddisruptionbudgets",
+      path: budgets,
       trim: ({ metadata: { managedFields: _, ...metadata }, spec, status }) => ({ metadata, spec, status }),
     });
     this.#expected = new ExpectedPods(environment.client, kinds);
@@ -85,15 +87,13 @@ class Disruption {
 
   async #work(key: string): Promise<void> {
     await Promise.all([this.#budgets.synced, this.#informers.pods.synced]);
-    const [namespace = "", name = ""] = key.split("/");
-    const path = `/apis/policy/v1/namespaces/${encodeURIComponent(namespace)}/poddisruptionbudgets/${encodeURIComponent(name)}`;
     // The budget may be late: a write over an eviction that used it meanwhile is refused, and repeated.
     const budget = this.#budgets.get(key);
     if (budget === undefined) return;
     const status = await this.#statusOf(budget);
     if (statusText(budget.status) === statusText(status)) return;
     await ignoreNotFound(
-      this.#environment.client.update<PodDisruptionBudget>(`${path}/status`, {
+      this.#environment.client.update<PodDisruptionBudget>(`${objectPath(budgets, key)}/status`, {
         ...budget,
         apiVersion: "policy/v1",
         kind: "PodDisruptionBudget",

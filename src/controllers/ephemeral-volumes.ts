@@ -9,10 +9,12 @@ import { goQuote } from "#meta/field-error.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
 import { eventTeller, type TellEvent } from "./events.ts";
 import { ignoreCodes, whileNamespaceLives } from "./ignore-codes.ts";
+import { inNamespace, objectPath } from "./paths.ts";
 import { ownerOf } from "./pods.ts";
 import { follow, workQueue } from "./reconcile.ts";
 import type { SharedInformers } from "./shared-informers.ts";
 
+const claims = "/api/v1/persistentvolumeclaims";
 const workersMax = 5;
 
 export const ephemeralVolumesController =
@@ -32,7 +34,7 @@ export const ephemeralVolumesController =
     // A claim that is deleted while its pod exists is created again.
     await follow<PersistentVolumeClaim>(environment, {
       what: "claims",
-      path: "/api/v1/persistentvolumeclaims",
+      path: claims,
       changesOnly: true,
       replaced: () => undefined,
       changed(type, { metadata: { namespace = "", ownerReferences = [] } }) {
@@ -46,21 +48,18 @@ const hasEphemeral = ({ metadata, spec }: Pod): boolean =>
   metadata.deletionTimestamp === undefined && spec.volumes?.some(({ ephemeral }) => ephemeral !== undefined) === true;
 
 async function makeClaims({ client }: ControllerEnvironment, tellEvent: TellEvent, key: string): Promise<void> {
-  const [namespace = "", name = ""] = key.split("/");
-  const root = `/api/v1/namespaces/${encodeURIComponent(namespace)}`;
-  const pod = await ignoreNotFound(client.get<Pod>(`${root}/pods/${encodeURIComponent(name)}`));
+  const pod = await ignoreNotFound(client.get<Pod>(objectPath("/api/v1/pods", key)));
   if (pod === undefined || !hasEphemeral(pod)) return;
+  const { namespace = "", name = "" } = pod.metadata;
   for (const { name: volume, ephemeral } of pod.spec.volumes ?? []) {
     const template = ephemeral?.volumeClaimTemplate;
     if (template === undefined) continue;
     const claim = `${name}-${volume}`;
     const present =
-      (await ignoreNotFound(
-        client.get<PersistentVolumeClaim>(`${root}/persistentvolumeclaims/${encodeURIComponent(claim)}`),
-      )) ??
+      (await ignoreNotFound(client.get<PersistentVolumeClaim>(objectPath(claims, { namespace, name: claim })))) ??
       (await ignoreCodes(
         [409],
-        client.create<PersistentVolumeClaim>(`${root}/persistentvolumeclaims`, {
+        client.create<PersistentVolumeClaim>(inNamespace(claims, namespace), {
           apiVersion: "v1",
           kind: "PersistentVolumeClaim",
           metadata: {

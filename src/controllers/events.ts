@@ -4,6 +4,7 @@ import { EventRecorder, referenceTo } from "#client/event-recorder.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { timestampOf } from "#meta/time.ts";
 import type { ControllerEnvironment } from "./controller.ts";
+import { inNamespace, objectPath } from "./paths.ts";
 
 /** Records an event, without waiting: an event that cannot be written is lost, with a line in the log. */
 export type TellEvent = (
@@ -13,14 +14,15 @@ export type TellEvent = (
   note: string,
 ) => void;
 
+const events = "/api/v1/events";
+
 /** `component` is the source of the events, with upstream's name. */
 export function eventTeller(environment: Omit<ControllerEnvironment, "reader">, component: string): TellEvent {
   const { client, clock, log, signal } = environment;
-  const collection = (namespace: string): string => `/api/v1/namespaces/${encodeURIComponent(namespace)}/events`;
   const recorder = new EventRecorder({
     clock,
     create: ({ about, name, namespace, type, reason, note, count, firstMs, lastMs }) =>
-      client.create<Event>(collection(namespace), {
+      client.create<Event>(inNamespace(events, namespace), {
         apiVersion: "v1",
         kind: "Event",
         metadata: { name, namespace },
@@ -35,7 +37,7 @@ export function eventTeller(environment: Omit<ControllerEnvironment, "reader">, 
         count,
       }),
     repeat: ({ name, namespace, count, lastMs }) =>
-      client.patch<Event>(`${collection(namespace)}/${encodeURIComponent(name)}`, {
+      client.patch<Event>(objectPath(events, { namespace, name }), {
         count,
         lastTimestamp: timestampOf(lastMs),
       }),

@@ -9,6 +9,7 @@ import type { ApiObject } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
 import type { ControllerEnvironment } from "./controller.ts";
 import { isNamespaceEnding } from "./ignore-codes.ts";
+import { inNamespace } from "./paths.ts";
 import { follow, workQueue } from "./reconcile.ts";
 
 /** `T` is the type of the object that is kept. */
@@ -134,7 +135,7 @@ class Keeper<T extends ApiObject> {
     const { client } = this.#environment;
     const { resource, name, object, mend } = this.#target;
     const wrong = this.#wrong.get(namespace);
-    const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/${resource}`;
+    const path = inNamespace(`/api/v1/${resource}`, namespace);
     try {
       if (mend !== undefined && wrong !== undefined) await client.update<T>(`${path}/${name}`, mend(wrong));
       else await client.create<T>(path, object);

@@ -11,6 +11,7 @@ import { apiPathOf, type GroupVersionResource } from "#meta/group-version.ts";
 import { StatusError } from "#meta/status-error.ts";
 import { timestampOf } from "#meta/time.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
+import { inNamespace, objectPath } from "./paths.ts";
 import { reconcile } from "./reconcile.ts";
 
 /** The finalizer that this controller removes. */
@@ -31,28 +32,28 @@ interface Findings {
   readonly undiscovered: readonly string[];
 }
 
+const namespaces = "/api/v1/namespaces";
+
 export const namespaceController: Controller = (environment) =>
-  reconcile(environment, {
+  reconcile<Namespace>(environment, {
     name: "namespace",
-    path: "/api/v1/namespaces",
+    path: namespaces,
     what: "namespaces",
     logKey: "namespace",
     failure: "could not finish a namespace; trying again",
     workersMax: 8,
     pauses,
-    keyOf: ({ metadata }) => (metadata.deletionTimestamp === undefined ? undefined : metadata.name),
-    work: (name) => finalize(environment, name),
+    matters: ({ metadata }) => metadata.deletionTimestamp !== undefined,
+    work: (namespace) => finalize(environment, namespace),
   });
 
 /** Empties and finalizes a namespace. Returns `"again"` while objects remain. */
-async function finalize(environment: ControllerEnvironment, name: string): Promise<"again" | undefined> {
+async function finalize(environment: ControllerEnvironment, namespace: Namespace): Promise<"again" | undefined> {
   const { client } = environment;
-  const path = `/api/v1/namespaces/${encodeURIComponent(name)}`;
-  const namespace = await ignoreNotFound(client.get<Namespace>(path));
-  if (namespace?.metadata.deletionTimestamp === undefined) return undefined;
+  const path = objectPath(namespaces, namespace.metadata);
   const finalizers = namespace.spec.finalizers ?? [];
   if (!finalizers.includes(finalizer)) return undefined;
-  const findings = await empty(environment, name);
+  const findings = await empty(environment, namespace.metadata.name ?? "");
   await report(environment, path, namespace, findings);
   if (!isEmpty(findings)) return "again";
   const current = await ignoreNotFound(client.get<Namespace>(path));
@@ -73,7 +74,7 @@ async function empty(environment: ControllerEnvironment, namespace: string): Pro
   const failures: string[] = [];
   const { served, undiscovered } = await deletable(environment);
   for (const resource of served) {
-    const path = `${apiPathOf(resource)}/namespaces/${encodeURIComponent(namespace)}/${resource.resource}`;
+    const path = inNamespace(`${apiPathOf(resource)}/${resource.resource}`, namespace);
     try {
       const before = await environment.client.list(`${path}?limit=1`);
       if (before.items.length === 0) continue;

@@ -10,6 +10,7 @@ import type { WorkQueue } from "#client/work-queue.ts";
 import { timestampOf, timeToMs } from "#meta/time.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
 import { ignoreCodes } from "./ignore-codes.ts";
+import { objectPath } from "./paths.ts";
 import { isTerminal } from "./pods.ts";
 import { workQueue } from "./reconcile.ts";
 import { untilAborted } from "#std/abort.ts";
@@ -151,7 +152,7 @@ class PodGc {
   async #collectOrphans(name: string): Promise<void> {
     const keys = this.#orphans.get(name);
     if (keys === undefined) return;
-    const node = await ignoreNotFound(this.#environment.client.get(`/api/v1/nodes/${encodeURIComponent(name)}`));
+    const node = await ignoreNotFound(this.#environment.client.get(objectPath("/api/v1/nodes", name)));
     this.#orphans.delete(name);
     if (node !== undefined) return;
     const pods = [...keys]
@@ -201,8 +202,8 @@ class PodGc {
 
   /** Marks the pod as failed, so that it does not count as running while finalizers keep it, and deletes it at once. */
   async #delete(pod: Pod, why?: string): Promise<void> {
-    const { namespace = "", name = "", uid } = pod.metadata;
-    const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(name)}`;
+    const { uid } = pod.metadata;
+    const path = objectPath("/api/v1/pods", pod.metadata);
     if (!isTerminal(pod)) await ignoreCodes([404, 409, 422], this.#fail(path, pod, why));
     await ignoreCodes(
       [404, 409],

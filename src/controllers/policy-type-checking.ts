@@ -8,6 +8,7 @@ import { bigIntOf } from "#std/int64.ts";
 import { runCooperatively } from "#std/cooperative.ts";
 import type { Controller } from "./controller.ts";
 import type { ServedKinds } from "./policy-type-checking/type-warnings.ts";
+import { objectPath } from "./paths.ts";
 import { reconcile } from "./reconcile.ts";
 
 export type { ServedKinds } from "./policy-type-checking/type-warnings.ts";
@@ -24,14 +25,11 @@ export const policyTypeCheckingController =
       name: "validatingadmissionpolicy-status",
       what: "validating policies",
       path,
-      keyOf: (policy) => (isUnchecked(policy) ? (policy.metadata.name ?? "") : undefined),
+      matters: isUnchecked,
       workersMax: 5,
       logKey: "policy",
       failure: "could not check the types of a policy; trying again",
-      async work(name) {
-        const object = `${path}/${encodeURIComponent(name)}`;
-        const policy = await ignoreNotFound(client.get<ValidatingAdmissionPolicy>(object));
-        if (policy === undefined || !isUnchecked(policy)) return;
+      async work(policy) {
         // The check needs the expression language, which is loaded for the first policy.
         const { typeWarnings } = await import("./policy-type-checking/type-warnings.ts");
         const expressionWarnings = await runCooperatively(typeWarnings(policy.spec, kinds));
@@ -41,10 +39,10 @@ export const policyTypeCheckingController =
         };
         const kind = "ValidatingAdmissionPolicy";
         await ignoreNotFound(
-          client.apply<ValidatingAdmissionPolicy>(`${object}/status`, manager, {
+          client.apply<ValidatingAdmissionPolicy>(`${objectPath(path, policy.metadata)}/status`, manager, {
             apiVersion,
             kind,
-            metadata: { name },
+            metadata: { name: policy.metadata.name },
             status,
           }),
         );

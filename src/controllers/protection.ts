@@ -6,7 +6,8 @@ import type { PersistentVolume, PersistentVolumeClaim, Pod } from "#api/core/v1.
 import { ignoreNotFound, type RestClient } from "#client/rest-client.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
-import type { Controller, ControllerEnvironment } from "./controller.ts";
+import type { Controller } from "./controller.ts";
+import { inNamespace, objectPath } from "./paths.ts";
 import { reconcile } from "./reconcile.ts";
 
 /** `T` is the type of the protected objects. */
@@ -19,8 +20,6 @@ interface Protection<T extends ApiObject> {
   readonly queue: string;
   /** The path of the collection in all namespaces. */
   readonly path: string;
-  /** Returns the path of one object. */
-  pathOf(namespace: string, name: string): string;
   isUsed(object: T, client: RestClient): MaybePromise<boolean>;
 }
 
@@ -32,40 +31,25 @@ const protectionController =
   (environment) => {
     const { what, path } = protection;
     const finalizer = environment.domain.rename(protection.finalizer);
-    return reconcile(environment, {
+    return reconcile<T>(environment, {
       name: protection.queue,
       path,
       what: `${what}s`,
       logKey: what,
       failure: `could not release a ${what}; trying again`,
       workersMax: 4,
-      keyOf: (object) =>
-        waits(object, finalizer) ? `${object.metadata.namespace ?? ""}/${object.metadata.name}` : undefined,
-      async work(key, queue) {
-        const [namespace = "", name = ""] = key.split("/");
-        const isDone = await release(environment, protection, finalizer, protection.pathOf(namespace, name));
-        if (!isDone) queue.addAfter(key, lookAgainMs);
+      matters: ({ metadata }) =>
+        metadata.deletionTimestamp !== undefined && metadata.finalizers?.includes(finalizer) === true,
+      async work(object, later) {
+        const { client } = environment;
+        const { metadata } = object;
+        if (await protection.isUsed(object, client)) return later(lookAgainMs);
+        const finalizers = metadata.finalizers?.filter((text) => text !== finalizer) ?? [];
+        const released = { ...object, metadata: { ...metadata, finalizers } };
+        await ignoreNotFound(client.update<ApiObject>(objectPath(path, metadata), released));
       },
     });
   };
-
-const waits = ({ metadata }: ApiObject, finalizer: string): boolean =>
-  metadata.deletionTimestamp !== undefined && metadata.finalizers?.includes(finalizer) === true;
-
-/** Removes the finalizer if nobody uses the object. Returns whether the object needs no further examination. */
-async function release<T extends ApiObject>(
-  { client }: ControllerEnvironment,
-  protection: Protection<T>,
-  finalizer: string,
-  path: string,
-): Promise<boolean> {
-  const object = await ignoreNotFound(client.get<T>(path));
-  if (object === undefined || !waits(object, finalizer)) return true;
-  if (await protection.isUsed(object, client)) return false;
-  const finalizers = object.metadata.finalizers?.filter((text) => text !== finalizer) ?? [];
-  await ignoreNotFound(client.update<ApiObject>(path, { ...object, metadata: { ...object.metadata, finalizers } }));
-  return true;
-}
 
 /** Protects claims while a scheduled pod of their namespace uses them. */
 export const claimProtectionController = protectionController<PersistentVolumeClaim>({
@@ -73,9 +57,8 @@ export const claimProtectionController = protectionController<PersistentVolumeCl
   what: "claim",
   queue: "pvcprotection",
   path: "/api/v1/persistentvolumeclaims",
-  pathOf: (namespace, name) => `/api/v1/namespaces/${namespace}/persistentvolumeclaims/${name}`,
-  async isUsed({ metadata: { namespace, name = "" } }, client) {
-    const pods = await client.list<Pod>(`/api/v1/namespaces/${namespace}/pods`);
+  async isUsed({ metadata: { namespace = "", name = "" } }, client) {
+    const pods = await client.list<Pod>(inNamespace("/api/v1/pods", namespace));
     return pods.items.some((pod) => uses(pod, name));
   },
 });
@@ -96,6 +79,5 @@ export const volumeProtectionController = protectionController<PersistentVolume>
   what: "volume",
   queue: "pvprotection",
   path: "/api/v1/persistentvolumes",
-  pathOf: (_namespace, name) => `/api/v1/persistentvolumes/${name}`,
   isUsed: (volume) => volume.status.phase === "Bound",
 });

@@ -1,8 +1,10 @@
 /** Building blocks of controllers: work queues, informers, followed collections, and the usual loop of both. */
-import { Informer, type InformerOptions } from "#client/informer.ts";
+import { Informer, type InformerOptions, keyOf } from "#client/informer.ts";
 import { reflect, type ReflectorOptions } from "#client/reflector.ts";
+import { ignoreNotFound } from "#client/rest-client.ts";
 import { WorkQueue, type WorkQueueOptions } from "#client/work-queue.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
+import { objectPath } from "./paths.ts";
 import type { ControllerEnvironment } from "./controller.ts";
 
 export interface QueueOptions extends Omit<WorkQueueOptions, "clock" | "failed" | "measured"> {
@@ -63,23 +65,34 @@ export function openInformer<T extends ApiObject>(
 
 /** `T` is the type of the objects. */
 interface Reconciled<T extends ApiObject>
-  extends Pick<Followed<T>, "path" | "fieldSelector" | "what">,
+  extends Pick<Followed<T>, "fieldSelector" | "what">,
     Omit<QueueOptions, "work"> {
-  /** Returns the key of an object that has to be reconciled; `undefined` for others. */
-  keyOf(object: T): string | undefined;
-  /** Works on a key, as `work` of the queue does; `queue` takes keys to reconcile later. */
-  work(key: string, queue: WorkQueue): ReturnType<WorkQueueOptions["work"]>;
+  /** The path of the collection. */
+  readonly path: string;
+  /** Whether an object has to be reconciled. */
+  matters(object: T): boolean;
+  /** Works on an object as it is now, as `work` of the queue does. `later` has it reconciled again after some time. */
+  work(object: T, later: (ms: number) => void): ReturnType<WorkQueueOptions["work"]>;
+  /** Reads an object by its key; by default the client of the controller gets it. */
+  read?(key: string): Promise<T | undefined>;
 }
 
-/** Reconciles all objects, and each again when it changes, until the environment's signal is aborted. */
-export function reconcile<T extends ApiObject = ApiObject>(
+/** Reconciles all objects that matter, and each again when it changes, until the environment's signal is aborted. */
+export function reconcile<T extends ApiObject>(
   environment: ControllerEnvironment,
-  { path, fieldSelector, what, keyOf, work, ...options }: Reconciled<NoInfer<T>>,
+  { path, fieldSelector, what, matters, work, read, ...options }: Reconciled<NoInfer<T>>,
 ): Promise<void> {
-  const queue = workQueue(environment, { ...options, work: (key) => work(key, queue) });
+  const { client } = environment;
+  const get = read ?? ((key: string) => ignoreNotFound(client.get<T>(objectPath(path, key))));
+  const queue = workQueue(environment, {
+    ...options,
+    async work(key) {
+      const object = await get(key);
+      return object !== undefined && matters(object) ? work(object, (ms) => queue.addAfter(key, ms)) : undefined;
+    },
+  });
   const look = (object: T): void => {
-    const key = keyOf(object);
-    if (key !== undefined) queue.add(key);
+    if (matters(object)) queue.add(keyOf(object));
   };
   return follow<T>(environment, {
     path,

@@ -11,8 +11,10 @@ import { goQuote } from "#meta/field-error.ts";
 import type { ApiObject, OwnerReference } from "#meta/object-meta.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
 import { eventTeller, type TellEvent } from "./events.ts";
+import { findListed } from "./find-listed.ts";
 import { ignoreCodes, isNamespaceEnding } from "./ignore-codes.ts";
 import { inPages } from "./pages.ts";
+import { inNamespace, objectPath } from "./paths.ts";
 import { isTerminal, ownerOf } from "./pods.ts";
 import { openInformer, workQueue } from "./reconcile.ts";
 import { untilAborted } from "#std/abort.ts";
@@ -46,6 +48,8 @@ class ResourceClaims {
   readonly #informers: SharedInformers;
   readonly #claims: Informer<ResourceClaim>;
   readonly #apiVersion: string;
+  /** The path of the claims. */
+  readonly #path: string;
   readonly #podQueue: WorkQueue;
   readonly #claimQueue: WorkQueue;
   readonly #tellEvent: TellEvent;
@@ -54,10 +58,8 @@ class ResourceClaims {
     this.#environment = environment;
     this.#informers = informers;
     this.#apiVersion = `${environment.domain.rename("resource.k8s.io")}/${version}`;
-    this.#claims = openInformer<ResourceClaim>(environment, {
-      what: "resource claims",
-      path: `/apis/${this.#apiVersion}/resourceclaims`,
-    });
+    this.#path = `/apis/${this.#apiVersion}/resourceclaims`;
+    this.#claims = openInformer<ResourceClaim>(environment, { what: "resource claims", path: this.#path });
     this.#tellEvent = eventTeller(environment, "resource_claim");
     this.#podQueue = workQueue(environment, {
       name: "resource_claim",
@@ -132,7 +134,10 @@ class ResourceClaims {
     if (claimName !== undefined && podOwner(this.#claims.get(`${namespace}/${claimName}`))?.uid === pod.metadata.uid)
       return claimName;
     // The claims are read from the server: a second claim would never be noticed.
-    for await (const { metadata } of inPages<ResourceClaim>(this.#environment.client, this.#path(namespace, ""))) {
+    for await (const { metadata } of inPages<ResourceClaim>(
+      this.#environment.client,
+      inNamespace(this.#path, namespace),
+    )) {
       const isMade =
         podOwner({ metadata })?.uid === pod.metadata.uid && metadata.annotations?.[annotation] === wanted.name;
       if (isMade && metadata.deletionTimestamp === undefined) return metadata.name;
@@ -149,14 +154,14 @@ class ResourceClaims {
   }
 
   async #make(pod: Pod, podClaim: string, templateName: string): Promise<ResourceClaim> {
-    const { client, domain } = this.#environment;
+    const { client, domain, reader } = this.#environment;
     const { namespace = "", name = "" } = pod.metadata;
-    const root = `/apis/${this.#apiVersion}/namespaces/${encodeURIComponent(namespace)}`;
-    const path = `${root}/resourceclaimtemplates/${encodeURIComponent(templateName)}`;
+    const templates = inNamespace(`/apis/${this.#apiVersion}/resourceclaimtemplates`, namespace);
     // The client that may read everything gets the template: the controller's role does not name templates.
-    const template = await templateAt(this.#environment, path, templateName);
+    const template = await findListed<ResourceClaimTemplate>(reader, templates, templateName);
+    if (template === undefined) throw new Error(noTemplate(templateName));
     const { labels, annotations } = template.spec.metadata;
-    return client.create<ResourceClaim>(this.#path(namespace, ""), {
+    return client.create<ResourceClaim>(inNamespace(this.#path, namespace), {
       apiVersion: this.#apiVersion,
       kind: "ResourceClaim",
       metadata: {
@@ -175,7 +180,7 @@ class ResourceClaims {
       name: podClaim,
       ...(claim === undefined ? {} : { resourceClaimName: claim }),
     }));
-    const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(name)}/status`;
+    const path = `${objectPath("/api/v1/pods", metadata)}/status`;
     const applied = {
       apiVersion: "v1",
       kind: "Pod",
@@ -245,15 +250,16 @@ class ResourceClaims {
     const written = isChanged ? await this.#writeStatus(claim, status) : claim;
     const finalizer = this.#environment.domain.rename(protectionFinalizer);
     if (written === undefined || !isFree || !written.metadata.finalizers?.includes(finalizer)) return written;
-    const { namespace = "", name = "" } = written.metadata;
     const finalizers = written.metadata.finalizers.filter((one) => one !== finalizer);
     const typed = { ...written, ...this.#type, metadata: { ...written.metadata, finalizers } };
-    return ignoreNotFound(this.#environment.client.update<ResourceClaim>(this.#path(namespace, name), typed));
+    return ignoreNotFound(
+      this.#environment.client.update<ResourceClaim>(objectPath(this.#path, written.metadata), typed),
+    );
   }
 
   /** Deletes a claim that was made for a pod which will not run. A pod that is gone takes its claims with it. */
   async #removeUnneeded(claim: ResourceClaim): Promise<void> {
-    const { namespace = "", name = "", uid } = claim.metadata;
+    const { namespace = "", uid } = claim.metadata;
     const owner = podOwner(claim);
     const ownerPod = owner && this.#informers.pods.get(`${namespace}/${owner.name}`);
     if (owner === undefined || ownerPod === undefined) return;
@@ -262,33 +268,25 @@ class ResourceClaims {
     if (pod === undefined || (pod.metadata.uid === owner.uid && !isDone(pod))) return;
     await ignoreCodes(
       [404, 409],
-      this.#environment.client.delete(this.#path(namespace, name), { preconditions: { uid } }),
+      this.#environment.client.delete(objectPath(this.#path, claim.metadata), { preconditions: { uid } }),
     );
   }
 
   async #writeStatus(claim: ResourceClaim, status: ResourceClaim["status"]): Promise<ResourceClaim | undefined> {
-    const { namespace = "", name = "" } = claim.metadata;
-    const path = `${this.#path(namespace, name)}/status`;
+    const path = `${objectPath(this.#path, claim.metadata)}/status`;
     return ignoreNotFound(this.#environment.client.update<ResourceClaim>(path, { ...claim, ...this.#type, status }));
   }
 
   #livePod(namespace: string, name: string): Promise<Pod | undefined> {
-    const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(name)}`;
-    return ignoreNotFound(this.#environment.client.get<Pod>(path));
+    return ignoreNotFound(this.#environment.client.get<Pod>(objectPath("/api/v1/pods", { namespace, name })));
   }
 
   #live(namespace: string, name: string): Promise<ResourceClaim | undefined> {
-    return ignoreNotFound(this.#environment.client.get<ResourceClaim>(this.#path(namespace, name)));
+    return ignoreNotFound(this.#environment.client.get<ResourceClaim>(objectPath(this.#path, { namespace, name })));
   }
 
   get #type(): { readonly apiVersion: string; readonly kind: string } {
     return { apiVersion: this.#apiVersion, kind: "ResourceClaim" };
-  }
-
-  /** Returns the path of a claim; that of the collection when `name` is empty. */
-  #path(namespace: string, name: string): string {
-    const collection = `/apis/${this.#apiVersion}/namespaces/${encodeURIComponent(namespace)}/resourceclaims`;
-    return name === "" ? collection : `${collection}/${encodeURIComponent(name)}`;
   }
 }
 
@@ -333,17 +331,5 @@ function generatedBase(pod: string, podClaim: string): string {
   return `${pod.slice(0, podRoom)}-${podClaim.slice(0, claimRoom)}-`;
 }
 
-async function templateAt(
-  { reader }: ControllerEnvironment,
-  path: string,
-  name: string,
-): Promise<ResourceClaimTemplate> {
-  const [collection] = path.split(/\/[^/]+$/);
-  const field = encodeURIComponent(`metadata.name=${name}`);
-  const { items } = await reader.list<ResourceClaimTemplate>(`${collection}?fieldSelector=${field}`);
-  const [template] = items;
-  if (template !== undefined) return template;
-  throw new Error(
-    `resource claim template ${goQuote(name)}: resourceclaimtemplate.resource.k8s.io ${goQuote(name)} not found`,
-  );
-}
+const noTemplate = (name: string): string =>
+  `resource claim template ${goQuote(name)}: resourceclaimtemplate.resource.k8s.io ${goQuote(name)} not found`;

@@ -13,6 +13,7 @@ import { escapeFieldValue } from "#meta/selector.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
 import { ignoreCodes } from "./ignore-codes.ts";
 import { inPages } from "./pages.ts";
+import { inNamespace, objectPath } from "./paths.ts";
 import { follow, openInformer, workQueue } from "./reconcile.ts";
 
 interface GroupResource {
@@ -306,7 +307,7 @@ async function count(
   for (const part of parts) {
     const path = options.groupVersionPath(part);
     if (path === undefined) continue;
-    const objects = `${path}/namespaces/${namespace}/${part.resource}`;
+    const objects = inNamespace(`${path}/${part.resource}`, namespace);
     const isCounted = await addNumber(client, objects, revision, part);
     if (!isCounted) for await (const object of inPages(client, objects, { revision })) part.add(object);
     part.done();
@@ -318,7 +319,7 @@ async function count(
     if (isOther || sortedText(now.spec.hard) !== sortedText(quota.spec.hard)) return "again";
     const status = counted.statusOf(now);
     if (status === undefined) return undefined;
-    const path = `/api/v1/namespaces/${namespace}/resourcequotas/${encodeURIComponent(name)}/status`;
+    const path = `${objectPath("/api/v1/resourcequotas", key)}/status`;
     const write = client.update<ResourceQuota>(path, { apiVersion: "v1", kind: "ResourceQuota", ...now, status });
     // The quota may have been deleted meanwhile, with its namespace.
     await ignoreCodes([404], write);

@@ -4,7 +4,10 @@
  */
 import type { Service } from "#api/core/v1.ts";
 import type { Controller } from "./controller.ts";
+import { objectPath } from "./paths.ts";
 import { retryUntilDone } from "./repeat.ts";
+
+const services = "/api/v1/services";
 
 /** Makes the controller. `isIncomplete` finds services without an address. */
 export const serviceRepairController =
@@ -12,14 +15,14 @@ export const serviceRepairController =
   (environment) =>
     retryUntilDone(environment, "look for services without an address", async () => {
       const { client, signal, log } = environment;
-      const { items } = await client.list<Service>("/api/v1/services");
+      const { items } = await client.list<Service>(services);
       for (const service of items) {
         if (signal.aborted) return;
         if (!isIncomplete(service)) continue;
-        const { namespace = "", name = "" } = service.metadata;
+        const { namespace, name } = service.metadata;
         try {
           const typed = { ...service, apiVersion: "v1", kind: "Service" };
-          await client.update(`/api/v1/namespaces/${namespace}/services/${name}`, typed);
+          await client.update(objectPath(services, service.metadata), typed);
         } catch (err) {
           log.warn({ namespace, service: name, err }, "a service without an address could not be given one");
         }

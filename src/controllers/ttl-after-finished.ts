@@ -3,42 +3,34 @@
  * controller.
  */
 import type { Job } from "#api/batch/v1.ts";
-import { keyOf } from "#client/informer.ts";
-import { ignoreNotFound } from "#client/rest-client.ts";
-import type { WorkQueue } from "#client/work-queue.ts";
 import { timeToMs } from "#meta/time.ts";
-import type { Controller, ControllerEnvironment } from "./controller.ts";
+import type { Controller } from "./controller.ts";
 import { ignoreCodes } from "./ignore-codes.ts";
+import { objectPath } from "./paths.ts";
 import { reconcile } from "./reconcile.ts";
 
 const workersMax = 5;
 
+const jobs = "/apis/batch/v1/jobs";
+
 export const ttlAfterFinishedController: Controller = (environment) =>
   reconcile<Job>(environment, {
     name: "ttl_jobs_to_delete",
-    path: "/apis/batch/v1/jobs",
+    path: jobs,
     what: "jobs",
     logKey: "job",
     failure: "could not delete a finished job; trying again",
     workersMax,
-    keyOf: (job) => (endMs(job) === undefined ? undefined : keyOf(job)),
-    work: (key, queue) => look(environment, key, queue),
+    matters: (job) => endMs(job) !== undefined,
+    async work(job, later) {
+      const leftMs = endMs(job)! - environment.clock.now(); // it matters only if it ends
+      if (leftMs > 0) return later(leftMs);
+      const { uid, resourceVersion } = job.metadata;
+      // The version is a precondition, too: the time may have been extended meanwhile.
+      const options = { propagationPolicy: "Foreground", preconditions: { uid, resourceVersion } };
+      await ignoreCodes([404], environment.client.delete(objectPath(jobs, job.metadata), options));
+    },
   });
-
-/** Reads a job and deletes it if its time is over; else queues it for the time when it will be. */
-async function look({ client, clock }: ControllerEnvironment, key: string, queue: WorkQueue): Promise<void> {
-  const [namespace = "", name = ""] = key.split("/");
-  const path = `/apis/batch/v1/namespaces/${encodeURIComponent(namespace)}/jobs/${encodeURIComponent(name)}`;
-  const job = await ignoreNotFound(client.get<Job>(path));
-  const dueMs = job === undefined ? undefined : endMs(job);
-  if (job === undefined || dueMs === undefined) return;
-  const leftMs = dueMs - clock.now();
-  if (leftMs > 0) return queue.addAfter(key, leftMs);
-  const { uid, resourceVersion } = job.metadata;
-  // The version is a precondition, too: the time may have been extended meanwhile.
-  const preconditions = { uid, resourceVersion };
-  await ignoreCodes([404], client.delete(path, { propagationPolicy: "Foreground", preconditions }));
-}
 
 /** Returns when a job is to be deleted, in milliseconds; `undefined` when it has no TTL or has not finished. */
 function endMs({ metadata, spec, status }: Job): number | undefined {

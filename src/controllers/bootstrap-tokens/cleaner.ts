@@ -3,6 +3,7 @@ import type { Secret } from "#api/core/v1.ts";
 import { ignoreNotFound } from "#client/rest-client.ts";
 import { tokenEnd, tokenSecrets, waitMaxMs } from "./token-secrets.ts";
 import type { Controller } from "../controller.ts";
+import { objectPath } from "../paths.ts";
 import { reconcile } from "../reconcile.ts";
 
 export const tokenCleanerController: Controller = (environment) => {
@@ -16,16 +17,13 @@ export const tokenCleanerController: Controller = (environment) => {
     logKey: "secret",
     failure: "could not delete a bootstrap token; trying again",
     workersMax: 2,
-    keyOf: (secret) => (tokenEnd(secret) === undefined ? undefined : secret.metadata.name),
-    async work(name, queue) {
-      const secret = await ignoreNotFound(client.get<Secret>(`${path}/${name}`));
-      if (secret === undefined || secret.metadata.deletionTimestamp !== undefined) return;
-      const end = tokenEnd(secret);
-      if (end === undefined) return;
-      const restMs = end - clock.now();
-      if (restMs > 0) return queue.addAfter(name, Math.min(restMs, waitMaxMs));
+    matters: (secret) => tokenEnd(secret) !== undefined && secret.metadata.deletionTimestamp === undefined,
+    async work(secret, later) {
+      const restMs = tokenEnd(secret)! - clock.now(); // it matters only if it ends
+      if (restMs > 0) return later(Math.min(restMs, waitMaxMs));
       const { uid, resourceVersion } = secret.metadata;
-      await ignoreNotFound(client.delete(`${path}/${name}`, { preconditions: { uid, resourceVersion } }));
+      const options = { preconditions: { uid, resourceVersion } };
+      await ignoreNotFound(client.delete(objectPath(path, secret.metadata), options));
     },
   });
 };

@@ -14,6 +14,7 @@ import {
   reconcileWaiting,
 } from "./waiting-requests.ts";
 import type { Controller, ControllerEnvironment } from "../controller.ts";
+import { objectPath } from "../paths.ts";
 
 export const csrApprovingController: Controller = (environment) => {
   const signerName = environment.domain.rename("kubernetes.io/kube-apiserver-client-kubelet");
@@ -46,7 +47,7 @@ async function approve(
     const times = { lastUpdateTime: null, lastTransitionTime: null };
     const condition = { type: "Approved", status: "True", reason: "AutoApproved", message, ...times };
     const conditions = [...(status.conditions ?? []), condition];
-    const path = `${requestsPath(environment)}/${encodeURIComponent(request.metadata.name ?? "")}/approval`;
+    const path = `${objectPath(requestsPath(environment), request.metadata)}/approval`;
     const approved: CertificateSigningRequest = { ...request, status: { ...status, conditions } };
     await ignoreNotFound(environment.client.update(path, approved));
     return undefined;

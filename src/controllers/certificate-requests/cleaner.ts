@@ -10,6 +10,7 @@ import { timeToMs } from "#meta/time.ts";
 import { hasCertificate, requestsPath, trueCondition } from "./waiting-requests.ts";
 import type { Controller, ControllerEnvironment } from "../controller.ts";
 import { inPages } from "../pages.ts";
+import { objectPath } from "../paths.ts";
 import { periodically } from "../repeat.ts";
 
 const hourMs = 3_600_000;
@@ -30,7 +31,7 @@ async function cleanUp(environment: ControllerEnvironment): Promise<void> {
     if (!isDone(request, clock.now())) continue;
     const { name = "", uid } = request.metadata;
     try {
-      await ignoreNotFound(client.delete(`${path}/${encodeURIComponent(name)}`, { preconditions: { uid } }));
+      await ignoreNotFound(client.delete(objectPath(path, request.metadata), { preconditions: { uid } }));
     } catch (err) {
       log.warn({ request: name, err }, "could not delete a request for a certificate; trying again later");
     }

@@ -19,6 +19,7 @@ import {
   trueCondition,
 } from "./waiting-requests.ts";
 import type { Controller, ControllerEnvironment } from "../controller.ts";
+import { objectPath } from "../paths.ts";
 
 /** Kubernetes' names of the signers, without the domain. */
 export const signers = [
@@ -102,7 +103,7 @@ async function sign(
     };
     next = { ...status, conditions: [...(status.conditions ?? []), failed] };
   }
-  const path = `${requestsPath(environment)}/${encodeURIComponent(request.metadata.name ?? "")}/status`;
+  const path = `${objectPath(requestsPath(environment), request.metadata)}/status`;
   await ignoreNotFound(client.update<CertificateSigningRequest>(path, { ...request, status: next }));
 }
 

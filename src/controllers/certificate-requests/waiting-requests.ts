@@ -3,7 +3,6 @@
  * requests.
  */
 import type { CertificateSigningRequest, CertificateSigningRequestCondition } from "#api/certificates/v1.ts";
-import { ignoreNotFound } from "#client/rest-client.ts";
 import type { RetryPauses } from "#client/work-queue.ts";
 import { type CertificateRequest, type ParsedRequest, parseCertificateRequest } from "#std/certificate-request.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
@@ -28,25 +27,18 @@ const pauses: RetryPauses = { minMs: 200, maxMs: 300_000 };
 
 /** Processes requests when they begin to wait. Runs until the environment's signal is aborted. */
 export function reconcileWaiting(environment: ControllerEnvironment, waiting: WaitingRequests): Promise<void> {
-  const { client } = environment;
-  const { verb, signerName, isWaiting } = waiting;
-  const path = requestsPath(environment);
+  const { verb, signerName } = waiting;
   return reconcile<CertificateSigningRequest>(environment, {
     name: "certificate",
-    path,
+    path: requestsPath(environment),
     ...(signerName === undefined ? {} : { fieldSelector: `spec.signerName=${signerName}` }),
     what: "requests for certificates",
     logKey: "request",
     failure: `could not ${verb} a request for a certificate; trying again`,
     workersMax: 5,
     pauses,
-    keyOf: (request) => (isWaiting(request) ? request.metadata.name : undefined),
-    async work(name) {
-      const request = await ignoreNotFound(
-        client.get<CertificateSigningRequest>(`${path}/${encodeURIComponent(name)}`),
-      );
-      return request !== undefined && isWaiting(request) ? waiting.reconcile(request) : undefined;
-    },
+    matters: (request) => waiting.isWaiting(request),
+    work: (request) => waiting.reconcile(request),
   });
 }
 

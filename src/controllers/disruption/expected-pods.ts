@@ -10,6 +10,7 @@ import { goQuote } from "#meta/field-error.ts";
 import { apiPathOf, type GroupVersionResource, qualifiedResource } from "#meta/group-version.ts";
 import type { ApiObject, OwnerReference } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
+import { objectPath } from "../paths.ts";
 import { controllerOf } from "../pods.ts";
 import type { Counts } from "./status.ts";
 
@@ -92,7 +93,7 @@ export class ExpectedPods {
     namespace: string,
     reference: OwnerReference,
   ): Promise<{ readonly uid: string; readonly replicas: number } | undefined> {
-    const path = `/apis/apps/v1/namespaces/${encodeURIComponent(namespace)}/replicasets/${encodeURIComponent(reference.name)}`;
+    const path = objectPath("/apis/apps/v1/replicasets", { namespace, name: reference.name });
     const set = await ignoreNotFound(this.#client.get<Scaled>(path));
     if (set === undefined || set.metadata.uid !== reference.uid) return undefined;
     const owner = set.metadata.ownerReferences?.find(({ controller }) => controller === true);
@@ -107,8 +108,8 @@ export class ExpectedPods {
     const resource = this.#kinds.resourceOf(apiVersion, kind);
     if (resource === undefined)
       throw new Error(`no matches for kind ${goQuote(kind)} in version ${goQuote(apiVersion)}`);
-    const namespacePath = resource.namespaced ? `/namespaces/${encodeURIComponent(namespace)}` : "";
-    const path = `${apiPathOf(resource)}${namespacePath}/${resource.resource}/${encodeURIComponent(name)}/scale`;
+    const collection = `${apiPathOf(resource)}/${resource.resource}`;
+    const path = `${objectPath(collection, resource.namespaced ? { namespace, name } : { name })}/scale`;
     let scale: Scaled;
     try {
       scale = await this.#client.get<Scaled>(path);

@@ -9,6 +9,7 @@ import type { WorkQueue } from "#client/work-queue.ts";
 import { timestampOf, timeToMs } from "#meta/time.ts";
 import type { ControllerEnvironment } from "../controller.ts";
 import { ignoreCodes } from "../ignore-codes.ts";
+import { objectPath } from "../paths.ts";
 import { isTerminal } from "../pods.ts";
 import { workQueue } from "../reconcile.ts";
 
@@ -52,7 +53,6 @@ export class StaleDisruptions {
 
   async #work(key: string): Promise<void> {
     const { client, clock } = this.#environment;
-    const [namespace = "", name = ""] = key.split("/");
     const pod = this.#pods.get(key);
     const leftMs = pod === undefined ? undefined : this.#leftMs(pod);
     if (pod === undefined || leftMs === undefined) return;
@@ -69,7 +69,7 @@ export class StaleDisruptions {
       [404],
       client.call({
         method: "PATCH",
-        path: `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(name)}/status`,
+        path: `${objectPath("/api/v1/pods", key)}/status`,
         ...jsonBody(
           { metadata: { uid, resourceVersion }, status: { conditions: [condition] } },
           "application/strategic-merge-patch+json",

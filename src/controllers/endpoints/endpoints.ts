@@ -13,11 +13,13 @@ import { Selections, selects } from "./selections.ts";
 import { type PortAddress, subsetsOf, subsetsText, truncateSubsets } from "./subsets.ts";
 import { TriggerTimes } from "./trigger-times.ts";
 import { ignoreCodes, whileNamespaceLives } from "../ignore-codes.ts";
+import { inNamespace, objectPath } from "../paths.ts";
 import { isReady } from "../pods.ts";
 import { follow } from "../reconcile.ts";
 import type { SharedInformers } from "../shared-informers.ts";
 import { RestingQueue } from "../resting-queue.ts";
 
+const collection = "/api/v1/endpoints";
 /** Upstream's maximum number of addresses in all subsets together. Slices have no such bound. */
 const addressesMax = 1000;
 
@@ -56,7 +58,7 @@ class ServiceEndpoints {
     const { rename } = this.#environment.domain;
     return follow<Endpoints>(this.#environment, {
       what: "endpoints",
-      path: "/api/v1/endpoints",
+      path: collection,
       replaced(all) {
         // This also finds Endpoints of services that were deleted while nobody followed.
         for (const endpoints of all) {
@@ -72,14 +74,12 @@ class ServiceEndpoints {
 
   async #work(key: string): Promise<void> {
     await this.#selections.synced();
-    const [namespace = "", name = ""] = key.split("/");
     const { client } = this.#environment;
-    const collection = `/api/v1/namespaces/${encodeURIComponent(namespace)}/endpoints`;
-    const path = `${collection}/${encodeURIComponent(name)}`;
+    const path = objectPath(collection, key);
     const service = this.#selections.service(key);
     if (service === undefined) {
       this.#triggers.forget(key);
-      return this.#removeWithoutService(`/api/v1/namespaces/${encodeURIComponent(namespace)}/services/${name}`, path);
+      return this.#removeWithoutService(objectPath("/api/v1/services", key), path);
     }
     if (!selects(service)) return;
     const pods = this.#selections.podsOf(service);
@@ -89,8 +89,10 @@ class ServiceEndpoints {
     if (wanted === undefined) return;
     if (present !== undefined) await client.update<Endpoints>(path, { ...present, ...wanted });
     else if (service.metadata.deletionTimestamp === undefined) {
+      const { name, namespace = "" } = service.metadata;
       const endpoints = { ...wanted, metadata: { ...wanted.metadata, name } };
-      await whileNamespaceLives(client.create<Endpoints>(collection, endpoints).then(() => undefined));
+      const created = client.create<Endpoints>(inNamespace(collection, namespace), endpoints);
+      await whileNamespaceLives(created.then(() => undefined));
     }
   }
 

@@ -13,6 +13,7 @@ import { familyOf } from "./pod-address.ts";
 import { SliceKeeper, type SliceSet } from "./slice-keeper.ts";
 import { portsText, type SliceGroup } from "./slice-plan.ts";
 import { whileNamespaceLives } from "../ignore-codes.ts";
+import { objectPath } from "../paths.ts";
 import { follow } from "../reconcile.ts";
 import type { SharedInformers } from "../shared-informers.ts";
 import { RestingQueue } from "../resting-queue.ts";
@@ -63,9 +64,8 @@ const isMirrored = ({ spec: { selector } }: Service): boolean => Object.keys(sel
 async function mirror(environment: ControllerEnvironment, keeper: SliceKeeper, key: string): Promise<void> {
   const { client } = environment;
   const [namespace = "", name = ""] = key.split("/");
-  const root = `/api/v1/namespaces/${encodeURIComponent(namespace)}`;
-  const service = await ignoreNotFound(client.get<Service>(`${root}/services/${encodeURIComponent(name)}`));
-  const endpoints = await ignoreNotFound(client.get<Endpoints>(`${root}/endpoints/${encodeURIComponent(name)}`));
+  const service = await ignoreNotFound(client.get<Service>(objectPath("/api/v1/services", key)));
+  const endpoints = await ignoreNotFound(client.get<Endpoints>(objectPath("/api/v1/endpoints", key)));
   const exist = service !== undefined && endpoints !== undefined;
   if (exist && isMirrored(service) && mayBeMirrored(environment, endpoints)) {
     await keeper.keep(sliceSetOf(environment, endpoints));

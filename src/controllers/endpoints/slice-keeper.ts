@@ -8,6 +8,7 @@ import { ignoreNotFound } from "#client/rest-client.ts";
 import type { OwnerReference } from "#meta/object-meta.ts";
 import type { ControllerEnvironment } from "../controller.ts";
 import { inPages } from "../pages.ts";
+import { inNamespace } from "../paths.ts";
 import { follow } from "../reconcile.ts";
 import { triggerTimeAnnotation } from "./annotations.ts";
 import { planSlices, type SliceContent, type SliceGroup } from "./slice-plan.ts";
@@ -100,7 +101,7 @@ export class SliceKeeper {
   }
 
   #collection(namespace: string): string {
-    return `/apis/${this.#apiVersion}/namespaces/${encodeURIComponent(namespace)}/endpointslices`;
+    return inNamespace(`/apis/${this.#apiVersion}/endpointslices`, namespace);
   }
 
   async #slicesOf(namespace: string, name: string): Promise<readonly EndpointSlice[]> {

@@ -3,7 +3,7 @@ import { ignoreNotFound, jsonBody, type RestClient } from "#client/rest-client.t
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { ApiObject, ObjectMeta } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
-import { objectPath, type ServedResource } from "./served.ts";
+import { pathOf, type ServedResource } from "./served.ts";
 
 export type Propagation = "Background" | "Foreground" | "Orphan";
 
@@ -40,7 +40,7 @@ export class LiveObjects {
    * kind is not served at present, or another server answers, which proves nothing.
    */
   async get(of: ServedResource, namespace: string, name: string): Promise<ObjectMeta | undefined> {
-    const path = objectPath(of, namespace, name);
+    const path = pathOf(of, namespace, name);
     try {
       return (await this.#client.call<ApiObject>({ method: "GET", path, accept: this.#accept })).metadata;
     } catch (error) {
@@ -54,7 +54,7 @@ export class LiveObjects {
   async remove(of: ServedResource, live: ObjectMeta, propagationPolicy: Propagation): Promise<void> {
     const { namespace = "", name = "", uid, resourceVersion } = live;
     const options = { apiVersion: "v1", kind: "DeleteOptions", propagationPolicy };
-    const path = objectPath(of, namespace, name);
+    const path = pathOf(of, namespace, name);
     await ignoreNotFound(this.#client.delete(path, { ...options, preconditions: { uid, resourceVersion } }));
   }
 
@@ -73,7 +73,7 @@ export class LiveObjects {
     const object = await ignoreNotFound(
       this.#client.call<ApiObject>({
         method: "PATCH",
-        path: objectPath(of, namespace, name),
+        path: pathOf(of, namespace, name),
         ...jsonBody(patch, "application/merge-patch+json"),
         accept: this.#accept,
       }),

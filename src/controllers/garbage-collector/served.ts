@@ -1,4 +1,5 @@
 /** The served resources as the collector sees them: those it watches, and the resource of each referenced kind. */
+import { objectPath } from "../paths.ts";
 import { apiPathOf, apiVersionOf, type GroupVersionResource } from "#meta/group-version.ts";
 
 export interface ServedResource extends GroupVersionResource {
@@ -63,7 +64,5 @@ export class ResourceMap {
 export const collectionPath = (of: ServedResource): string => `${apiPathOf(of)}/${of.resource}`;
 
 /** Returns the path of an object; the namespace does not matter for cluster-scoped resources. */
-export function objectPath(of: ServedResource, namespace: string, name: string): string {
-  const namespacePath = of.namespaced ? `/namespaces/${encodeURIComponent(namespace)}` : "";
-  return `${apiPathOf(of)}${namespacePath}/${of.resource}/${encodeURIComponent(name)}`;
-}
+export const pathOf = (of: ServedResource, namespace: string, name: string): string =>
+  objectPath(collectionPath(of), of.namespaced ? { namespace, name } : { name });

@@ -9,6 +9,7 @@ import { timeToMs } from "#meta/time.ts";
 import { dayOf, dayToMs, legacyTokenLabels, trackingKey, trackingMaps, trackingName } from "./tracking-data.ts";
 import type { Controller, ControllerEnvironment } from "../controller.ts";
 import { inPages } from "../pages.ts";
+import { inNamespace, objectPath } from "../paths.ts";
 import { periodically } from "../repeat.ts";
 
 const dayMs = 86_400_000;
@@ -92,7 +93,7 @@ async function isAutomatic({ domain, reader }: ControllerEnvironment, { metadata
   const { namespace = "", name, annotations = {} } = metadata;
   const accountName = annotations[domain.rename("kubernetes.io/service-account.name")] ?? "";
   if (accountName === "" || accountName.includes("/")) return false;
-  const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${encodeURIComponent(accountName)}`;
+  const path = objectPath("/api/v1/serviceaccounts", { namespace, name: accountName });
   const account = await ignoreNotFound(reader.get<ServiceAccount>(path));
   const uid = annotations[domain.rename("kubernetes.io/service-account.uid")] ?? "";
   if (account === undefined || (uid !== "" && uid !== account.metadata.uid)) return false;
@@ -107,7 +108,7 @@ function usedSecrets(
   const namesByNamespace = new Map<string, Promise<ReadonlySet<string>>>();
   const find = async (namespace: string): Promise<ReadonlySet<string>> => {
     const names = new Set<string>();
-    for await (const pod of inPages<Pod>(reader, `/api/v1/namespaces/${namespace}/pods`)) {
+    for await (const pod of inPages<Pod>(reader, inNamespace("/api/v1/pods", namespace))) {
       for (const name of secretsOf(pod)) names.add(name);
     }
     return names;

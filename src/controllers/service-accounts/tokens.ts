@@ -7,6 +7,7 @@ import { keyOf } from "#client/informer.ts";
 import { ignoreNotFound } from "#client/rest-client.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { Controller, ControllerEnvironment } from "../controller.ts";
+import { objectPath } from "../paths.ts";
 import { follow, openInformer, workQueue } from "../reconcile.ts";
 
 export interface TokenParties {
@@ -91,8 +92,8 @@ async function reconcile(
 ): Promise<boolean> {
   const { client } = environment;
   const [namespace = "", name = ""] = key.split("/");
-  const path = `/api/v1/namespaces/${namespace}/secrets/${name}`;
-  const accountPath = `/api/v1/namespaces/${namespace}/serviceaccounts/${encodeURIComponent(accountName)}`;
+  const path = objectPath("/api/v1/secrets", key);
+  const accountPath = objectPath("/api/v1/serviceaccounts", { namespace, name: accountName });
   const secret = await ignoreNotFound(client.get<Secret>(path));
   // Users write the name of the account; a name with slashes is that of no account.
   const account = accountName.includes("/") ? undefined : await ignoreNotFound(client.get<ServiceAccount>(accountPath));

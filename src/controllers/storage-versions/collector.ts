@@ -10,6 +10,7 @@ import type { Controller, ControllerEnvironment } from "../controller.ts";
 import { ignoreCodes } from "../ignore-codes.ts";
 import { type ServerIdentity, identityLeases } from "../identity-lease.ts";
 import { inPages } from "../pages.ts";
+import { objectPath } from "../paths.ts";
 import { follow, workQueue } from "../reconcile.ts";
 import { statusWith, storageVersionPath } from "./updater.ts";
 
@@ -73,16 +74,14 @@ async function collect(
   name: string,
   labelValue: string,
 ): Promise<void> {
-  const path = `${storageVersionPath(domain)}/${encodeURIComponent(name)}`;
+  const path = objectPath(storageVersionPath(domain), name);
   const leases = identityLeases(domain);
   const version = await ignoreNotFound(client.get<StorageVersion>(path));
   const entries = version?.status.storageVersions ?? [];
   if (version === undefined || entries.length === 0) return;
   const remaining: (typeof entries)[number][] = [];
   for (const entry of entries) {
-    const lease = await ignoreNotFound(
-      client.get<Lease>(`${leases.path}/${encodeURIComponent(entry.apiServerID ?? "")}`),
-    );
+    const lease = await ignoreNotFound(client.get<Lease>(objectPath(leases.path, entry.apiServerID ?? "")));
     if (lease?.metadata.labels?.[leases.label] === labelValue) remaining.push(entry);
   }
   if (remaining.length === entries.length) return;

@@ -10,11 +10,13 @@ import type {
 } from "#api/storagemigration/v1alpha1.ts";
 import type { RestClient } from "#client/rest-client.ts";
 import { apiPathOf } from "#meta/group-version.ts";
-import type { ApiObject } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
 import { timestampOf } from "#meta/time.ts";
 import type { Controller, ControllerEnvironment } from "../controller.ts";
+import { findListed } from "../find-listed.ts";
+import { ignoreCodes } from "../ignore-codes.ts";
 import { inPages } from "../pages.ts";
+import { objectPath } from "../paths.ts";
 import { reconcile } from "../reconcile.ts";
 
 const reasons = {
@@ -34,38 +36,36 @@ export const storageVersionMigrationController: Controller = (environment) => {
     name: "storage-version-migrator-controller",
     what: "storage version migrations",
     path,
-    keyOf: (migration) => (isDone(migration) ? undefined : (migration.metadata.name ?? "")),
+    matters: (migration) => !isDone(migration),
     workersMax: 1,
     logKey: "migration",
     failure: "a storage version migration did not get on; trying again",
-    work: (name) => migrate(environment, path, name),
+    // The role of the controller permits list, not get.
+    read: (name) => findListed(environment.reader, path, name),
+    work: (migration) => migrate(environment, objectPath(path, migration.metadata), migration),
   });
 };
 
 async function migrate(
-  { client, reader, clock, signal }: ControllerEnvironment,
-  migrations: string,
-  named: string,
+  { client, clock, signal }: ControllerEnvironment,
+  path: string,
+  present: StorageVersionMigration,
 ): Promise<void> {
-  // The role of the controller permits list, not get.
-  const selector = encodeURIComponent(`metadata.name=${named}`);
-  let [migration] = (await reader.list<StorageVersionMigration>(`${migrations}?fieldSelector=${selector}`)).items;
-  const path = `${migrations}/${encodeURIComponent(named)}`;
-  if (migration === undefined || isDone(migration)) return;
+  let migration = present;
   const say = async (status: StorageVersionMigrationStatus): Promise<void> => {
-    migration = await client.update<StorageVersionMigration>(`${path}/status`, { ...migration!, status });
+    migration = await client.update<StorageVersionMigration>(`${path}/status`, { ...migration, status });
   };
   const conditionsWith = (type: ConditionType, message?: string): readonly MigrationCondition[] =>
-    withCondition(migration?.status.conditions ?? [], type, timestampOf(clock.now()), message);
+    withCondition(migration.status.conditions ?? [], type, timestampOf(clock.now()), message);
   const { group = "", version = "", resource = "" } = migration.spec.resource;
-  const collection = apiPathOf({ group, version });
+  const collection = `${apiPathOf({ group, version })}/${resource}`;
   try {
     if ((migration.status.resourceVersion ?? "") === "") {
-      const { metadata } = await client.list(`${collection}/${resource}?limit=1`);
+      const { metadata } = await client.list(`${collection}?limit=1`);
       await say({ ...migration.status, resourceVersion: metadata.resourceVersion });
     }
     if (!isTrue(migration, "Running")) await say({ ...migration.status, conditions: conditionsWith("Running") });
-    await writeAll(client, collection, resource, signal);
+    await writeAll(client, collection, signal);
     if (!signal.aborted) await say({ ...migration.status, conditions: conditionsWith("Succeeded") });
   } catch (error) {
     if (!isFinal(error)) throw error;
@@ -74,14 +74,18 @@ async function migrate(
 }
 
 /** Writes every object of a collection unchanged. */
-async function writeAll(client: RestClient, root: string, resource: string, signal: AbortSignal): Promise<void> {
+async function writeAll(client: RestClient, collection: string, signal: AbortSignal): Promise<void> {
   const running = new Set<Promise<void>>();
   const failures: unknown[] = [];
-  for await (const { metadata } of inPages(client, `${root}/${resource}`)) {
+  for await (const { metadata } of inPages(client, collection)) {
     if (signal.aborted || failures.length > 0) break;
-    const { name = "", namespace } = metadata;
-    const namespacePath = namespace === undefined ? "" : `/namespaces/${encodeURIComponent(namespace)}`;
-    const work = rewrite(client, `${root}${namespacePath}/${resource}/${encodeURIComponent(name)}`, metadata)
+    const { uid, resourceVersion } = metadata;
+    // An object that another client wrote or deleted since it was read needs no migration.
+    const work = ignoreCodes(
+      [404, 409],
+      client.patch(objectPath(collection, metadata), { metadata: { uid, resourceVersion } }),
+    )
+      .then(() => undefined)
       .catch((error: unknown) => void failures.push(error))
       .finally(() => running.delete(work));
     running.add(work);
@@ -89,20 +93,6 @@ async function writeAll(client: RestClient, root: string, resource: string, sign
   }
   await Promise.all(running);
   if (failures.length > 0) throw failures[0];
-}
-
-/** Writes an object unchanged. One that another client wrote or deleted since it was read needs no migration. */
-async function rewrite(
-  client: RestClient,
-  path: string,
-  { uid, resourceVersion }: ApiObject["metadata"],
-): Promise<void> {
-  try {
-    await client.patch<ApiObject>(path, { metadata: { uid, resourceVersion } });
-  } catch (error) {
-    const isSettled = error instanceof StatusError && (error.status.code === 404 || error.status.code === 409);
-    if (!isSettled) throw error;
-  }
 }
 
 /** Whether a retry would not help. */
