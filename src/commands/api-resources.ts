@@ -1,12 +1,12 @@
 /** `binnacle api-resources`: the kinds of a server. */
 import { apiVersionOf, qualifiedResource } from "#meta/group-version.ts";
-import { binnacleFlag, boolean, choice, list, optional, parseArguments, withShort } from "#std/flags.ts";
-import { StartError } from "#std/start-error.ts";
+import { binnacleFlag, boolean, choice, list, optional, refuseArguments, withShort } from "#std/flags.ts";
 import { connectionFlags } from "#server/running-server.ts";
+import { command } from "./command.ts";
 import { discover, type DiscoveredResource } from "./discovery.ts";
 import { withCluster } from "./open-cluster.ts";
 import { isStructured } from "./output.ts";
-import { printUsage, printWarnings, tableText, valueText } from "./print.ts";
+import { printWarnings, tableText, valueText } from "./print.ts";
 
 const flags = {
   ...connectionFlags,
@@ -40,12 +40,8 @@ Examples:
 `;
 
 /** Runs `binnacle api-resources`. Rejects with `StartError`. */
-export async function apiResources(args: readonly string[]): Promise<void> {
-  const { settings, help: isHelp, rest } = parseArguments(flags, args);
-  if (isHelp) return printUsage(help, flags);
-  if (rest.length > 0) {
-    throw new StartError(`unexpected argument ${JSON.stringify(rest[0])}: api-resources takes flags only`);
-  }
+export const apiResources = command(flags, help, async (settings, rest) => {
+  refuseArguments(rest, "api-resources takes flags only");
   const { apiGroup, namespaced, categories = [], verbs = [], noHeaders = false, output = "table" } = settings;
   await withCluster(settings, async ({ rest: client }) => {
     const { resources, missing } = await discover(client, "preferred");
@@ -61,7 +57,7 @@ export async function apiResources(args: readonly string[]): Promise<void> {
     else if (output === "name") process.stdout.write(wanted.map((one) => `${qualifiedResource(one)}\n`).join(""));
     else process.stdout.write(tableText(rowsOf(wanted, output === "wide", noHeaders), false));
   });
-}
+});
 
 function rowsOf(resources: readonly DiscoveredResource[], isWide: boolean, noHeaders: boolean): string[][] {
   const head = ["NAME", "SHORTNAMES", "APIVERSION", "NAMESPACED", "KIND", ...(isWide ? ["VERBS", "CATEGORIES"] : [])];

@@ -1,13 +1,13 @@
 /** `binnacle apply`: server-side apply of files, with conflicts told by field and manager. */
 import type { Unstructured } from "#meta/object-meta.ts";
 import { ApiError } from "#client/api-error.ts";
-import { binnacleFlag, boolean, parseArguments, text } from "#std/flags.ts";
+import { binnacleFlag, boolean, refuseArguments, text } from "#std/flags.ts";
 import { printable } from "#std/printable.ts";
 import { StartError } from "#std/start-error.ts";
+import { command } from "./command.ts";
 import { filenameFlag, readManifests } from "./manifests.ts";
 import { clusterFlags, type ObjectAddress, type OpenCluster, shownName, withCluster } from "./open-cluster.ts";
 import { ObjectReport, outputFlag, outputOf } from "./output.ts";
-import { printUsage } from "./print.ts";
 import { dryMark, dryRunFlag, fieldManager, isDry, writeQuery } from "./write-flags.ts";
 
 export const applyFlags = {
@@ -34,10 +34,8 @@ Examples:
 `;
 
 /** Runs `binnacle apply`; ends the process with 1 if an object was refused. Rejects with `StartError`. */
-export async function apply(args: readonly string[]): Promise<void> {
-  const { settings, help: isHelp, rest } = parseArguments(flags, args);
-  if (isHelp) return printUsage(help, flags);
-  if (rest.length > 0) throw new StartError(`unexpected argument ${JSON.stringify(rest[0])}: name files with -f`);
+export const apply = command(flags, help, async (settings, rest) => {
+  refuseArguments(rest, "name files with -f");
   const report = new ObjectReport(outputOf(settings.output));
   const isDryRun = isDry(settings.dryRun);
   const objects = await readManifests("apply", settings.filename);
@@ -56,7 +54,7 @@ export async function apply(args: readonly string[]): Promise<void> {
     }
     report.end();
   });
-}
+});
 
 /** Returns the address of an object of a file. Throws `StartError` if it names another namespace than `-n`. */
 export function addressInNamespace(cluster: OpenCluster, object: Unstructured): Promise<ObjectAddress> {

@@ -6,19 +6,23 @@ import { existsSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { restoreBackup } from "#storage/restore.ts";
 import { backupPath } from "#server/endpoints.ts";
-import { binnacleFlag, parseArguments, text } from "#std/flags.ts";
+import { binnacleFlag, type Settings, text } from "#std/flags.ts";
 import { StartError } from "#std/start-error.ts";
 import { asStartError } from "#server/store.ts";
-import { printUsage } from "./print.ts";
+import { command } from "./command.ts";
 import { withStore } from "./server-or-store.ts";
 
 const flags = { dataDir: text(binnacleFlag("data-dir"), "./.binnacle", "folder", "The server's data folder.") };
 
+const helpOf = (name: string, purpose: string): string =>
+  `${purpose}\n\nUsage: binnacle ${name} FILE [flags]\n\nExamples:\n  binnacle ${name} state.backup --data-dir=elsewhere\n\n`;
+
+const backupHelp = helpOf("backup", "Writes a consistent copy of all objects, also while the server runs.");
+const restoreHelp = helpOf("restore", "Fills an empty data folder with the objects of a backup.");
+
 /** Runs `binnacle backup`: writes a consistent copy of the store. Rejects with `StartError`. */
-export async function backup(args: readonly string[]): Promise<void> {
-  const command = readCommand("backup", "Writes a consistent copy of all objects, also while the server runs.", args);
-  if (command === undefined) return;
-  const { file, dataDir } = command;
+export const backup = command(flags, backupHelp, async (settings, rest) => {
+  const { file, dataDir } = placesOf("backup", settings, rest);
   if (existsSync(file)) throw new StartError(`${file} exists already`);
   process.umask(0o077);
   const { revision } = await withStore<{ readonly revision: string | number }>(dataDir, {
@@ -27,33 +31,26 @@ export async function backup(args: readonly string[]): Promise<void> {
     offline: async (log) => ({ revision: await log.backup(file) }),
   });
   process.stdout.write(`backup of revision ${revision} written to ${file} (${statSync(file).size} bytes)\n`);
-}
+});
 
 /** Runs `binnacle restore`: creates a data folder from a copy. Rejects with `StartError`. */
-export async function restore(args: readonly string[]): Promise<void> {
-  const command = readCommand("restore", "Fills an empty data folder with the objects of a backup.", args);
-  if (command === undefined) return;
+export const restore = command(flags, restoreHelp, async (settings, rest) => {
+  const { file: backupFile, dataDir } = placesOf("restore", settings, rest);
   process.umask(0o077);
   try {
-    const { keys, revision } = await restoreBackup({ backupFile: command.file, dataDir: command.dataDir });
-    process.stdout.write(`${keys} entries restored into ${command.dataDir}, which starts at revision ${revision}\n`);
+    const { keys, revision } = await restoreBackup({ backupFile, dataDir });
+    process.stdout.write(`${keys} entries restored into ${dataDir}, which starts at revision ${revision}\n`);
   } catch (error) {
     throw asStartError(error);
   }
-}
+});
 
-interface Command {
+interface Places {
   readonly file: string;
   readonly dataDir: string;
 }
 
-function readCommand(name: string, purpose: string, args: readonly string[]): Command | undefined {
-  const { settings, help, rest } = parseArguments(flags, args);
-  if (help) {
-    const example = `binnacle ${name} state.backup --data-dir=elsewhere`;
-    printUsage(`${purpose}\n\nUsage: binnacle ${name} FILE [flags]\n\nExamples:\n  ${example}\n\n`, flags);
-    return undefined;
-  }
+function placesOf(name: string, settings: Settings<typeof flags>, rest: readonly string[]): Places {
   const [file, ...more] = rest;
   if (file === undefined || more.length > 0) throw new StartError(`${name} takes one file: binnacle ${name} FILE`);
   return { file: resolve(file), dataDir: resolve(settings.dataDir ?? flags.dataDir.default) };

@@ -3,11 +3,11 @@ import { isObject } from "#std/is-object.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { timestampOf } from "#meta/time.ts";
 import { systemClock } from "#std/clock.ts";
-import { binnacleFlag, boolean, parseArguments, text } from "#std/flags.ts";
+import { binnacleFlag, boolean, text } from "#std/flags.ts";
 import { StartError } from "#std/start-error.ts";
+import { command } from "./command.ts";
 import { clusterFlags, type ObjectAddress, type OpenCluster, shownName, withCluster } from "./open-cluster.ts";
 import { ObjectReport, outputFlag, outputOf } from "./output.ts";
-import { printUsage } from "./print.ts";
 import { writeQuery } from "./write-flags.ts";
 
 const flags = {
@@ -42,9 +42,7 @@ const decisions = { approve: "Approved", deny: "Denied" } as const;
 const done = { approve: "approved", deny: "denied" } as const;
 
 /** Runs `binnacle certificate`. Rejects with `StartError`. */
-export async function certificate(args: readonly string[]): Promise<void> {
-  const { settings, help: isHelp, rest } = parseArguments(flags, args);
-  if (isHelp) return printUsage(help, flags);
+export const certificate = command(flags, help, async (settings, rest) => {
   const [verb, ...names] = rest;
   if ((verb !== "approve" && verb !== "deny") || names.length === 0) {
     throw new StartError("certificate takes a decision and names: binnacle certificate approve|deny NAME...");
@@ -61,7 +59,7 @@ export async function certificate(args: readonly string[]): Promise<void> {
     }
     report.end();
   });
-}
+});
 
 interface Condition {
   readonly type: string;

@@ -2,9 +2,10 @@
 import { resolve } from "node:path";
 import { compactPath } from "#server/endpoints.ts";
 import { systemClock } from "#std/clock.ts";
-import { binnacleFlag, choice, duration, type Flag, integer, parseArguments, text, withShort } from "#std/flags.ts";
+import { binnacleFlag, choice, duration, type Flag, integer, refuseArguments, text, withShort } from "#std/flags.ts";
 import { StartError } from "#std/start-error.ts";
-import { printUsage, valueText } from "./print.ts";
+import { command } from "./command.ts";
+import { valueText } from "./print.ts";
 import { withStore } from "./server-or-store.ts";
 
 /** Returns the flag without a default in its help text, since one of the two flags must be given. */
@@ -50,10 +51,8 @@ interface Dropped {
 }
 
 /** Drops history and prints the freed bytes. Rejects with `StartError`. */
-export async function compact(args: readonly string[]): Promise<void> {
-  const { settings, help: isHelp, rest } = parseArguments(flags, args);
-  if (isHelp) return printUsage(help, flags);
-  if (rest.length > 0) throw new StartError(`unexpected argument ${JSON.stringify(rest[0])}: compact takes flags only`);
+export const compact = command(flags, help, async (settings, rest) => {
+  refuseArguments(rest, "compact takes flags only");
   const { revision, olderThan } = settings;
   if ((revision === undefined) === (olderThan === undefined)) {
     throw new StartError("say how much is dropped: --revision N or --older-than 1h");
@@ -66,7 +65,7 @@ export async function compact(args: readonly string[]): Promise<void> {
   if (settings.output === "json")
     process.stdout.write(valueText("json", { ...dropped, revision: String(dropped.revision) }));
   else process.stdout.write(`${droppedText(dropped)}\n`);
-}
+});
 
 function droppedText({ revision, bytes }: Dropped): string {
   if (Number(revision) === 0) return "nothing was dropped: nothing is known to be that old";

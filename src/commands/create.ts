@@ -1,12 +1,13 @@
 /** `binnacle create`: makes roles and bindings in the names of the server's API domain. */
 import type { PolicyRule, Subject } from "#api/rbac/v1.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
-import { binnacleFlag, list, optional, parseArguments, type Settings } from "#std/flags.ts";
+import { binnacleFlag, list, optional, type Settings } from "#std/flags.ts";
 import { StartError } from "#std/start-error.ts";
+import { command } from "./command.ts";
 import { collectionPath, type DiscoveredResource } from "./discovery.ts";
 import { clusterFlags, type OpenCluster, shownName, withCluster } from "./open-cluster.ts";
 import { ObjectReport, outputFlag, outputOf } from "./output.ts";
-import { printUsage, printWarnings } from "./print.ts";
+import { printWarnings } from "./print.ts";
 import { dryMark, dryRunFlag, isDry, writeQuery } from "./write-flags.ts";
 
 const flags = {
@@ -67,9 +68,7 @@ const kinds = {
 } as const;
 
 /** Runs `binnacle create`. Rejects with `StartError`. */
-export async function create(args: readonly string[]): Promise<void> {
-  const { settings, help: isHelp, rest } = parseArguments(flags, args);
-  if (isHelp) return printUsage(help, flags);
+export const create = command(flags, help, async (settings, rest) => {
   const [word = "", name = "", ...more] = rest;
   const kind = Object.hasOwn(kinds, word) ? kinds[word as keyof typeof kinds] : undefined;
   if (kind === undefined || name === "" || more.length > 0) {
@@ -93,7 +92,7 @@ export async function create(args: readonly string[]): Promise<void> {
     report.add(shownName(resource, name), `created${dryMark(isDryRun)}`, object);
     report.end();
   });
-}
+});
 
 /** Returns a rule for each group of the kinds, as kubectl does, or one for paths. */
 async function rulesOf(

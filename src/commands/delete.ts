@@ -1,26 +1,16 @@
 /** `binnacle delete`: deletes objects, and waits until they are gone. */
 import type { Unstructured } from "#meta/object-meta.ts";
 import { ApiError } from "#client/api-error.ts";
-import {
-  binnacleFlag,
-  boolean,
-  choice,
-  duration,
-  integer,
-  optional,
-  parseArguments,
-  type Settings,
-  withShort,
-} from "#std/flags.ts";
+import { binnacleFlag, boolean, choice, duration, integer, optional, type Settings, withShort } from "#std/flags.ts";
 import { printable } from "#std/printable.ts";
 import { StartError } from "#std/start-error.ts";
 import { addressInNamespace } from "./apply.ts";
 import { awaitObject } from "./await-object.ts";
+import { command } from "./command.ts";
 import { filenameFlag, readManifests } from "./manifests.ts";
 import { namedObjects } from "./named-objects.ts";
 import { clusterFlags, type ObjectAddress, type OpenCluster, shownName, withCluster } from "./open-cluster.ts";
 import { ObjectReport, outputFlag, outputOf } from "./output.ts";
-import { printUsage } from "./print.ts";
 import { dryMark, dryRunFlag, isDry } from "./write-flags.ts";
 
 const flags = {
@@ -64,9 +54,7 @@ Examples:
 `;
 
 /** Runs `binnacle delete`; ends the process with 1 if an object was not deleted. Rejects with `StartError`. */
-export async function deleteObjects(args: readonly string[]): Promise<void> {
-  const { settings, help: isHelp, rest } = parseArguments(flags, args);
-  if (isHelp) return printUsage(help, flags);
+export const deleteObjects = command(flags, help, async (settings, rest) => {
   const report = new ObjectReport(outputOf(settings.output));
   await withCluster(settings, async (cluster) => {
     const addresses = await chosen(cluster, rest, settings);
@@ -89,7 +77,7 @@ export async function deleteObjects(args: readonly string[]): Promise<void> {
     report.end();
     if (settings.wait !== false && !isDry(settings.dryRun)) await awaitGone(cluster, gone, deleted, settings.timeout);
   });
-}
+});
 
 async function chosen(
   cluster: OpenCluster,

@@ -2,15 +2,15 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { ApiError } from "#client/api-error.ts";
-import { binnacleFlag, choice, parseArguments, withShort } from "#std/flags.ts";
+import { binnacleFlag, choice, refuseArguments, withShort } from "#std/flags.ts";
 import { isObject } from "#std/is-object.ts";
-import { StartError } from "#std/start-error.ts";
 import { addressInNamespace, applyFlags, applyObject, refusalText } from "./apply.ts";
+import { command } from "./command.ts";
 import { lineDiff } from "./line-diff.ts";
 import { readManifests } from "./manifests.ts";
 import { shownName, withCluster } from "./open-cluster.ts";
 import { isStructured, withoutManagedFields } from "./output.ts";
-import { printUsage, valueText } from "./print.ts";
+import { valueText } from "./print.ts";
 
 const flags = {
   ...applyFlags,
@@ -55,10 +55,8 @@ export async function diff(args: readonly string[]): Promise<void> {
   }
 }
 
-async function printDifferences(args: readonly string[]): Promise<void> {
-  const { settings, help: isHelp, rest } = parseArguments(flags, args);
-  if (isHelp) return printUsage(help, flags);
-  if (rest.length > 0) throw new StartError(`unexpected argument ${JSON.stringify(rest[0])}: name files with -f`);
+const printDifferences = command(flags, help, async (settings, rest) => {
+  refuseArguments(rest, "name files with -f");
   const objects = await readManifests("diff", settings.filename);
   const { output = "text", forceConflicts: force = false, fieldManager: manager } = settings;
   await withCluster(settings, async (cluster) => {
@@ -86,7 +84,7 @@ async function printDifferences(args: readonly string[]): Promise<void> {
     if (isStructured(output)) process.stdout.write(valueText(output, differences));
     if (differences.length > 0 && process.exitCode === undefined) process.exitCode = 1;
   });
-}
+});
 
 /** Returns an object without what changes with every write, and what a new object is given at random. */
 function bare(object: Unstructured, live: Unstructured | undefined): Unstructured {

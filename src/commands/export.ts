@@ -8,12 +8,13 @@ import { ApiError } from "#client/api-error.ts";
 import { inPages, pagePath } from "#client/pages.ts";
 import type { ObjectList, RestClient } from "#client/rest-client.ts";
 import { connectionFlags, findServer, withServer } from "#server/running-server.ts";
-import { binnacleFlag, boolean, choice, optional, parseArguments, withShort } from "#std/flags.ts";
+import { binnacleFlag, boolean, choice, optional, withShort } from "#std/flags.ts";
 import { StartError } from "#std/start-error.ts";
 import { reasonOf } from "#std/system-error.ts";
+import { command } from "./command.ts";
 import { collectionPath, discover, resourceNamed, type DiscoveredResource } from "./discovery.ts";
 import { carriedResources, inOrder, portable } from "./portable-object.ts";
-import { printUsage, printWarnings } from "./print.ts";
+import { printWarnings } from "./print.ts";
 
 const flags = {
   ...connectionFlags,
@@ -59,9 +60,7 @@ interface Wanted {
 }
 
 /** Prints objects, or writes them to a file. Rejects with `StartError`. */
-export async function exportObjects(args: readonly string[]): Promise<void> {
-  const { settings, help: isHelp, rest } = parseArguments(flags, args);
-  if (isHelp) return printUsage(help, flags);
+export const exportObjects = command(flags, help, async (settings, rest) => {
   const { namespace = "", selector = "", status = false, output = "yaml", out } = settings;
   await withServer(await findServer(settings), async ({ rest: client }) => {
     const discovered = await discover(client, "preferred");
@@ -91,7 +90,7 @@ export async function exportObjects(args: readonly string[]): Promise<void> {
     }
     process.stderr.write(`${count === 1 ? "1 object" : `${count} objects`} exported\n`);
   });
-}
+});
 
 const documentText = (object: Unstructured, isJson: boolean, isFirst: boolean): string =>
   isJson ? `${JSON.stringify(object)}\n` : `${isFirst ? "" : "---\n"}${encodeYaml(object).toString()}`;

@@ -7,12 +7,13 @@ import { ApiError } from "#client/api-error.ts";
 import { waitingClock } from "#client/clock.ts";
 import { pagePath, pagesOf, withQuery } from "#client/pages.ts";
 import { pause } from "#std/clock.ts";
-import { binnacleFlag, boolean, optional, parseArguments, withShort } from "#std/flags.ts";
+import { binnacleFlag, boolean, optional, withShort } from "#std/flags.ts";
 import { StartError } from "#std/start-error.ts";
+import { command } from "./command.ts";
 import { collectionPath, type DiscoveredResource } from "./discovery.ts";
 import { clusterFlags, type OpenCluster, shownName, withCluster } from "./open-cluster.ts";
 import { listOf, type Output, outputFlag, outputOf, withoutManagedFields } from "./output.ts";
-import { printUsage, valueText } from "./print.ts";
+import { valueText } from "./print.ts";
 import { acceptTable, type ServerTable, TablePrinter } from "./table.ts";
 import { type KindTarget, targetsOf } from "./targets.ts";
 
@@ -66,9 +67,7 @@ interface Wanted {
 }
 
 /** Runs `binnacle get`. Rejects with `StartError`. */
-export async function get(args: readonly string[]): Promise<void> {
-  const { settings, help: isHelp, rest } = parseArguments(flags, args);
-  if (isHelp) return printUsage(help, flags);
+export const get = command(flags, help, async (settings, rest) => {
   const output = outputOf(settings.output);
   const { watch = false, allNamespaces = false, selector = "", fieldSelector = "" } = settings;
   await withCluster(settings, async (cluster) => {
@@ -91,7 +90,7 @@ export async function get(args: readonly string[]): Promise<void> {
     else if (output.form === "table") await printTables(cluster, targets, wanted);
     else await printObjects(cluster, targets, wanted);
   });
-}
+});
 
 /** Returns the path of a collection with its selectors. */
 function listPath(cluster: OpenCluster, resource: DiscoveredResource, wanted: Wanted, name?: string): string {

@@ -8,11 +8,12 @@ import { jsonBody, type RestClient } from "#client/rest-client.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { connectionFlags, findServer, withServer } from "#server/running-server.ts";
 import { systemClock } from "#std/clock.ts";
-import { binnacleFlag, boolean, choice, integer, optional, parseArguments, text, withShort } from "#std/flags.ts";
+import { binnacleFlag, boolean, choice, integer, optional, text, withShort } from "#std/flags.ts";
 import { isObject } from "#std/is-object.ts";
 import { StartError } from "#std/start-error.ts";
+import { command } from "./command.ts";
 import { discover, pathPart, resourceNamed, type DiscoveredResource } from "./discovery.ts";
-import { type Cell, type Colour, isColoured, printUsage, printWarnings, tableText, valueText } from "./print.ts";
+import { type Cell, type Colour, isColoured, printWarnings, tableText, valueText } from "./print.ts";
 
 const namespace = withShort(text(binnacleFlag("namespace"), "default", "name", "Where the object is, or was."), "n");
 
@@ -106,9 +107,7 @@ interface History {
 }
 
 /** Runs `binnacle history`: prints the versions of an object. Rejects with `StartError`. */
-export async function history(args: readonly string[]): Promise<void> {
-  const { settings, help, rest } = parseArguments(historyFlags, args);
-  if (help) return printUsage(historyHelp, historyFlags);
+export const history = command(historyFlags, historyHelp, async (settings, rest) => {
   const { version, limit = historyFlags.limit.default, output = "table" } = settings;
   const target = targetOf("history", rest, settings.namespace);
   await withServer(await findServer(settings), async ({ rest: client }) => {
@@ -126,12 +125,10 @@ export async function history(args: readonly string[]): Promise<void> {
     if (output === "json" || output === "yaml") process.stdout.write(valueText(output, read));
     else process.stdout.write(historyText(read, output === "wide", systemClock.now(), isColoured(process.stdout)));
   });
-}
+});
 
 /** Runs `binnacle undelete`: restores a version of an object. Rejects with `StartError`. */
-export async function undelete(args: readonly string[]): Promise<void> {
-  const { settings, help, rest } = parseArguments(undeleteFlags, args);
-  if (help) return printUsage(undeleteHelp, undeleteFlags);
+export const undelete = command(undeleteFlags, undeleteHelp, async (settings, rest) => {
   const { toVersion, overwrite = false, dryRun = false, output = "text" } = settings;
   if (overwrite && toVersion === undefined) throw new StartError("--overwrite needs --to-version");
   const target = targetOf("undelete", rest, settings.namespace);
@@ -151,7 +148,7 @@ export async function undelete(args: readonly string[]): Promise<void> {
     else process.stdout.write(`${restoredText(value, dryRun)}\n`);
   };
   await withServer(await findServer(settings), ({ rest }) => restore(rest), { warned: printWarnings });
-}
+});
 
 function restoredText({ kind = "object", metadata }: Unstructured, dryRun: boolean): string {
   const { name = "", namespace: ns, resourceVersion } = metadata;

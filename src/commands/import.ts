@@ -1,11 +1,12 @@
 /** `binnacle import`: creates the objects of a file on a running server, and reports each result. */
 import { connectionFlags, findServer, withServer } from "#server/running-server.ts";
-import { binnacleFlag, boolean, choice, optional, parseArguments, withShort } from "#std/flags.ts";
+import { binnacleFlag, boolean, choice, optional, withShort } from "#std/flags.ts";
 import { StartError } from "#std/start-error.ts";
+import { command } from "./command.ts";
 import { readDocuments } from "./documents.ts";
 import { Importer, type ImportReport } from "./importer.ts";
 import { linesOf } from "./manifests.ts";
-import { printUsage, valueText } from "./print.ts";
+import { valueText } from "./print.ts";
 
 const flags = {
   ...connectionFlags,
@@ -46,9 +47,7 @@ Examples:
 `;
 
 /** Creates the objects of a file; ends the process with 1 if any of them failed. Rejects with `StartError`. */
-export async function importObjects(args: readonly string[]): Promise<void> {
-  const { settings, help: isHelp, rest } = parseArguments(flags, args);
-  if (isHelp) return printUsage(help, flags);
+export const importObjects = command(flags, help, async (settings, rest) => {
   const [file, ...more] = rest;
   if (file === undefined || more.length > 0)
     throw new StartError("import takes one file, or - for stdin: binnacle import FILE");
@@ -70,7 +69,7 @@ export async function importObjects(args: readonly string[]): Promise<void> {
     else process.stdout.write(`${reportText(report, dryRun)}\n`);
     if (report.failed > 0) process.exitCode = 1;
   });
-}
+});
 
 function reportText({ created, replaced, applied, skipped, failed }: ImportReport, dryRun: boolean): string {
   const counts = { created, replaced, applied, skipped, failed };

@@ -7,11 +7,11 @@ import type { ConnectionSettings } from "#client/connection-settings.ts";
 import { ApiError } from "#client/api-error.ts";
 import { fixedCredentials } from "#client/credentials.ts";
 import { withServer } from "#server/running-server.ts";
-import { binnacleFlag, list, optional, parseArguments } from "#std/flags.ts";
+import { binnacleFlag, list, optional } from "#std/flags.ts";
 import { isObject } from "#std/is-object.ts";
 import { StartError } from "#std/start-error.ts";
+import { command } from "./command.ts";
 import { pathPart } from "./discovery.ts";
-import { printUsage } from "./print.ts";
 
 const flags = {
   token: optional(binnacleFlag("token"), "id.secret", "A bootstrap token of the cluster, which may sign."),
@@ -40,9 +40,7 @@ Examples:
 const publicNamespaces = ["kube-public", "platform-public"];
 
 /** Runs `binnacle join-info`. Rejects with `StartError`. */
-export async function joinInfo(args: readonly string[]): Promise<void> {
-  const { settings, help: isHelp, rest } = parseArguments(flags, args);
-  if (isHelp) return printUsage(help, flags);
+export const joinInfo = command(flags, help, async (settings, rest) => {
   const [text = "", ...more] = rest;
   const server = URL.parse(text);
   if (server?.protocol !== "https:" || more.length > 0) {
@@ -59,7 +57,7 @@ export async function joinInfo(args: readonly string[]): Promise<void> {
     if (error instanceof ClusterInfoError) throw new StartError(error.message, { cause: error });
     throw error;
   }
-}
+});
 
 /** Returns the data of the config map in the first of the namespaces that has it. */
 async function fetchClusterInfo(server: URL, namespaces: readonly string[]): Promise<Readonly<Record<string, string>>> {

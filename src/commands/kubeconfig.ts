@@ -10,11 +10,11 @@ import { parseGoDuration } from "#std/go-duration.ts";
 import { systemRandom } from "#std/random.ts";
 import { reasonOf } from "#std/system-error.ts";
 import { issueClientCertificate } from "#server/credentials.ts";
-import { binnacleFlag, choice, list, optional, parseArguments, type Settings, withShort } from "#std/flags.ts";
+import { binnacleFlag, choice, list, optional, refuseArguments, type Settings, withShort } from "#std/flags.ts";
 import { clientConfig, type ClientCredentials } from "#server/kubeconfig.ts";
 import { connectionFlags, findServer, urlOf } from "#server/running-server.ts";
 import { StartError } from "#std/start-error.ts";
-import { printUsage } from "./print.ts";
+import { command } from "./command.ts";
 import { requestToken } from "./token.ts";
 import type { ConnectionSettings } from "#client/connection-settings.ts";
 
@@ -54,11 +54,8 @@ Examples:
 const yearMs = 365 * 86_400_000;
 
 /** Runs `binnacle kubeconfig`: prints or writes a kubeconfig. Rejects with `StartError`. */
-export async function kubeconfig(args: readonly string[]): Promise<void> {
-  const { settings, help: isHelp, rest } = parseArguments(flags, args);
-  if (isHelp) return printUsage(help, flags);
-  if (rest.length > 0)
-    throw new StartError(`unexpected argument ${JSON.stringify(rest[0])}: kubeconfig takes flags only`);
+export const kubeconfig = command(flags, help, async (settings, rest) => {
+  refuseArguments(rest, "kubeconfig takes flags only");
   const { name, namespace, credentials, until, server } = await make(settings);
   const config = clientConfig({
     url: urlOf(server),
@@ -76,7 +73,7 @@ export async function kubeconfig(args: readonly string[]): Promise<void> {
     write(resolve(settings.out), text);
     process.stdout.write(`kubeconfig of ${name} written to ${settings.out}, good until ${until}\n`);
   }
-}
+});
 
 interface NewIdentity {
   readonly name: string;

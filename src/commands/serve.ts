@@ -15,6 +15,7 @@ import {
   shortServeHelp,
 } from "#server/options.ts";
 import { readGiven } from "#server/given-files.ts";
+import { refuseArguments } from "#std/flags.ts";
 import { StartError } from "#std/start-error.ts";
 import { type RunningServer, startServer } from "#server/start-server.ts";
 
@@ -32,7 +33,7 @@ export async function serve(args: readonly string[], defaults: ServerSettings = 
     process.stdout.write(usage + (isWhole ? serveHelp(width) : shortServeHelp(width) + moreHelp));
     return;
   }
-  if (rest.length > 0) throw new StartError(`unexpected argument ${JSON.stringify(rest[0])}: serve takes flags only`);
+  refuseArguments(rest, "serve takes flags only");
   const file: ServerSettings =
     typed.config === undefined ? {} : await readConfigFile(typed.config, readGiven(typed.config));
   const given = { ...defaults, ...file, ...typed };

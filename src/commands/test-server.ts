@@ -3,6 +3,7 @@
  * input closes or its parent is gone, so no test leaves one behind. `docs/testing.md` is its contract.
  */
 import { parseServeArguments } from "#server/options.ts";
+import { refuseArguments } from "#std/flags.ts";
 import { StartError } from "#std/start-error.ts";
 import { controlPrefix } from "#testing/control-paths.ts";
 import { startTestServer } from "#testing/start-test-server.ts";
@@ -27,8 +28,7 @@ export async function testServer(args: readonly string[]): Promise<void> {
     process.stdout.write(usage);
     return;
   }
-  if (rest.length > 0)
-    throw new StartError(`unexpected argument ${JSON.stringify(rest[0])}: test-server takes flags only`);
+  refuseArguments(rest, "test-server takes flags only");
   if (settings.storage !== undefined || settings.dataDir !== undefined) {
     throw new StartError("a test server is always in memory: leave out --storage and --data-dir");
   }

@@ -1,19 +1,9 @@
 /** `binnacle token create [ACCOUNT]`: requests a service account token from a running server. */
-import {
-  binnacleFlag,
-  choice,
-  duration,
-  list,
-  optional,
-  parseArguments,
-  type Settings,
-  text,
-  withShort,
-} from "#std/flags.ts";
+import { binnacleFlag, choice, duration, list, optional, type Settings, text, withShort } from "#std/flags.ts";
 import { connectionFlags, findServer, withServer } from "#server/running-server.ts";
 import { StartError } from "#std/start-error.ts";
+import { command } from "./command.ts";
 import { pathPart } from "./discovery.ts";
-import { printUsage } from "./print.ts";
 import { jsonBody } from "#client/rest-client.ts";
 import type { ConnectionSettings } from "#client/connection-settings.ts";
 
@@ -49,9 +39,7 @@ Examples:
 `;
 
 /** Runs `binnacle token create`: prints a new token. Rejects with `StartError`. */
-export async function token(args: readonly string[]): Promise<void> {
-  const { settings, help: isHelp, rest } = parseArguments(flags, args);
-  if (isHelp) return printUsage(help, flags);
+export const token = command(flags, help, async (settings, rest) => {
   const [verb, account = "default", ...more] = rest;
   if (verb !== "create" || more.length > 0) {
     throw new StartError("token makes one token: binnacle token create [ACCOUNT]");
@@ -61,7 +49,7 @@ export async function token(args: readonly string[]): Promise<void> {
   const server = await findServer(settings);
   const answer = await requestToken(server, { namespace, account, durationMs, audiences: audience, bound });
   process.stdout.write(output === "json" ? `${JSON.stringify(answer, null, 2)}\n` : `${answer.status.token}\n`);
-}
+});
 
 export interface TokenWanted {
   readonly namespace: string;

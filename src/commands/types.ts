@@ -3,11 +3,11 @@ import { connect } from "#client/cluster.ts";
 import { CustomResourceDefinition } from "#client/kinds.ts";
 import { DefinitionError, printTypes } from "#client/type-printer.ts";
 import { connectionFlags, findServer } from "#server/running-server.ts";
-import { binnacleFlag, boolean, parseArguments, text } from "#std/flags.ts";
+import { binnacleFlag, boolean, text } from "#std/flags.ts";
 import { StartError } from "#std/start-error.ts";
+import { command } from "./command.ts";
 import { readDocuments } from "./documents.ts";
 import { linesOf } from "./manifests.ts";
-import { printUsage } from "./print.ts";
 
 const flags = {
   ...connectionFlags,
@@ -34,9 +34,7 @@ Examples:
 `;
 
 /** Runs `binnacle types`. Rejects with `StartError`. */
-export async function types(args: readonly string[]): Promise<void> {
-  const { settings, help: isHelp, rest } = parseArguments(flags, args);
-  if (isHelp) return printUsage(help, flags);
+export const types = command(flags, help, async (settings, rest) => {
   const { fromCluster = false, import: library } = settings;
   if (rest.length === 0 && !fromCluster) {
     throw new StartError("types needs files with definitions, or --from-cluster: binnacle types boats.yaml > boats.ts");
@@ -48,7 +46,7 @@ export async function types(args: readonly string[]): Promise<void> {
     if (error instanceof DefinitionError) throw new StartError(error.message, { cause: error });
     throw error;
   }
-}
+});
 
 async function fileDefinitions(files: readonly string[]): Promise<readonly unknown[]> {
   const definitions: unknown[] = [];

@@ -5,11 +5,12 @@ import { readGiven } from "#server/given-files.ts";
 import { asStartError } from "#server/store.ts";
 import { type EncryptionFile, type StoreReport, verifyStore } from "#server/verify-store.ts";
 import { systemClock } from "#std/clock.ts";
-import { binnacleFlag, choice, optional, parseArguments, text, withShort } from "#std/flags.ts";
+import { binnacleFlag, choice, optional, text, withShort } from "#std/flags.ts";
 import { printable } from "#std/printable.ts";
 import { StartError } from "#std/start-error.ts";
 import { StoreInUse } from "#storage/log-store.ts";
-import { printUsage, tableText, valueText } from "./print.ts";
+import { command } from "./command.ts";
+import { tableText, valueText } from "./print.ts";
 
 const flags = {
   dataDir: text(
@@ -50,9 +51,7 @@ const progressMs = 200;
  * Prints the content and the problems of a store; ends the process with 1 if there are problems. Rejects with
  * `StartError`.
  */
-export async function verify(args: readonly string[]): Promise<void> {
-  const { settings, help: isHelp, rest } = parseArguments(flags, args);
-  if (isHelp) return printUsage(help, flags);
+export const verify = command(flags, help, async (settings, rest) => {
   const [backup, ...more] = rest;
   if (more.length > 0 || (backup !== undefined && settings.dataDir !== undefined)) {
     throw new StartError("verify takes one backup, or --data-dir: binnacle verify [FILE]");
@@ -64,7 +63,7 @@ export async function verify(args: readonly string[]): Promise<void> {
   if (output === "json" || output === "yaml") process.stdout.write(valueText(output, report));
   else process.stdout.write(reportText(report, encryption !== undefined));
   if (report.problems.length > 0) process.exitCode = 1;
-}
+});
 
 async function read(
   backup: string | undefined,

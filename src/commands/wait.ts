@@ -1,15 +1,15 @@
 /** `binnacle wait`: waits until objects have a condition, a value, are there or are gone. */
 import type { Unstructured } from "#meta/object-meta.ts";
-import { binnacleFlag, boolean, duration, optional, parseArguments, withShort } from "#std/flags.ts";
+import { binnacleFlag, boolean, duration, optional, withShort } from "#std/flags.ts";
 import { printGoDuration } from "#std/go-duration.ts";
 import { isObject } from "#std/is-object.ts";
 import { StartError } from "#std/start-error.ts";
 import { awaitObject, type ObjectTest } from "./await-object.ts";
+import { command } from "./command.ts";
 import { namedObjects } from "./named-objects.ts";
 import { parseTemplate } from "./jsonpath-template.ts";
 import { clusterFlags, shownName, withCluster } from "./open-cluster.ts";
 import { ObjectReport, outputFlag, outputOf } from "./output.ts";
-import { printUsage } from "./print.ts";
 
 const flags = {
   ...clusterFlags,
@@ -41,9 +41,7 @@ Examples:
 `;
 
 /** Runs `binnacle wait`; ends the process with 1 if the time is over before. Rejects with `StartError`. */
-export async function wait(args: readonly string[]): Promise<void> {
-  const { settings, help: isHelp, rest } = parseArguments(flags, args);
-  if (isHelp) return printUsage(help, flags);
+export const wait = command(flags, help, async (settings, rest) => {
   const state = stateOf(settings.for);
   const report = new ObjectReport(outputOf(settings.output));
   const { timeout = flags.timeout.default } = settings;
@@ -70,7 +68,7 @@ export async function wait(args: readonly string[]): Promise<void> {
     );
     report.end();
   });
-}
+});
 
 interface State {
   /** The state, for people. */

@@ -293,6 +293,11 @@ export function parseArguments<Table extends FlagTable>(table: Table, args: read
   return { settings: settings as Settings<Table>, help, rest }; // every value came from its flag's check
 }
 
+/** Throws `StartError` if there are arguments that are not flags; `instead` says what the command takes. */
+export function refuseArguments([first]: readonly string[], instead: string): void {
+  if (first !== undefined) throw new StartError(`unexpected argument ${JSON.stringify(first)}: ${instead}`);
+}
+
 function readFlag(flag: Flag<unknown>, text: string, before: unknown): unknown {
   const refuse = refusal(`--${flag.name}`, text);
   return flag.check(flag.parse(text, refuse, before), refuse);

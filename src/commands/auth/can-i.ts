@@ -1,13 +1,14 @@
 /** `binnacle auth can-i`: whether the caller may do something, or everything that the caller may do in a namespace. */
 import type { PolicyRule } from "#api/rbac/v1.ts";
 import { ApiError } from "#client/api-error.ts";
-import { binnacleFlag, boolean, choice, optional, parseArguments, type Settings, withShort } from "#std/flags.ts";
+import { binnacleFlag, boolean, choice, optional, type Settings, withShort } from "#std/flags.ts";
 import { printable } from "#std/printable.ts";
 import { StartError } from "#std/start-error.ts";
+import { command } from "../command.ts";
 import type { DiscoveredResource } from "../discovery.ts";
 import { clusterFlags, type OpenCluster, withCluster } from "../open-cluster.ts";
 import { isStructured } from "../output.ts";
-import { printUsage, printWarnings, tableText, valueText } from "../print.ts";
+import { printWarnings, tableText, valueText } from "../print.ts";
 
 const flags = {
   ...clusterFlags,
@@ -61,9 +62,7 @@ interface RulesReview {
 }
 
 /** Runs `binnacle auth can-i`; ends the process with 1 if the answer is no. Rejects with `StartError`. */
-export async function canI(args: readonly string[]): Promise<void> {
-  const { settings, help: isHelp, rest } = parseArguments(flags, args);
-  if (isHelp) return printUsage(help, flags);
+export const canI = command(flags, help, async (settings, rest) => {
   if (settings.list === true) {
     if (rest.length > 0) throw new StartError("--list takes no verb and no kind: binnacle auth can-i --list");
     return withCluster(settings, (cluster) => listRules(cluster, settings));
@@ -85,7 +84,7 @@ export async function canI(args: readonly string[]): Promise<void> {
     if (!quiet) process.stdout.write(isStructured(output) ? valueText(output, review) : answerText(review));
     if (review.status?.allowed !== true) process.exitCode = 1;
   });
-}
+});
 
 function answerText({ status = {} }: AccessReview): string {
   const { allowed = false, reason = "", evaluationError = "" } = status;

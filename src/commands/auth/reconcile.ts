@@ -2,14 +2,14 @@
 import type { RoleBinding } from "#api/rbac/v1.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { ApiError } from "#client/api-error.ts";
-import { binnacleFlag, boolean, choice, parseArguments, withShort } from "#std/flags.ts";
+import { binnacleFlag, boolean, choice, refuseArguments, withShort } from "#std/flags.ts";
 import { printable } from "#std/printable.ts";
-import { StartError } from "#std/start-error.ts";
+import { command } from "../command.ts";
 import { collectionPath } from "../discovery.ts";
 import { filenameFlag, readManifests } from "../manifests.ts";
 import { clusterFlags, type ObjectAddress, type OpenCluster, shownName, withCluster } from "../open-cluster.ts";
 import { isStructured, objectsText } from "../output.ts";
-import { printUsage, printWarnings } from "../print.ts";
+import { printWarnings } from "../print.ts";
 import { dryMark, dryRunFlag, isDry, writeQuery } from "../write-flags.ts";
 import { type AnyRole, type Change, reconciledBinding, reconciledRole } from "./reconciled.ts";
 
@@ -47,10 +47,8 @@ Examples:
 `;
 
 /** Runs `binnacle auth reconcile`. Rejects with `StartError`. */
-export async function reconcile(args: readonly string[]): Promise<void> {
-  const { settings, help: isHelp, rest } = parseArguments(flags, args);
-  if (isHelp) return printUsage(help, flags);
-  if (rest.length > 0) throw new StartError(`unexpected argument ${JSON.stringify(rest[0])}: name files with -f`);
+export const reconcile = command(flags, help, async (settings, rest) => {
+  refuseArguments(rest, "name files with -f");
   const objects = await readManifests("auth reconcile", settings.filename);
   const { removeExtraPermissions = false, removeExtraSubjects = false, output = "text" } = settings;
   const isDryRun = isDry(settings.dryRun);
@@ -87,7 +85,7 @@ export async function reconcile(args: readonly string[]): Promise<void> {
     }
     if (isStructured(output)) process.stdout.write(objectsText(output, written));
   });
-}
+});
 
 const isRbac = ({ apiVersion = "", kind = "" }: Unstructured): boolean =>
   apiVersion.startsWith("rbac.authorization.") && /^(?:Cluster)?Role(?:Binding)?$/.test(kind);

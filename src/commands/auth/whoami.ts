@@ -1,10 +1,11 @@
 /** `binnacle auth whoami`: the user that the server takes the caller for. */
 import { ApiError } from "#client/api-error.ts";
-import { binnacleFlag, choice, parseArguments, withShort } from "#std/flags.ts";
+import { binnacleFlag, choice, refuseArguments, withShort } from "#std/flags.ts";
 import { StartError } from "#std/start-error.ts";
+import { command } from "../command.ts";
 import { clusterFlags, withCluster } from "../open-cluster.ts";
 import { isStructured } from "../output.ts";
-import { printUsage, tableText, valueText } from "../print.ts";
+import { tableText, valueText } from "../print.ts";
 
 const flags = {
   ...clusterFlags,
@@ -41,10 +42,8 @@ interface SelfSubjectReview {
 const path = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
 
 /** Runs `binnacle auth whoami`. Rejects with `StartError`. */
-export async function whoami(args: readonly string[]): Promise<void> {
-  const { settings, help: isHelp, rest } = parseArguments(flags, args);
-  if (isHelp) return printUsage(help, flags);
-  if (rest.length > 0) throw new StartError(`unexpected argument ${JSON.stringify(rest[0])}: whoami takes flags only`);
+export const whoami = command(flags, help, async (settings, rest) => {
+  refuseArguments(rest, "whoami takes flags only");
   const { output = "table" } = settings;
   await withCluster(settings, async (cluster) => {
     const body = { apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview" };
@@ -59,7 +58,7 @@ export async function whoami(args: readonly string[]): Promise<void> {
     }
     process.stdout.write(isStructured(output) ? valueText(output, review) : reviewText(review));
   });
-}
+});
 
 function reviewText({ status = {} }: SelfSubjectReview): string {
   const { username = "", uid = "", groups = [], extra = {} } = status.userInfo ?? {};
