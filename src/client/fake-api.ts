@@ -4,7 +4,7 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import { isObject } from "#std/is-object.ts";
-import type { ApiObject, ManagedFieldsEntry, Unstructured } from "#meta/object-meta.ts";
+import type { ManagedFieldsEntry, Unstructured } from "#meta/object-meta.ts";
 import { keyOf } from "./informer.ts";
 import { eventOfLine, type ReceivedEvent } from "./received-event.ts";
 import type { ClientRequest, ClientResponse, Transport } from "./transport.ts";

@@ -12,6 +12,7 @@ import {
   type CallOptions,
   encodeObject,
   objectPath,
+  type Query,
   queryOf,
   type OutgoingObject,
   type CallTarget,
@@ -54,16 +55,34 @@ async function readRequest(target: CallTarget, name: string, options: CallOption
   return { method: "GET", path: await objectPath(target, name, options), ...withSignal(options) };
 }
 
+/** Returns the request of a write. `query` has parameters beyond those of all writes. */
+const writeRequest = (
+  target: CallTarget,
+  request: Pick<ClientRequest, "method" | "path" | "contentType" | "body">,
+  options: WriteCallOptions,
+  query: Query = {},
+): ClientRequest => ({
+  ...request,
+  path: request.path + queryOf({ ...writeQuery(target, options), ...query }),
+  ...withSignal(options),
+});
+
+/** Creates an object at a path: that of a collection, or of a subresource. */
+export async function create<T>(
+  target: CallTarget,
+  path: string,
+  object: OutgoingObject,
+  options: WriteCallOptions,
+): Promise<T> {
+  const request = { method: "POST", path, ...(await encodeObject(target, object)) } as const;
+  return target.parts.rest.call<T>(writeRequest(target, request, options));
+}
+
 export async function replace<T>(target: CallTarget, object: NamedObject, options: WriteCallOptions): Promise<T> {
   options.signal?.throwIfAborted();
   const path = await objectPath(target, object.metadata.name, options, object);
-  return target.parts.rest.call<T>({
-    method: "PUT",
-    path: path + queryOf(writeQuery(target, options)),
-    contentType: "application/json",
-    body: await encodeObject(target, object),
-    ...withSignal(options),
-  });
+  const request = { method: "PUT", path, ...(await encodeObject(target, object)) } as const;
+  return target.parts.rest.call<T>(writeRequest(target, request, options));
 }
 
 export async function apply<T>(
@@ -74,13 +93,8 @@ export async function apply<T>(
   options.signal?.throwIfAborted();
   const path = await objectPath(target, object.metadata.name, options, object);
   const force = options.force === true ? true : undefined;
-  const request = {
-    method: "PATCH",
-    path: path + queryOf({ ...writeQuery(target, options), force }),
-    contentType: "application/apply-patch+yaml",
-    body: await encodeObject(target, object),
-    ...withSignal(options),
-  } as const;
+  const body = await encodeObject(target, object, "application/apply-patch+yaml");
+  const request = writeRequest(target, { method: "PATCH", path, ...body }, options, { force });
   try {
     return { object: await target.parts.rest.call<T>(request), conflicts: undefined };
   } catch (error) {
@@ -124,12 +138,8 @@ export async function patch<T, P>(
   const [[form, body], ...others] = Object.entries(change) as [[keyof typeof patchTypes, unknown]];
   if (others.length > 0) throw new TypeError("a patch has one form: merge, json or strategic");
   const path = await objectPath(target, name, options);
-  return target.parts.rest.call<T>({
-    method: "PATCH",
-    path: path + queryOf(writeQuery(target, options)),
-    ...jsonBody(body, patchTypes[form]),
-    ...withSignal(options),
-  });
+  const request = { method: "PATCH", path, ...jsonBody(body, patchTypes[form]) } as const;
+  return target.parts.rest.call<T>(writeRequest(target, request, options));
 }
 
 const attemptsMax = 10;

@@ -6,13 +6,12 @@ import type { Apply, DeepPartial, Draft, Mutable, Patch, Replacement } from "../
 import type { BodyKind, Kind } from "../kind.ts";
 import { inPages, pageLength, pagePath } from "../pages.ts";
 import { jsonBody, type ObjectList } from "../rest-client.ts";
-import { type Applied, apply, type ApplyCallOptions, change, get, isAbsent, patch, replace } from "./calls.ts";
+import { type Applied, apply, type ApplyCallOptions, change, create, get, isAbsent, patch, replace } from "./calls.ts";
 import { SubresourceClient } from "./subresource-client.ts";
 import {
   type CallOptions,
   type ClusterParts,
   collectionPath,
-  encodeObject,
   itemCompleter,
   namespaceOf,
   objectPath,
@@ -23,7 +22,6 @@ import {
   type CallTarget,
   withSignal,
   type WriteCallOptions,
-  writeQuery,
 } from "./target.ts";
 import { type Predicate, until, type UntilCallOptions } from "./until.ts";
 import { watch, type WatchEvent, type WatchCallOptions } from "./watch.ts";
@@ -119,13 +117,7 @@ export class KindClient<T extends ApiObject> {
     const target = this.#target();
     const sent = object as OutgoingObject; // drafts of all kinds have these fields
     const path = await collectionPath(target, namespaceOf(target, options, sent), options.signal);
-    return this.#parts.rest.call<T>({
-      method: "POST",
-      path: path + queryOf(writeQuery(target, options)),
-      contentType: "application/json",
-      body: await encodeObject(target, sent),
-      ...withSignal(options),
-    });
+    return create<T>(target, path, sent, options);
   }
 
   /**

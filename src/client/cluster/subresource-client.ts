@@ -1,18 +1,8 @@
 /** The calls on a subresource of the objects of one kind. */
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { Apply, DeepPartial, Mutable, Patch, Replacement } from "../draft.ts";
-import { type Applied, apply, type ApplyCallOptions, change, get, patch, replace } from "./calls.ts";
-import {
-  type CallOptions,
-  encodeObject,
-  objectPath,
-  queryOf,
-  type OutgoingObject,
-  type CallTarget,
-  withSignal,
-  type WriteCallOptions,
-  writeQuery,
-} from "./target.ts";
+import { type Applied, apply, type ApplyCallOptions, change, create, get, patch, replace } from "./calls.ts";
+import { type CallOptions, objectPath, type OutgoingObject, type CallTarget, type WriteCallOptions } from "./target.ts";
 
 /** The calls on a subresource; `T` is the type of its objects. They do what those of `KindClient` do. */
 export class SubresourceClient<T extends ApiObject> {
@@ -32,13 +22,7 @@ export class SubresourceClient<T extends ApiObject> {
     const target = this.#target;
     const sent = object as OutgoingObject; // objects of all kinds have these fields
     const path = await objectPath(target, name, options, sent);
-    return target.parts.rest.call<T>({
-      method: "POST",
-      path: path + queryOf(writeQuery(target, options)),
-      contentType: "application/json",
-      body: await encodeObject(target, sent),
-      ...withSignal(options),
-    });
+    return create<T>(target, path, sent, options);
   }
 
   replace(object: Replacement<T>, options: WriteCallOptions = {}): Promise<T> {

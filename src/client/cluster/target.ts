@@ -6,7 +6,7 @@ import type { Clock } from "#std/clock.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { Random } from "#std/random.ts";
 import type { BodyKind, Kind } from "../kind.ts";
-import type { RestClient } from "../rest-client.ts";
+import { jsonBody, type RestClient } from "../rest-client.ts";
 
 /** The parts of a cluster that calls need. */
 export interface ClusterParts {
@@ -58,7 +58,7 @@ export interface Selection {
 }
 
 /** Parameters of a query; those that are undefined are left out. */
-type Query = Readonly<Record<string, string | number | boolean | undefined>>;
+export type Query = Readonly<Record<string, string | number | boolean | undefined>>;
 
 export function queryOf(parameters: Query): string {
   const entries = Object.entries(parameters).flatMap(([name, value]) =>
@@ -153,13 +153,17 @@ export interface OutgoingObject {
     | undefined;
 }
 
-/** Returns the JSON of an object with its kind and `apiVersion`, in the cluster's name of the group. */
-export async function encodeObject({ parts, body }: CallTarget, object: OutgoingObject): Promise<Buffer> {
+/** Returns the body of a request: an object with its kind and `apiVersion`, in the cluster's name of the group. */
+export async function encodeObject(
+  { parts, body }: CallTarget,
+  object: OutgoingObject,
+  contentType?: string,
+): Promise<ReturnType<typeof jsonBody>> {
   const { version, kind } = body;
   const own = apiVersionOf(body);
   const { apiVersion = own } = object;
   const renamed = apiVersionOf({ group: await parts.groupOf(body.group), version });
-  return Buffer.from(JSON.stringify({ kind, ...object, apiVersion: apiVersion === own ? renamed : apiVersion }));
+  return jsonBody({ kind, ...object, apiVersion: apiVersion === own ? renamed : apiVersion }, contentType);
 }
 
 /** Returns an item of a list with its kind and `apiVersion`, which servers leave out there. */
