@@ -1,8 +1,8 @@
 /** `binnacle api-resources`: the kinds of a server. */
 import { apiVersionOf, qualifiedResource } from "#meta/group-version.ts";
-import { binnacleFlag, boolean, choice, list, optional, refuseArguments, withShort } from "#std/flags.ts";
+import { binnacleFlag, boolean, list, optional, refuseArguments } from "#std/flags.ts";
 import { connectionFlags } from "#server/running-server.ts";
-import { command } from "./command.ts";
+import { command, formFlag } from "./command.ts";
 import { discover, type DiscoveredResource } from "./discovery.ts";
 import { withCluster } from "./open-cluster.ts";
 import { isStructured } from "./output.ts";
@@ -15,14 +15,9 @@ const flags = {
   categories: list(binnacleFlag("categories"), "name", "Only kinds of all of these categories, such as all."),
   verbs: list(binnacleFlag("verbs"), "verb", "Only kinds with all of these verbs, such as list and get."),
   noHeaders: boolean(binnacleFlag("no-headers"), false, "Leaves out the head of the table."),
-  output: withShort(
-    choice(
-      binnacleFlag("output"),
-      "table",
-      ["table", "wide", "name", "json", "yaml"],
-      "A table, one with verbs and categories, names alone, or everything.",
-    ),
-    "o",
+  output: formFlag(
+    ["table", "wide", "name", "json", "yaml"],
+    "A table, one with verbs and categories, names alone, or everything.",
   ),
 };
 

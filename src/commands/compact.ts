@@ -2,9 +2,9 @@
 import { resolve } from "node:path";
 import { compactPath } from "#server/endpoints.ts";
 import { systemClock } from "#std/clock.ts";
-import { binnacleFlag, choice, duration, type Flag, integer, refuseArguments, text, withShort } from "#std/flags.ts";
+import { binnacleFlag, duration, type Flag, integer, refuseArguments, text } from "#std/flags.ts";
 import { StartError } from "#std/start-error.ts";
-import { command } from "./command.ts";
+import { command, formFlag } from "./command.ts";
 import { valueText } from "./print.ts";
 import { withStore } from "./server-or-store.ts";
 
@@ -28,7 +28,7 @@ const flags = {
       "Drops what was replaced or deleted longer ago; times are known where the server runs with --history.",
     ),
   ),
-  output: withShort(choice(binnacleFlag("output"), "text", ["text", "json"], "A sentence, or JSON."), "o"),
+  output: formFlag(["text", "json"], "A sentence, or JSON."),
 };
 
 const help = `Drops superseded versions of objects, and gives the room back to the file system.

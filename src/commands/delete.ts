@@ -1,12 +1,12 @@
 /** `binnacle delete`: deletes objects, and waits until they are gone. */
 import type { Unstructured } from "#meta/object-meta.ts";
 import { ApiError } from "#client/api-error.ts";
-import { binnacleFlag, boolean, choice, duration, integer, optional, type Settings, withShort } from "#std/flags.ts";
+import { binnacleFlag, boolean, choice, duration, integer, type Settings } from "#std/flags.ts";
 import { printable } from "#std/printable.ts";
 import { StartError } from "#std/start-error.ts";
 import { addressInNamespace } from "./apply.ts";
 import { awaitObject } from "./await-object.ts";
-import { command } from "./command.ts";
+import { command, selectorFlag } from "./command.ts";
 import { filenameFlag, readManifests } from "./manifests.ts";
 import { namedObjects } from "./named-objects.ts";
 import { clusterFlags, type ObjectAddress, type OpenCluster, shownName, withCluster } from "./open-cluster.ts";
@@ -16,7 +16,7 @@ import { dryMark, dryRunFlag, isDry } from "./write-flags.ts";
 const flags = {
   ...clusterFlags,
   filename: filenameFlag,
-  selector: withShort(optional(binnacleFlag("selector"), "labels", "The objects with these labels."), "l"),
+  selector: selectorFlag("The objects with these labels."),
   all: boolean(binnacleFlag("all"), false, "All objects of the kind in the namespace."),
   cascade: choice(
     binnacleFlag("cascade"),

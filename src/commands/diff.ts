@@ -2,10 +2,10 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { ApiError } from "#client/api-error.ts";
-import { binnacleFlag, choice, refuseArguments, withShort } from "#std/flags.ts";
+import { refuseArguments } from "#std/flags.ts";
 import { isObject } from "#std/is-object.ts";
 import { addressInNamespace, applyFlags, applyObject, refusalText } from "./apply.ts";
-import { command } from "./command.ts";
+import { command, formFlag } from "./command.ts";
 import { lineDiff } from "./line-diff.ts";
 import { readManifests } from "./manifests.ts";
 import { shownName, withCluster } from "./open-cluster.ts";
@@ -14,15 +14,7 @@ import { valueText } from "./print.ts";
 
 const flags = {
   ...applyFlags,
-  output: withShort(
-    choice(
-      binnacleFlag("output"),
-      "text",
-      ["text", "json", "yaml"],
-      "Lines that differ, or the objects that differ, before and after.",
-    ),
-    "o",
-  ),
+  output: formFlag(["text", "json", "yaml"], "Lines that differ, or the objects that differ, before and after."),
 };
 
 const help = `Prints what binnacle apply would change, as the server would store it, and writes nothing. The exit code is 0 without

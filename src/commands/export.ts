@@ -8,29 +8,20 @@ import { ApiError } from "#client/api-error.ts";
 import { inPages, pagePath } from "#client/pages.ts";
 import type { ObjectList, RestClient } from "#client/rest-client.ts";
 import { connectionFlags, findServer, withServer } from "#server/running-server.ts";
-import { binnacleFlag, boolean, choice, optional, withShort } from "#std/flags.ts";
+import { binnacleFlag, boolean, optional } from "#std/flags.ts";
 import { StartError } from "#std/start-error.ts";
 import { reasonOf } from "#std/system-error.ts";
-import { command } from "./command.ts";
+import { command, formFlag, namespaceFlag, selectorFlag } from "./command.ts";
 import { collectionPath, discover, resourceNamed, type DiscoveredResource } from "./discovery.ts";
 import { carriedResources, inOrder, portable } from "./portable-object.ts";
 import { printWarnings } from "./print.ts";
 
 const flags = {
   ...connectionFlags,
-  namespace: withShort(
-    optional(binnacleFlag("namespace"), "name", "Only objects in this namespace; default: everything."),
-    "n",
-  ),
-  selector: withShort(
-    optional(binnacleFlag("selector"), "labels", "Only objects with these labels, as kubectl takes it."),
-    "l",
-  ),
+  namespace: namespaceFlag("Only objects in this namespace; default: everything."),
+  selector: selectorFlag("Only objects with these labels, as kubectl takes it."),
   status: boolean(binnacleFlag("status"), false, "Keeps the status of objects."),
-  output: withShort(
-    choice(binnacleFlag("output"), "yaml", ["yaml", "json"], "YAML documents, or a line of JSON for each object."),
-    "o",
-  ),
+  output: formFlag(["yaml", "json"], "YAML documents, or a line of JSON for each object."),
   out: optional(binnacleFlag("out"), "file", "Writes into this new file, readable by you only, and not to stdout."),
 };
 

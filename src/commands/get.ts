@@ -9,7 +9,7 @@ import { pagePath, pagesOf, withQuery } from "#client/pages.ts";
 import { pause } from "#std/clock.ts";
 import { binnacleFlag, boolean, optional, withShort } from "#std/flags.ts";
 import { StartError } from "#std/start-error.ts";
-import { command } from "./command.ts";
+import { command, selectorFlag } from "./command.ts";
 import { collectionPath, type DiscoveredResource } from "./discovery.ts";
 import { clusterFlags, type OpenCluster, shownName, withCluster } from "./open-cluster.ts";
 import { listOf, type Output, outputFlag, outputOf, withoutManagedFields } from "./output.ts";
@@ -20,10 +20,7 @@ import { type KindTarget, targetsOf } from "./targets.ts";
 const flags = {
   ...clusterFlags,
   allNamespaces: withShort(boolean(binnacleFlag("all-namespaces"), false, "Objects of all namespaces."), "A"),
-  selector: withShort(
-    optional(binnacleFlag("selector"), "labels", "Only objects with these labels: app=web,!old."),
-    "l",
-  ),
+  selector: selectorFlag("Only objects with these labels: app=web,!old."),
   fieldSelector: optional(binnacleFlag("field-selector"), "fields", "Only objects with these fields: metadata.name=a."),
   watch: withShort(boolean(binnacleFlag("watch"), false, "Goes on and prints every object that changes."), "w"),
   noHeaders: boolean(binnacleFlag("no-headers"), false, "Leaves out the head of the table."),

@@ -8,10 +8,10 @@ import { jsonBody, type RestClient } from "#client/rest-client.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { connectionFlags, findServer, withServer } from "#server/running-server.ts";
 import { systemClock } from "#std/clock.ts";
-import { binnacleFlag, boolean, choice, integer, optional, text, withShort } from "#std/flags.ts";
+import { binnacleFlag, boolean, integer, optional, text, withShort } from "#std/flags.ts";
 import { isObject } from "#std/is-object.ts";
 import { StartError } from "#std/start-error.ts";
-import { command } from "./command.ts";
+import { command, formFlag } from "./command.ts";
 import { discover, pathPart, resourceNamed, type DiscoveredResource } from "./discovery.ts";
 import { type Cell, type Colour, isColoured, printWarnings, tableText, valueText } from "./print.ts";
 
@@ -26,15 +26,7 @@ const historyFlags = {
     "version",
     "Prints the object as it was in this version, and nothing else.",
   ),
-  output: withShort(
-    choice(
-      binnacleFlag("output"),
-      "table",
-      ["table", "wide", "json", "yaml"],
-      "A table, one with more columns, or everything.",
-    ),
-    "o",
-  ),
+  output: formFlag(["table", "wide", "json", "yaml"], "A table, one with more columns, or everything."),
 };
 
 const undeleteFlags = {
@@ -51,10 +43,7 @@ const undeleteFlags = {
     "Replaces an object that is there by the version of --to-version.",
   ),
   dryRun: boolean(binnacleFlag("dry-run"), false, "Has the server check it and write nothing."),
-  output: withShort(
-    choice(binnacleFlag("output"), "text", ["text", "json", "yaml"], "A sentence, or the restored object."),
-    "o",
-  ),
+  output: formFlag(["text", "json", "yaml"], "A sentence, or the restored object."),
 };
 
 const kindHelp = `  KIND                            plural, singular or short name of the kind, also with .GROUP: deploy, deploy.apps

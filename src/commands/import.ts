@@ -1,8 +1,8 @@
 /** `binnacle import`: creates the objects of a file on a running server, and reports each result. */
 import { connectionFlags, findServer, withServer } from "#server/running-server.ts";
-import { binnacleFlag, boolean, choice, optional, withShort } from "#std/flags.ts";
+import { binnacleFlag, boolean, choice } from "#std/flags.ts";
 import { StartError } from "#std/start-error.ts";
-import { command } from "./command.ts";
+import { command, formFlag, namespaceFlag } from "./command.ts";
 import { readDocuments } from "./documents.ts";
 import { Importer, type ImportReport } from "./importer.ts";
 import { linesOf } from "./manifests.ts";
@@ -10,10 +10,7 @@ import { valueText } from "./print.ts";
 
 const flags = {
   ...connectionFlags,
-  namespace: withShort(
-    optional(binnacleFlag("namespace"), "name", "Where objects go that name no namespace; default: default."),
-    "n",
-  ),
+  namespace: namespaceFlag("Where objects go that name no namespace; default: default."),
   conflict: choice(
     binnacleFlag("conflict"),
     "skip",
@@ -23,10 +20,7 @@ const flags = {
   apply: boolean(binnacleFlag("apply"), false, "Merges objects into those that are there, by server-side apply."),
   status: boolean(binnacleFlag("status"), false, "Writes the status of objects, too."),
   dryRun: boolean(binnacleFlag("dry-run"), false, "Has the server check everything and write nothing."),
-  output: withShort(
-    choice(binnacleFlag("output"), "text", ["text", "json"], "Print a sentence, or JSON for programs."),
-    "o",
-  ),
+  output: formFlag(["text", "json"], "Print a sentence, or JSON for programs."),
 };
 
 const help = `Makes objects from YAML or JSON, such as binnacle export and kubectl get -o yaml write, on a running server.

@@ -10,11 +10,11 @@ import { parseGoDuration } from "#std/go-duration.ts";
 import { systemRandom } from "#std/random.ts";
 import { reasonOf } from "#std/system-error.ts";
 import { issueClientCertificate } from "#server/credentials.ts";
-import { binnacleFlag, choice, list, optional, refuseArguments, type Settings, withShort } from "#std/flags.ts";
+import { binnacleFlag, list, optional, refuseArguments, type Settings } from "#std/flags.ts";
 import { clientConfig, type ClientCredentials } from "#server/kubeconfig.ts";
 import { connectionFlags, findServer, urlOf } from "#server/running-server.ts";
 import { StartError } from "#std/start-error.ts";
-import { command } from "./command.ts";
+import { command, formFlag } from "./command.ts";
 import { requestToken } from "./token.ts";
 import type { ConnectionSettings } from "#client/connection-settings.ts";
 
@@ -33,7 +33,7 @@ const flags = {
     "How long the credentials hold, such as 12h; default: a year for certificates, for tokens what the server gives.",
   ),
   out: optional(binnacleFlag("out"), "file", "Write it into this new file, readable by you only, and not to stdout."),
-  output: withShort(choice(binnacleFlag("output"), "yaml", ["yaml", "json"], "Form of the kubeconfig."), "o"),
+  output: formFlag(["yaml", "json"], "Form of the kubeconfig."),
 };
 
 const help = `Makes a kubeconfig for a user or for a service account.

@@ -7,9 +7,10 @@ import type { Unstructured } from "#meta/object-meta.ts";
 import { ignoreNotFound, jsonBody, type RestClient } from "#client/rest-client.ts";
 import type { ClientRequest } from "#client/transport.ts";
 import { type CalledServer, connectionFlags, findServer, withServer } from "#server/running-server.ts";
-import { binnacleFlag, optional, type Settings, withShort } from "#std/flags.ts";
+import { type Settings } from "#std/flags.ts";
 import { printable } from "#std/printable.ts";
 import { StartError } from "#std/start-error.ts";
+import { namespaceFlag } from "./command.ts";
 import {
   collectionPath,
   discover,
@@ -23,10 +24,7 @@ import { printWarnings } from "./print.ts";
 /** Flags of commands that work with a cluster. */
 export const clusterFlags = {
   ...connectionFlags,
-  namespace: withShort(
-    optional(binnacleFlag("namespace"), "name", "The namespace that is meant; default: the kubeconfig's, or default."),
-    "n",
-  ),
+  namespace: namespaceFlag("The namespace that is meant; default: the kubeconfig's, or default."),
 };
 
 type ClusterSettings = Settings<typeof clusterFlags>;

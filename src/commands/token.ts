@@ -1,8 +1,8 @@
 /** `binnacle token create [ACCOUNT]`: requests a service account token from a running server. */
-import { binnacleFlag, choice, duration, list, optional, type Settings, text, withShort } from "#std/flags.ts";
+import { binnacleFlag, duration, list, optional, type Settings, text, withShort } from "#std/flags.ts";
 import { connectionFlags, findServer, withServer } from "#server/running-server.ts";
 import { StartError } from "#std/start-error.ts";
-import { command } from "./command.ts";
+import { command, formFlag } from "./command.ts";
 import { pathPart } from "./discovery.ts";
 import { jsonBody } from "#client/rest-client.ts";
 import type { ConnectionSettings } from "#client/connection-settings.ts";
@@ -19,10 +19,7 @@ const flags = {
   ),
   boundObjectName: optional(binnacleFlag("bound-object-name"), "name", "Name of that object."),
   boundObjectUid: optional(binnacleFlag("bound-object-uid"), "uid", "Uid of that object; default: the present one's."),
-  output: withShort(
-    choice(binnacleFlag("output"), "text", ["text", "json"], "The token alone, or the whole answer."),
-    "o",
-  ),
+  output: formFlag(["text", "json"], "The token alone, or the whole answer."),
 };
 
 const help = `Asks a running server for a token of a service account.

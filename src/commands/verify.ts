@@ -5,11 +5,11 @@ import { readGiven } from "#server/given-files.ts";
 import { asStartError } from "#server/store.ts";
 import { type EncryptionFile, type StoreReport, verifyStore } from "#server/verify-store.ts";
 import { systemClock } from "#std/clock.ts";
-import { binnacleFlag, choice, optional, text, withShort } from "#std/flags.ts";
+import { binnacleFlag, optional, text } from "#std/flags.ts";
 import { printable } from "#std/printable.ts";
 import { StartError } from "#std/start-error.ts";
 import { StoreInUse } from "#storage/log-store.ts";
-import { command } from "./command.ts";
+import { command, formFlag } from "./command.ts";
 import { tableText, valueText } from "./print.ts";
 
 const flags = {
@@ -24,10 +24,7 @@ const flags = {
     "file",
     "The server's file of that name: encrypted objects are decrypted and checked, too.",
   ),
-  output: withShort(
-    choice(binnacleFlag("output"), "text", ["text", "json", "yaml"], "What people read, or programs."),
-    "o",
-  ),
+  output: formFlag(["text", "json", "yaml"], "What people read, or programs."),
 };
 
 const help = `Checks every stored object: that it can be read, is of a known kind and version, and is what its key says.

@@ -1,11 +1,11 @@
 /** `binnacle wait`: waits until objects have a condition, a value, are there or are gone. */
 import type { Unstructured } from "#meta/object-meta.ts";
-import { binnacleFlag, boolean, duration, optional, withShort } from "#std/flags.ts";
+import { binnacleFlag, boolean, duration, optional } from "#std/flags.ts";
 import { printGoDuration } from "#std/go-duration.ts";
 import { isObject } from "#std/is-object.ts";
 import { StartError } from "#std/start-error.ts";
 import { awaitObject, type ObjectTest } from "./await-object.ts";
-import { command } from "./command.ts";
+import { command, selectorFlag } from "./command.ts";
 import { namedObjects } from "./named-objects.ts";
 import { parseTemplate } from "./jsonpath-template.ts";
 import { clusterFlags, shownName, withCluster } from "./open-cluster.ts";
@@ -19,7 +19,7 @@ const flags = {
     "What to wait for: condition=NAME[=VALUE], delete, create, or jsonpath={PATH}[=VALUE].",
   ),
   timeout: duration(binnacleFlag("timeout"), 30_000, "The maximum time for all objects together; 0 looks once."),
-  selector: withShort(optional(binnacleFlag("selector"), "labels", "The objects with these labels."), "l"),
+  selector: selectorFlag("The objects with these labels."),
   all: boolean(binnacleFlag("all"), false, "All objects of the kind in the namespace."),
   output: outputFlag,
 };

@@ -35,10 +35,8 @@ type Finding = Pick<APIServiceCondition, "status"> & { readonly reason: string; 
 
 export const apiServiceAvailabilityController =
   (options: AvailabilityOptions): Controller =>
-  async (environment) => {
-    const watcher = new AvailabilityWatcher(environment, options);
-    await watcher.run();
-  };
+  (environment) =>
+    new AvailabilityWatcher(environment, options).run();
 
 class AvailabilityWatcher {
   readonly #environment: ControllerEnvironment;

@@ -42,10 +42,8 @@ interface Wanted {
 
 export const apiServicesController =
   (local: LocalVersions): Controller =>
-  async (environment) => {
-    const keeper = new Keeper(environment, local);
-    await keeper.run();
-  };
+  (environment) =>
+    new Keeper(environment, local).run();
 
 /** The number of objects that are written at the same time; they share a commit. */
 const workersMax = 16;

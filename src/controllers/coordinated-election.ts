@@ -23,9 +23,7 @@ const leaseSeconds = 5;
 const candidateMs = 30 * 60_000;
 const workersMax = 1;
 
-export const coordinatedElectionController: Controller = async (environment) => {
-  await new Elections(environment).run();
-};
+export const coordinatedElectionController: Controller = (environment) => new Elections(environment).run();
 
 class Elections {
   readonly #environment: ControllerEnvironment;

@@ -34,9 +34,8 @@ const askAgainMs = 30_000;
 
 export const disruptionController =
   (options: DisruptionOptions): Controller =>
-  async (environment) => {
-    await new Disruption(environment, options).run();
-  };
+  (environment) =>
+    new Disruption(environment, options).run();
 
 class Disruption {
   readonly #environment: ControllerEnvironment;

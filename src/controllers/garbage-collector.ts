@@ -31,10 +31,8 @@ const patienceMs = 30_000;
 
 export const garbageCollectorController =
   (options: GarbageCollectorOptions): Controller =>
-  async (environment) => {
-    const collector = new GarbageCollector(environment, options.served);
-    await collector.run();
-  };
+  (environment) =>
+    new GarbageCollector(environment, options.served).run();
 
 class GarbageCollector {
   readonly #environment: ControllerEnvironment;

@@ -28,11 +28,11 @@ interface NamespacedObject<T extends ApiObject> {
 }
 
 /** Runs until the environment's signal is aborted. */
-export async function keepInEveryNamespace<T extends ApiObject>(
+export function keepInEveryNamespace<T extends ApiObject>(
   environment: ControllerEnvironment,
   target: NamespacedObject<NoInfer<T>>,
 ): Promise<void> {
-  await new Keeper<T>(environment, target).run();
+  return new Keeper<T>(environment, target).run();
 }
 
 class Keeper<T extends ApiObject> {

@@ -30,9 +30,8 @@ const workersMax = 4;
 
 export const podGcController =
   (options: PodGcOptions): Controller =>
-  async (environment) => {
-    await new PodGc(environment, options).run();
-  };
+  (environment) =>
+    new PodGc(environment, options).run();
 
 /** The reason of a deletion in the condition of the pod; upstream gives no other reasons. */
 const nodeIsGone = "PodGC: node no longer exists";

@@ -39,9 +39,8 @@ const manager = "ResourceClaimController";
 
 export const resourceClaimsController =
   (options: ResourceClaimsOptions): Controller =>
-  async (environment) => {
-    await new ResourceClaims(environment, options).run();
-  };
+  (environment) =>
+    new ResourceClaims(environment, options).run();
 
 class ResourceClaims {
   readonly #environment: ControllerEnvironment;

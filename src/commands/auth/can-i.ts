@@ -1,10 +1,10 @@
 /** `binnacle auth can-i`: whether the caller may do something, or everything that the caller may do in a namespace. */
 import type { PolicyRule } from "#api/rbac/v1.ts";
 import { ApiError } from "#client/api-error.ts";
-import { binnacleFlag, boolean, choice, optional, type Settings, withShort } from "#std/flags.ts";
+import { binnacleFlag, boolean, optional, type Settings, withShort } from "#std/flags.ts";
 import { printable } from "#std/printable.ts";
 import { StartError } from "#std/start-error.ts";
-import { command } from "../command.ts";
+import { command, formFlag } from "../command.ts";
 import type { DiscoveredResource } from "../discovery.ts";
 import { clusterFlags, type OpenCluster, withCluster } from "../open-cluster.ts";
 import { isStructured } from "../output.ts";
@@ -17,10 +17,7 @@ const flags = {
   list: boolean(binnacleFlag("list"), false, "Lists everything that is allowed in the namespace."),
   quiet: withShort(boolean(binnacleFlag("quiet"), false, "Prints nothing: the exit code is the answer."), "q"),
   noHeaders: boolean(binnacleFlag("no-headers"), false, "Leaves out the head of the list."),
-  output: withShort(
-    choice(binnacleFlag("output"), "text", ["text", "json", "yaml"], "Yes or no, or the answer of the server."),
-    "o",
-  ),
+  output: formFlag(["text", "json", "yaml"], "Yes or no, or the answer of the server."),
 };
 
 const help = `Says whether you, or the user of --as, may do something. The exit code is 0 for yes and 1 for no.

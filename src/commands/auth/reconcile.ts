@@ -2,9 +2,9 @@
 import type { RoleBinding } from "#api/rbac/v1.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { ApiError } from "#client/api-error.ts";
-import { binnacleFlag, boolean, choice, refuseArguments, withShort } from "#std/flags.ts";
+import { binnacleFlag, boolean, refuseArguments } from "#std/flags.ts";
 import { printable } from "#std/printable.ts";
-import { command } from "../command.ts";
+import { command, formFlag } from "../command.ts";
 import { collectionPath } from "../discovery.ts";
 import { filenameFlag, readManifests } from "../manifests.ts";
 import { clusterFlags, type ObjectAddress, type OpenCluster, shownName, withCluster } from "../open-cluster.ts";
@@ -27,10 +27,7 @@ const flags = {
     "Removes the subjects of a binding that its file does not have.",
   ),
   dryRun: dryRunFlag,
-  output: withShort(
-    choice(binnacleFlag("output"), "text", ["text", "json", "yaml"], "Sentences, or the objects as they are now."),
-    "o",
-  ),
+  output: formFlag(["text", "json", "yaml"], "Sentences, or the objects as they are now."),
 };
 
 const help = `Makes roles and bindings have at least the rules and subjects of a file: those that are missing are added. A binding to

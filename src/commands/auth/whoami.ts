@@ -1,18 +1,15 @@
 /** `binnacle auth whoami`: the user that the server takes the caller for. */
 import { ApiError } from "#client/api-error.ts";
-import { binnacleFlag, choice, refuseArguments, withShort } from "#std/flags.ts";
+import { refuseArguments } from "#std/flags.ts";
 import { StartError } from "#std/start-error.ts";
-import { command } from "../command.ts";
+import { command, formFlag } from "../command.ts";
 import { clusterFlags, withCluster } from "../open-cluster.ts";
 import { isStructured } from "../output.ts";
 import { tableText, valueText } from "../print.ts";
 
 const flags = {
   ...clusterFlags,
-  output: withShort(
-    choice(binnacleFlag("output"), "table", ["table", "json", "yaml"], "A table, or the answer of the server."),
-    "o",
-  ),
+  output: formFlag(["table", "json", "yaml"], "A table, or the answer of the server."),
 };
 
 const help = `Prints who you are for the server: your name, your groups and what else it knows.

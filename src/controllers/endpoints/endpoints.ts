@@ -28,9 +28,8 @@ const workersMax = 5;
 
 export const endpointsController =
   (informers: SharedInformers): Controller =>
-  async (environment) => {
-    await new ServiceEndpoints(environment, informers).run();
-  };
+  (environment) =>
+    new ServiceEndpoints(environment, informers).run();
 
 class ServiceEndpoints {
   readonly #environment: ControllerEnvironment;

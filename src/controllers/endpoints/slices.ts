@@ -29,9 +29,8 @@ const workersMax = 5;
 
 export const endpointSlicesController =
   (options: EndpointSlicesOptions): Controller =>
-  async (environment) => {
-    await new EndpointSlices(environment, options).run();
-  };
+  (environment) =>
+    new EndpointSlices(environment, options).run();
 
 class EndpointSlices {
   readonly #environment: ControllerEnvironment;
