@@ -20,7 +20,7 @@ interface FollowOptions {
   /** Ends everything. */
   readonly signal: AbortSignal;
   /** Called with each failure after which the watch is tried again. */
-  readonly failed?: (error: unknown) => void;
+  readonly failed?: ((error: unknown) => void) | undefined;
 }
 
 /** All objects as they are now, or one change after that. */

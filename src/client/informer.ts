@@ -10,7 +10,7 @@ export type IndexBy<T> = (object: T) => readonly string[];
 
 export interface InformerOptions<T extends ApiObject> extends Omit<ReflectorOptions<T>, "replaced" | "changed"> {
   /** The indexes, by name. */
-  readonly index?: Readonly<Record<string, IndexBy<T>>>;
+  readonly index?: Readonly<Record<string, IndexBy<T>>> | undefined;
 }
 
 /** A change of the copy. Objects are shared and read-only. */

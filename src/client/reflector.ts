@@ -21,9 +21,9 @@ export interface ReflectorOptions<T extends ApiObject = ApiObject> extends Round
    * Only objects with this value of the field are followed: `type=Opaque`. Objects that lose the value count as
    * deleted.
    */
-  readonly fieldSelector?: string;
+  readonly fieldSelector?: string | undefined;
   /** Only objects with such labels are followed; the others count as deleted. */
-  readonly labelSelector?: string;
+  readonly labelSelector?: string | undefined;
   /**
    * Whether the first objects are asked for as events of the watch, where the server serves that: they need less of its
    * memory. Otherwise, and by default, they are listed in pages.
@@ -51,9 +51,9 @@ interface RoundOptions {
   readonly clock: Clock;
   readonly signal: AbortSignal;
   /** Makes pauses random, up to twice as long, so that many clients of a server that was away do not come at once. */
-  readonly random?: Random;
+  readonly random?: Random | undefined;
   /** Called with the reason why a list or a watch ended early; the next attempt follows after a pause. */
-  failed?(error: unknown): void;
+  readonly failed?: ((error: unknown) => void) | undefined;
 }
 
 const pauseMinMs = 100;
@@ -113,7 +113,7 @@ interface FollowOptions extends RoundOptions {
   /** The path of the collection with its query, but for the parameters of the watch. */
   readonly path: string;
   /** The media type of the events; JSON by default. */
-  readonly accept?: string;
+  readonly accept?: string | undefined;
 }
 
 /**
@@ -133,12 +133,7 @@ export async function watchFrom(
   while (isCurrent && !signal.aborted) {
     const startMs = clock.monotonic();
     const query = `watch=true&allowWatchBookmarks=true&resourceVersion=${encodeURIComponent(reached)}`;
-    const watch = {
-      method: "GET",
-      path: withQuery(path, query),
-      signal,
-      ...(accept === undefined ? {} : { accept }),
-    } as const;
+    const watch = { method: "GET", path: withQuery(path, query), signal, accept } as const;
     try {
       await client.watch(watch, (event) => {
         if (event.type === "ERROR") isCurrent = false;

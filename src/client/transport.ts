@@ -8,11 +8,11 @@ export interface ClientRequest {
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** The path with its query. */
   readonly path: string;
-  readonly contentType?: string;
+  readonly contentType?: string | undefined;
   /** The media type of the answer; JSON by default. */
-  readonly accept?: string;
-  readonly body?: Buffer;
-  readonly signal?: AbortSignal;
+  readonly accept?: string | undefined;
+  readonly body?: Buffer | undefined;
+  readonly signal?: AbortSignal | undefined;
   /**
    * Returns whether the write may still be made. Called at the moment of storage if the store is in this process,
    * otherwise before each time that the request is sent.

@@ -108,8 +108,7 @@ interface Page {
 
 /** Yields the pages of a list: tables if they are asked for, and lists otherwise. */
 function pagesAt<T extends Page | ServerTable>(cluster: OpenCluster, path: string, accept?: string): AsyncGenerator<T> {
-  const types = accept === undefined ? {} : { accept };
-  return pagesOf((token) => cluster.call<T>({ method: "GET", path: pagePath(path, token), ...types }));
+  return pagesOf((token) => cluster.call<T>({ method: "GET", path: pagePath(path, token), accept }));
 }
 
 /** Calls `read` for each name, and prints what is absent, which makes the exit code 1. */

@@ -4,13 +4,13 @@
  */
 import type { PersistentVolumeClaim, Pod } from "#api/core/v1.ts";
 import { keyOf } from "#client/informer.ts";
+import { referenceToOwner } from "#client/owner.ts";
 import { ignoreNotFound } from "#client/rest-client.ts";
 import { goQuote } from "#meta/field-error.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
 import { eventTeller, type TellEvent } from "./events.ts";
 import { ignoreCodes, whileNamespaceLives } from "./ignore-codes.ts";
 import { inNamespace, objectPath } from "./paths.ts";
-import { ownerOf } from "./pods.ts";
 import { follow, workQueue } from "./reconcile.ts";
 import type { SharedInformers } from "./shared-informers.ts";
 
@@ -66,7 +66,7 @@ async function makeClaims({ client }: ControllerEnvironment, tellEvent: TellEven
             name: claim,
             labels: template.metadata.labels,
             annotations: template.metadata.annotations,
-            ownerReferences: [ownerOf(pod)],
+            ownerReferences: [referenceToOwner({ ...pod, apiVersion: "v1", kind: "Pod" })],
           },
           spec: template.spec,
         }),

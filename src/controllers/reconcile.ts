@@ -97,7 +97,7 @@ export function reconcile<T extends ApiObject>(
   return follow<T>(environment, {
     path,
     what,
-    ...(fieldSelector === undefined ? {} : { fieldSelector }),
+    fieldSelector,
     replaced: (objects) => objects.forEach(look),
     changed: (type, object) => {
       if (type !== "DELETED") look(object);

@@ -5,6 +5,7 @@
 import type { Pod, PodResourceClaim } from "#api/core/v1.ts";
 import type { ResourceClaim, ResourceClaimConsumerReference, ResourceClaimTemplate } from "#api/resource/v1beta1.ts";
 import { type Informer, type InformerEvent, keyOf } from "#client/informer.ts";
+import { referenceToOwner } from "#client/owner.ts";
 import { ignoreNotFound } from "#client/rest-client.ts";
 import type { WorkQueue } from "#client/work-queue.ts";
 import { goQuote } from "#meta/field-error.ts";
@@ -15,7 +16,7 @@ import { findListed } from "./find-listed.ts";
 import { ignoreCodes, isNamespaceEnding } from "./ignore-codes.ts";
 import { inPages } from "./pages.ts";
 import { inNamespace, objectPath } from "./paths.ts";
-import { isTerminal, ownerOf } from "./pods.ts";
+import { isTerminal } from "./pods.ts";
 import { openInformer, workQueue } from "./reconcile.ts";
 import { untilAborted } from "#std/abort.ts";
 import type { SharedInformers } from "./shared-informers.ts";
@@ -167,7 +168,7 @@ class ResourceClaims {
         generateName: generatedBase(name, podClaim),
         labels,
         annotations: { ...annotations, [domain.rename(podClaimAnnotation)]: podClaim },
-        ownerReferences: [ownerOf(pod)],
+        ownerReferences: [referenceToOwner({ ...pod, apiVersion: "v1", kind: "Pod" })],
       },
       spec: template.spec.spec,
     });

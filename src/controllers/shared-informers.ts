@@ -6,6 +6,7 @@ import type { Container, Node, Pod, Service } from "#api/core/v1.ts";
 import type { Informer } from "#client/informer.ts";
 import { type ObjectMeta, withoutAnnotations } from "#meta/object-meta.ts";
 import type { ControllerEnvironment } from "./controller.ts";
+import { dropUndefined } from "#std/drop-undefined.ts";
 import { openInformer } from "./reconcile.ts";
 
 export class SharedInformers {
@@ -86,12 +87,9 @@ const noResources = {};
 function withPorts(containers: readonly Container[] | null | undefined): readonly Container[] {
   const some = containers?.filter(({ ports }) => ports !== undefined) ?? none;
   if (some.length === 0) return none;
-  return some.map(({ name, ports, restartPolicy }) => ({
-    name,
-    resources: noResources,
-    ...(ports === undefined ? {} : { ports }),
-    ...(restartPolicy === undefined ? {} : { restartPolicy }),
-  }));
+  return some.map(({ name, ports, restartPolicy }) =>
+    dropUndefined<Container>({ name, resources: noResources, ports, restartPolicy }),
+  );
 }
 
 function trimmedNode({ metadata, spec, status }: Node): Node {
@@ -107,9 +105,4 @@ function trimmedNode({ metadata, spec, status }: Node): Node {
       nodeInfo: status.nodeInfo,
     }),
   });
-}
-
-/** Returns the object without optional fields that are undefined. */
-function dropUndefined<T extends object>(fields: { readonly [Field in keyof T]: T[Field] | undefined }): T {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T; // says the caller
 }

@@ -16,7 +16,6 @@ import {
   queryOf,
   type OutgoingObject,
   type CallTarget,
-  withSignal,
   type WriteCallOptions,
   writeQuery,
 } from "./target.ts";
@@ -52,7 +51,7 @@ export async function get<T>(target: CallTarget, name: string, options: CallOpti
 
 async function readRequest(target: CallTarget, name: string, options: CallOptions): Promise<ClientRequest> {
   options.signal?.throwIfAborted();
-  return { method: "GET", path: await objectPath(target, name, options), ...withSignal(options) };
+  return { method: "GET", path: await objectPath(target, name, options), signal: options.signal };
 }
 
 /** Returns the request of a write. `query` has parameters beyond those of all writes. */
@@ -64,7 +63,7 @@ const writeRequest = (
 ): ClientRequest => ({
   ...request,
   path: request.path + queryOf({ ...writeQuery(target, options), ...query }),
-  ...withSignal(options),
+  signal: options.signal,
 });
 
 /** Creates an object at a path: that of a collection, or of a subresource. */

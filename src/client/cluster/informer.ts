@@ -33,7 +33,6 @@ export function openInformer<T extends ApiObject>(
   const signal = AbortSignal.any([parts.closing, ...(options.signal === undefined ? [] : [options.signal])]);
   const target: CallTarget = { parts, kind, body: kind, namespace: undefined, subresource: "" };
   let complete = (object: T): T => object;
-  const { labelSelector, fieldSelector } = selectionQuery(options);
   return new Informer<T>({
     client: parts.rest,
     path: async () => {
@@ -46,9 +45,8 @@ export function openInformer<T extends ApiObject>(
     random: parts.random,
     signal,
     trim: trim === undefined ? (object) => complete(object) : (object) => trim(complete(object)),
-    ...(index === undefined ? {} : { index }),
-    ...(failed === undefined ? {} : { failed }),
-    ...(labelSelector === undefined ? {} : { labelSelector: String(labelSelector) }),
-    ...(fieldSelector === undefined ? {} : { fieldSelector: String(fieldSelector) }),
+    index,
+    failed,
+    ...selectionQuery(options),
   });
 }

@@ -20,7 +20,6 @@ import {
   selectionQuery,
   type OutgoingObject,
   type CallTarget,
-  withSignal,
   type WriteCallOptions,
 } from "./target.ts";
 import { type Predicate, until, type UntilCallOptions } from "./until.ts";
@@ -102,7 +101,7 @@ export class KindClient<T extends ApiObject> {
       return this.#parts.rest.call({
         method: "GET",
         path: pagePath(selected, token, pageSize),
-        ...withSignal(options),
+        signal: options.signal,
       });
     };
     for await (const item of inPages(read)) yield complete(item);
@@ -186,7 +185,7 @@ export class KindClient<T extends ApiObject> {
     const target = this.#target();
     try {
       const path = await objectPath(target, name, options);
-      await this.#parts.rest.call({ method: "DELETE", path, ...removalBody(options), ...withSignal(options) });
+      await this.#parts.rest.call({ method: "DELETE", path, ...removalBody(options), signal: options.signal });
       return true;
     } catch (error) {
       if (isAbsent(error)) return false;
@@ -200,7 +199,7 @@ export class KindClient<T extends ApiObject> {
     const target = this.#target();
     const query = queryOf(selectionQuery(options));
     const path = (await collectionPath(target, namespaceOf(target, options), options.signal)) + query;
-    await this.#parts.rest.call({ method: "DELETE", path, ...removalBody(options), ...withSignal(options) });
+    await this.#parts.rest.call({ method: "DELETE", path, ...removalBody(options), signal: options.signal });
   }
 
   /**

@@ -76,7 +76,10 @@ export const writeQuery = (
   fieldManager: manager,
 });
 
-export function selectionQuery({ labels, fields }: Selection): Query {
+export function selectionQuery({ labels, fields }: Selection): {
+  readonly labelSelector: string | undefined;
+  readonly fieldSelector: string | undefined;
+} {
   const labelSelector = typeof labels === "object" ? Object.entries(labels).map(labelRequirement).join() : labels;
   const fieldSelector =
     typeof fields === "object"
@@ -94,10 +97,6 @@ function labelRequirement([key, value]: [string, string | readonly string[]]): s
   if (wrong !== undefined) throw new TypeError(`${JSON.stringify(wrong)} is no key or value of a label`);
   return typeof value === "string" ? `${key}=${value}` : `${key} in (${value.join()})`;
 }
-
-/** Returns the signal as a field of a request. */
-export const withSignal = ({ signal }: CallOptions): { readonly signal?: AbortSignal } =>
-  signal === undefined ? {} : { signal };
 
 /**
  * Returns the path of the collection: of one namespace, or of all of them for `undefined`. Waits for the name of the

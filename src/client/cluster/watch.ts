@@ -46,7 +46,6 @@ export async function* followKind<T extends ApiObject>(
   options: WatchCallOptions,
 ): AsyncGenerator<FollowStep<T>> {
   const { rest: client, clock, random, closing } = target.parts;
-  const { failed } = options;
   const signal = AbortSignal.any([closing, ...(options.signal === undefined ? [] : [options.signal])]);
   let collection: string;
   try {
@@ -57,7 +56,7 @@ export async function* followKind<T extends ApiObject>(
   }
   const complete = await itemCompleter<T>(target);
   const path = collection + queryOf(selectionQuery(options));
-  const steps = follow<T>({ client, path, clock, random, signal, ...(failed === undefined ? {} : { failed }) });
+  const steps = follow<T>({ client, path, clock, random, signal, failed: options.failed });
   for await (const step of steps) {
     yield step.type === "LISTED" ? { ...step, objects: step.objects.map(complete) } : step;
   }

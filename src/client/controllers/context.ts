@@ -7,6 +7,7 @@ import { timestampOf } from "#meta/time.ts";
 import type { Cluster, KindClient } from "../cluster.ts";
 import type { Apply } from "../draft.ts";
 import type { Kind } from "../kind.ts";
+import { referenceToOwner } from "../owner.ts";
 import { type Conditions, stateConditions, type StoredCondition } from "./conditions.ts";
 import type { ObjectKey, ReconcileContext, RunnableController } from "./definition.ts";
 import type { EventRecorder } from "../event-recorder.ts";
@@ -75,7 +76,7 @@ async function applyOwned<K extends ApiObject>(
   if (owned && !kind.namespaced && owner.metadata.namespace !== undefined) {
     throw new TypeError(`${owner.kind} has a namespace and cannot own ${kind.kind}, which has none: use owned: false`);
   }
-  const references = owned ? [...ownerReferences, referenceTo(owner)] : ownerReferences;
+  const references = owned ? [...ownerReferences, referenceToOwner(owner)] : ownerReferences;
   const wanted = {
     ...object,
     metadata: { ...metadata, ...(references.length === 0 ? {} : { ownerReferences: references }) },
@@ -87,15 +88,6 @@ async function applyOwned<K extends ApiObject>(
   const { object: applied } = await client.kind(kind).apply(wanted, { in: where, force: true, signal });
   return applied!; // with force there are no conflicts
 }
-
-const referenceTo = ({ apiVersion = "", kind = "", metadata: { name = "", uid = "" } }: ApiObject) => ({
-  apiVersion,
-  kind,
-  name,
-  uid,
-  controller: true,
-  blockOwnerDeletion: true,
-});
 
 /** Whether the manager has already applied exactly this. */
 function isApplied(present: ApiObject, wanted: unknown, manager: string): boolean {

@@ -4,13 +4,10 @@ import { apiVersionOf } from "#meta/group-version.ts";
 import type { Cluster } from "../cluster.ts";
 import type { Informer } from "../informer.ts";
 import type { Kind } from "../kind.ts";
+import { controllerOf } from "../owner.ts";
 
 /** The index of objects by the `uid` of their controller. */
 const byController = "controller";
-
-/** Returns the reference to the object that controls this one. */
-export const controllerOf = ({ metadata }: ApiObject) =>
-  metadata.ownerReferences?.find(({ controller }) => controller === true);
 
 export class InformerSet {
   readonly #cluster: Cluster;

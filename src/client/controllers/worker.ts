@@ -4,12 +4,12 @@ import { parseApiVersion } from "#meta/group-version.ts";
 import type { Informer, InformerEvent } from "../informer.ts";
 import { keyOf, statesOf } from "../informer.ts";
 import type { Kind } from "../kind.ts";
+import { controllerOf } from "../owner.ts";
 import { TokenBucket } from "../token-bucket.ts";
 import { WorkQueue } from "../work-queue.ts";
 import { type ContextParts, keyIn, reconcileContext } from "./context.ts";
 import type { ObjectKey, Requeue } from "./definition.ts";
 import { addFinalizer, hasFinalizer, removeFinalizer } from "./finalizers.ts";
-import { controllerOf } from "./informers.ts";
 import type { ControllerMetrics, ReconcileObserver } from "./metrics.ts";
 
 /** The pauses before an object is tried again, and the rate of all of them, as controller-runtime. */

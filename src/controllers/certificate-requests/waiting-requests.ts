@@ -31,7 +31,7 @@ export function reconcileWaiting(environment: ControllerEnvironment, waiting: Wa
   return reconcile<CertificateSigningRequest>(environment, {
     name: "certificate",
     path: requestsPath(environment),
-    ...(signerName === undefined ? {} : { fieldSelector: `spec.signerName=${signerName}` }),
+    fieldSelector: signerName === undefined ? undefined : `spec.signerName=${signerName}`,
     what: "requests for certificates",
     logKey: "request",
     failure: `could not ${verb} a request for a certificate; trying again`,

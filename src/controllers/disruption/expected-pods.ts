@@ -5,13 +5,13 @@
 import type { ScaleSpec } from "#api/autoscaling/v1.ts";
 import type { Pod } from "#api/core/v1.ts";
 import type { PodDisruptionBudget } from "#api/policy/v1.ts";
+import { controllerOf } from "#client/owner.ts";
 import { ignoreNotFound, type RestClient } from "#client/rest-client.ts";
 import { goQuote } from "#meta/field-error.ts";
 import { apiPathOf, type GroupVersionResource, qualifiedResource } from "#meta/group-version.ts";
 import type { ApiObject, OwnerReference } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
 import { objectPath } from "../paths.ts";
-import { controllerOf } from "../pods.ts";
 import type { Counts } from "./status.ts";
 
 /** The information about served kinds that the controller needs. */
@@ -96,7 +96,7 @@ export class ExpectedPods {
     const path = objectPath("/apis/apps/v1/replicasets", { namespace, name: reference.name });
     const set = await ignoreNotFound(this.#client.get<Scaled>(path));
     if (set === undefined || set.metadata.uid !== reference.uid) return undefined;
-    const owner = set.metadata.ownerReferences?.find(({ controller }) => controller === true);
+    const owner = controllerOf(set);
     const deployment = owner?.kind === "Deployment" ? await this.#ofScale(namespace, owner) : undefined;
     return deployment ?? { uid: reference.uid, replicas: set.spec?.replicas ?? 1 };
   }

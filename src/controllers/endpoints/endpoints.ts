@@ -2,9 +2,10 @@
  * Maintains the Endpoints of services with selectors, and deletes those of services that are gone. Source: upstream's
  * endpoints controller.
  */
-import type { EndpointAddress, Endpoints, Pod, Service } from "#api/core/v1.ts";
+import type { EndpointAddress, EndpointPort, Endpoints, Pod, Service } from "#api/core/v1.ts";
 import { keyOf } from "#client/informer.ts";
 import { ignoreNotFound } from "#client/rest-client.ts";
+import { dropUndefined } from "#std/drop-undefined.ts";
 import type { IpFamily } from "#meta/ip-range.ts";
 import type { Controller, ControllerEnvironment } from "../controller.ts";
 import { electionAnnotation, overCapacityAnnotation, triggerTimeAnnotation } from "./annotations.ts";
@@ -158,23 +159,12 @@ function entriesOf(pod: Pod, service: Service): PortAddress[] {
     const number = portOf(pod, port, true);
     if (number === undefined) return [];
     const { name = "", protocol = "TCP", appProtocol } = port;
-    const named = {
-      ...(name === "" ? {} : { name }),
-      port: number,
-      protocol,
-      ...(appProtocol === undefined ? {} : { appProtocol }),
-    };
+    const named = dropUndefined<EndpointPort>({ name: name || undefined, port: number, protocol, appProtocol });
     return [{ port: named, address, isReady: ready }];
   });
 }
 
 function addressOf(pod: Pod, service: Service, ip: string): EndpointAddress {
-  const { nodeName = "" } = pod.spec;
-  const hostname = hostnameOf(pod, service);
-  return {
-    ip,
-    ...(hostname === undefined ? {} : { hostname }),
-    ...(nodeName === "" ? {} : { nodeName }),
-    targetRef: targetOf(pod),
-  };
+  const nodeName = pod.spec.nodeName || undefined;
+  return dropUndefined<EndpointAddress>({ ip, hostname: hostnameOf(pod, service), nodeName, targetRef: targetOf(pod) });
 }

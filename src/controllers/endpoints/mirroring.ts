@@ -5,8 +5,9 @@
 import type { EndpointAddress, Endpoints, EndpointSubset, Service } from "#api/core/v1.ts";
 import type { Endpoint, EndpointPort } from "#api/discovery/v1.ts";
 import { keyOf, statesOf } from "#client/informer.ts";
+import { referenceToOwner } from "#client/owner.ts";
 import { ignoreNotFound } from "#client/rest-client.ts";
-import type { OwnerReference } from "#meta/object-meta.ts";
+import { dropUndefined } from "#std/drop-undefined.ts";
 import type { Controller, ControllerEnvironment } from "../controller.ts";
 import { electionAnnotation, overCapacityAnnotation, triggerTimeAnnotation } from "./annotations.ts";
 import { familyOf } from "./pod-address.ts";
@@ -91,7 +92,7 @@ function sliceSetOf({ domain: { rename } }: ControllerEnvironment, endpoints: En
     name,
     labels,
     annotations: Object.fromEntries(Object.entries(annotations).filter(([key]) => !own.includes(key))),
-    owner: ownerOf(endpoints),
+    owner: referenceToOwner({ ...endpoints, apiVersion: "v1", kind: "Endpoints" }),
     triggerTime: annotations[rename(triggerTimeAnnotation)],
     endpointsMax: addressesMax,
     mayCreate: deletionTimestamp === undefined,
@@ -99,27 +100,15 @@ function sliceSetOf({ domain: { rename } }: ControllerEnvironment, endpoints: En
   };
 }
 
-const ownerOf = ({ metadata: { name = "", uid = "" } }: Endpoints): OwnerReference => ({
-  apiVersion: "v1",
-  kind: "Endpoints",
-  name,
-  uid,
-  controller: true,
-  blockOwnerDeletion: true,
-});
-
 /** Groups subsets for slices: subsets with the same ports share slices, if their addresses are of the same family. */
 function groupsOf(subsets: readonly EndpointSubset[]): SliceGroup[] {
   const groups = new Map<string, { addressType: string; ports: readonly EndpointPort[]; endpoints: Endpoint[] }>();
   /** The first entry of each address; later entries of the same address do not count. */
   const first = new Map<string, EndpointAddress>();
   for (const { addresses = [], notReadyAddresses = [], ports = [] } of subsets) {
-    const named = ports.map(({ name = "", port, protocol = "TCP", appProtocol }) => ({
-      name,
-      port,
-      protocol,
-      ...(appProtocol === undefined ? {} : { appProtocol }),
-    }));
+    const named = ports.map(({ name = "", port, protocol = "TCP", appProtocol }) =>
+      dropUndefined<EndpointPort>({ name, port, protocol, appProtocol }),
+    );
     const endpoints = [
       ...addresses.map((address) => ({ address, ready: true })),
       ...notReadyAddresses.map((address) => ({ address, ready: false })),
@@ -137,10 +126,5 @@ function groupsOf(subsets: readonly EndpointSubset[]): SliceGroup[] {
   return [...groups.values()].map((group) => ({ ...group, isPlaceholder: false }));
 }
 
-const endpointOf = ({ ip, hostname, nodeName, targetRef }: EndpointAddress, ready: boolean): Endpoint => ({
-  addresses: [ip],
-  conditions: { ready },
-  ...(hostname === undefined ? {} : { hostname }),
-  ...(nodeName === undefined ? {} : { nodeName }),
-  ...(targetRef === undefined ? {} : { targetRef }),
-});
+const endpointOf = ({ ip, hostname, nodeName, targetRef }: EndpointAddress, ready: boolean): Endpoint =>
+  dropUndefined<Endpoint>({ addresses: [ip], conditions: { ready }, hostname, nodeName, targetRef });

@@ -5,7 +5,8 @@
 import type { Node, Pod, Service, ServicePort } from "#api/core/v1.ts";
 import type { Endpoint, EndpointPort } from "#api/discovery/v1.ts";
 import { keyOf } from "#client/informer.ts";
-import type { OwnerReference } from "#meta/object-meta.ts";
+import { referenceToOwner } from "#client/owner.ts";
+import { dropUndefined } from "#std/drop-undefined.ts";
 import type { Controller, ControllerEnvironment } from "../controller.ts";
 import { addressesOf, conditionsOf, hostnameOf, isEndpoint, hasNoClusterIp, portOf, targetOf } from "./pod-address.ts";
 import { Selections, selects } from "./selections.ts";
@@ -98,7 +99,7 @@ class EndpointSlices {
       name,
       labels: this.#labelsOf(service),
       annotations: undefined,
-      owner: ownerOf(service),
+      owner: referenceToOwner({ ...service, apiVersion: "v1", kind: "Service" }),
       triggerTime,
       endpointsMax,
       mayCreate: service.metadata.deletionTimestamp === undefined,
@@ -184,22 +185,20 @@ class EndpointSlices {
   }
 
   #endpointOf(pod: Pod, service: Service, node: Node | undefined, addresses: readonly string[]): Endpoint {
-    const { nodeName = "" } = pod.spec;
-    const hostname = hostnameOf(pod, service);
     const zone = node === undefined ? "" : this.#zoneOf(node);
     const conditions = conditionsOf(pod, service);
     const prefersClose =
       service.spec.trafficDistribution === "PreferClose" && !wantsHints(service, this.#environment.domain);
     const isNear = prefersClose && conditions.ready && zone !== "";
-    return {
+    return dropUndefined<Endpoint>({
       addresses,
       conditions,
       targetRef: targetOf(pod),
-      ...(hostname === undefined ? {} : { hostname }),
-      ...(nodeName === "" ? {} : { nodeName }),
-      ...(zone === "" ? {} : { zone }),
-      ...(isNear ? { hints: { forZones: [{ name: zone }] } } : {}),
-    };
+      hostname: hostnameOf(pod, service),
+      nodeName: pod.spec.nodeName || undefined,
+      zone: zone || undefined,
+      hints: isNear ? { forZones: [{ name: zone }] } : undefined,
+    });
   }
 
   /** Returns the node of a pod. The service is reconciled when the node is created, deleted or changes its zone. */
@@ -221,15 +220,6 @@ function portsOf(pod: Pod, ports: readonly ServicePort[]): EndpointPort[] {
     const number = portOf(pod, port, false);
     if (number === undefined) return [];
     const { name = "", protocol = "TCP", appProtocol } = port;
-    return [{ name, protocol, port: number, ...(appProtocol === undefined ? {} : { appProtocol }) }];
+    return [dropUndefined<EndpointPort>({ name, protocol, port: number, appProtocol })];
   });
 }
-
-const ownerOf = ({ metadata: { name = "", uid = "" } }: Service): OwnerReference => ({
-  apiVersion: "v1",
-  kind: "Service",
-  name,
-  uid,
-  controller: true,
-  blockOwnerDeletion: true,
-});
