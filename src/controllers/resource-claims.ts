@@ -187,7 +187,7 @@ class ResourceClaims {
       metadata: { name, namespace, uid },
       status: { resourceClaimStatuses },
     };
-    await ignoreCodes([404], this.#environment.client.apply<Pod>(path, manager, applied));
+    await ignoreNotFound(this.#environment.client.apply<Pod>(path, manager, applied));
   }
 
   async #reserveAll(pod: Pod): Promise<void> {

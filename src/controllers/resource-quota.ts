@@ -6,12 +6,11 @@ import { untilAborted } from "#std/abort.ts";
 import { pause } from "#std/clock.ts";
 import type { ResourceQuota } from "#api/core/v1.ts";
 import { type InformerEvent, keyOf } from "#client/informer.ts";
-import type { RestClient } from "#client/rest-client.ts";
+import { ignoreNotFound, type RestClient } from "#client/rest-client.ts";
 import type { WorkQueue } from "#client/work-queue.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { escapeFieldValue } from "#meta/selector.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
-import { ignoreCodes } from "./ignore-codes.ts";
 import { inPages } from "./pages.ts";
 import { inNamespace, objectPath } from "./paths.ts";
 import { follow, openInformer, workQueue } from "./reconcile.ts";
@@ -322,7 +321,7 @@ async function count(
     const path = `${objectPath("/api/v1/resourcequotas", key)}/status`;
     const write = client.update<ResourceQuota>(path, { apiVersion: "v1", kind: "ResourceQuota", ...now, status });
     // The quota may have been deleted meanwhile, with its namespace.
-    await ignoreCodes([404], write);
+    await ignoreNotFound(write);
     return undefined;
   });
 }

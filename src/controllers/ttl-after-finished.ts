@@ -4,8 +4,8 @@
  */
 import type { Job } from "#api/batch/v1.ts";
 import { timeToMs } from "#meta/time.ts";
+import { ignoreNotFound } from "#client/rest-client.ts";
 import type { Controller } from "./controller.ts";
-import { ignoreCodes } from "./ignore-codes.ts";
 import { objectPath } from "./paths.ts";
 import { reconcile } from "./reconcile.ts";
 
@@ -28,7 +28,7 @@ export const ttlAfterFinishedController: Controller = (environment) =>
       const { uid, resourceVersion } = job.metadata;
       // The version is a precondition, too: the time may have been extended meanwhile.
       const options = { propagationPolicy: "Foreground", preconditions: { uid, resourceVersion } };
-      await ignoreCodes([404], environment.client.delete(objectPath(jobs, job.metadata), options));
+      await ignoreNotFound(environment.client.delete(objectPath(jobs, job.metadata), options));
     },
   });
 

@@ -4,11 +4,10 @@
  */
 import type { Pod } from "#api/core/v1.ts";
 import { type Informer, keyOf } from "#client/informer.ts";
-import { jsonBody } from "#client/rest-client.ts";
+import { ignoreNotFound, jsonBody } from "#client/rest-client.ts";
 import type { WorkQueue } from "#client/work-queue.ts";
 import { timestampOf, timeToMs } from "#meta/time.ts";
 import type { ControllerEnvironment } from "../controller.ts";
-import { ignoreCodes } from "../ignore-codes.ts";
 import { objectPath } from "../paths.ts";
 import { isTerminal } from "../pods.ts";
 import { workQueue } from "../reconcile.ts";
@@ -65,8 +64,7 @@ export class StaleDisruptions {
       reason: null,
       message: null,
     };
-    await ignoreCodes(
-      [404],
+    await ignoreNotFound(
       client.call({
         method: "PATCH",
         path: `${objectPath("/api/v1/pods", key)}/status`,
