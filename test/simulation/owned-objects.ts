@@ -103,7 +103,7 @@ export class OwnedObjects {
   readonly objects = new Map<string, ObjectMeta>();
   /** Forbidden actions of the collector. */
   readonly problems: string[] = [];
-  /** The messages of events. */
+  /** The messages of events, each once. */
   readonly events: string[] = [];
   faults: Faults = noFaults;
   readonly #clock: Clock;
@@ -249,6 +249,8 @@ export class OwnedObjects {
       this.events.push((sent as { message: string }).message);
       return success(sent);
     }
+    // Repetitions of an event are counted.
+    if (method === "PATCH" && objectPath.includes("/events/")) return success(sent);
     if (method === "GET" && (objectPath.endsWith("/things") || objectPath.endsWith("/worlds")))
       return this.#list(objectPath, query);
     const present = this.objects.get(objectPath);
