@@ -40,7 +40,7 @@ export const clientSuite: Suite = {
     "go-informer-configmaps": "the same with client-go, in turn with it on the same server",
     "changes-configmaps": "CPU of this informer for each of 5,000 changes, memory then",
     "go-changes-configmaps": "the same with client-go",
-    "informer-pods": "the same for 10,000 Pods of 3 KB",
+    "informer-pods": "the same for 10,000 Pods of 5 KB",
     "go-informer-pods": "the same with client-go",
     "changes-pods": "CPU of this informer for each of 5,000 changes, memory then",
     "go-changes-pods": "the same with client-go",
