@@ -101,7 +101,7 @@ async function main(): Promise<boolean> {
   // The other files need no server.
   const files = findTests(["test/client/*.test.ts"])
     .filter((file) => positionals.length === 0 || positionals.some((part) => file.includes(part)))
-    .filter((file) => /\bsuite\(\)|startTestServer\(/.test(readFileSync(join(root, file), "utf8")));
+    .filter((file) => /^import [^;]*\b(?:suite|startTestServer)\b/m.test(readFileSync(join(root, file), "utf8")));
   process.stdout.write(`${files.length} test files against ${settings.server.href}, ${gitVersion}, ${domain}\n`);
   Object.assign(process.env, { TEST_KUBECONFIG: path, TEST_DOMAIN: domain, TEST_RUN: run });
   try {
