@@ -1,7 +1,7 @@
 /** Tests that comments without a main clause are found, and sentences are not. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { firstWords, findRetiredWords } from "./tidy-words.ts";
+import { firstWords, findRetiredWords, repeatedSentences } from "./tidy-words.ts";
 
 void test("comments that begin as a part of the name below are found", () => {
   const first = (text: string): number => firstWords("x.ts", text).length;
@@ -21,6 +21,20 @@ void test("comments that begin as a part of the name below are found", () => {
     "// It says\n// why it failed.\n// Why is the middle of a comment.",
   ])
     assert.equal(first(text), 0, text);
+});
+
+void test("comments that say a sentence twice are found, wherever its lines break", () => {
+  const twice =
+    "/**\n * Storage. Revisions are one sequence over the whole\n * store. More.\n *\n * Revisions are one sequence\n * over the whole store.\n */";
+  const message = "a comment says twice: Revisions are one sequence over the whole store.";
+  assert.deepEqual(
+    repeatedSentences("x.ts", `const a = 1;\n${twice}`).map(({ line, message: text }) => [line, text.trim()]),
+    [[2, message]],
+  );
+  assert.deepEqual(
+    repeatedSentences("x.ts", "/** Storage. More. Storage. */\n/** Revisions are one sequence over all. */"),
+    [],
+  );
 });
 
 void test("declarations with a retired name are found", () => {

@@ -1,6 +1,6 @@
 /**
- * Two checks of `tidy.ts`: a comment does not begin with a word that makes it a fragment, and retired names are not
- * used again.
+ * Three checks of `tidy.ts`: a comment does not begin with a word that makes it a fragment and says nothing twice, and
+ * retired names are not used again.
  */
 import type { Finding } from "./tidy.ts";
 
@@ -37,6 +37,24 @@ export function firstWords(file: string, text: string): Finding[] {
     });
   }
   return findings;
+}
+
+const wholeComment = /\/\*\*[^]*?\*\//g;
+/** The length from which an equal sentence is no coincidence. */
+const sentenceLengthMin = 30;
+
+/** Returns comments that say a sentence twice. */
+export function repeatedSentences(file: string, text: string): Finding[] {
+  return Array.from(text.matchAll(wholeComment)).flatMap(({ 0: comment, index }) => {
+    const sentences = comment
+      .replaceAll(/\n *\* {3}.*/g, "") // tables and code
+      .replaceAll(/\n *\* ?/g, " ")
+      .split(/(?<=[.:]) +/)
+      .filter((sentence) => sentence.length >= sentenceLengthMin);
+    const repeated = sentences.find((sentence, at) => sentences.indexOf(sentence) < at);
+    if (repeated === undefined) return [];
+    return [{ file, line: text.slice(0, index).split("\n").length, message: `a comment says twice: ${repeated}` }];
+  });
 }
 
 /** Retired names of our own, and the standard names that replaced them. */

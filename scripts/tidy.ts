@@ -19,7 +19,7 @@ import { root } from "./steps.ts";
 import { findAliasedTypes, circles, moduleState, roomCircles, findSharedTypeNames } from "./tidy-shape.ts";
 import { findMeasuredTimes } from "./tidy-tests.ts";
 import { unknownFiles, findUnusedExports, findUnusedPermissions } from "./tidy-usage.ts";
-import { firstWords, findRetiredWords } from "./tidy-words.ts";
+import { firstWords, findRetiredWords, repeatedSentences } from "./tidy-words.ts";
 
 export interface Finding {
   readonly file: string;
@@ -60,7 +60,12 @@ export function tidy(sources: Sources, packages: Packages): Finding[] {
     }
     const code = blank(text, false);
     all.set(file, code);
-    findings.push(...checkHeader(file, text), ...checkWords(file, text), ...firstWords(file, text));
+    findings.push(
+      ...checkHeader(file, text),
+      ...checkWords(file, text),
+      ...firstWords(file, text),
+      ...repeatedSentences(file, text),
+    );
     findings.push(...checkShape(file, code));
     const bare = blank(text, true);
     findings.push(...checkClock(file, bare), ...findMeasuredTimes(file, bare), ...findRetiredWords(file, bare));

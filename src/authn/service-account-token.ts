@@ -1,8 +1,7 @@
 /**
  * Authenticates service account tokens: reads their claims, and checks that account, Secret, pod or node still exist.
  * Bound tokens have an audience, a lifetime and maybe an object they depend on; legacy tokens live as long as their
- * Secret. Source: upstream's `pkg/serviceaccount`. Hot path: a verified signature is cached by digest. Every use checks
- * times and objects again, in memory, without a promise.
+ * Secret. Source: upstream's `pkg/serviceaccount`.
  *
  * Hot path: a verified signature is cached by digest. Every use checks times and objects again, in memory, without a
  * promise.

@@ -1,9 +1,6 @@
 /**
  * Objects as bytes and back. Each object version is encoded once, for its commit; the log (which leaves out the
- * revision), GET, LIST and all watchers use these bytes. Only a bounded number of objects is also kept decoded. Hot
- * path: reading costs nothing. The bytes are `{"kind":…,"apiVersion":…,` + rest + newline. Forms that differ only in
- * these first two keys (another version of the same shape, an item of a typed list, which has neither) are spliced, not
- * encoded.
+ * revision), GET, LIST and all watchers use these bytes. Only a bounded number of objects is also kept decoded.
  *
  * Hot path: reading costs nothing. The bytes are `{"kind":…,"apiVersion":…,` + rest + newline. Forms that differ only
  * in these first two keys (another version of the same shape, an item of a typed list, which has neither) are spliced,

@@ -1,8 +1,7 @@
 /**
  * Sequences the commits of this process for a log: it knows the revision of each key, checks preconditions against
  * pending writes, gives revisions in order, and deletes expired keys. The owner makes writes durable: it gets each with
- * its revision through `submit`, and answers by `acknowledge`, `refuse` or `fail`. Hot path: one map lookup for each
- * commit and each acknowledgement.
+ * its revision through `submit`, and answers by `acknowledge`, `refuse` or `fail`.
  *
  * Hot path: one map lookup for each commit and each acknowledgement.
  */

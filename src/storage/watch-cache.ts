@@ -1,8 +1,6 @@
 /**
  * Storage as the server uses it: current values and recent changes in memory, above a `LogStore` that makes them
- * durable. It knows no kind and throws no `StatusError`. Implementation: `watch-cache/log-watch-cache.ts`. Revisions
- * are one strictly increasing sequence over the whole store. A write becomes visible to reads and watches only after it
- * is durable, and revisions become visible strictly in order.
+ * durable. It knows no kind and throws no `StatusError`. Implementation: `watch-cache/log-watch-cache.ts`.
  *
  * Revisions are one strictly increasing sequence over the whole store. A write becomes visible to reads and watches
  * only after it is durable, and revisions become visible strictly in order.

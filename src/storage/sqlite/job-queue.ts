@@ -2,9 +2,6 @@
  * The requests that the thread of the log works on, as jobs of many short steps between which it commits writes. No job
  * delays a write for more than a few milliseconds. Jobs that change or sum up the log run one after the other. All
  * other jobs run at the same time as these and as each other: one step of each in turn.
- *
- * Jobs that change or sum up the log run one after the other. All others run beside them and each other, a step of each at
- * a time.
  */
 import { systemClock } from "#std/clock.ts";
 
