@@ -65,7 +65,7 @@ const retiredNames: ReadonlyMap<string, string> = new Map([
   ["Entrance", "StartupGate"],
   ["EntryView", "DecodedEntry"],
   ["Extent", "SizeBounds"],
-  ["HandedRequest", "WorkerRequest"],
+  ["HandedRequest", "workerRequest"],
   ["KeptVersion", "LogVersion"],
   ["KeyHistory", "VersionChain"],
   ["LargeExchange", "WorkerHost"],

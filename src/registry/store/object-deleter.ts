@@ -167,20 +167,11 @@ export class ObjectDeleter {
   #checkPreconditions(old: Unstructured, name: string, wanted: DeleteRequest["preconditions"]): void {
     if (wanted === undefined) return;
     const of = { group: this.#definition.group, resource: this.#definition.kind };
-    const { uid, resourceVersion } = old.metadata;
-    if (wanted.uid !== undefined && wanted.uid !== uid) {
-      throw conflict(
-        of,
-        name,
-        `the UID in the precondition (${wanted.uid}) does not match the UID in record (${uid}). The object might have been deleted and then recreated`,
-      );
-    }
-    if (wanted.resourceVersion !== undefined && wanted.resourceVersion !== resourceVersion) {
-      throw conflict(
-        of,
-        name,
-        `the ResourceVersion in the precondition (${wanted.resourceVersion}) does not match the ResourceVersion in record (${resourceVersion}). The object might have been modified`,
-      );
+    for (const [field, title, change] of preconditions) {
+      const [asked, present] = [wanted[field], old.metadata[field]];
+      if (asked === undefined || asked === present) continue;
+      const mismatch = `the ${title} in the precondition (${asked}) does not match the ${title} in record (${present})`;
+      throw conflict(of, name, `${mismatch}. The object might have been ${change}`);
     }
   }
 
@@ -261,6 +252,12 @@ export class ObjectDeleter {
     return before.includes(wanted) && others.length + 1 === before.length ? before : [...others, wanted];
   }
 }
+
+/** The fields of preconditions: their titles in messages, and what another value may come from. */
+const preconditions = [
+  ["uid", "UID", "deleted and then recreated"],
+  ["resourceVersion", "ResourceVersion", "modified"],
+] as const;
 
 const orphan = "orphan";
 const foreground = "foregroundDeletion";

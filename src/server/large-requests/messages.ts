@@ -1,9 +1,8 @@
 /** Messages between the event loop and the threads of large requests. All of them can be cloned structurally. */
 import type { AdmissionAttributes } from "#admission/plugin.ts";
 import type { Attributes, Verdict } from "#authz/authorizer.ts";
-import type { RequestInfo } from "#http/api-request.ts";
+import type { HandledRequest } from "#http/api-request.ts";
 import type { Status } from "#meta/status-error.ts";
-import type { UserInfo } from "#meta/user-info.ts";
 import type { Revision } from "#storage/log-store.ts";
 import type { KindFlags } from "../served-kinds/flags.ts";
 
@@ -28,22 +27,17 @@ export interface SentEntry {
   readonly isStale: boolean;
 }
 
-/** A request in the form in which the router got it. */
+/** A request as the router got it. */
 export interface SentRequest {
   readonly type: "request";
-  readonly method: string;
-  readonly url: string;
-  readonly path: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly info: RequestInfo;
-  readonly user: UserInfo;
-  readonly auditId: string;
+  readonly given: Pick<
+    HandledRequest,
+    "method" | "url" | "path" | "headers" | "info" | "user" | "auditId" | "receivedMs" | "deadlineMs"
+  >;
   /** Whether the audit log records bodies. */
   readonly isAudited: boolean;
   /** Whether messages must not show values of the object. */
   readonly isConfidential: boolean;
-  readonly receivedMs: number;
-  readonly deadlineMs: number;
   readonly nowMs: number;
   readonly body: Uint8Array;
   /** The stored entry of the object, when the path names one that exists. */

@@ -39,7 +39,7 @@ import type {
   ToThread,
 } from "./messages.ts";
 import { bufferOf, WorkerCache } from "./worker-cache.ts";
-import { WorkerRequest } from "./worker-request.ts";
+import { workerRequest } from "./worker-request.ts";
 
 /** The maximum number of custom kinds that stay compiled. */
 const kindsMax = 16;
@@ -85,7 +85,7 @@ function run(port: NonNullable<typeof parentPort>, start: ThreadStart): void {
   async function handle(sent: SentRequest): Promise<void> {
     nowMs = sent.nowMs;
     isConfidential = sent.isConfidential;
-    const request = new WorkerRequest(sent, callHost);
+    const request = workerRequest(sent, callHost);
     const { warnings } = request;
     try {
       const { definition } = sent;

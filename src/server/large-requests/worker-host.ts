@@ -58,17 +58,9 @@ export class WorkerHost implements Omit<PendingJob, "user" | "finish"> {
     }
     return {
       type: "request",
-      method,
-      url,
-      path,
-      headers,
-      info,
-      user: sentUser(user),
-      auditId,
+      given: { method, url, path, headers, info, user: sentUser(user), auditId, receivedMs, deadlineMs },
       isAudited: request.audit !== undefined,
       isConfidential: parts.isConfidential(definition),
-      receivedMs,
-      deadlineMs,
       nowMs: clock.now(),
       body: this.#body,
       entry: entry === undefined ? undefined : sentEntry(entry, cache),
