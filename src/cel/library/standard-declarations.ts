@@ -35,21 +35,18 @@ const plain = (id: string, args: readonly CelType[], result: CelType): Overload 
   args,
   result,
 });
-const member = (id: string, args: readonly CelType[], result: CelType): Overload => ({
-  id,
-  isMember: true,
-  args,
-  result,
-});
+const member = (...overload: Parameters<typeof plain>): Overload => ({ ...plain(...overload), isMember: true });
+
+const declare = (name: string, ...overloads: readonly Overload[]): FunctionDeclaration => ({ name, overloads });
 
 const logic: readonly FunctionDeclaration[] = [
-  { name: operators.conditional, overloads: [plain("conditional", [bool, A, A], A)] },
-  { name: operators.and, overloads: [plain("logical_and", [bool, bool], bool)] },
-  { name: operators.or, overloads: [plain("logical_or", [bool, bool], bool)] },
-  { name: operators.not, overloads: [plain("logical_not", [bool], bool)] },
-  { name: operators.notStrictlyFalse, overloads: [plain("not_strictly_false", [bool], bool)] },
-  { name: operators.equals, overloads: [plain("equals", [A, A], bool)] },
-  { name: operators.notEquals, overloads: [plain("not_equals", [A, A], bool)] },
+  declare(operators.conditional, plain("conditional", [bool, A, A], A)),
+  declare(operators.and, plain("logical_and", [bool, bool], bool)),
+  declare(operators.or, plain("logical_or", [bool, bool], bool)),
+  declare(operators.not, plain("logical_not", [bool], bool)),
+  declare(operators.notStrictlyFalse, plain("not_strictly_false", [bool], bool)),
+  declare(operators.equals, plain("equals", [A, A], bool)),
+  declare(operators.notEquals, plain("not_equals", [A, A], bool)),
 ];
 
 /** The types with the names that ids of overloads use. */
@@ -89,60 +86,45 @@ const closed = (prefix: string, types: readonly CelType[]): readonly Overload[] 
   types.map((type) => plain(`${prefix}_${idOf(type)}`, [type, type], type));
 
 const arithmetic: readonly FunctionDeclaration[] = [
-  {
-    name: operators.add,
-    overloads: [
-      ...closed("add", [bytes, double]),
-      plain("add_duration_duration", [duration, duration], duration),
-      plain("add_duration_timestamp", [duration, timestamp], timestamp),
-      plain("add_timestamp_duration", [timestamp, duration], timestamp),
-      ...closed("add", [int]),
-      plain("add_list", [listOfA, listOfA], listOfA),
-      ...closed("add", [string, uint]),
-    ],
-  },
-  {
-    name: operators.subtract,
-    overloads: [
-      ...closed("subtract", [double]),
-      plain("subtract_duration_duration", [duration, duration], duration),
-      ...closed("subtract", [int]),
-      plain("subtract_timestamp_duration", [timestamp, duration], timestamp),
-      plain("subtract_timestamp_timestamp", [timestamp, timestamp], duration),
-      ...closed("subtract", [uint]),
-    ],
-  },
-  { name: operators.multiply, overloads: closed("multiply", [double, int, uint]) },
-  { name: operators.divide, overloads: closed("divide", [double, int, uint]) },
-  { name: operators.modulo, overloads: closed("modulo", [int, uint]) },
-  {
-    name: operators.negate,
-    overloads: [plain("negate_double", [double], double), plain("negate_int64", [int], int)],
-  },
+  declare(
+    operators.add,
+    ...closed("add", [bytes, double]),
+    plain("add_duration_duration", [duration, duration], duration),
+    plain("add_duration_timestamp", [duration, timestamp], timestamp),
+    plain("add_timestamp_duration", [timestamp, duration], timestamp),
+    ...closed("add", [int]),
+    plain("add_list", [listOfA, listOfA], listOfA),
+    ...closed("add", [string, uint]),
+  ),
+  declare(
+    operators.subtract,
+    ...closed("subtract", [double]),
+    plain("subtract_duration_duration", [duration, duration], duration),
+    ...closed("subtract", [int]),
+    plain("subtract_timestamp_duration", [timestamp, duration], timestamp),
+    plain("subtract_timestamp_timestamp", [timestamp, timestamp], duration),
+    ...closed("subtract", [uint]),
+  ),
+  declare(operators.multiply, ...closed("multiply", [double, int, uint])),
+  declare(operators.divide, ...closed("divide", [double, int, uint])),
+  declare(operators.modulo, ...closed("modulo", [int, uint])),
+  declare(operators.negate, plain("negate_double", [double], double), plain("negate_int64", [int], int)),
 ];
 
 const collections: readonly FunctionDeclaration[] = [
-  {
-    name: operators.index,
-    overloads: [plain("index_list", [listOfA, int], A), plain("index_map", [mapOfAB, A], B)],
-  },
-  {
-    name: operators.in,
-    overloads: [plain("in_list", [A, listOfA], bool), plain("in_map", [A, mapOfAB], bool)],
-  },
-  {
-    name: "size",
-    overloads: [
-      plain("size_bytes", [bytes], int),
-      member("bytes_size", [bytes], int),
-      plain("size_list", [listOfA], int),
-      member("list_size", [listOfA], int),
-      plain("size_map", [mapOfAB], int),
-      member("map_size", [mapOfAB], int),
-      plain("size_string", [string], int),
-      member("string_size", [string], int),
-    ],
-  },
+  declare(operators.index, plain("index_list", [listOfA, int], A), plain("index_map", [mapOfAB, A], B)),
+  declare(operators.in, plain("in_list", [A, listOfA], bool), plain("in_map", [A, mapOfAB], bool)),
+  declare(
+    "size",
+    plain("size_bytes", [bytes], int),
+    member("bytes_size", [bytes], int),
+    plain("size_list", [listOfA], int),
+    member("list_size", [listOfA], int),
+    plain("size_map", [mapOfAB], int),
+    member("map_size", [mapOfAB], int),
+    plain("size_string", [string], int),
+    member("string_size", [string], int),
+  ),
 ];
 
 /** Declares the conversion `name(x)` from each of the types. */
@@ -151,8 +133,8 @@ function conversion(name: string, result: CelType, from: readonly CelType[]): Fu
 }
 
 const conversions: readonly FunctionDeclaration[] = [
-  { name: "type", overloads: [plain("type", [A], typeOf(A))] },
-  { name: "dyn", overloads: [plain("to_dyn", [A], dyn)] },
+  declare("type", plain("type", [A], typeOf(A))),
+  declare("dyn", plain("to_dyn", [A], dyn)),
   conversion("bool", bool, [bool, string]),
   conversion("bytes", bytes, [bytes, string]),
   conversion("double", double, [double, int, string, uint]),
@@ -164,13 +146,10 @@ const conversions: readonly FunctionDeclaration[] = [
 ];
 
 const strings: readonly FunctionDeclaration[] = [
-  { name: "contains", overloads: [member("contains_string", [string, string], bool)] },
-  { name: "endsWith", overloads: [member("ends_with_string", [string, string], bool)] },
-  { name: "startsWith", overloads: [member("starts_with_string", [string, string], bool)] },
-  {
-    name: "matches",
-    overloads: [plain("matches", [string, string], bool), member("matches_string", [string, string], bool)],
-  },
+  declare("contains", member("contains_string", [string, string], bool)),
+  declare("endsWith", member("ends_with_string", [string, string], bool)),
+  declare("startsWith", member("starts_with_string", [string, string], bool)),
+  declare("matches", plain("matches", [string, string], bool), member("matches_string", [string, string], bool)),
 ];
 
 /** Declares a function for a part of a timestamp, in UTC or in a given zone; with `ofDuration`, also for durations. */
