@@ -8,7 +8,6 @@ import type { AggregatedApi, AggregatedApis } from "#extensions/aggregated-apis.
 import type { HandledRequest, Reply } from "#http/api-request.ts";
 import { forwardRequest, identityHeaders, unavailable } from "#http/forward-request.ts";
 import { groupMasters } from "#meta/user-info.ts";
-import type { AggregatedVersion } from "#publication/discovery.ts";
 import type { Clock } from "#std/clock.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { Metrics } from "#std/metrics.ts";
@@ -27,19 +26,7 @@ interface AggregationParts extends Pick<ServerParts, "domain" | "clock" | "log" 
   readonly serviceAddress: FindServiceAddress;
 }
 
-export interface Aggregation {
-  /** Returns the answer of another server; `undefined` when this server answers the request itself. */
-  reply(request: HandledRequest): MaybePromise<Reply> | undefined;
-  /** Returns the versions for discovery and OpenAPI, as a new array after every change. */
-  versions(): readonly AggregatedVersion[];
-  /** Adds a listener for changes of the versions. */
-  onChange(changed: () => void): void;
-  /** Returns the reason why the server of an APIService is not available; `undefined` when it is available. */
-  check(name: string, signal: AbortSignal): Promise<string | undefined>;
-  /** Gives up the requests that other servers do not begin to answer within a few seconds, since this server ends. */
-  drain(): void;
-  close(): void;
-}
+export type Aggregation = ReturnType<typeof openAggregation>;
 
 const checkMs = 5_000;
 /** The maximum time in milliseconds for which requests wait for other servers while this server ends. */
@@ -47,7 +34,7 @@ const drainMs = 5_000;
 const checkBytesMax = 4 * 1024 * 1024;
 const checker = { name: "system:kube-aggregator", groups: [groupMasters] };
 
-export function openAggregation(parts: AggregationParts): Aggregation {
+export function openAggregation(parts: AggregationParts) {
   const { options, domain, clock, log, metrics, gates, aggregation: index, serviceAddress } = parts;
   const { apis } = index;
   const backends = new Backends({ clock, serviceAddress, credentials: () => parts.proxyClient.current() });
@@ -69,7 +56,8 @@ export function openAggregation(parts: AggregationParts): Aggregation {
   const waiting = new Set<HandledRequest>();
   let stopDraining: (() => void) | undefined;
   return {
-    reply(request) {
+    /** Returns the answer of another server; `undefined` when this server answers the request itself. */
+    reply(request: HandledRequest): MaybePromise<Reply> | undefined {
       if (apis.size === 0) return undefined;
       const api = apiOf(apis, request);
       if (api === undefined) return undefined;
@@ -85,13 +73,17 @@ export function openAggregation(parts: AggregationParts): Aggregation {
         )
         .finally(() => waiting.delete(request));
     },
+    /** Returns the versions for discovery and OpenAPI, as a new array after every change. */
     versions: () => documents.versions,
-    onChange: (changed) => void listeners.push(changed),
-    async check(name, signal) {
+    /** Adds a listener for changes of the versions. */
+    onChange: (changed: () => void) => void listeners.push(changed),
+    /** Returns the reason why the server of an APIService is not available; `undefined` when it is available. */
+    async check(name: string, signal: AbortSignal) {
       const api = apis.findByName(name);
       if (api === undefined) return "the APIService has changed";
       return problemOf(api, backends, { clock, signal });
     },
+    /** Gives up the requests that other servers do not begin to answer within a few seconds, since this server ends. */
     drain() {
       stopDraining = clock.after(drainMs, () => {
         for (const request of waiting) request.abort(new Error("this server ends"));
