@@ -186,6 +186,15 @@ void test("tokens and events expire when the time is advanced", async () => {
   await assert.rejects(server.clock.advance("an hour"), RangeError);
 });
 
+void test("settled() waits for no timer when a request was the only work", async (t) => {
+  await using server = await startTestServer();
+  await server.settled();
+  t.mock.timers.enable({ apis: ["setTimeout"] }); // no timer fires from now on
+  await ask(server, `POST ${configMaps}`, 201, { body: map("one") });
+  await server.settled();
+  t.mock.timers.reset();
+});
+
 void test("settled() waits for what controllers do", async () => {
   await using server = await startTestServer();
   await ask(server, "POST /api/v1/namespaces", 201, { body: { metadata: { name: "shop" } } });
