@@ -7,6 +7,7 @@ import type { Schema } from "#schema/schema.ts";
 import type { LongBody } from "#std/byte-pieces.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Encodable, EncodableList } from "./encoding.ts";
+import { KeptBytes } from "./kept-bytes.ts";
 import { envelopeTail, writeEnvelope, writeEnvelopeHead } from "./protobuf-envelope.ts";
 import { ProtobufLists } from "./protobuf-list.ts";
 import { messageWriter } from "./protobuf-message.ts";
@@ -26,7 +27,7 @@ const listMetadata = 1;
 const eventFields = { type: 1, object: 2 };
 const rawField = 1;
 
-/** The maximum bytes of messages that are kept for later answers. */
+/** The maximum memory of messages that are kept for later answers, in bytes. */
 const keptBytesMax = 16 * 1024 * 1024;
 
 interface KeptMessage {
@@ -38,9 +39,8 @@ export class ProtobufAnswers {
   readonly #types: MetaTypes;
   readonly #writer = new ProtobufWriter();
   readonly #lists = new ProtobufLists();
-  /** The messages by the keys of their objects; all are dropped when they are too many. */
-  #kept = new WeakMap<object, KeptMessage>();
-  #keptBytes = 0;
+  /** The messages by the keys of their objects. */
+  readonly #kept = new KeptBytes<KeptMessage>(keptBytesMax);
 
   constructor(types: MetaTypes) {
     this.#types = types;
@@ -89,17 +89,8 @@ export class ProtobufAnswers {
     const kept = key === undefined ? undefined : this.#kept.get(key);
     if (kept?.schema === schema) return kept.bytes;
     const bytes = this.#write((writer) => messageWriter(schema)(writer, value() as Json)); // objects of the schema
-    if (key !== undefined) this.#keep(key, { schema, bytes });
+    if (key !== undefined) this.#kept.set(key, { schema, bytes });
     return bytes;
-  }
-
-  #keep(key: object, message: KeptMessage): void {
-    this.#keptBytes += message.bytes.length;
-    if (this.#keptBytes > keptBytesMax) {
-      this.#kept = new WeakMap();
-      this.#keptBytes = message.bytes.length;
-    }
-    this.#kept.set(key, message);
   }
 
   #write(write: (writer: ProtobufWriter) => void): Buffer {

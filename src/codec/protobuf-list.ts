@@ -6,6 +6,7 @@ import type { Schema } from "#schema/schema.ts";
 import type { Clock } from "#std/clock.ts";
 import { Yielder } from "#std/cooperative.ts";
 import type { EncodableList } from "./encoding.ts";
+import { KeptBytes } from "./kept-bytes.ts";
 import { messageWriter } from "./protobuf-message.ts";
 import { ProtobufWriter } from "./protobuf-writer.ts";
 
@@ -15,7 +16,7 @@ const itemsNumber = 2;
 /** The bytes of JSON from which a chunk is made, at least where it may end, and at most but for a large item. */
 const chunkWeightMin = 32 * 1024;
 const chunkWeightMax = 128 * 1024;
-/** The maximum bytes of chunks that are kept for later lists, and of those that one list keeps until it is sent. */
+/** The maximum memory of chunks that are kept for later lists, and of those that one list keeps until it is sent. */
 const keptBytesMax = 64 * 1024 * 1024;
 const listBytesMax = 16 * 1024 * 1024;
 
@@ -41,9 +42,8 @@ interface EncodedItems {
 
 export class ProtobufLists {
   readonly #writer = new ProtobufWriter();
-  /** The chunks by the source of their first item; all are dropped when they are too many. */
-  #kept = new WeakMap<object, KeptChunk>();
-  #keptBytes = 0;
+  /** The chunks by the source of their first item. */
+  readonly #kept = new KeptBytes<KeptChunk>(keptBytesMax);
 
   /** Writes the items, with pauses for other work. */
   async items(list: EncodableList, schema: Schema, clock: Clock): Promise<EncodedItems> {
@@ -73,11 +73,6 @@ export class ProtobufLists {
     const kept = this.#kept.get(first);
     if (kept?.schema === schema && isSame(kept.versions, versions)) return kept.bytes;
     const bytes = this.#write(list, schema, { from, to });
-    this.#keptBytes += bytes.length;
-    if (this.#keptBytes > keptBytesMax) {
-      this.#kept = new WeakMap();
-      this.#keptBytes = bytes.length;
-    }
     this.#kept.set(first, { schema, versions, bytes });
     return bytes;
   }
