@@ -56,3 +56,8 @@ void test("a list that never gets further fails", async () => {
 void test("a server that lets each page expire at once is not asked without end", async () => {
   await assert.rejects(listOf([page("ab", "2"), ...Array.from({ length: 100 }, () => expired("again"))]), ApiError);
 });
+
+void test("a list without objects may have null as its items", async () => {
+  const empty = { ...page("", "2"), items: null } as unknown as ObjectList; // as servers written in Go answer
+  assert.deepEqual(await listOf([empty, page("a")]), ["a", ["", "2"]]);
+});

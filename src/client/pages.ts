@@ -1,7 +1,7 @@
 /** Lists of objects, read page by page. */
 import type { ApiObject } from "#meta/object-meta.ts";
 import { ApiError } from "./api-error.ts";
-import type { ObjectList } from "./rest-client.ts";
+import { itemsOf, type ObjectList } from "./rest-client.ts";
 
 /** An answer that may be a part of a list. */
 interface Page {
@@ -48,7 +48,7 @@ export async function* inPages<T extends ApiObject>(readPage: ReadPage<ObjectLis
       continue;
     }
     token = page.metadata.continue ?? "";
-    for (const object of page.items) {
+    for (const object of itemsOf(page)) {
       const id = identityOf(object);
       if (seen.has(id)) continue;
       if (token !== "" || seen.size > 0) seen.add(id);

@@ -2,7 +2,7 @@
 import type { ApiObject } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
 import { pagePath, pagesOf } from "./pages.ts";
-import type { ObjectList, RestClient } from "./rest-client.ts";
+import { itemsOf, type ObjectList, type RestClient } from "./rest-client.ts";
 
 interface Collection {
   readonly client: RestClient;
@@ -29,13 +29,13 @@ export async function readCollection<T extends ApiObject>(
     const items: T[] = [];
     let metadata: ObjectList["metadata"] = { resourceVersion: "" };
     for await (const page of pagesOf((token) => read(pagePath(path, token)))) {
-      for (const item of page.items) items.push(trim(item));
+      for (const item of itemsOf(page)) items.push(trim(item));
       metadata = page.metadata;
     }
     return { metadata, items };
   } catch (error) {
     if (!(error instanceof StatusError) || error.status.code !== 410) throw error;
-    const { items, metadata } = await read(path);
-    return { metadata, items: items.map((item) => trim(item)) };
+    const list = await read(path);
+    return { metadata: list.metadata, items: itemsOf(list).map((item) => trim(item)) };
   }
 }

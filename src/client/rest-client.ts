@@ -30,6 +30,9 @@ export interface ObjectList<T extends ApiObject = ApiObject> {
   readonly items: readonly T[];
 }
 
+/** Returns the items of a list. Servers written in Go may answer with `null` where there are none. */
+export const itemsOf = <T>({ items }: { readonly items?: readonly T[] | null }): readonly T[] => items ?? [];
+
 export class RestClient {
   readonly #transport: Transport;
 
@@ -58,8 +61,9 @@ export class RestClient {
     return this.call({ method: "GET", path });
   }
 
-  list<T extends ApiObject = ApiObject>(path: string): Promise<ObjectList<T>> {
-    return this.call({ method: "GET", path });
+  async list<T extends ApiObject = ApiObject>(path: string): Promise<ObjectList<T>> {
+    const list = await this.call<ObjectList<T>>({ method: "GET", path });
+    return { ...list, items: itemsOf(list) };
   }
 
   create<T extends ApiObject = ApiObject>(path: string, object: NoInfer<DeepPartial<T>>): Promise<T> {

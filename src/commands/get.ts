@@ -6,6 +6,7 @@ import { refusal, Unreachable } from "#server/running-server.ts";
 import { ApiError } from "#client/api-error.ts";
 import { waitingClock } from "#client/clock.ts";
 import { pagePath, pagesOf, withQuery } from "#client/pages.ts";
+import { itemsOf } from "#client/rest-client.ts";
 import { pause } from "#std/clock.ts";
 import { binnacleFlag, boolean, optional, withShort } from "#std/flags.ts";
 import { StartError } from "#std/start-error.ts";
@@ -187,10 +188,10 @@ async function printObjects(cluster: OpenCluster, targets: readonly KindTarget[]
       found.push({ object: await cluster.call<Unstructured>({ method: "GET", path }), resource });
     });
     if (names.length > 0) continue;
-    for await (const { items = [] } of pagesAt<Page>(cluster, listPath(cluster, resource, wanted))) {
+    for await (const page of pagesAt<Page>(cluster, listPath(cluster, resource, wanted))) {
       // Items of typed lists have neither kind nor version.
       const type = { apiVersion: apiVersionOf(resource), kind: resource.kind };
-      for (const object of items) found.push({ object: { ...type, ...object }, resource });
+      for (const object of itemsOf(page)) found.push({ object: { ...type, ...object }, resource });
     }
   }
   const isOne = targets.length === 1 && targets[0]!.names.length === 1;
@@ -228,7 +229,7 @@ async function watchTargets(cluster: OpenCluster, targets: readonly KindTarget[]
   for await (const page of pagesAt<ServerTable | Page>(cluster, path, accept)) {
     version = page.metadata?.resourceVersion ?? version;
     if (page.kind === "Table") print(page);
-    else for (const object of (page as Page).items ?? []) print(object);
+    else for (const object of itemsOf(page as Page)) print(object);
   }
   await watchFrom(cluster, { path, accept, version, print });
 }
