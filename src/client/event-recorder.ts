@@ -1,11 +1,12 @@
 /**
- * Records events about objects. Equal events within some minutes are one series, and the events of an object have a
+ * Records events about objects. Equal events are one series, at least within some minutes, and events of an object have a
  * rate. Everything is bounded: what does not fit is dropped. Source: the idea, and the rates, of client-go's recorder
  * and correlator.
  */
-import type { ApiObject } from "#meta/object-meta.ts";
+import type { ApiObject, ObjectMeta } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
 import type { Clock } from "#std/clock.ts";
+import { dropUndefined } from "#std/drop-undefined.ts";
 import { TokenBucket } from "./token-bucket.ts";
 
 interface EventToRecord {
@@ -31,6 +32,8 @@ interface StoredEvent extends EventToRecord {
 
 interface EventRecorderOptions {
   readonly clock: Clock;
+  /** The time within which an equal event belongs to the series; by default some minutes. */
+  readonly seriesMs?: number;
   create(event: StoredEvent): Promise<unknown>;
   /** Writes the number of repetitions, and the time of the last one. Rejects with the code 404 if the event is gone. */
   repeat(event: StoredEvent): Promise<unknown>;
@@ -54,8 +57,7 @@ interface Series {
   writes: Promise<void>;
 }
 
-/** The time within which an equal event belongs to the series. */
-const seriesMs = 6 * 60_000;
+const defaultSeriesMs = 6 * 60_000;
 /** The shortest time between two writes of the repetitions of a series. */
 const refreshMs = 5 * 60_000;
 /** The rate of new events about one object. */
@@ -80,7 +82,8 @@ export class EventRecorder {
 
   /** Records an event without waiting. */
   record(event: EventToRecord): void {
-    const now = this.#options.clock.now();
+    const { clock, seriesMs = defaultSeriesMs } = this.#options;
+    const now = clock.now();
     const key = keyOf(event);
     const series = this.#series.get(key);
     if (series !== undefined && now - series.lastMs < seriesMs) {
@@ -92,8 +95,9 @@ export class EventRecorder {
     }
     if (series !== undefined) this.#writeNow(series);
     if (!this.#rateOf(event.about).take()) return;
+    const { about, related } = event;
     const next: Series = {
-      event,
+      event: { ...event, about: namesOf(about), related: related && namesOf(related) },
       firstMs: now,
       lastMs: now,
       count: 1,
@@ -192,6 +196,14 @@ function keep<V>(entries: Map<string, V>, key: string, value: V): V | undefined 
 
 const keyOf = ({ about, controller, type, reason, note, action, related }: EventToRecord): string =>
   JSON.stringify([about.metadata.uid, controller, type, reason, note, action, related?.metadata.uid]);
+
+/** Returns an object with its names alone: a series may last, and is not to keep the whole object in memory. */
+const namesOf = ({ apiVersion, kind, metadata: { namespace, name, uid, resourceVersion } }: ApiObject): ApiObject =>
+  dropUndefined<ApiObject>({
+    apiVersion,
+    kind,
+    metadata: dropUndefined<ObjectMeta>({ namespace, name, uid, resourceVersion }),
+  });
 
 /** Returns the reference to the object that an event is about. */
 export function referenceTo({ apiVersion, kind, metadata }: ApiObject) {

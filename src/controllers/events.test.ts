@@ -7,7 +7,7 @@ import { kubernetesDomain } from "#meta/api-domain.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import { eventTeller } from "./events.ts";
 
-test("events of one millisecond have names of their own, and the same again is counted", async () => {
+test("events of one millisecond have names of their own, and the same again is counted, however late", async () => {
   const events: Event[] = [];
   const patches: string[] = [];
   const client = new RestClient({
@@ -36,6 +36,14 @@ test("events of one millisecond have names of their own, and the same again is c
   tellEvent(about, "Normal", "Reason", "one");
   clock.advance(1);
   await new Promise((resolve) => setImmediate(resolve));
+  const path = `/api/v1/namespaces/n/events/${metadata.name}`;
   const change = JSON.stringify({ count: 2, lastTimestamp: "2026-01-01T00:00:00Z" });
-  assert.deepEqual(patches, [`/api/v1/namespaces/n/events/${metadata.name} ${change}`]);
+  assert.deepEqual(patches.splice(0), [`${path} ${change}`]);
+  clock.advance(30 * 60_000);
+  tellEvent(about, "Normal", "Reason", "one");
+  clock.advance(5 * 60_000);
+  await new Promise((resolve) => setImmediate(resolve));
+  const later = JSON.stringify({ count: 3, lastTimestamp: "2026-01-01T00:30:00Z" });
+  assert.deepEqual(patches, [`${path} ${later}`]);
+  assert.equal(events.length, 2);
 });

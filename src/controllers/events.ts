@@ -21,6 +21,8 @@ export function eventTeller(environment: Omit<ControllerEnvironment, "reader">, 
   const { client, clock, log, signal } = environment;
   const recorder = new EventRecorder({
     clock,
+    // Upstream: the count of such an event goes on as long as the event is remembered.
+    seriesMs: Infinity,
     create: ({ about, name, namespace, type, reason, note, count, firstMs, lastMs }) =>
       client.create<Event>(inNamespace(events, namespace), {
         apiVersion: "v1",
