@@ -2,11 +2,12 @@
  * Sets the condition `Dangling` of flow schemas: whether their priority level is missing. Source: upstream's
  * `util/flowcontrol` controller.
  */
-import type { FlowSchema, FlowSchemaCondition, PriorityLevelConfiguration } from "#api/flowcontrol/v1.ts";
+import type { FlowSchema, FlowSchemaCondition } from "#api/flowcontrol/v1.ts";
 import { keyOf } from "#client/informer.ts";
 import { ignoreNotFound } from "#client/rest-client.ts";
 import { untilAborted } from "#std/abort.ts";
 import { goQuote } from "#meta/field-error.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
 import { timestampOf } from "#meta/time.ts";
 import type { ControllerEnvironment } from "./controller.ts";
 import { openInformer, workQueue } from "./reconcile.ts";
@@ -37,9 +38,10 @@ export const flowSchemaStatusController = async (environment: Omit<ControllerEnv
   const path = `/apis/${apiVersion}/flowschemas`;
   const source = { ...environment, reader: client };
   const schemas = openInformer<FlowSchema>(source, { what: "flowschemas", path });
-  const levels = openInformer<PriorityLevelConfiguration>(source, {
+  const levels = openInformer<ApiObject>(source, {
     what: "prioritylevelconfigurations",
     path: `/apis/${apiVersion}/prioritylevelconfigurations`,
+    trim: ({ metadata: { managedFields: _, ...metadata } }) => ({ metadata }),
   });
 
   const work = async (name: string): Promise<void> => {

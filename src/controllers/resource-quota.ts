@@ -94,6 +94,7 @@ export const resourceQuotaController =
     const quotas = openInformer<ResourceQuota>(environment, {
       what: "quotas",
       path: "/api/v1/resourcequotas",
+      trim: ({ metadata: { managedFields: _, ...metadata }, spec, status }) => ({ metadata, spec, status }),
     });
     quotas.subscribe((event) => knownQuotas.changed(event));
     await untilAborted(environment.signal);

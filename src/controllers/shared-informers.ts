@@ -24,19 +24,28 @@ export class SharedInformers {
    * conditions `Ready` and `DisruptionTarget`, and the owner that controls them.
    */
   get pods(): Informer<Pod> {
-    const options = { what: "pods", path: "/api/v1/pods", trim: trimmedPod };
-    return (this.#pods ??= openInformer<Pod>(this.#environment, options));
+    return (this.#pods ??= openInformer<Pod>(this.#environment, {
+      what: "pods",
+      path: "/api/v1/pods",
+      trim: trimmedPod,
+    }));
   }
 
   /** Nodes with labels, taints, allocatable resources, and the condition `Ready`. */
   get nodes(): Informer<Node> {
-    const options = { what: "nodes", path: "/api/v1/nodes", trim: trimmedNode };
-    return (this.#nodes ??= openInformer<Node>(this.#environment, options));
+    return (this.#nodes ??= openInformer<Node>(this.#environment, {
+      what: "nodes",
+      path: "/api/v1/nodes",
+      trim: trimmedNode,
+    }));
   }
 
   get services(): Informer<Service> {
-    const options = { what: "services", path: "/api/v1/services", trim: trimmedService };
-    return (this.#services ??= openInformer<Service>(this.#environment, options));
+    return (this.#services ??= openInformer<Service>(this.#environment, {
+      what: "services",
+      path: "/api/v1/services",
+      trim: trimmedService,
+    }));
   }
 }
 

@@ -65,8 +65,9 @@ export const serviceAccountTokensController =
     });
     secrets.subscribe(({ type, object }) => {
       const key = keyOf(object);
-      if (type === "deleted") gone.set(key, accountOf(object));
-      else gone.delete(key);
+      const account = accountOf(object);
+      if (type !== "deleted") gone.delete(key);
+      else if (account !== "") gone.set(key, account);
       queue.add(key);
     });
     await follow<ServiceAccount>(environment, {

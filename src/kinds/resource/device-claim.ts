@@ -45,21 +45,26 @@ export function validateClaimSpec({ devices }: ResourceClaimSpec, path: FieldPat
   const at = path.child("devices");
   const names = new Set<string>();
   return [
-    ...checkEach(devices.requests ?? [], requestsMax, at.child("requests"), (request, requestPath) =>
+    ...checkBounded(devices.requests ?? [], requestsMax, at.child("requests"), (request, requestPath) =>
       validateRequest(request, requestPath, names),
     ),
-    ...checkEach(devices.constraints ?? [], constraintsMax, at.child("constraints"), (constraint, constraintPath) => [
-      ...validateRequestNames(constraint, constraintPath.child("requests"), names),
-      ...validateAttribute(constraint.matchAttribute ?? "", constraintPath.child("matchAttribute")),
-    ]),
-    ...checkEach(devices.config ?? [], configsMax, at.child("config"), (config, configPath) => [
+    ...checkBounded(
+      devices.constraints ?? [],
+      constraintsMax,
+      at.child("constraints"),
+      (constraint, constraintPath) => [
+        ...validateRequestNames(constraint, constraintPath.child("requests"), names),
+        ...validateAttribute(constraint.matchAttribute ?? "", constraintPath.child("matchAttribute")),
+      ],
+    ),
+    ...checkBounded(devices.config ?? [], configsMax, at.child("config"), (config, configPath) => [
       ...validateRequestNames(config, configPath.child("requests"), names),
       ...validateOpaque(config.opaque, configPath.child("opaque")),
     ]),
   ];
 }
 
-function checkEach<T>(
+function checkBounded<T>(
   items: readonly T[],
   max: number,
   path: FieldPath,
@@ -76,7 +81,7 @@ function validateRequest(request: DeviceRequest, path: FieldPath, names: Set<str
   checkRequiredName(name, dns1123Label, path.child("name"), errors);
   checkUnique(name, names, path.child("name"), errors);
   checkRequiredName(deviceClassName, dns1123Subdomain, path.child("deviceClassName"), errors);
-  addAll(errors, checkEach(selectors, selectorsMax, path.child("selectors"), validateSelector));
+  addAll(errors, checkBounded(selectors, selectorsMax, path.child("selectors"), validateSelector));
   return [...errors, ...validateCount(request, path)];
 }
 
