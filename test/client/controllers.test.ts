@@ -142,8 +142,8 @@ inBothDomains(
   "a finalizer keeps a boat until its mooring is released, also while the program is away",
   async (api, t) => {
     const shop = await openShop(api, t);
-    const { boats, folder } = shop;
-    const mooring = join(folder, "ketch.mooring");
+    const { boats, folder, namespace } = shop;
+    const mooring = join(folder, `${namespace}-ketch.mooring`);
     const first = start(shop, "moorings.ts", t);
     await boats.create({ metadata: { name: "ketch" }, spec: { berth: "north 4" } });
     await boats.until("ketch", (boat) => conditionOf(boat, "Moored")?.status === "True", { timeout: "60s" });
