@@ -12,7 +12,7 @@
  * example, `rkz` is a required value for which zero and absent are equal, and `rpk` a required value that may be null.
  */
 import { createHash } from "node:crypto";
-import type { ApiDomain } from "#meta/api-domain.ts";
+import { type ApiDomain, perDomain } from "#meta/api-domain.ts";
 import type { GroupVersion, GroupVersionKind } from "#meta/group-version.ts";
 import type { Field, Schema, SpecialType } from "#schema/schema.ts";
 import { readTable } from "./tables.ts";
@@ -134,10 +134,11 @@ export interface ApiTables {
   type(name: string): TypeFacts | undefined;
 }
 
-/** Reads the tables for one domain. This is fast, since types are decoded at their first use. */
-export function loadDefinitions(domain: ApiDomain): ApiTables {
-  return new Tables(domain);
-}
+/**
+ * Returns the tables of a domain, which its servers in this process share. They are read at the first call, which is fast,
+ * since types are decoded at their first use.
+ */
+export const loadDefinitions = perDomain((domain): ApiTables => new Tables(domain));
 
 interface TypeRow {
   readonly hidden?: 1;
