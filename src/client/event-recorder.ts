@@ -49,8 +49,8 @@ interface Series {
   count: number;
   /** The name of the stored event, once it was created. */
   name: string | undefined;
-  /** Whether repetitions have been written, after which they are written rarely. */
-  isWritten: boolean;
+  /** The time before which repetitions are not written again; 0 before they are for the first time. */
+  restsUntilMs: number;
   /** Cancels the next write of the repetitions. */
   cancel: (() => void) | undefined;
   /** The last write: writes of one series follow each other. */
@@ -90,7 +90,7 @@ export class EventRecorder {
       series.count++;
       series.lastMs = now;
       keep(this.#series, key, series);
-      this.#schedule(series);
+      this.#schedule(series, now);
       return;
     }
     if (series !== undefined) this.#writeNow(series);
@@ -102,7 +102,7 @@ export class EventRecorder {
       lastMs: now,
       count: 1,
       name: undefined,
-      isWritten: false,
+      restsUntilMs: 0,
       cancel: undefined,
       writes: Promise.resolve(),
     };
@@ -131,12 +131,12 @@ export class EventRecorder {
     return rate;
   }
 
-  /** Writes the first repetition at once, and later ones together. */
-  #schedule(series: Series): void {
+  /** Writes a repetition at once, but those that soon follow a written one together. */
+  #schedule(series: Series, now: number): void {
     if (series.cancel !== undefined) return;
-    const delayMs = series.isWritten ? refreshMs : 0;
-    series.isWritten = true;
-    series.cancel = this.#options.clock.after(delayMs, () => this.#writeNow(series));
+    const startMs = Math.max(now, series.restsUntilMs);
+    series.restsUntilMs = startMs + refreshMs;
+    series.cancel = this.#options.clock.after(startMs - now, () => this.#writeNow(series));
   }
 
   /** Writes repetitions that wait. */
