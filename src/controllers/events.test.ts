@@ -21,7 +21,8 @@ test("events of one millisecond have names of their own, and the same again is c
   const fail = (): void => assert.fail("an event is lost");
   const log = { info: fail, warn: fail };
   const clock = new FakeClock();
-  const signal = new AbortController().signal;
+  const stop = new AbortController();
+  const { signal } = stop;
   const tellEvent = eventTeller({ client, clock, domain: kubernetesDomain, signal, log }, "test");
   const about = { apiVersion: "v1", kind: "Pod", metadata: { namespace: "n", name: "p", uid: "u" } };
   for (const message of ["one", "other"]) tellEvent(about, "Normal", "Reason", message);
@@ -45,5 +46,8 @@ test("events of one millisecond have names of their own, and the same again is c
   await new Promise((resolve) => setImmediate(resolve));
   const later = JSON.stringify({ count: 3, lastTimestamp: "2026-01-01T00:30:00Z" });
   assert.deepEqual(patches, [`${path} ${later}`]);
+  stop.abort();
+  tellEvent(about, "Normal", "Reason", "after the end");
+  await new Promise((resolve) => setImmediate(resolve));
   assert.equal(events.length, 2);
 });

@@ -6,7 +6,10 @@ import { timestampOf } from "#meta/time.ts";
 import type { ControllerEnvironment } from "./controller.ts";
 import { inNamespace, objectPath } from "./paths.ts";
 
-/** Records an event, without waiting: an event that cannot be written is lost, with a line in the log. */
+/**
+ * Records an event, without waiting: an event that cannot be written is lost, with a line in the log. Work that still
+ * runs when its controller ends records none.
+ */
 export type TellEvent = (
   about: ApiObject & { readonly kind: string },
   type: "Normal" | "Warning",
@@ -49,5 +52,7 @@ export function eventTeller(environment: Omit<ControllerEnvironment, "reader">, 
     },
   });
   signal.addEventListener("abort", () => recorder.drop(), { once: true });
-  return (about, type, reason, note) => recorder.record({ about, controller: component, type, reason, note });
+  return (about, type, reason, note) => {
+    if (!signal.aborted) recorder.record({ about, controller: component, type, reason, note });
+  };
 }

@@ -161,7 +161,7 @@ export function startControllers(parts: ControllersParts): () => Promise<void> {
     const informers = new SharedInformers({ reader, clock, domain, log, signal: until });
     const all = Object.entries(selectable(own, informers));
     const chosen = Object.fromEntries(all.filter(([name]) => isSelected(name, options.controllers)));
-    await run(chosen, (name) => ownClient(name, own.clients), until);
+    await run(chosen, (name) => clientFor(name, own.clients), until);
   };
   const terms = termsOf(parts);
   const client = clients.manager("leader-election");
@@ -189,7 +189,7 @@ export function startControllers(parts: ControllersParts): () => Promise<void> {
 }
 
 /** Returns the client with which a controller writes. */
-function ownClient(name: string, clients: ControllerClients): RestClient {
+function clientFor(name: string, clients: ControllerClients): RestClient {
   // This controller has no account, as upstream, since it makes the tokens of accounts.
   return name === "serviceaccount-token-controller"
     ? clients.manager("tokens-controller")
