@@ -70,8 +70,12 @@ export interface Encoding extends BodyEncoding {
    * `list` hands to `options.large`. Left out by formats that hand over no items.
    */
   item?(value: unknown): Buffer;
+  /** Encodes a list without items and metadata. Left out: watches in this encoding tell the type of a list in JSON. */
+  emptyList?(apiVersion: string, kind: string): Buffer;
   /** Encodes one event of a watch; `type` is `ADDED`, `ERROR`, …. */
   frame(type: string, object: Encodable): Buffer;
+  /** The number of bytes at the start of a frame that messages of WebSockets lack, such as its length; left out: 0. */
+  readonly frameHeadBytes?: number;
 }
 
 /** An object to write. */

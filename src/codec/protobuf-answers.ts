@@ -22,10 +22,19 @@ export interface MetaTypes {
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** The field numbers of the metadata of every list, of watch events, and of an embedded object in such an event. */
-const listMetadata = 1;
+/** The field numbers of lists. Upstream: `PartialObjectMetadataList` has others in its first version. */
+const listFields = { metadata: 1, items: 2 };
+const firstPartialListFields = { metadata: 2, items: 1 };
+
+const fieldsOfList = (apiVersion: string, kind: string) =>
+  kind === "PartialObjectMetadataList" && apiVersion.endsWith("/v1beta1") ? firstPartialListFields : listFields;
+
+/** The field numbers of watch events, and of an embedded object in such an event. */
 const eventFields = { type: 1, object: 2 };
 const rawField = 1;
+
+/** The number of bytes in which an event has its length before it. */
+export const lengthBytes = 4;
 
 /** The maximum memory of messages that are kept for later answers, in bytes. */
 const keptBytesMax = 16 * 1024 * 1024;
@@ -57,7 +66,7 @@ export class ProtobufAnswers {
     return this.#write((writer) => {
       writer.message(eventFields.object, () => writer.message(rawField, () => writeObject(writer, value, message)));
       writer.text(eventFields.type, type);
-      const length = Buffer.allocUnsafe(4);
+      const length = Buffer.allocUnsafe(lengthBytes);
       length.writeUInt32BE(writer.length);
       writer.bytes(length);
     });
@@ -65,23 +74,39 @@ export class ProtobufAnswers {
 
   /** Returns a list. The length of all items stands before them, so that all are encoded before the first is sent. */
   async list(list: EncodableList, clock: Clock): Promise<LongBody> {
-    const items = await this.#lists.items(list, list.schema ?? this.#types.PartialObjectMetadata, clock);
-    const { apiVersion = "", kind = "", metadata } = list.members as Partial<Unstructured>;
+    const { apiVersion = "", kind = "", metadata = {} } = list.members as Partial<Unstructured>;
+    const fields = fieldsOfList(apiVersion, kind);
+    const schema = list.schema ?? this.#types.PartialObjectMetadata;
+    const items = await this.#lists.items(list, { number: fields.items, schema }, clock);
+    const meta = this.#write((writer) => this.#listMetadata(writer, fields.metadata, metadata as Json));
+    const isItemsFirst = fields.items < fields.metadata;
     const head = this.#write((writer) => {
-      const end = writer.length;
-      writer.message(listMetadata, () => messageWriter(this.#types.ListMeta)(writer, (metadata ?? {}) as Json));
-      writeEnvelopeHead(writer, apiVersion, kind, writer.length - end + items.length);
+      if (!isItemsFirst) writer.bytes(meta);
+      writeEnvelopeHead(writer, apiVersion, kind, meta.length + items.length);
     });
+    const tail = isItemsFirst ? Buffer.concat([meta, envelopeTail]) : envelopeTail;
     return {
       pieces: {
-        length: head.length + items.length + envelopeTail.length,
+        length: head.length + items.length + tail.length,
         *[Symbol.iterator]() {
           yield head;
           yield* items.chunks();
-          yield envelopeTail;
+          yield tail;
         },
       },
     };
+  }
+
+  /** Returns a list without items and metadata. */
+  emptyList(apiVersion: string, kind: string): Buffer {
+    const { metadata } = fieldsOfList(apiVersion, kind);
+    return this.#write((writer) =>
+      writeEnvelope(writer, apiVersion, kind, () => this.#listMetadata(writer, metadata, {})),
+    );
+  }
+
+  #listMetadata(writer: ProtobufWriter, number: number, metadata: Json): void {
+    writer.message(number, () => messageWriter(this.#types.ListMeta)(writer, metadata));
   }
 
   /** Returns the message of an object, which is kept if it has a key. */

@@ -6,7 +6,7 @@ import { parseApiVersion } from "#meta/group-version.ts";
 import type { BodyEncoding, Encoding } from "./encoding.ts";
 import { bracesIn } from "./json.ts";
 import { decodeProtobuf } from "./protobuf.ts";
-import { type MetaTypes, ProtobufAnswers } from "./protobuf-answers.ts";
+import { lengthBytes, type MetaTypes, ProtobufAnswers } from "./protobuf-answers.ts";
 import { magicLength } from "./protobuf-envelope.ts";
 import { messagesIn } from "./protobuf-objects.ts";
 import { sortedJson } from "./strict.ts";
@@ -42,6 +42,8 @@ export function protobufEncoding(types: MetaTypes): Encoding {
     hasJsonFrames: false,
     object: (object) => answers.object(object),
     list: (list, { clock }) => answers.list(list, clock),
+    emptyList: (apiVersion, kind) => answers.emptyList(apiVersion, kind),
     frame: (type, object) => answers.frame(type, object),
+    frameHeadBytes: lengthBytes,
   };
 }

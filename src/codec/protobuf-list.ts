@@ -10,9 +10,6 @@ import { KeptBytes } from "./kept-bytes.ts";
 import { messageWriter } from "./protobuf-message.ts";
 import { ProtobufWriter } from "./protobuf-writer.ts";
 
-/** The field number of the items in every list. */
-const itemsNumber = 2;
-
 /** The bytes of JSON from which a chunk is made, at least where it may end, and at most but for a large item. */
 const chunkWeightMin = 32 * 1024;
 const chunkWeightMax = 128 * 1024;
@@ -24,6 +21,12 @@ const listBytesMax = 16 * 1024 * 1024;
 interface Range {
   readonly from: number;
   readonly to: number;
+}
+
+/** The items as fields of their list. */
+interface ItemFields {
+  readonly number: number;
+  readonly schema: Schema;
 }
 
 interface KeptChunk {
@@ -46,17 +49,17 @@ export class ProtobufLists {
   readonly #kept = new KeptBytes<KeptChunk>(keptBytesMax);
 
   /** Writes the items, with pauses for other work. */
-  async items(list: EncodableList, schema: Schema, clock: Clock): Promise<EncodedItems> {
+  async items(list: EncodableList, fields: ItemFields, clock: Clock): Promise<EncodedItems> {
     const yielder = new Yielder(clock);
     const chunks: { readonly range: Range; readonly bytes: Buffer | undefined }[] = [];
     let length = 0;
     for (const range of rangesOf(list)) {
-      const bytes = this.#chunk(list, schema, range);
+      const bytes = this.#chunk(list, fields, range);
       length += bytes.length;
       chunks.push({ range, bytes: length <= listBytesMax ? bytes : undefined });
       if (yielder.isDue) await yielder.pause();
     }
-    const chunkOf = (range: Range): Buffer => this.#chunk(list, schema, range);
+    const chunkOf = (range: Range): Buffer => this.#chunk(list, fields, range);
     return {
       length,
       *chunks() {
@@ -65,19 +68,20 @@ export class ProtobufLists {
     };
   }
 
-  #chunk(list: EncodableList, schema: Schema, { from, to }: Range): Buffer {
+  #chunk(list: EncodableList, fields: ItemFields, { from, to }: Range): Buffer {
     const first = list.source?.(from);
-    if (list.source === undefined || first === undefined) return this.#write(list, schema, { from, to });
+    if (list.source === undefined || first === undefined) return this.#write(list, fields, { from, to });
     const versions: number[] = [];
     for (let at = from; at < to; at++) versions.push(list.source(at).revision);
+    const { schema } = fields;
     const kept = this.#kept.get(first);
     if (kept?.schema === schema && isSame(kept.versions, versions)) return kept.bytes;
-    const bytes = this.#write(list, schema, { from, to });
+    const bytes = this.#write(list, fields, { from, to });
     this.#kept.set(first, { schema, versions, bytes });
     return bytes;
   }
 
-  #write(list: EncodableList, schema: Schema, { from, to }: Range): Buffer {
+  #write(list: EncodableList, { number, schema }: ItemFields, { from, to }: Range): Buffer {
     const writer = this.#writer;
     const write = messageWriter(schema);
     // An item that cannot be written may have left a part of it.
@@ -85,7 +89,7 @@ export class ProtobufLists {
     for (let at = to - 1; at >= from; at--) {
       const end = writer.length;
       write(writer, list.item(at) as Readonly<Record<string, unknown>>); // objects of the schema
-      writer.wrap(itemsNumber, end);
+      writer.wrap(number, end);
     }
     return writer.finish();
   }

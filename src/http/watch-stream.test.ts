@@ -16,6 +16,7 @@ import { type EventObjects, type FrameEncoder, WatchStream } from "./watch-strea
 const prefix = "/registry/core/configmaps/n/";
 const encoder: FrameEncoder = {
   isText: true,
+  headBytes: 0,
   name: "text",
   event: (type, entry) => Buffer.from(`${type} ${entry.key.slice(prefix.length)} ${entry.value.toString()}\n`),
   bookmark: (revision) => Buffer.from(`BOOKMARK ${revision}\n`),

@@ -23,6 +23,8 @@ export interface FrameEncoder {
   readonly name: string;
   /** Whether frames are lines of text. */
   readonly isText: boolean;
+  /** The number of bytes at the start of a frame that a message of its own lacks. */
+  readonly headBytes: number;
   /** Encodes one event. `revision` is the version that the object must show, if it differs from that in its bytes. */
   event(type: EventType, entry: Entry, revision: Revision): Buffer;
   bookmark(revision: Revision, initialEventsEnd: boolean): Buffer;
@@ -313,7 +315,7 @@ export class WatchStream implements ReplyStream {
   }
 
   #write(bytes: Buffer, count: number): void {
-    if (this.#sendsMessages) this.#sink?.message?.(bytes);
+    if (this.#sendsMessages) this.#sink?.message?.(bytes.subarray(this.#options.encoder.headBytes));
     else this.#sink?.write(bytes);
     this.#options.observe?.(count, bytes.length);
   }

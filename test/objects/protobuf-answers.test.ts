@@ -188,8 +188,32 @@ inBothDomains("watches send events of known length, also of metadata alone", asy
   const initial = "&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan";
   const [bookmark, ...more] = eventsOf((await api.get(query("", initial), { accept: protobuf })).expect(200).bytes);
   assert.deepEqual([bookmark?.type, more], ["BOOKMARK", []]);
-  const { annotations } = (reader.object(bookmark!.object, config) as { metadata: { annotations: object } }).metadata;
+  const marked = reader.object(bookmark!.object, config) as { metadata: { annotations: Record<string, string> } };
+  const { annotations } = marked.metadata;
   assert.ok(api.name("k8s.io/initial-events-end") in annotations);
+  // Clients read the type of the list in the encoding of the watch.
+  const list = annotations[api.name("kubernetes.io/initial-events-list-blueprint")];
+  const noMetadata = field(1, field(1, ""), field(2, ""), field(3, ""));
+  assert.equal(list, envelope("v1", "ConfigMapList", noMetadata).toString("base64"));
+});
+
+inBothDomains("the first version of lists of metadata alone has its own field numbers [MEDIA-05]", async (api) => {
+  const { configMaps } = await api.createNamespace();
+  (await api.post(configMaps, configMap("a"))).expect(201);
+  const accept = `${protobuf};${listOfMetadata}beta1`;
+  const { bytes } = (await api.get(`${configMaps}?fieldSelector=metadata.name=a`, { accept })).expect(200);
+  const struct = (name: string, number: number, schema: Schema): Schema => ({
+    type: "object",
+    fields: new Map([[name, { schema, proto: [number, "bytes"] }]]),
+  });
+  const items: Schema = { type: "array", items: struct("metadata", 1, struct("name", 1, { type: "string" })) };
+  const metadata = struct("resourceVersion", 2, { type: "string" });
+  const fields = new Map([...struct("items", 1, items).fields!, ...struct("metadata", 2, metadata).fields!]);
+  const { kind, value } = decodeProtobuf(bytes, { type: "object", fields });
+  const list = value as { readonly items: readonly object[]; readonly metadata: { readonly resourceVersion: string } };
+  assert.equal(kind, "PartialObjectMetadataList");
+  assert.deepEqual(list.items, [{ metadata: { name: "a" } }]);
+  assert.match(list.metadata.resourceVersion, /^[1-9]/);
 });
 
 inBothDomains("custom resources have no protobuf form, but their metadata have one", async (api) => {

@@ -31,11 +31,12 @@ async function createConfigMaps(api: Api): Promise<string> {
 }
 
 /** Opens a watch with Node's own client. Returns its messages and its end. */
-function open(api: Api, path: string, protocols: readonly string[] = []) {
+function open(api: Api, path: string, protocols: readonly string[] = [], accept = "*/*") {
   trust(api.server.ca);
   const url = `${api.server.url.replace("https:", "wss:")}${api.name(path)}`;
-  const headers = protocols.length === 0 ? { authorization: "Bearer admin-token" } : {};
+  const headers = protocols.length === 0 ? { authorization: "Bearer admin-token", accept } : {};
   const socket = new WebSocket(url, { protocols: [...protocols], headers });
+  socket.binaryType = "arraybuffer";
   const messages: unknown[] = [];
   const ended: string[] = [];
   socket.addEventListener("message", ({ data }) => messages.push(data));
@@ -81,6 +82,16 @@ inBothDomains("a watch over WebSocket is a text message for each event, and ends
   assert.deepEqual(ended, []);
   await api.pass(60_000);
   await eventually(async () => assert.deepEqual(await Promise.resolve(ended), ["1000 true"]));
+});
+
+inBothDomains("a message in protobuf is one event, without the length that it has in a stream", async (api) => {
+  const maps = await createConfigMaps(api);
+  const watch = `${maps}?watch=true&timeoutSeconds=5&fieldSelector=metadata.name=first`;
+  const { messages, socket } = open(api, watch, [], "application/vnd.kubernetes.protobuf");
+  await eventually(async () => assert.equal(await Promise.resolve(messages.length), 1));
+  const bytes = Buffer.from(messages[0] as ArrayBuffer); // as the client was told to give bytes
+  assert.equal(bytes.subarray(0, 8).toString("latin1"), "\n\x05ADDED\x12");
+  socket.close();
 });
 
 inBothDomains("a browser sends its token as a subprotocol, beside another one that is chosen", async (api) => {

@@ -6,6 +6,7 @@ import type { Encoding } from "#codec/encoding.ts";
 import { type ApiDomain, perDomain } from "#meta/api-domain.ts";
 import { apiVersionOf } from "#meta/group-version.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
+import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import { servingRulesOf } from "#registry/serving-rules.ts";
 import type { ConvertedObjects } from "#registry/stored-object.ts";
 import type { Revision } from "#storage/log-store.ts";
@@ -103,6 +104,7 @@ function frameEncoder(scope: Scope, view: EventView, encoding: Encoding): FrameE
     // Frames of the same name are shared; most are JSON, so JSON needs no name of its own.
     name: encoding.hasJsonFrames || form === "" ? form : `${encoding.stream} ${form}`,
     isText: encoding.isText,
+    headBytes: encoding.frameHeadBytes ?? 0,
     event(type, entry, revision) {
       if (isPlain && entry.revision === revision) {
         return encoding.frame(type, new StoredContent(parts.objects, definition, entry));
@@ -110,7 +112,11 @@ function frameEncoder(scope: Scope, view: EventView, encoding: Encoding): FrameE
       return frame(type, view.object(at(scope, entry, revision)));
     },
     bookmark(revision, initialEnd) {
-      const object = bookmarkOf(scope, revision, initialEnd ? list : undefined, hasEmptyFields);
+      const annotations =
+        initialEnd && list !== undefined
+          ? endAnnotations(parts.domain, blueprintOf(encoding, list, hasEmptyFields))
+          : undefined;
+      const object = bookmarkOf(definition, revision, annotations, hasEmptyFields);
       return frame("BOOKMARK", view.object(object));
     },
     error: (status) => encoding.frame("ERROR", new MadeContent(status)),
@@ -124,24 +130,20 @@ function at(scope: Scope, entry: Entry, revision: Revision): Unstructured {
   return { ...object, metadata: { ...object.metadata, resourceVersion: String(revision) } };
 }
 
-/**
- * Makes a bookmark. `ended` is the type of the list that the initial events were, if the bookmark ends them. With
- * `hasEmptyFields` it has the fields that a Go struct writes without a value.
- */
+/** Makes a bookmark. With `hasEmptyFields` it has the fields that a Go struct writes without a value. */
 function bookmarkOf(
-  scope: Scope,
+  definition: ResourceDefinition,
   revision: Revision,
-  ended: InitialListType | undefined,
+  annotations: Readonly<Record<string, string>> | undefined,
   hasEmptyFields: boolean,
 ): Unstructured {
-  const { definition, parts } = scope;
   return {
     kind: definition.kind,
     apiVersion: apiVersionOf(definition),
     metadata: {
       resourceVersion: String(revision),
       ...(hasEmptyFields ? { creationTimestamp: null } : {}),
-      ...(ended === undefined ? {} : { annotations: endAnnotations(parts.domain, ended, hasEmptyFields) }),
+      ...(annotations === undefined ? {} : { annotations }),
     },
   };
 }
@@ -153,15 +155,16 @@ const endAnnotationNames = perDomain(({ rename }) => ({
 
 /**
  * The annotations of the bookmark that ends the initial events. Typed clients make the list in which they collect the
- * objects from the second one, which is an empty list in base64.
+ * objects from the second one, in base64.
  */
-function endAnnotations(
-  domain: ApiDomain,
-  { kind, apiVersion }: InitialListType,
-  hasEmptyFields: boolean,
-): Record<string, string> {
-  const list = hasEmptyFields ? { kind, apiVersion, metadata: {}, items: null } : { apiVersion, items: [], kind };
-  const blueprint = `${JSON.stringify(list)}\n`;
+function endAnnotations(domain: ApiDomain, blueprint: Buffer): Record<string, string> {
   const names = endAnnotationNames(domain);
-  return { [names.end]: "true", [names.list]: Buffer.from(blueprint).toString("base64") };
+  return { [names.end]: "true", [names.list]: blueprint.toString("base64") };
+}
+
+/** Returns an empty list of the type that the initial events were, in the encoding of the watch. */
+function blueprintOf(encoding: Encoding, { kind, apiVersion }: InitialListType, hasEmptyFields: boolean): Buffer {
+  if (encoding.emptyList !== undefined) return encoding.emptyList(apiVersion, kind);
+  const list = hasEmptyFields ? { kind, apiVersion, metadata: {}, items: null } : { apiVersion, items: [], kind };
+  return Buffer.from(`${JSON.stringify(list)}\n`);
 }
