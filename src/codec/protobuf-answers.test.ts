@@ -66,6 +66,28 @@ test("keys of maps are in the order of their bytes, whatever their order in the 
   assert.deepEqual(Object.keys(data), ["B", "a", "z", "\uffff", "𝄞"]);
 });
 
+test("a stored object that was sent before is not decoded again, in its version", () => {
+  const answers = answersOf();
+  let decoded = 0;
+  const stored = (of: Schema, key: object) => ({
+    json: undefined,
+    schema: of,
+    key,
+    get value() {
+      decoded++;
+      return { ...type, name: "a" };
+    },
+  });
+  const key = {};
+  const bytes = answers.object(stored(schema, key));
+  assert.ok(answers.frame("ADDED", stored(schema, key)).includes(bytes));
+  assert.deepEqual(answers.object(stored(schema, key)), bytes);
+  assert.equal(decoded, 1);
+  answers.object(stored({ ...schema }, key));
+  answers.object(stored(schema, {}));
+  assert.equal(decoded, 3);
+});
+
 interface Source {
   readonly revision: number;
   readonly created: number;

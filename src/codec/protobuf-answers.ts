@@ -1,5 +1,5 @@
 /**
- * Writes answers in protobuf: objects, lists and watch events. The messages of stored objects are kept in bounded memory,
+ * Writes answers in protobuf: objects, lists and watch events. Stored objects are kept in bounded memory,
  * since lists and watches send them again.
  */
 import type { Unstructured } from "#meta/object-meta.ts";
@@ -36,10 +36,10 @@ const rawField = 1;
 /** The number of bytes in which an event has its length before it. */
 export const lengthBytes = 4;
 
-/** The maximum memory of messages that are kept for later answers, in bytes. */
+/** The maximum memory of objects that are kept for later answers, in bytes. */
 const keptBytesMax = 16 * 1024 * 1024;
 
-interface KeptMessage {
+interface KeptObject {
   readonly schema: Schema;
   readonly bytes: Buffer;
 }
@@ -48,23 +48,31 @@ export class ProtobufAnswers {
   readonly #types: MetaTypes;
   readonly #writer = new ProtobufWriter();
   readonly #lists = new ProtobufLists();
-  /** The messages by the keys of their objects. */
-  readonly #kept = new KeptBytes<KeptMessage>(keptBytesMax);
+  /** The objects in their envelopes, by their keys. */
+  readonly #kept = new KeptBytes<KeptObject>(keptBytesMax);
 
   constructor(types: MetaTypes) {
     this.#types = types;
   }
 
-  object({ value, schema = this.#typeOf(value), key }: Encodable): Buffer {
-    const message = this.#message(schema, key, () => value);
-    return this.#write((writer) => writeObject(writer, value, message));
+  /** Returns an object in its envelope. A stored object whose bytes are kept is not even decoded. */
+  object(object: Encodable): Buffer {
+    const { key, schema } = object;
+    const kept = key === undefined ? undefined : this.#kept.get(key);
+    if (kept !== undefined && kept.schema === schema) return kept.bytes;
+    const value = object.value as Json & Partial<Unstructured>;
+    const { apiVersion = "", kind = "" } = value;
+    const write = messageWriter(schema ?? this.#typeOf(kind));
+    const bytes = this.#write((writer) => writeEnvelope(writer, apiVersion, kind, () => write(writer, value)));
+    if (key !== undefined && schema !== undefined) this.#kept.set(key, { schema, bytes });
+    return bytes;
   }
 
   /** Returns an event, after its length in four bytes. */
-  frame(type: string, { value, schema = this.#typeOf(value), key }: Encodable): Buffer {
-    const message = this.#message(schema, key, () => value);
+  frame(type: string, object: Encodable): Buffer {
+    const bytes = this.object(object);
     return this.#write((writer) => {
-      writer.message(eventFields.object, () => writer.message(rawField, () => writeObject(writer, value, message)));
+      writer.message(eventFields.object, () => writer.blob(rawField, bytes));
       writer.text(eventFields.type, type);
       const length = Buffer.allocUnsafe(lengthBytes);
       length.writeUInt32BE(writer.length);
@@ -109,15 +117,6 @@ export class ProtobufAnswers {
     writer.message(number, () => messageWriter(this.#types.ListMeta)(writer, metadata));
   }
 
-  /** Returns the message of an object, which is kept if it has a key. */
-  #message(schema: Schema, key: object | undefined, value: () => unknown): Buffer {
-    const kept = key === undefined ? undefined : this.#kept.get(key);
-    if (kept?.schema === schema) return kept.bytes;
-    const bytes = this.#write((writer) => messageWriter(schema)(writer, value() as Json)); // objects of the schema
-    if (key !== undefined) this.#kept.set(key, { schema, bytes });
-    return bytes;
-  }
-
   #write(write: (writer: ProtobufWriter) => void): Buffer {
     // An object that cannot be written may have left a part of it.
     this.#writer.clear();
@@ -125,14 +124,8 @@ export class ProtobufAnswers {
     return this.#writer.finish();
   }
 
-  #typeOf(value: object): Schema {
-    const { kind } = value as Partial<Unstructured>;
+  #typeOf(kind: string): Schema {
     if (kind !== "Status" && kind !== "PartialObjectMetadata") throw new Error(`${kind} has no type in protobuf`);
     return this.#types[kind];
   }
-}
-
-function writeObject(writer: ProtobufWriter, value: object, message: Buffer): void {
-  const { apiVersion = "", kind = "" } = value as Partial<Unstructured>;
-  writeEnvelope(writer, apiVersion, kind, () => writer.bytes(message));
 }
