@@ -41,7 +41,7 @@ const sourceOf = ({ reader, clock, signal, log }: Omit<ControllerEnvironment, "c
   client: reader,
   clock,
   signal,
-  failed: (err: unknown): void => log.warn({ err }, `could not follow ${what}; starting over`),
+  failed: (err: unknown): void => log.warn({ err }, `a list, a watch or a change of ${what} failed; the others follow`),
 });
 
 /** `T` is the type of the objects. */
