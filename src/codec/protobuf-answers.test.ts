@@ -154,6 +154,21 @@ test("a list that is longer than what is kept is sent whole", async () => {
   assert.deepEqual(namesIn(await encode(answersOf(), countedList([], nameOf).list)), []);
 });
 
+test("a long list, also when it is asked for again, does not displace what is kept of others", async () => {
+  const answers = answersOf();
+  const sourcesOf = (count: number, first: number): Source[] =>
+    Array.from({ length: count }, (_, at) => ({ revision: first + at, created: first + at }));
+  const [few, many] = [sourcesOf(20, 1), sourcesOf(90, 1001)];
+  const nameOf = ({ revision }: Source): string => `${revision}`.padEnd(1_000_000, "x");
+  await encode(answers, countedList(few, nameOf).list);
+  const long = [countedList(many, nameOf), countedList(many, nameOf)] as const;
+  for (const { list } of long) await encode(answers, list);
+  assert.ok(long[1].counts.read < long[0].counts.read, "its beginning is kept");
+  const again = countedList(few, nameOf);
+  await encode(answers, again.list);
+  assert.equal(again.counts.read, 0);
+});
+
 test("an object that cannot be written leaves nothing behind", () => {
   const answers = answersOf();
   assert.throws(() => answers.object({ json: undefined, schema, value: { ...type, name: "a", sizes: [1, null] } }));

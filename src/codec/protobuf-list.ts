@@ -13,9 +13,11 @@ import { ProtobufWriter } from "./protobuf-writer.ts";
 /** The bytes of JSON from which a chunk is made, at least where it may end, and at most but for a large item. */
 const chunkWeightMin = 32 * 1024;
 const chunkWeightMax = 128 * 1024;
-/** The maximum memory of chunks that are kept for later lists, and of those that one list keeps until it is sent. */
+/** The maximum memory of chunks that are kept for later lists, and the part of it for one list: others have the rest. */
 const keptBytesMax = 64 * 1024 * 1024;
-const listBytesMax = 16 * 1024 * 1024;
+const keptOfListMax = keptBytesMax / 2;
+/** The maximum bytes that a list holds until it is sent, although they may not be kept. */
+const heldBytesMax = 16 * 1024 * 1024;
 
 /** The items of a list from one index to another, without the latter. */
 interface Range {
@@ -54,12 +56,12 @@ export class ProtobufLists {
     const chunks: { readonly range: Range; readonly bytes: Buffer | undefined }[] = [];
     let length = 0;
     for (const range of rangesOf(list)) {
-      const bytes = this.#chunk(list, fields, range);
+      const bytes = this.#chunk(list, fields, range, length < keptOfListMax);
       length += bytes.length;
-      chunks.push({ range, bytes: length <= listBytesMax ? bytes : undefined });
+      chunks.push({ range, bytes: length <= heldBytesMax ? bytes : undefined });
       if (yielder.isDue) await yielder.pause();
     }
-    const chunkOf = (range: Range): Buffer => this.#chunk(list, fields, range);
+    const chunkOf = (range: Range): Buffer => this.#chunk(list, fields, range, false);
     return {
       length,
       *chunks() {
@@ -68,16 +70,16 @@ export class ProtobufLists {
     };
   }
 
-  #chunk(list: EncodableList, fields: ItemFields, { from, to }: Range): Buffer {
-    const first = list.source?.(from);
-    if (list.source === undefined || first === undefined) return this.#write(list, fields, { from, to });
-    const versions: number[] = [];
-    for (let at = from; at < to; at++) versions.push(list.source(at).revision);
+  /** Returns the bytes that are kept, or makes them; `keeps` says whether they are kept then. */
+  #chunk(list: EncodableList, fields: ItemFields, range: Range, keeps: boolean): Buffer {
+    const { source } = list;
+    if (source === undefined) return this.#write(list, fields, range);
     const { schema } = fields;
+    const first = source(range.from);
     const kept = this.#kept.get(first);
-    if (kept?.schema === schema && isSame(kept.versions, versions)) return kept.bytes;
-    const bytes = this.#write(list, fields, { from, to });
-    this.#kept.set(first, { schema, versions, bytes });
+    if (kept?.schema === schema && haveVersions(source, range, kept.versions)) return kept.bytes;
+    const bytes = this.#write(list, fields, range);
+    if (keeps) this.#kept.set(first, { schema, versions: versionsOf(source, range), bytes });
     return bytes;
   }
 
@@ -112,5 +114,11 @@ function* rangesOf({ count, weight, source }: EncodableList): Generator<Range, v
   }
 }
 
-const isSame = (a: readonly number[], b: readonly number[]): boolean =>
-  a.length === b.length && a.every((value, at) => value === b[at]);
+type SourceOf = NonNullable<EncodableList["source"]>;
+
+const versionsOf = (source: SourceOf, { from, to }: Range): readonly number[] =>
+  Array.from({ length: to - from }, (_, at) => source(from + at).revision);
+
+/** Whether the items of a range have these versions. */
+const haveVersions = (source: SourceOf, { from, to }: Range, versions: readonly number[]): boolean =>
+  versions.length === to - from && versions.every((version, at) => source(from + at).revision === version);
