@@ -9,7 +9,7 @@ type FailedRequest = Pick<ClientRequest, "method" | "path">;
 interface ApiErrorOptions extends ErrorOptions {
   /** The time that the server asked to wait, in milliseconds. */
   readonly retryAfterMs?: number | undefined;
-  /** The message, in place of the usual one. */
+  /** The message, in place of the usual one; it is made one line. */
   readonly message?: string;
 }
 
@@ -32,7 +32,7 @@ export class ApiError extends StatusError {
 
   constructor(request: FailedRequest, status: Status, { retryAfterMs, message, ...options }: ApiErrorOptions = {}) {
     const said = status.message ?? `the server answered ${status.code}`;
-    super(status, { ...options, message: message ?? oneLine(`${describeRequest(request)}: ${said}`) });
+    super(status, { ...options, message: oneLine(message ?? `${describeRequest(request)}: ${said}`) });
     this.name = "ApiError";
     this.reason = status.reason ?? "";
     this.code = status.code;

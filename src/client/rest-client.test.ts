@@ -1,7 +1,7 @@
 /** The errors that the refusals of servers become. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { StatusError } from "#meta/status-error.ts";
+import { internalError, StatusError } from "#meta/status-error.ts";
 import { ApiError, describeRequest } from "./api-error.ts";
 import { RestClient } from "./rest-client.ts";
 import type { ClientResponse } from "./transport.ts";
@@ -21,6 +21,12 @@ void test("an error names method and object in one line", async () => {
   assert.equal(error.message, 'GET pods "web" in "shop": wrong: here and there');
   assert.match(error.stack ?? "", /GET pods "web" in "shop"/);
   assert.equal(error.status.message, status.message);
+});
+
+void test("a message in place of the usual one is one line, too, and controls no terminal", () => {
+  const request = { method: "GET", path: "/version" } as const;
+  const error = new ApiError(request, internalError("no").status, { message: "no:\n \u001b[2J" });
+  assert.equal(error.message, "no: ?[2J");
 });
 
 void test("a request is described by what its path names", () => {
