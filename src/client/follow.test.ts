@@ -169,6 +169,38 @@ void test("more events than may wait end the watch, which is resumed where the c
   assert.deepEqual(more, [100]);
 });
 
+void test("events that the caller has begun to take count as waiting", async () => {
+  const stop = new AbortController();
+  let watch: AbortSignal | undefined;
+  let send = (_event: ReceivedEvent): void => undefined;
+  const following = follow<{ metadata: object }>({
+    client: new RestClient({
+      request: () => Promise.resolve(list(0)),
+      stream(request, onEvent) {
+        send = onEvent;
+        watch = request.signal;
+        return untilAborted(request);
+      },
+    }),
+    path: "/api/v1/pods",
+    clock: new FakeClock(),
+    random: seededRandom(1),
+    signal: stop.signal,
+  });
+  await following.next();
+  const first = following.next();
+  await turns();
+  const text = "x".repeat(1_000_000);
+  let sent = 0;
+  const push = (): void => send(event("MODIFIED", { ...object(++sent), text }));
+  while (sent < 40) push();
+  await first;
+  while (sent < 100 && watch?.aborted === false) push();
+  assert.ok(sent > 60 && sent < 70, `64 MiB wait, not ${sent} MB`);
+  stop.abort();
+  await following.return(undefined);
+});
+
 void test("a bookmark moves the version on and is no step", async () => {
   const starts: string[] = [];
   const following = start({

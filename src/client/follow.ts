@@ -95,8 +95,9 @@ class EventQueue {
   readonly #outer: AbortSignal;
   #waiting: ReceivedEvent[] = [];
   #waitingBytes = 0;
-  /** The events that waited when the caller had taken all before them, and the index of the next one. */
+  /** The events that waited when the caller had taken all before them, all their bytes, and the index of the next one. */
   #batch: readonly ReceivedEvent[] = [];
+  #batchBytes = 0;
   #next = 0;
   #end: { readonly error?: unknown } | undefined;
   #wake: () => void = () => undefined;
@@ -122,6 +123,7 @@ class EventQueue {
       if (this.#outer.aborted) return undefined;
       if (this.#next < this.#batch.length) return this.#batch[this.#next++];
       this.#batch = this.#waiting;
+      this.#batchBytes = this.#waitingBytes;
       this.#waiting = [];
       this.#waitingBytes = 0;
       this.#next = 0;
@@ -149,7 +151,7 @@ class EventQueue {
     if (event.decoded === undefined) this.#waitingBytes += event.json().length;
     this.#wake();
     const waiting = this.#waiting.length + this.#batch.length - this.#next;
-    if (waiting >= waitingMax || this.#waitingBytes >= waitingBytesMax) {
+    if (waiting >= waitingMax || this.#waitingBytes + this.#batchBytes >= waitingBytesMax) {
       this.wasFull = true;
       this.#stop.abort();
     }
