@@ -46,9 +46,9 @@ export function eventTeller(environment: Omit<ControllerEnvironment, "reader">, 
         count,
         lastTimestamp: timestampOf(lastMs),
       }),
-    failed: (err, { about, reason }) => {
-      const { namespace = "", name } = about.metadata;
-      log.info({ err, reason, [(about.kind ?? "").toLowerCase()]: `${namespace}/${name}` }, "an event is lost");
+    failed: (err, { about: { kind, metadata }, reason }) => {
+      const { namespace, name } = metadata;
+      log.info({ err, reason, kind, namespace, name }, "an event is lost");
     },
   });
   signal.addEventListener("abort", () => recorder.drop(), { once: true });
