@@ -62,6 +62,10 @@ export async function findServer(flags: ConnectionFlags): Promise<ConnectionSett
       const shown = JSON.stringify(flags.server ?? settings.server.href);
       throw new StartError(`${shown} is no https URL: credentials go nowhere else`);
     }
+    // Messages show the URL.
+    if (server.username !== "" || server.password !== "") {
+      throw new StartError("the URL of --server must not contain a user or a password: they would not be sent");
+    }
     const impersonate = impersonationOf(flags);
     return { ...settings, server, ...(impersonate === undefined ? {} : { impersonate }) };
   } catch (error) {

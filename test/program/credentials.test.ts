@@ -180,6 +180,10 @@ for (const domain of domains) {
           /is signed by an authority that is not trusted/,
         );
         await fails(run("token", "create", "--kubeconfig=plain.kubeconfig"), /is no https URL/);
+        await fails(
+          run("token", "create", data, "--server=https://me:x@127.0.0.1"),
+          /URL of --server must not contain/,
+        );
       } finally {
         child.kill();
         await ended;
