@@ -1,5 +1,5 @@
 /** Checks of fields that many kinds share. They add errors to `errors`. */
-import { type FieldError, invalid, notSupported, required, duplicate } from "#meta/field-error.ts";
+import { duplicate, type FieldError, invalid, notSupported, required } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
 import { type NameCheck, pathSegment, rangeMessage } from "#meta/names.ts";
 import { type Int64, nearestNumber } from "#std/int64.ts";
@@ -46,16 +46,21 @@ export function checkEach<T>(
   for (const [index, item] of (items ?? []).entries()) check(item, path.index(index), errors);
 }
 
-/** Checks that a value is not among the earlier ones, and adds it to them. The finding shows `shown`. */
+/**
+ * Checks that a value is not among the earlier ones, adds it to them, and returns whether it is new. The finding shows
+ * `shown`.
+ */
 export function checkUnique<T>(
   value: T,
   earlier: Set<T>,
   path: FieldPath,
   errors: Errors,
   shown: unknown = value,
-): void {
-  if (earlier.has(value)) errors.push(duplicate(path, shown));
+): boolean {
+  const isNew = !earlier.has(value);
+  if (!isNew) errors.push(duplicate(path, shown));
   earlier.add(value);
+  return isNew;
 }
 
 export function checkRequired(text: string | undefined, path: FieldPath, errors: Errors): void {

@@ -1,11 +1,11 @@
 /** Validates endpoint slices. Source: upstream's `pkg/apis/discovery/validation`. */
 import type { Endpoint, EndpointPort, EndpointSlice, ForZone } from "#api/discovery/v1.ts";
-import { duplicate, type FieldError, invalid, required, tooMany } from "#meta/field-error.ts";
+import { type FieldError, invalid, required, tooMany } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { plainBytes } from "#meta/ip-range.ts";
 import { dns1123Label, dns1123Subdomain, labelValue, qualifiedName } from "#meta/names.ts";
 import { addAll } from "#std/add-all.ts";
-import { checkName, checkOneOf, checkOptionalName, checkRequiredOneOf, type Errors, checkUnique } from "../checks.ts";
+import { checkName, checkOneOf, checkOptionalName, checkRequiredOneOf, checkUnique, type Errors } from "../checks.ts";
 import { validateReachable } from "../core/address-checks.ts";
 import { validateImmutable } from "../immutable.ts";
 
@@ -81,9 +81,7 @@ function checkZones(zones: readonly ForZone[], path: FieldPath, errors: Errors):
   const seen = new Set<string>();
   for (const [i, { name }] of zones.entries()) {
     const at = path.index(i).child("name");
-    if (seen.has(name)) errors.push(duplicate(at, name));
-    else checkName(name, labelValue, at, errors);
-    seen.add(name);
+    if (checkUnique(name, seen, at, errors)) checkName(name, labelValue, at, errors);
   }
 }
 

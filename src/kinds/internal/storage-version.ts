@@ -1,7 +1,7 @@
 /** StorageVersion and StorageVersionMigration: the versions in which objects are stored, and their migration. */
 import type { ServerStorageVersion, StorageVersion, StorageVersionCondition } from "#api/apiserverinternal/v1alpha1.ts";
 import type { StorageVersionMigration } from "#api/storagemigration/v1alpha1.ts";
-import { duplicate, type FieldError, goTexts, invalid, required } from "#meta/field-error.ts";
+import { type FieldError, goTexts, invalid, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import {
   dns1035Label,
@@ -12,7 +12,7 @@ import {
   qualifiedName,
 } from "#meta/names.ts";
 import { ageColumn, firstOf, nameColumn, text } from "../cells.ts";
-import { checkName, checkNames, type Errors } from "../checks.ts";
+import { checkName, checkNames, checkUnique, type Errors } from "../checks.ts";
 import type { KindBehaviour } from "../generic.ts";
 
 export function storageVersions(): KindBehaviour<StorageVersion> {
@@ -45,9 +45,7 @@ function validateStatus({ status }: StorageVersion): FieldError[] {
   for (const [at, entry] of storageVersions.entries()) {
     const { apiServerID = "" } = entry;
     const path = statusPath.child("storageVersions").index(at);
-    if (servers.has(apiServerID)) errors.push(duplicate(path.child("apiServerID"), apiServerID));
-    else checkEntry(entry, path, errors);
-    servers.add(apiServerID);
+    if (checkUnique(apiServerID, servers, path.child("apiServerID"), errors)) checkEntry(entry, path, errors);
   }
   checkCommonVersion(storageVersions, commonEncodingVersion, errors);
   checkConditions(conditions, errors);

@@ -7,7 +7,7 @@ import { duplicate, type FieldError, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { qualifiedName } from "#meta/names.ts";
 import { ageColumn, classNameColumn, text } from "../cells.ts";
-import { checkName, checkOneOf, checkOptionalOneOf, type Errors, checkUnique } from "../checks.ts";
+import { checkName, checkOneOf, checkOptionalOneOf, checkUnique, type Errors } from "../checks.ts";
 import { fillAbsent } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import { forbidUpdates, validateImmutable } from "../immutable.ts";
@@ -67,9 +67,7 @@ function checkTopologies(terms: readonly TopologySelectorTerm[], errors: Errors)
   const meanings = new Set([JSON.stringify([])]);
   for (const [i, term] of terms.entries()) {
     const path = topologiesPath.index(i).child("matchLabelExpressions");
-    const meaning = checkTopology(term, path, errors);
-    if (meanings.has(meaning)) errors.push(duplicate(path, ""));
-    meanings.add(meaning);
+    checkUnique(checkTopology(term, path, errors), meanings, path, errors, "");
   }
 }
 

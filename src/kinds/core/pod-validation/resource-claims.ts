@@ -3,7 +3,7 @@ import type { PodResourceClaim, ResourceClaim } from "#api/core/v1.ts";
 import { duplicate, invalid, notFound, required } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
 import { dns1123Label, dns1123Subdomain } from "#meta/names.ts";
-import { checkName, checkOptionalName, checkRequiredName, type Errors } from "../../checks.ts";
+import { checkName, checkOptionalName, checkRequiredName, checkUnique, type Errors } from "../../checks.ts";
 
 /** The names of a pod's claims. */
 export type ClaimNames = ReadonlySet<string>;
@@ -18,9 +18,9 @@ export function checkResourceClaims(
   for (const [i, claim] of claims.entries()) {
     const { name, resourceClaimName, resourceClaimTemplateName } = claim;
     const at = path.index(i);
-    if (names.has(name)) errors.push(duplicate(at.child("name"), name));
-    else checkRequiredName(name, dns1123Label, at.child("name"), errors);
-    if (name !== "") names.add(name);
+    if (name === "" || checkUnique(name, names, at.child("name"), errors)) {
+      checkRequiredName(name, dns1123Label, at.child("name"), errors);
+    }
     checkSource(claim, at, errors);
     if (resourceClaimName !== undefined) {
       checkName(resourceClaimName, dns1123Subdomain, at.child("resourceClaimName"), errors);
