@@ -7,13 +7,13 @@ import type { PodDisruptionBudget, PodDisruptionBudgetStatus } from "#api/policy
 import { type Informer, type InformerEvent, keyOf, statesOf } from "#client/informer.ts";
 import { ignoreNotFound } from "#client/rest-client.ts";
 import { compileLabelSelector, formatLabelSelector } from "#meta/label-selector.ts";
+import { untilAborted } from "#std/abort.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
 import { type ExpectedCounts, ExpectedPods, type ScaledKinds } from "./disruption/expected-pods.ts";
 import { countHealth } from "./disruption/health.ts";
 import { StaleDisruptions } from "./disruption/stale-disruptions.ts";
 import { countedStatus, statusText, unknownStatus } from "./disruption/status.ts";
 import { eventTeller, type TellEvent } from "./events.ts";
-import { untilAborted } from "#std/abort.ts";
 import { RestingQueue } from "./resting-queue.ts";
 import { objectPath } from "./paths.ts";
 import { openInformer } from "./reconcile.ts";

@@ -8,12 +8,12 @@ import { type InformerEvent, keyOf } from "#client/informer.ts";
 import { ignoreNotFound, jsonBody } from "#client/rest-client.ts";
 import type { WorkQueue } from "#client/work-queue.ts";
 import { timestampOf, timeToMs } from "#meta/time.ts";
+import { untilAborted } from "#std/abort.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
 import { ignoreCodes } from "./ignore-codes.ts";
 import { objectPath } from "./paths.ts";
 import { isTerminal } from "./pods.ts";
 import { workQueue } from "./reconcile.ts";
-import { untilAborted } from "#std/abort.ts";
 import type { SharedInformers } from "./shared-informers.ts";
 
 interface PodGcOptions {

@@ -10,6 +10,7 @@ import { ignoreNotFound } from "#client/rest-client.ts";
 import type { WorkQueue } from "#client/work-queue.ts";
 import { goQuote } from "#meta/field-error.ts";
 import type { ApiObject, OwnerReference } from "#meta/object-meta.ts";
+import { untilAborted } from "#std/abort.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
 import { eventTeller, type TellEvent } from "./events.ts";
 import { findListed } from "./find-listed.ts";
@@ -18,7 +19,6 @@ import { inPages } from "./pages.ts";
 import { inNamespace, objectPath } from "./paths.ts";
 import { isTerminal } from "./pods.ts";
 import { openInformer, workQueue } from "./reconcile.ts";
-import { untilAborted } from "#std/abort.ts";
 import type { SharedInformers } from "./shared-informers.ts";
 
 interface ResourceClaimsOptions {

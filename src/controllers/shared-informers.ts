@@ -5,8 +5,8 @@
 import type { Container, Node, Pod, Service } from "#api/core/v1.ts";
 import type { Informer } from "#client/informer.ts";
 import { type ObjectMeta, withoutAnnotations } from "#meta/object-meta.ts";
-import type { ControllerEnvironment } from "./controller.ts";
 import { dropUndefined } from "#std/drop-undefined.ts";
+import type { ControllerEnvironment } from "./controller.ts";
 import { openInformer } from "./reconcile.ts";
 
 export class SharedInformers {

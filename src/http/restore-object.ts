@@ -10,7 +10,7 @@ import { alreadyExists, badRequest, conflict, StatusError } from "#meta/status-e
 import { isObject } from "#std/is-object.ts";
 import type { Revision } from "#storage/log-store.ts";
 import type { Entry } from "#storage/watch-cache.ts";
-import type { HandledRequest, AuditedBody, Headers, Reply, RequestInfo } from "./api-request.ts";
+import type { AuditedBody, HandledRequest, Headers, Reply, RequestInfo } from "./api-request.ts";
 import { attributesOf } from "./filters/authorize.ts";
 import { findVersion, type HistoryOptions, noVersions, type HistoryTarget } from "./history-versions.ts";
 import { parseRequestInfo } from "./request-info.ts";

@@ -7,7 +7,7 @@ import { duplicate, type FieldError, invalid, required, tooLong } from "#meta/fi
 import type { FieldPath } from "#meta/field-path.ts";
 import { formMessage, type NameCheck, qualifiedName } from "#meta/names.ts";
 import { nearestNumber } from "#std/int64.ts";
-import { checkRequiredName, checkOneOf } from "./checks.ts";
+import { checkOneOf, checkRequiredName } from "./checks.ts";
 
 const statuses = ["False", "True", "Unknown"];
 const reasonBytesMax = 1024;

@@ -1,11 +1,11 @@
 /** Opens authentication and authorization together; both follow files and objects that may change. */
 import type { Authorizer } from "#authz/authorizer.ts";
+import type { RestClient } from "#client/rest-client.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import { type ServerAuthenticators, serverAuthenticators } from "./authentication.ts";
 import { serverAuthorizer } from "./authorization.ts";
 import type { ServerState } from "./state.ts";
 import type { AssembleConfig } from "./assemble-config.ts";
-import type { RestClient } from "#client/rest-client.ts";
 
 export interface Access extends ServerAuthenticators {
   readonly authorizer: Required<Authorizer>;

@@ -8,6 +8,7 @@ import { podBinding } from "#kinds/pod-binding.ts";
 import { podEviction } from "#kinds/pod-eviction.ts";
 import type { Action } from "#meta/action.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
+import { qualifiedResource } from "#meta/group-version.ts";
 import { timestampOf } from "#meta/time.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { Store } from "#registry/store.ts";
@@ -17,7 +18,6 @@ import type { AuthenticationFlags } from "./authentication/flags.ts";
 import type { ServiceAccountIssuer } from "./authentication/service-account-issuer.ts";
 import type { Lookups } from "./lookups.ts";
 import type { ServerParts } from "./server-parts.ts";
-import { qualifiedResource } from "#meta/group-version.ts";
 
 /** Actions by Kubernetes' name of the resource (`serviceaccounts`, `tokenreviews.authentication.k8s.io`), then by subresource. */
 export type Actions = Readonly<Record<string, Readonly<Record<string, Action>>>>;

@@ -1,4 +1,5 @@
 /** The built-in controllers by upstream name, and their selection by `--controllers`. */
+import { RestClient } from "#client/rest-client.ts";
 import { pause } from "#std/clock.ts";
 import type { Service } from "#api/core/v1.ts";
 import { podReferences } from "#authz/pod-references.ts";
@@ -33,13 +34,12 @@ import type { ControllerCredentials } from "./controllers/credentials.ts";
 import { electControllers, type Relay, relay } from "./controllers/election.ts";
 import type { ControllerFlags } from "./controllers/flags.ts";
 import { type Identity, identityControllers } from "./controllers/identity-controllers.ts";
-import { controllerName, offByDefault, accountOf } from "./controllers/names.ts";
-import { podControllers, type Controllers } from "./controllers/pod-controllers.ts";
+import { accountOf, controllerName, offByDefault } from "./controllers/names.ts";
+import { type Controllers, podControllers } from "./controllers/pod-controllers.ts";
 import { publicKubeconfig } from "./kubeconfig.ts";
 import type { ServerParts } from "./server-parts.ts";
 import { givenAddresses } from "./services/addresses.ts";
 import type { ServiceFlags } from "./services/flags.ts";
-import { RestClient } from "#client/rest-client.ts";
 
 /** Returns the controllers from which `--controllers` selects. */
 function selectable(parts: ControllersParts, informers: SharedInformers): Controllers {

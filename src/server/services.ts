@@ -1,12 +1,12 @@
 /** The services of a server: their address and port ranges, with allocations in step with the store. */
 import type { Service } from "#api/core/v1.ts";
 import type { ServiceAllocator } from "#kinds/service-allocator.ts";
+import { qualifiedResource } from "#meta/group-version.ts";
 import { type IpRange, parseIpRange } from "#meta/ip-range.ts";
 import type { ResourceDefinition, Strategy } from "#registry/resource-definition.ts";
 import { override } from "#registry/override.ts";
 import { StartError } from "#std/start-error.ts";
 import type { HandlersByResource } from "./index-handlers.ts";
-import { qualifiedResource } from "#meta/group-version.ts";
 
 /** Gives the definition of services the allocator; returns other definitions unchanged. */
 export function withAllocator(allocator: ServiceAllocator, definition: ResourceDefinition): ResourceDefinition {

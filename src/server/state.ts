@@ -7,6 +7,7 @@ import { NodeGraph } from "#authz/node-graph.ts";
 import { RbacIndex } from "#authz/rbac-index.ts";
 import type { FindServiceAddress } from "#egress/service-address.ts";
 import { ServiceAllocator } from "#kinds/service-allocator.ts";
+import { qualifiedResource } from "#meta/group-version.ts";
 import { podAnnotations } from "#meta/pod-annotations.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import { ResourceTable } from "#registry/resource-table.ts";
@@ -25,7 +26,6 @@ import { type Lookups, type StoreFinder, storeFinder, storeLookups } from "./loo
 import { findServiceAddress } from "./services/addresses.ts";
 import { serviceHandlers, withAllocator } from "./services.ts";
 import type { HandlersByResource } from "./index-handlers.ts";
-import { qualifiedResource } from "#meta/group-version.ts";
 
 export interface ServerState {
   readonly objects: StoredObjects;

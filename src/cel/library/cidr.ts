@@ -3,9 +3,9 @@ import { goQuote } from "#meta/field-error.ts";
 import { traversal } from "../evaluate/costs.ts";
 import { sizeOf } from "../evaluate/kinds.ts";
 import type { CallCost, Library, Overload } from "../functions.ts";
-import { bool, int, opaque, string, typeOf, type CelType } from "../types.ts";
+import { bool, type CelType, int, opaque, string, typeOf } from "../types.ts";
 import { CelError, Opaque, TypeValue, type Value } from "../values.ts";
-import { member, onText, traversalCost, memberFunction, plainFunction } from "./declare.ts";
+import { member, memberFunction, onText, plainFunction, traversalCost } from "./declare.ts";
 import { Ip, ipType, isMapped, ipOf } from "./ip.ts";
 import { parsePrefix } from "./parse-ip.ts";
 

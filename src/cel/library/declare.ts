@@ -1,7 +1,7 @@
 /** Helpers for the declarations of libraries. */
 import { traversal } from "../evaluate/costs.ts";
 import { sizeOf } from "../evaluate/kinds.ts";
-import type { CallCost, EvaluationContext, Overload, SizeRange, FunctionDeclaration } from "../functions.ts";
+import type { CallCost, EvaluationContext, FunctionDeclaration, Overload, SizeRange } from "../functions.ts";
 import type { CelType } from "../types.ts";
 import type { CelError, Value } from "../values.ts";
 

@@ -4,7 +4,7 @@ import { printIp } from "#meta/names.ts";
 import type { FunctionDeclaration, Library } from "../functions.ts";
 import { bool, int, opaque, string, typeOf } from "../types.ts";
 import { CelError, Opaque, TypeValue, type Value } from "../values.ts";
-import { onText, traversalCost, memberFunction, plainFunction } from "./declare.ts";
+import { memberFunction, onText, plainFunction, traversalCost } from "./declare.ts";
 import { parseAddress } from "./parse-ip.ts";
 
 /** The type of `ip('10.0.0.1')`. */

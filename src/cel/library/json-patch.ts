@@ -1,7 +1,7 @@
 /** Kubernetes' function for paths of JSON Patches: `jsonpatch.escapeKey(key)`. */
 import type { Library } from "../functions.ts";
 import { string } from "../types.ts";
-import { traversalCost, plainFunction } from "./declare.ts";
+import { plainFunction, traversalCost } from "./declare.ts";
 
 export const jsonPatchLibrary: Library = {
   name: "k8s.jsonpatch",

@@ -9,7 +9,7 @@ import { isInt } from "../evaluate/kinds.ts";
 import type { FunctionDeclaration, Library, Overload } from "../functions.ts";
 import { bool, type CelType, double, int, opaque, string } from "../types.ts";
 import { CelError, Double, Opaque, type Value } from "../values.ts";
-import { member, onText, plain, traversalCost, memberFunction, plainFunction } from "./declare.ts";
+import { member, memberFunction, onText, plain, plainFunction, traversalCost } from "./declare.ts";
 
 const quantityType = opaque("kubernetes.Quantity");
 

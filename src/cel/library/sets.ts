@@ -2,7 +2,7 @@
 import { equals } from "../evaluate/equality.ts";
 import { isList, sizeOf } from "../evaluate/kinds.ts";
 import { read } from "../evaluate/read.ts";
-import type { CallCost, EvaluationContext, Library, FunctionDeclaration } from "../functions.ts";
+import type { CallCost, EvaluationContext, FunctionDeclaration, Library } from "../functions.ts";
 import { bool, listOf, parameter } from "../types.ts";
 import type { Value } from "../values.ts";
 import { plainFunction } from "./declare.ts";

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import type { FunctionDeclaration, Library } from "../functions.ts";
 import { bool, type CelType, listOf, mapOf, opaque, string } from "../types.ts";
 import { CelError, Opaque, type Value } from "../values.ts";
-import { onText, traversalCost, memberFunction, plainFunction } from "./declare.ts";
+import { memberFunction, onText, plainFunction, traversalCost } from "./declare.ts";
 import { escapedPath, type ParsedUrl, parseQuery, parseUrl, requestUriFault, splitHost, textOf } from "./parse-url.ts";
 
 const urlType = opaque("kubernetes.URL");

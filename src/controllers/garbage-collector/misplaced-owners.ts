@@ -4,6 +4,7 @@
  */
 import { goQuote } from "#meta/field-error.ts";
 import { pagePath, pagesOf } from "#client/pages.ts";
+import { itemsOf } from "#client/rest-client.ts";
 import type { WorkQueue } from "#client/work-queue.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { escapeFieldValue } from "#meta/selector.ts";
@@ -86,8 +87,8 @@ export class MisplacedOwners {
     const selected = `${collectionPath(of)}?fieldSelector=${selector}`;
     const read = (token: string): Promise<Page> =>
       client.call({ method: "GET", path: pagePath(selected, token), accept: this.#accept });
-    for await (const { items } of pagesOf(read)) {
-      const match = items?.find((object) => object.metadata.uid === uid);
+    for await (const page of pagesOf(read)) {
+      const match = itemsOf(page).find(({ metadata }) => metadata.uid === uid);
       if (match !== undefined) return match.metadata.namespace;
     }
     return undefined;

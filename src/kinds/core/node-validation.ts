@@ -6,7 +6,7 @@ import { FieldPath } from "#meta/field-path.ts";
 import { cidr, parseIpRange } from "#meta/ip-range.ts";
 import { labelValue, qualifiedName } from "#meta/names.ts";
 import { addAll } from "#std/add-all.ts";
-import { checkName, checkRequiredOneOf, type Errors, checkUnique } from "../checks.ts";
+import { checkName, checkRequiredOneOf, checkUnique, type Errors } from "../checks.ts";
 import { type OwnPrefix, validateResourceQuantity } from "./resource-names.ts";
 
 const effects = ["NoSchedule", "PreferNoSchedule", "NoExecute"];

@@ -4,7 +4,7 @@ import { type FieldError, forbidden, GoSyntax, invalid } from "#meta/field-error
 import { FieldPath } from "#meta/field-path.ts";
 import { dns1123Subdomain, qualifiedName } from "#meta/names.ts";
 import { checkAddresses } from "./pod-validation/addresses.ts";
-import { checkId, checkName, checkOneOf, type Errors, checkEach, checkUnique } from "../checks.ts";
+import { checkEach, checkId, checkName, checkOneOf, checkUnique, type Errors } from "../checks.ts";
 
 const statusPath = FieldPath.of("status");
 const claimsPath = statusPath.child("resourceClaimStatuses");

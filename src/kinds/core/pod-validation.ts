@@ -10,7 +10,7 @@ import { dns1123Label, dns1123Subdomain } from "#meta/names.ts";
 import { podAnnotations } from "#meta/pod-annotations.ts";
 import { validateAnnotations, validateLabels } from "#meta/validate-object-meta.ts";
 import { addAll } from "#std/add-all.ts";
-import { checkName, checkOptionalName, checkRange, checkRequiredOneOf, type Errors, checkEach } from "../checks.ts";
+import { checkEach, checkName, checkOptionalName, checkRange, checkRequiredOneOf, type Errors } from "../checks.ts";
 import { checkContainers, checkImages } from "./pod-validation/containers.ts";
 import { checkDns, checkHostAliases } from "./pod-validation/name-resolution.ts";
 import { checkPodResources } from "./pod-validation/pod-resources.ts";

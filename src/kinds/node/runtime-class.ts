@@ -6,7 +6,7 @@ import { FieldPath } from "#meta/field-path.ts";
 import { dns1123Label } from "#meta/names.ts";
 import { validateLabels } from "#meta/validate-object-meta.ts";
 import { ageColumn, nameColumn, text } from "../cells.ts";
-import { checkName, type Errors, checkUnique } from "../checks.ts";
+import { checkName, checkUnique, type Errors } from "../checks.ts";
 import { checkResources } from "../core/pod-validation/resources.ts";
 import { checkToleration } from "../core/pod-validation/scheduling.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";

@@ -5,7 +5,7 @@ import { type FieldError, invalid, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { qualifiedName } from "#meta/names.ts";
 import { ageColumn, integer, nameColumn } from "../cells.ts";
-import { checkName, checkNotNegative, type Errors, checkUnique } from "../checks.ts";
+import { checkName, checkNotNegative, checkUnique, type Errors } from "../checks.ts";
 import { checkDriverName } from "../core/pod-validation/volume-sources.ts";
 import type { KindBehaviour } from "../generic.ts";
 

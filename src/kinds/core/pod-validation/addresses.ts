@@ -5,7 +5,7 @@ import type { PodStatus } from "#api/core/v1.ts";
 import { internalError, invalid } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { dns1123Subdomain, ipAddress } from "#meta/names.ts";
-import { checkName, checkOptionalName, type Errors, checkUnique } from "../../checks.ts";
+import { checkName, checkOptionalName, checkUnique, type Errors } from "../../checks.ts";
 
 const statusPath = FieldPath.of("status");
 

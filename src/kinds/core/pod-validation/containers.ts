@@ -10,8 +10,8 @@ import {
   checkRequired,
   checkRequiredName,
   checkRequiredOneOf,
-  type Errors,
   checkUnique,
+  type Errors,
 } from "../../checks.ts";
 import { checkEnv, checkEnvFrom } from "./environment.ts";
 import { checkDevices, checkMounts, type Volumes } from "./mounts.ts";

@@ -3,7 +3,7 @@ import type { HostAlias, PodSpec } from "#api/core/v1.ts";
 import { goTexts, invalid, required } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
 import { dns1123Subdomain, ipAddress } from "#meta/names.ts";
-import { checkName, type Errors, checkNames } from "../../checks.ts";
+import { checkName, checkNames, type Errors } from "../../checks.ts";
 
 const serversMax = 3;
 const searchesMax = 32;

@@ -2,7 +2,7 @@
 import type { ContainerResizePolicy } from "#api/core/v1.ts";
 import { GoSyntax, invalid, notSupported, required } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
-import { checkRequiredOneOf, type Errors, checkUnique } from "../../checks.ts";
+import { checkRequiredOneOf, checkUnique, type Errors } from "../../checks.ts";
 
 const resources = ["cpu", "memory"];
 const policyNames = ["NotRequired", "RestartContainer"];

@@ -15,13 +15,13 @@ import type { FieldPath } from "#meta/field-path.ts";
 import { type LabelSelectorObject, validateLabelSelector } from "#meta/label-selector.ts";
 import { dns1123Label, dns1123Subdomain, labelValue, qualifiedName } from "#meta/names.ts";
 import {
+  checkEach,
   checkName,
+  checkNames,
   checkOneOf,
   checkOptionalOneOf,
-  type Errors,
-  checkEach,
   checkUnique,
-  checkNames,
+  type Errors,
 } from "../../checks.ts";
 
 const effects = ["NoSchedule", "PreferNoSchedule", "NoExecute"];

@@ -14,12 +14,12 @@ import type { FieldPath } from "#meta/field-path.ts";
 import { dns1123Subdomain } from "#meta/names.ts";
 import {
   checkDescending,
+  checkEach,
   checkId,
+  checkName,
   checkOneOf,
   checkOptionalOneOf,
   type Errors,
-  checkEach,
-  checkName,
 } from "../../checks.ts";
 import { checkWindowsUser } from "./windows-user.ts";
 
