@@ -717,6 +717,8 @@ withOwnServer(
       return answers;
     };
     const waiting = Promise.all(Array.from({ length: 12 }, waitAgain));
+    // When something else fails first, the server ends below these requests, which would hide that failure.
+    waiting.catch(() => undefined);
     const slow = await connectRaw(server.endpoint, server.ca);
     slow.write(
       `POST ${api.name(configMaps)} HTTP/1.1\r\n${host}${admin}Content-Type: application/json\r\nContent-Length: 500\r\n\r\n{"api`,
