@@ -633,6 +633,7 @@ async function checkForgotten(world: World, roll: Dice, below: number): Promise<
       "Expired",
     );
     const reader = await Reader.open(world, world.session, selection, old);
+    world.watches.push(reader);
     await eventually(async () => assert.ok(reader.isExpired));
     assert.deepEqual(reader.events, []);
     reader.close();
