@@ -32,8 +32,9 @@ export class GoModule {
     if ("problem" in built) throw new Error(built.problem);
   }
 
-  run(args: readonly string[]): { readonly output: string } | { readonly problem: string } {
-    const env = { ...process.env, GOPROXY: "off", GOFLAGS: "-mod=readonly", GOTOOLCHAIN: "local" };
+  /** Runs Go. `proxy`: where modules are downloaded from that are not here; by default they are not. */
+  run(args: readonly string[], proxy = "off"): { readonly output: string } | { readonly problem: string } {
+    const env = { ...process.env, GOPROXY: proxy, GOFLAGS: "-mod=readonly", GOTOOLCHAIN: "local" };
     const { status, error, stdout, stderr } = spawnSync("go", args, { cwd: this.#folder, env, encoding: "utf8" });
     return status === 0 ? { output: stdout } : { problem: error?.message ?? `${stdout}${stderr}` };
   }

@@ -15,6 +15,7 @@ import {
   renamer,
   temporaryFolder,
   tokenFile,
+  tokenLines,
 } from "./harness.ts";
 
 const program = fileURLToPath(new URL("../bin/binnacle.ts", import.meta.url));
@@ -37,6 +38,8 @@ interface ProcessOptions {
   readonly storage?: "disk" | "memory";
   /** The value of `--controllers`. Controllers that would change the objects of a suite run only if they are named. */
   readonly controllers?: readonly string[];
+  /** Lines of the token file for users besides those of the tests. */
+  readonly tokens?: readonly string[];
   readonly flags?: readonly string[];
 }
 
@@ -45,7 +48,7 @@ interface ProcessOptions {
  * the end of the file.
  */
 export async function spawnServer(options: ProcessOptions): Promise<ServerProcess> {
-  const { domain, dataDir = join(temporaryFolder(), "data"), storage = "memory", flags = [] } = options;
+  const { domain, dataDir = join(temporaryFolder(), "data"), storage = "memory", tokens = [], flags = [] } = options;
   const { controllers = ownObjectsOnly } = options;
   const rename = renamer(domain);
   const child = spawn(
@@ -61,7 +64,7 @@ export async function spawnServer(options: ProcessOptions): Promise<ServerProces
       `--data-dir=${dataDir}`,
       `--storage=${storage}`,
       "--secure-port=0",
-      `--token-auth-file=${tokenFile()}`,
+      `--token-auth-file=${tokenFile([...tokenLines, ...tokens])}`,
       `--feature-gates=${gated.featureGates!.join(",")}`,
       `--runtime-config=${rename(gated.runtimeConfig!.join(","))}`,
       `--controllers=${controllers.join(",")}`,

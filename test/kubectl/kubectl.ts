@@ -165,7 +165,7 @@ export function kubectlSuite(register: (kubectlTest: KubectlTest) => void): void
  * Returns an environment without the user's own settings: an empty home folder, a kubeconfig, and a folder for edited
  * files.
  */
-function environment(server: TestServer): NodeJS.ProcessEnv {
+export function environment(server: TestServer): NodeJS.ProcessEnv {
   const home = temporaryFolder();
   const kubeconfig = join(home, "kubeconfig");
   writeFileSync(kubeconfig, server.kubeconfig, { mode: 0o600 });
