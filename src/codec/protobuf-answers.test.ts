@@ -5,6 +5,7 @@ import type { Schema } from "#schema/schema.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import { rawNumber } from "#std/raw-number.ts";
 import type { EncodableList } from "./encoding.ts";
+import { decodeJson } from "./json.ts";
 import { ProtobufAnswers } from "./protobuf-answers.ts";
 import { decodeProtobuf } from "./protobuf.ts";
 
@@ -64,6 +65,23 @@ test("keys of maps are in the order of their bytes, whatever their order in the 
   assert.deepEqual(one, other);
   const { data } = decodeProtobuf(one!, schema).value as { readonly data: object };
   assert.deepEqual(Object.keys(data), ["B", "a", "z", "\uffff", "𝄞"]);
+});
+
+test("values in schemas have sorted members, short numbers and escaped texts", () => {
+  const of: Schema = {
+    type: "object",
+    fields: new Map([["default", { schema: { type: "any", special: "json" }, proto: [1, "JSON"] }]]),
+  };
+  const text =
+    '{"z":[1.50,1e3,-0,-0.0,1E21,9007199254740993,12345678901234567890],"10":null,"9":"<a&b>\u2028","a":{"y":true,"__proto__":1}}';
+  const value = { ...type, default: decodeJson(Buffer.from(text)).value };
+  const bytes = answersOf().object({ json: undefined, schema: of, value });
+  assert.ok(
+    bytes.includes(
+      '{"10":null,"9":"\\u003ca\\u0026b\\u003e\\u2028","a":{"__proto__":1,"y":true},"z":[1.5,1000,0,0,1e+21,9007199254740993,12345678901234567000]}',
+    ),
+    bytes.toString(),
+  );
 });
 
 test("a stored object that was sent before is not decoded again, in its version", () => {

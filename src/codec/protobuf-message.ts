@@ -6,8 +6,9 @@
  */
 import type { Field, Schema, SpecialType } from "#schema/schema.ts";
 import { compareCodePoints } from "#std/code-points.ts";
+import { escapeHtml } from "#std/escape-html.ts";
 import { parseDuration } from "#std/go-duration.ts";
-import { type Int64, int64Of } from "#std/int64.ts";
+import { type Int64, int64Of, isInt64 } from "#std/int64.ts";
 import { isRawNumber } from "#std/raw-number.ts";
 import type { ProtobufWriter } from "./protobuf-writer.ts";
 
@@ -179,15 +180,34 @@ function contentWriter(special: SpecialType, schema: Schema): (writer: ProtobufW
       return writeIntOrString;
     case "rawExtension":
     case "fieldsV1":
-    case "json":
       return (writer, value) => {
         if (value !== undefined) writer.text(1, JSON.stringify(value));
+      };
+    case "json":
+      return (writer, value) => {
+        if (value !== undefined) writer.text(1, escapeHtml(canonicalJson(value)));
       };
     case "schemaOrArray":
     case "schemaOrBool":
     case "schemaOrStringArray":
       return schemaOrWriter(special, schema.items!);
   }
+}
+
+/**
+ * Returns JSON with sorted members and numbers in their shortest form, as upstream stores the values in schemas of
+ * definitions. Integers of 64 bits are exact, other numbers have the precision of a double.
+ */
+function canonicalJson(value: unknown): string {
+  if (typeof value !== "object" || value === null) return JSON.stringify(value);
+  if (isRawNumber(value)) {
+    const { rawJSON } = value;
+    return isInt64(rawJSON) ? String(BigInt(rawJSON)) : JSON.stringify(Number(rawJSON));
+  }
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`;
+  const members = value as Json; // it came from JSON
+  const keys = Object.keys(members).sort(compareCodePoints);
+  return `{${keys.map((key) => `${JSON.stringify(key)}:${canonicalJson(members[key])}`).join(",")}}`;
 }
 
 /** Writes seconds and nanoseconds; nothing for the zero time. */

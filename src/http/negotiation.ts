@@ -103,18 +103,15 @@ function createNegotiator(offered: readonly Encoding[], words: "plain" | "routes
     const isIndented = indented !== undefined && (pretty || wantsPretty(request));
     return { encoding: isIndented ? indented : encoding, transform: kind, group, version };
   };
-  const checkProducible = (request: NegotiatedRequest, list: boolean): void => {
-    const accept = request.headers["accept"];
-    if (accept === undefined || accept === "" || producible(accept, names)) return;
-    throw representationNotAcceptable(list ? listNames : names);
-  };
+  const checkRoute = (request: NegotiatedRequest, list: boolean): void =>
+    checkProducible(request, names, list ? listNames : names);
 
   return {
     names,
     answer(request, allows, list = false) {
       const choice = choose(request, allows);
       if (choice === undefined) {
-        if (words === "routes") checkProducible(request, list);
+        if (words === "routes") checkRoute(request, list);
         throw notAcceptable(names);
       }
       return outcome(request, choice);
@@ -126,7 +123,7 @@ function createNegotiator(offered: readonly Encoding[], words: "plain" | "routes
     stream(request, allows) {
       const choice = choose(request, allows);
       if (choice === undefined || choice.encoding.stream === "") {
-        if (words === "routes") checkProducible(request, true);
+        if (words === "routes") checkRoute(request, true);
         throw notAcceptable(words === "custom" && choice === undefined ? names : streamNames);
       }
       // Watches are never indented.
@@ -145,7 +142,7 @@ function createNegotiator(offered: readonly Encoding[], words: "plain" | "routes
       if (encoding === undefined) throw unsupportedMediaType(names);
       return encoding;
     },
-    checkProducible,
+    checkProducible: checkRoute,
     forCustom: () => createNegotiator(offered, "custom"),
   };
 }
@@ -155,6 +152,20 @@ const plain = (encoding: Encoding): Choice => ({ encoding, pretty: false, kind: 
 /** Whether a patch body has one of the route's types; anything else is refused by the route. */
 export function isConsumable(contentType: string | undefined, consumed: readonly string[]): boolean {
   return contentType !== undefined && consumed.includes(contentType.split(";", 1)[0]!.trim());
+}
+
+/**
+ * Refuses a request whose `Accept` names none of the types `names`, and not all types, as a route does before its handler.
+ * `shown`: the types that the message lists.
+ */
+export function checkProducible(
+  { headers }: Pick<ApiRequest, "headers">,
+  names: readonly string[],
+  shown = names,
+): void {
+  const { accept } = headers;
+  if (accept === undefined || accept === "" || producible(accept, names)) return;
+  throw representationNotAcceptable(shown);
 }
 
 function producible(accept: string, names: readonly string[]): boolean {

@@ -1,5 +1,6 @@
 /** Answers `GET /version` with the version of the API and of this program. Source: upstream's `version.Info`. */
 import type { HandledRequest, Reply } from "#http/api-request.ts";
+import { checkProducible } from "#http/negotiation.ts";
 
 /** The release of Kubernetes whose API is served. */
 const release = "1.32.4";
@@ -22,8 +23,11 @@ export function versionDocument(version: string): Record<string, string> {
 
 /**
  * Returns the answer for `/version`, also with the trailing slash that some clients send; `undefined` for other paths.
+ * Throws when the client accepts no JSON.
  */
 export function versionReply(document: Record<string, string>, request: HandledRequest): Reply | undefined {
   if (request.path !== "/version" && request.path !== "/version/") return undefined;
-  return { code: 200, bytes: Buffer.from(JSON.stringify(document, undefined, 2)), contentType: "application/json" };
+  const contentType = "application/json";
+  checkProducible(request, [contentType]);
+  return { code: 200, bytes: Buffer.from(JSON.stringify(document, undefined, 2)), contentType };
 }

@@ -64,6 +64,26 @@ inBothDomains("the release can be read at /version [GEN-06]", async (api) => {
   (await api.get("/version")).expect(200, { major: "1", minor: /^32\+?$/, gitVersion: /^v1\.32\./, platform: present });
 });
 
+inBothDomains("documents of one type are refused to whoever wants another [MEDIA-20]", async (api) => {
+  const names = { "/version": "application/json", "/version/": "application/json" };
+  const issuer = {
+    "/.well-known/openid-configuration": names["/version"],
+    "/openid/v1/jwks": "application/jwk-set+json",
+  };
+  for (const [path, type] of Object.entries({ ...names, ...issuer })) {
+    for (const accept of ["*/*", `text/html, ${type};q=0.1`, ""]) {
+      const answer = (await api.get(path, { accept })).expect(200);
+      assert.equal(answer.headers["content-type"], type);
+    }
+    for (const accept of ["text/html", "application/*"]) {
+      const message = `406: Not Acceptable\n\nAvailable representations: ${type}`;
+      (await api.get(path, { accept })).expectFailure(406, "NotAcceptable", message);
+    }
+    const answer = (await api.get(path, { accept: "application/vnd.kubernetes.protobuf" })).expect(406);
+    assert.equal(answer.headers["content-type"], "application/vnd.kubernetes.protobuf");
+  }
+});
+
 inBothDomains("discovery lists versions, groups and resources [GEN-07]", async (api) => {
   (await api.get("/api")).expect(200, { kind: "APIVersions", versions: ["v1"] });
   (await api.get("/apis")).expect(200, {

@@ -13,6 +13,7 @@ import {
 } from "#authn/service-account-keys.ts";
 import { signJwt } from "#authn/jwt.ts";
 import type { ApiRequest, Reply } from "#http/api-request.ts";
+import { checkProducible } from "#http/negotiation.ts";
 import { methodUnknown } from "#meta/status-error.ts";
 import { orStartError, readGiven } from "../given-files.ts";
 import type { CredentialFlags } from "../credentials/flags.ts";
@@ -81,7 +82,7 @@ interface IssuerDocuments {
    * Answers requests for the two documents, with or without a slash at the end; `undefined` for other paths. Permission
    * has been checked.
    */
-  reply(request: Pick<ApiRequest, "path" | "method">): Reply | undefined;
+  reply(request: Pick<ApiRequest, "path" | "method" | "headers">): Reply | undefined;
   /** The reason why there are no documents; `undefined` when there are. */
   readonly problem: string | undefined;
 }
@@ -96,7 +97,7 @@ export function issuerDocuments(
   const document = discoveryDocument({ issuer: issuer.issuers[0], keySetUrl, keys: issuer.keys });
   // An issuer without a usable URL has no documents, as upstream.
   if (document instanceof Error) return { reply: () => undefined, problem: document.message };
-  const replies = new Map<string, Reply>([
+  const replies = new Map([
     ["/.well-known/openid-configuration", publicReply("application/json", document)],
     ["/openid/v1/jwks", publicReply("application/jwk-set+json", keySetDocument(issuer.keys))],
   ]);
@@ -105,13 +106,15 @@ export function issuerDocuments(
     reply(request) {
       const { path } = request;
       const reply = replies.get(path.endsWith("/") ? path.slice(0, -1) : path);
-      if (reply !== undefined && request.method !== "GET") throw methodUnknown();
+      if (reply === undefined) return undefined;
+      if (request.method !== "GET") throw methodUnknown();
+      checkProducible(request, [reply.contentType]);
       return reply;
     },
   };
 }
 
-const publicReply = (contentType: string, text: string): Reply => ({
+const publicReply = (contentType: string, text: string) => ({
   code: 200,
   contentType,
   headers: { "cache-control": "public, max-age=3600" },
