@@ -5,6 +5,7 @@
 import type { Field, Schema } from "#schema/schema.ts";
 import type { Random } from "#std/random.ts";
 import { chance, pick, upTo } from "./choices.ts";
+import { deviceExpressions, wrongDeviceExpressions } from "./device-expressions.ts";
 
 /** Sets the value at a path, or removes it. */
 export interface Edit {
@@ -156,6 +157,16 @@ const texts: readonly (readonly [RegExp, readonly string[]])[] = [
   [/ (searches)$/, ["example.com", "Bad_Domain", "a.", ""]],
   [/ (hostnames)$/, ["a.example.com", "Bad_Name", ""]],
   [/ (maxSurge|maxUnavailable)$/, ["25%", "0%", "101%", "x"]],
+  [/ cel expression$/, [...deviceExpressions, ...wrongDeviceExpressions]],
+  [/ cidrs$/, ["10.0.0.0/8", "10.0.0.1/8", "fd00::/64", "fd00::1/64", "FD00::/64", "010.0.0.0/8", "10.0.0.1", ""]],
+  [/ ips$/, ["10.0.0.0/8", "fd00::/64", "FD00::/64", "10.0.0.1", ""]],
+  [/ (binaryVersion|emulationVersion|version)$/, ["1.2.3", "1.2.3-rc.1+b", "v1.2", "01.2.3", "1.32", "0.0.0", ""]],
+  [/ (matchAttribute)$/, ["a/b", "gpu.example.com/model", "a", "", "/a", "a/", "a/b/c", "Bad_/x y"]],
+  [/ allocationMode$/, ["All", "ExactCount", "Other", ""]],
+  [/ source$/, ["FromClaim", "FromClass", "Other", ""]],
+  [/ resourceVersion$/, ["1", "", "-1", "x", "99999999999999999999"]],
+  [/ pool( name)?$/, ["a", "a/b", "A", "", "/", "x".repeat(254)]],
+  [/ (requests|request)$/, ["a", "b", "other", "", "Bad_"]],
   [/ name$/, names],
 ];
 
@@ -190,10 +201,18 @@ export function valueOf(random: Random, schema: Schema, path: string, depth: num
   }
 }
 
+const attributes = ["a", "gpu.example.com/b", "a/b/c", "/a", "a/", "", "Bad Key", "x".repeat(40), "x".repeat(300)];
 const ofMachines = ["cpu", "memory", "ephemeral-storage", "hugepages-2Mi", "example.com/gpu", "other", "storage"];
 
 const keyOf = (random: Random, path: string): string =>
-  pick(random, / (limits|requests|capacity|overhead|allocatedResources)$/.test(path) ? ofMachines : keys);
+  pick(
+    random,
+    / (limits|requests|capacity|overhead|allocatedResources)$/.test(path)
+      ? ofMachines
+      : path.endsWith(" attributes")
+        ? attributes
+        : keys,
+  );
 
 function specialValue(random: Random, { special }: Schema): unknown {
   switch (special) {

@@ -73,6 +73,23 @@ const excuses: readonly Excuse[] = [
     ours: [/^422 Invalid$/, /^FieldValueInvalid spec: Invalid value: "spec\.dataSource": (?:must match|may not be) /],
     theirs: [/^422 Invalid$/, /^FieldValueInvalid spec: Invalid value: \.\.\.: (?:must match|may not be) /],
   },
+  // A template of claims needs a claim's spec (RCT-03 and RCT-08).
+  {
+    resource: "resourceclaimtemplates",
+    because: /^FieldValueRequired spec\.spec: Required value$/,
+    ours: [/^422 Invalid$/, /^FieldValueRequired spec\.spec: Required value$/],
+    theirs: [/^2\d\d /, /^422 Invalid$/],
+  },
+  // Empty lists count as absent.
+  {
+    resource: "resourceclaimtemplates",
+    request: /"(?:managedFields|ownerReferences|finalizers)(?:"\],"value)?":\[\]/,
+    ours: [/^2\d\d /, /^422 Invalid$/],
+    theirs: [
+      /^422 Invalid$/,
+      /^FieldValueForbidden spec\.metadata\.(?:managedFields|ownerReferences|finalizers): Forbidden: cannot be set$/,
+    ],
+  },
   // An object that cannot be applied is a mistake of the client.
   { ours: [/^400 BadRequest$/], theirs: [/^500 $/] },
   // Empty members of immutable fields are equal to absent ones.

@@ -6,6 +6,7 @@ import { type Random, seededRandom } from "#std/random.ts";
 import { chance, maybe, pick, some, upTo } from "./choices.ts";
 import { comparedKind, type ComparedKind, contentOf } from "./compared-kind.ts";
 import { editsOf, applyEdit, type Edit } from "./edits.ts";
+import { gatedKinds } from "./gated-kinds.ts";
 import { otherKinds } from "./other-kinds.ts";
 import type { Json } from "./servers.ts";
 
@@ -182,7 +183,7 @@ const rollingUpdate = (random: Random): Json => ({
   rollingUpdate: { maxUnavailable: pick<unknown>(random, [1, "25%"]) },
 });
 
-export const kindSets = ["pods", "workloads", "others"] as const;
+export const kindSets = ["pods", "workloads", "others", "gated"] as const;
 export type KindSet = (typeof kindSets)[number];
 
 const sets: Readonly<Record<KindSet, readonly ComparedKind[]>> = {
@@ -230,11 +231,12 @@ const sets: Readonly<Record<KindSet, readonly ComparedKind[]>> = {
       maxReplicas: 1 + upTo(random, 4),
     })),
   ],
+  gated: gatedKinds,
   others: otherKinds,
 };
 
-/** All compared kinds. */
-export const comparedKinds: readonly ComparedKind[] = kindSets.flatMap((name) => sets[name]);
+/** All compared kinds, except those that are off by default. */
+export const comparedKinds: readonly ComparedKind[] = kindSets.flatMap((name) => (name === "gated" ? [] : sets[name]));
 
 /** A change of a stored object. */
 interface KindChange {

@@ -14,7 +14,7 @@ import { compareWebhooks } from "./webhooks.ts";
 
 const usage = `Sends the same random requests to two servers and compares the answers.
 
-Usage: npm run differ -- --rules | --definitions | --policies | --webhooks | --pods | --workloads | --others | --pairs --ours URL,TOKEN --reference URL,TOKEN [options]
+Usage: npm run differ -- --rules | --definitions | --policies | --webhooks | --pods | --workloads | --others | --gated | --pairs --ours URL,TOKEN --reference URL,TOKEN [options]
 
   --rules           definitions of custom resources with CEL rules, and objects for them: which rules are refused and
                     with what text, which objects, and the warnings
@@ -35,6 +35,9 @@ Usage: npm run differ -- --rules | --definitions | --policies | --webhooks | --p
                     sets, jobs, cron jobs and autoscalers
   --others          the same for the other kinds. Attributes classes of volumes need --runtime-config
                     storage.k8s.io/v1beta1=true and --feature-gates VolumeAttributesClass=true on both servers
+  --gated           the same for kinds that are off by default. Both servers need
+                    --feature-gates AllAlpha=true,AllBeta=true,CoordinatedLeaderElection=false and
+                    --runtime-config api/all=true
   --pairs           two objects of each kind, as people write them, merged into each other by each kind of write (replace, merge,
                     strategic and JSON patch, kubectl's apply, server-side apply with and without force, status): codes,
                     findings, warnings, what is stored and who owns it. A case has a pair of every kind
@@ -45,7 +48,7 @@ Usage: npm run differ -- --rules | --definitions | --policies | --webhooks | --p
   --reference URL,TOKEN
                     the other one, a kube-apiserver. A token is that of a user who may do everything, or @FILE, which
                     holds it. Certificates are not checked
-  --kind RESOURCES  of --others and --pairs: these alone, separated by commas
+  --kind RESOURCES  of --others, --gated and --pairs: these alone, separated by commas
   --seed N          the first case (a random number); the cases that follow have the numbers that follow
   --runs N          cases (50)
   --differences N   ends after so many cases that differ (10)
@@ -64,6 +67,7 @@ const { values } = readCommandLine(usage, {
   pods: { type: "boolean" },
   workloads: { type: "boolean" },
   others: { type: "boolean" },
+  gated: { type: "boolean" },
   pairs: { type: "boolean" },
   record: { type: "string" },
   only: { type: "string" },
@@ -75,12 +79,13 @@ const { values } = readCommandLine(usage, {
   differences: { type: "string" },
   verbose: { type: "boolean", short: "v" },
 });
-const { rules, definitions: mutated, policies, webhooks, pods, workloads, others, pairs } = values;
+const { rules, definitions: mutated, policies, webhooks, pods, workloads, others, gated, pairs } = values;
 if (
-  [rules, mutated, policies, webhooks, pods, workloads, others, pairs].filter((chosen) => chosen === true).length !== 1
+  [rules, mutated, policies, webhooks, pods, workloads, others, gated, pairs].filter((chosen) => chosen === true)
+    .length !== 1
 ) {
   process.stderr.write(
-    "say what to compare: --rules, --definitions, --policies, --webhooks, --pods, --workloads, --others or --pairs; --help prints more\n",
+    "say what to compare: --rules, --definitions, --policies, --webhooks, --pods, --workloads, --others, --gated or --pairs; --help prints more\n",
   );
   process.exit(2);
 }

@@ -84,7 +84,7 @@ export interface KindFacts extends KindDescription {
   readonly statusSubresource: boolean;
   readonly stage: Stage;
   readonly servedByDefault: boolean;
-  /** The feature gate that must be on for the kind to be served. */
+  /** The feature gate of the kind. `served.ts` says which gates decide whether a kind is served. */
   readonly gate: string | undefined;
   readonly lifecycle: Lifecycle;
   /** The group and version in which upstream stores objects; `undefined` for kinds without objects. */

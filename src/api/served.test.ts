@@ -20,14 +20,16 @@ test("alpha and beta versions are not served by default, stable ones are [VER-02
   assert.deepEqual(listServed([], "autoscaling/v1"), ["horizontalpodautoscalers"]);
 });
 
-test("a beta kind behind a gate needs both the gate and its version [RCT-02, VAC-02]", () => {
+test("a beta kind behind a gate needs its version, and few kinds need the gate [RCT-02, VAC-02]", () => {
   const at = "storage.platform.io/v1beta1";
   assert.deepEqual(listServed([], at, ["VolumeAttributesClass"]), []);
-  assert.deepEqual(listServed([`${at}=true`], at), []);
-  assert.deepEqual(listServed([`${at}=true`], at, ["VolumeAttributesClass"]), ["volumeattributesclasses"]);
+  assert.deepEqual(listServed([`${at}=true`], at), ["volumeattributesclasses"]);
   const claims = "resource.platform.io/v1beta1";
-  assert.deepEqual(listServed([claims], claims), []);
-  assert.ok(listServed([claims], claims, ["DynamicResourceAllocation"]).includes("resourceclaimtemplates"));
+  assert.deepEqual(listServed([], claims, ["DynamicResourceAllocation"]), []);
+  assert.ok(listServed([claims], claims).includes("resourceclaimtemplates"));
+  const bundles = "certificates.platform.io/v1alpha1";
+  assert.deepEqual(listServed([bundles], bundles), []);
+  assert.deepEqual(listServed([bundles], bundles, ["ClusterTrustBundle"]), ["clustertrustbundles"]);
 });
 
 test("pairs are separated by commas, a missing value means true [VER-07, VER-08]", () => {

@@ -57,16 +57,22 @@ function checkedKey(key: string, versions: readonly GroupVersion[]): string {
   return [group, ...tokens.slice(1)].join("/");
 }
 
+/** The gates that remove their kinds while they are off. Other gates change only how kinds behave. */
+const hidingGates: ReadonlySet<string> = new Set(["ClusterTrustBundle", "StorageVersionMigrator"]);
+
 /**
  * Returns the kinds to serve, in the order of `kinds`. A setting for a resource wins over one for its version, which
- * wins over `api/…`. A disabled gate removes its kinds in any case.
+ * wins over `api/…`. Two gates remove their kinds in any case while they are off.
  */
 export function servedKinds(
   kinds: readonly KindFacts[],
   config: RuntimeConfig,
   isOn: (gate: string) => boolean,
 ): readonly KindFacts[] {
-  return kinds.filter((kind) => isSwitchedOn(kind, config) && (kind.gate === undefined || isOn(kind.gate)));
+  return kinds.filter((kind) => {
+    const isHidden = kind.gate !== undefined && hidingGates.has(kind.gate) && !isOn(kind.gate);
+    return !isHidden && isSwitchedOn(kind, config);
+  });
 }
 
 function isSwitchedOn(kind: KindFacts, config: RuntimeConfig): boolean {

@@ -16,6 +16,8 @@ export interface Declarations {
   readonly findType?: (name: string) => ObjectType | undefined;
   /** The validators, which run after those of the parent. */
   readonly validators?: readonly Validator[];
+  /** Whether the macro `cel.bind(name, value, expression)` exists; by default as in the parent. */
+  readonly hasBindings?: boolean;
 }
 
 /** An overload in the form that the checker tries. */
@@ -42,6 +44,7 @@ export interface DeclaredFunction {
  */
 export class Environment {
   readonly validators: readonly Validator[];
+  readonly hasBindings: boolean;
   readonly #parent: Environment | undefined;
   readonly #libraries: readonly Library[];
   readonly #names = new Map<string, VariableReference | ConstantReference>();
@@ -56,6 +59,7 @@ export class Environment {
     this.#parent = parent;
     this.#libraries = libraries;
     this.#findType = declarations.findType;
+    this.hasBindings = declarations.hasBindings ?? parent?.hasBindings ?? false;
     this.validators = [...(parent?.validators ?? []), ...(declarations.validators ?? [])];
     for (const library of libraries) {
       for (const [name, constant] of library.constants ?? [])

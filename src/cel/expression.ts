@@ -132,7 +132,11 @@ function parseExpression(
   options: Pick<ParseOptions, "repetition">,
 ): { readonly ast: Expression } | Problem {
   if (patternsSize(source) > patternsSizeMax) return patternsProblem("an expression", patternsSizeMax);
-  const parsed = parse(source, { ...options, hasTwoVariables: hasTwoVariables(environment) });
+  const parsed = parse(source, {
+    ...options,
+    hasTwoVariables: hasTwoVariables(environment),
+    hasBindings: environment.hasBindings,
+  });
   return "issues" in parsed ? toProblem(`compilation failed: ${showIssues(source, parsed.issues)}`) : parsed;
 }
 

@@ -4,7 +4,7 @@
  * repeat is bounded.
  */
 import type { Expression, Issue } from "./ast.ts";
-import { codePoints } from "./issues.ts";
+import { codePoints, unknownOffset } from "./issues.ts";
 import { Grammar } from "./parse/grammar.ts";
 import { tokenize } from "./parse/lexer.ts";
 import { Nodes, type Repetition } from "./parse/nodes.ts";
@@ -14,6 +14,8 @@ import { GivenUp, TokenReader } from "./parse/token-reader.ts";
 export interface ParseOptions {
   /** Whether the macros with two variables exist: `all(i, v, …)`, `transformMap`, …. Default: false. */
   readonly hasTwoVariables?: boolean;
+  /** Whether the macro `cel.bind` exists. Default: false. */
+  readonly hasBindings?: boolean;
   /** The maximum depth of nested expressions; default 250. */
   readonly depthMax?: number;
   /** The maximum size of the source, in code points; default 100,000. */
@@ -35,7 +37,7 @@ type ParseResult = { readonly ast: Expression } | { readonly issues: readonly Is
 
 /** Parses a source. Returns its tree or its issues. */
 export function parse(source: string, options: ParseOptions = {}): ParseResult {
-  const { hasTwoVariables = false, depthMax = 250, sizeMax = 100_000, repetition = { left: repeatedMax } } = options;
+  const { hasTwoVariables = false, hasBindings = false, depthMax = 250, sizeMax = 100_000 } = options;
   if (source.length > sizeMax) {
     const size = codePoints(source);
     const message = `expression code point size exceeds limit: size: ${size}, limit ${sizeMax}`;
@@ -46,7 +48,11 @@ export function parse(source: string, options: ParseOptions = {}): ParseResult {
   const syntaxIssues: Issue[] = [];
   const issues: Issue[] = [];
   const input = new TokenReader(tokens, syntaxIssues, offsetOf);
-  const grammar = new Grammar(input, new Nodes(repetition), issues, { hasTwoVariables, depthMax });
+  const grammar = new Grammar(input, new Nodes(options.repetition ?? { left: repeatedMax }), issues, {
+    hasTwoVariables,
+    hasBindings,
+    depthMax,
+  });
   try {
     const ast = grammar.start();
     const allIssues = [...syntaxIssues, ...issues];
@@ -59,6 +65,7 @@ export function parse(source: string, options: ParseOptions = {}): ParseResult {
 
 /** Returns a function from an index of the string to an offset in code points. They differ after surrogate pairs. */
 function codePointOffsets(source: string): (index: number) => number {
+  if (source === "") return () => unknownOffset; // as the reference shows the end of an empty source
   const pairs: number[] = [];
   for (let at = 0; at < source.length; at++) if (source.codePointAt(at)! > 0xffff) pairs.push(at++);
   if (pairs.length === 0) return (index) => index;

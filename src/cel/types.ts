@@ -2,10 +2,11 @@
 
 /**
  * The kinds of types without parts. `dyn` is compatible with every type; `error` is the type of a part with an error,
- * and prevents further findings about it.
+ * and prevents further findings about it. `any` is compatible with every type, as `dyn` is, and has another name.
  */
 type Simple =
   | "dyn"
+  | "any"
   | "error"
   | "null_type"
   | "bool"
@@ -79,6 +80,7 @@ export type CelType = SimpleType | ListType | MapType | TypeType | TypeParameter
 
 const simple = (kind: Simple): SimpleType => ({ kind });
 export const dyn = simple("dyn");
+export const any = simple("any");
 export const errorType = simple("error");
 export const nullType = simple("null_type");
 export const bool = simple("bool");
@@ -121,6 +123,8 @@ export function typeName(type: CelType): string {
     case "parameter":
     case "object":
       return type.name;
+    case "any":
+      return "google.protobuf.Any";
     default:
       return type.kind === "error" ? "!error!" : type.kind;
   }

@@ -39,7 +39,8 @@ export function validateConditions(conditions: readonly Condition[], path: Field
   });
 }
 
-function validateCondition(condition: Condition, path: FieldPath): FieldError[] {
+/** Returns findings about the condition at `path`. */
+export function validateCondition(condition: Condition, path: FieldPath): FieldError[] {
   const { type, status, observedGeneration = 0, lastTransitionTime, reason, message } = condition;
   const errors = qualifiedName(type).map((text) => invalid(path.child("type"), type, text));
   checkOneOf(status, statuses, path.child("status"), errors);

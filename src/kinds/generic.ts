@@ -56,6 +56,8 @@ export interface KindBehaviour<T extends ApiObject = Unstructured, Hub extends A
   readonly statusResetsMetadata?: boolean;
   /** Whether objects may be created with a status. */
   readonly statusOnCreate?: boolean;
+  /** Whether updates of the main resource may change the status, too. */
+  readonly statusOnUpdate?: boolean;
   /** Annotations that hold fields of the object: tables and metadata-only answers do not show them. */
   readonly fieldAnnotations?: readonly string[];
   /** Whether finalizers may have any name. */
@@ -141,8 +143,8 @@ const subresourceRules: Readonly<Record<string, SubresourceRules>> = {
 /** Returns the hooks of a kind: the generic rules run before its own hooks. */
 export function genericStrategy(options: GenericOptions, behaviour: KindBehaviour = {}): Strategy {
   const own = behaviour.strategy ?? {};
-  const keepsStatus = options.hasStatus;
-  const clearsStatus = keepsStatus && behaviour.statusOnCreate !== true;
+  const keepsStatus = options.hasStatus && behaviour.statusOnUpdate !== true;
+  const clearsStatus = options.hasStatus && behaviour.statusOnCreate !== true;
   const { create: dropOnCreate, update: dropOnUpdate } = options.drops ?? {};
   const prepareForCreate = (object: Unstructured, attributes: WriteAttributes): Unstructured => {
     let next = clearsStatus ? withStatus(object, options.zeroStatus()) : object;
@@ -196,18 +198,24 @@ function subresourceStrategy(
   };
 }
 
-/** The members of metadata that clients write; for `statusKeeps`. */
+/** The members of metadata that clients write. */
 export const writtenMetadata = ["labels", "annotations", "finalizers", "ownerReferences"] as const;
 
 /** Returns the old object with the new status and the new metadata, except the members of metadata in `keeps`. */
 function onlyStatus(object: Unstructured, old: Unstructured, keeps: readonly (keyof ObjectMeta)[]): Unstructured {
+  const { metadata } = withMetadataOf(old, object, keeps);
+  return withStatus({ ...old, metadata }, object["status"]);
+}
+
+/** Returns the object with these members of the old object's metadata. */
+export function withMetadataOf<T extends ApiObject>(old: T, object: T, keys: readonly (keyof ObjectMeta)[]): T {
   let { metadata } = object;
-  for (const key of keeps) {
+  for (const key of keys) {
     const { [key]: _new, ...rest } = metadata;
     const value = old.metadata[key];
     metadata = (value === undefined ? rest : { ...rest, [key]: value }) as ObjectMeta; // the same keys
   }
-  return withStatus({ ...old, metadata }, object["status"]);
+  return { ...object, metadata };
 }
 
 function withGeneration(object: Unstructured, generation: Int64 | undefined): Unstructured {

@@ -119,7 +119,7 @@ test("addresses are parsed and printed in canonical form", () => {
   check(cidr, "2001:db8::/64");
   assert.equal(cidr("10.9.8.0/33").length, 1);
   assert.equal(cidr("10.9.8.0").length, 1);
-  assert.deepEqual(nameRules["canonicalIP"]!("::0001", false), ["must be a canonical form IP address"]);
+  assert.deepEqual(nameRules["canonicalIP"]!("::0001", false), ["must be a canonical format IP address"]);
 });
 
 test("hostile names cost no more than their length", async () => {

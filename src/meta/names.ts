@@ -4,6 +4,7 @@
  * single passes without regular expressions, so hostile names cost no more than their length. Source: upstream's
  * `apimachinery/pkg/util/validation`.
  */
+import { parseAddress } from "./parse-ip.ts";
 
 export type NameCheck = (text: string) => readonly string[];
 
@@ -322,11 +323,13 @@ export const nameRules: Readonly<Record<string, NameRule>> = {
   dns1123subdomain: allowPrefix(dns1123Subdomain),
   dns1035label: allowPrefix(dns1035Label),
   "pod name": allowPrefix(dns1123Subdomain),
+  configKey: (name) => configKey(name),
   pathSegment: (name, prefix) => (prefix ? pathSegmentPrefix(name) : pathSegment(name)),
   canonicalIP: (name) => {
-    const bytes = parseIp(name);
-    if (bytes === undefined) return ipAddress(name);
-    return printIp(bytes) === name ? none : ["must be a canonical form IP address"];
+    const address = parseAddress(name);
+    if ("fault" in address) return [address.fault];
+    const canonical = printIp(address.bytes) + (address.zone === "" ? "" : `%${address.zone}`);
+    return canonical === name ? none : ["must be a canonical format IP address"];
   },
   "dns1123subdomain,max52": allowPrefix((name) => boundedSubdomain(name, 52)),
   "dns1123subdomain,max63": allowPrefix((name) => boundedSubdomain(name, 63)),

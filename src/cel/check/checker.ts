@@ -33,7 +33,7 @@ import type { Steps } from "#std/cooperative.ts";
 import { Double, type Scalar, Uint } from "../values.ts";
 import { CheckFindings } from "./findings.ts";
 import { heavyNodes } from "./heavy-nodes.ts";
-import { Inference, isLoose, partsOf } from "./inference.ts";
+import { Inference, isDynamic, isLoose, partsOf } from "./inference.ts";
 import { optionalSelection, resolveOverloads } from "./overloads.ts";
 import { showArguments, showType } from "./show-type.ts";
 
@@ -317,7 +317,7 @@ export class Checker {
     const type = this.#check(node);
     if (!isOptional) return type;
     const inner = optionalValue(type);
-    if (inner === undefined && type.kind !== "dyn") this.#mismatch(node, optionalOf(type), type);
+    if (inner === undefined && !isDynamic(type)) this.#mismatch(node, optionalOf(type), type);
     return inner ?? type;
   }
 

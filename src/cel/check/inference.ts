@@ -160,8 +160,8 @@ export class Inference {
   }
 
   #saysNoMore(one: CelType, other: CelType): boolean {
-    if (one === other || one.kind === "dyn" || one.kind === "parameter") return true;
-    if (other.kind === "dyn" || other.kind === "parameter" || one.kind !== other.kind) return false;
+    if (one === other || isDynamic(one) || one.kind === "parameter") return true;
+    if (isDynamic(other) || other.kind === "parameter" || one.kind !== other.kind) return false;
     if (one.kind === "type") return true;
     if ((one.kind === "opaque" && other.kind === "opaque") || (one.kind === "object" && other.kind === "object")) {
       if (one.name !== other.name) return false;
@@ -175,8 +175,11 @@ export class Inference {
   }
 }
 
+/** Whether values of a type may have any type. */
+export const isDynamic = (type: CelType): boolean => type.kind === "dyn" || type.kind === "any";
+
 /** Whether a type is compatible with every type. */
-export const isLoose = (type: CelType): boolean => type.kind === "dyn" || type.kind === "error";
+export const isLoose = (type: CelType): boolean => isDynamic(type) || type.kind === "error";
 
 /** Whether values of a type may be null. */
 function hasNull(type: CelType): boolean {

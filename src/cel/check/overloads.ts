@@ -2,7 +2,7 @@
 import type { FunctionReference } from "../checked.ts";
 import type { Candidate } from "../environment.ts";
 import { type CelType, dyn, optionalOf, parameter, string } from "../types.ts";
-import { type Inference, isLoose, withParts } from "./inference.ts";
+import { type Inference, isDynamic, isLoose, withParts } from "./inference.ts";
 import { isSame } from "./same-type.ts";
 
 /** The meaning of a call: its overloads, and the type of its result. */
@@ -37,7 +37,7 @@ export function resolveOverloads(
       const reference = { ...resolution.reference, overloads: [...resolution.reference.overloads, overload] };
       resolution = {
         reference,
-        result: resolution.result.kind !== "dyn" && !isSame(resolution.result, result) ? dyn : resolution.result,
+        result: !isDynamic(resolution.result) && !isSame(resolution.result, result) ? dyn : resolution.result,
       };
     }
   }

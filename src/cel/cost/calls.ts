@@ -35,7 +35,12 @@ const once: Rule = (args) => ({ cost: traversal(max(args, 0)) });
 const sameSize: Rule = (args) => ({ cost: traversal(max(args, 0)), size: upTo(max(args, 0)) });
 const comparison: Rule = (args) => ({ cost: traversal(Math.min(max(args, 0), max(args, 1))) });
 /** The types whose comparison costs 1, since their values are small. */
-const small: ReadonlySet<string | undefined> = new Set(["kubernetes.Quantity", "net.IP", "net.CIDR"]);
+const small: ReadonlySet<string | undefined> = new Set([
+  "kubernetes.Quantity",
+  "kubernetes.Semver",
+  "net.IP",
+  "net.CIDR",
+]);
 const inequality: Rule = (args) => (small.has(args[0]!.typeName) ? { cost: 1 } : comparison(args));
 /** Upstream: the cost of comparing URLs depends on the second URL only. */
 const equality: Rule = (args) =>

@@ -7,7 +7,7 @@ import { bool, type CelType, int, opaque, string, typeOf } from "../types.ts";
 import { CelError, Opaque, TypeValue, type Value } from "../values.ts";
 import { member, memberFunction, onText, plainFunction, traversalCost } from "./declare.ts";
 import { Ip, ipType, isMapped, ipOf } from "./ip.ts";
-import { parsePrefix } from "./parse-ip.ts";
+import { parsePrefix } from "#meta/parse-ip.ts";
 
 const cidrType = opaque("net.CIDR");
 

@@ -5,7 +5,7 @@ import type { FunctionDeclaration, Library } from "../functions.ts";
 import { bool, int, opaque, string, typeOf } from "../types.ts";
 import { CelError, Opaque, TypeValue, type Value } from "../values.ts";
 import { memberFunction, onText, plainFunction, traversalCost } from "./declare.ts";
-import { parseAddress } from "./parse-ip.ts";
+import { parseAddress } from "#meta/parse-ip.ts";
 
 /** The type of `ip('10.0.0.1')`. */
 export const ipType = opaque("net.IP");

@@ -3,7 +3,7 @@
  * since escapes stand for bytes.
  */
 import { goQuote } from "#meta/field-error.ts";
-import { type Fault, parseAddress } from "./parse-ip.ts";
+import { type Fault, parseAddress } from "#meta/parse-ip.ts";
 
 /**
  * A parsed URL. Its texts are unescaped bytes unless a member says otherwise. A URL with an `opaque` part has no user,

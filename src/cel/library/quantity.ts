@@ -11,7 +11,7 @@ import { bool, type CelType, double, int, opaque, string } from "../types.ts";
 import { CelError, Double, Opaque, type Value } from "../values.ts";
 import { member, memberFunction, onText, plain, plainFunction, traversalCost } from "./declare.ts";
 
-const quantityType = opaque("kubernetes.Quantity");
+export const quantityType = opaque("kubernetes.Quantity");
 
 class QuantityValue extends Opaque {
   readonly type = quantityType;

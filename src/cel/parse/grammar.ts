@@ -5,7 +5,7 @@
 import { type EntryNode, type Expression, type Issue, operators } from "../ast.ts";
 import { unknownOffset } from "../issues.ts";
 import { literalValue } from "./literals.ts";
-import { expandMacro } from "./macros.ts";
+import { expandMacro, type MacroOptions } from "./macros.ts";
 import type { Nodes } from "./nodes.ts";
 import type { Expectation, TokenReader } from "./token-reader.ts";
 import {
@@ -24,8 +24,7 @@ import { endOfRule, expressionStart, type TokenKind, type Kinds, kinds, memberSt
 
 const { identifier, question, comma, colon, dot } = kinds;
 
-interface GrammarOptions {
-  readonly hasTwoVariables: boolean;
+interface GrammarOptions extends MacroOptions {
   readonly depthMax: number;
 }
 
@@ -276,7 +275,7 @@ export class Grammar {
   }
 
   #expandMacro(offset: number, name: string, target: Expression | undefined, args: readonly Expression[]): Expression {
-    const expansion = expandMacro(this.#nodes, { offset, name, target, args }, this.#options.hasTwoVariables);
+    const expansion = expandMacro(this.#nodes, { offset, name, target, args }, this.#options);
     if (expansion === undefined) return this.#nodes.call(offset, name, args, target);
     if ("expression" in expansion) return expansion.expression;
     this.#issues.push(expansion.issue);

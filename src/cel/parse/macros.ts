@@ -24,8 +24,18 @@ interface MacroCall {
 /** The expression that replaces the call, or the issue about a wrong argument. */
 type Expansion = { readonly expression: Expression } | { readonly issue: Issue };
 
+/** The macros that only some environments have. */
+export interface MacroOptions {
+  readonly hasTwoVariables: boolean;
+  readonly hasBindings: boolean;
+}
+
 /** Expands a call. Returns `undefined` if it is not a macro. */
-export function expandMacro(nodes: Nodes, call: MacroCall, hasTwoVariables: boolean): Expansion | undefined {
+export function expandMacro(
+  nodes: Nodes,
+  call: MacroCall,
+  { hasTwoVariables, hasBindings }: MacroOptions,
+): Expansion | undefined {
   const { args, target, name } = call;
   if (target === undefined) return name === "has" && args.length === 1 ? has(nodes, call, args[0]!) : undefined;
   // Few calls are macros, and most calls have other numbers of arguments.
@@ -34,6 +44,9 @@ export function expandMacro(nodes: Nodes, call: MacroCall, hasTwoVariables: bool
   if (macro !== undefined) return withVariable(nodes, call, macro);
   if (args.length === 2) return optionalMacro(nodes, call, target);
   if (args.length === 3 && name === "map") return withVariable(nodes, call, { wrong: notIdentifier, expand: collect });
+  if (hasBindings && args.length === 3 && name === "bind" && target.kind === "identifier" && target.name === "cel") {
+    return binding(nodes, call);
+  }
   const two = hasTwoVariables ? twoVariables.get(`${name}/${args.length}`) : undefined;
   return two === undefined ? undefined : withTwoVariables(nodes, call, two);
 }
@@ -202,7 +215,7 @@ function withTwoVariables(nodes: Nodes, call: MacroCall, expand: Expand): Expans
 
 /**
  * Expands `x.optMap(v, e)` to `x.hasValue() ? optional.of(e with v = x.value()) : optional.none()`; `optFlatMap` omits
- * `optional.of`. The variable is the accumulator of a loop over an empty list.
+ * `optional.of`.
  */
 function optionalMacro(nodes: Nodes, call: MacroCall, target: Expression): Expansion | undefined {
   if (call.name !== "optMap" && call.name !== "optFlatMap") return undefined;
@@ -214,16 +227,7 @@ function optionalMacro(nodes: Nodes, call: MacroCall, target: Expression): Expan
   const { offset } = call;
   const repeated = nodes.copy(target);
   if (repeated === undefined) return { issue: { offset, message: `${call.name}() is nested too deeply` } };
-  const value = nodes.loop(offset, {
-    range: nodes.list(offset, []),
-    variable: unused,
-    variable2: undefined,
-    accumulator: variable.name,
-    initial: nodes.call(offset, "value", [], repeated),
-    condition: nodes.constant(offset, false),
-    step: nodes.identifier(offset, variable.name),
-    result: body!,
-  });
+  const value = bound(nodes, offset, variable.name, nodes.call(offset, "value", [], repeated), body!);
   return {
     expression: nodes.call(offset, operators.conditional, [
       nodes.call(offset, "hasValue", [], target),
@@ -231,4 +235,25 @@ function optionalMacro(nodes: Nodes, call: MacroCall, target: Expression): Expan
       nodes.call(offset, "optional.none", []),
     ]),
   };
+}
+
+/** Expands `cel.bind(v, x, e)` to `e` with `v = x`. */
+function binding(nodes: Nodes, { offset, args }: MacroCall): Expansion {
+  const [variable, value, body] = args;
+  if (variable?.kind === "identifier") return { expression: bound(nodes, offset, variable.name, value!, body!) };
+  return { issue: { offset: variable!.offset, message: "cel.bind() variable names must be simple identifiers" } };
+}
+
+/** Returns `body` with a variable, which is the accumulator of a loop over an empty list. */
+function bound(nodes: Nodes, offset: number, name: string, value: Expression, body: Expression): Expression {
+  return nodes.loop(offset, {
+    range: nodes.list(offset, []),
+    variable: unused,
+    variable2: undefined,
+    accumulator: name,
+    initial: value,
+    condition: nodes.constant(offset, false),
+    step: nodes.identifier(offset, name),
+    result: body,
+  });
 }

@@ -1,6 +1,5 @@
-/** Lease and LeaseCandidate: leader election. */
+/** Lease: leader election. */
 import type { Lease } from "#api/coordination/v1.ts";
-import type { LeaseCandidate } from "#api/coordination/v1alpha2.ts";
 import { type FieldError, forbidden, invalid, notSupported } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { qualifiedName } from "#meta/names.ts";
@@ -35,20 +34,8 @@ function validate({ spec }: Lease): FieldError[] {
 }
 
 /** Returns findings about a strategy. A strategy without a prefix must be one that the server knows. */
-function validateStrategy(strategy: string): FieldError[] {
+export function validateStrategy(strategy: string): FieldError[] {
   const path = FieldPath.of("spec", "strategy", "strategy"); // upstream's path
   if (strategy.includes("/")) return qualifiedName(strategy).map((message) => invalid(path, strategy, message));
   return strategies.includes(strategy) ? [] : [notSupported(path, strategy, strategies)];
-}
-
-export function leaseCandidates(): KindBehaviour<LeaseCandidate> {
-  return {
-    columns: [
-      nameColumn,
-      text("LeaseName", "Lease that is wanted.", ({ spec }) => spec.leaseName),
-      text("BinaryVersion", "Version of the candidate's program.", ({ spec }) => spec.binaryVersion),
-      text("EmulationVersion", "Version that the candidate acts as.", ({ spec }) => spec.emulationVersion ?? ""),
-      ageColumn,
-    ],
-  };
 }

@@ -1,6 +1,5 @@
-/** StorageVersion and StorageVersionMigration: the versions in which objects are stored, and their migration. */
+/** StorageVersion: the versions in which each server stores objects. */
 import type { ServerStorageVersion, StorageVersion, StorageVersionCondition } from "#api/apiserverinternal/v1alpha1.ts";
-import type { StorageVersionMigration } from "#api/storagemigration/v1alpha1.ts";
 import { type FieldError, goTexts, invalid, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import {
@@ -127,15 +126,4 @@ function checkConditions(conditions: readonly StorageVersionCondition[], errors:
     if (reason === "") errors.push(required(path.child("reason"), "reason cannot be empty"));
     if (message === "") errors.push(required(path.child("message"), "message cannot be empty"));
   }
-}
-
-export function storageVersionMigrations(): KindBehaviour<StorageVersionMigration> {
-  return {
-    columns: [
-      { ...nameColumn, format: "" },
-      text("Resource", "Resource whose objects are moved.", ({ spec: { resource } }) =>
-        [resource.resource ?? "", resource.version ?? "", resource.group ?? ""].join("."),
-      ),
-    ],
-  };
 }

@@ -2,33 +2,69 @@
 import type { ResourceSlice as ResourceSliceV1Alpha3 } from "#api/resource/v1alpha3.ts";
 import type { BasicDevice, Device, DeviceClass, ResourceClaim, ResourceSlice } from "#api/resource/v1beta1.ts";
 import { jsonEquals } from "#apply/json-value.ts";
-import { invalid } from "#meta/field-error.ts";
+import { type FieldError, invalid } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import type { Conversion } from "#registry/resource-definition.ts";
 import { ageColumn, nameColumn, text } from "../cells.ts";
+import type { Errors } from "../checks.ts";
 import { editField } from "../edit.ts";
-import type { KindBehaviour } from "../generic.ts";
-import { defaultClaimSpec, validateClaimSpec } from "./device-claim.ts";
+import { expressionWeight } from "../expression-weight.ts";
+import { type KindBehaviour, type KindEnvironment, withMetadataOf, writtenMetadata } from "../generic.ts";
+import { validateClaimStatus, withoutReleasedDevices } from "./claim-status.ts";
+import { defaultClaimSpec, expressionsOf, validateClaimSpec } from "./device-claim.ts";
+import { checkConfiguration, type CheckExpression, checkList, checkSelectors } from "./device-checks.ts";
+import { withExpressionCheck } from "./device-selectors.ts";
+import { validateSlice } from "./slice-validation.ts";
+
+const classConfigsMax = 32;
 
 const specPath = FieldPath.of("spec");
 
 export function deviceClasses(): KindBehaviour<DeviceClass> {
-  return { columns: [nameColumn, ageColumn] };
+  const ofClass = ({ spec: { selectors = [] } }: DeviceClass) => selectors.map(({ cel }) => cel?.expression);
+  return {
+    columns: [nameColumn, ageColumn],
+    strategy: {
+      weight: (object) => expressionWeight(ofClass(object)),
+      checkRules: (object) => withExpressionCheck(ofClass(object), (check) => validateClass(object, check)),
+    },
+  };
 }
 
-export function resourceClaims(): KindBehaviour<ResourceClaim> {
+function validateClass({ spec: { selectors, config } }: DeviceClass, checkExpression: CheckExpression): FieldError[] {
+  const errors: Errors = [];
+  checkSelectors(selectors, checkExpression, specPath.child("selectors"), errors);
+  checkList(config, classConfigsMax, checkConfiguration, specPath.child("config"), errors);
+  return errors;
+}
+
+export function resourceClaims({ gate }: KindEnvironment): KindBehaviour<ResourceClaim> {
+  const hasDeviceStatus = gate("DRAResourceClaimDeviceStatus");
   return {
     columns: [nameColumn, text("State", "What has become of the claim.", stateText), ageColumn],
     strategy: {
       defaults: (object) => editField(object, "spec", defaultClaimSpec),
-      validate: ({ spec }) => validateClaimSpec(spec, specPath),
-      validateUpdate: ({ spec }, old) =>
-        jsonEquals(spec, old.spec)
-          ? validateClaimSpec(spec, specPath)
-          : [invalid(specPath, spec, "field is immutable")],
+      weight: ({ spec }) => expressionWeight(expressionsOf(spec)),
+      validateUpdate: ({ spec }, old) => immutableSpec(spec, old.spec),
+      checkRules: ({ spec }) =>
+        withExpressionCheck(expressionsOf(spec), (check) => validateClaimSpec(spec, specPath, check)),
+      subresources: {
+        status: {
+          prepareForUpdate: (object, old) => {
+            const claim = withMetadataOf(old, object, writtenMetadata);
+            const isUsed = hasDeviceStatus || (old.status.devices ?? []).length > 0;
+            return isUsed ? withoutReleasedDevices(claim, old) : claim;
+          },
+          validateUpdate: validateClaimStatus,
+        },
+      },
     },
   };
 }
+
+/** Returns the finding about the spec of a claim or template, which never changes. */
+export const immutableSpec = (spec: object, old: object): FieldError[] =>
+  jsonEquals(spec, old) ? [] : [invalid(specPath, spec, "field is immutable")];
 
 function stateText({ metadata, status: { allocation, reservedFor = [] } }: ResourceClaim): string {
   const isDeleted = metadata.deletionTimestamp !== undefined;
@@ -62,6 +98,8 @@ function slices<T extends ResourceSlice | ResourceSliceV1Alpha3>(): Pick<KindBeh
       ageColumn,
     ],
     strategy: {
+      validate: (object) => validateSlice(object, undefined),
+      validateUpdate: validateSlice,
       fields: ({ spec }) => ({ "spec.nodeName": spec.nodeName ?? "", "spec.driver": spec.driver }),
     },
   };

@@ -52,7 +52,11 @@ test("requests, constraints and settings of devices are checked", () => {
     for (const [index, pattern] of expected.entries()) assert.match(refused[index]!, new RegExp(pattern));
   };
   const at = "spec.spec.devices";
-  check({ requests: [{}] }, `${at}.requests\\[0\\].name: Required`, `${at}.requests\\[0\\].deviceClassName: Required`);
+  check(
+    { requests: [{}] },
+    `${at}.requests\\[0\\].name: Invalid value: ""`,
+    `${at}.requests\\[0\\].deviceClassName: Required`,
+  );
   check({ requests: [request, request] }, `${at}.requests\\[1\\].name: Duplicate value: "d"`);
   check(
     { requests: [{ ...request, allocationMode: "Some" }] },

@@ -86,6 +86,17 @@ export function checkNodeSelector({ nodeSelectorTerms }: NodeSelector, path: Fie
   checkEach(terms, checkNodeTerm, at, errors);
 }
 
+/** Checks a selector of nodes as `checkNodeSelector` does, and that its values are those of labels. */
+export function checkNodeSelectorWithValues(selector: NodeSelector, path: FieldPath, errors: Errors): void {
+  checkNodeSelector(selector, path, errors);
+  for (const [index, { matchExpressions }] of (selector.nodeSelectorTerms ?? []).entries()) {
+    for (const [at, { values }] of (matchExpressions ?? []).entries()) {
+      const valuesPath = path.child("nodeSelectorTerms").index(index).child("matchExpressions").index(at);
+      checkNames(values, labelValue, valuesPath.child("values"), errors);
+    }
+  }
+}
+
 function checkWeight(weight: number, path: FieldPath, errors: Errors): void {
   if (weight >= 1 && weight <= 100) return;
   errors.push(invalid(path.child("weight"), weight, "must be in the range 1-100"));

@@ -1,8 +1,8 @@
 /**
  * Parses IP addresses and prefixes as Go's `net/netip` does, with its error texts: IPv4 has no leading zeros, IPv6 may
- * have zones. `#meta/names.ts` is more lenient, as fields of objects are.
+ * have zones. `names.ts` is more lenient, as most fields of objects are.
  */
-import { goQuote } from "#meta/field-error.ts";
+import { goQuote } from "./field-error.ts";
 
 /** A parsed address; `zone` is empty if there is none. */
 interface IpAddress {
