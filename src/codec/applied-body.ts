@@ -1,10 +1,11 @@
 /**
- * Decodes the configurations of server-side apply. They are YAML; most of them are also JSON, which the faster JSON
- * decoder reads. Source of the wording: upstream's `applyPatcher`.
+ * Decodes the configurations of server-side apply. They are CBOR or YAML; most of these are also JSON, which the faster
+ * JSON decoder reads. Source of the wording: upstream's `applyPatcher`.
  */
 import { badRequest } from "#meta/status-error.ts";
 import { DecodeError } from "#schema/decode-error.ts";
 import { countKeys, plainNumbers } from "#schema/json-values.ts";
+import { readCborObject } from "./cbor-reader.ts";
 import { decodeJson } from "./json.ts";
 import type { FieldValidation } from "./object.ts";
 import { kindOf } from "./unreadable.ts";
@@ -22,7 +23,19 @@ export interface AppliedBody {
 
 const openBrace = 0x7b;
 
-/** Decodes a configuration. Throws `badRequest`. */
+/** Decodes a configuration in CBOR. Duplicate keys are errors in any case. Throws `badRequest`. */
+export function decodeAppliedCbor(bytes: Uint8Array): AppliedBody {
+  try {
+    const value = plainNumbers(readCborObject(bytes) ?? {}) as AppliedBody["value"]; // it is an object, or was null
+    return { value, warnings: [], problem: undefined };
+  } catch (error) {
+    // Upstream: the message names YAML whatever the format is.
+    if (error instanceof DecodeError) throw badRequest(`error decoding YAML: ${error.message}`, error);
+    throw error;
+  }
+}
+
+/** Decodes a configuration in YAML. Throws `badRequest`. */
 export function decodeApplied(bytes: Uint8Array, fieldValidation: FieldValidation): AppliedBody {
   try {
     const { value, duplicates } = readText(bytes, fieldValidation !== "Ignore");

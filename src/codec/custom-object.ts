@@ -38,6 +38,7 @@ export interface CustomType {
 type Json = Readonly<Record<string, unknown>>;
 
 const metadataPath = FieldPath.of("metadata");
+const anyType: Schema = { type: "any" };
 
 interface CustomBody {
   readonly bytes: Uint8Array;
@@ -56,7 +57,7 @@ export function decodeCustom(body: CustomBody): DecodedObject {
   let problems: readonly string[] = [];
   let hasRawNumbers = false;
   try {
-    const read = body.encoding.decode(body.bytes, body.type.metadata);
+    const read = body.encoding.decode(body.bytes, anyType);
     ({ value, hasRawNumbers } = read);
     const said = saidType(value, body.encoding.mistyped);
     if (said.kind === "") throw new DecodeError(`Object 'Kind' is missing in '${read.text()}'`);
@@ -64,6 +65,7 @@ export function decodeCustom(body: CustomBody): DecodedObject {
       throw new DecodeError(`unexpected GroupVersion string: ${said.apiVersion}`);
     }
     checkType(said, value as Json, gvk); // it is an object, since it has a kind
+    if (read.refusal !== undefined) throw cannotHandle(gvk, gvk, read.refusal.message, read.refusal);
     if (fieldValidation !== "Ignore") {
       const hasDoubles = read.keys !== undefined && countKeys(read.value) !== read.keys;
       problems = hasDoubles

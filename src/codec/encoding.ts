@@ -7,6 +7,7 @@
 import type { LongBody, BytePieces } from "#std/byte-pieces.ts";
 import type { Clock } from "#std/clock.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
+import type { DecodeError } from "#schema/decode-error.ts";
 import type { Schema } from "#schema/schema.ts";
 
 /** An encoding in which request bodies can be read. */
@@ -18,6 +19,8 @@ export interface BodyEncoding {
    * `<mediaType>;stream=watch`, which may differ from this type: that of JSON is `application/json`.
    */
   readonly stream: string;
+  /** The name of its watches in refusals, if it is not `<mediaType>;stream=watch`. */
+  readonly streamName?: string;
   /** Whether it can encode built-in kinds only: the fields of custom resources have any type. */
   readonly typedOnly: boolean;
   /** Whether it can encode Tables. */
@@ -155,4 +158,11 @@ export interface DecodedValue {
   readonly duplicates: readonly string[];
   /** Whether `value` may contain raw numbers. */
   readonly hasRawNumbers: boolean;
+  /**
+   * The unknown fields that the decoder found and left out, in the words for clients. Left out: callers search for them
+   * in `value` and `text`.
+   */
+  readonly unknown?: readonly string[];
+  /** The error of a body whose type could be read and nothing else; `value` has the type alone. */
+  readonly refusal?: DecodeError;
 }

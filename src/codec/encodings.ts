@@ -1,4 +1,5 @@
 /** The encodings of objects, in order of preference; the first is the default. */
+import { cborEncoding } from "./cbor-encoding.ts";
 import type { Encoding } from "./encoding.ts";
 import { jsonEncoding } from "./json-encoding.ts";
 import type { MetaTypes } from "./protobuf-answers.ts";
@@ -10,4 +11,5 @@ export const allEncodings = (types: MetaTypes): readonly Encoding[] => [
   jsonEncoding,
   yamlEncoding,
   protobufEncoding(types),
+  cborEncoding(),
 ];

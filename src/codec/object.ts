@@ -111,10 +111,11 @@ export function nullEmptyLists(schema: Schema, object: Unstructured): Unstructur
 }
 
 function finish(schema: Schema, read: DecodedValue, gvk: GroupVersionKind, validation: FieldValidation): DecodedObject {
+  if (read.refusal !== undefined) throw read.refusal;
   const findings: Findings = { keys: 0, unknown: false, keepsEmptyLists: true };
   let value = decodeTyped(schema, read.value ?? {}, findings);
   const hasDoubles = read.keys !== undefined && findings.keys !== read.keys;
-  let problems = yamlProblems(read.duplicates, validation);
+  let problems: readonly string[] = [...yamlProblems(read.duplicates, validation), ...(read.unknown ?? [])];
   if (hasDoubles) {
     const strictResult = strictFindings(schema, read.text());
     const newFindings: Findings = { keys: 0, unknown: false, keepsEmptyLists: true };

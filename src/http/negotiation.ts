@@ -90,9 +90,13 @@ export function negotiator(offered: readonly Encoding[], ofRoutes = false): Nego
 
 function createNegotiator(offered: readonly Encoding[], words: "plain" | "routes" | "custom"): Negotiator {
   const names = offered.map(({ mediaType }) => mediaType);
-  const streamNames = offered.filter(({ stream }) => stream !== "").map(({ mediaType }) => `${mediaType};stream=watch`);
+  const streamNames = offered
+    .filter(({ stream }) => stream !== "")
+    .map(({ mediaType, streamName }) => streamName ?? `${mediaType};stream=watch`);
   const listNames = [...names, ...streamNames];
   const fallback = offered[0]!;
+  // Routes of lists accept the names of streams that are no parameters of another type.
+  const producedByLists = [...names, ...streamNames.filter((name) => !name.includes(";"))];
 
   // Whole custom resources have no type that such an encoding knows, their metadata do.
   const isUntyped = words === "custom";
@@ -104,7 +108,7 @@ function createNegotiator(offered: readonly Encoding[], words: "plain" | "routes
     return { encoding: isIndented ? indented : encoding, transform: kind, group, version };
   };
   const checkRoute = (request: NegotiatedRequest, list: boolean): void =>
-    checkProducible(request, names, list ? listNames : names);
+    checkProducible(request, list ? producedByLists : names, list ? listNames : names);
 
   return {
     names,
@@ -124,7 +128,7 @@ function createNegotiator(offered: readonly Encoding[], words: "plain" | "routes
       const choice = choose(request, allows);
       if (choice === undefined || choice.encoding.stream === "") {
         if (words === "routes") checkRoute(request, true);
-        throw notAcceptable(words === "custom" && choice === undefined ? names : streamNames);
+        throw notAcceptable(choice === undefined ? names : streamNames);
       }
       // Watches are never indented.
       const { encoding, kind: transform, group, version } = choice;

@@ -50,6 +50,8 @@ export interface HandlerParts {
   schemaOf(gvk: GroupVersionKind): Schema;
   /** Whether deletes may ask to remove objects that cannot be decoded (`AllowUnsafeMalformedObjectDeletion`). */
   readonly forcedDeletion: boolean;
+  /** Whether configurations to apply may be CBOR. */
+  readonly acceptsCborPatches: boolean;
   /** Whether a kind is registered in a version, served or not. */
   isRegistered(gvk: GroupVersionKind): boolean;
   readonly bodyLimitBytes: number;

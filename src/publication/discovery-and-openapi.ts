@@ -8,6 +8,8 @@ import type { OpenApiRequest } from "./openapi/v3.ts";
 
 interface DiscoveryAndOpenApiOptions extends DiscoveryOptions {
   readonly tables: ApiTables;
+  /** Whether CBOR is served; left out: it is not. */
+  readonly cbor?: boolean;
   /** The paths of other parts of the server, which are listed at `/`. */
   readonly otherPaths?: readonly string[];
 }
@@ -31,12 +33,12 @@ const openApiPaths = ["/openapi/v2", "/openapi/v3", "/openapi/v3/"];
 const isOpenApi = (path: string): boolean => openApiPaths.includes(path) || path.startsWith("/openapi/v3/");
 
 export function createDiscoveryAndOpenApi(options: DiscoveryAndOpenApiOptions): DiscoveryAndOpenApi {
-  const { tables, otherPaths = usualPaths } = options;
+  const { tables, cbor = false, otherPaths = usualPaths } = options;
   const discovery = new Discovery(options);
   const openApi = lazy(async () => {
     const { OpenApi } = await import("./openapi.ts");
     const remote = options.remote === undefined ? {} : { remote: options.remote };
-    return new OpenApi({ tables, groups: () => discovery.groups(), ...remote });
+    return new OpenApi({ tables, cbor, groups: () => discovery.groups(), ...remote });
   });
   return {
     reply(request) {

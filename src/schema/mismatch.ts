@@ -204,7 +204,7 @@ function shortName(schema: Schema): string {
 }
 
 /** Returns the name of the Go type, such as `string`, `[]v1.Container` or `map[string]string`. */
-function goType(schema: Schema): string {
+export function goType(schema: Schema): string {
   if (schema.goType !== undefined) return schema.goType;
   switch (schema.type) {
     case "array":

@@ -2,6 +2,7 @@
 import type { ApiTables } from "#api/definitions.ts";
 import { ManagerNames } from "#apply/managed-fields.ts";
 import type { FeatureGates } from "#api/feature-gates.ts";
+import { cborGate } from "#codec/cbor-encoding.ts";
 import type { Encoding } from "#codec/encoding.ts";
 import { allEncodings } from "#codec/encodings.ts";
 import { negotiator, resourceTransforms } from "#http/negotiation.ts";
@@ -45,6 +46,7 @@ function derivedParts({ tables, gates, domain, clock, table }: Sources) {
     definitionOfVersion: otherVersion,
     schemaOf: (gvk: GroupVersionKind) => requiredSchema(tables, gvk),
     forcedDeletion: gates.isOn("AllowUnsafeMalformedObjectDeletion"),
+    acceptsCborPatches: gates.isOn(cborGate),
     isRegistered: registeredKinds(tables),
   };
 }

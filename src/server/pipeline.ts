@@ -11,6 +11,7 @@ import type { WatchMetrics } from "#http/request-metrics.ts";
 import { createRouter, type RouterOptions } from "#http/router.ts";
 import type { HandlerParts } from "#http/scope.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
+import { cborGate } from "#codec/cbor-encoding.ts";
 import { createDiscoveryAndOpenApi } from "#publication/discovery-and-openapi.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { ResourceTable } from "#registry/resource-table.ts";
@@ -159,6 +160,7 @@ function routes(
   const published = createDiscoveryAndOpenApi({
     ...config,
     tables: plans.kinds.tables,
+    cbor: plans.kinds.gates.isOn(cborGate),
     definitions: () => table().definitions,
     remote: aggregation.versions,
   });

@@ -86,7 +86,7 @@ test("with permission to patch but not to create, an apply changes existing obje
     const context = testContext({ user: request.user });
     const where = { namespace: "ns", name: "one", subresource: "", updates: {} };
     const scope: Scope = { parts, request, context, definition, store: stores.of(definition), ...where };
-    return applyObject(scope);
+    return applyObject(scope, "YAML");
   };
   await assert.rejects(send("red"), (error) => {
     assert.ok(error instanceof StatusError, String(error instanceof Error ? error.stack : error));

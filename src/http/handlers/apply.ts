@@ -5,7 +5,8 @@
 import { checkApplied } from "#apply/check-applied.ts";
 import { ConversionProblem, type ObjectVersions } from "#apply/managed-fields.ts";
 import { type AppliedResult, applyFields, type FieldApply } from "#apply/server-side-apply.ts";
-import { type AppliedBody, decodeApplied } from "#codec/applied-body.ts";
+import { type AppliedBody, decodeApplied, decodeAppliedCbor } from "#codec/applied-body.ts";
+import { cborBodies } from "#codec/cbor-encoding.ts";
 import { nullEmptyLists } from "#codec/object.ts";
 import { jsonEncoding } from "#codec/json-encoding.ts";
 import { yamlEncoding } from "#codec/yaml-encoding.ts";
@@ -32,16 +33,18 @@ import { replaceObject } from "./replace.ts";
 
 const openBrace = 0x7b;
 
-export async function applyObject(scope: Scope): Promise<Reply> {
+/** The formats of configurations. Clients send JSON as YAML, which it is too. */
+type ConfigurationFormat = "YAML" | "CBOR";
+
+export async function applyObject(scope: Scope, format: ConfigurationFormat): Promise<Reply> {
   const { request, parts } = scope;
   const options = applyOptions(request.query, parts.domain);
   const negotiated = parts.negotiator.answer(request, parts.transforms);
   const bytes = await request.body(parts.bodyLimitBytes);
-  // The body has the media type of an apply patch, and is YAML whatever else the server reads. Clients send JSON, which
-  // is YAML too.
-  parts.sizes.check(weightOf(bytes, bytes[0] === openBrace ? jsonEncoding : yamlEncoding));
+  const textEncoding = bytes[0] === openBrace ? jsonEncoding : yamlEncoding;
+  parts.sizes.check(weightOf(bytes, format === "CBOR" ? cborBodies : textEncoding));
   request.audit?.sentPatch(bytes);
-  const sent: Sent = { scope, options, bytes, body: undefined };
+  const sent: Sent = { scope, options, bytes, format, body: undefined };
   const stored = await replaceObject(
     scope,
     options,
@@ -60,21 +63,22 @@ interface Sent {
   readonly scope: Scope;
   readonly options: WriteOptions;
   readonly bytes: Buffer;
+  readonly format: ConfigurationFormat;
   body: AppliedBody | undefined;
 }
 
 /** Returns the object that the apply makes of the current one. */
 function mergeConfiguration(sent: Sent, current: Unstructured | undefined, versions: ObjectVersions): Written {
-  const { scope, options, bytes } = sent;
+  const { scope, options } = sent;
   // The body is parsed late: a missing object is the first error that a client gets.
-  sent.body ??= readConfiguration(scope, bytes, options);
+  sent.body ??= readConfiguration(sent);
   return apply(scope, options, current, sent.body, versions);
 }
 
 /** Reads the configuration, and checks that its type is right. Throws `badRequest`. */
-function readConfiguration(scope: Scope, bytes: Buffer, options: WriteOptions): AppliedBody {
+function readConfiguration({ scope, bytes, format, options }: Sent): AppliedBody {
   const { definition } = scope;
-  const body = decodeApplied(bytes, options.fieldValidation);
+  const body = format === "CBOR" ? decodeAppliedCbor(bytes) : decodeApplied(bytes, options.fieldValidation);
   const { value } = body;
   const { apiVersion, kind, metadata } = value;
   const isText = typeof kind === "string" && typeof apiVersion === "string";

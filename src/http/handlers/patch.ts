@@ -46,6 +46,7 @@ const jsonPatchType = "application/json-patch+json";
 const mergePatchType = "application/merge-patch+json";
 const strategicPatchType = "application/strategic-merge-patch+json";
 const applyPatchType = "application/apply-patch+yaml";
+const applyCborType = "application/apply-patch+cbor";
 
 const customPatchTypes = [jsonPatchType, mergePatchType, applyPatchType];
 const patchTypes = [...customPatchTypes, strategicPatchType];
@@ -54,12 +55,14 @@ export async function patchObject(scope: Scope): Promise<Reply> {
   const { request, parts, definition } = scope;
   const contentType = request.headers["content-type"];
   const rules = servingRulesOf(scope.parent ?? definition);
-  const types = rules.acceptsStrategicPatches ? patchTypes : customPatchTypes;
+  const textTypes = rules.acceptsStrategicPatches ? patchTypes : customPatchTypes;
+  const types = parts.acceptsCborPatches ? [...textTypes, applyCborType] : textTypes;
   if (!isConsumable(contentType, types)) {
     throw rules.hasRoutes ? contentTypeNotConsumed() : unsupportedMediaType(types);
   }
   const type = contentType!.split(";", 1)[0]!.trim();
-  if (type === applyPatchType) return applyObject(scope);
+  if (type === applyPatchType) return applyObject(scope, "YAML");
+  if (type === applyCborType) return applyObject(scope, "CBOR");
   const options = writeOptions(request.query, "PatchOptions", parts.domain);
   if (options.force !== undefined) {
     throw invalidObject({ group: metaGroup(parts.domain), kind: "PatchOptions" }, "", [

@@ -49,8 +49,8 @@ export interface PathItem {
 }
 
 const protobuf = "application/vnd.kubernetes.protobuf";
-const allTypes = ["application/json", "application/yaml", protobuf];
-const streamTypes = [...allTypes, "application/json;stream=watch", `${protobuf};stream=watch`];
+const textAndProtobuf = ["application/json", "application/yaml", protobuf];
+const streamsOfThese = ["application/json;stream=watch", `${protobuf};stream=watch`];
 const customTypes = ["application/json", "application/yaml"];
 const patchTypes = [
   "application/json-patch+json",
@@ -59,6 +59,21 @@ const patchTypes = [
   "application/apply-patch+yaml",
 ];
 const customPatchTypes = patchTypes.filter((type) => !type.includes("strategic"));
+
+/** The media types of built-in kinds: of objects, of lists and watches, of patches. */
+interface MediaTypes {
+  readonly objects: readonly string[];
+  readonly lists: readonly string[];
+  readonly patches: readonly string[];
+}
+
+/** Returns the media types of a server; `cbor` tells whether CBOR is served. */
+function mediaTypes(cbor: boolean): MediaTypes {
+  const objects = cbor ? [...textAndProtobuf, "application/cbor"] : textAndProtobuf;
+  const streams = cbor ? [...streamsOfThese, "application/cbor-seq"] : streamsOfThese;
+  const patches = cbor ? [...patchTypes, "application/apply-patch+cbor"] : patchTypes;
+  return { objects, lists: [...objects, ...streams], patches };
+}
 
 const pretty: Parameter = { name: "pretty", in: "query", type: "string" };
 const nameParameter: Parameter = { name: "name", in: "path", type: "string" };
@@ -77,9 +92,12 @@ export class Operations {
   /** The end of group names that operation ids omit. */
   readonly #groupEnd: string;
   readonly #options = new Map<string, readonly Parameter[]>();
+  readonly types: MediaTypes;
 
-  constructor(tables: ApiTables) {
+  /** `cbor`: whether CBOR is served. */
+  constructor(tables: ApiTables, cbor = false) {
     this.#tables = tables;
+    this.types = mediaTypes(cbor);
     this.#meta = tables.domain.rename("io.k8s.apimachinery.pkg.apis.meta.v1");
     this.#groupEnd = `.${tables.domain.rename("k8s.io")}`;
   }
@@ -137,8 +155,8 @@ export class Operations {
         method: "get",
         ...this.identify(path, name),
         parameters: [],
-        consumes: allTypes,
-        produces: allTypes,
+        consumes: this.types.objects,
+        produces: this.types.objects,
         answers: [[200, this.meta(kind)]],
         mentions401: false,
       },
@@ -280,14 +298,15 @@ class OperationWriter {
     this.#definition = definition;
     this.#type = type;
     this.#describesRoutes = servingRulesOf(definition).hasRoutes;
-    this.#types = this.#describesRoutes ? allTypes : customTypes;
+    this.#types = this.#describesRoutes ? api.types.objects : customTypes;
   }
 
   list(path: string, name: string): OpenApiOperation {
     const { group, version, listKind } = this.#definition;
     const gvk = { group, version, kind: listKind };
     const type = this.#describesRoutes ? this.#api.typeName(gvk) : customTypeName(gvk);
-    return { ...this.#ofVerb("list", path, name, type), produces: this.#describesRoutes ? streamTypes : customTypes };
+    const produces = this.#describesRoutes ? this.#api.types.lists : customTypes;
+    return { ...this.#ofVerb("list", path, name, type), produces };
   }
 
   create(path: string, name: string, type: string, kind: GroupVersionKind = this.#definition): OpenApiOperation {
@@ -325,7 +344,7 @@ class OperationWriter {
     return {
       ...operation,
       kind: pickKind(kind),
-      consumes: this.#describesRoutes ? patchTypes : customPatchTypes,
+      consumes: this.#describesRoutes ? this.#api.types.patches : customPatchTypes,
       body: { type: this.#api.meta("Patch"), required: true },
       answers: this.#describesRoutes ? answers : answers.slice(0, 1),
     };
@@ -334,7 +353,7 @@ class OperationWriter {
   watch(path: string, name: string, action: "watch" | "watchlist"): OpenApiOperation {
     const answers = [[200, this.#api.meta("WatchEvent")] as const];
     const operation = this.#operation("get", path, name, { action, answers, options: this.#options("ListOptions") });
-    return { ...operation, produces: streamTypes };
+    return { ...operation, produces: this.#api.types.lists };
   }
 
   /** Returns the operations of a subresource. `named` is the part of the names after the verb. */
@@ -358,7 +377,7 @@ class OperationWriter {
   #log(read: OpenApiOperation): OpenApiOperation {
     const options = this.#api.options(this.#api.typeName({ group: "", version: "v1", kind: "PodLogOptions" }));
     const parameters = sortedParameters([...read.parameters, ...options]);
-    return { ...read, parameters, produces: ["text/plain", ...allTypes], answers: [[200, ""]] };
+    return { ...read, parameters, produces: ["text/plain", ...this.#api.types.objects], answers: [[200, ""]] };
   }
 
   /** Returns the operations of streams and proxies: one for every method. */

@@ -27,16 +27,16 @@ interface File {
 }
 
 export class OpenApiV2 {
-  readonly #options: Pick<OpenApiOptions, "tables" | "groups" | "remote">;
+  readonly #options: Pick<OpenApiOptions, "tables" | "groups" | "remote" | "cbor">;
   readonly #operations: Operations;
   #groups: readonly ServedGroup[] | undefined;
   /** The files of the current groups. */
   #json: Promise<File> | undefined;
   #protobuf: Promise<File> | undefined;
 
-  constructor(options: Pick<OpenApiOptions, "tables" | "groups" | "remote">) {
+  constructor(options: Pick<OpenApiOptions, "tables" | "groups" | "remote" | "cbor">) {
     this.#options = options;
-    this.#operations = new Operations(options.tables);
+    this.#operations = new Operations(options.tables, options.cbor);
   }
 
   /** Returns the answer for `/openapi/v2`. */

@@ -18,6 +18,8 @@ import { encodeProtobufV3 } from "./protobuf-v3.ts";
 
 export interface OpenApiOptions {
   readonly tables: ApiTables;
+  /** Whether CBOR is served; left out: it is not. */
+  readonly cbor?: boolean;
   /** Returns the groups that are served now. If they change, it returns another array. */
   groups(): readonly ServedGroup[];
   /** Returns the group versions of other servers, which answer for their own documents. */
@@ -65,7 +67,7 @@ export class OpenApiV3 {
 
   constructor(options: OpenApiOptions) {
     this.#options = options;
-    this.#operations = new Operations(options.tables);
+    this.#operations = new Operations(options.tables, options.cbor);
     this.#keptBytesMax = options.keptBytesMax ?? 16 * 1024 * 1024;
   }
 
