@@ -91,3 +91,33 @@ test("whatever is made, changed and deleted, no number is held twice and none is
   );
   assert.equal(new Set(all).size, 14);
 });
+
+test("ranges come and go, and addresses in use stay reserved", () => {
+  const allocator = open("10.0.0.0/29");
+  const used = service("a", { clusterIP: "10.0.0.2", clusterIPs: ["10.0.0.2"] });
+  allocator.set("n", "a", used);
+  const asks = (clusterIP?: string) => () =>
+    ipOf(allocator.allocate(service("b", clusterIP === undefined ? {} : { clusterIP }), undefined, write).object);
+  allocator.setRanges([]);
+  assert.throws(asks("10.0.0.3"), /the provided network does not match the current range/);
+  assert.throws(asks(), /range is full/);
+  // Ranges may overlap.
+  allocator.setRanges(["10.0.0.0/29", "10.0.0.0/28"].map((text) => parseIpRange(text)!));
+  assert.throws(asks("10.0.0.2"), /already allocated/);
+  const given = new Set(Array.from({ length: 13 }, asks()));
+  assert.equal(given.size, 13);
+  assert.ok(!given.has("10.0.0.2"));
+  assert.throws(asks(), /range is full/);
+});
+
+test("an address that is an object is taken until it goes", () => {
+  const allocator = open();
+  allocator.setAddress("10.0.0.5", true);
+  const asks = () => allocator.allocate(service("a", { clusterIP: "10.0.0.5" }), undefined, write).release();
+  assert.throws(asks, /already allocated/);
+  allocator.setAddress("10.0.0.5", false);
+  asks();
+  allocator.setAddress("10.0.0.5", true);
+  allocator.clearAddresses();
+  asks();
+});

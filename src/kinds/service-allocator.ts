@@ -8,11 +8,12 @@ import type { Service, ServicePort, ServiceSpec } from "#api/core/v1.ts";
 import { jsonEquals } from "#apply/json-value.ts";
 import { type FieldError, goTexts, invalid } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
-import type { IpFamily, IpRange } from "#meta/ip-range.ts";
+import { type IpFamily, ipFamily, type IpRange } from "#meta/ip-range.ts";
 import { internalError, invalidObject, type StatusError } from "#meta/status-error.ts";
 import type { Allocated, WriteAttributes } from "#registry/resource-definition.ts";
 import { NumberPool } from "#std/number-pool.ts";
 import type { Random } from "#std/random.ts";
+import { AddressPool } from "./address-pool.ts";
 import { resolveFamilies } from "./core/service-families.ts";
 import {
   isHeadless,
@@ -37,22 +38,8 @@ interface ServiceAllocatorOptions {
   readonly random: Random;
 }
 
-/** A range of addresses or ports, whose members are numbers in its pool. */
-interface Range {
-  readonly pool: NumberPool;
-  /** Returns the number of a member in the pool; `undefined` outside the range. */
-  indexOf(member: string | number): number | undefined;
-}
-
-interface AddressRange extends Range {
-  readonly family: IpFamily;
-  /** The text of the range in messages. */
-  readonly text: string;
-  addressAt(index: number): string;
-}
-
-/** Reserved numbers, each with its pool. */
-type Reservations = readonly (readonly [pool: NumberPool, number: number])[];
+/** Reserved values, each as the function that releases it. */
+type Reservations = readonly (() => void)[];
 
 /** Returns the node port of a port; `index` is the position of the port. */
 type GiveNodePort = (port: ServicePort, index: number) => number;
@@ -64,26 +51,49 @@ const portMax = 65535;
 const isTaken = "taken";
 
 export class ServiceAllocator {
-  readonly #addresses: readonly AddressRange[];
+  readonly #addresses = new AddressPool();
   readonly #families: readonly IpFamily[];
-  readonly #ports: Range;
+  /** Whether the ranges are those of objects, which come and go. */
+  #hasRangeObjects = false;
+  /** The node ports, as numbers from 0. */
+  readonly #ports: NumberPool;
   readonly #nodePorts: PortRange;
   readonly #random: Random;
   /** The reservations of stored services, by namespace and name. */
   readonly #stored = new Map<string, Reservations>();
+  /** The addresses that are objects, and so reserved. */
+  readonly #objects = new Set<string>();
 
   constructor({ clusterIps, nodePorts, random }: ServiceAllocatorOptions) {
-    this.#addresses = clusterIps.map(addressRange);
+    this.#addresses.setRanges(clusterIps);
     this.#families = clusterIps.map(({ family }) => family);
     this.#nodePorts = nodePorts;
-    this.#ports = {
-      pool: new NumberPool(nodePorts.size, portsOnRequest(nodePorts.size)),
-      indexOf: (port) => {
-        const index = Number(port) - nodePorts.first;
-        return index >= 0 && index < nodePorts.size ? index : undefined;
-      },
-    };
+    this.#ports = new NumberPool(nodePorts.size, portsOnRequest(nodePorts.size));
     this.#random = random;
+  }
+
+  /** Takes addresses from these ranges from now on, which are those of objects. Addresses that are in use stay so. */
+  setRanges(ranges: readonly IpRange[]): void {
+    this.#hasRangeObjects = true;
+    this.#addresses.setRanges(ranges);
+  }
+
+  /** Reserves an address that is an object, or releases it. */
+  setAddress(ip: string, isStored: boolean): void {
+    if (isStored === this.#objects.has(ip)) return;
+    if (isStored) {
+      this.#objects.add(ip);
+      this.#addresses.reserve(ip);
+    } else {
+      this.#objects.delete(ip);
+      this.#addresses.release(ip);
+    }
+  }
+
+  /** Forgets all addresses that are objects. */
+  clearAddresses(): void {
+    for (const ip of this.#objects) this.#addresses.release(ip);
+    this.#objects.clear();
   }
 
   /** Forgets all stored services. The values of pending writes stay reserved. */
@@ -96,8 +106,7 @@ export class ServiceAllocator {
   set(namespace: string, name: string, service: Service | undefined): void {
     const key = `${namespace}/${name}`;
     const before = this.#stored.get(key) ?? [];
-    const reservations = service === undefined ? [] : this.#reservationsOf(service.spec);
-    for (const [pool, number] of reservations) pool.reserve(number);
+    const reservations = service === undefined ? [] : this.#reserveOf(service.spec);
     releaseAll(before);
     if (reservations.length === 0) this.#stored.delete(key);
     else this.#stored.set(key, reservations);
@@ -109,7 +118,7 @@ export class ServiceAllocator {
    */
   allocate(object: Service, old: Service | undefined, attributes: WriteAttributes): Allocated<Service> {
     if (attributes.subresource !== "") return { object, release: () => undefined };
-    const pending = new PendingReservations(object.metadata.name ?? "", this.#random, attributes.dryRun);
+    const pending = new PendingReservations(object.metadata.name ?? "", attributes.dryRun);
     try {
       const spec = this.#allocateSpec(object.spec, old?.spec, pending);
       const allocated = withField(object, "spec", spec);
@@ -127,18 +136,26 @@ export class ServiceAllocator {
     return needsClusterIp(spec) && (!spec.clusterIP || (spec.ipFamilies ?? []).length === 0);
   }
 
-  #reservationsOf(spec: ServiceSpec): Reservations {
-    const reservations: [NumberPool, number][] = [];
-    const add = ({ pool, indexOf }: Range, member: string | number): void => {
-      const index = indexOf(member);
-      if (index !== undefined) reservations.push([pool, index]);
-    };
-    if (needsClusterIp(spec)) {
-      for (const ip of spec.clusterIPs ?? []) for (const range of this.#addresses) add(range, ip);
+  /** Reserves the values of a stored service. */
+  #reserveOf(spec: ServiceSpec): Reservations {
+    const reservations: (() => void)[] = [];
+    for (const ip of addressesOf(spec)) {
+      this.#addresses.reserve(ip);
+      reservations.push(() => this.#addresses.release(ip));
     }
-    if (spec.type !== "ExternalName") for (const port of nodePortsOf(spec)) add(this.#ports, port);
-    if (needsHealthCheckPort(spec)) add(this.#ports, spec.healthCheckNodePort ?? 0);
+    const ports = spec.type === "ExternalName" ? [] : [...nodePortsOf(spec)];
+    if (needsHealthCheckPort(spec)) ports.push(spec.healthCheckNodePort ?? 0);
+    for (const port of ports) {
+      const index = this.#indexOf(port);
+      if (index !== undefined) reservations.push(reserveIn(this.#ports, index));
+    }
     return reservations;
+  }
+
+  /** Returns the number of a port in its pool; `undefined` outside the range. */
+  #indexOf(port: number): number | undefined {
+    const index = port - this.#nodePorts.first;
+    return index >= 0 && index < this.#nodePorts.size ? index : undefined;
   }
 
   #allocateSpec(spec: ServiceSpec, old: ServiceSpec | undefined, pending: PendingReservations): ServiceSpec {
@@ -158,20 +175,33 @@ export class ServiceAllocator {
     const addresses = ipFamilies.map((family, i) => {
       const ip = clusterIPs[i];
       if (ip !== undefined && before.includes(ip)) return ip;
-      const range = this.#addresses.find((candidate) => candidate.family === family);
-      if (range === undefined) return ip ?? "";
-      if (ip === undefined) return range.addressAt(pending.reserveAny(range, "failed to allocate a serviceIP"));
-      const problem = pending.tryReserve(range, ip);
+      if (!this.#families.includes(family as IpFamily)) return ip ?? "";
+      if (ip === undefined) return this.#anyAddress(family as IpFamily, pending);
+      const problem = this.#addresses.problemOf(ip);
+      if (problem === undefined) {
+        this.#addresses.reserve(ip);
+        pending.add(() => this.#addresses.release(ip));
+      }
       if (problem === undefined || (problem === isTaken && pending.dryRun)) return ip;
-      const reason =
-        problem === isTaken
-          ? "provided IP is already allocated"
-          : `the provided IP (${ip}) is not in the valid range. The range of valid IPs is ${range.text}`;
-      const text = `failed to allocate IP ${ip}: ${reason}`;
+      const text = `failed to allocate IP ${ip}: ${problem === isTaken ? "provided IP is already allocated" : this.#outsideText(ip)}`;
       throw pending.refusal([invalid(FieldPath.of("spec", "clusterIPs"), goTexts(clusterIPs), text)]);
     });
     const next = jsonEquals(addresses, clusterIPs) ? spec : withField(spec, "clusterIPs", addresses);
     return withField(next, "clusterIP", addresses[0]);
+  }
+
+  #anyAddress(family: IpFamily, pending: PendingReservations): string {
+    const ip = this.#addresses.reserveAny(family, this.#random);
+    if (ip === undefined) throw internalError("failed to allocate a serviceIP: range is full");
+    pending.add(() => this.#addresses.release(ip));
+    return ip;
+  }
+
+  #outsideText(ip: string): string {
+    const range = this.#hasRangeObjects ? undefined : this.#addresses.rangeOf(ipFamily(ip) ?? "IPv4");
+    return range === undefined
+      ? "the provided network does not match the current range"
+      : `the provided IP (${ip}) is not in the valid range. The range of valid IPs is ${range.text}`;
   }
 
   #withNodePorts(spec: ServiceSpec, old: ServiceSpec | undefined, pending: PendingReservations): ServiceSpec {
@@ -245,48 +275,41 @@ export class ServiceAllocator {
   }
 
   #anyPort(pending: PendingReservations, failure: string): number {
-    return this.#nodePorts.first + pending.reserveAny(this.#ports, failure);
+    const index = this.#ports.reserveAny(this.#random);
+    if (index === undefined) throw internalError(`${failure}: range is full`);
+    pending.add(() => this.#ports.release(index));
+    return this.#nodePorts.first + index;
   }
 
   /** Reserves a requested port. Returns the reason if this is impossible. */
   #reservePort(pending: PendingReservations, port: number): string | undefined {
-    const problem = pending.tryReserve(this.#ports, port);
-    if (problem === undefined || (problem === "outside" && pending.dryRun)) return undefined;
-    const { first, size } = this.#nodePorts;
-    return problem === isTaken
-      ? "provided port is already allocated"
-      : `provided port is not in the valid range. The range of valid ports is ${first}-${first + size - 1}`;
+    const index = this.#indexOf(port);
+    if (index === undefined) {
+      const { first, size } = this.#nodePorts;
+      return pending.dryRun
+        ? undefined
+        : `provided port is not in the valid range. The range of valid ports is ${first}-${first + size - 1}`;
+    }
+    if (this.#ports.isReserved(index)) return "provided port is already allocated";
+    pending.add(reserveIn(this.#ports, index));
+    return undefined;
   }
 }
 
 /** The values that one write has reserved. All of them are released together. */
 class PendingReservations {
   readonly #name: string;
-  readonly #random: Random;
   readonly dryRun: boolean;
-  #reservations: [NumberPool, number][] = [];
+  #reservations: (() => void)[] = [];
 
-  constructor(name: string, random: Random, dryRun: boolean) {
+  constructor(name: string, dryRun: boolean) {
     this.#name = name;
-    this.#random = random;
     this.dryRun = dryRun;
   }
 
-  tryReserve({ pool, indexOf }: Range, member: string | number): "outside" | typeof isTaken | undefined {
-    const index = indexOf(member);
-    if (index === undefined) return "outside";
-    if (pool.isReserved(index)) return isTaken;
-    pool.reserve(index);
-    this.#reservations.push([pool, index]);
-    return undefined;
-  }
-
-  /** Reserves a free value. Throws when there is none, with `failure` as the beginning of the message. */
-  reserveAny({ pool }: Range, failure: string): number {
-    const index = pool.reserveAny(this.#random);
-    if (index === undefined) throw internalError(`${failure}: range is full`);
-    this.#reservations.push([pool, index]);
-    return index;
+  /** Adds a reserved value by the function that releases it. */
+  add(release: () => void): void {
+    this.#reservations.push(release);
   }
 
   refusal(errors: readonly FieldError[]): StatusError {
@@ -300,25 +323,18 @@ class PendingReservations {
 }
 
 function releaseAll(reservations: Reservations): void {
-  for (const [pool, number] of reservations) pool.release(number);
+  for (const release of reservations) release();
 }
 
-/** Returns the pool of a range without its network address and, for IPv4, without its broadcast address. */
-function addressRange(range: IpRange): AddressRange {
-  const size = Math.max(Number(range.size) - (range.family === "IPv4" ? 2 : 1), 0);
-  return {
-    family: range.family,
-    text: range.text,
-    pool: new NumberPool(size, size < 16 ? 0 : clamp(Math.floor(size / 16), 16, 256)),
-    indexOf(address) {
-      const index = range.indexOf(String(address));
-      return index === undefined || index === 0n || index > BigInt(size) ? undefined : Number(index) - 1;
-    },
-    addressAt: (index) => range.addressAt(BigInt(index) + 1n),
-  };
+/** Reserves a number. Returns the function that releases it. */
+function reserveIn(pool: NumberPool, number: number): () => void {
+  pool.reserve(number);
+  return () => pool.release(number);
 }
+
+/** Returns the cluster addresses that a service has. */
+export const addressesOf = (spec: ServiceSpec): readonly string[] =>
+  needsClusterIp(spec) && !isHeadless(spec) ? (spec.clusterIPs ?? []) : [];
 
 /** Returns how many of the first ports are assigned automatically only when no other port is free. */
-const portsOnRequest = (size: number): number => (size < 16 ? 0 : clamp(Math.floor(size / 32), 16, 128));
-
-const clamp = (value: number, least: number, most: number): number => Math.min(Math.max(value, least), most);
+const portsOnRequest = (size: number): number => (size < 16 ? 0 : Math.min(Math.max(Math.floor(size / 32), 16), 128));

@@ -2,6 +2,7 @@
  * Composes a server in four phases; each phase gets the results of the phases before it: state (objects), access
  * (authentication, authorization), pipeline (request handling), controllers. Start reading here.
  */
+import { keepDefaultServiceCidr } from "#controllers/service-cidrs.ts";
 import { ensureSystemNamespaces } from "#controllers/system-namespaces.ts";
 import type { RequestTarget } from "#http/request-metrics.ts";
 import { apiVersionOf, qualifiedResource } from "#meta/group-version.ts";
@@ -67,7 +68,7 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
 /** Creates the objects of every cluster, then starts the selected controllers. The returned function stops them. */
 async function runControllers(
   config: AssembleConfig,
-  { builtIn, fairness, limits, services }: ServerState,
+  { builtIn, fairness, limits, services, addressObjects }: ServerState,
   { localVersions, served, aggregation, table }: Pipeline,
   clients: ControllerClients,
 ): Promise<() => Promise<void>> {
@@ -77,6 +78,11 @@ async function runControllers(
   const stopNamespaces = await retriedStep(config, "could not make the system namespaces", () =>
     ensureSystemNamespaces(clients.server, domain),
   );
+  const serviceCidrs = addressObjects === undefined ? undefined : plans.clusterIps.map(({ text }) => text);
+  addressObjects?.maintain(clients.server);
+  const stopCidrs = await retriedStep(config, "could not make the default ServiceCIDR", async () => {
+    if (serviceCidrs !== undefined) await keepDefaultServiceCidr({ ...config, client: clients.server }, serviceCidrs);
+  });
   const [stopPolicy] = await Promise.all([
     startBootstrapPolicy({ ...config, gates, client: clients.server }),
     fairness?.maintain(clients.server, health),
@@ -100,6 +106,7 @@ async function runControllers(
     identity: planIdentity(plans.kinds, config.random),
     migratesStorage: version("StorageVersionMigrator", "storageversionmigrations") !== "",
     kubernetesService: kubernetesService(options, plans.clusterIps, config.url),
+    serviceCidrs,
     isIncomplete: (service) => services.isIncomplete(service),
     localVersions,
     served,
@@ -113,6 +120,7 @@ async function runControllers(
   });
   return async () => {
     stopNamespaces();
+    stopCidrs();
     stopPolicy();
     await stopControllers();
   };

@@ -23,6 +23,7 @@ import { type QuotaCountOptions, resourceQuotaController } from "#controllers/re
 import { rootCaController } from "#controllers/root-ca.ts";
 import { SharedInformers } from "#controllers/shared-informers.ts";
 import { serviceRepairController } from "#controllers/service-repair.ts";
+import { defaultServiceCidrController, serviceCidrsController } from "#controllers/service-cidrs.ts";
 import { serviceAccountControllers } from "#controllers/service-accounts.ts";
 import { storageVersionControllers } from "#controllers/storage-versions.ts";
 import { systemPriorityClassesController } from "#controllers/system-priority-classes.ts";
@@ -69,6 +70,7 @@ function selectable(parts: ControllersParts, informers: SharedInformers): Contro
     "persistentvolumeclaim-protection-controller": claimProtectionController,
     "resourcequota-controller": resourceQuotaController(parts.quotas),
     "root-ca-certificate-publisher-controller": rootCaController(rootCertificates),
+    "service-cidr-controller": parts.serviceCidrs === undefined ? undefined : serviceCidrsController,
     "serviceaccount-controller": serviceAccountControllers.defaultAccounts,
     "serviceaccount-token-controller": serviceAccountControllers.tokens({
       sign: (parties) => credentials.signToken(parties, domain),
@@ -99,6 +101,8 @@ function ownControllers(parts: ControllersParts): Controllers {
       publishedTrust(parts.options, parts.clientTrust),
     ),
     "legacy-token-tracking-controller": legacyTokenControllers.tracking,
+    "default-service-cidr-controller":
+      parts.serviceCidrs === undefined ? undefined : defaultServiceCidrController(parts.serviceCidrs),
     "service-ip-repair-controller": serviceRepairController(parts.isIncomplete),
     "kubernetes-service-controller": kubernetesServiceController(parts.kubernetesService),
     "system-priority-classes": systemPriorityClassesController,
@@ -133,6 +137,8 @@ interface ControllersParts extends Pick<ServerParts, "domain" | "clock" | "rando
   checkApi(name: string, signal: AbortSignal): Promise<string | undefined>;
   readonly kubernetesService: KubernetesServiceOptions;
   readonly quotas: QuotaCountOptions;
+  /** The ranges of service addresses by flags; `undefined` unless ranges are objects. */
+  readonly serviceCidrs: readonly string[] | undefined;
   /** Whether a stored service lacks an address. */
   isIncomplete(service: Service): boolean;
 }

@@ -24,6 +24,7 @@ import { rbacHandlers } from "./authorization/rbac.ts";
 import { Fairness } from "./flow-control.ts";
 import { type Lookups, type StoreFinder, storeFinder, storeLookups } from "./lookups.ts";
 import { findServiceAddress } from "./services/addresses.ts";
+import { AddressObjects } from "./services/address-objects.ts";
 import { serviceHandlers, withAllocator } from "./services.ts";
 import type { HandlersByResource } from "./index-handlers.ts";
 
@@ -39,6 +40,8 @@ export interface ServerState {
   /** The objects that are related to nodes; empty unless the Node authorizer runs. */
   readonly nodeGraph: NodeGraph;
   readonly services: ServiceAllocator;
+  /** Addresses and ranges of services as objects; `undefined` when they are not objects. */
+  readonly addressObjects: AddressObjects | undefined;
   /** Quotas, limit ranges and priority classes. */
   readonly limits: Limits;
   readonly aggregation: AggregationIndex;
@@ -65,11 +68,12 @@ export function openState(config: AssembleConfig): ServerState {
   const stores = new Stores({ ...config, objects, objectBytesMax: options.objectBytesMax });
   const informers = new StoreInformers(config, stores);
   const { handlersOf, ...indexes } = openIndexes(config, stores, informers);
-  const { services, fairness } = indexes;
+  const { services, fairness, addressObjects } = indexes;
   const builtIn = new ResourceTable(
     plans.kinds.table.definitions
       .map((definition) => withAllocator(services, definition))
-      .map((definition) => (handlersOf(definition) === undefined ? definition : informers.waiting(definition))),
+      .map((definition) => (handlersOf(definition) === undefined ? definition : informers.waiting(definition)))
+      .map((definition) => addressObjects?.waiting(definition) ?? definition),
     1,
   );
   const storeOf = storeFinder(builtIn, stores, domain.rename);
@@ -94,6 +98,7 @@ export function openState(config: AssembleConfig): ServerState {
     isSynced: () => informers.synced,
     isCaughtUp: () => informers.idle,
     close() {
+      addressObjects?.close();
       fairness?.close();
       informers.close();
     },
@@ -112,6 +117,12 @@ function openIndexes(config: AssembleConfig, stores: Stores, informers: StoreInf
     clusterIps: plans.clusterIps,
     nodePorts: options.serviceNodePortRange,
   });
+  const hasAddressObjects =
+    gates.isOn("MultiCIDRServiceAllocator") &&
+    ["servicecidrs", "ipaddresses"].every((name) =>
+      plans.kinds.table.definitions.some(({ resource }) => resource === name),
+    );
+  const addressObjects = hasAddressObjects ? new AddressObjects({ ...config, allocator: services }) : undefined;
   const hasSelectors = gates.isOn("AuthorizeWithSelectors");
   const policies = noPolicies(hasSelectors);
   const webhooks = new WebhookLists({ clock, hasBreakers: options.webhookCircuitBreaker, hasSelectors });
@@ -120,7 +131,7 @@ function openIndexes(config: AssembleConfig, stores: Stores, informers: StoreInf
   const aggregation = new AggregationIndex(domain);
   const handlersByResource: HandlersByResource = {
     ...rbacHandlers(rbacIndex),
-    ...serviceHandlers(services),
+    ...(addressObjects?.handlers ?? serviceHandlers(services)),
     ...aggregation.handlers,
     ...(authorizesNodes ? nodeGraphHandlers(nodeGraph) : {}),
     ...policyHandlers(policies),
@@ -133,6 +144,7 @@ function openIndexes(config: AssembleConfig, stores: Stores, informers: StoreInf
     rbacIndex,
     nodeGraph,
     services,
+    addressObjects,
     aggregation,
     policies,
     webhooks,

@@ -45,7 +45,7 @@ const controllers: Readonly<Record<string, readonly [older: string, account?: st
   "resourcequota-controller": ["resourcequota", "resourcequota-controller"],
   "root-ca-certificate-publisher-controller": ["root-ca-cert-publisher", "root-ca-cert-publisher"],
   "selinux-warning-controller": [""],
-  "service-cidr-controller": [""],
+  "service-cidr-controller": ["", "service-cidrs-controller"],
   "service-lb-controller": ["service"],
   "serviceaccount-controller": ["serviceaccount", "service-account-controller"],
   "serviceaccount-token-controller": ["serviceaccount-token"],
