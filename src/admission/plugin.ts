@@ -5,7 +5,7 @@
 import type { GroupVersionKind, GroupVersionResource } from "#meta/group-version.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { RequestContext } from "#meta/request-context.ts";
-import { forbidden, type StatusCause, StatusError } from "#meta/status-error.ts";
+import { forbidden, type StatusCause, StatusError, unclassified } from "#meta/status-error.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 
 export type Operation = "CREATE" | "UPDATE" | "DELETE" | "CONNECT";
@@ -108,3 +108,7 @@ export function refusal(
   const shown = causes.length === 0 ? status : { ...status, details: { ...status.details, causes } };
   return new StatusError(shown, { showsValues: false });
 }
+
+/** An error of a plugin that is no refusal, as upstream: code 500 without a reason. */
+export const pluginFailure = (message: string): StatusError =>
+  new StatusError(unclassified(message).status, { showsValues: false });

@@ -107,6 +107,7 @@ export const integerValue: Form<number> = { type: "integer", format: "int64" };
 /** A duration as Go writes it: `1m30s`. */
 export const durationValue: Form<string> = { type: "string", special: "duration" };
 export const anyValue: Form<unknown> = { type: "any" };
+export const mapOf = <T>(values: Form<T>): Form<Readonly<Record<string, T>>> => ({ type: "map", items: values });
 export const listOf = <T>(items: Form<T>): Form<readonly T[]> => ({ type: "array", items });
 
 /** Returns the form of an object. A field that is missing in the document is absent in the object, not empty. */

@@ -258,8 +258,8 @@ export const unsupportedMediaType = (accepted: readonly string[]): StatusError =
     `the body of the request was in an unknown format - accepted media types include: ${accepted.join(", ")}`,
   );
 
-export const tooManyRequests = (message: string, retryAfterSeconds: number): StatusError =>
-  failure(429, "TooManyRequests", message, { retryAfterSeconds });
+export const tooManyRequests = (message: string, retryAfterSeconds?: number): StatusError =>
+  failure(429, "TooManyRequests", message, retryAfterSeconds === undefined ? undefined : { retryAfterSeconds });
 
 /** Returns the error of an eviction that a budget currently forbids. With `retryAfterSeconds` 0 it suggests no time. */
 export const disruptionRefused = (cause: string, retryAfterSeconds = 0): StatusError =>

@@ -11,6 +11,7 @@ import { defaultTolerationSeconds } from "#admission/default-toleration-seconds.
 import { limitRanger } from "#admission/limit-ranger.ts";
 import { namespaceLifecycle } from "#admission/namespace-lifecycle.ts";
 import { paramPermission } from "#admission/param-permission.ts";
+import { inPluginOrder } from "#admission/plugin-order.ts";
 import type { AdmissionPlugin } from "#admission/plugin.ts";
 import { priority } from "#admission/priority.ts";
 import { rbacEscalation } from "#admission/rbac-escalation.ts";
@@ -33,7 +34,7 @@ import type { RestClient } from "#client/rest-client.ts";
 import type { FindServiceAddress } from "#egress/service-address.ts";
 import type { ServedResources } from "#controllers/garbage-collector.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import { apiVersionOf, type GroupVersionKind } from "#meta/group-version.ts";
+import type { GroupVersionKind } from "#meta/group-version.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
 import type { ResourceTable } from "#registry/resource-table.ts";
@@ -44,6 +45,7 @@ import { ServedForms } from "./admission/object-forms.ts";
 import type { AdmissionFlags } from "./admission/flags.ts";
 import type { Limits } from "./admission/limits.ts";
 import type { AdmissionPlan } from "./admission/plan.ts";
+import { optionalPlugins } from "./admission/optional-plugins.ts";
 import { podSecurityPlugin } from "./admission/pod-security.ts";
 import { policyPlugins } from "./admission/policies.ts";
 import type { Policies } from "./admission/policy-handlers.ts";
@@ -77,44 +79,22 @@ interface AdmissionParts extends ServerParts {
 
 /** Rejects with `StartError` for plugins that are both enabled and disabled. */
 export async function serverAdmission(parts: AdmissionParts) {
-  const { domain, clock, random, plan, lookups, limits, authorizer, client } = parts;
+  const { plan, authorizer } = parts;
   const { enableAdmissionPlugins: enabled, disableAdmissionPlugins: disabled } = parts.options;
   refuseBoth(enabled, disabled);
-  const opened = new Map([...plan.configured].map(([name, planned]) => [name, planned.open(parts)]));
-  const configured = (name: string): readonly AdmissionPlugin[] => {
-    const one = opened.get(name);
-    return one === undefined ? [] : [one];
-  };
+  const configured = [...plan.configured.values()].map((planned) => planned.open(parts));
   const forms = servedForms(parts);
-  const policies = policyPlugins(parts, forms);
   const webhooks = openWebhooks(parts, forms);
-  const plugins: AdmissionPlugin[] = [
-    namespaceLifecycle({ domain, getNamespace: (name) => lookups.get("namespaces", "", name) }),
-    limitRanger({ domain, ranges: limits.limitRanges }),
-    serviceAccount({
-      domain,
-      clock,
-      random,
-      getAccount: (namespace, name) => lookups.get("serviceaccounts", namespace, name),
-    }),
-    ...(enabled.includes("NodeRestriction") ? [await nodeRestriction(parts)] : []),
-    taintNodesByCondition({ domain }),
-    ...configured("ImagePolicyWebhook"),
-    podSecurityPlugin(plan.podSecurity, parts),
-    ...schedulingPlugins(parts),
-    ...storagePlugins(parts),
-    ...(enabled.includes("OwnerReferencesPermissionEnforcement") ? [await ownerPermission(parts)] : []),
-    resize(domain, lookups),
-    runtimeClass({ getClass: (name) => lookups.get("runtimeclasses.node.k8s.io", "", name) }),
-    ...certificatePlugins(parts),
-    defaultIngressClass({ domain, listClasses: () => lookups.list("ingressclasses.networking.k8s.io") }),
+  const policies = policyPlugins(parts, forms);
+  const plugins = inPluginOrder([
+    ...initialPlugins(parts),
+    ...(await optionalPlugins(enabled, parts)),
+    ...configured,
     ...policies.mutating,
     webhooks.mutating,
     policies.validating,
     webhooks.validating,
-    resourceQuota({ quotas: limits.quotas, limited: plan.limitedResources, client }),
-  ];
-  nameMissing(parts, plugins);
+  ]);
   const chain = admissionChain([
     // Upstream checks params directly after the object's validation, outside of the plugins, so it cannot be disabled.
     params(parts),
@@ -127,9 +107,33 @@ export async function serverAdmission(parts: AdmissionParts) {
     /** Closes the connections of plugins to other servers. */
     close: () => {
       webhooks.close();
-      for (const one of opened.values()) one.close();
+      for (const one of configured) one.close?.();
     },
   };
+}
+
+/** Returns the plugins that are on by default, except webhooks and policies. */
+function initialPlugins(parts: AdmissionParts): readonly AdmissionPlugin[] {
+  const { domain, clock, random, plan, lookups, limits, client } = parts;
+  return [
+    namespaceLifecycle({ domain, getNamespace: (name) => lookups.get("namespaces", "", name) }),
+    limitRanger({ domain, ranges: limits.limitRanges }),
+    serviceAccount({
+      domain,
+      clock,
+      random,
+      getAccount: (namespace, name) => lookups.get("serviceaccounts", namespace, name),
+    }),
+    taintNodesByCondition({ domain }),
+    podSecurityPlugin(plan.podSecurity, parts),
+    ...schedulingPlugins(parts),
+    ...storagePlugins(parts),
+    resize(domain, lookups),
+    runtimeClass({ getClass: (name) => lookups.get("runtimeclasses.node.k8s.io", "", name) }),
+    ...certificatePlugins(parts),
+    defaultIngressClass({ domain, listClasses: () => lookups.list("ingressclasses.networking.k8s.io") }),
+    resourceQuota({ quotas: limits.quotas, limited: plan.limitedResources, client }),
+  ];
 }
 
 const params = ({ domain, authorizer, table, served, storeOf }: AdmissionParts): AdmissionPlugin =>
@@ -172,14 +176,6 @@ function refuseBoth(enabled: readonly string[], disabled: readonly string[]): vo
   throw new StartError(`[${both.join(" ")}] in enable-admission-plugins and disable-admission-plugins overlapped`);
 }
 
-/** Warns about enabled plugins that this server does not have. */
-function nameMissing({ options, log }: AdmissionParts, plugins: readonly AdmissionPlugin[]): void {
-  const here = new Set(plugins.map(({ name }) => name));
-  const missing = [...new Set(options.enableAdmissionPlugins)].filter((name) => !here.has(name));
-  if (missing.length === 0) return;
-  log.warn({ plugins: missing.join(",") }, "--enable-admission-plugins names plugins that this server does not have");
-}
-
 /** Returns the plugins that give pods the fields that the scheduler needs. */
 function schedulingPlugins({ domain, options, limits }: AdmissionParts): readonly AdmissionPlugin[] {
   return [
@@ -217,25 +213,6 @@ const resize = (domain: ApiDomain, lookups: Lookups): AdmissionPlugin =>
     getStorageClass: (name) => lookups.get(storageClasses, "", name),
     classAnnotation: domain.rename("volume.beta.kubernetes.io/storage-class"),
   });
-
-async function nodeRestriction({ domain, lookups, gates }: AdmissionParts): Promise<AdmissionPlugin> {
-  const { nodeRestriction: plugin } = await import("#admission/node-restriction.ts");
-  return plugin({
-    domain,
-    find: lookups.get.bind(lookups),
-    limitsAudiences: gates.isOn("ServiceAccountNodeAudienceRestriction"),
-    anyCertificates: gates.isOn("AllowInsecureKubeletCertificateSigningRequests"),
-  });
-}
-
-async function ownerPermission({ authorizer, served }: AdmissionParts): Promise<AdmissionPlugin> {
-  const { ownerReferencesPermission } = await import("#admission/owner-references-permission.ts");
-  return ownerReferencesPermission({
-    authorizer,
-    resourcesOf: (apiVersion, kind) =>
-      [...served.list()].filter((one) => one.kind === kind && apiVersionOf(one) === apiVersion),
-  });
-}
 
 function servedForms({ tables, options, table }: AdmissionParts): ServedForms {
   return new ServedForms({

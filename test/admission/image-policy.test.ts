@@ -20,9 +20,8 @@ import {
   startObserved,
   openServer,
   renamer,
-  usingObserved,
 } from "../harness.ts";
-import { configMap, pod } from "../objects.ts";
+import { pod } from "../objects.ts";
 
 const decider = await Decider.open<ImageReviewSpec>();
 after(() => decider.close());
@@ -166,16 +165,3 @@ test("without its configuration the server does not start", () =>
     assert.equal(error.message, `couldn't init admission plugin "ImagePolicyWebhook": no config specified`);
     return true;
   }));
-
-test("plugins that this server does not have are named in its log, and do not run", async () => {
-  await usingObserved(
-    "k8s.io",
-    { enableAdmissionPlugins: ["AlwaysPullImages", "NodeRestriction", "AlwaysDeny", "ServiceAccount"] },
-    async ({ api, logged }) => {
-      (await api.post("/api/v1/namespaces/default/configmaps", configMap("c"))).expect(201);
-      const [line, ...more] = logged.filter((one) => one.includes("--enable-admission-plugins"));
-      assert.equal((JSON.parse(line!) as { plugins: string }).plugins, "AlwaysPullImages,AlwaysDeny");
-      assert.deepEqual(more, []);
-    },
-  );
-});

@@ -2,11 +2,11 @@
 import { initialContainers } from "#api/core/containers.ts";
 import type { Container, Pod, PodAffinityTerm, ScopedResourceSelectorRequirement } from "#api/core/v1.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import { qualifiedName } from "#meta/names.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { Quantity } from "#meta/quantity.ts";
 import type { Clock } from "#std/clock.ts";
 import { nearestNumber } from "#std/int64.ts";
+import { resourceNames } from "../extended-resources.ts";
 import { podResourcesWithOverhead } from "../pod-resources.ts";
 import { one, type Quantities, quantitiesOf } from "../quantities.ts";
 import type { Evaluator } from "./evaluator.ts";
@@ -26,10 +26,7 @@ const mustBeSaid: ReadonlySet<string> = new Set(
 );
 
 export function podEvaluator({ domain, clock }: { readonly domain: ApiDomain; readonly clock: Clock }): Evaluator {
-  const ours = domain.rename("kubernetes.io/");
-  const isNative = (name: string): boolean => !name.includes("/") || name.includes(ours);
-  const isExtended = (name: string): boolean =>
-    !isNative(name) && !name.startsWith("requests.") && qualifiedName(`requests.${name}`).length === 0;
+  const { isNative, isExtended } = resourceNames(domain);
   return {
     group: "",
     resource: "pods",

@@ -1,4 +1,5 @@
 /** Flags of admission: which plugins run, their settings, and webhooks. */
+import { pluginOrder } from "#admission/plugin-order.ts";
 import { binnacleFlag, boolean, duration, integer, list, optional, type OptionsOf } from "#std/flags.ts";
 import { configuredPlugins } from "./configured-plugins.ts";
 
@@ -6,30 +7,16 @@ const admission = (name: string) => [name, "Admission"] as const;
 const misc = (name: string) => [name, "Misc"] as const;
 const seconds = { min: 0, max: Number.MAX_SAFE_INTEGER };
 
-/**
- * The names that `--enable-admission-plugins` accepts: upstream's plugins of this release, and our own if there is no such
- * plugin upstream.
- */
-const knownPlugins = new Set(
-  (
-    "AlwaysAdmit AlwaysDeny AlwaysPullImages CertificateApproval CertificateSigning CertificateSubjectRestriction " +
-    "ClusterTrustBundleAttest DefaultIngressClass DefaultStorageClass DefaultTolerationSeconds DenyServiceExternalIPs " +
-    "EventRateLimit ExtendedResourceToleration ImagePolicyWebhook LimitPodHardAntiAffinityTopology LimitRanger " +
-    "MutatingAdmissionPolicy MutatingAdmissionWebhook NamespaceAutoProvision NamespaceExists NamespaceLifecycle " +
-    "NodeRestriction OwnerReferencesPermissionEnforcement PersistentVolumeClaimResize PodNodeSelector PodSecurity " +
-    "PodTolerationRestriction Priority ResourceQuota RuntimeClass ServiceAccount StorageObjectInUseProtection " +
-    "TaintNodesByCondition ValidatingAdmissionPolicy ValidatingAdmissionWebhook"
-  ).split(" "),
-);
+/** The names that `--enable-admission-plugins` accepts. DefaultVolumeAttributesClass has none upstream. */
+const knownPlugins: ReadonlySet<string> = new Set([...pluginOrder, ...Object.keys(configuredPlugins)]);
 
-const unknownPlugin = (name: string): string | undefined =>
-  knownPlugins.has(name) || Object.hasOwn(configuredPlugins, name) ? undefined : "no such plugin";
+const unknownPlugin = (name: string): string | undefined => (knownPlugins.has(name) ? undefined : "no such plugin");
 
 export const admissionFlags = {
   enableAdmissionPlugins: list(
     admission("enable-admission-plugins"),
     "names",
-    "Admission plugins to run beside the default ones; the log names those that this server does not have.",
+    "Admission plugins to run beside the default ones.",
     unknownPlugin,
   ),
   disableAdmissionPlugins: list(
@@ -41,7 +28,7 @@ export const admissionFlags = {
   admissionControlConfigFile: optional(
     admission("admission-control-config-file"),
     "file",
-    "AdmissionConfiguration: settings of admission plugins. ImagePolicyWebhook needs it.",
+    "AdmissionConfiguration: settings of admission plugins. EventRateLimit and ImagePolicyWebhook need it.",
   ),
   defaultNotReadyTolerationSeconds: integer(
     misc("default-not-ready-toleration-seconds"),

@@ -7,11 +7,9 @@ import { openWebhook, readWebhookConnection, type WebhookConnection } from "#egr
 import { booleanValue, ConfigError, integerValue, readSettings, struct, textValue } from "#codec/config-document.ts";
 import { printGoDuration } from "#std/go-duration.ts";
 import { rateLimited } from "#std/log.ts";
-import type { ServerParts } from "../server-parts.ts";
+import type { PluginParts, ReadPlugin } from "./planned-plugin.ts";
 
 type Settings = "allowTtlMs" | "denyTtlMs" | "retryBackoffMs" | "defaultAllow";
-
-type ImagePolicyParts = Pick<ServerParts, "domain" | "clock" | "random" | "log">;
 
 interface ImagePolicySettings extends Pick<ImagePolicyOptions, Settings> {
   readonly connection: WebhookConnection;
@@ -35,10 +33,11 @@ const ttlBounds = { unitMs: secondMs, min: "1s", maxMs: 30 * minuteMs };
 const backoffBounds = { unitMs: 1, min: "1ns", maxMs: 5 * minuteMs };
 
 /** Reads the settings in the text of the file. Throws `ConfigError`. */
-export function planImagePolicy(text: string) {
+export const planImagePolicy: ReadPlugin = (text) => {
+  if (text === undefined) throw new ConfigError("no config specified");
   const settings = readImagePolicy(text);
-  return { settings, open: (parts: ImagePolicyParts) => openImagePolicy(settings, parts) };
-}
+  return { settings, open: (parts) => openImagePolicy(settings, parts) };
+};
 
 function readImagePolicy(text: string): ImagePolicySettings {
   const { imagePolicy: settings = {} } = readSettings(text, fields);
@@ -72,7 +71,7 @@ function readBounded(name: string, count = 0, initialMs: number, { unitMs, min, 
 
 const openImagePolicy = (
   { connection, ...settings }: ImagePolicySettings,
-  { domain, clock, random, log }: ImagePolicyParts,
+  { domain, clock, random, log }: PluginParts,
 ): ReturnType<typeof imagePolicyWebhook> =>
   imagePolicyWebhook({
     ...settings,

@@ -10,8 +10,9 @@ import type { ApiDomain } from "#meta/api-domain.ts";
 import { isObject } from "#std/is-object.ts";
 import { StartError } from "#std/start-error.ts";
 import { orStartError, readGiven } from "../given-files.ts";
-import { configuredPlugins, type PlannedPlugin } from "./configured-plugins.ts";
+import { configuredPlugins } from "./configured-plugins.ts";
 import type { AdmissionFlags } from "./flags.ts";
+import type { PlannedPlugin } from "./planned-plugin.ts";
 
 /** Plugins whose settings are a WebhookAdmissionConfiguration. */
 const webhookPlugins = ["MutatingAdmissionWebhook", "ValidatingAdmissionWebhook"] as const;
@@ -45,19 +46,22 @@ export async function planAdmission(options: AdmissionFlags, domain: ApiDomain):
     webhookCredentials: await planWebhooks(plugins, domain),
     limitedResources: (await planLimitedResources(plugins, domain)) ?? [],
     podSecurity: disabled.includes(podSecurity) ? initialPodSecurity : await planPodSecurity(plugins, domain),
-    configured: await planConfigured(plugins, enabled),
+    configured: await planConfigured(plugins, enabled, domain),
   };
 }
 
-/** Reads the settings of the enabled plugins that need settings. */
+/** Reads the settings of the enabled plugins that have some. */
 async function planConfigured(
   plugins: readonly PluginConfig[],
   enabled: readonly string[],
+  domain: ApiDomain,
 ): Promise<AdmissionPlan["configured"]> {
   const planned = new Map<string, PlannedPlugin>();
   for (const [plugin, load] of Object.entries(configuredPlugins)) {
     if (!enabled.includes(plugin)) continue;
-    planned.set(plugin, (await planSettings(plugins, plugin, load)) ?? refuseWithout(plugin));
+    const read = await load();
+    const settings = orStartError(initFailure(plugin), () => read(settingsText(plugins, plugin), domain));
+    planned.set(plugin, settings);
   }
   return planned;
 }
@@ -76,19 +80,30 @@ async function planSettings<T>(
   plugin: string,
   load: Load<T>,
 ): Promise<T | undefined> {
-  const { configuration, path = "" } = plugins.find(({ name }) => name === plugin) ?? {};
-  const isGiven = configuration !== undefined && configuration !== null;
-  if (!isGiven && path === "") return undefined;
+  if (!hasSettings(plugins, plugin)) return undefined;
   const read = await load();
-  return orStartError(initFailure(plugin), () => read(isGiven ? JSON.stringify(configuration) : readGiven(path)));
+  return orStartError(initFailure(plugin), () => read(settingsText(plugins, plugin)!)); // it has some
+}
+
+const entryOf = (plugins: readonly PluginConfig[], plugin: string): PluginConfig =>
+  plugins.find(({ name }) => name === plugin) ?? {};
+
+const isGiven = ({ configuration }: PluginConfig): boolean => (configuration ?? undefined) !== undefined;
+
+function hasSettings(plugins: readonly PluginConfig[], plugin: string): boolean {
+  const entry = entryOf(plugins, plugin);
+  return isGiven(entry) || (entry.path ?? "") !== "";
+}
+
+/** Returns the settings as they stand in the configuration file, or in the file that it names. Throws `StartError`. */
+function settingsText(plugins: readonly PluginConfig[], plugin: string): string | undefined {
+  if (!hasSettings(plugins, plugin)) return undefined;
+  const { configuration, path = "", ...entry } = entryOf(plugins, plugin);
+  return isGiven({ ...entry, configuration }) ? JSON.stringify(configuration) : readGiven(path);
 }
 
 /** The beginning of an error message, in upstream's words. */
 const initFailure = (plugin: string): string => `couldn't init admission plugin ${JSON.stringify(plugin)}: `;
-
-function refuseWithout(plugin: string): never {
-  throw new StartError(`${initFailure(plugin)}no config specified`);
-}
 
 /**
  * Returns the credentials for webhooks by plugin and host. Users in the kubeconfig are named after hosts, as upstream.
