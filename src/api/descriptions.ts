@@ -11,14 +11,16 @@
  *
  * A text has a noun as its head ("The number of pods that are wanted.") or, for a boolean, begins with "Whether".
  *
- * A type may appear again to add fields. A type has no description of its own when the field that holds it says the
- * same, since readers see both.
+ * A type may appear again to add fields. A package line may name several packages, which all have the types below it. A
+ * type has no description of its own when the field that holds it says the same, since readers see both.
  */
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { config } from "./descriptions/config.ts";
 import { meta } from "./descriptions/meta.ts";
+import { nodes } from "./descriptions/nodes.ts";
 import { pods } from "./descriptions/pods.ts";
 import { services } from "./descriptions/services.ts";
+import { volumes } from "./descriptions/volumes.ts";
 import { workloads } from "./descriptions/workloads.ts";
 
 interface TypeDescription {
@@ -30,17 +32,17 @@ interface TypeDescription {
 /** Returns descriptions by definition name, with the names of the domain. */
 export function loadDescriptions(domain: ApiDomain): ReadonlyMap<string, Readonly<TypeDescription>> {
   const types = new Map<string, TypeDescription>();
-  for (const table of [meta, pods, services, workloads, config]) read(domain.rename(table), types);
+  for (const table of [meta, pods, volumes, services, workloads, config, nodes]) read(domain.rename(table), types);
   return types;
 }
 
 function read(table: string, types: Map<string, TypeDescription>): void {
-  let folder = "";
+  let folders: string[] = [];
   let present: TypeDescription[] = [];
   for (const line of table.split("\n")) {
     if (line === "") continue;
     if (line.startsWith("package ")) {
-      folder = line.slice("package ".length);
+      folders = line.slice("package ".length).split(", ");
       continue;
     }
     const colon = line.indexOf(":");
@@ -49,11 +51,11 @@ function read(table: string, types: Map<string, TypeDescription>): void {
     if (line.startsWith(" ")) {
       for (const { fields } of present) for (const name of names) fields.set(name, text);
     } else {
-      present = names.map((name) => {
-        const full = `${folder}.${name}`;
-        const type = types.get(full) ?? { text: "", fields: new Map<string, string>() };
-        types.set(full, type);
-        type.text = text;
+      const full = folders.flatMap((folder) => names.map((name) => `${folder}.${name}`));
+      present = full.map((name) => {
+        const type = types.get(name) ?? { text: "", fields: new Map<string, string>() };
+        types.set(name, type);
+        if (text !== "") type.text = text;
         return type;
       });
     }

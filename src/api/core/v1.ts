@@ -4,10 +4,15 @@ import type { ApiObject, OwnerReference } from "#meta/object-meta.ts";
 import type { Int64 } from "#std/int64.ts";
 import type { Condition, LabelSelector, ListMeta } from "../meta/v1.ts";
 
+/** A disk of Amazon EBS. The node must be in the same zone. */
 export interface AWSElasticBlockStoreVolumeSource {
+  /** The identity of the disk at AWS. */
   readonly volumeID: string;
+  /** The file system with which the disk is mounted, such as xfs; it is ext4 when absent. */
   readonly fsType?: string;
+  /** The number of the partition that is mounted; the whole disk is mounted when it is 0 or absent. */
   readonly partition?: number;
+  /** Whether the volume can only be read; it can be written by default. */
   readonly readOnly?: boolean;
 }
 
@@ -21,13 +26,19 @@ export interface Affinity {
   readonly podAntiAffinity?: PodAntiAffinity;
 }
 
+/** The AppArmor profile that confines the processes. */
 export interface AppArmorProfile {
+  /** The kind of profile: Localhost, RuntimeDefault or Unconfined. */
   readonly type: string;
+  /** The name of a profile that is loaded on the node; it is given for Localhost only. */
   readonly localhostProfile?: string;
 }
 
+/** A volume that is attached to a node. */
 export interface AttachedVolume {
+  /** The name of the volume, as the attach controller writes it. */
   readonly name: string;
+  /** The path of the device on the node. */
   readonly devicePath: string;
 }
 
@@ -35,50 +46,85 @@ export interface AvoidPods {
   readonly preferAvoidPods?: readonly PreferAvoidPodsEntry[];
 }
 
+/** A data disk of Azure. */
 export interface AzureDiskVolumeSource {
+  /** The name of the disk at Azure. */
   readonly diskName: string;
+  /** The URI under which Azure knows the disk. */
   readonly diskURI: string;
+  /** The cache of the host that is used: None, ReadOnly or ReadWrite (the default). */
   readonly cachingMode?: string;
+  /** The file system with which the disk is mounted, such as xfs; it is ext4 when absent. */
   readonly fsType?: string;
+  /** Whether the volume can only be read; it can be written by default. */
   readonly readOnly?: boolean;
+  /** The kind of disk: Managed, Dedicated (several to a storage account) or Shared (the default). */
   readonly kind?: string;
 }
 
+/** A file share of Azure. */
 export interface AzureFilePersistentVolumeSource {
+  /** The name of the secret that holds the account's name and key. */
   readonly secretName: string;
+  /** The name of the share at Azure. */
   readonly shareName: string;
+  /** Whether the volume can only be read; it can be written by default. */
   readonly readOnly?: boolean;
+  /** The namespace of the secret; it is that of the pod when absent. */
   readonly secretNamespace: string | null;
 }
 
+/** A file share of Azure. */
 export interface AzureFileVolumeSource {
+  /** The name of the secret that holds the account's name and key. */
   readonly secretName: string;
+  /** The name of the share at Azure. */
   readonly shareName: string;
+  /** Whether the volume can only be read; it can be written by default. */
   readonly readOnly?: boolean;
 }
 
+/** The choice of a node for a pod. It is written to the subresource "binding" of the pod. */
 export interface Binding extends ApiObject {
+  /** The node that the pod is to run on. */
   readonly target: ObjectReference;
 }
 
+/** A volume that a CSI driver manages. */
 export interface CSIPersistentVolumeSource {
+  /** The name of the CSI driver that serves the volume. */
   readonly driver: string;
+  /** The identity that the driver gave the volume; all calls to the driver carry it. */
   readonly volumeHandle: string;
+  /** Whether the volume can only be read; it can be written by default. */
   readonly readOnly?: boolean;
+  /** The file system with which the volume is mounted; the driver decides when it is absent. */
   readonly fsType?: string;
+  /** The properties of the volume, which the driver set when it made it. */
   readonly volumeAttributes?: Readonly<Record<string, string>>;
+  /** The secret that the driver gets when it attaches the volume to a node or detaches it. */
   readonly controllerPublishSecretRef?: SecretReference;
+  /** The secret that the driver gets when it prepares the volume on a node. */
   readonly nodeStageSecretRef?: SecretReference;
+  /** The secret that the driver gets when it mounts the volume for a pod. */
   readonly nodePublishSecretRef?: SecretReference;
+  /** The secret that the driver's controller gets when the volume grows. */
   readonly controllerExpandSecretRef?: SecretReference;
+  /** The secret that the driver gets on the node when the volume grows. */
   readonly nodeExpandSecretRef?: SecretReference;
 }
 
+/** A volume that a CSI driver sets up for one pod and removes with it. */
 export interface CSIVolumeSource {
+  /** The name of the CSI driver that serves the volume. */
   readonly driver: string;
+  /** Whether the volume can only be read; it can be written by default. */
   readonly readOnly?: boolean;
+  /** The file system with which the volume is mounted; the driver decides when it is absent. */
   readonly fsType?: string;
+  /** The settings for the driver, whose documentation lists them. */
   readonly volumeAttributes?: Readonly<Record<string, string>>;
+  /** The secret, in the pod's namespace, that the driver gets when it mounts the volume. */
   readonly nodePublishSecretRef?: LocalObjectReference;
 }
 
@@ -90,58 +136,97 @@ export interface Capabilities {
   readonly drop?: readonly string[];
 }
 
+/** A Ceph file system. Nodes no longer support this source; use a CSI driver. */
 export interface CephFSPersistentVolumeSource {
+  /** The addresses of the Ceph monitors. */
   readonly monitors: readonly string[] | null;
+  /** The folder that is mounted; it is the root when absent. */
   readonly path?: string;
+  /** The Ceph user; it is "admin" when absent. */
   readonly user?: string;
+  /** The path of the user's key ring on the node; it is /etc/ceph/user.secret when absent. */
   readonly secretFile?: string;
+  /** The secret that holds the user's key; it wins over secretFile. */
   readonly secretRef?: SecretReference;
+  /** Whether the volume can only be read; it can be written by default. */
   readonly readOnly?: boolean;
 }
 
+/** A Ceph file system. Nodes no longer support this source; use a CSI driver. */
 export interface CephFSVolumeSource {
+  /** The addresses of the Ceph monitors. */
   readonly monitors: readonly string[] | null;
+  /** The folder that is mounted; it is the root when absent. */
   readonly path?: string;
+  /** The Ceph user; it is "admin" when absent. */
   readonly user?: string;
+  /** The path of the user's key ring on the node; it is /etc/ceph/user.secret when absent. */
   readonly secretFile?: string;
+  /** The secret that holds the user's key; it wins over secretFile. */
   readonly secretRef?: LocalObjectReference;
+  /** Whether the volume can only be read; it can be written by default. */
   readonly readOnly?: boolean;
 }
 
+/** A disk of OpenStack Cinder. The node must be in the same region. */
 export interface CinderPersistentVolumeSource {
+  /** The identity of the disk in Cinder. */
   readonly volumeID: string;
+  /** The file system with which the disk is mounted, such as xfs; it is ext4 when absent. */
   readonly fsType?: string;
+  /** Whether the volume can only be read; it can be written by default. */
   readonly readOnly?: boolean;
+  /** The secret with parameters for connecting to OpenStack. */
   readonly secretRef?: SecretReference;
 }
 
+/** A disk of OpenStack Cinder. The node must be in the same region. */
 export interface CinderVolumeSource {
+  /** The identity of the disk in Cinder. */
   readonly volumeID: string;
+  /** The file system with which the disk is mounted, such as xfs; it is ext4 when absent. */
   readonly fsType?: string;
+  /** Whether the volume can only be read; it can be written by default. */
   readonly readOnly?: boolean;
+  /** The secret with parameters for connecting to OpenStack. */
   readonly secretRef?: LocalObjectReference;
 }
 
+/** The settings of affinity by the client's address. */
 export interface ClientIPConfig {
+  /** The seconds for which a client stays with its pod, from 1 to 86400; 10800 (three hours) by default. */
   readonly timeoutSeconds?: number;
 }
 
+/** Certificates of authorities, as one file. It needs the gate ClusterTrustBundleProjection. */
 export interface ClusterTrustBundleProjection {
+  /** The name of one bundle. It excludes signerName and labelSelector. */
   readonly name?: string;
+  /** The signer whose bundles are taken together. It excludes a name. */
   readonly signerName?: string;
+  /** The labels of the signer's bundles that are taken; an absent selector takes none, an empty one all. */
   readonly labelSelector?: LabelSelector;
+  /** Whether the pod starts when no bundle is found. */
   readonly optional?: boolean;
+  /** The path of the file with the certificates, inside the volume. */
   readonly path: string;
 }
 
+/** One statement about a component. */
 export interface ComponentCondition {
+  /** The name of the condition; it is always Healthy. */
   readonly type: string;
+  /** The status of the condition: True, False or Unknown. */
   readonly status: string;
+  /** The answer of the component to the check. */
   readonly message?: string;
+  /** The error of a check that failed. */
   readonly error?: string;
 }
 
+/** The health of a component of the control plane. It is deprecated; ask the health paths instead. */
 export interface ComponentStatus extends ApiObject {
+  /** The conditions of the component. */
   readonly conditions?: readonly ComponentCondition[];
 }
 
@@ -162,8 +247,11 @@ export interface ConfigMap extends ApiObject {
   readonly binaryData?: Readonly<Record<string, string>>;
 }
 
+/** An object whose keys become environment variables. */
 export interface ConfigMapEnvSource {
+  /** The name of the config map or secret, in the pod's namespace. */
   readonly name?: string;
+  /** Whether the config map or secret may be missing. */
   readonly optional?: boolean;
 }
 
@@ -184,17 +272,27 @@ export interface ConfigMapList {
   readonly items: readonly ConfigMap[] | null;
 }
 
+/** A config map with the kubelet's configuration. Kubelets no longer read it. */
 export interface ConfigMapNodeConfigSource {
+  /** The namespace of the config map. */
   readonly namespace: string;
+  /** The name of the config map. */
   readonly name: string;
+  /** The identity of the config map; it is given in the status only. */
   readonly uid?: string;
+  /** The version of the config map; it is given in the status only. */
   readonly resourceVersion?: string;
+  /** The key of the config map that holds the configuration. */
   readonly kubeletConfigKey: string;
 }
 
+/** Keys of a config map as files. */
 export interface ConfigMapProjection {
+  /** The name of the config map, in the pod's namespace. */
   readonly name?: string;
+  /** The keys that become files, and the paths of these files; by default all keys. */
   readonly items?: readonly KeyToPath[];
+  /** Whether the config map or a key may be missing. */
   readonly optional?: boolean;
 }
 
@@ -270,8 +368,11 @@ export interface Container {
   readonly tty?: boolean;
 }
 
+/** A container image on a node. */
 export interface ContainerImage {
+  /** The names under which the image is known, tags and digests. */
   readonly names: readonly string[] | null;
+  /** The size of the image in bytes. */
   readonly sizeBytes?: Int64;
 }
 
@@ -289,8 +390,11 @@ export interface ContainerPort {
   readonly hostIP?: string;
 }
 
+/** The rule for a change of one resource of a running container. */
 export interface ContainerResizePolicy {
+  /** The resource that the rule is about: cpu or memory. */
   readonly resourceName: string;
+  /** Whether a change restarts the container: NotRequired (the default) or RestartContainer. */
   readonly restartPolicy: string;
 }
 
@@ -368,27 +472,41 @@ export interface ContainerStatus {
   readonly allocatedResourcesStatus?: readonly ResourceStatus[];
 }
 
+/** The user that the first process of a container was started as. */
 export interface ContainerUser {
+  /** The user and groups of a container on Linux. */
   readonly linux?: LinuxContainerUser;
 }
 
+/** The port of a program. */
 export interface DaemonEndpoint {
+  /** The number of the port. */
   readonly Port: number;
 }
 
+/** Fields of the pod as files. */
 export interface DownwardAPIProjection {
+  /** The files, and the field that each of them holds. */
   readonly items?: readonly DownwardAPIVolumeFile[];
 }
 
+/** A file that holds a field of the pod. */
 export interface DownwardAPIVolumeFile {
+  /** The path of the file in the volume. It is relative and contains no "..". */
   readonly path: string;
+  /** The field of the pod: its name, namespace, uid, labels or annotations. */
   readonly fieldRef?: ObjectFieldSelector;
+  /** The limit or request of a container that the file holds. */
   readonly resourceFieldRef?: ResourceFieldSelector;
+  /** The permissions of the file; they are those of defaultMode when absent. */
   readonly mode?: number;
 }
 
+/** Fields of the pod as files. */
 export interface DownwardAPIVolumeSource {
+  /** The files, and the field that each of them holds. */
   readonly items?: readonly DownwardAPIVolumeFile[];
+  /** The permissions of files that set none; 0644 by default. */
   readonly defaultMode?: number;
 }
 
@@ -568,7 +686,9 @@ export interface EphemeralContainerCommon {
   readonly tty?: boolean;
 }
 
+/** A claim that is made for the pod and deleted with it. */
 export interface EphemeralVolumeSource {
+  /** The template of the claim, which is named after the pod and the volume. It cannot be changed. */
   readonly volumeClaimTemplate?: PersistentVolumeClaimTemplate;
 }
 
@@ -611,13 +731,19 @@ export interface EventList {
   readonly items: readonly Event[] | null;
 }
 
+/** The further occurrences of an event that repeats. */
 export interface EventSeries {
+  /** The number of occurrences until the last report. */
   readonly count?: number;
+  /** The time of the last occurrence. */
   readonly lastObservedTime: string | null;
 }
 
+/** The component that reported an event. */
 export interface EventSource {
+  /** The name of the component. */
   readonly component?: string;
+  /** The node on which the component runs. */
   readonly host?: string;
 }
 
@@ -627,39 +753,65 @@ export interface ExecAction {
   readonly command?: readonly string[];
 }
 
+/** A disk that nodes reach by Fibre Channel. It is found by target and LUN, or by world wide identifiers. */
 export interface FCVolumeSource {
+  /** The world wide names of the targets; they need a lun. */
   readonly targetWWNs?: readonly string[];
+  /** The number of the logical unit at the targets. */
   readonly lun?: number;
+  /** The file system with which the disk is mounted, such as xfs; it is ext4 when absent. */
   readonly fsType?: string;
+  /** Whether the volume can only be read; it can be written by default. */
   readonly readOnly?: boolean;
+  /** The world wide identifiers of the disk; they stand instead of targetWWNs and lun. */
   readonly wwids?: readonly string[];
 }
 
+/** A volume that a program on the node mounts. CSI drivers have replaced this source. */
 export interface FlexPersistentVolumeSource {
+  /** The name of the program that mounts the volume. */
   readonly driver: string;
+  /** The file system with which the volume is mounted; the program decides when it is absent. */
   readonly fsType?: string;
+  /** The secret that the program gets. */
   readonly secretRef?: SecretReference;
+  /** Whether the volume can only be read; it can be written by default. */
   readonly readOnly?: boolean;
+  /** The further options that the program gets. */
   readonly options?: Readonly<Record<string, string>>;
 }
 
+/** A volume that a program on the node mounts. CSI drivers have replaced this source. */
 export interface FlexVolumeSource {
+  /** The name of the program that mounts the volume. */
   readonly driver: string;
+  /** The file system with which the volume is mounted; the program decides when it is absent. */
   readonly fsType?: string;
+  /** The secret that the program gets. */
   readonly secretRef?: LocalObjectReference;
+  /** Whether the volume can only be read; it can be written by default. */
   readonly readOnly?: boolean;
+  /** The further options that the program gets. */
   readonly options?: Readonly<Record<string, string>>;
 }
 
+/** A data set of Flocker. Nodes no longer support this source. */
 export interface FlockerVolumeSource {
+  /** The name of the data set. Either a name or a UUID must be given. */
   readonly datasetName?: string;
+  /** The UUID of the data set. Either a name or a UUID must be given. */
   readonly datasetUUID?: string;
 }
 
+/** A persistent disk of Google Compute Engine. The node must be in the same zone. */
 export interface GCEPersistentDiskVolumeSource {
+  /** The name of the disk at Google. */
   readonly pdName: string;
+  /** The file system with which the disk is mounted, such as xfs; it is ext4 when absent. */
   readonly fsType?: string;
+  /** The number of the partition that is mounted; the whole disk is mounted when it is 0 or absent. */
   readonly partition?: number;
+  /** Whether the volume can only be read; it can be written by default. */
   readonly readOnly?: boolean;
 }
 
@@ -671,22 +823,35 @@ export interface GRPCAction {
   readonly service: string | null;
 }
 
+/** The content of a git repository. It is deprecated; an init container that clones into an emptyDir does the same. */
 export interface GitRepoVolumeSource {
+  /** The URL from which the repository is cloned. */
   readonly repository: string;
+  /** The hash of the commit that is checked out; it is the newest one when absent. */
   readonly revision?: string;
+  /** The folder of the volume that gets the content; "." stands for the volume itself, and ".." is not allowed. */
   readonly directory?: string;
 }
 
+/** A Gluster volume. Nodes no longer support this source. */
 export interface GlusterfsPersistentVolumeSource {
+  /** The name of the Endpoints object that lists the Gluster servers. */
   readonly endpoints: string;
+  /** The name of the Gluster volume. */
   readonly path: string;
+  /** Whether the volume can only be read; it can be written by default. */
   readonly readOnly?: boolean;
+  /** The namespace of the Endpoints object; it is that of the claim when absent. */
   readonly endpointsNamespace?: string;
 }
 
+/** A Gluster volume. Nodes no longer support this source. */
 export interface GlusterfsVolumeSource {
+  /** The name of the Endpoints object that lists the Gluster servers. */
   readonly endpoints: string;
+  /** The name of the Gluster volume. */
   readonly path: string;
+  /** Whether the volume can only be read; it can be written by default. */
   readonly readOnly?: boolean;
 }
 
@@ -712,12 +877,17 @@ export interface HTTPHeader {
   readonly value: string;
 }
 
+/** A line of /etc/hosts. */
 export interface HostAlias {
+  /** The address that the names stand for. */
   readonly ip: string;
+  /** The names that lead to the address. */
   readonly hostnames?: readonly string[];
 }
 
+/** An address of a node. */
 export interface HostIP {
+  /** The address, of IPv4 or IPv6. */
   readonly ip: string;
 }
 
@@ -729,36 +899,66 @@ export interface HostPathVolumeSource {
   readonly type?: string;
 }
 
+/** A disk of an iSCSI target, which one node at a time may mount for writing. */
 export interface ISCSIPersistentVolumeSource {
+  /** The address of the target, with a port unless that is 3260. */
   readonly targetPortal: string;
+  /** The qualified name of the target. */
   readonly iqn: string;
+  /** The number of the logical unit at the target. */
   readonly lun: number;
+  /** The name of the interface through which the node connects; "default" by default. */
   readonly iscsiInterface?: string;
+  /** The file system with which the disk is mounted, such as xfs; it is ext4 when absent. */
   readonly fsType?: string;
+  /** Whether the volume can only be read; it can be written by default. */
   readonly readOnly?: boolean;
+  /** The further addresses of the target, for several paths to it. */
   readonly portals?: readonly string[];
+  /** Whether CHAP authenticates the discovery of targets. */
   readonly chapAuthDiscovery?: boolean;
+  /** Whether CHAP authenticates the session. */
   readonly chapAuthSession?: boolean;
+  /** The secret that holds the names and passwords for CHAP. */
   readonly secretRef?: SecretReference;
+  /** The name under which the node connects, instead of its own. */
   readonly initiatorName?: string;
 }
 
+/** A disk of an iSCSI target, which one node at a time may mount for writing. */
 export interface ISCSIVolumeSource {
+  /** The address of the target, with a port unless that is 3260. */
   readonly targetPortal: string;
+  /** The qualified name of the target. */
   readonly iqn: string;
+  /** The number of the logical unit at the target. */
   readonly lun: number;
+  /** The name of the interface through which the node connects; "default" by default. */
   readonly iscsiInterface?: string;
+  /** The file system with which the disk is mounted, such as xfs; it is ext4 when absent. */
   readonly fsType?: string;
+  /** Whether the volume can only be read; it can be written by default. */
   readonly readOnly?: boolean;
+  /** The further addresses of the target, for several paths to it. */
   readonly portals?: readonly string[];
+  /** Whether CHAP authenticates the discovery of targets. */
   readonly chapAuthDiscovery?: boolean;
+  /** Whether CHAP authenticates the session. */
   readonly chapAuthSession?: boolean;
+  /** The secret that holds the names and passwords for CHAP. */
   readonly secretRef?: LocalObjectReference;
+  /** The name under which the node connects, instead of its own. */
   readonly initiatorName?: string;
 }
 
+/** The files of a container image or of another OCI artifact. */
 export interface ImageVolumeSource {
+  /** The name of the image or artifact, as a container would name it. */
   readonly reference?: string;
+  /**
+   * The policy for pulling it: Always, IfNotPresent or Never. Always by default for the tag "latest", else
+   * IfNotPresent.
+   */
   readonly pullPolicy?: string;
 }
 
@@ -826,9 +1026,13 @@ export interface LimitRangeSpec {
   readonly limits: readonly LimitRangeItem[] | null;
 }
 
+/** The user and groups of the first process of a container on Linux. */
 export interface LinuxContainerUser {
+  /** The number of the user that the first process started as. */
   readonly uid: Int64;
+  /** The number of the main group that the first process started with. */
   readonly gid: Int64;
+  /** The numbers of the further groups that the first process started with. */
   readonly supplementalGroups?: readonly Int64[];
 }
 
@@ -863,8 +1067,11 @@ export interface LocalObjectReference {
   readonly name?: string;
 }
 
+/** A disk, partition or folder of one node. The volume must say which node by nodeAffinity. */
 export interface LocalVolumeSource {
+  /** The path of the folder or block device on the node. */
   readonly path: string;
+  /** The file system, for a block device only; the node chooses one when it is absent. */
   readonly fsType?: string;
 }
 
@@ -876,9 +1083,13 @@ export interface ModifyVolumeStatus {
   readonly status: string;
 }
 
+/** A folder that an NFS server exports. */
 export interface NFSVolumeSource {
+  /** The host name or address of the server. */
   readonly server: string;
+  /** The path that the server exports. */
   readonly path: string;
+  /** Whether the volume can only be read; it can be written by default. */
   readonly readOnly?: boolean;
 }
 
@@ -932,8 +1143,11 @@ export interface Node extends ApiObject {
   readonly status: NodeStatus;
 }
 
+/** An address or host name of a node. */
 export interface NodeAddress {
+  /** The kind of address: Hostname, InternalIP, ExternalIP, InternalDNS or ExternalDNS. */
   readonly type: string;
+  /** The address or the name. */
   readonly address: string;
 }
 
@@ -945,31 +1159,49 @@ export interface NodeAffinity {
   readonly preferredDuringSchedulingIgnoredDuringExecution?: readonly PreferredSchedulingTerm[];
 }
 
+/** One statement about a node. */
 export interface NodeCondition {
+  /** The name of the condition, such as Ready, MemoryPressure or DiskPressure. */
   readonly type: string;
+  /** The status of the condition: True, False or Unknown. */
   readonly status: string;
+  /** The time at which the kubelet last reported the condition. */
   readonly lastHeartbeatTime: string | null;
+  /** The time at which the status last changed. */
   readonly lastTransitionTime: string | null;
+  /** The reason for the status, in one word. */
   readonly reason?: string;
+  /** The reason for the status, in a sentence. */
   readonly message?: string;
 }
 
+/** A source of the kubelet's configuration. Kubelets no longer read it. */
 export interface NodeConfigSource {
+  /** The config map that holds the configuration. */
   readonly configMap?: ConfigMapNodeConfigSource;
 }
 
+/** The state of the kubelet's configuration. Kubelets no longer write it. */
 export interface NodeConfigStatus {
+  /** The configuration that the kubelet was to use. */
   readonly assigned?: NodeConfigSource;
+  /** The configuration that the kubelet used. */
   readonly active?: NodeConfigSource;
+  /** The configuration to which the kubelet returned after a failure. */
   readonly lastKnownGood?: NodeConfigSource;
+  /** The problem with the configuration; absent when there was none. */
   readonly error?: string;
 }
 
+/** The ports on which programs of a node listen. */
 export interface NodeDaemonEndpoints {
+  /** The port of the kubelet, where the server asks for logs and shells. */
   readonly kubeletEndpoint: DaemonEndpoint;
 }
 
+/** The abilities of the container runtime. */
 export interface NodeFeatures {
+  /** Whether the runtime respects supplementalGroupsPolicy of pods, and reports the users of containers. */
   readonly supplementalGroupsPolicy?: boolean;
 }
 
@@ -986,13 +1218,19 @@ export interface NodeProxyOptions {
   readonly path?: string;
 }
 
+/** A handler of the container runtime. */
 export interface NodeRuntimeHandler {
+  /** The name of the handler; it is empty for the default handler. */
   readonly name: string;
+  /** The abilities of the handler. */
   readonly features?: NodeRuntimeHandlerFeatures;
 }
 
+/** The abilities of a handler. */
 export interface NodeRuntimeHandlerFeatures {
+  /** Whether mounts below a read-only volume can be made read-only as well. */
   readonly recursiveReadOnlyMounts?: boolean;
+  /** Whether pods can have user namespaces of their own. */
   readonly userNamespaces?: boolean;
 }
 
@@ -1032,7 +1270,9 @@ export interface NodeSpec {
   readonly unschedulable?: boolean;
   /** The taints of the node, which keep away pods that do not tolerate them. */
   readonly taints?: readonly Taint[];
+  /** A field that no longer has any effect; kubelets once took their configuration from it. */
   readonly configSource?: NodeConfigSource;
+  /** A field that is no longer used; providerID has replaced it. */
   readonly externalID?: string;
 }
 
@@ -1042,11 +1282,13 @@ export interface NodeStatus {
   readonly capacity?: Readonly<Record<string, string>>;
   /** The resources that pods can use. */
   readonly allocatable?: Readonly<Record<string, string>>;
+  /** A field that is no longer used; nobody sets it. */
   readonly phase?: string;
   /** The conditions of the node, such as Ready and MemoryPressure. */
   readonly conditions?: readonly NodeCondition[];
   /** The addresses and host names of the node. */
   readonly addresses?: readonly NodeAddress[];
+  /** The ports on which programs of the node listen. */
   readonly daemonEndpoints: NodeDaemonEndpoints;
   /** The identity of the node and the versions of its software. */
   readonly nodeInfo: NodeSystemInfo;
@@ -1056,21 +1298,35 @@ export interface NodeStatus {
   readonly volumesInUse?: readonly string[];
   /** The volumes that are attached to the node. */
   readonly volumesAttached?: readonly AttachedVolume[];
+  /** A field that no longer has any effect; it showed the configuration of configSource. */
   readonly config?: NodeConfigStatus;
+  /** The handlers of the container runtime, to which runtime classes refer. */
   readonly runtimeHandlers?: readonly NodeRuntimeHandler[];
+  /** The abilities of the container runtime that do not depend on a handler. */
   readonly features?: NodeFeatures;
 }
 
+/** The identity of a node and the versions of its software. */
 export interface NodeSystemInfo {
+  /** The identity of the machine, from /etc/machine-id on Linux. */
   readonly machineID: string;
+  /** The UUID that the hardware or the hypervisor gave the machine. */
   readonly systemUUID: string;
+  /** The identity of the present boot; it is new after each start. */
   readonly bootID: string;
+  /** The version of the kernel, as uname -r shows it. */
   readonly kernelVersion: string;
+  /** The name and version of the operating system, as /etc/os-release has it. */
   readonly osImage: string;
+  /** The container runtime and its version, such as containerd://1.7.24. */
   readonly containerRuntimeVersion: string;
+  /** The version of the kubelet. */
   readonly kubeletVersion: string;
+  /** The version of kube-proxy as the kubelet guesses it; it is deprecated and can be wrong. */
   readonly kubeProxyVersion: string;
+  /** The kind of operating system: linux or windows. */
   readonly operatingSystem: string;
+  /** The architecture of the processor, such as amd64 or arm64. */
   readonly architecture: string;
 }
 
@@ -1182,7 +1438,9 @@ export interface PersistentVolumeClaimStatus {
   readonly modifyVolumeStatus?: ModifyVolumeStatus;
 }
 
+/** The template of the claim that belongs to a pod. */
 export interface PersistentVolumeClaimTemplate extends ApiObject {
+  /** The storage that the claim asks for. */
   readonly spec: PersistentVolumeClaimSpec;
 }
 
@@ -1230,29 +1488,47 @@ export interface PersistentVolumeSource {
 export interface PersistentVolumeSpec {
   /** The size of the volume. */
   readonly capacity?: Readonly<Record<string, string>>;
+  /** A disk of Google Compute Engine. It is deprecated; the CSI driver pd.csi.storage.gke.io does the work. */
   readonly gcePersistentDisk?: GCEPersistentDiskVolumeSource;
+  /** A disk of Amazon EBS. It is deprecated; the CSI driver ebs.csi.aws.com does the work. */
   readonly awsElasticBlockStore?: AWSElasticBlockStoreVolumeSource;
   /** A folder of the node, for tests on a single node. */
   readonly hostPath?: HostPathVolumeSource;
+  /** A Gluster volume. Nodes no longer support it. */
   readonly glusterfs?: GlusterfsPersistentVolumeSource;
   /** A folder of an NFS server. */
   readonly nfs?: NFSVolumeSource;
+  /** A block device of Ceph. Nodes no longer support it. */
   readonly rbd?: RBDPersistentVolumeSource;
+  /** A disk of an iSCSI target. */
   readonly iscsi?: ISCSIPersistentVolumeSource;
+  /** A disk of OpenStack Cinder. It is deprecated; the CSI driver cinder.csi.openstack.org does the work. */
   readonly cinder?: CinderPersistentVolumeSource;
+  /** A Ceph file system. Nodes no longer support it. */
   readonly cephfs?: CephFSPersistentVolumeSource;
+  /** A disk that nodes reach by Fibre Channel. */
   readonly fc?: FCVolumeSource;
+  /** A data set of Flocker. Nodes no longer support it. */
   readonly flocker?: FlockerVolumeSource;
+  /** A volume that a program on the node mounts. It is deprecated; use a CSI driver. */
   readonly flexVolume?: FlexPersistentVolumeSource;
+  /** A file share of Azure. It is deprecated; the CSI driver file.csi.azure.com does the work. */
   readonly azureFile?: AzureFilePersistentVolumeSource;
+  /** A virtual disk of vSphere. It is deprecated; the CSI driver csi.vsphere.vmware.com does the work. */
   readonly vsphereVolume?: VsphereVirtualDiskVolumeSource;
+  /** A Quobyte volume. Nodes no longer support it. */
   readonly quobyte?: QuobyteVolumeSource;
+  /** A data disk of Azure. It is deprecated; the CSI driver disk.csi.azure.com does the work. */
   readonly azureDisk?: AzureDiskVolumeSource;
+  /** A disk of Photon. Nodes no longer support it. */
   readonly photonPersistentDisk?: PhotonPersistentDiskVolumeSource;
+  /** A Portworx volume. It is deprecated; the CSI driver pxd.portworx.com does the work. */
   readonly portworxVolume?: PortworxVolumeSource;
+  /** A ScaleIO volume. Nodes no longer support it. */
   readonly scaleIO?: ScaleIOPersistentVolumeSource;
   /** A disk of one node. */
   readonly local?: LocalVolumeSource;
+  /** A StorageOS volume. Nodes no longer support it. */
   readonly storageos?: StorageOSPersistentVolumeSource;
   /** Storage of a CSI driver. */
   readonly csi?: CSIPersistentVolumeSource;
@@ -1286,8 +1562,11 @@ export interface PersistentVolumeStatus {
   readonly lastPhaseTransitionTime?: string;
 }
 
+/** A disk of Photon. Nodes no longer support this source. */
 export interface PhotonPersistentDiskVolumeSource {
+  /** The identity of the disk. */
   readonly pdID: string;
+  /** The file system with which the disk is mounted, such as xfs; it is ext4 when absent. */
   readonly fsType?: string;
 }
 
@@ -1357,14 +1636,21 @@ export interface PodCondition {
   readonly message?: string;
 }
 
+/** Settings of DNS that are added to those of the policy. */
 export interface PodDNSConfig {
+  /** The addresses of name servers, three at most; they come after those of the policy. */
   readonly nameservers?: readonly string[];
+  /** The search domains for short names, 32 at most; they come after those of the policy. */
   readonly searches?: readonly string[];
+  /** The options of the resolver; they win over options of the same name from the policy. */
   readonly options?: readonly PodDNSConfigOption[];
 }
 
+/** An option of the resolver. */
 export interface PodDNSConfigOption {
+  /** The name of the option, such as ndots. */
   readonly name?: string;
+  /** The value of the option; some options have none. */
   readonly value?: string;
 }
 
@@ -1379,7 +1665,9 @@ export interface PodExecOptions {
   readonly command: readonly string[] | null;
 }
 
+/** An address of a pod. */
 export interface PodIP {
+  /** The address that the pod was given. */
   readonly ip: string;
 }
 
@@ -1405,7 +1693,9 @@ export interface PodLogOptions {
   readonly stream?: string;
 }
 
+/** The operating system of a pod. */
 export interface PodOS {
+  /** The name of the system: linux or windows. The kubelet refuses a pod that does not fit its node. */
   readonly name: string;
 }
 
@@ -1421,22 +1711,33 @@ export interface PodProxyOptions {
   readonly path?: string;
 }
 
+/** A condition that a pod must have before it counts as ready. */
 export interface PodReadinessGate {
+  /** The type of a condition in the status of the pod; its status must be True. */
   readonly conditionType: string;
 }
 
+/** A claim on devices that a pod needs. It names a claim or a template, but not both. */
 export interface PodResourceClaim {
+  /** The name under which the containers refer to the claim, unique in the pod. */
   readonly name: string;
+  /** The name of an existing ResourceClaim of the namespace, which several pods may share. */
   readonly resourceClaimName?: string;
+  /** The name of a template from which the pod gets a claim of its own, deleted with the pod. */
   readonly resourceClaimTemplateName?: string;
 }
 
+/** The claim that was made for an entry of resourceClaims. */
 export interface PodResourceClaimStatus {
+  /** The name of the entry in the pod's resourceClaims. */
   readonly name: string;
+  /** The name of the claim that was made; absent when the pod turned out to need none. */
   readonly resourceClaimName?: string;
 }
 
+/** A task that must be done before the scheduler looks at the pod. */
 export interface PodSchedulingGate {
+  /** The name of the gate, unique in the pod. */
   readonly name: string;
 }
 
@@ -1632,15 +1933,23 @@ export interface PodTemplateSpec extends ApiObject {
   readonly spec: PodSpec;
 }
 
+/** The state of one port of a load balancer. */
 export interface PortStatus {
+  /** The number of the service's port. */
   readonly port: number;
+  /** The protocol of the port: TCP, UDP or SCTP. */
   readonly protocol: string;
+  /** The problem with the port, in one word; absent when there is none. */
   readonly error?: string;
 }
 
+/** A Portworx volume. */
 export interface PortworxVolumeSource {
+  /** The identity of the volume at Portworx. */
   readonly volumeID: string;
+  /** The file system with which the disk is mounted, such as xfs; it is ext4 when absent. */
   readonly fsType?: string;
+  /** Whether the volume can only be read; it can be written by default. */
   readonly readOnly?: boolean;
 }
 
@@ -1651,8 +1960,11 @@ export interface PreferAvoidPodsEntry {
   readonly message?: string;
 }
 
+/** Nodes that are preferred, and the weight of the preference. */
 export interface PreferredSchedulingTerm {
+  /** The number, from 1 to 100, that a node which fits adds to its score. */
   readonly weight: number;
+  /** The requirements that a node must meet to get the weight. */
   readonly preference: NodeSelectorTerm;
 }
 
@@ -1694,34 +2006,59 @@ export interface ProjectedVolumeSource {
   readonly defaultMode?: number;
 }
 
+/** A Quobyte volume. Nodes no longer support this source. */
 export interface QuobyteVolumeSource {
+  /** The addresses of the Quobyte registries as host:port, with commas between them. */
   readonly registry: string;
+  /** The name of the volume at Quobyte. */
   readonly volume: string;
+  /** Whether the volume can only be read; it can be written by default. */
   readonly readOnly?: boolean;
+  /** The user that all access is mapped to; it is the user of the service account when absent. */
   readonly user?: string;
+  /** The group that all access is mapped to; there is none when it is absent. */
   readonly group?: string;
+  /** The Quobyte tenant that owns the volume. */
   readonly tenant?: string;
 }
 
+/** A block device of Ceph. Nodes no longer support this source; use a CSI driver. */
 export interface RBDPersistentVolumeSource {
+  /** The addresses of the Ceph monitors. */
   readonly monitors: readonly string[] | null;
+  /** The name of the image that holds the disk. */
   readonly image: string;
+  /** The file system with which the disk is mounted, such as xfs; it is ext4 when absent. */
   readonly fsType?: string;
+  /** The pool that contains the image; "rbd" by default. */
   readonly pool?: string;
+  /** The Ceph user; "admin" by default. */
   readonly user?: string;
+  /** The path of the user's key ring on the node; /etc/ceph/keyring by default. */
   readonly keyring?: string;
+  /** The secret that holds the user's key; it wins over keyring. */
   readonly secretRef?: SecretReference;
+  /** Whether the volume can only be read; it can be written by default. */
   readonly readOnly?: boolean;
 }
 
+/** A block device of Ceph. Nodes no longer support this source; use a CSI driver. */
 export interface RBDVolumeSource {
+  /** The addresses of the Ceph monitors. */
   readonly monitors: readonly string[] | null;
+  /** The name of the image that holds the disk. */
   readonly image: string;
+  /** The file system with which the disk is mounted, such as xfs; it is ext4 when absent. */
   readonly fsType?: string;
+  /** The pool that contains the image; "rbd" by default. */
   readonly pool?: string;
+  /** The Ceph user; "admin" by default. */
   readonly user?: string;
+  /** The path of the user's key ring on the node; /etc/ceph/keyring by default. */
   readonly keyring?: string;
+  /** The secret that holds the user's key; it wins over keyring. */
   readonly secretRef?: LocalObjectReference;
+  /** Whether the volume can only be read; it can be written by default. */
   readonly readOnly?: boolean;
 }
 
@@ -1730,16 +2067,25 @@ export interface RangeAllocation extends ApiObject {
   readonly data: string | null;
 }
 
+/** A workload that keeps a number of equal pods running. Deployments and replica sets have replaced it. */
 export interface ReplicationController extends ApiObject {
+  /** The pods that are wanted, and their number. */
   readonly spec: ReplicationControllerSpec;
+  /** The observed state of the pods. */
   readonly status: ReplicationControllerStatus;
 }
 
+/** One statement about a replication controller. */
 export interface ReplicationControllerCondition {
+  /** The name of the condition, such as ReplicaFailure. */
   readonly type: string;
+  /** The status of the condition: True, False or Unknown. */
   readonly status: string;
+  /** The time at which the status last changed. */
   readonly lastTransitionTime: string | null;
+  /** The reason for the status, in one word. */
   readonly reason?: string;
+  /** The reason for the status, in a sentence. */
   readonly message?: string;
 }
 
@@ -1751,23 +2097,36 @@ export interface ReplicationControllerList {
 }
 
 export interface ReplicationControllerSpec {
+  /** The number of pods that are wanted; 1 by default. */
   readonly replicas?: number;
+  /** Seconds a new pod must be ready before it counts as available; 0 by default. */
   readonly minReadySeconds?: number;
+  /** Labels by which the pods are recognised; they are those of the template by default. */
   readonly selector?: Readonly<Record<string, string>>;
+  /** The template of the pods. */
   readonly template?: PodTemplateSpec;
 }
 
 export interface ReplicationControllerStatus {
+  /** The number of pods that there are. */
   readonly replicas: number;
+  /** The number of pods that have all labels of the template. */
   readonly fullyLabeledReplicas?: number;
+  /** The number of pods that are ready. */
   readonly readyReplicas?: number;
+  /** The number of pods that have been ready for minReadySeconds. */
   readonly availableReplicas?: number;
+  /** Generation of the object that the controller has seen. */
   readonly observedGeneration?: Int64;
+  /** The conditions of the controller, such as ReplicaFailure. */
   readonly conditions?: readonly ReplicationControllerCondition[];
 }
 
+/** A claim of the pod whose devices a container uses. */
 export interface ResourceClaim {
+  /** The name of an entry in the pod's resourceClaims. */
   readonly name: string;
+  /** The request of the claim whose devices are used; all requests when it is empty. */
   readonly request?: string;
 }
 
@@ -1781,8 +2140,11 @@ export interface ResourceFieldSelector {
   readonly divisor: string;
 }
 
+/** The state of one device. */
 export interface ResourceHealth {
+  /** The identity of the device, unique for its resource on the node. */
   readonly resourceID: string;
+  /** The state of the device: Healthy, Unhealthy or Unknown. */
   readonly health?: string;
 }
 
@@ -1830,51 +2192,87 @@ export interface ResourceRequirements {
   readonly claims?: readonly ResourceClaim[];
 }
 
+/** The state of the devices of one resource or claim. */
 export interface ResourceStatus {
+  /** The name of the resource, or claim:NAME/REQUEST for a claim on devices; unique in the container. */
   readonly name: string;
+  /** The state of each device. */
   readonly resources?: readonly ResourceHealth[];
 }
 
+/** The parts of an SELinux label. */
 export interface SELinuxOptions {
+  /** The SELinux user of the label. */
   readonly user?: string;
+  /** The SELinux role of the label. */
   readonly role?: string;
+  /** The SELinux type of the label. */
   readonly type?: string;
+  /** The SELinux level of the label, such as s0:c123,c456. */
   readonly level?: string;
 }
 
+/** A ScaleIO volume. Nodes no longer support this source. */
 export interface ScaleIOPersistentVolumeSource {
+  /** The address of the ScaleIO gateway. */
   readonly gateway: string;
+  /** The name of the storage system. */
   readonly system: string;
+  /** The secret that holds the user's name and password. */
   readonly secretRef: SecretReference | null;
+  /** Whether the gateway is reached by TLS; false by default. */
   readonly sslEnabled?: boolean;
+  /** The name of the protection domain of the storage. */
   readonly protectionDomain?: string;
+  /** The storage pool of the protection domain. */
   readonly storagePool?: string;
+  /** The way in which space is reserved: ThinProvisioned (the default) or ThickProvisioned. */
   readonly storageMode?: string;
+  /** The name of the volume in the storage system. */
   readonly volumeName?: string;
+  /** The file system with which the volume is mounted; xfs by default. */
   readonly fsType?: string;
+  /** Whether the volume can only be read; it can be written by default. */
   readonly readOnly?: boolean;
 }
 
+/** A ScaleIO volume. Nodes no longer support this source. */
 export interface ScaleIOVolumeSource {
+  /** The address of the ScaleIO gateway. */
   readonly gateway: string;
+  /** The name of the storage system. */
   readonly system: string;
+  /** The secret that holds the user's name and password. */
   readonly secretRef: LocalObjectReference | null;
+  /** Whether the gateway is reached by TLS; false by default. */
   readonly sslEnabled?: boolean;
+  /** The name of the protection domain of the storage. */
   readonly protectionDomain?: string;
+  /** The storage pool of the protection domain. */
   readonly storagePool?: string;
+  /** The way in which space is reserved: ThinProvisioned (the default) or ThickProvisioned. */
   readonly storageMode?: string;
+  /** The name of the volume in the storage system. */
   readonly volumeName?: string;
+  /** The file system with which the volume is mounted; xfs by default. */
   readonly fsType?: string;
+  /** Whether the volume can only be read; it can be written by default. */
   readonly readOnly?: boolean;
 }
 
+/** A selection of objects by quota scopes. */
 export interface ScopeSelector {
+  /** The requirements on scopes, all of which must hold. */
   readonly matchExpressions?: readonly ScopedResourceSelectorRequirement[];
 }
 
+/** One requirement on a quota scope. */
 export interface ScopedResourceSelectorRequirement {
+  /** The scope that the requirement is about, such as PriorityClass, Terminating or BestEffort. */
   readonly scopeName: string;
+  /** The comparison: In, NotIn, Exists or DoesNotExist. */
   readonly operator: string;
+  /** The values to compare with: at least one for In and NotIn, none for the other two. */
   readonly values?: readonly string[];
 }
 
@@ -1900,8 +2298,11 @@ export interface Secret extends ApiObject {
   readonly type?: string;
 }
 
+/** An object whose keys become environment variables. */
 export interface SecretEnvSource {
+  /** The name of the config map or secret, in the pod's namespace. */
   readonly name?: string;
+  /** Whether the config map or secret may be missing. */
   readonly optional?: boolean;
 }
 
@@ -1922,14 +2323,21 @@ export interface SecretList {
   readonly items: readonly Secret[] | null;
 }
 
+/** Keys of a secret as files. */
 export interface SecretProjection {
+  /** The name of the secret, in the pod's namespace. */
   readonly name?: string;
+  /** The keys that become files, and the paths of these files; by default all keys. */
   readonly items?: readonly KeyToPath[];
+  /** Whether the secret or a key may be missing. */
   readonly optional?: boolean;
 }
 
+/** A reference to a secret in any namespace. */
 export interface SecretReference {
+  /** The name of the secret. */
   readonly name?: string;
+  /** The namespace of the secret. */
   readonly namespace?: string;
 }
 
@@ -2004,9 +2412,13 @@ export interface ServiceAccountList {
   readonly items: readonly ServiceAccount[] | null;
 }
 
+/** A token of the pod's service account. */
 export interface ServiceAccountTokenProjection {
+  /** The audience that accepts the token; it is the API server when absent. */
   readonly audience?: string;
+  /** The seconds for which the token is valid, at least 600; 3600 by default. The node renews it in time. */
   readonly expirationSeconds?: Int64;
+  /** The path of the file with the token, inside the volume. */
   readonly path: string;
 }
 
@@ -2104,32 +2516,51 @@ export interface ServiceStatus {
   readonly conditions?: readonly Condition[];
 }
 
+/** The settings of session affinity. */
 export interface SessionAffinityConfig {
+  /** The settings of affinity by the client's address. */
   readonly clientIP?: ClientIPConfig;
 }
 
+/** A pause before the container is ended. */
 export interface SleepAction {
+  /** The length of the pause, in seconds. */
   readonly seconds: Int64;
 }
 
+/** A StorageOS volume. Nodes no longer support this source. */
 export interface StorageOSPersistentVolumeSource {
+  /** The name of the volume, unique in its StorageOS namespace. */
   readonly volumeName?: string;
+  /** The StorageOS namespace of the volume; it is named as that of the pod when absent. */
   readonly volumeNamespace?: string;
+  /** The file system with which the disk is mounted, such as xfs; it is ext4 when absent. */
   readonly fsType?: string;
+  /** Whether the volume can only be read; it can be written by default. */
   readonly readOnly?: boolean;
+  /** The secret that holds the credentials for the StorageOS API. */
   readonly secretRef?: ObjectReference;
 }
 
+/** A StorageOS volume. Nodes no longer support this source. */
 export interface StorageOSVolumeSource {
+  /** The name of the volume, unique in its StorageOS namespace. */
   readonly volumeName?: string;
+  /** The StorageOS namespace of the volume; it is named as that of the pod when absent. */
   readonly volumeNamespace?: string;
+  /** The file system with which the disk is mounted, such as xfs; it is ext4 when absent. */
   readonly fsType?: string;
+  /** Whether the volume can only be read; it can be written by default. */
   readonly readOnly?: boolean;
+  /** The secret that holds the credentials for the StorageOS API. */
   readonly secretRef?: LocalObjectReference;
 }
 
+/** A kernel setting and its value. */
 export interface Sysctl {
+  /** The name of the setting, such as net.core.somaxconn. */
   readonly name: string;
+  /** The value that the setting gets. */
   readonly value: string;
 }
 
@@ -2167,12 +2598,17 @@ export interface Toleration {
   readonly tolerationSeconds?: Int64;
 }
 
+/** One requirement on a label of nodes. */
 export interface TopologySelectorLabelRequirement {
+  /** The name of the label. */
   readonly key: string;
+  /** The allowed values of the label; one of them must match. */
   readonly values: readonly string[] | null;
 }
 
+/** A part of the cluster, given by labels of its nodes. */
 export interface TopologySelectorTerm {
+  /** The requirements on labels of the nodes, all of which must hold. */
   readonly matchLabelExpressions?: readonly TopologySelectorLabelRequirement[];
 }
 
@@ -2226,8 +2662,11 @@ export interface Volume {
   readonly hostPath?: HostPathVolumeSource;
   /** An empty folder that lives as long as the pod. */
   readonly emptyDir?: EmptyDirVolumeSource;
+  /** A disk of Google Compute Engine. It is deprecated; the CSI driver pd.csi.storage.gke.io does the work. */
   readonly gcePersistentDisk?: GCEPersistentDiskVolumeSource;
+  /** A disk of Amazon EBS. It is deprecated; the CSI driver ebs.csi.aws.com does the work. */
   readonly awsElasticBlockStore?: AWSElasticBlockStoreVolumeSource;
+  /** The content of a git repository. It is deprecated; clone in an init container instead. */
   readonly gitRepo?: GitRepoVolumeSource;
   /** The keys of a secret as files. */
   readonly secret?: SecretVolumeSource;
@@ -2235,29 +2674,43 @@ export interface Volume {
   readonly nfs?: NFSVolumeSource;
   /** A disk of an iSCSI target. */
   readonly iscsi?: ISCSIVolumeSource;
+  /** A Gluster volume. Nodes no longer support it. */
   readonly glusterfs?: GlusterfsVolumeSource;
   /** Storage claimed by a PersistentVolumeClaim of the namespace. */
   readonly persistentVolumeClaim?: PersistentVolumeClaimVolumeSource;
+  /** A block device of Ceph. Nodes no longer support it. */
   readonly rbd?: RBDVolumeSource;
+  /** A volume that a program on the node mounts. It is deprecated; use a CSI driver. */
   readonly flexVolume?: FlexVolumeSource;
+  /** A disk of OpenStack Cinder. It is deprecated; the CSI driver cinder.csi.openstack.org does the work. */
   readonly cinder?: CinderVolumeSource;
+  /** A Ceph file system. Nodes no longer support it. */
   readonly cephfs?: CephFSVolumeSource;
+  /** A data set of Flocker. Nodes no longer support it. */
   readonly flocker?: FlockerVolumeSource;
   /** Fields of the pod as files. */
   readonly downwardAPI?: DownwardAPIVolumeSource;
-  /** A disk by Fibre Channel. */
+  /** A disk that nodes reach by Fibre Channel. */
   readonly fc?: FCVolumeSource;
+  /** A file share of Azure. It is deprecated; the CSI driver file.csi.azure.com does the work. */
   readonly azureFile?: AzureFileVolumeSource;
   /** The keys of a config map as files. */
   readonly configMap?: ConfigMapVolumeSource;
+  /** A virtual disk of vSphere. It is deprecated; the CSI driver csi.vsphere.vmware.com does the work. */
   readonly vsphereVolume?: VsphereVirtualDiskVolumeSource;
+  /** A Quobyte volume. Nodes no longer support it. */
   readonly quobyte?: QuobyteVolumeSource;
+  /** A data disk of Azure. It is deprecated; the CSI driver disk.csi.azure.com does the work. */
   readonly azureDisk?: AzureDiskVolumeSource;
+  /** A disk of Photon. Nodes no longer support it. */
   readonly photonPersistentDisk?: PhotonPersistentDiskVolumeSource;
   /** Several sources in one folder. */
   readonly projected?: ProjectedVolumeSource;
+  /** A Portworx volume. It is deprecated; the CSI driver pxd.portworx.com does the work. */
   readonly portworxVolume?: PortworxVolumeSource;
+  /** A ScaleIO volume. Nodes no longer support it. */
   readonly scaleIO?: ScaleIOVolumeSource;
+  /** A StorageOS volume. Nodes no longer support it. */
   readonly storageos?: StorageOSVolumeSource;
   /** Storage that a CSI driver sets up for the pod. */
   readonly csi?: CSIVolumeSource;
@@ -2293,22 +2746,35 @@ export interface VolumeMount {
   readonly subPathExpr?: string;
 }
 
+/** A volume as it is mounted in a container. */
 export interface VolumeMountStatus {
+  /** The name of the mount, as in the container's volumeMounts. */
   readonly name: string;
+  /** The path at which the volume is mounted. */
   readonly mountPath: string;
+  /** Whether the volume is mounted for reading only. */
   readonly readOnly?: boolean;
+  /** The state of mounts below a read-only volume: Disabled, Enabled, or absent if the volume can be written. */
   readonly recursiveReadOnly?: string;
 }
 
+/** The nodes from which a volume can be reached. */
 export interface VolumeNodeAffinity {
+  /** The requirements that a node must meet to use the volume. */
   readonly required?: NodeSelector;
 }
 
+/** One source of a projected volume; exactly one of the forms is given. */
 export interface VolumeProjection {
+  /** The keys of a secret. */
   readonly secret?: SecretProjection;
+  /** The fields of the pod that become files. */
   readonly downwardAPI?: DownwardAPIProjection;
+  /** The keys of a config map. */
   readonly configMap?: ConfigMapProjection;
+  /** A token of the pod's service account, which the node renews. */
   readonly serviceAccountToken?: ServiceAccountTokenProjection;
+  /** The certificates of one or several ClusterTrustBundles, in one file. */
   readonly clusterTrustBundle?: ClusterTrustBundleProjection;
 }
 
@@ -2353,10 +2819,15 @@ export interface VolumeSource {
   readonly image?: ImageVolumeSource;
 }
 
+/** A virtual disk of vSphere. */
 export interface VsphereVirtualDiskVolumeSource {
+  /** The path of the disk in vSphere. */
   readonly volumePath: string;
+  /** The file system with which the disk is mounted, such as xfs; it is ext4 when absent. */
   readonly fsType?: string;
+  /** The name of the storage policy of the disk. */
   readonly storagePolicyName?: string;
+  /** The identity of that storage policy. */
   readonly storagePolicyID?: string;
 }
 
@@ -2368,9 +2839,14 @@ export interface WeightedPodAffinityTerm {
   readonly podAffinityTerm: PodAffinityTerm;
 }
 
+/** Security settings for containers on Windows. */
 export interface WindowsSecurityContextOptions {
+  /** The name of the object that holds the credential specification of a group managed service account. */
   readonly gmsaCredentialSpecName?: string;
+  /** The content of that specification, which an admission webhook fills in. */
   readonly gmsaCredentialSpec?: string;
+  /** The name of the Windows user of the processes; it is the image's when absent. */
   readonly runAsUserName?: string;
+  /** Whether the container runs as a process of the host. All containers of a pod agree, and need hostNetwork. */
   readonly hostProcess?: boolean;
 }

@@ -204,8 +204,6 @@ Volume: Folder or files for the containers of a pod. One source is given beside 
   csi: Storage that a CSI driver sets up for the pod.
   image: The content of an image, read-only.
   nfs: A folder of an NFS server.
-  iscsi: A disk of an iSCSI target.
-  fc: A disk by Fibre Channel.
 ConfigMapVolumeSource: Keys of a config map as files.
   name: Name of the config map.
   items: The keys that become files, and the paths of these files; by default all keys.
@@ -339,4 +337,77 @@ ContainerStateTerminated: The state of a container that has ended.
   startedAt: The time at which the container started.
   finishedAt: The time at which the container ended.
   containerID: Identity of the container in its runtime.
+
+package io.k8s.api.core.v1
+AppArmorProfile: The AppArmor profile that confines the processes.
+  type: The kind of profile: Localhost, RuntimeDefault or Unconfined.
+  localhostProfile: The name of a profile that is loaded on the node; it is given for Localhost only.
+Binding: The choice of a node for a pod. It is written to the subresource "binding" of the pod.
+  target: The node that the pod is to run on.
+ConfigMapEnvSource, SecretEnvSource: An object whose keys become environment variables.
+  name: The name of the config map or secret, in the pod's namespace.
+  optional: Whether the config map or secret may be missing.
+ContainerResizePolicy: The rule for a change of one resource of a running container.
+  resourceName: The resource that the rule is about: cpu or memory.
+  restartPolicy: Whether a change restarts the container: NotRequired (the default) or RestartContainer.
+ContainerUser: The user that the first process of a container was started as.
+  linux: The user and groups of a container on Linux.
+LinuxContainerUser: The user and groups of the first process of a container on Linux.
+  uid: The number of the user that the first process started as.
+  gid: The number of the main group that the first process started with.
+  supplementalGroups: The numbers of the further groups that the first process started with.
+HostAlias: A line of /etc/hosts.
+  ip: The address that the names stand for.
+  hostnames: The names that lead to the address.
+HostIP: An address of a node.
+  ip: The address, of IPv4 or IPv6.
+PodIP: An address of a pod.
+  ip: The address that the pod was given.
+PodDNSConfig: Settings of DNS that are added to those of the policy.
+  nameservers: The addresses of name servers, three at most; they come after those of the policy.
+  searches: The search domains for short names, 32 at most; they come after those of the policy.
+  options: The options of the resolver; they win over options of the same name from the policy.
+PodDNSConfigOption: An option of the resolver.
+  name: The name of the option, such as ndots.
+  value: The value of the option; some options have none.
+PodOS: The operating system of a pod.
+  name: The name of the system: linux or windows. The kubelet refuses a pod that does not fit its node.
+PodReadinessGate: A condition that a pod must have before it counts as ready.
+  conditionType: The type of a condition in the status of the pod; its status must be True.
+PodResourceClaim: A claim on devices that a pod needs. It names a claim or a template, but not both.
+  name: The name under which the containers refer to the claim, unique in the pod.
+  resourceClaimName: The name of an existing ResourceClaim of the namespace, which several pods may share.
+  resourceClaimTemplateName: The name of a template from which the pod gets a claim of its own, deleted with the pod.
+PodResourceClaimStatus: The claim that was made for an entry of resourceClaims.
+  name: The name of the entry in the pod's resourceClaims.
+  resourceClaimName: The name of the claim that was made; absent when the pod turned out to need none.
+PodSchedulingGate: A task that must be done before the scheduler looks at the pod.
+  name: The name of the gate, unique in the pod.
+PreferredSchedulingTerm: Nodes that are preferred, and the weight of the preference.
+  weight: The number, from 1 to 100, that a node which fits adds to its score.
+  preference: The requirements that a node must meet to get the weight.
+ResourceClaim: A claim of the pod whose devices a container uses.
+  name: The name of an entry in the pod's resourceClaims.
+  request: The request of the claim whose devices are used; all requests when it is empty.
+ResourceStatus: The state of the devices of one resource or claim.
+  name: The name of the resource, or claim:NAME/REQUEST for a claim on devices; unique in the container.
+  resources: The state of each device.
+ResourceHealth: The state of one device.
+  resourceID: The identity of the device, unique for its resource on the node.
+  health: The state of the device: Healthy, Unhealthy or Unknown.
+SELinuxOptions: The parts of an SELinux label.
+  user: The SELinux user of the label.
+  role: The SELinux role of the label.
+  type: The SELinux type of the label.
+  level: The SELinux level of the label, such as s0:c123,c456.
+SleepAction: A pause before the container is ended.
+  seconds: The length of the pause, in seconds.
+Sysctl: A kernel setting and its value.
+  name: The name of the setting, such as net.core.somaxconn.
+  value: The value that the setting gets.
+WindowsSecurityContextOptions: Security settings for containers on Windows.
+  gmsaCredentialSpecName: The name of the object that holds the credential specification of a group managed service account.
+  gmsaCredentialSpec: The content of that specification, which an admission webhook fills in.
+  runAsUserName: The name of the Windows user of the processes; it is the image's when absent.
+  hostProcess: Whether the container runs as a process of the host. All containers of a pod agree, and need hostNetwork.
 `;

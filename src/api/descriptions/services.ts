@@ -120,4 +120,14 @@ NetworkPolicyPort: A port or a range of ports.
 IPBlock:
   cidr: The range, such as 192.168.1.0/24.
   except: Ranges inside "cidr" that are left out.
+
+package io.k8s.api.core.v1
+PortStatus: The state of one port of a load balancer.
+  port: The number of the service's port.
+  protocol: The protocol of the port: TCP, UDP or SCTP.
+  error: The problem with the port, in one word; absent when there is none.
+SessionAffinityConfig: The settings of session affinity.
+  clientIP: The settings of affinity by the client's address.
+ClientIPConfig: The settings of affinity by the client's address.
+  timeoutSeconds: The seconds for which a client stays with its pod, from 1 to 86400; 10800 (three hours) by default.
 `;

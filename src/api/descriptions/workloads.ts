@@ -208,4 +208,27 @@ PodDisruptionBudgetStatus:
   desiredHealthy: The number of pods that must be ready.
   expectedPods: The number of pods that are counted.
   conditions: The conditions of the budget.
+
+package io.k8s.api.core.v1
+ReplicationController: A workload that keeps a number of equal pods running. Deployments and replica sets have replaced it.
+  spec: The pods that are wanted, and their number.
+  status: The observed state of the pods.
+ReplicationControllerSpec:
+  replicas: The number of pods that are wanted; 1 by default.
+  minReadySeconds: Seconds a new pod must be ready before it counts as available; 0 by default.
+  selector: Labels by which the pods are recognised; they are those of the template by default.
+  template: The template of the pods.
+ReplicationControllerStatus:
+  replicas: The number of pods that there are.
+  fullyLabeledReplicas: The number of pods that have all labels of the template.
+  readyReplicas: The number of pods that are ready.
+  availableReplicas: The number of pods that have been ready for minReadySeconds.
+  observedGeneration: Generation of the object that the controller has seen.
+  conditions: The conditions of the controller, such as ReplicaFailure.
+ReplicationControllerCondition: One statement about a replication controller.
+  type: The name of the condition, such as ReplicaFailure.
+  status: The status of the condition: True, False or Unknown.
+  lastTransitionTime: The time at which the status last changed.
+  reason: The reason for the status, in one word.
+  message: The reason for the status, in a sentence.
 `;

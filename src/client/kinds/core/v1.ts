@@ -43,12 +43,16 @@ export type {
   WindowsSecurityContextOptions,
 } from "#api/core/v1.ts";
 
+/** The choice of a node for a pod. It is written to the subresource "binding" of the pod. */
 export type Binding = api.Binding;
 
+/** The choice of a node for a pod. It is written to the subresource "binding" of the pod. */
 export const Binding: Kind<Binding> = { group: "", version: "v1", kind: "Binding", resource: "bindings", namespaced: true };
 
+/** The health of a component of the control plane. It is deprecated; ask the health paths instead. */
 export type ComponentStatus = api.ComponentStatus;
 
+/** The health of a component of the control plane. It is deprecated; ask the health paths instead. */
 export const ComponentStatus: Kind<ComponentStatus> = { group: "", version: "v1", kind: "ComponentStatus", resource: "componentstatuses", namespaced: false };
 
 /** Configuration data that is not secret, as keys and values. */
@@ -151,12 +155,14 @@ export interface PodTemplate extends api.PodTemplate {
 /** A pod that is kept as a template. */
 export const PodTemplate: Kind<PodTemplate> = { group: "", version: "v1", kind: "PodTemplate", resource: "podtemplates", namespaced: true };
 
+/** A workload that keeps a number of equal pods running. Deployments and replica sets have replaced it. */
 export interface ReplicationController extends api.ReplicationController {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: StoredMeta;
 }
 
+/** A workload that keeps a number of equal pods running. Deployments and replica sets have replaced it. */
 export const ReplicationController: Kind<ReplicationController> = { group: "", version: "v1", kind: "ReplicationController", resource: "replicationcontrollers", namespaced: true };
 
 /** Upper bounds for the objects in a namespace and for the resources that they request. */
