@@ -15,6 +15,7 @@
  * type has no description of its own when the field that holds it says the same, since readers see both.
  */
 import type { ApiDomain } from "#meta/api-domain.ts";
+import { autoscaling } from "./descriptions/autoscaling.ts";
 import { config } from "./descriptions/config.ts";
 import { meta } from "./descriptions/meta.ts";
 import { nodes } from "./descriptions/nodes.ts";
@@ -32,7 +33,7 @@ interface TypeDescription {
 /** Returns descriptions by definition name, with the names of the domain. */
 export function loadDescriptions(domain: ApiDomain): ReadonlyMap<string, Readonly<TypeDescription>> {
   const types = new Map<string, TypeDescription>();
-  for (const table of [meta, pods, volumes, services, workloads, config, nodes]) read(domain.rename(table), types);
+  for (const table of [meta, pods, volumes, services, workloads, autoscaling, config, nodes]) read(domain.rename(table), types);
   return types;
 }
 

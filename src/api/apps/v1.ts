@@ -5,8 +5,11 @@ import type { Int64 } from "#std/int64.ts";
 import type { PersistentVolumeClaim, PodTemplateSpec } from "../core/v1.ts";
 import type { LabelSelector, ListMeta } from "../meta/v1.ts";
 
+/** A template of a workload as it once was, which its controller keeps for going back. */
 export interface ControllerRevision extends ApiObject {
+  /** The template of the workload. It cannot be changed. */
   readonly data: unknown;
+  /** The number of the revision; a later one has a greater number. */
   readonly revision: Int64;
 }
 
@@ -25,11 +28,17 @@ export interface DaemonSet extends ApiObject {
   readonly status: DaemonSetStatus;
 }
 
+/** One statement about a workload. */
 export interface DaemonSetCondition {
+  /** The name of the condition. */
   readonly type: string;
+  /** The status of the condition: True, False or Unknown. */
   readonly status: string;
+  /** The time at which the status last changed. */
   readonly lastTransitionTime: string | null;
+  /** The reason for the status, in one word. */
   readonly reason?: string;
+  /** The reason for the status, in a sentence. */
   readonly message?: string;
 }
 
@@ -168,11 +177,17 @@ export interface ReplicaSet extends ApiObject {
   readonly status: ReplicaSetStatus;
 }
 
+/** One statement about a workload. */
 export interface ReplicaSetCondition {
+  /** The name of the condition. */
   readonly type: string;
+  /** The status of the condition: True, False or Unknown. */
   readonly status: string;
+  /** The time at which the status last changed. */
   readonly lastTransitionTime: string | null;
+  /** The reason for the status, in one word. */
   readonly reason?: string;
+  /** The reason for the status, in a sentence. */
   readonly message?: string;
 }
 
@@ -209,8 +224,11 @@ export interface ReplicaSetStatus {
   readonly conditions?: readonly ReplicaSetCondition[];
 }
 
+/** The bounds of a rolling update, as numbers or percentages of the nodes. */
 export interface RollingUpdateDaemonSet {
+  /** The number of nodes whose pod may be missing meanwhile, rounded up; 1 by default. */
   readonly maxUnavailable?: number | string;
+  /** The number of nodes that may run an old and a new pod meanwhile, rounded up; 0 by default. */
   readonly maxSurge?: number | string;
 }
 
@@ -222,8 +240,14 @@ export interface RollingUpdateDeployment {
   readonly maxSurge?: number | string;
 }
 
+/** The bounds of a rolling update. */
 export interface RollingUpdateStatefulSetStrategy {
+  /** The number from which on pods are replaced; pods with lower numbers keep the old template. It is 0 by default. */
   readonly partition?: number;
+  /**
+   * The number of pods that may be missing meanwhile; 1 by default. Other numbers need the gate
+   * MaxUnavailableStatefulSet.
+   */
   readonly maxUnavailable?: number | string;
 }
 
@@ -235,11 +259,17 @@ export interface StatefulSet extends ApiObject {
   readonly status: StatefulSetStatus;
 }
 
+/** One statement about a workload. */
 export interface StatefulSetCondition {
+  /** The name of the condition. */
   readonly type: string;
+  /** The status of the condition: True, False or Unknown. */
   readonly status: string;
+  /** The time at which the status last changed. */
   readonly lastTransitionTime: string | null;
+  /** The reason for the status, in one word. */
   readonly reason?: string;
+  /** The reason for the status, in a sentence. */
   readonly message?: string;
 }
 
@@ -250,12 +280,17 @@ export interface StatefulSetList {
   readonly items: readonly StatefulSet[] | null;
 }
 
+/** The numbering of the pods. */
 export interface StatefulSetOrdinals {
+  /** The number of the first pod; 0 by default. */
   readonly start: number;
 }
 
+/** The policy for the claims of pods that are gone. */
 export interface StatefulSetPersistentVolumeClaimRetentionPolicy {
+  /** The fate of the claims when the set is deleted: Retain (the default) or Delete. */
   readonly whenDeleted?: string;
+  /** The fate of a pod's claims when the set shrinks: Retain (the default) or Delete. */
   readonly whenScaled?: string;
 }
 

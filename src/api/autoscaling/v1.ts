@@ -35,8 +35,11 @@ export interface ExternalMetricStatus {
   readonly currentAverageValue?: string;
 }
 
+/** A rule that changes the number of pods of a workload according to their use of CPU. */
 export interface HorizontalPodAutoscaler extends ApiObject {
+  /** The workload, the bounds of its number of pods, and the wanted use of CPU. */
   readonly spec: HorizontalPodAutoscalerSpec;
+  /** The last measurement, and the number of pods that follows. */
   readonly status: HorizontalPodAutoscalerStatus;
 }
 
@@ -48,17 +51,29 @@ export interface HorizontalPodAutoscalerList {
 }
 
 export interface HorizontalPodAutoscalerSpec {
+  /** The workload whose number of pods is changed; it needs a subresource "scale". */
   readonly scaleTargetRef: CrossVersionObjectReference;
+  /**
+   * The least number of pods; 1 by default. Zero needs the gate HPAScaleToZero and a metric of an object or from
+   * outside.
+   */
   readonly minReplicas?: number;
+  /** The greatest number of pods; it is not below minReplicas. */
   readonly maxReplicas: number;
+  /** The wanted average use of CPU, in percent of the pods' requests; the controller decides when it is absent. */
   readonly targetCPUUtilizationPercentage?: number;
 }
 
 export interface HorizontalPodAutoscalerStatus {
+  /** Generation of the autoscaler that the controller has seen. */
   readonly observedGeneration?: Int64;
+  /** The time at which the number was last changed. */
   readonly lastScaleTime?: string;
+  /** The number of pods that the controller last saw. */
   readonly currentReplicas: number;
+  /** The number of pods that the controller last asked for. */
   readonly desiredReplicas: number;
+  /** The average use of CPU, in percent of the pods' requests; absent when it is not known. */
   readonly currentCPUUtilizationPercentage?: number;
 }
 

@@ -4,43 +4,72 @@ import type { ApiObject } from "#meta/object-meta.ts";
 import type { Int64 } from "#std/int64.ts";
 import type { LabelSelector, ListMeta } from "../meta/v1.ts";
 
+/** The use of a resource by one container of each pod. */
 export interface ContainerResourceMetricSource {
+  /** The name of the resource: cpu or memory. */
   readonly name: string;
+  /** The value that the metric should have. */
   readonly target: MetricTarget;
+  /** The name of the container in the pods. */
   readonly container: string;
 }
 
+/** The use of a resource by one container of each pod. */
 export interface ContainerResourceMetricStatus {
+  /** The name of the resource: cpu or memory. */
   readonly name: string;
+  /** The value that the metric had at the last look. */
   readonly current: MetricValueStatus;
+  /** The name of the container in the pods. */
   readonly container: string;
 }
 
+/** A reference to an object of the same namespace, such as a Deployment. */
 export interface CrossVersionObjectReference {
+  /** The kind of the object. */
   readonly kind: string;
+  /** The name of the object. */
   readonly name: string;
+  /** The group and version of the object; the core group when absent. */
   readonly apiVersion?: string;
 }
 
 export interface ExternalMetricSource {
+  /** The metric, by name and labels. */
   readonly metric: MetricIdentifier;
+  /** The value that the metric should have. */
   readonly target: MetricTarget;
 }
 
 export interface ExternalMetricStatus {
+  /** The metric, by name and labels. */
   readonly metric: MetricIdentifier;
+  /** The value that the metric had at the last look. */
   readonly current: MetricValueStatus;
 }
 
+/** A bound for the change in a period. */
 export interface HPAScalingPolicy {
+  /** The unit of the value: Pods or Percent. */
   readonly type: string;
+  /** The amount by which the number may change in the period; it is greater than 0. */
   readonly value: number;
+  /** The length of the period in seconds, from 1 to 1800. */
   readonly periodSeconds: number;
 }
 
+/** Rules for one direction. */
 export interface HPAScalingRules {
+  /**
+   * The seconds of the past whose results count, so that the number does not swing: 0 by default for growing, 300 for
+   * shrinking.
+   */
   readonly stabilizationWindowSeconds?: number;
+  /**
+   * The policy that is taken: Max (the default) for the largest change, Min for the smallest, Disabled for no change.
+   */
   readonly selectPolicy?: string;
+  /** The policies that bound a change; there must be one at least. */
   readonly policies?: readonly HPAScalingPolicy[];
 }
 
@@ -52,16 +81,25 @@ export interface HorizontalPodAutoscaler extends ApiObject {
   readonly status: HorizontalPodAutoscalerStatus;
 }
 
+/** The rules for how fast the number of pods grows and shrinks. */
 export interface HorizontalPodAutoscalerBehavior {
+  /** The rules for growing. By default, 4 pods or 100 percent are added in 15 seconds, whichever is more. */
   readonly scaleUp?: HPAScalingRules;
+  /** The rules for shrinking. By default, the number may fall to the minimum, after 300 seconds of lower need. */
   readonly scaleDown?: HPAScalingRules;
 }
 
+/** One statement about an autoscaler. */
 export interface HorizontalPodAutoscalerCondition {
+  /** The name of the condition: ScalingActive, AbleToScale or ScalingLimited. */
   readonly type: string;
+  /** The status of the condition: True, False or Unknown. */
   readonly status: string;
+  /** The time at which the status last changed. */
   readonly lastTransitionTime: string | null;
+  /** The reason for the status, in one word. */
   readonly reason?: string;
+  /** The reason for the status, in a sentence. */
   readonly message?: string;
 }
 
@@ -100,70 +138,112 @@ export interface HorizontalPodAutoscalerStatus {
   readonly conditions?: readonly HorizontalPodAutoscalerCondition[];
 }
 
+/** A metric that is not built in. */
 export interface MetricIdentifier {
+  /** The name of the metric. */
   readonly name: string;
+  /** The labels of the series that are meant; the name alone decides when it is absent. */
   readonly selector?: LabelSelector;
 }
 
+/** A metric and its target value. One field is given, which the type names. */
 export interface MetricSpec {
+  /** The kind of metric: Resource, ContainerResource, Pods, Object or External. */
   readonly type: string;
+  /** A metric that describes one other object, such as the requests that an Ingress gets. */
   readonly object?: ObjectMetricSource;
+  /** A metric that every pod of the workload reports, and whose average counts. */
   readonly pods?: PodsMetricSource;
+  /** The use of CPU or memory by the pods, which the requests of their containers can be compared with. */
   readonly resource?: ResourceMetricSource;
+  /** The use of CPU or memory by one container of each pod. */
   readonly containerResource?: ContainerResourceMetricSource;
+  /** A metric from outside the cluster, such as the length of a queue. */
   readonly external?: ExternalMetricSource;
 }
 
+/** A metric and its last value. One field is given, which the type names. */
 export interface MetricStatus {
+  /** The kind of metric: Resource, ContainerResource, Pods, Object or External. */
   readonly type: string;
+  /** A metric that describes one other object, such as the requests that an Ingress gets. */
   readonly object?: ObjectMetricStatus;
+  /** A metric that every pod of the workload reports, and whose average counts. */
   readonly pods?: PodsMetricStatus;
+  /** The use of CPU or memory by the pods, which the requests of their containers can be compared with. */
   readonly resource?: ResourceMetricStatus;
+  /** The use of CPU or memory by one container of each pod. */
   readonly containerResource?: ContainerResourceMetricStatus;
+  /** A metric from outside the cluster, such as the length of a queue. */
   readonly external?: ExternalMetricStatus;
 }
 
+/** The value that a metric should have. One of the three values is given. */
 export interface MetricTarget {
+  /** The kind of target: Utilization, Value or AverageValue. */
   readonly type: string;
+  /** The wanted value of the metric itself. */
   readonly value?: string;
+  /** The wanted value of the metric, divided by the number of pods. */
   readonly averageValue?: string;
+  /** The wanted average use, in percent of the pods' requests; for resources only. */
   readonly averageUtilization?: number;
 }
 
+/** The value that a metric has. */
 export interface MetricValueStatus {
+  /** The last value of the metric itself. */
   readonly value?: string;
+  /** The last value of the metric, divided by the number of pods. */
   readonly averageValue?: string;
+  /** The last average use, in percent of the pods' requests; for resources only. */
   readonly averageUtilization?: number;
 }
 
+/** A metric that describes one object. */
 export interface ObjectMetricSource {
+  /** The object that the metric describes. */
   readonly describedObject: CrossVersionObjectReference;
+  /** The value that the metric should have. */
   readonly target: MetricTarget;
+  /** The metric, by name and labels. */
   readonly metric: MetricIdentifier;
 }
 
+/** A metric that describes one object. */
 export interface ObjectMetricStatus {
+  /** The metric, by name and labels. */
   readonly metric: MetricIdentifier;
+  /** The value that the metric had at the last look. */
   readonly current: MetricValueStatus;
+  /** The object that the metric describes. */
   readonly describedObject: CrossVersionObjectReference;
 }
 
 export interface PodsMetricSource {
+  /** The metric, by name and labels. */
   readonly metric: MetricIdentifier;
+  /** The value that the metric should have. */
   readonly target: MetricTarget;
 }
 
 export interface PodsMetricStatus {
+  /** The metric, by name and labels. */
   readonly metric: MetricIdentifier;
+  /** The value that the metric had at the last look. */
   readonly current: MetricValueStatus;
 }
 
 export interface ResourceMetricSource {
+  /** The name of the resource: cpu or memory. */
   readonly name: string;
+  /** The value that the metric should have. */
   readonly target: MetricTarget;
 }
 
 export interface ResourceMetricStatus {
+  /** The name of the resource: cpu or memory. */
   readonly name: string;
+  /** The value that the metric had at the last look. */
   readonly current: MetricValueStatus;
 }

@@ -147,37 +147,61 @@ export interface JobTemplateSpec extends ApiObject {
   readonly spec: JobSpec;
 }
 
+/** A policy for failed pods. */
 export interface PodFailurePolicy {
+  /**
+   * The rules, in order. The first that matches a failed pod decides; the failure is counted when none does. At most
+   * 20.
+   */
   readonly rules: readonly PodFailurePolicyRule[] | null;
 }
 
+/** A requirement on the exit codes of a pod's containers. */
 export interface PodFailurePolicyOnExitCodesRequirement {
+  /** The container whose exit code counts; all containers count when absent. */
   readonly containerName?: string;
+  /** The comparison: In for codes that are listed, NotIn for others. Code 0 never matches. */
   readonly operator: string;
+  /** The exit codes, in ascending order, without repetition; 1 to 255 codes. */
   readonly values: readonly number[] | null;
 }
 
+/** A condition of a pod, such as DisruptionTarget. */
 export interface PodFailurePolicyOnPodConditionsPattern {
+  /** The name of the condition. */
   readonly type: string;
+  /** The status that the condition must have; True by default. */
   readonly status: string;
 }
 
+/** A rule for failed pods. It is either about exit codes or about conditions. */
 export interface PodFailurePolicyRule {
+  /** The consequence: FailJob, FailIndex, Ignore (the failure is not counted) or Count. */
   readonly action: string;
+  /** The exit codes that the rule is for. */
   readonly onExitCodes?: PodFailurePolicyOnExitCodesRequirement;
+  /** The conditions that the rule is for; one of them must match. At most 20. */
   readonly onPodConditions?: readonly PodFailurePolicyOnPodConditionsPattern[];
 }
 
+/** The rules by which an indexed job counts as done early. */
 export interface SuccessPolicy {
+  /** The rules, in order; the job succeeds with the first that is met. At least 1, at most 20. */
   readonly rules: readonly SuccessPolicyRule[] | null;
 }
 
+/** A rule for success. One of the two fields is given at least. */
 export interface SuccessPolicyRule {
+  /** The indexes that must succeed, such as 0,2-4; all indexes count when absent. */
   readonly succeededIndexes?: string;
+  /** The number of these indexes that must succeed; all of them when absent. */
   readonly succeededCount?: number;
 }
 
+/** Ended pods that are not in the counts yet. */
 export interface UncountedTerminatedPods {
+  /** The uids of pods that ended successfully. */
   readonly succeeded?: readonly string[];
+  /** The uids of pods that failed. */
   readonly failed?: readonly string[];
 }

@@ -173,24 +173,6 @@ ScaleStatus: The number of pods that there are.
   replicas: The number.
   selector: Labels of the pods, as text.
 
-package io.k8s.api.autoscaling.v2
-HorizontalPodAutoscaler: A rule that changes the number of pods of a workload according to measurements.
-  spec: The workload, the bounds of its number of pods, and the metrics.
-  status: The last measurements, and the number of pods that follows.
-HorizontalPodAutoscalerSpec:
-  scaleTargetRef: The workload.
-  minReplicas: The least number of pods; 1 by default.
-  maxReplicas: The greatest number of pods.
-  metrics: The metrics and their target values; the largest number of pods that follows is taken.
-  behavior: The rules for how fast the number grows and shrinks.
-HorizontalPodAutoscalerStatus:
-  observedGeneration: Generation of the autoscaler that the controller has seen.
-  lastScaleTime: The time at which the number was last changed.
-  currentReplicas: The number of pods that there are.
-  desiredReplicas: The number of pods that there should be.
-  currentMetrics: The last measurements.
-  conditions: The conditions of the autoscaler.
-
 package io.k8s.api.policy.v1
 PodDisruptionBudget: A bound for the number of pods of a group that may be evicted at a time.
   spec: The pods, and the bound.
@@ -231,4 +213,53 @@ ReplicationControllerCondition: One statement about a replication controller.
   lastTransitionTime: The time at which the status last changed.
   reason: The reason for the status, in one word.
   message: The reason for the status, in a sentence.
+
+package io.k8s.api.apps.v1
+ControllerRevision: A template of a workload as it once was, which its controller keeps for going back.
+  data: The template of the workload. It cannot be changed.
+  revision: The number of the revision; a later one has a greater number.
+DaemonSetCondition, ReplicaSetCondition, StatefulSetCondition: One statement about a workload.
+  type: The name of the condition.
+  status: The status of the condition: True, False or Unknown.
+  lastTransitionTime: The time at which the status last changed.
+  reason: The reason for the status, in one word.
+  message: The reason for the status, in a sentence.
+RollingUpdateDaemonSet: The bounds of a rolling update, as numbers or percentages of the nodes.
+  maxUnavailable: The number of nodes whose pod may be missing meanwhile, rounded up; 1 by default.
+  maxSurge: The number of nodes that may run an old and a new pod meanwhile, rounded up; 0 by default.
+RollingUpdateStatefulSetStrategy: The bounds of a rolling update.
+  partition: The number from which on pods are replaced; pods with lower numbers keep the old template. It is 0 by default.
+  maxUnavailable: The number of pods that may be missing meanwhile; 1 by default. Other numbers need the gate MaxUnavailableStatefulSet.
+StatefulSetOrdinals: The numbering of the pods.
+  start: The number of the first pod; 0 by default.
+StatefulSetPersistentVolumeClaimRetentionPolicy: The policy for the claims of pods that are gone.
+  whenDeleted: The fate of the claims when the set is deleted: Retain (the default) or Delete.
+  whenScaled: The fate of a pod's claims when the set shrinks: Retain (the default) or Delete.
+
+package io.k8s.api.batch.v1
+PodFailurePolicy: A policy for failed pods.
+  rules: The rules, in order. The first that matches a failed pod decides; the failure is counted when none does. At most 20.
+PodFailurePolicyRule: A rule for failed pods. It is either about exit codes or about conditions.
+  action: The consequence: FailJob, FailIndex, Ignore (the failure is not counted) or Count.
+  onExitCodes: The exit codes that the rule is for.
+  onPodConditions: The conditions that the rule is for; one of them must match. At most 20.
+PodFailurePolicyOnExitCodesRequirement: A requirement on the exit codes of a pod's containers.
+  containerName: The container whose exit code counts; all containers count when absent.
+  operator: The comparison: In for codes that are listed, NotIn for others. Code 0 never matches.
+  values: The exit codes, in ascending order, without repetition; 1 to 255 codes.
+PodFailurePolicyOnPodConditionsPattern: A condition of a pod, such as DisruptionTarget.
+  type: The name of the condition.
+  status: The status that the condition must have; True by default.
+SuccessPolicy: The rules by which an indexed job counts as done early.
+  rules: The rules, in order; the job succeeds with the first that is met. At least 1, at most 20.
+SuccessPolicyRule: A rule for success. One of the two fields is given at least.
+  succeededIndexes: The indexes that must succeed, such as 0,2-4; all indexes count when absent.
+  succeededCount: The number of these indexes that must succeed; all of them when absent.
+UncountedTerminatedPods: Ended pods that are not in the counts yet.
+  succeeded: The uids of pods that ended successfully.
+  failed: The uids of pods that failed.
+
+package io.k8s.api.policy.v1
+Eviction: A request to delete a pod that respects disruption budgets. It is written to the subresource "eviction" of the pod.
+  deleteOptions: The options of the deletion, such as its grace period.
 `;

@@ -4,7 +4,11 @@ import type { ApiObject } from "#meta/object-meta.ts";
 import type { Int64 } from "#std/int64.ts";
 import type { Condition, DeleteOptions, LabelSelector, ListMeta } from "../meta/v1.ts";
 
+/**
+ * A request to delete a pod that respects disruption budgets. It is written to the subresource "eviction" of the pod.
+ */
 export interface Eviction extends ApiObject {
+  /** The options of the deletion, such as its grace period. */
   readonly deleteOptions?: DeleteOptions;
 }
 

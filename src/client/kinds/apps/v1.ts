@@ -11,12 +11,14 @@ export type {
   StatefulSetUpdateStrategy,
 } from "#api/apps/v1.ts";
 
+/** A template of a workload as it once was, which its controller keeps for going back. */
 export interface ControllerRevision extends api.ControllerRevision {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: StoredMeta;
 }
 
+/** A template of a workload as it once was, which its controller keeps for going back. */
 export const ControllerRevision: Kind<ControllerRevision> = { group: "apps", version: "v1", kind: "ControllerRevision", resource: "controllerrevisions", namespaced: true };
 
 /** A workload that runs one pod on every node, or on those that are selected. */

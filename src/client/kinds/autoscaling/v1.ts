@@ -10,12 +10,14 @@ export type {
   ResourceMetricSource, ResourceMetricStatus, ScaleSpec, ScaleStatus,
 } from "#api/autoscaling/v1.ts";
 
+/** A rule that changes the number of pods of a workload according to their use of CPU. */
 export interface HorizontalPodAutoscaler extends api.HorizontalPodAutoscaler {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: StoredMeta;
 }
 
+/** A rule that changes the number of pods of a workload according to their use of CPU. */
 export const HorizontalPodAutoscaler: Kind<HorizontalPodAutoscaler> = { group: "autoscaling", version: "v1", kind: "HorizontalPodAutoscaler", resource: "horizontalpodautoscalers", namespaced: true };
 
 /** The number of pods of a workload, wanted and observed. */

@@ -5,8 +5,14 @@ import type { BodyKind, Kind, StoredMeta } from "../../kind.ts";
 
 export type { PodDisruptionBudgetSpec, PodDisruptionBudgetStatus } from "#api/policy/v1.ts";
 
+/**
+ * A request to delete a pod that respects disruption budgets. It is written to the subresource "eviction" of the pod.
+ */
 export type Eviction = api.Eviction;
 
+/**
+ * A request to delete a pod that respects disruption budgets. It is written to the subresource "eviction" of the pod.
+ */
 export const Eviction: BodyKind<Eviction> = { group: "policy", version: "v1", kind: "Eviction" };
 
 /** A bound for the number of pods of a group that may be evicted at a time. */
