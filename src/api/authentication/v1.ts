@@ -3,57 +3,87 @@
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { Int64 } from "#std/int64.ts";
 
+/** A reference to the object that a token is bound to. */
 export interface BoundObjectReference {
+  /** The kind of the object: Pod, Secret or Node. */
   readonly kind?: string;
+  /** The group and version of the object; it is v1. */
   readonly apiVersion?: string;
+  /** The name of the object. */
   readonly name?: string;
+  /** The identity of the object; it must be right if it is given. */
   readonly uid?: string;
 }
 
+/** A question about who the asking user is. It is answered and not stored. */
 export interface SelfSubjectReview extends ApiObject {
+  /** The answer of the server. */
   readonly status: SelfSubjectReviewStatus;
 }
 
 export interface SelfSubjectReviewStatus {
+  /** The name, groups and further facts of the asking user. */
   readonly userInfo: UserInfo;
 }
 
+/** A request for a token of a service account. It is written to the subresource "token" of the account. */
 export interface TokenRequest extends ApiObject {
+  /** The properties that the token should have. */
   readonly spec: TokenRequestSpec;
+  /** The token. */
   readonly status: TokenRequestStatus;
 }
 
 export interface TokenRequestSpec {
+  /** The audiences that accept the token; the API server's when empty. */
   readonly audiences: readonly string[] | null;
+  /** The seconds for which the token should be valid, at least 600; 3600 by default. The server may give less. */
   readonly expirationSeconds: Int64 | null;
+  /** The object that the token is bound to; once it is deleted, the token is no longer valid. */
   readonly boundObjectRef: BoundObjectReference | null;
 }
 
 export interface TokenRequestStatus {
+  /** The token. It is shown only once. */
   readonly token: string;
+  /** The time from which the token is no longer valid. */
   readonly expirationTimestamp: string | null;
 }
 
+/** A question about a token. It is answered and not stored. */
 export interface TokenReview extends ApiObject {
+  /** The token. */
   readonly spec: TokenReviewSpec;
+  /** The answer of the server. */
   readonly status: TokenReviewStatus;
 }
 
 export interface TokenReviewSpec {
+  /** The token that is asked about. */
   readonly token?: string;
+  /** The audiences that the asking program stands for; the API server's when absent. */
   readonly audiences?: readonly string[];
 }
 
 export interface TokenReviewStatus {
+  /** Whether the token is valid. */
   readonly authenticated?: boolean;
+  /** The user that the token stands for. */
   readonly user: UserInfo;
+  /** The asked audiences that the token is good for. A program that asked for audiences must check it. */
   readonly audiences?: readonly string[];
+  /** The reason why the token could not be checked. */
   readonly error?: string;
 }
 
+/** A user, as the server knows it. */
 export interface UserInfo {
+  /** The name of the user, unique among all users. */
   readonly username?: string;
+  /** The identity of the user; another user of the same name later has another one. */
   readonly uid?: string;
+  /** The groups that the user belongs to. */
   readonly groups?: readonly string[];
+  /** The further facts that the authenticator gave about the user. */
   readonly extra?: Readonly<Record<string, readonly string[]>>;
 }

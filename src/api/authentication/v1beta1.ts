@@ -5,10 +5,13 @@ import type { UserInfo as AuthenticationV1UserInfo } from "../authentication/v1.
 
 export type { TokenReview, TokenReviewSpec, TokenReviewStatus, UserInfo } from "./v1.ts";
 
+/** A question about who the asking user is. It is answered and not stored. */
 export interface SelfSubjectReview extends ApiObject {
+  /** The answer of the server. */
   readonly status: SelfSubjectReviewStatus;
 }
 
 export interface SelfSubjectReviewStatus {
+  /** The name, groups and further facts of the asking user. */
   readonly userInfo: AuthenticationV1UserInfo;
 }

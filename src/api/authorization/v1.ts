@@ -3,93 +3,153 @@
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { FieldSelectorRequirement, LabelSelectorRequirement } from "../meta/v1.ts";
 
+/** The narrowing of a request; one of the two forms is given. */
 export interface FieldSelectorAttributes {
+  /** The selector as a request has it in its query. Webhooks do not get this form. */
   readonly rawSelector?: string;
+  /** The single requirements; all must hold. */
   readonly requirements?: readonly FieldSelectorRequirement[];
 }
 
+/** The narrowing of a request; one of the two forms is given. */
 export interface LabelSelectorAttributes {
+  /** The selector as a request has it in its query. Webhooks do not get this form. */
   readonly rawSelector?: string;
+  /** The single requirements; all must hold. */
   readonly requirements?: readonly LabelSelectorRequirement[];
 }
 
+/** A question about whether a user may do something in one namespace. It is answered and not stored. */
 export interface LocalSubjectAccessReview extends ApiObject {
+  /** The user, and the action in question. */
   readonly spec: SubjectAccessReviewSpec;
+  /** The answer of the server. */
   readonly status: SubjectAccessReviewStatus;
 }
 
+/** A request to a path outside of the resources. */
 export interface NonResourceAttributes {
+  /** The path of the request, such as /healthz. */
   readonly path?: string;
+  /** The method of the request in lower case, such as get. */
   readonly verb?: string;
 }
 
+/** Rights on paths outside of the resources. */
 export interface NonResourceRule {
+  /** The allowed methods in lower case; * for all. */
   readonly verbs: readonly string[] | null;
+  /** The paths, where * can stand at the end; * for all. */
   readonly nonResourceURLs?: readonly string[];
 }
 
+/** An action on a resource. */
 export interface ResourceAttributes {
+  /** The namespace of the action; all namespaces, or the whole cluster, when empty. */
   readonly namespace?: string;
+  /** The action, such as get, list, watch, create, update, patch or delete; * for all. */
   readonly verb?: string;
+  /** The group of the resource; * for all. */
   readonly group?: string;
+  /** The version of the resource; * for all. */
   readonly version?: string;
+  /** The name of the resource, such as pods; * for all. */
   readonly resource?: string;
+  /** The name of the subresource, such as log; the resource itself when empty. */
   readonly subresource?: string;
+  /** The name of the object; all objects when empty. */
   readonly name?: string;
+  /** The fields to which a list, a watch or a deletion is narrowed. */
   readonly fieldSelector?: FieldSelectorAttributes;
+  /** The labels to which a list, a watch or a deletion is narrowed. */
   readonly labelSelector?: LabelSelectorAttributes;
 }
 
+/** Rights on resources. */
 export interface ResourceRule {
+  /** The allowed actions; * for all. */
   readonly verbs: readonly string[] | null;
+  /** The groups of the resources; * for all. */
   readonly apiGroups?: readonly string[];
+  /** The names of the resources; * for all. */
   readonly resources?: readonly string[];
+  /** The names of single objects; all objects when empty. */
   readonly resourceNames?: readonly string[];
 }
 
+/** A question about whether the asking user may do something. It is answered and not stored. */
 export interface SelfSubjectAccessReview extends ApiObject {
+  /** The action in question. */
   readonly spec: SelfSubjectAccessReviewSpec;
+  /** The answer of the server. */
   readonly status: SubjectAccessReviewStatus;
 }
 
+/** The action in question; exactly one of the two kinds is given. */
 export interface SelfSubjectAccessReviewSpec {
+  /** An action on a resource. */
   readonly resourceAttributes?: ResourceAttributes;
+  /** A request to a path outside of the resources. */
   readonly nonResourceAttributes?: NonResourceAttributes;
 }
 
+/** A question about all rights of the asking user in a namespace. It is answered and not stored. */
 export interface SelfSubjectRulesReview extends ApiObject {
+  /** The namespace in question. */
   readonly spec: SelfSubjectRulesReviewSpec;
+  /** The answer of the server. */
   readonly status: SubjectRulesReviewStatus;
 }
 
 export interface SelfSubjectRulesReviewSpec {
+  /** The namespace in question; it must be given. */
   readonly namespace?: string;
 }
 
+/** A question about whether a user may do something. It is answered and not stored. */
 export interface SubjectAccessReview extends ApiObject {
+  /** The user, and the action in question. */
   readonly spec: SubjectAccessReviewSpec;
+  /** The answer of the server. */
   readonly status: SubjectAccessReviewStatus;
 }
 
+/** The user, and the action in question. A user or a group is given. */
 export interface SubjectAccessReviewSpec {
+  /** An action on a resource. */
   readonly resourceAttributes?: ResourceAttributes;
+  /** A request to a path outside of the resources. */
   readonly nonResourceAttributes?: NonResourceAttributes;
+  /** The name of the user; only the groups count when it is empty. */
   readonly user?: string;
+  /** The groups of the user. */
   readonly groups?: readonly string[];
+  /** The further facts about the user. */
   readonly extra?: Readonly<Record<string, readonly string[]>>;
+  /** The identity of the user. */
   readonly uid?: string;
 }
 
+/** The answer to a question about rights. */
 export interface SubjectAccessReviewStatus {
+  /** Whether the action is allowed. */
   readonly allowed: boolean;
+  /** Whether an authorizer refused the action; without it, a refusal means that nobody allowed the action. */
   readonly denied?: boolean;
+  /** The reason for the answer, for people. */
   readonly reason?: string;
+  /** The error of a check that failed; the answer can be right nevertheless. */
   readonly evaluationError?: string;
 }
 
+/** The rights of a user, as far as they are known. Use it to show what is possible, not to decide. */
 export interface SubjectRulesReviewStatus {
+  /** The rights on resources, in no order. */
   readonly resourceRules: readonly ResourceRule[] | null;
+  /** The rights on other paths, in no order. */
   readonly nonResourceRules: readonly NonResourceRule[] | null;
+  /** Whether rights are missing, as when an authorizer cannot list them. */
   readonly incomplete: boolean;
+  /** The error of a check that failed, if some rights could not be found out. */
   readonly evaluationError?: string;
 }

@@ -3,17 +3,27 @@
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { ListMeta } from "../meta/v1.ts";
 
+/** A request for a certificate. Somebody approves it, and a signer issues the certificate. */
 export interface CertificateSigningRequest extends ApiObject {
+  /** The request. It cannot be changed. */
   readonly spec: CertificateSigningRequestSpec;
+  /** The approval, and the certificate. */
   readonly status: CertificateSigningRequestStatus;
 }
 
+/** One statement about a request. Approved and Denied exclude each other and stay. */
 export interface CertificateSigningRequestCondition {
+  /** The name of the condition: Approved, Denied or Failed. */
   readonly type: string;
+  /** The status of the condition; Approved, Denied and Failed are always True. */
   readonly status: string;
+  /** The reason for the condition, in one word. */
   readonly reason?: string;
+  /** The reason for the condition, in a sentence. */
   readonly message?: string;
+  /** The time at which the condition was last written. */
   readonly lastUpdateTime: string | null;
+  /** The time at which the status last changed; the server sets it when it is absent. */
   readonly lastTransitionTime: string | null;
 }
 
@@ -25,17 +35,27 @@ export interface CertificateSigningRequestList {
 }
 
 export interface CertificateSigningRequestSpec {
+  /** The request in PKCS #10 form, as PEM in base64. */
   readonly request: string | null;
+  /** The name of the signer that is asked, such as kubernetes.io/kube-apiserver-client. */
   readonly signerName: string;
+  /** The seconds for which the certificate should be valid, at least 600; the signer may issue another duration. */
   readonly expirationSeconds?: number;
+  /** The uses that the key is for, such as "digital signature" and "client auth". */
   readonly usages?: readonly string[];
+  /** The name of the user who made the request; the server sets it. */
   readonly username?: string;
+  /** The identity of the user who made the request; the server sets it. */
   readonly uid?: string;
+  /** The groups of the user who made the request; the server sets them. */
   readonly groups?: readonly string[];
+  /** The further facts about the user who made the request; the server sets them. */
   readonly extra?: Readonly<Record<string, readonly string[]>>;
 }
 
 export interface CertificateSigningRequestStatus {
+  /** The conditions of the request: Approved, Denied, Failed. */
   readonly conditions?: readonly CertificateSigningRequestCondition[];
+  /** The chain of certificates that the signer issued, as PEM in base64. Once set, it cannot be changed. */
   readonly certificate?: string;
 }

@@ -3,7 +3,9 @@
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { ListMeta } from "../meta/v1.ts";
 
+/** Certificates of authorities that the whole cluster can trust. */
 export interface ClusterTrustBundle extends ApiObject {
+  /** The certificates, and the signer that they belong to. */
   readonly spec: ClusterTrustBundleSpec;
 }
 
@@ -15,6 +17,8 @@ export interface ClusterTrustBundleList {
 }
 
 export interface ClusterTrustBundleSpec {
+  /** The name of the signer that uses the bundle; the object's name then begins with it. It cannot be changed. */
   readonly signerName?: string;
+  /** The certificates of the authorities, as PEM blocks; their order has no meaning. */
   readonly trustBundle: string;
 }

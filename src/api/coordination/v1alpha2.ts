@@ -3,7 +3,9 @@
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { ListMeta } from "../meta/v1.ts";
 
+/** A program that can hold a lease, so that the control plane can choose the holder. */
 export interface LeaseCandidate extends ApiObject {
+  /** The lease, and what is known about the candidate. */
   readonly spec: LeaseCandidateSpec;
 }
 
@@ -15,10 +17,16 @@ export interface LeaseCandidateList {
 }
 
 export interface LeaseCandidateSpec {
+  /** The name of the lease that the candidate would hold. It cannot be changed. */
   readonly leaseName: string;
+  /** The time at which the control plane last asked the candidate whether it is alive. */
   readonly pingTime?: string;
+  /** The time at which the candidate last answered; it is forgotten when it no longer answers. */
   readonly renewTime?: string;
+  /** The version of the program, such as 1.32.1. */
   readonly binaryVersion: string;
+  /** The version whose behaviour the program shows; it is at most the binary version. */
   readonly emulationVersion?: string;
+  /** The strategy by which the candidate wants the holder to be chosen, such as OldestEmulationVersion. */
   readonly strategy?: string;
 }

@@ -89,4 +89,53 @@ TopologySelectorTerm: A part of the cluster, given by labels of its nodes.
 TopologySelectorLabelRequirement: One requirement on a label of nodes.
   key: The name of the label.
   values: The allowed values of the label; one of them must match.
+
+package io.k8s.api.events.v1
+Event: A report of something that happened to an object. It is kept for a limited time.
+  eventTime: The time at which the event was first observed.
+  series: The further occurrences of an event that repeats; absent for a single event.
+  reportingController: The name of the controller that reported the event, such as example.com/controller.
+  reportingInstance: The name of the instance of that controller.
+  action: The action that was taken or that failed, in one word.
+  reason: The kind of event, in one word.
+  regarding: The object that the event is about.
+  related: A second object that the event is about.
+  note: The event, described in a sentence of 1 KB at most.
+  type: The severity of the event: Normal or Warning.
+  deprecatedSource: A field for events in the older form: the component that reported the event.
+  deprecatedFirstTimestamp: A field for events in the older form: the time of the first occurrence.
+  deprecatedLastTimestamp: A field for events in the older form: the time of the last occurrence.
+  deprecatedCount: A field for events in the older form: the number of occurrences.
+EventSeries: The further occurrences of an event that repeats.
+  count: The number of occurrences until the last report.
+  lastObservedTime: The time of the last occurrence.
+
+package io.k8s.api.scheduling.v1
+PriorityClass: A name for a priority of pods.
+  value: The priority as a number; a pod with a higher number is more important. It cannot be changed.
+  globalDefault: Whether pods that name no class get this one. One class at most should say so.
+  description: The purpose of the class, for people.
+  preemptionPolicy: Whether pods of lower priority may be ended to make room: PreemptLowerPriority (the default) or Never. It cannot be changed.
+
+package io.k8s.api.coordination.v1alpha2
+LeaseCandidate: A program that can hold a lease, so that the control plane can choose the holder.
+  spec: The lease, and what is known about the candidate.
+LeaseCandidateSpec:
+  leaseName: The name of the lease that the candidate would hold. It cannot be changed.
+  pingTime: The time at which the control plane last asked the candidate whether it is alive.
+  renewTime: The time at which the candidate last answered; it is forgotten when it no longer answers.
+  binaryVersion: The version of the program, such as 1.32.1.
+  emulationVersion: The version whose behaviour the program shows; it is at most the binary version.
+  strategy: The strategy by which the candidate wants the holder to be chosen, such as OldestEmulationVersion.
+
+package io.k8s.api.node.v1
+RuntimeClass: A way to run containers, which pods choose by its name.
+  handler: The name of the handler in the configuration of the container runtime. It cannot be changed.
+  overhead: The resources that running a pod takes beside those of its containers.
+  scheduling: The nodes that can run pods of the class; all nodes can when absent.
+Overhead: The resources that running a pod takes beside those of its containers.
+  podFixed: The amount of each resource for one pod.
+Scheduling: The nodes that can run pods of a class.
+  nodeSelector: Labels that the nodes have; they are added to the pod's own node selector.
+  tolerations: Taints of these nodes; they are added to the pod's own tolerations.
 `;

@@ -130,4 +130,68 @@ SessionAffinityConfig: The settings of session affinity.
   clientIP: The settings of affinity by the client's address.
 ClientIPConfig: The settings of affinity by the client's address.
   timeoutSeconds: The seconds for which a client stays with its pod, from 1 to 86400; 10800 (three hours) by default.
+
+package io.k8s.api.networking.v1
+IngressClassParametersReference: A reference to an object with settings for the controller.
+  apiGroup: The group of the object; the core group when absent.
+  kind: The kind of the object.
+  name: The name of the object.
+  scope: The scope of the object: Cluster (the default) or Namespace.
+  namespace: The namespace of the object; it is given for the scope Namespace, and only then.
+IngressLoadBalancerStatus: The addresses of a load balancer.
+  ingress: The addresses at which requests arrive; the controller writes them.
+IngressLoadBalancerIngress: One address of a load balancer.
+  ip: The address of the load balancer.
+  hostname: Host name of the load balancer, where there is no address.
+  ports: The state of the ports at this address.
+IngressPortStatus: The state of one port of a load balancer.
+  port: The number of the port.
+  protocol: The protocol of the port: TCP, UDP or SCTP.
+  error: The problem with the port, in one word; absent when there is none.
+
+package io.k8s.api.networking.v1beta1
+IPAddress: An address that is in use. The server makes one for each cluster address of a service; its name is the address.
+  spec: The object that uses the address.
+IPAddressSpec:
+  parentRef: The object that uses the address, mostly a service.
+ParentReference: A reference to the object that uses an address.
+  group: The group of the object; the core group when empty.
+  resource: The resource of the object, such as services.
+  namespace: The namespace of the object.
+  name: The name of the object.
+ServiceCIDR: Ranges from which services get their cluster addresses.
+  spec: The ranges. They cannot be changed.
+  status: The state of the ranges; a controller writes it.
+ServiceCIDRSpec:
+  cidrs: The ranges, such as 10.96.0.0/12: one, or one for each of IPv4 and IPv6. They cannot be changed.
+ServiceCIDRStatus:
+  conditions: The conditions of the ranges; Ready says whether addresses are taken from them.
+
+package io.k8s.api.discovery.v1
+EndpointSlice: A part of the endpoints of a service. The label kubernetes.io/service-name says which service.
+  addressType: The kind of addresses: IPv4, IPv6 or FQDN. It cannot be changed.
+  endpoints: The endpoints of the slice, 1000 at most.
+  ports: The ports that all endpoints of the slice have, 100 at most; none when it is empty.
+Endpoint: One backend of a service, mostly a pod.
+  addresses: The addresses of the endpoint, 1 to 100, which are interchangeable; clients mostly use the first.
+  conditions: The state of the endpoint.
+  hostname: The host name of the endpoint, under that of the service.
+  targetRef: The object that is the endpoint, mostly a pod.
+  deprecatedTopology: A map of topology labels for older clients; it cannot be written in v1.
+  nodeName: The name of the node of the endpoint.
+  zone: The name of the zone of the endpoint.
+  hints: The advice to proxies about who should use the endpoint.
+EndpointConditions: The state of an endpoint. A condition that is absent is not known.
+  ready: Whether the endpoint takes new traffic: it serves and is not being ended. Read it as true when absent.
+  serving: Whether the endpoint answers requests, even while it is being ended. Read it as "ready" when absent.
+  terminating: Whether the endpoint is being ended. Read it as false when absent.
+EndpointHints: Advice to proxies about an endpoint.
+  forZones: The zones whose clients should use the endpoint, 8 at most.
+ForZone: A zone whose clients should use an endpoint.
+  name: The name of the zone.
+EndpointPort: A port of the endpoints of a slice.
+  name: The name of the port, as in the service; unique in the slice.
+  protocol: The protocol: TCP (the default), UDP or SCTP.
+  port: The number of the port; every port is meant when it is absent.
+  appProtocol: Application protocol of the port, as a hint.
 `;

@@ -4,37 +4,61 @@ import type { ApiObject } from "#meta/object-meta.ts";
 import type { ObjectReference } from "../core/v1.ts";
 import type { ListMeta } from "../meta/v1.ts";
 
+/** One backend of a service, mostly a pod. */
 export interface Endpoint {
+  /** The addresses of the endpoint, 1 to 100, which are interchangeable; clients mostly use the first. */
   readonly addresses: readonly string[] | null;
+  /** The state of the endpoint. */
   readonly conditions: EndpointConditions;
+  /** The host name of the endpoint, under that of the service. */
   readonly hostname?: string;
+  /** The object that is the endpoint, mostly a pod. */
   readonly targetRef?: ObjectReference;
+  /** A map of topology labels for older clients; it cannot be written in v1. */
   readonly deprecatedTopology?: Readonly<Record<string, string>>;
+  /** The name of the node of the endpoint. */
   readonly nodeName?: string;
+  /** The name of the zone of the endpoint. */
   readonly zone?: string;
+  /** The advice to proxies about who should use the endpoint. */
   readonly hints?: EndpointHints;
 }
 
+/** The state of an endpoint. A condition that is absent is not known. */
 export interface EndpointConditions {
+  /** Whether the endpoint takes new traffic: it serves and is not being ended. Read it as true when absent. */
   readonly ready?: boolean;
+  /** Whether the endpoint answers requests, even while it is being ended. Read it as "ready" when absent. */
   readonly serving?: boolean;
+  /** Whether the endpoint is being ended. Read it as false when absent. */
   readonly terminating?: boolean;
 }
 
+/** Advice to proxies about an endpoint. */
 export interface EndpointHints {
+  /** The zones whose clients should use the endpoint, 8 at most. */
   readonly forZones?: readonly ForZone[];
 }
 
+/** A port of the endpoints of a slice. */
 export interface EndpointPort {
+  /** The name of the port, as in the service; unique in the slice. */
   readonly name?: string;
+  /** The protocol: TCP (the default), UDP or SCTP. */
   readonly protocol?: string;
+  /** The number of the port; every port is meant when it is absent. */
   readonly port?: number;
+  /** Application protocol of the port, as a hint. */
   readonly appProtocol?: string;
 }
 
+/** A part of the endpoints of a service. The label kubernetes.io/service-name says which service. */
 export interface EndpointSlice extends ApiObject {
+  /** The kind of addresses: IPv4, IPv6 or FQDN. It cannot be changed. */
   readonly addressType: string;
+  /** The endpoints of the slice, 1000 at most. */
   readonly endpoints: readonly Endpoint[] | null;
+  /** The ports that all endpoints of the slice have, 100 at most; none when it is empty. */
   readonly ports: readonly EndpointPort[] | null;
 }
 
@@ -45,6 +69,8 @@ export interface EndpointSliceList {
   readonly items: readonly EndpointSlice[] | null;
 }
 
+/** A zone whose clients should use an endpoint. */
 export interface ForZone {
+  /** The name of the zone. */
   readonly name: string;
 }

@@ -4,20 +4,35 @@ import type { ApiObject } from "#meta/object-meta.ts";
 import type { EventSource, ObjectReference } from "../core/v1.ts";
 import type { ListMeta } from "../meta/v1.ts";
 
+/** A report of something that happened to an object. It is kept for a limited time. */
 export interface Event extends ApiObject {
+  /** The time at which the event was first observed. */
   readonly eventTime: string | null;
+  /** The further occurrences of an event that repeats; absent for a single event. */
   readonly series?: EventSeries;
+  /** The name of the controller that reported the event, such as example.com/controller. */
   readonly reportingController?: string;
+  /** The name of the instance of that controller. */
   readonly reportingInstance?: string;
+  /** The action that was taken or that failed, in one word. */
   readonly action?: string;
+  /** The kind of event, in one word. */
   readonly reason?: string;
+  /** The object that the event is about. */
   readonly regarding: ObjectReference;
+  /** A second object that the event is about. */
   readonly related?: ObjectReference;
+  /** The event, described in a sentence of 1 KB at most. */
   readonly note?: string;
+  /** The severity of the event: Normal or Warning. */
   readonly type?: string;
+  /** A field for events in the older form: the component that reported the event. */
   readonly deprecatedSource: EventSource;
+  /** A field for events in the older form: the time of the first occurrence. */
   readonly deprecatedFirstTimestamp: string | null;
+  /** A field for events in the older form: the time of the last occurrence. */
   readonly deprecatedLastTimestamp: string | null;
+  /** A field for events in the older form: the number of occurrences. */
   readonly deprecatedCount?: number;
 }
 
@@ -28,7 +43,10 @@ export interface EventList {
   readonly items: readonly Event[] | null;
 }
 
+/** The further occurrences of an event that repeats. */
 export interface EventSeries {
+  /** The number of occurrences until the last report. */
   readonly count: number;
+  /** The time of the last occurrence. */
   readonly lastObservedTime: string | null;
 }

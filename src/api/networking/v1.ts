@@ -55,11 +55,17 @@ export interface IngressClassList {
   readonly items: readonly IngressClass[] | null;
 }
 
+/** A reference to an object with settings for the controller. */
 export interface IngressClassParametersReference {
+  /** The group of the object; the core group when absent. */
   readonly apiGroup?: string;
+  /** The kind of the object. */
   readonly kind: string;
+  /** The name of the object. */
   readonly name: string;
+  /** The scope of the object: Cluster (the default) or Namespace. */
   readonly scope: string | null;
+  /** The namespace of the object; it is given for the scope Namespace, and only then. */
   readonly namespace?: string;
 }
 
@@ -77,19 +83,29 @@ export interface IngressList {
   readonly items: readonly Ingress[] | null;
 }
 
+/** One address of a load balancer. */
 export interface IngressLoadBalancerIngress {
+  /** The address of the load balancer. */
   readonly ip?: string;
+  /** Host name of the load balancer, where there is no address. */
   readonly hostname?: string;
+  /** The state of the ports at this address. */
   readonly ports?: readonly IngressPortStatus[];
 }
 
+/** The addresses of a load balancer. */
 export interface IngressLoadBalancerStatus {
+  /** The addresses at which requests arrive; the controller writes them. */
   readonly ingress?: readonly IngressLoadBalancerIngress[];
 }
 
+/** The state of one port of a load balancer. */
 export interface IngressPortStatus {
+  /** The number of the port. */
   readonly port: number;
+  /** The protocol of the port: TCP, UDP or SCTP. */
   readonly protocol: string;
+  /** The problem with the port, in one word; absent when there is none. */
   readonly error?: string;
 }
 

@@ -20,7 +20,9 @@ export interface HTTPIngressRuleValue {
   readonly paths: readonly HTTPIngressPath[] | null;
 }
 
+/** An address that is in use. The server makes one for each cluster address of a service; its name is the address. */
 export interface IPAddress extends ApiObject {
+  /** The object that uses the address. */
   readonly spec: IPAddressSpec;
 }
 
@@ -32,6 +34,7 @@ export interface IPAddressList {
 }
 
 export interface IPAddressSpec {
+  /** The object that uses the address, mostly a service. */
   readonly parentRef?: ParentReference;
 }
 
@@ -69,15 +72,23 @@ export interface IngressSpec {
   readonly rules?: readonly IngressRule[];
 }
 
+/** A reference to the object that uses an address. */
 export interface ParentReference {
+  /** The group of the object; the core group when empty. */
   readonly group?: string;
+  /** The resource of the object, such as services. */
   readonly resource?: string;
+  /** The namespace of the object. */
   readonly namespace?: string;
+  /** The name of the object. */
   readonly name?: string;
 }
 
+/** Ranges from which services get their cluster addresses. */
 export interface ServiceCIDR extends ApiObject {
+  /** The ranges. They cannot be changed. */
   readonly spec: ServiceCIDRSpec;
+  /** The state of the ranges; a controller writes it. */
   readonly status: ServiceCIDRStatus;
 }
 
@@ -89,9 +100,11 @@ export interface ServiceCIDRList {
 }
 
 export interface ServiceCIDRSpec {
+  /** The ranges, such as 10.96.0.0/12: one, or one for each of IPv4 and IPv6. They cannot be changed. */
   readonly cidrs?: readonly string[];
 }
 
 export interface ServiceCIDRStatus {
+  /** The conditions of the ranges; Ready says whether addresses are taken from them. */
   readonly conditions?: readonly Condition[];
 }

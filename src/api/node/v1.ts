@@ -4,13 +4,19 @@ import type { ApiObject } from "#meta/object-meta.ts";
 import type { Toleration } from "../core/v1.ts";
 import type { ListMeta } from "../meta/v1.ts";
 
+/** The resources that running a pod takes beside those of its containers. */
 export interface Overhead {
+  /** The amount of each resource for one pod. */
   readonly podFixed?: Readonly<Record<string, string>>;
 }
 
+/** A way to run containers, which pods choose by its name. */
 export interface RuntimeClass extends ApiObject {
+  /** The name of the handler in the configuration of the container runtime. It cannot be changed. */
   readonly handler: string;
+  /** The resources that running a pod takes beside those of its containers. */
   readonly overhead?: Overhead;
+  /** The nodes that can run pods of the class; all nodes can when absent. */
   readonly scheduling?: Scheduling;
 }
 
@@ -21,7 +27,10 @@ export interface RuntimeClassList {
   readonly items: readonly RuntimeClass[] | null;
 }
 
+/** The nodes that can run pods of a class. */
 export interface Scheduling {
+  /** Labels that the nodes have; they are added to the pod's own node selector. */
   readonly nodeSelector?: Readonly<Record<string, string>>;
+  /** Taints of these nodes; they are added to the pod's own tolerations. */
   readonly tolerations?: readonly Toleration[];
 }

@@ -3,10 +3,18 @@
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { ListMeta } from "../meta/v1.ts";
 
+/** A name for a priority of pods. */
 export interface PriorityClass extends ApiObject {
+  /** The priority as a number; a pod with a higher number is more important. It cannot be changed. */
   readonly value: number;
+  /** Whether pods that name no class get this one. One class at most should say so. */
   readonly globalDefault?: boolean;
+  /** The purpose of the class, for people. */
   readonly description?: string;
+  /**
+   * Whether pods of lower priority may be ended to make room: PreemptLowerPriority (the default) or Never. It cannot be
+   * changed.
+   */
   readonly preemptionPolicy?: string;
 }
 

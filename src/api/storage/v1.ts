@@ -5,7 +5,9 @@ import type { Int64 } from "#std/int64.ts";
 import type { PersistentVolumeSpec, TopologySelectorTerm } from "../core/v1.ts";
 import type { LabelSelector, ListMeta } from "../meta/v1.ts";
 
+/** A CSI driver that the cluster has, and its abilities. Its name is that of the driver. */
 export interface CSIDriver extends ApiObject {
+  /** The abilities of the driver. */
   readonly spec: CSIDriverSpec;
 }
 
@@ -17,24 +19,43 @@ export interface CSIDriverList {
 }
 
 export interface CSIDriverSpec {
+  /** Whether volumes of the driver must be attached to a node before use; true by default. It cannot be changed. */
   readonly attachRequired?: boolean;
+  /** Whether the driver is told the pod's name, namespace, uid and service account when it mounts; false by default. */
   readonly podInfoOnMount?: boolean;
+  /**
+   * The kinds of volumes that the driver supports: Persistent (the default), Ephemeral or both. It cannot be changed.
+   */
   readonly volumeLifecycleModes?: readonly string[];
+  /**
+   * Whether the scheduler heeds the free space that the driver reports in CSIStorageCapacity objects; false by default.
+   */
   readonly storageCapacity?: boolean;
+  /** The way in which fsGroup of pods is applied: ReadWriteOnceWithFSType (the default), File or None. */
   readonly fsGroupPolicy?: string;
+  /** The audiences of service account tokens that the driver is given when it mounts. */
   readonly tokenRequests?: readonly TokenRequest[];
+  /** Whether mounting is repeated at times, so that the driver can renew tokens and content; false by default. */
   readonly requiresRepublish?: boolean;
+  /** Whether the driver can mount with an SELinux label; false by default. */
   readonly seLinuxMount?: boolean;
 }
 
+/** The CSI drivers on a node. Its name is that of the node; the kubelet writes it. */
 export interface CSINode extends ApiObject {
+  /** The drivers on the node. */
   readonly spec: CSINodeSpec;
 }
 
+/** A driver on a node. */
 export interface CSINodeDriver {
+  /** The name of the driver. */
   readonly name: string;
+  /** The name that the driver has for the node. */
   readonly nodeID: string;
+  /** The labels of nodes by which the driver knows where a volume can be used. */
   readonly topologyKeys: readonly string[] | null;
+  /** The number of volumes that the node can hold. */
   readonly allocatable?: VolumeNodeResources;
 }
 
@@ -46,13 +67,22 @@ export interface CSINodeList {
 }
 
 export interface CSINodeSpec {
+  /** The drivers that have registered at the kubelet. */
   readonly drivers: readonly CSINodeDriver[] | null;
 }
 
+/** The free space of one storage class in one part of the cluster. Drivers write it for the scheduler. */
 export interface CSIStorageCapacity extends ApiObject {
+  /**
+   * The labels of the nodes that can reach the space; no node can when absent, every node when empty. It cannot be
+   * changed.
+   */
   readonly nodeTopology?: LabelSelector;
+  /** The name of the storage class. It cannot be changed. */
   readonly storageClassName: string;
+  /** The free space as the driver reports it; it is not known when absent. */
   readonly capacity?: string;
+  /** The size of the largest volume that can be made; it is not known when absent. */
   readonly maximumVolumeSize?: string;
 }
 
@@ -88,13 +118,19 @@ export interface StorageClassList {
   readonly items: readonly StorageClass[] | null;
 }
 
+/** A service account token that a driver is given. */
 export interface TokenRequest {
+  /** The audience of the token; the API server when it is empty. */
   readonly audience: string;
+  /** The seconds for which the token is valid; an hour when absent. */
   readonly expirationSeconds?: Int64;
 }
 
+/** A request to attach a volume to a node. A controller writes it; the driver's side fulfils it. */
 export interface VolumeAttachment extends ApiObject {
+  /** The volume and the node. They cannot be changed. */
   readonly spec: VolumeAttachmentSpec;
+  /** The progress of the attachment. */
   readonly status: VolumeAttachmentStatus;
 }
 
@@ -105,29 +141,44 @@ export interface VolumeAttachmentList {
   readonly items: readonly VolumeAttachment[] | null;
 }
 
+/** The volume to attach; exactly one is given. */
 export interface VolumeAttachmentSource {
+  /** The name of a persistent volume. */
   readonly persistentVolumeName?: string;
+  /** A volume that a pod names itself and that was translated for a CSI driver. */
   readonly inlineVolumeSpec?: PersistentVolumeSpec;
 }
 
 export interface VolumeAttachmentSpec {
+  /** The name of the driver that attaches the volume. */
   readonly attacher: string;
+  /** The volume to attach. */
   readonly source: VolumeAttachmentSource;
+  /** The name of the node to which the volume is attached. */
   readonly nodeName: string;
 }
 
 export interface VolumeAttachmentStatus {
+  /** Whether the volume is attached. */
   readonly attached: boolean;
+  /** The properties of the attachment, which the driver needs when it mounts. */
   readonly attachmentMetadata?: Readonly<Record<string, string>>;
+  /** The last failure to attach; it goes when attaching succeeds. */
   readonly attachError?: VolumeError;
+  /** The last failure to detach. */
   readonly detachError?: VolumeError;
 }
 
+/** A failure to attach or to detach. */
 export interface VolumeError {
+  /** The time of the failure. */
   readonly time: string | null;
+  /** The failure, described in a sentence. It must not contain secrets. */
   readonly message?: string;
 }
 
+/** The room for volumes on a node. */
 export interface VolumeNodeResources {
+  /** The greatest number of the driver's volumes on the node; there is no limit when absent. */
   readonly count?: number;
 }

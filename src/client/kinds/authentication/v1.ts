@@ -8,14 +8,20 @@ export type {
   TokenReviewStatus, UserInfo,
 } from "#api/authentication/v1.ts";
 
+/** A question about who the asking user is. It is answered and not stored. */
 export type SelfSubjectReview = api.SelfSubjectReview;
 
+/** A question about who the asking user is. It is answered and not stored. */
 export const SelfSubjectReview: Kind<SelfSubjectReview> = { group: "authentication.k8s.io", version: "v1", kind: "SelfSubjectReview", resource: "selfsubjectreviews", namespaced: false };
 
+/** A request for a token of a service account. It is written to the subresource "token" of the account. */
 export type TokenRequest = api.TokenRequest;
 
+/** A request for a token of a service account. It is written to the subresource "token" of the account. */
 export const TokenRequest: BodyKind<TokenRequest> = { group: "authentication.k8s.io", version: "v1", kind: "TokenRequest" };
 
+/** A question about a token. It is answered and not stored. */
 export type TokenReview = api.TokenReview;
 
+/** A question about a token. It is answered and not stored. */
 export const TokenReview: Kind<TokenReview> = { group: "authentication.k8s.io", version: "v1", kind: "TokenReview", resource: "tokenreviews", namespaced: false };

@@ -7,6 +7,8 @@ export type {
   SelfSubjectReviewStatus, TokenReview, TokenReviewSpec, TokenReviewStatus, UserInfo,
 } from "#api/authentication/v1beta1.ts";
 
+/** A question about who the asking user is. It is answered and not stored. */
 export type SelfSubjectReview = api.SelfSubjectReview;
 
+/** A question about who the asking user is. It is answered and not stored. */
 export const SelfSubjectReview: Kind<SelfSubjectReview> = { group: "authentication.k8s.io", version: "v1beta1", kind: "SelfSubjectReview", resource: "selfsubjectreviews", namespaced: false };

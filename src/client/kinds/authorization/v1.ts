@@ -9,18 +9,26 @@ export type {
   SubjectAccessReviewStatus, SubjectRulesReviewStatus,
 } from "#api/authorization/v1.ts";
 
+/** A question about whether a user may do something in one namespace. It is answered and not stored. */
 export type LocalSubjectAccessReview = api.LocalSubjectAccessReview;
 
+/** A question about whether a user may do something in one namespace. It is answered and not stored. */
 export const LocalSubjectAccessReview: Kind<LocalSubjectAccessReview> = { group: "authorization.k8s.io", version: "v1", kind: "LocalSubjectAccessReview", resource: "localsubjectaccessreviews", namespaced: true };
 
+/** A question about whether the asking user may do something. It is answered and not stored. */
 export type SelfSubjectAccessReview = api.SelfSubjectAccessReview;
 
+/** A question about whether the asking user may do something. It is answered and not stored. */
 export const SelfSubjectAccessReview: Kind<SelfSubjectAccessReview> = { group: "authorization.k8s.io", version: "v1", kind: "SelfSubjectAccessReview", resource: "selfsubjectaccessreviews", namespaced: false };
 
+/** A question about all rights of the asking user in a namespace. It is answered and not stored. */
 export type SelfSubjectRulesReview = api.SelfSubjectRulesReview;
 
+/** A question about all rights of the asking user in a namespace. It is answered and not stored. */
 export const SelfSubjectRulesReview: Kind<SelfSubjectRulesReview> = { group: "authorization.k8s.io", version: "v1", kind: "SelfSubjectRulesReview", resource: "selfsubjectrulesreviews", namespaced: false };
 
+/** A question about whether a user may do something. It is answered and not stored. */
 export type SubjectAccessReview = api.SubjectAccessReview;
 
+/** A question about whether a user may do something. It is answered and not stored. */
 export const SubjectAccessReview: Kind<SubjectAccessReview> = { group: "authorization.k8s.io", version: "v1", kind: "SubjectAccessReview", resource: "subjectaccessreviews", namespaced: false };

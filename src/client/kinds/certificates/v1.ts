@@ -7,10 +7,12 @@ export type {
   CertificateSigningRequestCondition, CertificateSigningRequestSpec, CertificateSigningRequestStatus,
 } from "#api/certificates/v1.ts";
 
+/** A request for a certificate. Somebody approves it, and a signer issues the certificate. */
 export interface CertificateSigningRequest extends api.CertificateSigningRequest {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: StoredMeta;
 }
 
+/** A request for a certificate. Somebody approves it, and a signer issues the certificate. */
 export const CertificateSigningRequest: Kind<CertificateSigningRequest> = { group: "certificates.k8s.io", version: "v1", kind: "CertificateSigningRequest", resource: "certificatesigningrequests", namespaced: false };

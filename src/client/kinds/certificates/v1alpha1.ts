@@ -5,10 +5,12 @@ import type { Kind, StoredMeta } from "../../kind.ts";
 
 export type { ClusterTrustBundleSpec } from "#api/certificates/v1alpha1.ts";
 
+/** Certificates of authorities that the whole cluster can trust. */
 export interface ClusterTrustBundle extends api.ClusterTrustBundle {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: StoredMeta;
 }
 
+/** Certificates of authorities that the whole cluster can trust. */
 export const ClusterTrustBundle: Kind<ClusterTrustBundle> = { group: "certificates.k8s.io", version: "v1alpha1", kind: "ClusterTrustBundle", resource: "clustertrustbundles", namespaced: false };

@@ -5,10 +5,12 @@ import type { Kind, StoredMeta } from "../../kind.ts";
 
 export type { LeaseCandidateSpec } from "#api/coordination/v1alpha2.ts";
 
+/** A program that can hold a lease, so that the control plane can choose the holder. */
 export interface LeaseCandidate extends api.LeaseCandidate {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: StoredMeta;
 }
 
+/** A program that can hold a lease, so that the control plane can choose the holder. */
 export const LeaseCandidate: Kind<LeaseCandidate> = { group: "coordination.k8s.io", version: "v1alpha2", kind: "LeaseCandidate", resource: "leasecandidates", namespaced: true };

@@ -5,10 +5,12 @@ import type { Kind, StoredMeta } from "../../kind.ts";
 
 export type { Endpoint, EndpointConditions, EndpointHints, EndpointPort, ForZone } from "#api/discovery/v1.ts";
 
+/** A part of the endpoints of a service. The label kubernetes.io/service-name says which service. */
 export interface EndpointSlice extends api.EndpointSlice {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: StoredMeta;
 }
 
+/** A part of the endpoints of a service. The label kubernetes.io/service-name says which service. */
 export const EndpointSlice: Kind<EndpointSlice> = { group: "discovery.k8s.io", version: "v1", kind: "EndpointSlice", resource: "endpointslices", namespaced: true };

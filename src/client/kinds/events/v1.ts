@@ -5,10 +5,12 @@ import type { Kind, StoredMeta } from "../../kind.ts";
 
 export type { EventSeries } from "#api/events/v1.ts";
 
+/** A report of something that happened to an object. It is kept for a limited time. */
 export interface Event extends api.Event {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: StoredMeta;
 }
 
+/** A report of something that happened to an object. It is kept for a limited time. */
 export const Event: Kind<Event> = { group: "events.k8s.io", version: "v1", kind: "Event", resource: "events", namespaced: true };

@@ -10,18 +10,22 @@ export type {
   ServiceCIDRSpec, ServiceCIDRStatus,
 } from "#api/networking/v1beta1.ts";
 
+/** An address that is in use. The server makes one for each cluster address of a service; its name is the address. */
 export interface IPAddress extends api.IPAddress {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: StoredMeta;
 }
 
+/** An address that is in use. The server makes one for each cluster address of a service; its name is the address. */
 export const IPAddress: Kind<IPAddress> = { group: "networking.k8s.io", version: "v1beta1", kind: "IPAddress", resource: "ipaddresses", namespaced: false };
 
+/** Ranges from which services get their cluster addresses. */
 export interface ServiceCIDR extends api.ServiceCIDR {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: StoredMeta;
 }
 
+/** Ranges from which services get their cluster addresses. */
 export const ServiceCIDR: Kind<ServiceCIDR> = { group: "networking.k8s.io", version: "v1beta1", kind: "ServiceCIDR", resource: "servicecidrs", namespaced: false };

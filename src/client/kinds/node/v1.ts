@@ -5,10 +5,12 @@ import type { Kind, StoredMeta } from "../../kind.ts";
 
 export type { Overhead, Scheduling } from "#api/node/v1.ts";
 
+/** A way to run containers, which pods choose by its name. */
 export interface RuntimeClass extends api.RuntimeClass {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: StoredMeta;
 }
 
+/** A way to run containers, which pods choose by its name. */
 export const RuntimeClass: Kind<RuntimeClass> = { group: "node.k8s.io", version: "v1", kind: "RuntimeClass", resource: "runtimeclasses", namespaced: false };

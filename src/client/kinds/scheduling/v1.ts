@@ -3,10 +3,12 @@
 import type * as api from "#api/scheduling/v1.ts";
 import type { Kind, StoredMeta } from "../../kind.ts";
 
+/** A name for a priority of pods. */
 export interface PriorityClass extends api.PriorityClass {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: StoredMeta;
 }
 
+/** A name for a priority of pods. */
 export const PriorityClass: Kind<PriorityClass> = { group: "scheduling.k8s.io", version: "v1", kind: "PriorityClass", resource: "priorityclasses", namespaced: false };

@@ -8,28 +8,34 @@ export type {
   VolumeAttachmentStatus, VolumeError, VolumeNodeResources,
 } from "#api/storage/v1.ts";
 
+/** A CSI driver that the cluster has, and its abilities. Its name is that of the driver. */
 export interface CSIDriver extends api.CSIDriver {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: StoredMeta;
 }
 
+/** A CSI driver that the cluster has, and its abilities. Its name is that of the driver. */
 export const CSIDriver: Kind<CSIDriver> = { group: "storage.k8s.io", version: "v1", kind: "CSIDriver", resource: "csidrivers", namespaced: false };
 
+/** The CSI drivers on a node. Its name is that of the node; the kubelet writes it. */
 export interface CSINode extends api.CSINode {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: StoredMeta;
 }
 
+/** The CSI drivers on a node. Its name is that of the node; the kubelet writes it. */
 export const CSINode: Kind<CSINode> = { group: "storage.k8s.io", version: "v1", kind: "CSINode", resource: "csinodes", namespaced: false };
 
+/** The free space of one storage class in one part of the cluster. Drivers write it for the scheduler. */
 export interface CSIStorageCapacity extends api.CSIStorageCapacity {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: StoredMeta;
 }
 
+/** The free space of one storage class in one part of the cluster. Drivers write it for the scheduler. */
 export const CSIStorageCapacity: Kind<CSIStorageCapacity> = { group: "storage.k8s.io", version: "v1", kind: "CSIStorageCapacity", resource: "csistoragecapacities", namespaced: true };
 
 /** A kind of storage that claims can ask for. */
@@ -42,10 +48,12 @@ export interface StorageClass extends api.StorageClass {
 /** A kind of storage that claims can ask for. */
 export const StorageClass: Kind<StorageClass> = { group: "storage.k8s.io", version: "v1", kind: "StorageClass", resource: "storageclasses", namespaced: false };
 
+/** A request to attach a volume to a node. A controller writes it; the driver's side fulfils it. */
 export interface VolumeAttachment extends api.VolumeAttachment {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: StoredMeta;
 }
 
+/** A request to attach a volume to a node. A controller writes it; the driver's side fulfils it. */
 export const VolumeAttachment: Kind<VolumeAttachment> = { group: "storage.k8s.io", version: "v1", kind: "VolumeAttachment", resource: "volumeattachments", namespaced: false };

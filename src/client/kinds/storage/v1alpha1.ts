@@ -8,10 +8,12 @@ export type {
   VolumeError,
 } from "#api/storage/v1alpha1.ts";
 
+/** Settings of volumes that a claim can change while it is in use. */
 export interface VolumeAttributesClass extends api.VolumeAttributesClass {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: StoredMeta;
 }
 
+/** Settings of volumes that a claim can change while it is in use. */
 export const VolumeAttributesClass: Kind<VolumeAttributesClass> = { group: "storage.k8s.io", version: "v1alpha1", kind: "VolumeAttributesClass", resource: "volumeattributesclasses", namespaced: false };
