@@ -18,6 +18,9 @@ import type { ApiDomain } from "#meta/api-domain.ts";
 import { autoscaling } from "./descriptions/autoscaling.ts";
 import { certificates } from "./descriptions/certificates.ts";
 import { config } from "./descriptions/config.ts";
+import { devices } from "./descriptions/devices.ts";
+import { extension } from "./descriptions/extension.ts";
+import { flowcontrol } from "./descriptions/flowcontrol.ts";
 import { meta } from "./descriptions/meta.ts";
 import { nodes } from "./descriptions/nodes.ts";
 import { pods } from "./descriptions/pods.ts";
@@ -35,7 +38,7 @@ interface TypeDescription {
 /** Returns descriptions by definition name, with the names of the domain. */
 export function loadDescriptions(domain: ApiDomain): ReadonlyMap<string, Readonly<TypeDescription>> {
   const types = new Map<string, TypeDescription>();
-  for (const table of [meta, pods, volumes, services, workloads, autoscaling, config, nodes, storage, certificates]) read(domain.rename(table), types);
+  for (const table of [meta, pods, volumes, services, workloads, autoscaling, config, nodes, storage, certificates, devices, extension, flowcontrol]) read(domain.rename(table), types);
   return types;
 }
 

@@ -4,45 +4,87 @@ import type { ApiObject } from "#meta/object-meta.ts";
 import type { Int64 } from "#std/int64.ts";
 import type { Condition, LabelSelector, ListMeta } from "../meta/v1.ts";
 
+/** An annotation of audit events. */
 export interface AuditAnnotation {
+  /** The key of the annotation; the name of the policy is put before it. */
   readonly key: string;
+  /** The value in CEL: a text, or null for no annotation. */
   readonly valueExpression: string;
 }
 
+/** An expression that does not fit the types. */
 export interface ExpressionWarning {
+  /** The path of the expression, such as spec.validations[0].expression. */
   readonly fieldRef: string;
+  /** The problem, with the types for which it occurs. */
   readonly warning: string;
 }
 
+/** A condition that a request must also meet. */
 export interface MatchCondition {
+  /** The name of the condition, unique in its list. */
   readonly name: string;
+  /** The condition in CEL, which must be true. It sees object, oldObject, request and authorizer. */
   readonly expression: string;
 }
 
+/** The requests that a policy is for. Everything that is given must match. */
 export interface MatchResources {
+  /**
+   * The labels that the namespace must have; all namespaces match when empty. Objects without a namespace always match.
+   */
   readonly namespaceSelector?: LabelSelector;
+  /** The labels that the new or the old object must have; all objects match when empty. */
   readonly objectSelector?: LabelSelector;
+  /** The actions and resources that match; one of the rules must. */
   readonly resourceRules?: readonly NamedRuleWithOperations[];
+  /** The actions and resources that do not match; they win over resourceRules. */
   readonly excludeResourceRules?: readonly NamedRuleWithOperations[];
+  /**
+   * The policy for other versions of the same resource: Equivalent (the default) converts and checks them, Exact leaves
+   * them out.
+   */
   readonly matchPolicy?: string;
 }
 
+/** A program that is asked about requests. */
 export interface MutatingWebhook {
+  /** The name of the webhook, with three parts at least, such as check.example.com; unique in the configuration. */
   readonly name: string;
+  /** The address of the webhook. */
   readonly clientConfig: WebhookClientConfig;
+  /** The actions and resources that the webhook is asked about; one of the rules must match. */
   readonly rules?: readonly RuleWithOperations[];
+  /** The fate of requests when the webhook cannot be asked: Fail (the default) or Ignore. */
   readonly failurePolicy?: string;
+  /**
+   * The policy for other versions of the same resource: Equivalent (the default) converts them for the webhook, Exact
+   * leaves them out.
+   */
   readonly matchPolicy?: string;
+  /**
+   * The labels that the namespace must have; all namespaces match when empty. Objects without a namespace always match.
+   */
   readonly namespaceSelector?: LabelSelector;
+  /** The labels that the new or the old object must have; all objects match when empty. */
   readonly objectSelector?: LabelSelector;
+  /** Whether a question changes anything elsewhere: None, or NoneOnDryRun if it does not for dry runs. */
   readonly sideEffects: string | null;
+  /** The seconds that the server waits for the answer, from 1 to 30; 10 by default. */
   readonly timeoutSeconds?: number;
+  /**
+   * The versions of AdmissionReview that the webhook understands, in order of preference; v1 or v1beta1 must be there.
+   */
   readonly admissionReviewVersions: readonly string[] | null;
+  /** Whether the webhook is asked again after others have changed the object: Never (the default) or IfNeeded. */
   readonly reinvocationPolicy?: string;
+  /** The further conditions for requests that the webhook is asked about, 64 at most; all must be true. */
   readonly matchConditions?: readonly MatchCondition[];
 }
 
+/** Programs that the server asks about requests and that may change the objects. */
 export interface MutatingWebhookConfiguration extends ApiObject {
+  /** The webhooks, which are asked one after the other. */
   readonly webhooks?: readonly MutatingWebhook[];
 }
 
@@ -53,24 +95,39 @@ export interface MutatingWebhookConfigurationList {
   readonly items: readonly MutatingWebhookConfiguration[] | null;
 }
 
+/** Actions on resources, or on single objects of them. */
 export interface NamedRuleWithOperations {
+  /** The names of single objects; all objects match when empty. */
   readonly resourceNames?: readonly string[];
+  /** The actions: CREATE, UPDATE, DELETE, CONNECT, or * for all. */
   readonly operations?: readonly string[];
+  /** The groups of the resources; * for all. */
   readonly apiGroups?: readonly string[];
+  /** The versions of the resources; * for all. */
   readonly apiVersions?: readonly string[];
+  /** The names of the resources and subresources, such as pods, pods/status or */scale; * for all resources. */
   readonly resources?: readonly string[];
+  /** The scope of the resources: Cluster, Namespaced, or * for both (the default). */
   readonly scope?: string;
 }
 
+/** The kind of the objects that hold parameters of a policy. */
 export interface ParamKind {
+  /** The group and version of the kind. */
   readonly apiVersion?: string;
+  /** The kind itself. */
   readonly kind?: string;
 }
 
+/** The objects that hold parameters. Either a name or a selector is given. */
 export interface ParamRef {
+  /** The name of one object. */
   readonly name?: string;
+  /** The namespace of the objects; for kinds with namespaces, that of the request when absent. */
   readonly namespace?: string;
+  /** The labels of the objects; the policy is evaluated with each of them. */
   readonly selector?: LabelSelector;
+  /** The fate of requests when no object is found: Allow, or Deny, which obeys the failure policy. */
   readonly parameterNotFoundAction?: string;
 }
 
@@ -81,31 +138,49 @@ export interface Rule {
   readonly scope?: string;
 }
 
+/** Actions on resources. */
 export interface RuleWithOperations {
+  /** The actions: CREATE, UPDATE, DELETE, CONNECT, or * for all. */
   readonly operations?: readonly string[];
+  /** The groups of the resources; * for all. */
   readonly apiGroups?: readonly string[];
+  /** The versions of the resources; * for all. */
   readonly apiVersions?: readonly string[];
+  /** The names of the resources and subresources, such as pods, pods/status or */scale; * for all resources. */
   readonly resources?: readonly string[];
+  /** The scope of the resources: Cluster, Namespaced, or * for both (the default). */
   readonly scope?: string;
 }
 
+/** A service that stands for a webhook. */
 export interface ServiceReference {
+  /** The namespace of the service. */
   readonly namespace: string;
+  /** The name of the service. */
   readonly name: string;
+  /** The path of the requests; none when absent. */
   readonly path?: string;
+  /** The number of the service's port; 443 by default. */
   readonly port?: number;
 }
 
+/** The findings of the check of types. */
 export interface TypeChecking {
+  /** The expressions that do not fit the types of the matched resources. */
   readonly expressionWarnings?: readonly ExpressionWarning[];
 }
 
+/** Rules in CEL that requests must meet. It has an effect through bindings only. */
 export interface ValidatingAdmissionPolicy extends ApiObject {
+  /** The rules, and the requests that they are for. */
   readonly spec: ValidatingAdmissionPolicySpec;
+  /** The findings of the check of types. */
   readonly status: ValidatingAdmissionPolicyStatus;
 }
 
+/** The use of a policy, with parameters, for some requests. */
 export interface ValidatingAdmissionPolicyBinding extends ApiObject {
+  /** The policy, the parameters, and the consequence of a rule that is not met. */
   readonly spec: ValidatingAdmissionPolicyBindingSpec;
 }
 
@@ -117,9 +192,13 @@ export interface ValidatingAdmissionPolicyBindingList {
 }
 
 export interface ValidatingAdmissionPolicyBindingSpec {
+  /** The name of the policy; the binding has no effect while there is none. */
   readonly policyName?: string;
+  /** The objects that hold the parameters; it is needed when the policy has a paramKind. */
   readonly paramRef?: ParamRef;
+  /** The requests that the binding is for, among those of the policy; all of them when absent. */
   readonly matchResources?: MatchResources;
+  /** The consequences of a rule that is not met: Deny, Warn or Audit; not both Deny and Warn. */
   readonly validationActions?: readonly string[];
 }
 
@@ -131,36 +210,67 @@ export interface ValidatingAdmissionPolicyList {
 }
 
 export interface ValidatingAdmissionPolicySpec {
+  /** The kind of the objects that hold parameters; expressions see no params when absent. */
   readonly paramKind?: ParamKind;
+  /** The requests that the policy is for. */
   readonly matchConstraints?: MatchResources;
+  /** The rules; each must be true. Rules or audit annotations must be given. */
   readonly validations?: readonly Validation[];
+  /** The fate of requests when an expression or the policy is wrong: Fail (the default) or Ignore. */
   readonly failurePolicy?: string;
+  /** The annotations that the policy adds to audit events. Rules or audit annotations must be given. */
   readonly auditAnnotations?: readonly AuditAnnotation[];
+  /** The further conditions for requests that the policy is for, 64 at most; all must be true. */
   readonly matchConditions?: readonly MatchCondition[];
+  /** The values that expressions can use, in order. Each is computed once, when it is first used. */
   readonly variables?: readonly Variable[];
 }
 
 export interface ValidatingAdmissionPolicyStatus {
+  /** Generation of the policy that the check of types has seen. */
   readonly observedGeneration?: Int64;
+  /** The findings of the check of types; absent while it was not made. */
   readonly typeChecking?: TypeChecking;
+  /** The conditions of the policy. */
   readonly conditions?: readonly Condition[];
 }
 
+/** A program that is asked about requests. */
 export interface ValidatingWebhook {
+  /** The name of the webhook, with three parts at least, such as check.example.com; unique in the configuration. */
   readonly name: string;
+  /** The address of the webhook. */
   readonly clientConfig: WebhookClientConfig;
+  /** The actions and resources that the webhook is asked about; one of the rules must match. */
   readonly rules?: readonly RuleWithOperations[];
+  /** The fate of requests when the webhook cannot be asked: Fail (the default) or Ignore. */
   readonly failurePolicy?: string;
+  /**
+   * The policy for other versions of the same resource: Equivalent (the default) converts them for the webhook, Exact
+   * leaves them out.
+   */
   readonly matchPolicy?: string;
+  /**
+   * The labels that the namespace must have; all namespaces match when empty. Objects without a namespace always match.
+   */
   readonly namespaceSelector?: LabelSelector;
+  /** The labels that the new or the old object must have; all objects match when empty. */
   readonly objectSelector?: LabelSelector;
+  /** Whether a question changes anything elsewhere: None, or NoneOnDryRun if it does not for dry runs. */
   readonly sideEffects: string | null;
+  /** The seconds that the server waits for the answer, from 1 to 30; 10 by default. */
   readonly timeoutSeconds?: number;
+  /**
+   * The versions of AdmissionReview that the webhook understands, in order of preference; v1 or v1beta1 must be there.
+   */
   readonly admissionReviewVersions: readonly string[] | null;
+  /** The further conditions for requests that the webhook is asked about, 64 at most; all must be true. */
   readonly matchConditions?: readonly MatchCondition[];
 }
 
+/** Programs that the server asks about requests and that may refuse them. */
 export interface ValidatingWebhookConfiguration extends ApiObject {
+  /** The webhooks, which are asked all at once. */
   readonly webhooks?: readonly ValidatingWebhook[];
 }
 
@@ -171,20 +281,38 @@ export interface ValidatingWebhookConfigurationList {
   readonly items: readonly ValidatingWebhookConfiguration[] | null;
 }
 
+/** A rule that a request must meet. */
 export interface Validation {
+  /**
+   * The rule in CEL, which must be true. It sees object, oldObject, request, params, namespaceObject, variables and
+   * authorizer.
+   */
   readonly expression: string;
+  /** The message for a refused request, in one line; it names the expression when absent. */
   readonly message?: string;
+  /**
+   * The kind of refusal, which decides the status code: Unauthorized, Forbidden, Invalid (the default) or
+   * RequestEntityTooLarge.
+   */
   readonly reason?: string;
+  /** The message in CEL; it wins over "message" unless it fails or is empty. */
   readonly messageExpression?: string;
 }
 
+/** A value that expressions of the policy can use. */
 export interface Variable {
+  /** The name of the variable; expressions read it as variables.NAME. */
   readonly name: string;
+  /** The value in CEL. It may use variables that stand before it. */
   readonly expression: string;
 }
 
+/** The address of a webhook. Either a URL or a service is given. */
 export interface WebhookClientConfig {
+  /** The address, which begins with https://. It has no user, no query and no fragment. */
   readonly url?: string;
+  /** The service that stands for the webhook. */
   readonly service?: ServiceReference;
+  /** The certificates, as PEM in base64, that sign the webhook's own; those of the system when absent. */
   readonly caBundle?: string;
 }

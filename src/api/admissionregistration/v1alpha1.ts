@@ -11,19 +11,30 @@ export type {
   ValidatingAdmissionPolicyStatus, Validation, Variable,
 } from "./v1.ts";
 
+/** A change as a part of the object. */
 export interface ApplyConfiguration {
+  /**
+   * The part of the object in CEL, such as Object{spec: Object.spec{replicas: 1}}. Atomic lists and maps are not
+   * allowed in it.
+   */
   readonly expression?: string;
 }
 
+/** A change as a list of operations. */
 export interface JSONPatch {
+  /** The list in CEL, such as [JSONPatch{op: "remove", path: "/spec/paused"}]. */
   readonly expression?: string;
 }
 
+/** Changes in CEL that are made to requests. It has an effect through bindings only. */
 export interface MutatingAdmissionPolicy extends ApiObject {
+  /** The changes, and the requests that they are for. */
   readonly spec: MutatingAdmissionPolicySpec;
 }
 
+/** The use of a policy, with parameters, for some requests. */
 export interface MutatingAdmissionPolicyBinding extends ApiObject {
+  /** The policy, the parameters and the requests. */
   readonly spec: MutatingAdmissionPolicyBindingSpec;
 }
 
@@ -35,8 +46,11 @@ export interface MutatingAdmissionPolicyBindingList {
 }
 
 export interface MutatingAdmissionPolicyBindingSpec {
+  /** The name of the policy; the binding has no effect while there is none. */
   readonly policyName?: string;
+  /** The objects that hold the parameters; it is needed when the policy has a paramKind. */
   readonly paramRef?: ParamRef;
+  /** The requests that the binding is for, among those of the policy; all of them when absent. */
   readonly matchResources?: MatchResources;
 }
 
@@ -48,17 +62,28 @@ export interface MutatingAdmissionPolicyList {
 }
 
 export interface MutatingAdmissionPolicySpec {
+  /** The kind of the objects that hold parameters; expressions see no params when absent. */
   readonly paramKind?: ParamKind;
+  /** The requests that the policy is for. */
   readonly matchConstraints?: MatchResources;
+  /** The values that expressions can use, in order. Each is computed once, when it is first used. */
   readonly variables?: readonly Variable[];
+  /** The changes, which are made in order; each sees the result of the one before. */
   readonly mutations?: readonly Mutation[];
+  /** The fate of requests when an expression or the policy is wrong: Fail (the default) or Ignore. */
   readonly failurePolicy?: string;
+  /** The further conditions for requests that the policy is for, 64 at most; all must be true. */
   readonly matchConditions?: readonly MatchCondition[];
+  /** Whether the policy is evaluated again after others have changed the object: Never or IfNeeded. */
   readonly reinvocationPolicy?: string;
 }
 
+/** A change of the object. The type says which form is given. */
 export interface Mutation {
+  /** The form of the change: ApplyConfiguration or JSONPatch. */
   readonly patchType: string;
+  /** The change as a part of the object, which is merged as in server-side apply. */
   readonly applyConfiguration?: ApplyConfiguration;
+  /** The change as a list of operations on paths. */
   readonly jsonPatch?: JSONPatch;
 }

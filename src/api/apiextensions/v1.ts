@@ -23,30 +23,52 @@ export interface ConversionReview {
   readonly response?: ConversionResponse;
 }
 
+/** A column of tables. */
 export interface CustomResourceColumnDefinition {
+  /** The name of the column, for people. */
   readonly name: string;
+  /** The type of the values: string, integer, number, boolean or date. */
   readonly type: string;
+  /** The format of the values; "name" marks the column of the name. */
   readonly format?: string;
+  /** The meaning of the column, for people. */
   readonly description?: string;
+  /** The rank of the column: 0 is always shown, a greater number in wide tables only. */
   readonly priority?: number;
+  /** The simple JSON path of the value, such as .spec.replicas. */
   readonly jsonPath: string;
 }
 
+/** The way in which objects are converted between versions. */
 export interface CustomResourceConversion {
+  /** The way of conversion: None (the default) changes apiVersion only, Webhook asks a program. */
   readonly strategy: string;
+  /** The program that converts, for the strategy Webhook. */
   readonly webhook?: WebhookConversion;
 }
 
+/** A kind of objects that somebody adds to the API. Its name is PLURAL.GROUP. */
 export interface CustomResourceDefinition extends ApiObject {
+  /** The names, versions and schemas of the kind. */
   readonly spec: CustomResourceDefinitionSpec;
+  /** The progress of serving the kind. */
   readonly status: CustomResourceDefinitionStatus;
 }
 
+/** One statement about a definition. */
 export interface CustomResourceDefinitionCondition {
+  /**
+   * The name of the condition: Established, NamesAccepted, NonStructuralSchema, Terminating or
+   * KubernetesAPIApprovalPolicyConformant.
+   */
   readonly type: string;
+  /** The status of the condition: True, False or Unknown. */
   readonly status: string;
+  /** The time at which the status last changed. */
   readonly lastTransitionTime: string | null;
+  /** The reason for the status, in one word. */
   readonly reason?: string;
+  /** The reason for the status, in a sentence. */
   readonly message?: string;
 }
 
@@ -57,92 +79,162 @@ export interface CustomResourceDefinitionList {
   readonly items: readonly CustomResourceDefinition[] | null;
 }
 
+/** The names of a resource and of its kind. */
 export interface CustomResourceDefinitionNames {
+  /** The name of the resource in paths, in the plural and in lower case. */
   readonly plural: string;
+  /** The name of one object, in lower case; the kind in lower case by default. */
   readonly singular?: string;
+  /** The short names by which tools know the resource. */
   readonly shortNames?: readonly string[];
+  /** The kind of the objects, mostly in the singular and in CamelCase. */
   readonly kind: string;
+  /** The kind of lists; the kind followed by "List" by default. */
   readonly listKind?: string;
+  /** The groups of resources to which it belongs for tools, such as all. */
   readonly categories?: readonly string[];
 }
 
 export interface CustomResourceDefinitionSpec {
+  /** The group of the resource, served at /apis/GROUP. It cannot be changed. */
   readonly group: string;
+  /** The names of the resource and of its kind. */
   readonly names: CustomResourceDefinitionNames;
+  /** The scope of the objects: Namespaced or Cluster. It cannot be changed. */
   readonly scope: string;
+  /** The versions of the resource; exactly one of them is stored. */
   readonly versions: readonly CustomResourceDefinitionVersion[] | null;
+  /** The way in which objects are converted between versions. */
   readonly conversion?: CustomResourceConversion;
+  /**
+   * A field for definitions of older releases; it must be false. Write the mark of the same name into the schema
+   * instead.
+   */
   readonly preserveUnknownFields?: boolean;
 }
 
 export interface CustomResourceDefinitionStatus {
+  /** The conditions of the definition, such as Established and NamesAccepted. */
   readonly conditions: readonly CustomResourceDefinitionCondition[] | null;
+  /** The names that are served; they differ from the wanted ones when another definition has those. */
   readonly acceptedNames: CustomResourceDefinitionNames;
+  /** The versions in which objects may be stored. Remove one here before you remove it from the spec. */
   readonly storedVersions: readonly string[] | null;
 }
 
+/** A version of the resource. */
 export interface CustomResourceDefinitionVersion {
+  /** The name of the version, such as v1 or v1beta1. */
   readonly name: string;
+  /** Whether clients can use the version. */
   readonly served: boolean;
+  /** Whether objects are stored in this version; exactly one version is. */
   readonly storage: boolean;
+  /** Whether clients that use the version get a warning; false by default. */
   readonly deprecated?: boolean;
+  /** The warning for a deprecated version; the server makes one by default. */
   readonly deprecationWarning?: string;
+  /** The schema of the objects. */
   readonly schema?: CustomResourceValidation;
+  /** The subresources of the objects; none when absent. */
   readonly subresources?: CustomResourceSubresources;
+  /** The columns of tables; the age of the object when absent. */
   readonly additionalPrinterColumns?: readonly CustomResourceColumnDefinition[];
+  /** The fields by which lists and watches can be narrowed, 8 at most. */
   readonly selectableFields?: readonly SelectableField[];
 }
 
+/** The paths of the fields that the subresource "scale" shows. */
 export interface CustomResourceSubresourceScale {
+  /** The path of the wanted number, below .spec. */
   readonly specReplicasPath: string;
+  /** The path of the observed number, below .status. */
   readonly statusReplicasPath: string;
+  /** The path of the label selector as text, below .spec or .status; autoscalers need it. */
   readonly labelSelectorPath?: string;
 }
 
+/** An empty object: the subresource "status" has no settings. */
 export interface CustomResourceSubresourceStatus {
 }
 
+/** The subresources of a version. */
 export interface CustomResourceSubresources {
+  /** An empty object, which adds the subresource "status": only it can then write the status. */
   readonly status?: CustomResourceSubresourceStatus;
+  /** The paths for the subresource "scale". */
   readonly scale?: CustomResourceSubresourceScale;
 }
 
+/** The schema of a version. */
 export interface CustomResourceValidation {
+  /** The schema, which must give a type for each field. */
   readonly openAPIV3Schema?: JsonSchemaProps;
 }
 
+/** A page that says more. */
 export interface ExternalDocumentation {
+  /** The content of the page, for people. */
   readonly description?: string;
+  /** The address of the page. */
   readonly url?: string;
 }
 
+/** A field by which lists and watches can be narrowed. */
 export interface SelectableField {
+  /** The simple JSON path of the field, such as .spec.color; it names a text, a whole number or a boolean. */
   readonly jsonPath: string;
 }
 
+/** A service that stands for a program. */
 export interface ServiceReference {
+  /** The namespace of the service. */
   readonly namespace: string;
+  /** The name of the service. */
   readonly name: string;
+  /** The path of the requests; none when absent. */
   readonly path?: string;
+  /** The number of the service's port; 443 by default. */
   readonly port?: number;
 }
 
+/** A rule in CEL that a value must meet. */
 export interface ValidationRule {
+  /**
+   * The rule, which must be true. It sees the value as self, and with oldSelf, which makes it a rule for updates, the
+   * value before.
+   */
   readonly rule: string;
+  /** The message for a refused value, in one line; it names the rule when absent. */
   readonly message?: string;
+  /** The message in CEL; it wins over "message" unless it fails or is empty. */
   readonly messageExpression?: string;
+  /**
+   * The kind of error: FieldValueInvalid (the default), FieldValueForbidden, FieldValueRequired or FieldValueDuplicate.
+   */
   readonly reason?: string;
+  /** The path, below the value, of the field that the error names, such as .spec.color; the value itself by default. */
   readonly fieldPath?: string;
+  /** Whether the rule is also for values that are new; oldSelf is then optional. */
   readonly optionalOldSelf?: boolean;
 }
 
+/** The address of a program. Either a URL or a service is given. */
 export interface WebhookClientConfig {
+  /** The address, which begins with https://. It has no user, no query and no fragment. */
   readonly url?: string;
+  /** The service that stands for the program. */
   readonly service?: ServiceReference;
+  /** The certificates, as PEM in base64, that sign the program's own; those of the system when absent. */
   readonly caBundle?: string;
 }
 
+/** The program that converts objects. */
 export interface WebhookConversion {
+  /** The address of the program. */
   readonly clientConfig?: WebhookClientConfig;
+  /**
+   * The versions of ConversionReview that the program understands, in order of preference; v1 or v1beta1 must be there.
+   */
   readonly conversionReviewVersions: readonly string[] | null;
 }

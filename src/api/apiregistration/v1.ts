@@ -3,16 +3,25 @@
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { ListMeta } from "../meta/v1.ts";
 
+/** The place where a version of a group is served. Its name is VERSION.GROUP. */
 export interface APIService extends ApiObject {
+  /** The version, and the service that has it. */
   readonly spec: APIServiceSpec;
+  /** The state of the service. */
   readonly status: APIServiceStatus;
 }
 
+/** One statement about an API service. */
 export interface APIServiceCondition {
+  /** The name of the condition; Available is the one that there is. */
   readonly type: string;
+  /** The status of the condition: True, False or Unknown. */
   readonly status: string;
+  /** The time at which the status last changed. */
   readonly lastTransitionTime: string | null;
+  /** The reason for the status, in one word. */
   readonly reason?: string;
+  /** The reason for the status, in a sentence. */
   readonly message?: string;
 }
 
@@ -24,21 +33,33 @@ export interface APIServiceList {
 }
 
 export interface APIServiceSpec {
+  /** The service that serves the version; this server does so itself when absent. */
   readonly service?: ServiceReference;
+  /** The name of the group. */
   readonly group?: string;
+  /** The version of the group. */
   readonly version?: string;
+  /** Whether the certificate of the service is not checked. It excludes caBundle. */
   readonly insecureSkipTLSVerify?: boolean;
+  /** The certificates, as PEM in base64, that sign the service's own; those of the system when absent. */
   readonly caBundle?: string;
+  /** The least rank of the group in discovery, from 1 to 20000; a higher number stands first. */
   readonly groupPriorityMinimum: number;
+  /** The rank of the version in its group, from 1 to 1000; a higher number stands first. */
   readonly versionPriority: number;
 }
 
 export interface APIServiceStatus {
+  /** The conditions of the service; Available says whether requests are passed on. */
   readonly conditions?: readonly APIServiceCondition[];
 }
 
+/** The service that serves a version. */
 export interface ServiceReference {
+  /** The namespace of the service. */
   readonly namespace?: string;
+  /** The name of the service. */
   readonly name?: string;
+  /** The number of the service's port; 443 by default. */
   readonly port?: number;
 }

@@ -4,24 +4,39 @@ import type { ApiObject } from "#meta/object-meta.ts";
 import type { Int64 } from "#std/int64.ts";
 import type { ListMeta } from "../meta/v1.ts";
 
+/** The versions of one server. */
 export interface ServerStorageVersion {
+  /** The identity of the server. */
   readonly apiServerID?: string;
+  /** The version that the server writes. */
   readonly encodingVersion?: string;
+  /** The versions that the server can read. */
   readonly decodableVersions?: readonly string[];
+  /** The versions that the server offers to clients. */
   readonly servedVersions?: readonly string[];
 }
 
+/** The versions in which servers write and read the objects of a resource. */
 export interface StorageVersion extends ApiObject {
+  /** An empty object; nothing is asked for. */
   readonly spec: StorageVersionSpec;
+  /** The versions, as the servers report them. */
   readonly status: StorageVersionStatus;
 }
 
+/** One statement about the versions. */
 export interface StorageVersionCondition {
+  /** The name of the condition, such as AllEncodingVersionsEqual. */
   readonly type: string;
+  /** The status of the condition: True, False or Unknown. */
   readonly status: string;
+  /** The generation of the object for which the statement was made. */
   readonly observedGeneration?: Int64;
+  /** The time at which the status last changed. */
   readonly lastTransitionTime: string | null;
+  /** The reason for the status, in one word. */
   readonly reason: string;
+  /** The reason for the status, in a sentence. */
   readonly message?: string;
 }
 
@@ -36,7 +51,10 @@ export interface StorageVersionSpec {
 }
 
 export interface StorageVersionStatus {
+  /** The versions of each server. */
   readonly storageVersions?: readonly ServerStorageVersion[];
+  /** The version that all servers write; absent while they differ. */
   readonly commonEncodingVersion?: string;
+  /** The conditions of the servers' agreement, such as AllEncodingVersionsEqual. */
   readonly conditions?: readonly StorageVersionCondition[];
 }

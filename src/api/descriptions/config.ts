@@ -169,39 +169,6 @@ VolumeAttributesClass: Settings of volumes that a claim can change while it is i
   driverName: The name of the driver that the settings are for. It cannot be changed.
   parameters: The settings. They cannot be changed; make another class instead.
 
-package io.k8s.api.resource.v1beta1
-ResourceClaimTemplate: A template for claims on devices. Each pod gets claims of its own.
-  spec: The template. It cannot be changed.
-ResourceClaimTemplateSpec: The template of the claims.
-  metadata: The labels and annotations of the claims.
-  spec: The devices that the claims ask for.
-ResourceClaimSpec: The devices that a claim asks for.
-  devices: The requests for devices, and the settings for their drivers.
-DeviceClaim:
-  requests: The requests for devices; each can be referred to by its name.
-  constraints: The attributes that devices of several requests must have in common.
-  config: The settings for the drivers.
-DeviceRequest: A request for devices of one class.
-  name: The name of the request.
-  deviceClassName: The name of the class of the devices.
-  selectors: Conditions that a device must meet, beside those of the class.
-  allocationMode: The way in which devices are counted: ExactCount (the default), or All for every device that fits.
-  count: The number of devices, for ExactCount; 1 by default.
-  adminAccess: Whether devices that are in use can be chosen too, for administration.
-DeviceConstraint:
-  requests: The names of the requests that the constraint covers; all of them by default.
-  matchAttribute: The attribute that must have the same value on all devices.
-DeviceClaimConfiguration: Settings for a driver.
-  requests: The names of the requests that the settings are for; all of them by default.
-  opaque: The settings.
-OpaqueDeviceConfiguration: Settings that only the driver understands.
-  driver: The name of the driver.
-  parameters: The settings.
-DeviceSelector: A condition for devices.
-  cel: The condition, in CEL.
-CELDeviceSelector: A condition in CEL.
-  expression: The expression, which is true for devices that fit; "device" is the device in question.
-
 package io.k8s.api.rbac.v1
 Role: A set of rights inside a namespace.
   rules: The rights.

@@ -51,4 +51,82 @@ Condition: One statement about the state of the object.
   lastTransitionTime: The time at which the status last changed.
   reason: The reason for the status, in one word for programs.
   message: The reason for the status, in a sentence for people.
+
+package io.k8s.apimachinery.pkg.apis.meta.v1
+APIGroup: A group of resources and its versions.
+  name: The name of the group.
+  preferredVersion: The version that clients should use unless they need another one.
+APIGroupList: The groups that the server has, except for the core group.
+  groups: The groups of the server.
+APIVersions: The versions of the core group.
+APIGroup, APIVersions:
+  versions: The versions that the server offers.
+  serverAddressByClientCIDRs: The addresses at which clients reach the server, by the range of their own address.
+GroupVersionForDiscovery: A version of a group.
+  groupVersion: The group and the version, such as apps/v1.
+  version: The version alone, such as v1.
+ServerAddressByClientCIDR: The address of the server for some clients.
+  clientCIDR: The range of addresses of these clients.
+  serverAddress: The host name or address of the server, with a port if need be.
+APIResourceList: The resources of a group version.
+  groupVersion: The group and the version of the resources.
+  resources: The resources and subresources.
+APIResource: A resource or subresource.
+  name: The name in paths: the plural, followed by the name of a subresource if it is one.
+  singularName: The name of the resource in the singular; empty for subresources.
+  namespaced: Whether the objects live in namespaces.
+  group: The group of the bodies; that of the list when absent.
+  version: The version of the bodies; that of the list when absent.
+  kind: The kind of the objects.
+  verbs: The actions that the server offers.
+  shortNames: The short names by which tools know the resource, such as po.
+  categories: The groups of resources to which it belongs for tools, such as all.
+  storageVersionHash: A text that changes when the version changes in which objects are stored. Clients only compare it.
+DeleteOptions: The options of a deletion.
+  gracePeriodSeconds: The seconds until the object is removed; 0 for at once. The kind decides when it is absent.
+  preconditions: The identity and version that the object must have to be deleted.
+  orphanDependents: Whether the objects that it owns stay. It is deprecated; use propagationPolicy instead.
+  propagationPolicy: The fate of the objects that it owns: Orphan (they stay), Background (they go later) or Foreground (they go first).
+  dryRun: The steps that are only tried; All is the one value, and nothing is then stored.
+  ignoreStoreReadErrorWithClusterBreakingPotential: Whether an object is removed that can no longer be read, without its finalizers. It is dangerous, and needs a right of its own.
+Preconditions: Conditions that an object must meet to be changed.
+  uid: The identity that the object must have.
+  resourceVersion: The version that the object must have.
+FieldSelectorRequirement: One requirement on a field.
+  key: The path of the field.
+  operator: The comparison: In, NotIn, Exists or DoesNotExist.
+  values: Values to compare with: at least one for In and NotIn, none for the other two.
+Status: The outcome of a request that returns no object, mostly an error.
+  status: The outcome: Success or Failure.
+  message: The outcome, described in a sentence.
+  reason: The kind of failure, in one word for programs, such as NotFound.
+  details: The facts of the failure, such as the object that it is about.
+  code: The status code of HTTP that belongs to the outcome.
+StatusDetails: The facts of a failure.
+  name: The name of the object that the failure is about.
+  group: The group of that object.
+  kind: The kind or resource of that object.
+  uid: The identity of that object.
+  causes: The single causes, such as each field that is not valid.
+  retryAfterSeconds: The seconds after which a client should try again.
+StatusCause: One cause of a failure.
+  reason: The kind of cause, in one word for programs, such as FieldValueInvalid.
+  message: The cause, described in a sentence.
+  field: The path of the field that caused the failure, such as spec.containers[0].image.
+WatchEvent: A change that a watch reports.
+  type: The kind of change: ADDED, MODIFIED, DELETED, BOOKMARK or ERROR.
+  object: The object after the change, as it last was for DELETED, or a Status for ERROR.
+Patch: A change of an object, in the form that the content type names.
+
+package io.k8s.apimachinery.pkg.version
+Info: The version of the server, and the way in which it was built.
+  major: The first number of the version.
+  minor: The second number of the version.
+  gitVersion: The whole version, such as v1.32.1.
+  gitCommit: The commit that the server was built from; empty when it is not known.
+  gitTreeState: The state of the source when the server was built: clean or dirty.
+  buildDate: The time at which the server was built.
+  goVersion: The version of Go; it is empty, since this server is not built with Go.
+  compiler: The program that runs the server: node and its version.
+  platform: The operating system and the processor, such as linux/amd64.
 `;

@@ -3,25 +3,39 @@
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { ListMeta } from "../meta/v1.ts";
 
+/** The settings of a level whose requests never wait. */
 export interface ExemptPriorityLevelConfiguration {
+  /** The share of the server's concurrency that is set aside for the level; 0 by default. */
   readonly nominalConcurrencyShares?: number;
+  /** The part of this concurrency, in percent, that the level lends to others while it is free; 0 by default. */
   readonly lendablePercent?: number;
 }
 
+/** The way in which requests are divided into flows. */
 export interface FlowDistinguisherMethod {
+  /** The kind of division: ByUser or ByNamespace. */
   readonly type: string;
 }
 
+/** A rule that assigns requests to a priority level and to a flow. */
 export interface FlowSchema extends ApiObject {
+  /** The requests, and their priority level. */
   readonly spec: FlowSchemaSpec;
+  /** The state of the schema. */
   readonly status: FlowSchemaStatus;
 }
 
+/** One statement about the object. */
 export interface FlowSchemaCondition {
+  /** The name of the condition, such as Dangling. */
   readonly type?: string;
+  /** The status of the condition: True, False or Unknown. */
   readonly status?: string;
+  /** The time at which the status last changed. */
   readonly lastTransitionTime: string | null;
+  /** The reason for the status, in one word. */
   readonly reason?: string;
+  /** The reason for the status, in a sentence. */
   readonly message?: string;
 }
 
@@ -33,53 +47,86 @@ export interface FlowSchemaList {
 }
 
 export interface FlowSchemaSpec {
+  /** The priority level of the requests; the schema counts as dangling while there is no such level. */
   readonly priorityLevelConfiguration: PriorityLevelConfigurationReference;
+  /**
+   * The rank among schemas, from 1 to 10000; of several that match, the lowest number decides. It is 1000 by default.
+   */
   readonly matchingPrecedence: number;
+  /** The way in which requests are divided into flows; all belong to one flow when absent. */
   readonly distinguisherMethod?: FlowDistinguisherMethod;
+  /** The requests of the schema; one of the rules must match. */
   readonly rules?: readonly PolicyRulesWithSubjects[];
 }
 
 export interface FlowSchemaStatus {
+  /** The conditions of the schema, such as Dangling. */
   readonly conditions?: readonly FlowSchemaCondition[];
 }
 
+/** A group of users. */
 export interface GroupSubject {
+  /** The name of the group; * for all. */
   readonly name: string;
 }
 
+/** The fate of requests for which there is no room. */
 export interface LimitResponse {
+  /** The fate of the requests: Queue to let them wait, or Reject to refuse them. */
   readonly type: string;
+  /** The settings of the queues, for Queue only. */
   readonly queuing?: QueuingConfiguration;
 }
 
+/** The settings of a level whose requests are limited. */
 export interface LimitedPriorityLevelConfiguration {
+  /** The share of the server's concurrency that the level gets, beside the shares of the others; 30 by default. */
   readonly nominalConcurrencyShares: number | null;
+  /** The fate of requests for which there is no room now. */
   readonly limitResponse: LimitResponse;
+  /** The part of its concurrency, in percent, that the level lends to others while it is free; 0 by default. */
   readonly lendablePercent?: number;
+  /** The part, in percent of its own concurrency, that the level may borrow from others; without limit when absent. */
   readonly borrowingLimitPercent?: number;
 }
 
+/** Requests to paths outside of the resources. Every field must match. */
 export interface NonResourcePolicyRule {
+  /** The methods of the requests, in lower case; * for all. */
   readonly verbs: readonly string[] | null;
+  /** The paths of the requests, such as /healthz or /healthz/*; * for all. */
   readonly nonResourceURLs: readonly string[] | null;
 }
 
+/** Requests of some users. A rule about resources or one about other paths must match. */
 export interface PolicyRulesWithSubjects {
+  /** The users, groups and service accounts who make the requests; one must match. */
   readonly subjects: readonly Subject[] | null;
+  /** The requests for resources. */
   readonly resourceRules?: readonly ResourcePolicyRule[];
+  /** The requests to other paths. */
   readonly nonResourceRules?: readonly NonResourcePolicyRule[];
 }
 
+/** A priority level: a share of the requests that a server handles at a time. */
 export interface PriorityLevelConfiguration extends ApiObject {
+  /** The share, and the queues for requests that have to wait. */
   readonly spec: PriorityLevelConfigurationSpec;
+  /** The state of the level. */
   readonly status: PriorityLevelConfigurationStatus;
 }
 
+/** One statement about the object. */
 export interface PriorityLevelConfigurationCondition {
+  /** The name of the condition, such as Dangling. */
   readonly type?: string;
+  /** The status of the condition: True, False or Unknown. */
   readonly status?: string;
+  /** The time at which the status last changed. */
   readonly lastTransitionTime: string | null;
+  /** The reason for the status, in one word. */
   readonly reason?: string;
+  /** The reason for the status, in a sentence. */
   readonly message?: string;
 }
 
@@ -90,46 +137,72 @@ export interface PriorityLevelConfigurationList {
   readonly items: readonly PriorityLevelConfiguration[] | null;
 }
 
+/** A reference to a priority level. */
 export interface PriorityLevelConfigurationReference {
+  /** The name of the priority level. */
   readonly name: string;
 }
 
 export interface PriorityLevelConfigurationSpec {
+  /** The kind of level: Exempt for requests that never wait, or Limited. */
   readonly type: string;
+  /** The settings of a level of the kind Limited. */
   readonly limited?: LimitedPriorityLevelConfiguration;
+  /** The settings of a level of the kind Exempt. */
   readonly exempt?: ExemptPriorityLevelConfiguration;
 }
 
 export interface PriorityLevelConfigurationStatus {
+  /** The conditions of the level. */
   readonly conditions?: readonly PriorityLevelConfigurationCondition[];
 }
 
+/** The queues for waiting requests. */
 export interface QueuingConfiguration {
+  /** The number of queues; 64 by default. With one queue, flows are not kept apart. */
   readonly queues: number;
+  /** The number of queues among which a flow may choose; 8 by default. It is not above the number of queues. */
   readonly handSize: number;
+  /** The number of requests that may wait in a queue; a further one is refused. It is 50 by default. */
   readonly queueLengthLimit: number;
 }
 
+/** Requests for resources. Every field must match. */
 export interface ResourcePolicyRule {
+  /** The actions of the requests, in lower case; * for all. */
   readonly verbs: readonly string[] | null;
+  /** The groups of the resources; * for all. */
   readonly apiGroups: readonly string[] | null;
+  /** The names of the resources, such as pods or nodes/status; * for all. */
   readonly resources: readonly string[] | null;
+  /** Whether requests without a namespace match; they do not by default. */
   readonly clusterScope?: boolean;
+  /** The namespaces of the requests; * for all. Requests with a namespace do not match when it is empty. */
   readonly namespaces: readonly string[] | null;
 }
 
+/** A service account. */
 export interface ServiceAccountSubject {
+  /** The namespace of the account. */
   readonly namespace: string;
+  /** The name of the account; * for all of the namespace. */
   readonly name: string;
 }
 
+/** A user, group or service account; the kind says which field is given. */
 export interface Subject {
+  /** The kind of the subject: User, Group or ServiceAccount. */
   readonly kind: string;
+  /** A user by name. */
   readonly user?: UserSubject;
+  /** A group of users by name. */
   readonly group?: GroupSubject;
+  /** A service account by namespace and name. */
   readonly serviceAccount?: ServiceAccountSubject;
 }
 
+/** A user. */
 export interface UserSubject {
+  /** The name of the user; * for all. */
   readonly name: string;
 }

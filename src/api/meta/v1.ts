@@ -3,45 +3,69 @@
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { Int64 } from "#std/int64.ts";
 
+/** A group of resources and its versions. */
 export interface APIGroup {
   readonly kind?: string;
   readonly apiVersion?: string;
+  /** The name of the group. */
   readonly name: string;
+  /** The versions that the server offers. */
   readonly versions: readonly GroupVersionForDiscovery[] | null;
+  /** The version that clients should use unless they need another one. */
   readonly preferredVersion: GroupVersionForDiscovery;
+  /** The addresses at which clients reach the server, by the range of their own address. */
   readonly serverAddressByClientCIDRs?: readonly ServerAddressByClientCIDR[];
 }
 
+/** The groups that the server has, except for the core group. */
 export interface APIGroupList {
   readonly kind?: string;
   readonly apiVersion?: string;
+  /** The groups of the server. */
   readonly groups: readonly APIGroup[] | null;
 }
 
+/** A resource or subresource. */
 export interface APIResource {
+  /** The name in paths: the plural, followed by the name of a subresource if it is one. */
   readonly name: string;
+  /** The name of the resource in the singular; empty for subresources. */
   readonly singularName: string;
+  /** Whether the objects live in namespaces. */
   readonly namespaced: boolean;
+  /** The group of the bodies; that of the list when absent. */
   readonly group?: string;
+  /** The version of the bodies; that of the list when absent. */
   readonly version?: string;
+  /** The kind of the objects. */
   readonly kind: string;
+  /** The actions that the server offers. */
   readonly verbs: readonly string[] | null;
+  /** The short names by which tools know the resource, such as po. */
   readonly shortNames?: readonly string[];
+  /** The groups of resources to which it belongs for tools, such as all. */
   readonly categories?: readonly string[];
+  /** A text that changes when the version changes in which objects are stored. Clients only compare it. */
   readonly storageVersionHash?: string;
 }
 
+/** The resources of a group version. */
 export interface APIResourceList {
   readonly kind?: string;
   readonly apiVersion?: string;
+  /** The group and the version of the resources. */
   readonly groupVersion: string;
+  /** The resources and subresources. */
   readonly resources: readonly APIResource[] | null;
 }
 
+/** The versions of the core group. */
 export interface APIVersions {
   readonly kind?: string;
   readonly apiVersion?: string;
+  /** The versions that the server offers. */
   readonly versions: readonly string[] | null;
+  /** The addresses at which clients reach the server, by the range of their own address. */
   readonly serverAddressByClientCIDRs: readonly ServerAddressByClientCIDR[] | null;
 }
 
@@ -77,20 +101,36 @@ export interface CreateOptions {
   readonly fieldValidation?: string;
 }
 
+/** The options of a deletion. */
 export interface DeleteOptions {
   readonly kind?: string;
   readonly apiVersion?: string;
+  /** The seconds until the object is removed; 0 for at once. The kind decides when it is absent. */
   readonly gracePeriodSeconds?: Int64;
+  /** The identity and version that the object must have to be deleted. */
   readonly preconditions?: Preconditions;
+  /** Whether the objects that it owns stay. It is deprecated; use propagationPolicy instead. */
   readonly orphanDependents?: boolean;
+  /**
+   * The fate of the objects that it owns: Orphan (they stay), Background (they go later) or Foreground (they go first).
+   */
   readonly propagationPolicy?: string;
+  /** The steps that are only tried; All is the one value, and nothing is then stored. */
   readonly dryRun?: readonly string[];
+  /**
+   * Whether an object is removed that can no longer be read, without its finalizers. It is dangerous, and needs a right
+   * of its own.
+   */
   readonly ignoreStoreReadErrorWithClusterBreakingPotential?: boolean;
 }
 
+/** One requirement on a field. */
 export interface FieldSelectorRequirement {
+  /** The path of the field. */
   readonly key: string;
+  /** The comparison: In, NotIn, Exists or DoesNotExist. */
   readonly operator: string;
+  /** Values to compare with: at least one for In and NotIn, none for the other two. */
   readonly values?: readonly string[];
 }
 
@@ -115,8 +155,11 @@ export interface GroupVersion {
   readonly version: string;
 }
 
+/** A version of a group. */
 export interface GroupVersionForDiscovery {
+  /** The group and the version, such as apps/v1. */
   readonly groupVersion: string;
+  /** The version alone, such as v1. */
   readonly version: string;
 }
 
@@ -202,6 +245,7 @@ export interface PartialObjectMetadataList {
   readonly items: readonly PartialObjectMetadata[] | null;
 }
 
+/** A change of an object, in the form that the content type names. */
 export interface Patch {
 }
 
@@ -214,8 +258,11 @@ export interface PatchOptions {
   readonly fieldValidation?: string;
 }
 
+/** Conditions that an object must meet to be changed. */
 export interface Preconditions {
+  /** The identity that the object must have. */
   readonly uid?: string;
+  /** The version that the object must have. */
   readonly resourceVersion?: string;
 }
 
@@ -223,34 +270,54 @@ export interface RootPaths {
   readonly paths: readonly string[] | null;
 }
 
+/** The address of the server for some clients. */
 export interface ServerAddressByClientCIDR {
+  /** The range of addresses of these clients. */
   readonly clientCIDR: string;
+  /** The host name or address of the server, with a port if need be. */
   readonly serverAddress: string;
 }
 
+/** The outcome of a request that returns no object, mostly an error. */
 export interface Status {
   readonly kind?: string;
   readonly apiVersion?: string;
   readonly metadata: ListMeta;
+  /** The outcome: Success or Failure. */
   readonly status?: string;
+  /** The outcome, described in a sentence. */
   readonly message?: string;
+  /** The kind of failure, in one word for programs, such as NotFound. */
   readonly reason?: string;
+  /** The facts of the failure, such as the object that it is about. */
   readonly details?: StatusDetails;
+  /** The status code of HTTP that belongs to the outcome. */
   readonly code?: number;
 }
 
+/** One cause of a failure. */
 export interface StatusCause {
+  /** The kind of cause, in one word for programs, such as FieldValueInvalid. */
   readonly reason?: string;
+  /** The cause, described in a sentence. */
   readonly message?: string;
+  /** The path of the field that caused the failure, such as spec.containers[0].image. */
   readonly field?: string;
 }
 
+/** The facts of a failure. */
 export interface StatusDetails {
+  /** The name of the object that the failure is about. */
   readonly name?: string;
+  /** The group of that object. */
   readonly group?: string;
+  /** The kind or resource of that object. */
   readonly kind?: string;
+  /** The identity of that object. */
   readonly uid?: string;
+  /** The single causes, such as each field that is not valid. */
   readonly causes?: readonly StatusCause[];
+  /** The seconds after which a client should try again. */
   readonly retryAfterSeconds?: number;
 }
 
@@ -307,7 +374,10 @@ export interface UpdateOptions {
   readonly fieldValidation?: string;
 }
 
+/** A change that a watch reports. */
 export interface WatchEvent {
+  /** The kind of change: ADDED, MODIFIED, DELETED, BOOKMARK or ERROR. */
   readonly type: string;
+  /** The object after the change, as it last was for DELETED, or a Status for ERROR. */
   readonly object: unknown;
 }

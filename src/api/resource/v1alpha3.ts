@@ -14,17 +14,25 @@ export type {
   ResourceClaimTemplateSpec, ResourcePool,
 } from "./v1beta1.ts";
 
+/** The properties of a device. Attributes and capacities are 32 at most together. */
 export interface BasicDevice {
+  /** The attributes of the device by name, which conditions can compare. */
   readonly attributes?: Readonly<Record<string, DeviceAttribute>>;
+  /** The amounts that the device has, such as memory, by name. */
   readonly capacity?: Readonly<Record<string, string>>;
 }
 
+/** A device and its properties. */
 export interface Device {
+  /** The name of the device, unique in its pool. */
   readonly name: string;
+  /** The properties of the device. */
   readonly basic?: BasicDevice;
 }
 
+/** Devices that a driver offers. Several slices can make up a pool. */
 export interface ResourceSlice extends ApiObject {
+  /** The devices, and the nodes that can use them. */
   readonly spec: ResourceSliceSpec;
 }
 
@@ -35,11 +43,18 @@ export interface ResourceSliceList {
   readonly items: readonly ResourceSlice[] | null;
 }
 
+/** The devices of a slice. Exactly one of nodeName, nodeSelector and allNodes is given. */
 export interface ResourceSliceSpec {
+  /** The name of the driver that offers the devices. It cannot be changed. */
   readonly driver: string;
+  /** The pool that the devices belong to. */
   readonly pool: ResourcePool;
+  /** The name of the node that has the devices. It cannot be changed. */
   readonly nodeName?: string;
+  /** The nodes from which the devices can be used. */
   readonly nodeSelector?: NodeSelector;
+  /** Whether every node can use the devices. */
   readonly allNodes?: boolean;
+  /** The devices of the slice, 128 at most. */
   readonly devices: readonly Device[] | null;
 }

@@ -5,22 +5,35 @@ import type { Int64 } from "#std/int64.ts";
 import type { NodeSelector } from "../core/v1.ts";
 import type { Condition, ListMeta } from "../meta/v1.ts";
 
+/** The state of a device, as its driver reports it. */
 export interface AllocatedDeviceStatus {
+  /** The name of the driver that makes the device usable. */
   readonly driver: string;
+  /** The name of the pool that has the device. */
   readonly pool: string;
+  /** The name of the device in its pool. */
   readonly device: string;
+  /** The conditions of the device, 8 at most. */
   readonly conditions: readonly Condition[] | null;
+  /** The facts that only the driver understands, 10 KB at most. */
   readonly data: unknown;
+  /** The addresses of a network device. */
   readonly networkData?: NetworkDeviceData;
 }
 
+/** The devices that were found for a claim. */
 export interface AllocationResult {
+  /** The devices, and the settings for their drivers. */
   readonly devices: DeviceAllocationResult;
+  /** The nodes from which the devices can be used; every node when absent. */
   readonly nodeSelector?: NodeSelector;
 }
 
+/** The properties of a device. Attributes and capacities are 32 at most together. */
 export interface BasicDevice {
+  /** The attributes of the device by name, which conditions can compare. */
   readonly attributes?: Readonly<Record<string, DeviceAttribute>>;
+  /** The amounts that the device has, such as memory, by name. */
   readonly capacity?: Readonly<Record<string, DeviceCapacity>>;
 }
 
@@ -30,30 +43,47 @@ export interface CELDeviceSelector {
   readonly expression: string;
 }
 
+/** A device and its properties. */
 export interface Device {
+  /** The name of the device, unique in its pool. */
   readonly name: string;
+  /** The properties of the device. */
   readonly basic?: BasicDevice;
 }
 
+/** Settings for a driver, and where they come from. */
 export interface DeviceAllocationConfiguration {
+  /** The origin of the settings: FromClass or FromClaim. */
   readonly source: string;
+  /** The names of the requests that the settings are for; all of them when empty. */
   readonly requests?: readonly string[];
+  /** The settings, which only the driver understands. */
   readonly opaque?: OpaqueDeviceConfiguration;
 }
 
+/** The devices that were found, and the settings for their drivers. */
 export interface DeviceAllocationResult {
+  /** The devices that were found, 32 at most. */
   readonly results?: readonly DeviceRequestAllocationResult[];
+  /** The settings for the drivers, first those of the class and then those of the claim. */
   readonly config?: readonly DeviceAllocationConfiguration[];
 }
 
+/** The value of an attribute; exactly one form is given. */
 export interface DeviceAttribute {
+  /** The value as a whole number. */
   readonly int?: Int64;
+  /** The value as true or false. */
   readonly bool?: boolean;
+  /** The value as a text of 64 characters at most. */
   readonly string?: string;
+  /** The value as a semantic version, such as 1.2.3. */
   readonly version?: string;
 }
 
+/** An amount that a device has. */
 export interface DeviceCapacity {
+  /** The amount. */
   readonly value: string;
 }
 
@@ -74,11 +104,15 @@ export interface DeviceClaimConfiguration {
   readonly opaque?: OpaqueDeviceConfiguration;
 }
 
+/** A kind of device that claims can ask for. */
 export interface DeviceClass extends ApiObject {
+  /** The conditions for devices of the class, and the settings for their drivers. */
   readonly spec: DeviceClassSpec;
 }
 
+/** Settings for a driver. */
 export interface DeviceClassConfiguration {
+  /** The settings, which only the driver understands. */
   readonly opaque?: OpaqueDeviceConfiguration;
 }
 
@@ -90,7 +124,9 @@ export interface DeviceClassList {
 }
 
 export interface DeviceClassSpec {
+  /** The conditions that a device must meet; all must hold. */
   readonly selectors?: readonly DeviceSelector[];
+  /** The settings for the drivers, in each claim on a device of the class. */
   readonly config?: readonly DeviceClassConfiguration[];
 }
 
@@ -121,11 +157,17 @@ export interface DeviceRequest {
   readonly adminAccess?: boolean;
 }
 
+/** A device that was found for a request. */
 export interface DeviceRequestAllocationResult {
+  /** The name of the request that the device is for. */
   readonly request: string;
+  /** The name of the driver that makes the device usable. */
   readonly driver: string;
+  /** The name of the pool that has the device. */
   readonly pool: string;
+  /** The name of the device in its pool. */
   readonly device: string;
+  /** Whether the device was given for administration, so that others may use it too. */
   readonly adminAccess: boolean | null;
 }
 
@@ -135,9 +177,13 @@ export interface DeviceSelector {
   readonly cel?: CELDeviceSelector;
 }
 
+/** The addresses of a network device. */
 export interface NetworkDeviceData {
+  /** The name of the network interface in the pod. */
   readonly interfaceName?: string;
+  /** The addresses of the interface with the length of their prefix, such as 192.0.2.5/24. */
   readonly ips?: readonly string[];
+  /** The hardware address of the interface, such as a MAC address. */
   readonly hardwareAddress?: string;
 }
 
@@ -149,15 +195,23 @@ export interface OpaqueDeviceConfiguration {
   readonly parameters: unknown;
 }
 
+/** A claim on devices, which is met before its pods start. */
 export interface ResourceClaim extends ApiObject {
+  /** The devices that the claim asks for. It cannot be changed. */
   readonly spec: ResourceClaimSpec;
+  /** The devices that were found, and the pods that use them. */
   readonly status: ResourceClaimStatus;
 }
 
+/** A reference to a user of a claim, in the same namespace. */
 export interface ResourceClaimConsumerReference {
+  /** The group of the user; the core group when empty. */
   readonly apiGroup?: string;
+  /** The resource of the user, such as pods. */
   readonly resource: string;
+  /** The name of the user. */
   readonly name: string;
+  /** The identity of the user, so that another object of its name is not taken for it. */
   readonly uid: string;
 }
 
@@ -175,8 +229,11 @@ export interface ResourceClaimSpec {
 }
 
 export interface ResourceClaimStatus {
+  /** The devices that were found; absent while none are. */
   readonly allocation?: AllocationResult;
+  /** The users of the claim, mostly pods, 256 at most. A pod can only run when it is among them. */
   readonly reservedFor?: readonly ResourceClaimConsumerReference[];
+  /** The states of the devices that were found, as their drivers report them. */
   readonly devices?: readonly AllocatedDeviceStatus[];
 }
 
@@ -199,13 +256,19 @@ export interface ResourceClaimTemplateSpec extends ApiObject {
   readonly spec: ResourceClaimSpec;
 }
 
+/** A pool of devices, in one slice or several. */
 export interface ResourcePool {
+  /** The name of the pool, unique for its driver; often it is the name of a node. */
   readonly name: string;
+  /** The number of the pool's state. The driver raises it with each change; slices with a lower number are outdated. */
   readonly generation: Int64;
+  /** The number of slices of the pool in this generation, so that a reader knows whether all are there. */
   readonly resourceSliceCount: Int64;
 }
 
+/** Devices that a driver offers. Several slices can make up a pool. */
 export interface ResourceSlice extends ApiObject {
+  /** The devices, and the nodes that can use them. */
   readonly spec: ResourceSliceSpec;
 }
 
@@ -216,11 +279,18 @@ export interface ResourceSliceList {
   readonly items: readonly ResourceSlice[] | null;
 }
 
+/** The devices of a slice. Exactly one of nodeName, nodeSelector and allNodes is given. */
 export interface ResourceSliceSpec {
+  /** The name of the driver that offers the devices. It cannot be changed. */
   readonly driver: string;
+  /** The pool that the devices belong to. */
   readonly pool: ResourcePool;
+  /** The name of the node that has the devices. It cannot be changed. */
   readonly nodeName?: string;
+  /** The nodes from which the devices can be used. */
   readonly nodeSelector?: NodeSelector;
+  /** Whether every node can use the devices. */
   readonly allNodes?: boolean;
+  /** The devices of the slice, 128 at most. */
   readonly devices: readonly Device[] | null;
 }

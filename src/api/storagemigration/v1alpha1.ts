@@ -3,22 +3,35 @@
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { ListMeta } from "../meta/v1.ts";
 
+/** The name of a resource. */
 export interface GroupVersionResource {
+  /** The group of the resource. */
   readonly group?: string;
+  /** The version of the resource. */
   readonly version?: string;
+  /** The resource itself, such as deployments. */
   readonly resource?: string;
 }
 
+/** One statement about a migration. */
 export interface MigrationCondition {
+  /** The name of the condition: Running, Succeeded or Failed. */
   readonly type: string;
+  /** The status of the condition: True, False or Unknown. */
   readonly status: string;
+  /** The time at which the condition was last written. */
   readonly lastUpdateTime: string | null;
+  /** The reason for the status, in one word. */
   readonly reason?: string;
+  /** The reason for the status, in a sentence. */
   readonly message?: string;
 }
 
+/** A request to write all objects of a resource again, in the version in which they are stored now. */
 export interface StorageVersionMigration extends ApiObject {
+  /** The resource whose objects are written again. */
   readonly spec: StorageVersionMigrationSpec;
+  /** The progress of the migration. */
   readonly status: StorageVersionMigrationStatus;
 }
 
@@ -30,11 +43,15 @@ export interface StorageVersionMigrationList {
 }
 
 export interface StorageVersionMigrationSpec {
+  /** The resource whose objects are written again. It cannot be changed. */
   readonly resource: GroupVersionResource;
+  /** The token of the page at which the migration goes on. */
   readonly continueToken?: string;
 }
 
 export interface StorageVersionMigrationStatus {
+  /** The conditions of the migration: Running, Succeeded or Failed. */
   readonly conditions?: readonly MigrationCondition[];
+  /** The version of the collection at the start; objects that are newer need no migration. */
   readonly resourceVersion?: string;
 }

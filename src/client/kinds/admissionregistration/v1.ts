@@ -10,34 +10,42 @@ export type {
   ValidatingWebhook, Validation, Variable, WebhookClientConfig,
 } from "#api/admissionregistration/v1.ts";
 
+/** Programs that the server asks about requests and that may change the objects. */
 export interface MutatingWebhookConfiguration extends api.MutatingWebhookConfiguration {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: StoredMeta;
 }
 
+/** Programs that the server asks about requests and that may change the objects. */
 export const MutatingWebhookConfiguration: Kind<MutatingWebhookConfiguration> = { group: "admissionregistration.k8s.io", version: "v1", kind: "MutatingWebhookConfiguration", resource: "mutatingwebhookconfigurations", namespaced: false };
 
+/** Rules in CEL that requests must meet. It has an effect through bindings only. */
 export interface ValidatingAdmissionPolicy extends api.ValidatingAdmissionPolicy {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: StoredMeta;
 }
 
+/** Rules in CEL that requests must meet. It has an effect through bindings only. */
 export const ValidatingAdmissionPolicy: Kind<ValidatingAdmissionPolicy> = { group: "admissionregistration.k8s.io", version: "v1", kind: "ValidatingAdmissionPolicy", resource: "validatingadmissionpolicies", namespaced: false };
 
+/** The use of a policy, with parameters, for some requests. */
 export interface ValidatingAdmissionPolicyBinding extends api.ValidatingAdmissionPolicyBinding {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: StoredMeta;
 }
 
+/** The use of a policy, with parameters, for some requests. */
 export const ValidatingAdmissionPolicyBinding: Kind<ValidatingAdmissionPolicyBinding> = { group: "admissionregistration.k8s.io", version: "v1", kind: "ValidatingAdmissionPolicyBinding", resource: "validatingadmissionpolicybindings", namespaced: false };
 
+/** Programs that the server asks about requests and that may refuse them. */
 export interface ValidatingWebhookConfiguration extends api.ValidatingWebhookConfiguration {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: StoredMeta;
 }
 
+/** Programs that the server asks about requests and that may refuse them. */
 export const ValidatingWebhookConfiguration: Kind<ValidatingWebhookConfiguration> = { group: "admissionregistration.k8s.io", version: "v1", kind: "ValidatingWebhookConfiguration", resource: "validatingwebhookconfigurations", namespaced: false };

@@ -11,18 +11,22 @@ export type {
   Variable,
 } from "#api/admissionregistration/v1alpha1.ts";
 
+/** Changes in CEL that are made to requests. It has an effect through bindings only. */
 export interface MutatingAdmissionPolicy extends api.MutatingAdmissionPolicy {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: StoredMeta;
 }
 
+/** Changes in CEL that are made to requests. It has an effect through bindings only. */
 export const MutatingAdmissionPolicy: Kind<MutatingAdmissionPolicy> = { group: "admissionregistration.k8s.io", version: "v1alpha1", kind: "MutatingAdmissionPolicy", resource: "mutatingadmissionpolicies", namespaced: false };
 
+/** The use of a policy, with parameters, for some requests. */
 export interface MutatingAdmissionPolicyBinding extends api.MutatingAdmissionPolicyBinding {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: StoredMeta;
 }
 
+/** The use of a policy, with parameters, for some requests. */
 export const MutatingAdmissionPolicyBinding: Kind<MutatingAdmissionPolicyBinding> = { group: "admissionregistration.k8s.io", version: "v1alpha1", kind: "MutatingAdmissionPolicyBinding", resource: "mutatingadmissionpolicybindings", namespaced: false };

@@ -10,18 +10,22 @@ export type {
   Validation, Variable, WebhookClientConfig,
 } from "#api/admissionregistration/v1beta1.ts";
 
+/** Rules in CEL that requests must meet. It has an effect through bindings only. */
 export interface ValidatingAdmissionPolicy extends api.ValidatingAdmissionPolicy {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: StoredMeta;
 }
 
+/** Rules in CEL that requests must meet. It has an effect through bindings only. */
 export const ValidatingAdmissionPolicy: Kind<ValidatingAdmissionPolicy> = { group: "admissionregistration.k8s.io", version: "v1beta1", kind: "ValidatingAdmissionPolicy", resource: "validatingadmissionpolicies", namespaced: false };
 
+/** The use of a policy, with parameters, for some requests. */
 export interface ValidatingAdmissionPolicyBinding extends api.ValidatingAdmissionPolicyBinding {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: StoredMeta;
 }
 
+/** The use of a policy, with parameters, for some requests. */
 export const ValidatingAdmissionPolicyBinding: Kind<ValidatingAdmissionPolicyBinding> = { group: "admissionregistration.k8s.io", version: "v1beta1", kind: "ValidatingAdmissionPolicyBinding", resource: "validatingadmissionpolicybindings", namespaced: false };

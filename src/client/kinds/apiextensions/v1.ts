@@ -11,10 +11,12 @@ export type {
   SelectableField, ServiceReference, ValidationRule, WebhookClientConfig, WebhookConversion,
 } from "#api/apiextensions/v1.ts";
 
+/** A kind of objects that somebody adds to the API. Its name is PLURAL.GROUP. */
 export interface CustomResourceDefinition extends api.CustomResourceDefinition {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: StoredMeta;
 }
 
+/** A kind of objects that somebody adds to the API. Its name is PLURAL.GROUP. */
 export const CustomResourceDefinition: Kind<CustomResourceDefinition> = { group: "apiextensions.k8s.io", version: "v1", kind: "CustomResourceDefinition", resource: "customresourcedefinitions", namespaced: false };

@@ -7,10 +7,12 @@ export type {
   APIServiceCondition, APIServiceSpec, APIServiceStatus, ServiceReference,
 } from "#api/apiregistration/v1.ts";
 
+/** The place where a version of a group is served. Its name is VERSION.GROUP. */
 export interface APIService extends api.APIService {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: StoredMeta;
 }
 
+/** The place where a version of a group is served. Its name is VERSION.GROUP. */
 export const APIService: Kind<APIService> = { group: "apiregistration.k8s.io", version: "v1", kind: "APIService", resource: "apiservices", namespaced: false };

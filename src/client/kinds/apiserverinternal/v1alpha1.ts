@@ -7,10 +7,12 @@ export type {
   ServerStorageVersion, StorageVersionCondition, StorageVersionSpec, StorageVersionStatus,
 } from "#api/apiserverinternal/v1alpha1.ts";
 
+/** The versions in which servers write and read the objects of a resource. */
 export interface StorageVersion extends api.StorageVersion {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: StoredMeta;
 }
 
+/** The versions in which servers write and read the objects of a resource. */
 export const StorageVersion: Kind<StorageVersion> = { group: "internal.apiserver.k8s.io", version: "v1alpha1", kind: "StorageVersion", resource: "storageversions", namespaced: false };

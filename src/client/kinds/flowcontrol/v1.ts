@@ -11,18 +11,22 @@ export type {
   UserSubject,
 } from "#api/flowcontrol/v1.ts";
 
+/** A rule that assigns requests to a priority level and to a flow. */
 export interface FlowSchema extends api.FlowSchema {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: StoredMeta;
 }
 
+/** A rule that assigns requests to a priority level and to a flow. */
 export const FlowSchema: Kind<FlowSchema> = { group: "flowcontrol.apiserver.k8s.io", version: "v1", kind: "FlowSchema", resource: "flowschemas", namespaced: false };
 
+/** A priority level: a share of the requests that a server handles at a time. */
 export interface PriorityLevelConfiguration extends api.PriorityLevelConfiguration {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: StoredMeta;
 }
 
+/** A priority level: a share of the requests that a server handles at a time. */
 export const PriorityLevelConfiguration: Kind<PriorityLevelConfiguration> = { group: "flowcontrol.apiserver.k8s.io", version: "v1", kind: "PriorityLevelConfiguration", resource: "prioritylevelconfigurations", namespaced: false };

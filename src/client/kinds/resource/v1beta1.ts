@@ -12,20 +12,24 @@ export type {
   ResourceSliceSpec,
 } from "#api/resource/v1beta1.ts";
 
+/** A kind of device that claims can ask for. */
 export interface DeviceClass extends api.DeviceClass {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: StoredMeta;
 }
 
+/** A kind of device that claims can ask for. */
 export const DeviceClass: Kind<DeviceClass> = { group: "resource.k8s.io", version: "v1beta1", kind: "DeviceClass", resource: "deviceclasses", namespaced: false };
 
+/** A claim on devices, which is met before its pods start. */
 export interface ResourceClaim extends api.ResourceClaim {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: StoredMeta;
 }
 
+/** A claim on devices, which is met before its pods start. */
 export const ResourceClaim: Kind<ResourceClaim> = { group: "resource.k8s.io", version: "v1beta1", kind: "ResourceClaim", resource: "resourceclaims", namespaced: true };
 
 /** A template for claims on devices. Each pod gets claims of its own. */
@@ -38,10 +42,12 @@ export interface ResourceClaimTemplate extends api.ResourceClaimTemplate {
 /** A template for claims on devices. Each pod gets claims of its own. */
 export const ResourceClaimTemplate: Kind<ResourceClaimTemplate> = { group: "resource.k8s.io", version: "v1beta1", kind: "ResourceClaimTemplate", resource: "resourceclaimtemplates", namespaced: true };
 
+/** Devices that a driver offers. Several slices can make up a pool. */
 export interface ResourceSlice extends api.ResourceSlice {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: StoredMeta;
 }
 
+/** Devices that a driver offers. Several slices can make up a pool. */
 export const ResourceSlice: Kind<ResourceSlice> = { group: "resource.k8s.io", version: "v1beta1", kind: "ResourceSlice", resource: "resourceslices", namespaced: false };

@@ -7,10 +7,12 @@ export type {
   GroupVersionResource, MigrationCondition, StorageVersionMigrationSpec, StorageVersionMigrationStatus,
 } from "#api/storagemigration/v1alpha1.ts";
 
+/** A request to write all objects of a resource again, in the version in which they are stored now. */
 export interface StorageVersionMigration extends api.StorageVersionMigration {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: StoredMeta;
 }
 
+/** A request to write all objects of a resource again, in the version in which they are stored now. */
 export const StorageVersionMigration: Kind<StorageVersionMigration> = { group: "storagemigration.k8s.io", version: "v1alpha1", kind: "StorageVersionMigration", resource: "storageversionmigrations", namespaced: false };
