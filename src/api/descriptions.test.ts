@@ -21,6 +21,7 @@ test("every description is a sentence about a type or field that there is", () =
       assert.match(sentence, /^[A-Z0-9*"].*\.$/, name);
       assert.ok(sentence.length < 300, `${name}: too long`);
       assert.doesNotMatch(sentence, fragment, name);
+      assert.ok(!sentence.includes("*/"), `${name}: it would end a comment`);
     }
   }
 });

@@ -14,7 +14,7 @@
  * A type may appear again to add fields. A package line may name several packages, which all have the types below it. A
  * type has no description of its own when the field that holds it says the same, since readers see both.
  */
-import type { ApiDomain } from "#meta/api-domain.ts";
+import { perDomain } from "#meta/api-domain.ts";
 import { autoscaling } from "./descriptions/autoscaling.ts";
 import { certificates } from "./descriptions/certificates.ts";
 import { config } from "./descriptions/config.ts";
@@ -35,12 +35,29 @@ interface TypeDescription {
   readonly fields: Map<string, string>;
 }
 
-/** Returns descriptions by definition name, with the names of the domain. */
-export function loadDescriptions(domain: ApiDomain): ReadonlyMap<string, Readonly<TypeDescription>> {
+/** The texts of all areas; a later one wins where two describe the same. */
+const areas = [
+  meta,
+  pods,
+  volumes,
+  services,
+  workloads,
+  autoscaling,
+  config,
+  nodes,
+  storage,
+  certificates,
+  devices,
+  extension,
+  flowcontrol,
+];
+
+/** Returns descriptions by definition name, with the names of the domain. They are parsed at the first call. */
+export const loadDescriptions = perDomain((domain): ReadonlyMap<string, Readonly<TypeDescription>> => {
   const types = new Map<string, TypeDescription>();
-  for (const table of [meta, pods, volumes, services, workloads, autoscaling, config, nodes, storage, certificates, devices, extension, flowcontrol]) read(domain.rename(table), types);
+  for (const area of areas) read(domain.rename(area), types);
   return types;
-}
+});
 
 function read(table: string, types: Map<string, TypeDescription>): void {
   let folders: string[] = [];

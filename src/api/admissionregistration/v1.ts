@@ -105,7 +105,7 @@ export interface NamedRuleWithOperations {
   readonly apiGroups?: readonly string[];
   /** The versions of the resources; * for all. */
   readonly apiVersions?: readonly string[];
-  /** The names of the resources and subresources, such as pods, pods/status or */scale; * for all resources. */
+  /** The names of the resources and subresources, such as pods and pods/status; * for all resources. */
   readonly resources?: readonly string[];
   /** The scope of the resources: Cluster, Namespaced, or * for both (the default). */
   readonly scope?: string;
@@ -146,7 +146,7 @@ export interface RuleWithOperations {
   readonly apiGroups?: readonly string[];
   /** The versions of the resources; * for all. */
   readonly apiVersions?: readonly string[];
-  /** The names of the resources and subresources, such as pods, pods/status or */scale; * for all resources. */
+  /** The names of the resources and subresources, such as pods and pods/status; * for all resources. */
   readonly resources?: readonly string[];
   /** The scope of the resources: Cluster, Namespaced, or * for both (the default). */
   readonly scope?: string;
@@ -194,7 +194,7 @@ export interface ValidatingAdmissionPolicyBindingList {
 export interface ValidatingAdmissionPolicyBindingSpec {
   /** The name of the policy; the binding has no effect while there is none. */
   readonly policyName?: string;
-  /** The objects that hold the parameters; it is needed when the policy has a paramKind. */
+  /** The objects that hold the parameters; expressions see null as params when absent. */
   readonly paramRef?: ParamRef;
   /** The requests that the binding is for, among those of the policy; all of them when absent. */
   readonly matchResources?: MatchResources;

@@ -48,7 +48,7 @@ export interface MutatingAdmissionPolicyBindingList {
 export interface MutatingAdmissionPolicyBindingSpec {
   /** The name of the policy; the binding has no effect while there is none. */
   readonly policyName?: string;
-  /** The objects that hold the parameters; it is needed when the policy has a paramKind. */
+  /** The objects that hold the parameters; expressions see null as params when absent. */
   readonly paramRef?: ParamRef;
   /** The requests that the binding is for, among those of the policy; all of them when absent. */
   readonly matchResources?: MatchResources;

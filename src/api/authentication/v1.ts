@@ -3,7 +3,7 @@
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { Int64 } from "#std/int64.ts";
 
-/** A reference to the object that a token is bound to. */
+/** A reference to an object with which a token ends. */
 export interface BoundObjectReference {
   /** The kind of the object: Pod, Secret or Node. */
   readonly kind?: string;

@@ -10,7 +10,7 @@ export interface ContainerResourceMetricSource {
   readonly name: string;
   /** The value that the metric should have. */
   readonly target: MetricTarget;
-  /** The name of the container in the pods. */
+  /** The container that is measured, by its name. */
   readonly container: string;
 }
 
@@ -20,7 +20,7 @@ export interface ContainerResourceMetricStatus {
   readonly name: string;
   /** The value that the metric had at the last look. */
   readonly current: MetricValueStatus;
-  /** The name of the container in the pods. */
+  /** The container that is measured, by its name. */
   readonly container: string;
 }
 

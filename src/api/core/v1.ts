@@ -58,7 +58,7 @@ export interface AzureDiskVolumeSource {
   readonly fsType?: string;
   /** Whether the volume can only be read; it can be written by default. */
   readonly readOnly?: boolean;
-  /** The kind of disk: Managed, Dedicated (several to a storage account) or Shared (the default). */
+  /** The kind of disk: Shared (several to a storage account, the default), Dedicated (one to an account) or Managed. */
   readonly kind?: string;
 }
 
@@ -92,7 +92,7 @@ export interface Binding extends ApiObject {
 
 /** A volume that a CSI driver manages. */
 export interface CSIPersistentVolumeSource {
-  /** The name of the CSI driver that serves the volume. */
+  /** The CSI driver that serves the volume, by its name. */
   readonly driver: string;
   /** The identity that the driver gave the volume; all calls to the driver carry it. */
   readonly volumeHandle: string;
@@ -116,7 +116,7 @@ export interface CSIPersistentVolumeSource {
 
 /** A volume that a CSI driver sets up for one pod and removes with it. */
 export interface CSIVolumeSource {
-  /** The name of the CSI driver that serves the volume. */
+  /** The CSI driver that serves the volume, by its name. */
   readonly driver: string;
   /** Whether the volume can only be read; it can be written by default. */
   readonly readOnly?: boolean;
@@ -372,7 +372,7 @@ export interface Container {
 export interface ContainerImage {
   /** The names under which the image is known, tags and digests. */
   readonly names: readonly string[] | null;
-  /** The size of the image in bytes. */
+  /** The number of bytes that the image takes. */
   readonly sizeBytes?: Int64;
 }
 
@@ -1296,7 +1296,7 @@ export interface NodeStatus {
   readonly images?: readonly ContainerImage[];
   /** The attachable volumes that the node uses. */
   readonly volumesInUse?: readonly string[];
-  /** The volumes that are attached to the node. */
+  /** The attached volumes, as the attach controller reports them. */
   readonly volumesAttached?: readonly AttachedVolume[];
   /** A field that no longer has any effect; it showed the configuration of configSource. */
   readonly config?: NodeConfigStatus;
@@ -2578,9 +2578,9 @@ export interface Taint {
   readonly key: string;
   /** The value of the taint. */
   readonly value?: string;
-  /** The effect on pods that do not tolerate the taint: NoSchedule, PreferNoSchedule or NoExecute. */
+  /** The fate of pods without a fitting toleration: NoSchedule, PreferNoSchedule or NoExecute. */
   readonly effect: string;
-  /** The time at which the taint was added, for NoExecute. */
+  /** The time since which a taint with NoExecute is there; tolerated seconds count from it. */
   readonly timeAdded?: string;
 }
 

@@ -85,7 +85,7 @@ ObjectMetricSource, ObjectMetricStatus, PodsMetricSource, PodsMetricStatus, Exte
 ResourceMetricSource, ResourceMetricStatus, ContainerResourceMetricSource, ContainerResourceMetricStatus:
   name: The name of the resource: cpu or memory.
 ContainerResourceMetricSource, ContainerResourceMetricStatus: The use of a resource by one container of each pod.
-  container: The name of the container in the pods.
+  container: The container that is measured, by its name.
 ObjectMetricSource, PodsMetricSource, ExternalMetricSource, ResourceMetricSource, ContainerResourceMetricSource:
   target: The value that the metric should have.
 ObjectMetricStatus, PodsMetricStatus, ExternalMetricStatus, ResourceMetricStatus, ContainerResourceMetricStatus:

@@ -64,7 +64,7 @@ TokenRequestSpec:
 TokenRequestStatus:
   token: The token. It is shown only once.
   expirationTimestamp: The time from which the token is no longer valid.
-BoundObjectReference: A reference to the object that a token is bound to.
+BoundObjectReference: A reference to an object with which a token ends.
   kind: The kind of the object: Pod, Secret or Node.
   apiVersion: The group and version of the object; it is v1.
   name: The name of the object.

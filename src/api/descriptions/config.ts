@@ -126,12 +126,12 @@ NodeStatus: The observed state of a node.
   nodeInfo: The identity of the node and the versions of its software.
   images: The container images that are on the node.
   volumesInUse: The attachable volumes that the node uses.
-  volumesAttached: The volumes that are attached to the node.
+  volumesAttached: The attached volumes, as the attach controller reports them.
 Taint: A mark of a node that keeps pods away.
   key: The key of the taint.
   value: The value of the taint.
-  effect: The effect on pods that do not tolerate the taint: NoSchedule, PreferNoSchedule or NoExecute.
-  timeAdded: The time at which the taint was added, for NoExecute.
+  effect: The fate of pods without a fitting toleration: NoSchedule, PreferNoSchedule or NoExecute.
+  timeAdded: The time since which a taint with NoExecute is there; tolerated seconds count from it.
 ResourceQuota: Upper bounds for the objects in a namespace and for the resources that they request.
   spec: The bounds.
   status: The bounds in force, and the current use.

@@ -57,7 +57,7 @@ ValidatingAdmissionPolicyBinding: The use of a policy, with parameters, for some
   spec: The policy, the parameters, and the consequence of a rule that is not met.
 ValidatingAdmissionPolicyBindingSpec:
   policyName: The name of the policy; the binding has no effect while there is none.
-  paramRef: The objects that hold the parameters; it is needed when the policy has a paramKind.
+  paramRef: The objects that hold the parameters; expressions see null as params when absent.
   matchResources: The requests that the binding is for, among those of the policy; all of them when absent.
   validationActions: The consequences of a rule that is not met: Deny, Warn or Audit; not both Deny and Warn.
 
@@ -84,7 +84,7 @@ MutatingAdmissionPolicyBinding: The use of a policy, with parameters, for some r
   spec: The policy, the parameters and the requests.
 MutatingAdmissionPolicyBindingSpec:
   policyName: The name of the policy; the binding has no effect while there is none.
-  paramRef: The objects that hold the parameters; it is needed when the policy has a paramKind.
+  paramRef: The objects that hold the parameters; expressions see null as params when absent.
   matchResources: The requests that the binding is for, among those of the policy; all of them when absent.
 
 package io.k8s.api.admissionregistration.v1, io.k8s.api.admissionregistration.v1beta1, io.k8s.api.admissionregistration.v1alpha1
@@ -92,7 +92,7 @@ NamedRuleWithOperations:
   operations: The actions: CREATE, UPDATE, DELETE, CONNECT, or * for all.
   apiGroups: The groups of the resources; * for all.
   apiVersions: The versions of the resources; * for all.
-  resources: The names of the resources and subresources, such as pods, pods/status or */scale; * for all resources.
+  resources: The names of the resources and subresources, such as pods and pods/status; * for all resources.
   scope: The scope of the resources: Cluster, Namespaced, or * for both (the default).
 
 package io.k8s.api.admissionregistration.v1
@@ -100,7 +100,7 @@ RuleWithOperations: Actions on resources.
   operations: The actions: CREATE, UPDATE, DELETE, CONNECT, or * for all.
   apiGroups: The groups of the resources; * for all.
   apiVersions: The versions of the resources; * for all.
-  resources: The names of the resources and subresources, such as pods, pods/status or */scale; * for all resources.
+  resources: The names of the resources and subresources, such as pods and pods/status; * for all resources.
   scope: The scope of the resources: Cluster, Namespaced, or * for both (the default).
 MutatingWebhookConfiguration: Programs that the server asks about requests and that may change the objects.
   webhooks: The webhooks, which are asked one after the other.

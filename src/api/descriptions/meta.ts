@@ -54,7 +54,7 @@ Condition: One statement about the state of the object.
 
 package io.k8s.apimachinery.pkg.apis.meta.v1
 APIGroup: A group of resources and its versions.
-  name: The name of the group.
+  name: The name of the group, such as apps.
   preferredVersion: The version that clients should use unless they need another one.
 APIGroupList: The groups that the server has, except for the core group.
   groups: The groups of the server.

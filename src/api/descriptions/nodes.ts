@@ -58,7 +58,7 @@ NodeSystemInfo: The identity of a node and the versions of its software.
   architecture: The architecture of the processor, such as amd64 or arm64.
 ContainerImage: A container image on a node.
   names: The names under which the image is known, tags and digests.
-  sizeBytes: The size of the image in bytes.
+  sizeBytes: The number of bytes that the image takes.
 AttachedVolume: A volume that is attached to a node.
   name: The name of the volume, as the attach controller writes it.
   devicePath: The path of the device on the node.

@@ -15,7 +15,7 @@ AzureDiskVolumeSource: A data disk of Azure.
   diskName: The name of the disk at Azure.
   diskURI: The URI under which Azure knows the disk.
   cachingMode: The cache of the host that is used: None, ReadOnly or ReadWrite (the default).
-  kind: The kind of disk: Managed, Dedicated (several to a storage account) or Shared (the default).
+  kind: The kind of disk: Shared (several to a storage account, the default), Dedicated (one to an account) or Managed.
 AzureFilePersistentVolumeSource, AzureFileVolumeSource: A file share of Azure.
   secretName: The name of the secret that holds the account's name and key.
   shareName: The name of the share at Azure.
@@ -25,7 +25,7 @@ CinderPersistentVolumeSource, CinderVolumeSource: A disk of OpenStack Cinder. Th
   volumeID: The identity of the disk in Cinder.
   secretRef: The secret with parameters for connecting to OpenStack.
 CSIPersistentVolumeSource: A volume that a CSI driver manages.
-  driver: The name of the CSI driver that serves the volume.
+  driver: The CSI driver that serves the volume, by its name.
   volumeHandle: The identity that the driver gave the volume; all calls to the driver carry it.
   fsType: The file system with which the volume is mounted; the driver decides when it is absent.
   volumeAttributes: The properties of the volume, which the driver set when it made it.
@@ -35,7 +35,7 @@ CSIPersistentVolumeSource: A volume that a CSI driver manages.
   controllerExpandSecretRef: The secret that the driver's controller gets when the volume grows.
   nodeExpandSecretRef: The secret that the driver gets on the node when the volume grows.
 CSIVolumeSource: A volume that a CSI driver sets up for one pod and removes with it.
-  driver: The name of the CSI driver that serves the volume.
+  driver: The CSI driver that serves the volume, by its name.
   fsType: The file system with which the volume is mounted; the driver decides when it is absent.
   volumeAttributes: The settings for the driver, whose documentation lists them.
   nodePublishSecretRef: The secret, in the pod's namespace, that the driver gets when it mounts the volume.

@@ -7,7 +7,7 @@ import type { Int64 } from "#std/int64.ts";
 export interface APIGroup {
   readonly kind?: string;
   readonly apiVersion?: string;
-  /** The name of the group. */
+  /** The name of the group, such as apps. */
   readonly name: string;
   /** The versions that the server offers. */
   readonly versions: readonly GroupVersionForDiscovery[] | null;

@@ -2,7 +2,7 @@
  * Writes type definitions in OpenAPI: each named type is a definition, in alphabetical order, and is referenced by
  * name. Version 2 has no defaults, and does not wrap references in `allOf`. Source: upstream's `kube-openapi`.
  *
- * Descriptions are our own (`api/descriptions.ts`); types without one have descriptions of metadata fields only.
+ * Descriptions are our own (`api/descriptions.ts`); those of the fields that all kinds share are below.
  */
 import { loadDescriptions } from "#api/descriptions.ts";
 import type { ApiTables } from "#api/definitions.ts";
@@ -113,7 +113,7 @@ export class TypeCollection {
       definition["properties"] = Object.fromEntries(
         names.map((name) => [
           name,
-          this.#property(fieldDescriptions?.get(name) ?? descriptions[name], fields!.get(name)!),
+          this.#property(fieldDescriptions?.get(name) ?? sharedText(name, fields!.get(name)!), fields!.get(name)!),
         ]),
       );
     }
@@ -297,12 +297,16 @@ function sortedObject(entries: ReadonlyMap<string, unknown>): MutableJson {
   return Object.fromEntries([...entries].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** Descriptions of the fields that all objects share. */
-const descriptions: Readonly<Record<string, string>> = Object.assign(Object.create(null), {
-  apiVersion: "Group and version of the schema this object is written in.",
-  kind: "Name of the schema this object is written in.",
-  metadata: "Name, labels and other data that every object has.",
-  spec: "The wanted state of the object.",
-  status: "The observed state of the object.",
-  items: "The objects of the list.",
-});
+/** Returns the description of a field that all kinds or all lists share; `undefined` for other fields. */
+function sharedText(name: string, { schema }: Field): string | undefined {
+  if (name === "metadata" && schema.name?.endsWith(".ListMeta") === true) return texts.get("listMetadata");
+  return texts.get(name);
+}
+
+const texts: ReadonlyMap<string, string> = new Map([
+  ["apiVersion", "Group and version of the schema this object is written in."],
+  ["kind", "Name of the schema this object is written in."],
+  ["metadata", "Name, labels and other data that every object has."],
+  ["listMetadata", "Version of the list, and the token of its next page."],
+  ["items", "The objects of the list."],
+]);
