@@ -6,6 +6,7 @@ import { readCommandLine } from "../command-line.ts";
 import { compareDefinitions } from "./definition-requests.ts";
 import { compareKinds } from "./kind-requests.ts";
 import { kindSets } from "./kinds.ts";
+import { compareKubectl } from "./kubectl.ts";
 import { comparePairs } from "./pair-requests.ts";
 import { comparePolicies, preparePolicies } from "./policy-requests.ts";
 import { compareRules } from "./rule-requests.ts";
@@ -14,7 +15,7 @@ import { compareWebhooks } from "./webhooks.ts";
 
 const usage = `Sends the same random requests to two servers and compares the answers.
 
-Usage: npm run differ -- --rules | --definitions | --policies | --webhooks | --pods | --workloads | --others | --gated | --pairs --ours URL,TOKEN --reference URL,TOKEN [options]
+Usage: npm run differ -- --rules | --definitions | --policies | --webhooks | --pods | --workloads | --others | --gated | --pairs | --kubectl --ours URL,TOKEN --reference URL,TOKEN [options]
 
   --rules           definitions of custom resources with CEL rules, and objects for them: which rules are refused and
                     with what text, which objects, and the warnings
@@ -41,8 +42,10 @@ Usage: npm run differ -- --rules | --definitions | --policies | --webhooks | --p
   --pairs           two objects of each kind, as people write them, merged into each other by each kind of write (replace, merge,
                     strategic and JSON patch, kubectl's apply, server-side apply with and without force, status): codes,
                     findings, warnings, what is stored and who owns it. A case has a pair of every kind
+  --kubectl         some 400 commands of each kubectl on the PATH, on both servers: what it prints, without times, random names
+                    and addresses, and without the texts of explanations
   --record FILE     of --webhooks: writes what the reference did, as test/webhooks expects it
-  --only TEXT       of --webhooks: cases with this in their names, none at random
+  --only TEXT       of --webhooks: cases with this in their names, none at random; of --kubectl: commands with this
   --ours URL,TOKEN  our server, in the domain k8s.io; for kinds and pairs without controllers (--controllers=-*), which the
                     reference lacks, too
   --reference URL,TOKEN
@@ -69,6 +72,7 @@ const { values } = readCommandLine(usage, {
   others: { type: "boolean" },
   gated: { type: "boolean" },
   pairs: { type: "boolean" },
+  kubectl: { type: "boolean" },
   record: { type: "string" },
   only: { type: "string" },
   ours: { type: "string" },
@@ -79,14 +83,21 @@ const { values } = readCommandLine(usage, {
   differences: { type: "string" },
   verbose: { type: "boolean", short: "v" },
 });
-const { rules, definitions: mutated, policies, webhooks, pods, workloads, others, gated, pairs } = values;
-if (
-  [rules, mutated, policies, webhooks, pods, workloads, others, gated, pairs].filter((chosen) => chosen === true)
-    .length !== 1
-) {
-  process.stderr.write(
-    "say what to compare: --rules, --definitions, --policies, --webhooks, --pods, --workloads, --others, --gated or --pairs; --help prints more\n",
-  );
+const comparisons = [
+  "rules",
+  "definitions",
+  "policies",
+  "webhooks",
+  "pods",
+  "workloads",
+  "others",
+  "gated",
+  "pairs",
+  "kubectl",
+] as const;
+if (comparisons.filter((name) => values[name] === true).length !== 1) {
+  const flags = comparisons.map((name) => `--${name}`).join(", ");
+  process.stderr.write(`choose one of ${flags}; --help prints more\n`);
   process.exit(2);
 }
 const servers = [readServer("ours", values.ours), readServer("reference", values.reference)];
@@ -121,6 +132,7 @@ function differences(): Promise<number> {
   const set = kindSets.find((name) => values[name] === true);
   if (set !== undefined)
     return runSeeds((comparison, seed) => compareKinds(comparison, set, seed, values.kind?.split(",")));
+  if (values.kubectl === true) return compareKubectl(servers, { ...values, first, differencesMax });
   const isFixed = values.seed === undefined;
   return compareWebhooks(servers, { ...values, first, runs, differencesMax, isFixed });
 }
