@@ -71,6 +71,21 @@ const cIdentifierMessage = formMessage(
   "MY_NAME",
   "MyName",
 );
+const environmentMessage = formMessage(
+  "a valid environment variable name must consist of alphabetic characters, digits, '_', '-', or '.', and must not start with a digit",
+  "[-._a-zA-Z][-._a-zA-Z0-9]*",
+  "my.env-name",
+  "MY_ENV.NAME",
+  "MyEnvName1",
+);
+const printableMessage =
+  "a valid environment variable name must consist only of printable ASCII characters other than '='";
+const searchForm = /^_?[a-z0-9](?:[-_a-z0-9]*[a-z0-9])?(?:\._?[a-z0-9](?:[-_a-z0-9]*[a-z0-9])?)*$/;
+const searchMessage = formMessage(
+  "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and must start and end with an alphanumeric character",
+  subdomainForm,
+  "example.com",
+);
 const percentMessage = formMessage(
   "a valid percent string must be a numeric string followed by an ending '%'",
   "[0-9]+%",
@@ -208,6 +223,26 @@ export const configKey: NameCheck = (text) => {
 
 export const cIdentifier: NameCheck = (text) =>
   consistsOf(text, lower | upper | digit | underscore) && classAt(text, 0) !== digit ? none : [cIdentifierMessage];
+
+/** The name of an environment variable, by the stricter rule. */
+export const environmentName: NameCheck = (text) => {
+  const isRight = consistsOf(text, lower | upper | digit | dash | dot | underscore) && classAt(text, 0) !== digit;
+  return [...(isRight ? none : [environmentMessage]), ...leavesFolder(text)];
+};
+
+/** The name of an environment variable, by the rule that most servers have. */
+export const printableName: NameCheck = (text) => {
+  if (text === "") return [`environment variable name ${emptyMessage}`];
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code < 0x20 || code > 0x7e || code === 0x3d) return [printableMessage];
+  }
+  return none;
+};
+
+/** A domain whose labels may have underscores. */
+export const searchDomain: NameCheck = (text) =>
+  report(isTooLong(text, 253), 253, searchForm.test(text) ? undefined : searchMessage);
 
 /** The name of a container or service port. */
 export const portName: NameCheck = (text) => {

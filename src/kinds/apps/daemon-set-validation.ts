@@ -1,10 +1,10 @@
 /** Validates daemon sets and their status. Source: `ValidateDaemonSet` in upstream's `pkg/apis/apps/validation`. */
 import type { DaemonSet, DaemonSetUpdateStrategy, RollingUpdateDaemonSet } from "#api/apps/v1.ts";
-import type { ApiDomain } from "#meta/api-domain.ts";
 import { type FieldError, invalid, notSupported, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { validateLabelSelector } from "#meta/label-selector.ts";
 import { addAll } from "#std/add-all.ts";
+import type { PodRules } from "../core/pod-validation/rules.ts";
 import { validatePodTemplateSpec } from "../core/pod-validation.ts";
 import { numberOf, validateAtMost100Percent, validateNumberOrPercent } from "../numbers.ts";
 import {
@@ -22,7 +22,7 @@ const strategyPath = specPath.child("updateStrategy");
 const rollingPath = strategyPath.child("rollingUpdate");
 const strategies = ["RollingUpdate", "OnDelete"];
 
-export function validateDaemonSet({ spec }: DaemonSet, domain: ApiDomain): FieldError[] {
+export function validateDaemonSet({ spec }: DaemonSet, rules: PodRules): FieldError[] {
   const { selector, template, updateStrategy } = spec;
   const errors = selector === null ? [] : validateLabelSelector(selector, specPath.child("selector"));
   if (errors.length === 0) addAll(errors, validateMatch(selector, template));
@@ -31,7 +31,7 @@ export function validateDaemonSet({ spec }: DaemonSet, domain: ApiDomain): Field
   }
   return [
     ...errors,
-    ...validatePodTemplateSpec(template, templatePath, domain),
+    ...validatePodTemplateSpec(template, templatePath, rules),
     ...validateRunning(template, "DaemonSet"),
     ...validateCounts(spec, ["minReadySeconds"], specPath),
     ...validateStrategy(updateStrategy),

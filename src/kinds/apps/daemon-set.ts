@@ -3,6 +3,7 @@ import type { DaemonSet, DaemonSetSpec, DaemonSetUpdateStrategy } from "#api/app
 import { jsonEquals } from "#apply/json-value.ts";
 import { goQuote } from "#meta/field-error.ts";
 import { badRequest, type StatusError } from "#meta/status-error.ts";
+import { templateRules } from "../core/pod-validation/rules.ts";
 import { ageColumn, integer, labelsText, nameColumn, text } from "../cells.ts";
 import { defaultPodTemplate } from "../core/pod-spec.ts";
 import { templateWarnings } from "../core/pod-warnings.ts";
@@ -12,7 +13,9 @@ import { validateDaemonSet, validateDaemonSetStatus } from "./daemon-set-validat
 import { templateColumns } from "./workload.ts";
 import { validateSelectorUpdate } from "./workload-validation.ts";
 
-export function daemonSets({ domain }: KindEnvironment): KindBehaviour<DaemonSet> {
+export function daemonSets(environment: KindEnvironment): KindBehaviour<DaemonSet> {
+  const { domain } = environment;
+  const rulesOf = templateRules<DaemonSet>(environment, ({ spec }) => spec.template);
   const counter = domain.rename("deprecated.daemonset.template.generation");
   const countOf = ({ metadata }: DaemonSet): bigint => parseCount(metadata.annotations?.[counter] ?? "") ?? 0n;
   return {
@@ -52,8 +55,11 @@ export function daemonSets({ domain }: KindEnvironment): KindBehaviour<DaemonSet
         const isChanged = !jsonEquals(object.spec.template, old.spec.template);
         return withCount(object, counter, countOf(old) + (isChanged ? 1n : 0n));
       },
-      validate: (object) => validateDaemonSet(object, domain),
-      validateUpdate: (object, old) => [...validateDaemonSet(object, domain), ...validateSelectorUpdate(object, old)],
+      validate: (object) => validateDaemonSet(object, rulesOf(object)),
+      validateUpdate: (object, old) => [
+        ...validateDaemonSet(object, rulesOf(object, old)),
+        ...validateSelectorUpdate(object, old),
+      ],
       // Upstream: warnings depend on the counter of template changes.
       ...templateWarnings<DaemonSet>(({ spec }) => spec.template, { domain, generationOf: countOf }),
       subresources: {

@@ -1,8 +1,8 @@
 /** Validates deployments and their status. Source: `ValidateDeployment` in upstream's `pkg/apis/apps/validation`. */
 import type { Deployment, DeploymentStrategy, RollingUpdateDeployment } from "#api/apps/v1.ts";
-import type { ApiDomain } from "#meta/api-domain.ts";
 import { type FieldError, forbidden, invalid, notSupported } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
+import type { PodRules } from "../core/pod-validation/rules.ts";
 import { numberOf, validateAtMost100Percent, validateNumberOrPercent } from "../numbers.ts";
 import {
   validateCollisions,
@@ -20,10 +20,10 @@ const statusPath = FieldPath.of("status");
 const strategies = ["Recreate", "RollingUpdate"];
 const words = { called: "deployment", unreadable: "invalid label selector" };
 
-export function validateDeployment({ spec }: Deployment, domain: ApiDomain): FieldError[] {
+export function validateDeployment({ spec }: Deployment, rules: PodRules): FieldError[] {
   const errors = [
     ...validateCounts(spec, ["replicas"], specPath),
-    ...validateSelected(spec, words, (template) => validateRunningTemplate(template, "ReplicaSet", domain)),
+    ...validateSelected(spec, words, (template) => validateRunningTemplate(template, "ReplicaSet", rules)),
     ...validateStrategy(spec.strategy),
     ...validateCounts(spec, ["minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"], specPath),
   ];

@@ -1,5 +1,6 @@
 /** Deployment: a declared version of an application, rolled out by replica sets. */
 import type { Deployment, DeploymentSpec, DeploymentStrategy } from "#api/apps/v1.ts";
+import { templateRules } from "../core/pod-validation/rules.ts";
 import { ageColumn, nameColumn, text } from "../cells.ts";
 import { defaultPodTemplate } from "../core/pod-spec.ts";
 import { templateWarnings } from "../core/pod-warnings.ts";
@@ -9,7 +10,9 @@ import { validateDeployment, validateDeploymentStatus } from "./deployment-valid
 import { templateColumns } from "./workload.ts";
 import { validateSelectorUpdate } from "./workload-validation.ts";
 
-export function deployments({ domain }: KindEnvironment): KindBehaviour<Deployment> {
+export function deployments(environment: KindEnvironment): KindBehaviour<Deployment> {
+  const { domain } = environment;
+  const rulesOf = templateRules<Deployment>(environment, ({ spec }) => spec.template);
   return {
     // Upstream: the error about a missing object names the scale.
     missingScale: { group: "apps", resource: "deployments/scale" },
@@ -33,8 +36,11 @@ export function deployments({ domain }: KindEnvironment): KindBehaviour<Deployme
     ],
     strategy: {
       defaults: (object) => editField(object, "spec", defaultSpec),
-      validate: (object) => validateDeployment(object, domain),
-      validateUpdate: (object, old) => [...validateDeployment(object, domain), ...validateSelectorUpdate(object, old)],
+      validate: (object) => validateDeployment(object, rulesOf(object)),
+      validateUpdate: (object, old) => [
+        ...validateDeployment(object, rulesOf(object, old)),
+        ...validateSelectorUpdate(object, old),
+      ],
       ...templateWarnings<Deployment>(({ spec }) => spec.template, { domain, namesPods: true }),
       subresources: { status: { validateUpdate: validateDeploymentStatus } },
     },

@@ -1,5 +1,6 @@
 /** ReplicaSet: keeps a number of pods running. */
 import type { ReplicaSet } from "#api/apps/v1.ts";
+import { templateRules } from "../core/pod-validation/rules.ts";
 import { ageColumn, integer, nameColumn } from "../cells.ts";
 import { defaultPodTemplate } from "../core/pod-spec.ts";
 import { templateWarnings } from "../core/pod-warnings.ts";
@@ -9,7 +10,9 @@ import { validateReplicaSet, validateReplicaSetStatus } from "./replica-set-vali
 import { templateColumns } from "./workload.ts";
 import { validateSelectorUpdate } from "./workload-validation.ts";
 
-export function replicaSets({ domain }: KindEnvironment): KindBehaviour<ReplicaSet> {
+export function replicaSets(environment: KindEnvironment): KindBehaviour<ReplicaSet> {
+  const { domain } = environment;
+  const rulesOf = templateRules<ReplicaSet>(environment, ({ spec }) => spec.template);
   return {
     // Upstream: the error about a missing object names the scale.
     missingScale: { group: "apps", resource: "replicasets/scale" },
@@ -27,8 +30,11 @@ export function replicaSets({ domain }: KindEnvironment): KindBehaviour<ReplicaS
         editField(object, "spec", (spec) =>
           editField(fillAbsent(spec, { replicas: 1 }), "template", defaultPodTemplate),
         ),
-      validate: (object) => validateReplicaSet(object, domain),
-      validateUpdate: (object, old) => [...validateReplicaSet(object, domain), ...validateSelectorUpdate(object, old)],
+      validate: (object) => validateReplicaSet(object, rulesOf(object)),
+      validateUpdate: (object, old) => [
+        ...validateReplicaSet(object, rulesOf(object, old)),
+        ...validateSelectorUpdate(object, old),
+      ],
       ...templateWarnings<ReplicaSet>(({ spec }) => spec.template, { domain, namesPods: true }),
       subresources: { status: { validateUpdate: validateReplicaSetStatus } },
     },

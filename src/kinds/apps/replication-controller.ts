@@ -2,6 +2,7 @@
 import type { ReplicationController } from "#api/core/v1.ts";
 import type { ApiObject, ObjectMeta } from "#meta/object-meta.ts";
 import { compileLabels } from "#meta/selector.ts";
+import { templateRules } from "../core/pod-validation/rules.ts";
 import { ageColumn, containerColumns, integer, labelsText, nameColumn, wideText } from "../cells.ts";
 import { editField, fillAbsent, withField } from "../edit.ts";
 import { validateReplicaSetStatus, validateReplicationController } from "./replica-set-validation.ts";
@@ -9,7 +10,9 @@ import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import { defaultPodTemplate } from "../core/pod-spec.ts";
 import { templateWarnings } from "../core/pod-warnings.ts";
 
-export function replicationControllers({ domain }: KindEnvironment): KindBehaviour<ReplicationController> {
+export function replicationControllers(environment: KindEnvironment): KindBehaviour<ReplicationController> {
+  const { domain } = environment;
+  const rulesOf = templateRules<ReplicationController>(environment, ({ spec }) => spec.template);
   const { warningsOnCreate, warningsOnUpdate } = templateWarnings<ReplicationController>(({ spec }) => spec.template, {
     domain,
     namesPods: true,
@@ -29,8 +32,8 @@ export function replicationControllers({ domain }: KindEnvironment): KindBehavio
     ],
     strategy: {
       defaults,
-      validate: (object) => validateReplicationController(object, domain),
-      validateUpdate: (object) => validateReplicationController(object, domain),
+      validate: (object) => validateReplicationController(object, rulesOf(object)),
+      validateUpdate: (object, old) => validateReplicationController(object, rulesOf(object, old)),
       warningsOnCreate,
       // Upstream: warnings are about the template before the update.
       warningsOnUpdate: (object, old) => warningsOnUpdate(old, object),

@@ -5,11 +5,11 @@
 import type { PodTemplateSpec } from "#api/core/v1.ts";
 import type { LabelSelector } from "#api/meta/v1.ts";
 import { jsonEquals } from "#apply/json-value.ts";
-import type { ApiDomain } from "#meta/api-domain.ts";
 import { type FieldError, forbidden, GoSyntax, invalid, notSupported, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { compileLabelSelector, printLabels, printLabelSelector, validateLabelSelector } from "#meta/label-selector.ts";
 import { type Int64, nearestNumber } from "#std/int64.ts";
+import type { PodRules } from "../core/pod-validation/rules.ts";
 import { validatePodTemplateSpec } from "../core/pod-validation.ts";
 import { validateNotNegative } from "../numbers.ts";
 import type { Workload } from "./workload.ts";
@@ -79,8 +79,8 @@ export function mismatch(labels: PodTemplateSpec["metadata"]["labels"], path: Fi
 }
 
 /** Returns findings about the template of pods that run until they are deleted. Messages call the workload `kind`. */
-export function validateRunningTemplate(template: PodTemplateSpec, kind: string, domain: ApiDomain): FieldError[] {
-  return [...validatePodTemplateSpec(template, templatePath, domain), ...validateRunning(template, kind)];
+export function validateRunningTemplate(template: PodTemplateSpec, kind: string, rules: PodRules): FieldError[] {
+  return [...validatePodTemplateSpec(template, templatePath, rules), ...validateRunning(template, kind)];
 }
 
 /**

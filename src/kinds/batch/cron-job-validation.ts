@@ -1,8 +1,8 @@
 /** Validates cron jobs. Source: `ValidateCronJobCreate` in upstream's `pkg/apis/batch/validation`. */
 import type { CronJob, CronJobSpec, JobTemplateSpec } from "#api/batch/v1.ts";
-import type { ApiDomain } from "#meta/api-domain.ts";
 import { type FieldError, invalid, notSupported, required } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
+import type { PodRules } from "../core/pod-validation/rules.ts";
 import { invalidSelector, validateCounts } from "../apps/workload-validation.ts";
 import { cronScheduleError } from "./cron-schedule.ts";
 import { validateJobSpec } from "./job-validation.ts";
@@ -18,7 +18,7 @@ const zonePath = specPath.child("timeZone");
 const jobPath = specPath.child("jobTemplate", "spec");
 
 /** Returns findings about a cron job. `old` is the stored job of an update. */
-export function validateCronJob({ spec }: CronJob, domain: ApiDomain, old?: CronJob): FieldError[] {
+export function validateCronJob({ spec }: CronJob, rules: PodRules, old?: CronJob): FieldError[] {
   const { concurrencyPolicy = "" } = spec;
   const policyPath = specPath.child("concurrencyPolicy");
   return [
@@ -27,7 +27,7 @@ export function validateCronJob({ spec }: CronJob, domain: ApiDomain, old?: Cron
     ...(old !== undefined && old.spec.timeZone === spec.timeZone ? [] : validateZone(spec)),
     // An absent policy has got its default.
     ...(policies.includes(concurrencyPolicy) ? [] : [notSupported(policyPath, concurrencyPolicy, policies)]),
-    ...validateJobTemplate(spec.jobTemplate, domain),
+    ...validateJobTemplate(spec.jobTemplate, rules),
     ...validateCounts(spec, ["successfulJobsHistoryLimit", "failedJobsHistoryLimit"], specPath),
   ];
 }
@@ -62,8 +62,8 @@ function validateZone({ timeZone }: CronJobSpec): FieldError[] {
 }
 
 /** Returns findings about the template of jobs. The selector of a job is generated when the job is created. */
-function validateJobTemplate({ spec }: JobTemplateSpec, domain: ApiDomain): FieldError[] {
-  const errors = validateJobSpec(spec, jobPath, domain);
+function validateJobTemplate({ spec }: JobTemplateSpec, rules: PodRules): FieldError[] {
+  const errors = validateJobSpec(spec, jobPath, rules);
   if (spec.selector !== undefined) {
     errors.push(invalidSelector(spec.selector, "`selector` will be auto-generated", jobPath.child("selector")));
   }

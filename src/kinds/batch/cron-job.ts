@@ -3,6 +3,7 @@ import type { CronJob, CronJobSpec } from "#api/batch/v1.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { ageOf } from "#meta/human-duration.ts";
 import { formatLabelSelector } from "#meta/label-selector.ts";
+import { templateRules } from "../core/pod-validation/rules.ts";
 import { ageColumn, containerColumns, flag, integer, nameColumn, orNone, text, wideText } from "../cells.ts";
 import { defaultPodTemplate } from "../core/pod-spec.ts";
 import { templateWarnings } from "../core/pod-warnings.ts";
@@ -12,7 +13,9 @@ import { validateCronJob } from "./cron-job-validation.ts";
 
 const templatePath = FieldPath.of("spec", "jobTemplate", "spec", "template");
 
-export function cronJobs({ domain }: KindEnvironment): KindBehaviour<CronJob> {
+export function cronJobs(environment: KindEnvironment): KindBehaviour<CronJob> {
+  const { domain } = environment;
+  const rulesOf = templateRules<CronJob>(environment, ({ spec }) => spec.jobTemplate.spec.template);
   return {
     columns: [
       nameColumn,
@@ -31,8 +34,8 @@ export function cronJobs({ domain }: KindEnvironment): KindBehaviour<CronJob> {
     ],
     strategy: {
       defaults: (object) => editField(object, "spec", defaultSpec),
-      validate: (object) => validateCronJob(object, domain),
-      validateUpdate: (object, old) => validateCronJob(object, domain, old),
+      validate: (object) => validateCronJob(object, rulesOf(object)),
+      validateUpdate: (object, old) => validateCronJob(object, rulesOf(object, old), old),
       ...templateWarnings<CronJob>(({ spec }) => spec.jobTemplate.spec.template, {
         domain,
         path: templatePath,

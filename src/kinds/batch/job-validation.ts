@@ -9,6 +9,7 @@ import { compileLabelSelector, printLabels, validateLabelSelector } from "#meta/
 import { dns1123Label } from "#meta/names.ts";
 import { validatePrefixedPath } from "#meta/prefixed-path.ts";
 import { invalidSelector, mismatch, validateCounts, validateMatch } from "../apps/workload-validation.ts";
+import type { PodRules } from "../core/pod-validation/rules.ts";
 import { validatePodTemplateSpec } from "../core/pod-validation.ts";
 import { validatePodFailurePolicy, validateSuccessPolicy } from "./job-policies.ts";
 
@@ -31,8 +32,8 @@ export const jobLabels = perDomain(({ rename }) => ({
 }));
 
 /** Returns findings about a job. `old` is the stored job of an update. */
-export function validateJob(job: Job, domain: ApiDomain, old?: Job): FieldError[] {
-  const errors = [...validateOwnPods(job, domain, old), ...validateSpec(job.spec, domain)];
+export function validateJob(job: Job, rules: PodRules, old?: Job): FieldError[] {
+  const errors = [...validateOwnPods(job, rules.domain, old), ...validateSpec(job.spec, rules)];
   if (old !== undefined || job.spec.completionMode !== "Indexed") return errors;
   const { completions = 0 } = job.spec;
   if (completions <= 0) return errors;
@@ -65,8 +66,8 @@ function validateOwnPods({ metadata, spec }: Job, domain: ApiDomain, old: Job | 
 }
 
 /** Returns findings about the spec of a job, including its selector. */
-function validateSpec(spec: JobSpec, domain: ApiDomain): FieldError[] {
-  const errors = validateJobSpec(spec, specPath, domain);
+function validateSpec(spec: JobSpec, rules: PodRules): FieldError[] {
+  const errors = validateJobSpec(spec, specPath, rules);
   if (spec.selector === undefined) {
     return [...errors, required(specPath.child("selector")), mismatch(spec.template.metadata.labels)];
   }
@@ -75,7 +76,7 @@ function validateSpec(spec: JobSpec, domain: ApiDomain): FieldError[] {
 }
 
 /** Returns findings about the fields that jobs and templates of jobs share. `path` is the path of the spec. */
-export function validateJobSpec(spec: JobSpec, path: FieldPath, domain: ApiDomain): FieldError[] {
+export function validateJobSpec(spec: JobSpec, path: FieldPath, rules: PodRules): FieldError[] {
   const { podFailurePolicy, successPolicy } = spec;
   return [
     ...validateNumbers(spec, path),
@@ -84,7 +85,7 @@ export function validateJobSpec(spec: JobSpec, path: FieldPath, domain: ApiDomai
     ...(podFailurePolicy === undefined ? [] : validatePodFailurePolicy(spec, podFailurePolicy, path)),
     ...(successPolicy === undefined ? [] : validateSuccessPolicy(spec, successPolicy, path)),
     ...validateReplacement(spec, path),
-    ...validatePodTemplateSpec(spec.template, path.child("template"), domain),
+    ...validatePodTemplateSpec(spec.template, path.child("template"), rules),
     ...validateRestart(spec, path.child("template", "spec", "restartPolicy")),
   ];
 }

@@ -5,6 +5,7 @@ import { formatLabelSelector } from "#meta/label-selector.ts";
 import type { ObjectMeta } from "#meta/object-meta.ts";
 import { momentOf } from "#meta/time.ts";
 import type { Column } from "#registry/resource-definition.ts";
+import { templateRules } from "../core/pod-validation/rules.ts";
 import { ageColumn, containerColumns, nameColumn, text, wideText } from "../cells.ts";
 import { defaultPodTemplate } from "../core/pod-spec.ts";
 import { templateWarnings } from "../core/pod-warnings.ts";
@@ -17,7 +18,9 @@ import { jobLabels, validateJob } from "./job-validation.ts";
 
 const unlimited = 2147483647;
 
-export function jobs({ domain, gate }: KindEnvironment): KindBehaviour<Job> {
+export function jobs(environment: KindEnvironment): KindBehaviour<Job> {
+  const { domain, gate } = environment;
+  const rulesOf = templateRules<Job>(environment, ({ spec }) => spec.template);
   const hasReplacement = gate("JobPodReplacementPolicy");
   const { uid: uidLabel, name: nameLabel } = jobLabels(domain);
   return {
@@ -39,8 +42,11 @@ export function jobs({ domain, gate }: KindEnvironment): KindBehaviour<Job> {
           : next;
       },
       complete: (object) => withTemplateLabels(object, templateLabels(object)),
-      validate: (object) => validateJob(object, domain),
-      validateUpdate: (object, old) => [...validateJob(object, domain, old), ...validateJobUpdate(object, old)],
+      validate: (object) => validateJob(object, rulesOf(object)),
+      validateUpdate: (object, old) => [
+        ...validateJob(object, rulesOf(object, old), old),
+        ...validateJobUpdate(object, old),
+      ],
       ...templateWarnings<Job>(({ spec }) => spec.template, { domain, namesPods: true }),
       subresources: { status: { validateUpdate: validateJobStatus } },
       fields: ({ status }) => ({ "status.successful": String(status.succeeded ?? 0) }),

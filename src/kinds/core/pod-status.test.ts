@@ -109,3 +109,36 @@ test("amounts in the status are kept in thousandths", () => {
   const [first] = status!["containerStatuses"] as readonly Record<string, unknown>[];
   assert.deepEqual([first!["allocatedResources"], first!["resources"]], [{ cpu: "1m" }, { limits: { cpu: "1m" } }]);
 });
+
+test("a container that has ended for good does not run again", () => {
+  const state = (name: string, of: object) => ({
+    name,
+    ready: false,
+    restartCount: 0,
+    image: "",
+    imageID: "",
+    state: of,
+  });
+  const ended = (exitCode: number) => ({ terminated: { exitCode } });
+  const before = pod(
+    {
+      qosClass: "BestEffort",
+      containerStatuses: [state("a", ended(0)), state("b", ended(1))],
+      initContainerStatuses: [state("i", ended(0)), state("r", ended(0))],
+      ephemeralContainerStatuses: [state("e", ended(1))],
+    },
+    { restartPolicy: "OnFailure", initContainers: [{ name: "r", image: "x:1", restartPolicy: "Always" }] },
+  );
+  const now = {
+    containerStatuses: [state("b", {}), state("a", { running: {} })],
+    initContainerStatuses: [state("i", {}), state("r", {})],
+    ephemeralContainerStatuses: [state("e", { waiting: {} })],
+  };
+  const again = "state: Forbidden: may not be transitioned to non-terminated state";
+  assert.deepEqual(pods.refuseUpdate(pod(now), before, "status"), [
+    `status.containerStatuses[0].${again}`,
+    `status.initContainerStatuses[0].${again}`,
+    `status.ephemeralContainerStatuses[0].${again}`,
+  ]);
+  assert.deepEqual(pods.refuseUpdate(pod({}), before, "status"), []);
+});

@@ -12,9 +12,10 @@ const claimsPath = statusPath.child("resourceClaimStatuses");
 const conditionsPath = FieldPath.of("metadata", "conditions");
 
 /** Returns findings about a new status. */
-export function validatePodStatus({ spec, status }: Pod, { status: old }: Pod): FieldError[] {
+export function validatePodStatus({ spec, status }: Pod, { spec: oldSpec, status: old }: Pod): FieldError[] {
   const errors: FieldError[] = [];
   checkConditions(status, errors);
+  checkTransitions(status, { spec: oldSpec, status: old }, errors);
   checkAddresses(status, errors);
   const isWindows = spec.os?.name === "windows";
   for (const list of ["initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"] as const) {
@@ -46,6 +47,29 @@ function checkConditions({ conditions = [] }: PodStatus, errors: Errors): void {
     checkName(type, qualifiedName, conditionsPath.index(i).child("Type"), errors);
   }
 }
+
+/** Checks that containers that have ended for good do not run again. */
+function checkTransitions(status: PodStatus, old: Pick<Pod, "spec" | "status">, errors: Errors): void {
+  const { restartPolicy = "", initContainers } = old.spec;
+  const restarted = new Set(
+    (initContainers ?? []).filter((container) => container.restartPolicy === "Always").map(({ name }) => name),
+  );
+  for (const list of ["containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"] as const) {
+    const policy = list === "ephemeralContainerStatuses" ? "Never" : restartPolicy;
+    if (policy === "Always") continue;
+    for (const [i, { name, state }] of (old.status[list] ?? []).entries()) {
+      const { terminated } = state;
+      if (terminated === undefined || (terminated.exitCode !== 0 && policy === "OnFailure")) continue;
+      if (list === "initContainerStatuses" && restarted.has(name)) continue;
+      for (const now of status[list] ?? []) {
+        if (now.name !== name || now.state.terminated !== undefined) continue;
+        errors.push(forbidden(statusPath.child(list).index(i).child("state"), notAgain));
+      }
+    }
+  }
+}
+
+const notAgain = "may not be transitioned to non-terminated state";
 
 /** Checks the users of containers. Upstream: the path omits the field `user`. */
 function checkUsers(

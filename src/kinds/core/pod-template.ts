@@ -1,5 +1,6 @@
 /** PodTemplate: a stored template of pods. */
 import type { PodTemplate } from "#api/core/v1.ts";
+import { templateRules } from "./pod-validation/rules.ts";
 import { containerColumns, labelsText, nameColumn, text } from "../cells.ts";
 import { editField } from "../edit.ts";
 import type { FieldError } from "#meta/field-error.ts";
@@ -11,8 +12,11 @@ import { templateWarnings } from "./pod-warnings.ts";
 
 const templatePath = FieldPath.of("template");
 
-export function podTemplates({ domain }: KindEnvironment): KindBehaviour<PodTemplate> {
-  const validate = ({ template }: PodTemplate): FieldError[] => validatePodTemplateSpec(template, templatePath, domain);
+export function podTemplates(environment: KindEnvironment): KindBehaviour<PodTemplate> {
+  const { domain } = environment;
+  const rulesOf = templateRules<PodTemplate>(environment, ({ template }) => template);
+  const validate = (object: PodTemplate, old?: PodTemplate): FieldError[] =>
+    validatePodTemplateSpec(object.template, templatePath, rulesOf(object, old));
   return {
     returnsDeleted: true,
     columns: [
@@ -24,7 +28,7 @@ export function podTemplates({ domain }: KindEnvironment): KindBehaviour<PodTemp
     ],
     strategy: {
       defaults: (object) => editField(object, "template", defaultPodTemplate),
-      validate,
+      validate: (object) => validate(object),
       validateUpdate: validate,
       ...templateWarnings<PodTemplate>(({ template }) => template, { domain, path: templatePath }),
     },

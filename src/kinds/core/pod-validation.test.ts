@@ -7,9 +7,15 @@ import { printFieldError } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { dns1123Subdomain } from "#meta/names.ts";
 import { growsInProportion } from "#std/growth-for-tests.ts";
+import { podRules } from "./pod-validation/rules.ts";
 import { defaultPod } from "./pod-spec.ts";
 import { validatePodStatus } from "./pod-status.ts";
 import { validateNewPod, validatePod, validatePodTemplateSpec } from "./pod-validation.ts";
+
+const gated = (...gates: readonly string[]) =>
+  podRules({ domain: kubernetesDomain, gate: (name) => gates.includes(name) });
+const rulesOf = gated("RelaxedEnvironmentVariableValidation");
+const rules = rulesOf({ containers: null });
 
 const container = { name: "a", image: "x:1", resources: {} };
 const createSpec = (spec: object): PodSpec =>
@@ -17,7 +23,7 @@ const createSpec = (spec: object): PodSpec =>
 
 function check(spec: object, ...findings: string[]): void {
   const pod: Pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "p" }, spec: createSpec(spec), status: {} };
-  const errors = [...validatePod(pod, kubernetesDomain), ...validateNewPod(pod, kubernetesDomain)].map(printFieldError);
+  const errors = [...validatePod(pod, rules), ...validateNewPod(pod, kubernetesDomain)].map(printFieldError);
   assert.deepEqual(errors, findings, JSON.stringify(spec));
 }
 
@@ -123,7 +129,7 @@ test("a template is checked as a pod, but for blanks around images", () => {
     ephemeralContainers: [{ ...container, name: "e" }],
   });
   const template = { metadata: { labels: { "a b": "c" } }, spec };
-  const errors = validatePodTemplateSpec(template, FieldPath.of("spec", "template"), kubernetesDomain);
+  const errors = validatePodTemplateSpec(template, FieldPath.of("spec", "template"), rules);
   assert.deepEqual(
     errors.map(({ field }) => field),
     ["spec.template.labels", "spec.template.spec.ephemeralContainers"],
@@ -180,7 +186,7 @@ test("a volume that gets a claim of its own is named so that the claim can be", 
         spec: createSpec({ volumes: [volume(name, metadata)] }),
         status: {},
       },
-      kubernetesDomain,
+      rules,
     ).map(printFieldError);
   assert.deepEqual(pod("data"), []);
   const [ofLabel, ofClaim, ...others] = pod("a_b");
@@ -260,7 +266,7 @@ test("a secret for iSCSI needs no name; a kernel parameter is set once; a class 
     spec: createSpec({ runtimeClassName: "" }),
     status: {},
   };
-  const errors = validatePod(pod, kubernetesDomain).map(printFieldError);
+  const errors = validatePod(pod, rules).map(printFieldError);
   assert.match(errors[0]!, /^spec\.runtimeClassName: Invalid value: ""/);
   const spread = { maxSkew: 1, topologyKey: "zone", whenUnsatisfiable: "DoNotSchedule", matchLabelKeys: ["/x"] };
   const path = "spec.topologySpreadConstraints[0].matchLabelKeys";
@@ -426,7 +432,7 @@ test("image volumes have an image, in pods, and are mounted as a whole", () => {
     'spec.containers[0].volumeMounts[0].subPath: Invalid value: "a": not allowed in image volume sources',
   );
   const template = { metadata: {}, spec: createSpec(image({})) };
-  assert.deepEqual(validatePodTemplateSpec(template, FieldPath.of("template"), kubernetesDomain), []);
+  assert.deepEqual(validatePodTemplateSpec(template, FieldPath.of("template"), rules), []);
 });
 
 test("a projected trust bundle has a name or a signer, and a path of its own", () => {
@@ -455,4 +461,72 @@ test("a projected trust bundle has a name or a signer, and a path of its own", (
     { volumes: [{ name: "v", projected: { sources: [both] } }] },
     `${at}.sources[0]: Forbidden: may not specify more than 1 volume type per source`,
   );
+});
+
+/** Returns the findings about a pod with this spec, while these gates are on. `old` is the stored spec of an update. */
+function checkGated(gates: readonly string[], spec: object, old?: object): string[] {
+  const pod: Pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "p" }, spec: createSpec(spec), status: {} };
+  return validatePod(pod, gated(...gates)(pod.spec, old === undefined ? undefined : createSpec(old))).map(
+    printFieldError,
+  );
+}
+
+test("a container may sleep for no time while a gate is on, and in updates", () => {
+  const sleeping = (seconds: number) => ({
+    containers: [{ ...container, lifecycle: { preStop: { sleep: { seconds } } } }],
+  });
+  assert.match(checkGated([], sleeping(0))[0]!, /must be greater than 0 and less than terminationGracePeriodSeconds/);
+  assert.deepEqual(checkGated([], sleeping(0), sleeping(1)), []);
+  const gates = ["PodLifecycleSleepActionAllowZero"];
+  assert.deepEqual(checkGated(gates, sleeping(0)), []);
+  assert.deepEqual(checkGated(gates, sleeping(31)), [
+    "spec.containers[0].lifecycle.preStop.sleep: Invalid value: 31: must be non-negative and less than terminationGracePeriodSeconds (30)",
+  ]);
+});
+
+test("search domains may have underscores while a gate is on, and where there were some", () => {
+  const searching = (...searches: readonly string[]) => ({ dnsConfig: { searches } });
+  assert.equal(checkGated([], searching("_a.b_c", ".")).length, 2);
+  assert.deepEqual(checkGated([], searching("_a.b_c", "."), searching("x_y")), []);
+  assert.deepEqual(checkGated(["RelaxedDNSSearchValidation"], searching("_a.b_c", ".", "a.")), []);
+  assert.match(
+    checkGated(["RelaxedDNSSearchValidation"], searching("a_"))[0]!,
+    /'_', '-' or '.', and must start and end/,
+  );
+});
+
+test("names of variables are stricter while a gate is off, except those that were there", () => {
+  const named = (name: string) => ({ containers: [{ ...container, env: [{ name }] }] });
+  assert.match(checkGated([], named("a b"))[0]!, /must consist of alphabetic characters, digits, '_', '-', or '.'/);
+  assert.match(checkGated([], named("..a"))[0]!, /must not start with '..'$/);
+  assert.deepEqual(checkGated([], named("a b"), named("a b")), []);
+  assert.equal(checkGated([], named("a b"), named("c d")).length, 1);
+});
+
+test("classes of ephemeral volumes are checked while a gate is on", () => {
+  const claim = { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } };
+  const spec = { ...claim, volumeAttributesClassName: "Bad_" };
+  const volumes = [{ name: "v", ephemeral: { volumeClaimTemplate: { metadata: { creationTimestamp: null }, spec } } }];
+  assert.deepEqual(checkGated([], { volumes }), []);
+  assert.match(
+    checkGated(["VolumeAttributesClass"], { volumes })[0]!,
+    /^spec\.volumes\[0\]\.ephemeral\.volumeClaimTemplate\.spec\.volumeAttributesClassName: Invalid value: "Bad_"/,
+  );
+});
+
+test("the old annotation of tolerations is checked", () => {
+  const name = "scheduler.alpha.kubernetes.io/tolerations";
+  const refuse = (text: string): string[] => {
+    const metadata = { name: "p", annotations: { [name]: text } };
+    const pod: Pod = { apiVersion: "v1", kind: "Pod", metadata, spec: createSpec({}), status: {} };
+    return validatePod(pod, rules).map(printFieldError);
+  };
+  assert.deepEqual(refuse(""), []);
+  assert.deepEqual(refuse('[{"Key":"a","operator":"Exists","other":1}]'), []);
+  assert.deepEqual(refuse('[{"key":"a","effect":"Other"}]'), [
+    `metadata.annotations.${name}[0].effect: Unsupported value: "Other": supported values: "NoSchedule", "PreferNoSchedule", "NoExecute"`,
+  ]);
+  for (const wrong of ["x", "{}", "[1]", '[{"key":1}]', '[{"tolerationSeconds":1.5}]']) {
+    assert.match(refuse(wrong)[0]!, new RegExp(`^metadata\\.annotations: Invalid value: "${name}": `), wrong);
+  }
 });

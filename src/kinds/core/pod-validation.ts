@@ -13,6 +13,7 @@ import { addAll } from "#std/add-all.ts";
 import { checkEach, checkName, checkOptionalName, checkRange, checkRequiredOneOf, type Errors } from "../checks.ts";
 import { checkContainers, checkImages } from "./pod-validation/containers.ts";
 import { checkDns, checkHostAliases } from "./pod-validation/name-resolution.ts";
+import { checkOldTolerations } from "./pod-validation/old-tolerations.ts";
 import { checkPodResources } from "./pod-validation/pod-resources.ts";
 import { checkResourceClaims } from "./pod-validation/resource-claims.ts";
 import { checkResources } from "./pod-validation/resources.ts";
@@ -24,7 +25,8 @@ import {
   checkToleration,
 } from "./pod-validation/scheduling.ts";
 import { checkHostProcess, checkPodSecurity, checkSystem } from "./pod-validation/security.ts";
-import { checkImageReferences, checkVolumes } from "./pod-validation/volumes.ts";
+import type { PodRules } from "./pod-validation/rules.ts";
+import { checkAttributesClasses, checkImageReferences, checkVolumes } from "./pod-validation/volumes.ts";
 import { checkAgreement, checkSecurityAnnotations, validateAppArmorUpdate } from "./security-annotations.ts";
 import { ownPrefix } from "./resource-names.ts";
 
@@ -34,14 +36,15 @@ const preemptionPolicies = ["PreemptLowerPriority", "Never"];
 const deadlineMax = 2 ** 31 - 1;
 
 /** Returns findings about a template of pods at `path`, whose defaults are filled in. */
-export function validatePodTemplateSpec(template: PodTemplateSpec, path: FieldPath, domain: ApiDomain): FieldError[] {
+export function validatePodTemplateSpec(template: PodTemplateSpec, path: FieldPath, rules: PodRules): FieldError[] {
+  const { domain } = rules;
   const { metadata, spec } = template;
   const specPath = path.child("spec");
   const errors = validateLabels(metadata.labels, path.child("labels"));
   const annotationsPath = path.child("annotations");
   validateAnnotations(metadata.annotations, annotationsPath, errors);
   addAll(errors, validateKnownAnnotations(template, annotationsPath, domain));
-  checkSpec(spec, "", specPath, domain, errors);
+  checkSpec({ spec, podName: "", rules }, specPath, errors);
   checkAgreement(metadata.annotations, spec, specPath, podAnnotations(domain), errors);
   if ((spec.ephemeralContainers ?? []).length > 0) {
     errors.push(forbidden(specPath.child("ephemeralContainers"), "ephemeral containers not allowed in pod template"));
@@ -54,10 +57,10 @@ const podSpecPath = FieldPath.of("spec");
 const annotationsPath = FieldPath.of("metadata", "annotations");
 
 /** Returns findings about the metadata and spec of a pod, whose defaults are filled in. */
-export function validatePod(pod: Pod, domain: ApiDomain): FieldError[] {
+export function validatePod(pod: Pod, rules: PodRules): FieldError[] {
   const { metadata, spec } = pod;
-  const errors = validatePodAnnotations(pod, domain);
-  checkSpec(spec, metadata.name ?? "", podSpecPath, domain, errors);
+  const errors = validatePodAnnotations(pod, rules.domain);
+  checkSpec({ spec, podName: metadata.name ?? "", rules }, podSpecPath, errors);
   checkTokenSources(spec, podSpecPath.child("volumes"), errors);
   checkImages(spec, podSpecPath, errors);
   checkImageReferences(spec.volumes, podSpecPath.child("volumes"), errors);
@@ -124,6 +127,8 @@ function validateKnownAnnotations(
     const detail = "must set spec.nodeName if mirror pod annotation is set";
     errors.push(invalid(path.key(mirror), mirrored, detail));
   }
+  const tolerations = annotations[names.tolerations];
+  if (tolerations) checkOldTolerations(tolerations, names.tolerations, path, errors);
   const cost = annotations[deletionCost];
   if (cost !== undefined && !isInt32(cost)) {
     errors.push(invalid(path.key(deletionCost), cost, "must be a 32bit integer"));
@@ -135,18 +140,26 @@ function validateKnownAnnotations(
 const isInt32 = (text: string): boolean =>
   /^(?:0|-?[1-9][0-9]{0,9})$/.test(text) && Number(text) >= -(2 ** 31) && Number(text) < 2 ** 31;
 
-function checkSpec(spec: PodSpec, podName: string, path: FieldPath, domain: ApiDomain, errors: Errors): void {
-  const own = ownPrefix(domain);
+interface SpecCheck {
+  readonly spec: PodSpec;
+  /** The name of the pod; empty for a template. */
+  readonly podName: string;
+  readonly rules: PodRules;
+}
+
+function checkSpec({ spec, podName, rules }: SpecCheck, path: FieldPath, errors: Errors): void {
+  const own = ownPrefix(rules.domain);
   const volumes = checkVolumes(spec, podName, path, errors);
+  if (rules.hasAttributesClasses) checkAttributesClasses(spec.volumes, path.child("volumes"), errors);
   const claims = checkResourceClaims(spec.resourceClaims, path.child("resourceClaims"), errors);
-  checkContainers({ spec, volumes, claims, own, errors }, path);
+  checkContainers({ spec, volumes, claims, own, rules, errors }, path);
   checkPodResources(spec, claims, path, own, errors);
   checkRequiredOneOf(spec.restartPolicy, restartPolicies, path.child("restartPolicy"), errors);
   checkRequiredOneOf(spec.dnsPolicy, dnsPolicies, path.child("dnsPolicy"), errors);
   validateLabels(spec.nodeSelector, path.child("nodeSelector"), errors);
   checkPodSecurity(spec, path, errors);
   checkAffinity(spec.affinity, path.child("affinity"), errors);
-  checkDns(spec, path, errors);
+  checkDns(spec, rules, path, errors);
   checkReadinessGates(spec.readinessGates, path.child("readinessGates"), errors);
   checkSchedulingGates(spec.schedulingGates, path.child("schedulingGates"), errors);
   checkSpread(spec.topologySpreadConstraints, path.child("topologySpreadConstraints"), errors);

@@ -16,6 +16,7 @@ import { podAnnotations } from "#meta/pod-annotations.ts";
 import { timestampOf } from "#meta/time.ts";
 import { type Int64, nearestNumber } from "#std/int64.ts";
 import type { Column } from "#registry/resource-definition.ts";
+import { podRules } from "./pod-validation/rules.ts";
 import { ageColumn, nameColumn, orNone, text, wideText } from "../cells.ts";
 import { editField, editItems, isZero, withField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
@@ -39,6 +40,7 @@ export function pods(environment: KindEnvironment): KindBehaviour<Pod> {
     resizePolicy: environment.gate("InPlacePodVerticalScaling"),
     podResources: environment.gate("PodLevelResources"),
   };
+  const rulesOf = podRules(environment);
   const annotations = podAnnotations(domain);
   const warnings = podWarnings(domain, { hasAppArmor: false });
   return {
@@ -57,9 +59,9 @@ export function pods(environment: KindEnvironment): KindBehaviour<Pod> {
         ...nameWarnings(object, "this is used in the Pod's hostname"),
         ...warnings(object, specPath, annotationsPath),
       ],
-      validate: (object) => [...validatePod(object, domain), ...validateNewPod(object, domain)],
+      validate: (object) => [...validatePod(object, rulesOf(object.spec)), ...validateNewPod(object, domain)],
       validateUpdate: (object, old) => [
-        ...validatePod(object, domain),
+        ...validatePod(object, rulesOf(object.spec, old.spec)),
         ...validateAnnotationsUpdate(object, old, domain),
         ...validatePodSpecUpdate(object.spec, old.spec),
       ],
@@ -67,7 +69,7 @@ export function pods(environment: KindEnvironment): KindBehaviour<Pod> {
         ephemeralcontainers: {
           prepareForUpdate: (object, old) => withEphemeralContainers(old, object),
           validateUpdate: (object, old) => [
-            ...validatePod(object, domain),
+            ...validatePod(object, rulesOf(object.spec, old.spec)),
             ...validateEphemeralContainers(object.spec, old.spec),
           ],
         },
@@ -76,7 +78,7 @@ export function pods(environment: KindEnvironment): KindBehaviour<Pod> {
           validateUpdate: (object, old) =>
             object.spec.os?.name === "windows"
               ? [forbidden(FieldPath.of("[]"), "windows pods cannot be resized")]
-              : [...validatePod(object, domain), ...validateResize(object, old)],
+              : [...validatePod(object, rulesOf(object.spec, old.spec)), ...validateResize(object, old)],
         },
         status: {
           // The class stays if the client omits it.

@@ -3,7 +3,7 @@ import { initialContainers } from "#api/core/containers.ts";
 import type { Container, ContainerPort, EphemeralContainer, PodSpec } from "#api/core/v1.ts";
 import { duplicate, forbidden, invalid, notFound, notSupported, required } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
-import { dns1123Label, portName } from "#meta/names.ts";
+import { dns1123Label, environmentName, portName, printableName } from "#meta/names.ts";
 import type { OwnPrefix } from "../resource-names.ts";
 import {
   checkRange,
@@ -19,6 +19,7 @@ import { checkNoResizePolicies, checkResizePolicies } from "./resize-policies.ts
 import { type ClaimNames, checkTakenClaims } from "./resource-claims.ts";
 import { checkLifecycle, checkLiveness, checkReadiness } from "./probes.ts";
 import { checkResources } from "./resources.ts";
+import type { PodRules } from "./rules.ts";
 import { checkContainerSecurity } from "./security.ts";
 
 const messagePolicies = ["File", "FallbackToLogsOnError"];
@@ -31,6 +32,7 @@ interface PodParts {
   readonly volumes: Volumes;
   readonly claims: ClaimNames;
   readonly own: OwnPrefix;
+  readonly rules: PodRules;
   readonly errors: Errors;
 }
 
@@ -52,7 +54,7 @@ function checkMain(pod: PodParts, names: Set<string>, path: FieldPath): void {
     const at = path.index(i);
     checkContainer(container, pod, at);
     checkUnique(container.name, names, at.child("name"), errors);
-    checkHooks(container, spec, at, errors);
+    checkHooks(container, pod, at);
     if (container.restartPolicy !== undefined) {
       errors.push(forbidden(at.child("restartPolicy"), "may not be set for non-init containers"));
     }
@@ -74,7 +76,7 @@ function checkInit(pod: PodParts, names: Set<string>, path: FieldPath): void {
     checkHostPorts([container], path, errors);
     checkNoResizePolicies(container.resizePolicy, at.child("resizePolicy"), errors);
     if (restartPolicy === "Always") {
-      checkHooks(container, spec, at, errors);
+      checkHooks(container, pod, at);
       continue;
     }
     for (const [name, value] of Object.entries({ lifecycle, livenessProbe, readinessProbe, startupProbe })) {
@@ -128,9 +130,10 @@ function checkOnlyEphemeral(container: EphemeralContainer, path: FieldPath, erro
   }
 }
 
-function checkHooks(container: Container, spec: PodSpec, path: FieldPath, errors: Errors): void {
+function checkHooks(container: Container, { spec, rules, errors }: PodParts, path: FieldPath): void {
   const { lifecycle, livenessProbe, readinessProbe, startupProbe } = container;
-  checkLifecycle(lifecycle, spec.terminationGracePeriodSeconds, path.child("lifecycle"), errors);
+  const sleep = { graceSeconds: spec.terminationGracePeriodSeconds, allowsZero: rules.allowsZeroSleep };
+  checkLifecycle(lifecycle, sleep, path.child("lifecycle"), errors);
   checkLiveness(livenessProbe, path.child("livenessProbe"), errors);
   checkReadiness(readinessProbe, path.child("readinessProbe"), errors);
   checkLiveness(startupProbe, path.child("startupProbe"), errors);
@@ -144,8 +147,9 @@ function checkContainer(container: Container | EphemeralContainer, pod: PodParts
   checkRequired(container.image, path.child("image"), errors);
   checkRequiredOneOf(terminationMessagePolicy, messagePolicies, path.child("terminationMessagePolicy"), errors);
   checkPorts(container.ports, path.child("ports"), errors);
-  checkEnv(container.env, path.child("env"), errors);
-  checkEnvFrom(container.envFrom, path.child("envFrom"), errors);
+  const variableName = pod.rules.allowsAnyVariable ? printableName : environmentName;
+  checkEnv(container.env, variableName, path.child("env"), errors);
+  checkEnvFrom(container.envFrom, variableName, path.child("envFrom"), errors);
   checkMounts(container, volumes, path.child("volumeMounts"), errors);
   checkDevices(container, volumes, path.child("volumeDevices"), errors);
   checkRequiredOneOf(imagePullPolicy, pullPolicies, path.child("imagePullPolicy"), errors);

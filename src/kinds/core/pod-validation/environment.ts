@@ -2,21 +2,17 @@
 import type { EnvFromSource, EnvVar, EnvVarSource } from "#api/core/v1.ts";
 import { invalid, required } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
-import { configKey, dns1123Subdomain } from "#meta/names.ts";
+import { configKey, dns1123Subdomain, type NameCheck } from "#meta/names.ts";
 import { checkName, checkRequiredName, type Errors } from "../../checks.ts";
 import { checkFieldRef, checkResourceRef, environmentFields } from "./downward.ts";
 
-const nameMessage = "a valid environment variable name must consist only of printable ASCII characters other than '='";
-
-function variableName(text: string): readonly string[] {
-  for (let i = 0; i < text.length; i++) {
-    const code = text.charCodeAt(i);
-    if (code < 0x20 || code > 0x7e || code === 0x3d) return [nameMessage];
-  }
-  return [];
-}
-
-export function checkEnv(variables: readonly EnvVar[] = [], path: FieldPath, errors: Errors): void {
+/** Checks variables, whose names `variableName` checks. */
+export function checkEnv(
+  variables: readonly EnvVar[] = [],
+  variableName: NameCheck,
+  path: FieldPath,
+  errors: Errors,
+): void {
   for (const [i, { name, value = "", valueFrom }] of variables.entries()) {
     const at = path.index(i);
     checkRequiredName(name, variableName, at.child("name"), errors);
@@ -49,7 +45,12 @@ function checkSource(from: EnvVarSource, value: string, path: FieldPath, errors:
  * Checks the sources of variables. Upstream: findings about sources without a reference, or with two, have the path of
  * the list.
  */
-export function checkEnvFrom(sources: readonly EnvFromSource[] = [], path: FieldPath, errors: Errors): void {
+export function checkEnvFrom(
+  sources: readonly EnvFromSource[] = [],
+  variableName: NameCheck,
+  path: FieldPath,
+  errors: Errors,
+): void {
   for (const [i, { prefix, configMapRef, secretRef }] of sources.entries()) {
     const at = path.index(i);
     if (prefix) checkName(prefix, variableName, at.child("prefix"), errors);

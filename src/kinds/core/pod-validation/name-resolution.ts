@@ -2,15 +2,21 @@
 import type { HostAlias, PodSpec } from "#api/core/v1.ts";
 import { goTexts, invalid, required } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
-import { dns1123Subdomain, ipAddress } from "#meta/names.ts";
+import { dns1123Subdomain, ipAddress, searchDomain } from "#meta/names.ts";
 import { checkName, checkNames, type Errors } from "../../checks.ts";
+import type { PodRules } from "./rules.ts";
 
 const serversMax = 3;
 const searchesMax = 32;
 const searchLengthMax = 2048;
 
 /** Checks the DNS settings; `path` is the path of the spec. */
-export function checkDns({ dnsPolicy, dnsConfig }: PodSpec, path: FieldPath, errors: Errors): void {
+export function checkDns(
+  { dnsPolicy, dnsConfig }: PodSpec,
+  { allowsAnySearch }: Pick<PodRules, "allowsAnySearch">,
+  path: FieldPath,
+  errors: Errors,
+): void {
   const at = path.child("dnsConfig");
   const isNone = dnsPolicy === "None";
   if (dnsConfig === undefined) {
@@ -35,8 +41,9 @@ export function checkDns({ dnsPolicy, dnsConfig }: PodSpec, path: FieldPath, err
     errors.push(invalid(searchesAt, goTexts(searches), detail));
   }
   for (const [i, search] of searches.entries()) {
+    if (allowsAnySearch && search === ".") continue;
     const name = search.endsWith(".") ? search.slice(0, -1) : search;
-    checkName(name, dns1123Subdomain, searchesAt.index(i), errors);
+    checkName(name, allowsAnySearch ? searchDomain : dns1123Subdomain, searchesAt.index(i), errors);
   }
   for (const [i, { name = "" }] of options.entries()) {
     if (name === "") errors.push(required(at.child("options").index(i), "must not be empty"));

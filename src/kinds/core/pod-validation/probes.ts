@@ -43,22 +43,34 @@ function checkProbe(probe: Probe, path: FieldPath, errors: Errors): void {
   }
 }
 
-/** Checks the lifecycle hooks of a container. `grace` is the termination grace period of the pod in seconds. */
+/** The bounds of the time for which a container may sleep. */
+interface SleepBounds {
+  /** The termination grace period of the pod. */
+  readonly graceSeconds?: Int64 | undefined;
+  readonly allowsZero: boolean;
+}
+
+/** Checks the lifecycle hooks of a container. */
 export function checkLifecycle(
   lifecycle: Lifecycle | undefined,
-  grace: Int64 | undefined,
+  sleep: SleepBounds,
   path: FieldPath,
   errors: Errors,
 ): void {
   const { postStart, preStop } = lifecycle ?? {};
-  if (postStart !== undefined) checkHandler(postStart, path.child("postStart"), errors, grace);
-  if (preStop !== undefined) checkHandler(preStop, path.child("preStop"), errors, grace);
+  if (postStart !== undefined) checkHandler(postStart, path.child("postStart"), errors, sleep);
+  if (preStop !== undefined) checkHandler(preStop, path.child("preStop"), errors, sleep);
 }
 
 const handlers = ["exec", "httpGet", "tcpSocket", "grpc", "sleep"] as const;
 
 /** Checks that there is exactly one handler. Further ones are refused without a check of their content. */
-function checkHandler(handler: Probe & LifecycleHandler, path: FieldPath, errors: Errors, grace: Int64 = 0): void {
+function checkHandler(
+  handler: Probe & LifecycleHandler,
+  path: FieldPath,
+  errors: Errors,
+  bounds: SleepBounds = { allowsZero: false },
+): void {
   let isFirst = true;
   for (const name of handlers) {
     if (handler[name] === undefined) continue;
@@ -73,7 +85,7 @@ function checkHandler(handler: Probe & LifecycleHandler, path: FieldPath, errors
     if (name === "httpGet" && httpGet !== undefined) checkHttpGet(httpGet, at, errors);
     if (name === "tcpSocket" && tcpSocket !== undefined) checkPort(tcpSocket.port, at.child("port"), errors);
     if (name === "grpc" && grpc !== undefined) checkPort(grpc.port, at.child("port"), errors);
-    if (name === "sleep" && sleep !== undefined) checkSleep(sleep.seconds, grace, at, errors);
+    if (name === "sleep" && sleep !== undefined) checkSleep(sleep.seconds, bounds, at, errors);
   }
   if (isFirst) errors.push(required(path, "must specify a handler type"));
 }
@@ -98,9 +110,20 @@ const headerText = "a valid HTTP header must consist of alphanumeric characters 
 const headerMessage = formMessage(headerText, "[-A-Za-z0-9]+", "X-Header-Name");
 const headerName: NameCheck = (text) => (/^[-A-Za-z0-9]+$/.test(text) ? [] : [headerMessage]);
 
-function checkSleep(seconds: Int64, grace: Int64, path: FieldPath, errors: Errors): void {
-  if (nearestNumber(seconds) > 0 && nearestNumber(seconds) <= nearestNumber(grace)) return;
-  const range = `must be greater than 0 and less than terminationGracePeriodSeconds (${nearestNumber(grace)})`;
+function checkSleep(
+  seconds: Int64,
+  { graceSeconds = 0, allowsZero }: SleepBounds,
+  path: FieldPath,
+  errors: Errors,
+): void {
+  const [number, grace] = [nearestNumber(seconds), nearestNumber(graceSeconds)];
+  if ((allowsZero ? number >= 0 : number > 0) && number <= grace) return;
+  if (allowsZero) {
+    const detail = `must be non-negative and less than terminationGracePeriodSeconds (${grace})`;
+    errors.push(invalid(path, seconds, detail));
+    return;
+  }
+  const range = `must be greater than 0 and less than terminationGracePeriodSeconds (${grace})`;
   const hint = "Enable AllowPodLifecycleSleepActionZeroValue feature gate for zero sleep.";
   errors.push(invalid(path, seconds, `${range}. ${hint}`));
 }

@@ -3,7 +3,7 @@ import type { PodSpec, Volume } from "#api/core/v1.ts";
 import { duplicate, forbidden, goQuote, invalid, required } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
 import { dns1123Label, dns1123Subdomain } from "#meta/names.ts";
-import { checkRequired, checkRequiredName, type Errors } from "../../checks.ts";
+import { checkOptionalName, checkRequired, checkRequiredName, type Errors } from "../../checks.ts";
 import type { Volumes } from "./mounts.ts";
 import { checkSource, hasLongInterface, iscsiInterfaceTooLong, sourceNames } from "./volume-sources.ts";
 
@@ -25,6 +25,15 @@ export function checkVolumes({ volumes = [] }: PodSpec, podName: string, path: F
   }
   if (podName !== "") checkOwnClaims(volumes, podName, at, errors);
   return byName;
+}
+
+/** Checks the classes of volume attributes in ephemeral volumes. */
+export function checkAttributesClasses(volumes: readonly Volume[] = [], path: FieldPath, errors: Errors): void {
+  for (const [i, { ephemeral }] of volumes.entries()) {
+    const name = ephemeral?.volumeClaimTemplate?.spec.volumeAttributesClassName;
+    const at = path.index(i).child("ephemeral", "volumeClaimTemplate", "spec", "volumeAttributesClassName");
+    checkOptionalName(name, dns1123Subdomain, at, errors);
+  }
 }
 
 /** Checks that the image volumes of a pod have a reference. Templates may leave it out. */
