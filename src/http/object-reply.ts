@@ -55,10 +55,13 @@ export function listReply(scope: Scope, negotiated: Negotiated, listed: Listed):
   // Objects are read through `listed`, which keeps the results of a conversion webhook referenced.
   const objectAt = (at: number): Unstructured => objects.object(definition, listed.entries[at]!);
   const { itemJson } = view;
+  const order = negotiated.transform === "Table" ? definition.rowOrder : undefined;
+  const positions = order && [...entries.keys()].sort((one, other) => order(objectAt(one), objectAt(other)));
+  const positionOf = (at: number): number => positions?.[at] ?? at;
   const list: EncodableList = {
     ...frame,
     count: entries.length,
-    item: (at) => view.item(objectAt(at)),
+    item: (at) => view.item(objectAt(positionOf(at))),
     get schema() {
       return negotiated.transform === "" ? definition.decoder.type : undefined;
     },
@@ -67,8 +70,8 @@ export function listReply(scope: Scope, negotiated: Negotiated, listed: Listed):
       itemJson &&
       ((at) =>
         itemJson(
-          () => objectAt(at),
-          () => objects.metadataText(definition, entries[at]!),
+          () => objectAt(positionOf(at)),
+          () => objects.metadataText(definition, entries[positionOf(at)]!),
         )),
     weight: (at) => entries[at]!.value.length,
     ...(negotiated.transform === "" && isJoinable(definition)

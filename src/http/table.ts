@@ -3,7 +3,7 @@ import { invalid, printFieldError } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { type Unstructured, withoutAnnotations } from "#meta/object-meta.ts";
 import { badRequest } from "#meta/status-error.ts";
-import type { Column, ResourceDefinition } from "#registry/resource-definition.ts";
+import type { Column, ResourceDefinition, RowCondition } from "#registry/resource-definition.ts";
 
 /** The object in a row, beside its cells. */
 type IncludeObject = "None" | "Metadata" | "Object";
@@ -65,8 +65,9 @@ function columnsOf(definition: ResourceDefinition): readonly Column[] {
 /** Returns the row of an object. */
 export function tableRow({ definition, apiVersion, include, nowMs }: TableRequest, object: Unstructured): object {
   const cells = columnsOf(definition).map((column) => column.cell(object, nowMs) ?? null);
-  if (include === "Object") return { cells, object };
-  return { cells, object: include === "Metadata" ? partialObject(object, definition, apiVersion) : null };
+  const row = { cells, ...conditionsOf(definition, object) };
+  if (include === "Object") return { ...row, object };
+  return { ...row, object: include === "Metadata" ? partialObject(object, definition, apiVersion) : null };
 }
 
 /** Returns the row of an object as JSON text; `metadata` is the text of its metadata. */
@@ -76,7 +77,18 @@ export function rowText(table: TableRequest, object: Unstructured, metadata: () 
   let shown = "null";
   if (include === "Object") shown = JSON.stringify(object);
   else if (include === "Metadata") shown = partialText(() => object, definition, metadata, apiVersion);
-  return `{"cells":${JSON.stringify(cells)},"object":${shown}}`;
+  const { conditions } = conditionsOf(definition, object);
+  const remarks = conditions === undefined ? "" : `"conditions":${JSON.stringify(conditions)},`;
+  return `{"cells":${JSON.stringify(cells)},${remarks}"object":${shown}}`;
+}
+
+/** Returns the member of a row with its conditions; nothing if it has none. */
+function conditionsOf(
+  { rowConditions }: ResourceDefinition,
+  object: Unstructured,
+): { readonly conditions?: readonly RowCondition[] } {
+  const conditions = rowConditions?.(object) ?? [];
+  return conditions.length === 0 ? {} : { conditions };
 }
 
 /** Returns an object with metadata alone. */

@@ -96,6 +96,8 @@ function definitionOf(
     selectableFields: behaviour.selectableFields ?? facts.selectableFields ?? [],
     namesKindOfFields: behaviour.namesKindOfFields ?? false,
     columns: behaviour.columns ?? [],
+    ...(behaviour.rowConditions === undefined ? {} : { rowConditions: behaviour.rowConditions }),
+    ...(behaviour.rowOrder === undefined ? {} : { rowOrder: behaviour.rowOrder }),
     ...(behaviour.fieldAnnotations === undefined ? {} : { fieldAnnotations: behaviour.fieldAnnotations }),
     strategy,
     ...(deprecation === undefined ? {} : { deprecation }),

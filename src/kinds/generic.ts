@@ -12,6 +12,7 @@ import type { Schema } from "#schema/schema.ts";
 import {
   type Column,
   type Conversion,
+  type RowCondition,
   type Strategy,
   type UpdateStrategy,
   type WriteAttributes,
@@ -46,6 +47,10 @@ export interface KindBehaviour<T extends ApiObject = Unstructured, Hub extends A
   readonly strategy?: Strategy<T>;
   /** The columns of tables; by default the name and the creation time. */
   readonly columns?: readonly Column<T>[];
+  /** Returns the conditions of an object's row in tables; by default rows have none. */
+  readonly rowConditions?: (object: T) => readonly RowCondition[];
+  /** Compares two objects by the order of their rows; by default rows have the order of names. */
+  readonly rowOrder?: (one: T, other: T) => number;
   /** The conversion to the stored version; by default the versions differ in name only. */
   readonly conversion?: Conversion<T, Hub>;
   /** The members of metadata whose change increases the generation, as a change of the spec does. */

@@ -35,6 +35,14 @@ export interface Column<T extends ApiObject = Unstructured> {
   cell(object: T, nowMs: number): unknown;
 }
 
+/** A remark about the object of a row, such as that it is completed. */
+export interface RowCondition {
+  readonly type: string;
+  readonly status: string;
+  readonly reason: string;
+  readonly message: string;
+}
+
 /** The attributes of a write, for hooks. */
 export interface WriteAttributes {
   readonly context: RequestContext;
@@ -246,6 +254,10 @@ export interface ResourceDefinition extends KindDescription {
   readonly fieldAnnotations?: readonly string[];
   /** The columns of Tables; an empty list means the default Table. */
   readonly columns: readonly Column[];
+  /** Returns the conditions of an object's row, which tables of some kinds have. */
+  readonly rowConditions?: (object: Unstructured) => readonly RowCondition[];
+  /** Compares two objects by the order of their rows; by default rows have the order of names. */
+  readonly rowOrder?: (one: Unstructured, other: Unstructured) => number;
   readonly strategy: Strategy;
   /** The warning in every answer of a deprecated version, and the release that removes it. */
   readonly deprecation?: { readonly warning: string; readonly removedRelease: string };

@@ -1,8 +1,8 @@
 /** Objects and lists as Tables. */
 import assert from "node:assert/strict";
 import { asTable } from "../client.ts";
-import { suite } from "../harness.ts";
-import { attributesClass, attributesClasses, claim, claimTemplate, configMap } from "../objects.ts";
+import { eventually, suite } from "../harness.ts";
+import { attributesClass, attributesClasses, claim, claimTemplate, configMap, pod } from "../objects.ts";
 import { absent, present, type View } from "../view.ts";
 
 const inBothDomains = suite();
@@ -151,4 +151,33 @@ inBothDomains("a create can answer with a Table [TABLE-06]", async (api) => {
     "rows.0.cells.0": "m1",
     "rows.0.cells.1": 1,
   });
+});
+
+inBothDomains("the row of a pod that has ended says so", async (api) => {
+  const { ns } = await api.createNamespace();
+  const pods = `/api/v1/namespaces/${ns}/pods`;
+  for (const name of ["a", "b", "c"]) {
+    await eventually(async () => (await api.post(pods, pod(name))).expect(201));
+  }
+  (await api.patch(`${pods}/b/status`, { status: { phase: "Failed" } })).expect(200);
+  (await api.patch(`${pods}/c/status`, { status: { phase: "Succeeded" } })).expect(200);
+  (await api.get(pods, { accept: asTable })).expect(200, {
+    "rows.0.conditions": absent,
+    "rows.1.conditions": [{ type: "Completed", status: "True", reason: "Failed", message: "The pod failed." }],
+    "rows.2.conditions.0.reason": "Succeeded",
+  });
+  (await api.get(`${pods}/c`, { accept: asTable })).expect(200, {
+    "rows.0.conditions.0.message": "The pod has completed successfully.",
+  });
+});
+
+inBothDomains("rows of flow schemas have the order of their precedence", async (api) => {
+  const schemas = "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas";
+  const table = (await api.get(schemas, { accept: asTable })).expect(200);
+  const cells = table.list("rows").map((row) => [Number(row.at("cells.2")), String(row.at("cells.0"))] as const);
+  const sorted = [...cells].sort(([one, name], [other, otherName]) => one - other || (name < otherName ? -1 : 1));
+  assert.deepEqual(cells, sorted);
+  assert.ok(cells.length > 5);
+  // Lists and their rows belong together.
+  for (const [at, row] of table.list("rows").entries()) assert.equal(row.string("object.metadata.name"), cells[at]![1]);
 });

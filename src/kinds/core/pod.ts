@@ -15,7 +15,7 @@ import { ageOf } from "#meta/human-duration.ts";
 import { podAnnotations } from "#meta/pod-annotations.ts";
 import { timestampOf } from "#meta/time.ts";
 import { type Int64, nearestNumber } from "#std/int64.ts";
-import type { Column } from "#registry/resource-definition.ts";
+import type { Column, RowCondition } from "#registry/resource-definition.ts";
 import { podRules } from "./pod-validation/rules.ts";
 import { ageColumn, nameColumn, orNone, text, wideText } from "../cells.ts";
 import { editField, editItems, isZero, withField } from "../edit.ts";
@@ -46,6 +46,7 @@ export function pods(environment: KindEnvironment): KindBehaviour<Pod> {
   return {
     returnsDeleted: true,
     columns,
+    rowConditions: ({ status: { phase = "" } }) => completed[phase] ?? [],
     statusOnCreate: true,
     statusKeeps: ["ownerReferences", "deletionTimestamp"],
     strategy: {
@@ -298,6 +299,16 @@ function containerReason({ waiting, terminated }: ContainerState): string | unde
 
 const exitText = ({ signal = 0, exitCode }: ContainerStateTerminated): string =>
   signal === 0 ? `ExitCode:${exitCode}` : `Signal:${signal}`;
+
+const completion = (reason: string, message: string): readonly RowCondition[] => [
+  { type: "Completed", status: "True", reason, message },
+];
+
+/** The conditions of rows by the phase of the pod. */
+const completed: Readonly<Record<string, readonly RowCondition[]>> = {
+  Succeeded: completion("Succeeded", "The pod has completed successfully."),
+  Failed: completion("Failed", "The pod failed."),
+};
 
 const columns: readonly Column<Pod>[] = [
   nameColumn,

@@ -51,6 +51,9 @@ export function flowSchemas({ domain }: KindEnvironment): KindBehaviour<FlowSche
         ({ status }) => status.conditions?.find(({ type }) => type === "Dangling")?.status || "?",
       ),
     ],
+    rowOrder: ({ metadata: one, spec }, { metadata: other, spec: otherSpec }) =>
+      (spec.matchingPrecedence ?? 0) - (otherSpec.matchingPrecedence ?? 0) ||
+      ((one.name ?? "") < (other.name ?? "") ? -1 : 1),
     statusResetsMetadata: true,
     strategy: {
       defaults: (object) => editField(object, "spec", (spec) => fillZero(spec, { matchingPrecedence: 1000 })),
