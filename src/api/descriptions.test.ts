@@ -46,6 +46,31 @@ test("every field of every published type is described, except those that all ki
   assert.ok(count > 2000, `${count} fields`);
 });
 
+/** Returns the words of a text that carry its meaning, in the singular. */
+function meaningOf(text: string): Set<string> {
+  const words = text.toLowerCase().match(/[a-z0-9]+/g) ?? [];
+  const small = new Set("a an the of that it is its for and or in with are to by".split(" "));
+  return new Set(words.filter((word) => !small.has(word)).map((word) => word.replace(/s$/, "")));
+}
+
+test("no type only repeats what each field that holds it says, since readers see both", () => {
+  /** Whether each field that holds a type says all that its own description says, by name of the type. */
+  const repeated = new Map<string, boolean>();
+  for (const [name, { fields }] of descriptions) {
+    if (tables.type(name)?.published !== true) continue;
+    for (const [field, text] of fields) {
+      const { schema } = tables.schema(name)!.fields!.get(field)!;
+      const held = schema.name ?? schema.items?.name;
+      const own = held === undefined ? "" : (descriptions.get(held)?.text ?? "");
+      if (held === undefined || own === "") continue;
+      const says = schema.name !== undefined && meaningOf(own).isSubsetOf(meaningOf(text));
+      repeated.set(held, says && (repeated.get(held) ?? true));
+    }
+  }
+  assert.ok(repeated.size > 100);
+  assert.deepEqual([...repeated].filter(([, says]) => says).map(([name]) => name), []);
+});
+
 test("names and texts are those of the domain", () => {
   const renamed = loadDescriptions(apiDomain("platform.io"));
   assert.match(renamed.get("io.platform.api.core.v1.Secret")!.fields.get("type")!, / platform\.io\/tls;/);

@@ -13,6 +13,7 @@ function documents(definitions = () => builtins): DiscoveryAndOpenApi {
     domain: kubernetesDomain,
     tables: kubernetesTables,
     definitions,
+    issuer: true,
     otherPaths: ["/version"],
   });
 }
@@ -27,11 +28,12 @@ test("every path of discovery at the root is answered [GEN-07]", async () => {
   const { paths } = JSON.parse(String(root?.bytes)) as { paths: string[] };
   assert.deepEqual(
     paths.filter((path) => !path.startsWith("/api")),
-    ["/openapi/v2", "/openapi/v3", "/openapi/v3/", "/version"],
+    ["/.well-known/openid-configuration", "/openapi/v2", "/openapi/v3", "/openapi/v3/", "/openid/v1/jwks", "/version"],
   );
+  const elsewhere = ["/.well-known/openid-configuration", "/openid/v1/jwks", "/version"];
   for (const path of paths) {
-    // Upstream also lists this path without serving it.
-    const expected = path === "/version" ? undefined : path === "/openapi/v3/" ? 404 : 200;
+    // Upstream also lists /openapi/v3/ without serving it.
+    const expected = elsewhere.includes(path) ? undefined : path === "/openapi/v3/" ? 404 : 200;
     assert.equal((await of.reply(request(path)))?.code, expected, path);
   }
 });

@@ -10,6 +10,8 @@ interface DiscoveryAndOpenApiOptions extends DiscoveryOptions {
   readonly tables: ApiTables;
   /** Whether CBOR is served; left out: it is not. */
   readonly cbor?: boolean;
+  /** Whether the documents of the issuer of service account tokens are served; left out: they are not. */
+  readonly issuer?: boolean;
   /** The paths of other parts of the server, which are listed at `/`. */
   readonly otherPaths?: readonly string[];
 }
@@ -28,23 +30,24 @@ export interface DiscoveryAndOpenApi {
 }
 
 const usualPaths = ["/healthz", "/livez", "/metrics", "/readyz", "/version"];
+const issuerPaths = ["/.well-known/openid-configuration", "/openid/v1/jwks"];
 const openApiPaths = ["/openapi/v2", "/openapi/v3", "/openapi/v3/"];
 
 const isOpenApi = (path: string): boolean => openApiPaths.includes(path) || path.startsWith("/openapi/v3/");
 
 export function createDiscoveryAndOpenApi(options: DiscoveryAndOpenApiOptions): DiscoveryAndOpenApi {
-  const { tables, cbor = false, otherPaths = usualPaths } = options;
+  const { tables, cbor = false, issuer = false, otherPaths = usualPaths } = options;
   const discovery = new Discovery(options);
   const openApi = lazy(async () => {
     const { OpenApi } = await import("./openapi.ts");
     const remote = options.remote === undefined ? {} : { remote: options.remote };
-    return new OpenApi({ tables, cbor, groups: () => discovery.groups(), ...remote });
+    return new OpenApi({ tables, cbor, issuer, groups: () => discovery.groups(), ...remote });
   });
   return {
     reply(request) {
       if (request.path === "/") {
         checkMethod(request);
-        return discovery.paths([...openApiPaths, ...otherPaths]);
+        return discovery.paths([...openApiPaths, ...(issuer ? issuerPaths : []), ...otherPaths]);
       }
       if (!isOpenApi(request.path)) return discovery.reply(request);
       checkMethod(request);

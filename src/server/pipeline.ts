@@ -161,6 +161,7 @@ function routes(
     ...config,
     tables: plans.kinds.tables,
     cbor: plans.kinds.gates.isOn(cborGate),
+    issuer: documents.problem === undefined,
     definitions: () => table().definitions,
     remote: aggregation.versions,
   });

@@ -111,7 +111,6 @@ export interface NamedRuleWithOperations {
   readonly scope?: string;
 }
 
-/** The kind of the objects that hold parameters of a policy. */
 export interface ParamKind {
   /** The group and version of the kind. */
   readonly apiVersion?: string;
@@ -152,7 +151,6 @@ export interface RuleWithOperations {
   readonly scope?: string;
 }
 
-/** A service that stands for a webhook. */
 export interface ServiceReference {
   /** The namespace of the service. */
   readonly namespace: string;
@@ -164,7 +162,6 @@ export interface ServiceReference {
   readonly port?: number;
 }
 
-/** The findings of the check of types. */
 export interface TypeChecking {
   /** The expressions that do not fit the types of the matched resources. */
   readonly expressionWarnings?: readonly ExpressionWarning[];

@@ -11,7 +11,6 @@ export type {
   ValidatingAdmissionPolicyStatus, Validation, Variable,
 } from "./v1.ts";
 
-/** A change as a part of the object. */
 export interface ApplyConfiguration {
   /**
    * The part of the object in CEL, such as Object{spec: Object.spec{replicas: 1}}. Atomic lists and maps are not
@@ -20,7 +19,6 @@ export interface ApplyConfiguration {
   readonly expression?: string;
 }
 
-/** A change as a list of operations. */
 export interface JSONPatch {
   /** The list in CEL, such as [JSONPatch{op: "remove", path: "/spec/paused"}]. */
   readonly expression?: string;

@@ -39,7 +39,6 @@ export interface CustomResourceColumnDefinition {
   readonly jsonPath: string;
 }
 
-/** The way in which objects are converted between versions. */
 export interface CustomResourceConversion {
   /** The way of conversion: None (the default) changes apiVersion only, Webhook asks a program. */
   readonly strategy: string;
@@ -172,7 +171,6 @@ export interface CustomResourceValidation {
   readonly openAPIV3Schema?: JsonSchemaProps;
 }
 
-/** A page that says more. */
 export interface ExternalDocumentation {
   /** The content of the page, for people. */
   readonly description?: string;
@@ -186,7 +184,6 @@ export interface SelectableField {
   readonly jsonPath: string;
 }
 
-/** A service that stands for a program. */
 export interface ServiceReference {
   /** The namespace of the service. */
   readonly namespace: string;

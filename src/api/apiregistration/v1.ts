@@ -54,7 +54,6 @@ export interface APIServiceStatus {
   readonly conditions?: readonly APIServiceCondition[];
 }
 
-/** The service that serves a version. */
 export interface ServiceReference {
   /** The namespace of the service. */
   readonly namespace?: string;

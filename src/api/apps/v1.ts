@@ -85,7 +85,6 @@ export interface DaemonSetStatus {
   readonly conditions?: readonly DaemonSetCondition[];
 }
 
-/** The strategy for replacing pods. */
 export interface DaemonSetUpdateStrategy {
   /** The type of the strategy: RollingUpdate (the default), or OnDelete to wait until somebody deletes the pods. */
   readonly type?: string;
@@ -280,7 +279,6 @@ export interface StatefulSetList {
   readonly items: readonly StatefulSet[] | null;
 }
 
-/** The numbering of the pods. */
 export interface StatefulSetOrdinals {
   /** The number of the first pod; 0 by default. */
   readonly start: number;
@@ -342,7 +340,6 @@ export interface StatefulSetStatus {
   readonly availableReplicas: number;
 }
 
-/** The strategy for replacing pods. */
 export interface StatefulSetUpdateStrategy {
   /** The type of the strategy: RollingUpdate (the default), or OnDelete to wait until somebody deletes the pods. */
   readonly type?: string;

@@ -27,7 +27,6 @@ export interface LocalSubjectAccessReview extends ApiObject {
   readonly status: SubjectAccessReviewStatus;
 }
 
-/** A request to a path outside of the resources. */
 export interface NonResourceAttributes {
   /** The path of the request, such as /healthz. */
   readonly path?: string;
@@ -43,7 +42,6 @@ export interface NonResourceRule {
   readonly nonResourceURLs?: readonly string[];
 }
 
-/** An action on a resource. */
 export interface ResourceAttributes {
   /** The namespace of the action; all namespaces, or the whole cluster, when empty. */
   readonly namespace?: string;

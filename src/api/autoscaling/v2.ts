@@ -4,7 +4,6 @@ import type { ApiObject } from "#meta/object-meta.ts";
 import type { Int64 } from "#std/int64.ts";
 import type { LabelSelector, ListMeta } from "../meta/v1.ts";
 
-/** The use of a resource by one container of each pod. */
 export interface ContainerResourceMetricSource {
   /** The name of the resource: cpu or memory. */
   readonly name: string;
@@ -14,7 +13,6 @@ export interface ContainerResourceMetricSource {
   readonly container: string;
 }
 
-/** The use of a resource by one container of each pod. */
 export interface ContainerResourceMetricStatus {
   /** The name of the resource: cpu or memory. */
   readonly name: string;
@@ -81,7 +79,6 @@ export interface HorizontalPodAutoscaler extends ApiObject {
   readonly status: HorizontalPodAutoscalerStatus;
 }
 
-/** The rules for how fast the number of pods grows and shrinks. */
 export interface HorizontalPodAutoscalerBehavior {
   /** The rules for growing. By default, 4 pods or 100 percent are added in 15 seconds, whichever is more. */
   readonly scaleUp?: HPAScalingRules;
@@ -200,7 +197,6 @@ export interface MetricValueStatus {
   readonly averageUtilization?: number;
 }
 
-/** A metric that describes one object. */
 export interface ObjectMetricSource {
   /** The object that the metric describes. */
   readonly describedObject: CrossVersionObjectReference;
@@ -210,7 +206,6 @@ export interface ObjectMetricSource {
   readonly metric: MetricIdentifier;
 }
 
-/** A metric that describes one object. */
 export interface ObjectMetricStatus {
   /** The metric, by name and labels. */
   readonly metric: MetricIdentifier;

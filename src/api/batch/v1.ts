@@ -141,13 +141,11 @@ export interface JobStatus {
   readonly ready?: number;
 }
 
-/** The template of jobs. */
 export interface JobTemplateSpec extends ApiObject {
   /** The pods that the jobs run. */
   readonly spec: JobSpec;
 }
 
-/** A policy for failed pods. */
 export interface PodFailurePolicy {
   /**
    * The rules, in order. The first that matches a failed pod decides; the failure is counted when none does. At most
@@ -184,7 +182,6 @@ export interface PodFailurePolicyRule {
   readonly onPodConditions?: readonly PodFailurePolicyOnPodConditionsPattern[];
 }
 
-/** The rules by which an indexed job counts as done early. */
 export interface SuccessPolicy {
   /** The rules, in order; the job succeeds with the first that is met. At least 1, at most 20. */
   readonly rules: readonly SuccessPolicyRule[] | null;
@@ -198,7 +195,6 @@ export interface SuccessPolicyRule {
   readonly succeededCount?: number;
 }
 
-/** Ended pods that are not in the counts yet. */
 export interface UncountedTerminatedPods {
   /** The uids of pods that ended successfully. */
   readonly succeeded?: readonly string[];

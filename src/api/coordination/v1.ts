@@ -18,7 +18,6 @@ export interface LeaseList {
   readonly items: readonly Lease[] | null;
 }
 
-/** The holder of a lease, and its times. */
 export interface LeaseSpec {
   /** The name of the present holder. */
   readonly holderIdentity?: string;

@@ -46,7 +46,6 @@ export interface AvoidPods {
   readonly preferAvoidPods?: readonly PreferAvoidPodsEntry[];
 }
 
-/** A data disk of Azure. */
 export interface AzureDiskVolumeSource {
   /** The name of the disk at Azure. */
   readonly diskName: string;
@@ -62,7 +61,6 @@ export interface AzureDiskVolumeSource {
   readonly kind?: string;
 }
 
-/** A file share of Azure. */
 export interface AzureFilePersistentVolumeSource {
   /** The name of the secret that holds the account's name and key. */
   readonly secretName: string;
@@ -74,7 +72,6 @@ export interface AzureFilePersistentVolumeSource {
   readonly secretNamespace: string | null;
 }
 
-/** A file share of Azure. */
 export interface AzureFileVolumeSource {
   /** The name of the secret that holds the account's name and key. */
   readonly secretName: string;
@@ -192,7 +189,6 @@ export interface CinderVolumeSource {
   readonly secretRef?: LocalObjectReference;
 }
 
-/** The settings of affinity by the client's address. */
 export interface ClientIPConfig {
   /** The seconds for which a client stays with its pod, from 1 to 86400; 10800 (three hours) by default. */
   readonly timeoutSeconds?: number;
@@ -296,7 +292,6 @@ export interface ConfigMapProjection {
   readonly optional?: boolean;
 }
 
-/** Keys of a config map as files. */
 export interface ConfigMapVolumeSource {
   /** Name of the config map. */
   readonly name?: string;
@@ -414,7 +409,6 @@ export interface ContainerStateRunning {
   readonly startedAt: string | null;
 }
 
-/** The state of a container that has ended. */
 export interface ContainerStateTerminated {
   /** Exit code of the container. */
   readonly exitCode: number;
@@ -432,7 +426,6 @@ export interface ContainerStateTerminated {
   readonly containerID?: string;
 }
 
-/** The state of a container that has not started yet. */
 export interface ContainerStateWaiting {
   /** The reason for waiting, in one word. */
   readonly reason?: string;
@@ -484,7 +477,6 @@ export interface DaemonEndpoint {
   readonly Port: number;
 }
 
-/** Fields of the pod as files. */
 export interface DownwardAPIProjection {
   /** The files, and the field that each of them holds. */
   readonly items?: readonly DownwardAPIVolumeFile[];
@@ -502,7 +494,6 @@ export interface DownwardAPIVolumeFile {
   readonly mode?: number;
 }
 
-/** Fields of the pod as files. */
 export interface DownwardAPIVolumeSource {
   /** The files, and the field that each of them holds. */
   readonly items?: readonly DownwardAPIVolumeFile[];
@@ -510,7 +501,6 @@ export interface DownwardAPIVolumeSource {
   readonly defaultMode?: number;
 }
 
-/** An empty folder for the life of the pod. */
 export interface EmptyDirVolumeSource {
   /** The kind of storage: Memory for the node's memory; empty for the node's disk. */
   readonly medium?: string;
@@ -686,7 +676,6 @@ export interface EphemeralContainerCommon {
   readonly tty?: boolean;
 }
 
-/** A claim that is made for the pod and deleted with it. */
 export interface EphemeralVolumeSource {
   /** The template of the claim, which is named after the pod and the volume. It cannot be changed. */
   readonly volumeClaimTemplate?: PersistentVolumeClaimTemplate;
@@ -731,7 +720,6 @@ export interface EventList {
   readonly items: readonly Event[] | null;
 }
 
-/** The further occurrences of an event that repeats. */
 export interface EventSeries {
   /** The number of occurrences until the last report. */
   readonly count?: number;
@@ -739,7 +727,6 @@ export interface EventSeries {
   readonly lastObservedTime: string | null;
 }
 
-/** The component that reported an event. */
 export interface EventSource {
   /** The name of the component. */
   readonly component?: string;
@@ -747,7 +734,6 @@ export interface EventSource {
   readonly host?: string;
 }
 
-/** A command run in the container. */
 export interface ExecAction {
   /** Program and arguments. No shell is involved unless it is named. */
   readonly command?: readonly string[];
@@ -795,7 +781,6 @@ export interface FlexVolumeSource {
   readonly options?: Readonly<Record<string, string>>;
 }
 
-/** A data set of Flocker. Nodes no longer support this source. */
 export interface FlockerVolumeSource {
   /** The name of the data set. Either a name or a UUID must be given. */
   readonly datasetName?: string;
@@ -815,7 +800,6 @@ export interface GCEPersistentDiskVolumeSource {
   readonly readOnly?: boolean;
 }
 
-/** A request to a gRPC health service. */
 export interface GRPCAction {
   /** Number of the port. */
   readonly port: number;
@@ -833,7 +817,6 @@ export interface GitRepoVolumeSource {
   readonly directory?: string;
 }
 
-/** A Gluster volume. Nodes no longer support this source. */
 export interface GlusterfsPersistentVolumeSource {
   /** The name of the Endpoints object that lists the Gluster servers. */
   readonly endpoints: string;
@@ -845,7 +828,6 @@ export interface GlusterfsPersistentVolumeSource {
   readonly endpointsNamespace?: string;
 }
 
-/** A Gluster volume. Nodes no longer support this source. */
 export interface GlusterfsVolumeSource {
   /** The name of the Endpoints object that lists the Gluster servers. */
   readonly endpoints: string;
@@ -855,7 +837,6 @@ export interface GlusterfsVolumeSource {
   readonly readOnly?: boolean;
 }
 
-/** A request by HTTP. */
 export interface HTTPGetAction {
   /** Path to ask for. */
   readonly path?: string;
@@ -1055,7 +1036,6 @@ export interface LoadBalancerIngress {
   readonly ports?: readonly PortStatus[];
 }
 
-/** The addresses of a load balancer. */
 export interface LoadBalancerStatus {
   /** The addresses. */
   readonly ingress?: readonly LoadBalancerIngress[];
@@ -1075,7 +1055,6 @@ export interface LocalVolumeSource {
   readonly fsType?: string;
 }
 
-/** The progress of changing the class of settings of a volume. */
 export interface ModifyVolumeStatus {
   /** The name of the requested class. */
   readonly targetVolumeAttributesClassName?: string;
@@ -1083,7 +1062,6 @@ export interface ModifyVolumeStatus {
   readonly status: string;
 }
 
-/** A folder that an NFS server exports. */
 export interface NFSVolumeSource {
   /** The host name or address of the server. */
   readonly server: string;
@@ -1193,13 +1171,11 @@ export interface NodeConfigStatus {
   readonly error?: string;
 }
 
-/** The ports on which programs of a node listen. */
 export interface NodeDaemonEndpoints {
   /** The port of the kubelet, where the server asks for logs and shells. */
   readonly kubeletEndpoint: DaemonEndpoint;
 }
 
-/** The abilities of the container runtime. */
 export interface NodeFeatures {
   /** Whether the runtime respects supplementalGroupsPolicy of pods, and reports the users of containers. */
   readonly supplementalGroupsPolicy?: boolean;
@@ -1226,7 +1202,6 @@ export interface NodeRuntimeHandler {
   readonly features?: NodeRuntimeHandlerFeatures;
 }
 
-/** The abilities of a handler. */
 export interface NodeRuntimeHandlerFeatures {
   /** Whether mounts below a read-only volume can be made read-only as well. */
   readonly recursiveReadOnlyMounts?: boolean;
@@ -1258,7 +1233,6 @@ export interface NodeSelectorTerm {
   readonly matchFields?: readonly NodeSelectorRequirement[];
 }
 
-/** The intended use of a node. */
 export interface NodeSpec {
   /** The range of addresses for the node's pods. */
   readonly podCIDR?: string;
@@ -1276,7 +1250,6 @@ export interface NodeSpec {
   readonly externalID?: string;
 }
 
-/** The observed state of a node. */
 export interface NodeStatus {
   /** All resources of the node. */
   readonly capacity?: Readonly<Record<string, string>>;
@@ -1306,7 +1279,6 @@ export interface NodeStatus {
   readonly features?: NodeFeatures;
 }
 
-/** The identity of a node and the versions of its software. */
 export interface NodeSystemInfo {
   /** The identity of the machine, from /etc/machine-id on Linux. */
   readonly machineID: string;
@@ -1330,7 +1302,6 @@ export interface NodeSystemInfo {
   readonly architecture: string;
 }
 
-/** A field of the pod. */
 export interface ObjectFieldSelector {
   /** Version in which the field is named; v1 by default. */
   readonly apiVersion?: string;
@@ -1438,7 +1409,6 @@ export interface PersistentVolumeClaimStatus {
   readonly modifyVolumeStatus?: ModifyVolumeStatus;
 }
 
-/** The template of the claim that belongs to a pod. */
 export interface PersistentVolumeClaimTemplate extends ApiObject {
   /** The storage that the claim asks for. */
   readonly spec: PersistentVolumeClaimSpec;
@@ -1562,7 +1532,6 @@ export interface PersistentVolumeStatus {
   readonly lastPhaseTransitionTime?: string;
 }
 
-/** A disk of Photon. Nodes no longer support this source. */
 export interface PhotonPersistentDiskVolumeSource {
   /** The identity of the disk. */
   readonly pdID: string;
@@ -1636,7 +1605,6 @@ export interface PodCondition {
   readonly message?: string;
 }
 
-/** Settings of DNS that are added to those of the policy. */
 export interface PodDNSConfig {
   /** The addresses of name servers, three at most; they come after those of the policy. */
   readonly nameservers?: readonly string[];
@@ -1741,7 +1709,6 @@ export interface PodSchedulingGate {
   readonly name: string;
 }
 
-/** Security settings of all containers of a pod. */
 export interface PodSecurityContext {
   /** SELinux labels of the containers. */
   readonly seLinuxOptions?: SELinuxOptions;
@@ -1775,7 +1742,6 @@ export interface PodSignature {
   readonly podController?: OwnerReference;
 }
 
-/** The containers of a pod, and the way in which they run. */
 export interface PodSpec {
   /** Folders and files that the containers can mount. */
   readonly volumes?: readonly Volume[];
@@ -1871,7 +1837,6 @@ export interface PodSpec {
   readonly resources?: ResourceRequirements;
 }
 
-/** The observed state of a pod. */
 export interface PodStatus {
   /** A summary of the pod's state for people: Pending, Running, Succeeded, Failed or Unknown. */
   readonly phase?: string;
@@ -1943,7 +1908,6 @@ export interface PortStatus {
   readonly error?: string;
 }
 
-/** A Portworx volume. */
 export interface PortworxVolumeSource {
   /** The identity of the volume at Portworx. */
   readonly volumeID: string;
@@ -2006,7 +1970,6 @@ export interface ProjectedVolumeSource {
   readonly defaultMode?: number;
 }
 
-/** A Quobyte volume. Nodes no longer support this source. */
 export interface QuobyteVolumeSource {
   /** The addresses of the Quobyte registries as host:port, with commas between them. */
   readonly registry: string;
@@ -2130,7 +2093,6 @@ export interface ResourceClaim {
   readonly request?: string;
 }
 
-/** A limit or request of a container. */
 export interface ResourceFieldSelector {
   /** Name of the container; needed in volumes. */
   readonly containerName?: string;
@@ -2212,7 +2174,6 @@ export interface SELinuxOptions {
   readonly level?: string;
 }
 
-/** A ScaleIO volume. Nodes no longer support this source. */
 export interface ScaleIOPersistentVolumeSource {
   /** The address of the ScaleIO gateway. */
   readonly gateway: string;
@@ -2236,7 +2197,6 @@ export interface ScaleIOPersistentVolumeSource {
   readonly readOnly?: boolean;
 }
 
-/** A ScaleIO volume. Nodes no longer support this source. */
 export interface ScaleIOVolumeSource {
   /** The address of the ScaleIO gateway. */
   readonly gateway: string;
@@ -2341,7 +2301,6 @@ export interface SecretReference {
   readonly namespace?: string;
 }
 
-/** Keys of a secret as files. */
 export interface SecretVolumeSource {
   /** Name of the secret. */
   readonly secretName?: string;
@@ -2353,7 +2312,6 @@ export interface SecretVolumeSource {
   readonly optional?: boolean;
 }
 
-/** Security settings of a container. */
 export interface SecurityContext {
   /** The Linux capabilities that are added and removed. */
   readonly capabilities?: Capabilities;
@@ -2412,7 +2370,6 @@ export interface ServiceAccountList {
   readonly items: readonly ServiceAccount[] | null;
 }
 
-/** A token of the pod's service account. */
 export interface ServiceAccountTokenProjection {
   /** The audience that accepts the token; it is the API server when absent. */
   readonly audience?: string;
@@ -2516,7 +2473,6 @@ export interface ServiceStatus {
   readonly conditions?: readonly Condition[];
 }
 
-/** The settings of session affinity. */
 export interface SessionAffinityConfig {
   /** The settings of affinity by the client's address. */
   readonly clientIP?: ClientIPConfig;
@@ -2528,7 +2484,6 @@ export interface SleepAction {
   readonly seconds: Int64;
 }
 
-/** A StorageOS volume. Nodes no longer support this source. */
 export interface StorageOSPersistentVolumeSource {
   /** The name of the volume, unique in its StorageOS namespace. */
   readonly volumeName?: string;
@@ -2542,7 +2497,6 @@ export interface StorageOSPersistentVolumeSource {
   readonly secretRef?: ObjectReference;
 }
 
-/** A StorageOS volume. Nodes no longer support this source. */
 export interface StorageOSVolumeSource {
   /** The name of the volume, unique in its StorageOS namespace. */
   readonly volumeName?: string;
@@ -2564,7 +2518,6 @@ export interface Sysctl {
   readonly value: string;
 }
 
-/** A connection by TCP. */
 export interface TCPSocketAction {
   /** Number or name of the port. */
   readonly port: number | string;
@@ -2642,7 +2595,6 @@ export interface TypedLocalObjectReference {
   readonly name: string;
 }
 
-/** A reference to an object of any kind. */
 export interface TypedObjectReference {
   /** The group of the object; empty for the core group. */
   readonly apiGroup: string | null;
@@ -2758,7 +2710,6 @@ export interface VolumeMountStatus {
   readonly recursiveReadOnly?: string;
 }
 
-/** The nodes from which a volume can be reached. */
 export interface VolumeNodeAffinity {
   /** The requirements that a node must meet to use the volume. */
   readonly required?: NodeSelector;
@@ -2819,7 +2770,6 @@ export interface VolumeSource {
   readonly image?: ImageVolumeSource;
 }
 
-/** A virtual disk of vSphere. */
 export interface VsphereVirtualDiskVolumeSource {
   /** The path of the disk in vSphere. */
   readonly volumePath: string;
@@ -2839,7 +2789,6 @@ export interface WeightedPodAffinityTerm {
   readonly podAffinityTerm: PodAffinityTerm;
 }
 
-/** Security settings for containers on Windows. */
 export interface WindowsSecurityContextOptions {
   /** The name of the object that holds the credential specification of a group managed service account. */
   readonly gmsaCredentialSpecName?: string;

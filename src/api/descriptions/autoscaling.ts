@@ -45,7 +45,7 @@ HorizontalPodAutoscalerCondition: One statement about an autoscaler.
   lastTransitionTime: The time at which the status last changed.
   reason: The reason for the status, in one word.
   message: The reason for the status, in a sentence.
-HorizontalPodAutoscalerBehavior: The rules for how fast the number of pods grows and shrinks.
+HorizontalPodAutoscalerBehavior:
   scaleUp: The rules for growing. By default, 4 pods or 100 percent are added in 15 seconds, whichever is more.
   scaleDown: The rules for shrinking. By default, the number may fall to the minimum, after 300 seconds of lower need.
 HPAScalingRules: Rules for one direction.
@@ -78,13 +78,13 @@ MetricValueStatus: The value that a metric has.
   value: The last value of the metric itself.
   averageValue: The last value of the metric, divided by the number of pods.
   averageUtilization: The last average use, in percent of the pods' requests; for resources only.
-ObjectMetricSource, ObjectMetricStatus: A metric that describes one object.
+ObjectMetricSource, ObjectMetricStatus:
   describedObject: The object that the metric describes.
 ObjectMetricSource, ObjectMetricStatus, PodsMetricSource, PodsMetricStatus, ExternalMetricSource, ExternalMetricStatus:
   metric: The metric, by name and labels.
 ResourceMetricSource, ResourceMetricStatus, ContainerResourceMetricSource, ContainerResourceMetricStatus:
   name: The name of the resource: cpu or memory.
-ContainerResourceMetricSource, ContainerResourceMetricStatus: The use of a resource by one container of each pod.
+ContainerResourceMetricSource, ContainerResourceMetricStatus:
   container: The container that is measured, by its name.
 ObjectMetricSource, PodsMetricSource, ExternalMetricSource, ResourceMetricSource, ContainerResourceMetricSource:
   target: The value that the metric should have.

@@ -91,7 +91,7 @@ SubjectAccessReviewStatus: The answer to a question about rights.
   denied: Whether an authorizer refused the action; without it, a refusal means that nobody allowed the action.
   reason: The reason for the answer, for people.
   evaluationError: The error of a check that failed; the answer can be right nevertheless.
-ResourceAttributes: An action on a resource.
+ResourceAttributes:
   namespace: The namespace of the action; all namespaces, or the whole cluster, when empty.
   verb: The action, such as get, list, watch, create, update, patch or delete; * for all.
   group: The group of the resource; * for all.
@@ -104,7 +104,7 @@ ResourceAttributes: An action on a resource.
 FieldSelectorAttributes, LabelSelectorAttributes: The narrowing of a request; one of the two forms is given.
   rawSelector: The selector as a request has it in its query. Webhooks do not get this form.
   requirements: The single requirements; all must hold.
-NonResourceAttributes: A request to a path outside of the resources.
+NonResourceAttributes:
   path: The path of the request, such as /healthz.
   verb: The method of the request in lower case, such as get.
 SelfSubjectRulesReview: A question about all rights of the asking user in a namespace. It is answered and not stored.

@@ -79,12 +79,12 @@ TypedLocalObjectReference: A reference to an object of any kind in the same name
   apiGroup: The group of the object; empty for the core group.
   kind: The kind of the object.
   name: The name of the object.
-TypedObjectReference: A reference to an object of any kind.
+TypedObjectReference:
   apiGroup: The group of the object; empty for the core group.
   kind: The kind of the object.
   name: The name of the object.
   namespace: The namespace of the object; by default that of the claim.
-ModifyVolumeStatus: The progress of changing the class of settings of a volume.
+ModifyVolumeStatus:
   targetVolumeAttributesClassName: The name of the requested class.
   status: The state of the change: Pending, InProgress or Infeasible.
 PersistentVolume: A piece of storage that exists, for one claim at a time.
@@ -112,13 +112,13 @@ PersistentVolumeStatus: The observed state of a volume.
 Node: A machine that runs pods.
   spec: The intended use of the node.
   status: The observed state of the node.
-NodeSpec: The intended use of a node.
+NodeSpec:
   podCIDR: The range of addresses for the node's pods.
   podCIDRs: The ranges of addresses for the node's pods, one for each address family; the first is podCIDR.
   providerID: The identity of the node at the cloud provider.
   unschedulable: Whether the node gets no new pods.
   taints: The taints of the node, which keep away pods that do not tolerate them.
-NodeStatus: The observed state of a node.
+NodeStatus:
   capacity: All resources of the node.
   allocatable: The resources that pods can use.
   conditions: The conditions of the node, such as Ready and MemoryPressure.
@@ -196,13 +196,13 @@ Subject: A user, group or service account that gets a role.
   apiGroup: The group of the kind; empty for service accounts.
   name: The name of the user, group or account.
   namespace: The namespace of a service account.
-AggregationRule: A selection of other cluster roles whose rights are gathered.
+AggregationRule:
   clusterRoleSelectors: The labels of these roles; one of the selectors must match.
 
 package io.k8s.api.coordination.v1
 Lease: A claim that a program holds for a limited time and renews: to be the leader of a group, or to show that it is alive.
   spec: The holder of the lease, and its times.
-LeaseSpec: The holder of a lease, and its times.
+LeaseSpec:
   holderIdentity: The name of the present holder.
   leaseDurationSeconds: The seconds after renewTime at which others may take the lease.
   acquireTime: The time at which the holder got the lease.

@@ -6,7 +6,7 @@ ResourceClaimTemplate: A template for claims on devices. Each pod gets claims of
 ResourceClaimTemplateSpec: The template of the claims.
   metadata: The labels and annotations of the claims.
   spec: The devices that the claims ask for.
-ResourceClaimSpec: The devices that a claim asks for.
+ResourceClaimSpec:
   devices: The requests for devices, and the settings for their drivers.
 DeviceClaim:
   requests: The requests for devices; each can be referred to by its name.
@@ -30,7 +30,7 @@ OpaqueDeviceConfiguration: Settings that only the driver understands.
   parameters: The settings.
 DeviceSelector: A condition for devices.
   cel: The condition, in CEL.
-CELDeviceSelector: A condition in CEL.
+CELDeviceSelector:
   expression: The expression, which is true for devices that fit; "device" is the device in question.
 ResourceClaim: A claim on devices, which is met before its pods start.
   spec: The devices that the claim asks for. It cannot be changed.
@@ -44,7 +44,7 @@ ResourceClaimConsumerReference: A reference to a user of a claim, in the same na
   resource: The resource of the user, such as pods.
   name: The name of the user.
   uid: The identity of the user, so that another object of its name is not taken for it.
-AllocationResult: The devices that were found for a claim.
+AllocationResult:
   devices: The devices, and the settings for their drivers.
   nodeSelector: The nodes from which the devices can be used; every node when absent.
 DeviceAllocationResult: The devices that were found, and the settings for their drivers.
@@ -61,7 +61,7 @@ AllocatedDeviceStatus: The state of a device, as its driver reports it.
   conditions: The conditions of the device, 8 at most.
   data: The facts that only the driver understands, 10 KB at most.
   networkData: The addresses of a network device.
-NetworkDeviceData: The addresses of a network device.
+NetworkDeviceData:
   interfaceName: The name of the network interface in the pod.
   ips: The addresses of the interface with the length of their prefix, such as 192.0.2.5/24.
   hardwareAddress: The hardware address of the interface, such as a MAC address.

@@ -12,7 +12,7 @@ MatchResources: The requests that a policy is for. Everything that is given must
   matchPolicy: The policy for other versions of the same resource: Equivalent (the default) converts and checks them, Exact leaves them out.
 NamedRuleWithOperations: Actions on resources, or on single objects of them.
   resourceNames: The names of single objects; all objects match when empty.
-ParamKind: The kind of the objects that hold parameters of a policy.
+ParamKind:
   apiVersion: The group and version of the kind.
   kind: The kind itself.
 ParamRef: The objects that hold parameters. Either a name or a selector is given.
@@ -48,7 +48,7 @@ ValidatingAdmissionPolicyStatus:
   observedGeneration: Generation of the policy that the check of types has seen.
   typeChecking: The findings of the check of types; absent while it was not made.
   conditions: The conditions of the policy.
-TypeChecking: The findings of the check of types.
+TypeChecking:
   expressionWarnings: The expressions that do not fit the types of the matched resources.
 ExpressionWarning: An expression that does not fit the types.
   fieldRef: The path of the expression, such as spec.validations[0].expression.
@@ -76,9 +76,9 @@ Mutation: A change of the object. The type says which form is given.
   patchType: The form of the change: ApplyConfiguration or JSONPatch.
   applyConfiguration: The change as a part of the object, which is merged as in server-side apply.
   jsonPatch: The change as a list of operations on paths.
-ApplyConfiguration: A change as a part of the object.
+ApplyConfiguration:
   expression: The part of the object in CEL, such as Object{spec: Object.spec{replicas: 1}}. Atomic lists and maps are not allowed in it.
-JSONPatch: A change as a list of operations.
+JSONPatch:
   expression: The list in CEL, such as [JSONPatch{op: "remove", path: "/spec/paused"}].
 MutatingAdmissionPolicyBinding: The use of a policy, with parameters, for some requests.
   spec: The policy, the parameters and the requests.
@@ -124,7 +124,7 @@ WebhookClientConfig: The address of a webhook. Either a URL or a service is give
   url: The address, which begins with https://. It has no user, no query and no fragment.
   service: The service that stands for the webhook.
   caBundle: The certificates, as PEM in base64, that sign the webhook's own; those of the system when absent.
-ServiceReference: A service that stands for a webhook.
+ServiceReference:
   namespace: The namespace of the service.
   name: The name of the service.
   path: The path of the requests; none when absent.
@@ -177,7 +177,7 @@ CustomResourceSubresourceScale: The paths of the fields that the subresource "sc
   specReplicasPath: The path of the wanted number, below .spec.
   statusReplicasPath: The path of the observed number, below .status.
   labelSelectorPath: The path of the label selector as text, below .spec or .status; autoscalers need it.
-CustomResourceConversion: The way in which objects are converted between versions.
+CustomResourceConversion:
   strategy: The way of conversion: None (the default) changes apiVersion only, Webhook asks a program.
   webhook: The program that converts, for the strategy Webhook.
 WebhookConversion: The program that converts objects.
@@ -187,7 +187,7 @@ WebhookClientConfig: The address of a program. Either a URL or a service is give
   url: The address, which begins with https://. It has no user, no query and no fragment.
   service: The service that stands for the program.
   caBundle: The certificates, as PEM in base64, that sign the program's own; those of the system when absent.
-ServiceReference: A service that stands for a program.
+ServiceReference:
   namespace: The namespace of the service.
   name: The name of the service.
   path: The path of the requests; none when absent.
@@ -240,7 +240,7 @@ JSONSchemaProps: A schema, in the part of JSON Schema that definitions may use.
   x-kubernetes-list-map-keys: The names of the fields that identify an item, for the list type map.
   x-kubernetes-map-type: The way in which maps and objects are merged: granular (the default) by field, atomic as a whole.
   x-kubernetes-validations: The rules in CEL that the value must meet.
-ExternalDocumentation: A page that says more.
+ExternalDocumentation:
   description: The content of the page, for people.
   url: The address of the page.
 ValidationRule: A rule in CEL that a value must meet.
@@ -263,7 +263,7 @@ APIServiceSpec:
   caBundle: The certificates, as PEM in base64, that sign the service's own; those of the system when absent.
   groupPriorityMinimum: The least rank of the group in discovery, from 1 to 20000; a higher number stands first.
   versionPriority: The rank of the version in its group, from 1 to 1000; a higher number stands first.
-ServiceReference: The service that serves a version.
+ServiceReference:
   namespace: The namespace of the service.
   name: The name of the service.
   port: The number of the service's port; 443 by default.

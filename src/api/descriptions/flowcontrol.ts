@@ -9,7 +9,7 @@ FlowSchemaSpec:
   matchingPrecedence: The rank among schemas, from 1 to 10000; of several that match, the lowest number decides. It is 1000 by default.
   distinguisherMethod: The way in which requests are divided into flows; all belong to one flow when absent.
   rules: The requests of the schema; one of the rules must match.
-FlowDistinguisherMethod: The way in which requests are divided into flows.
+FlowDistinguisherMethod:
   type: The kind of division: ByUser or ByNamespace.
 FlowSchemaStatus:
   conditions: The conditions of the schema, such as Dangling.
@@ -30,11 +30,11 @@ Subject: A user, group or service account; the kind says which field is given.
   user: A user by name.
   group: A group of users by name.
   serviceAccount: A service account by namespace and name.
-UserSubject: A user.
+UserSubject:
   name: The name of the user; * for all.
-GroupSubject: A group of users.
+GroupSubject:
   name: The name of the group; * for all.
-ServiceAccountSubject: A service account.
+ServiceAccountSubject:
   namespace: The namespace of the account.
   name: The name of the account; * for all of the namespace.
 ResourcePolicyRule: Requests for resources. Every field must match.
@@ -63,7 +63,7 @@ LimitedPriorityLevelConfiguration: The settings of a level whose requests are li
 ExemptPriorityLevelConfiguration: The settings of a level whose requests never wait.
   nominalConcurrencyShares: The share of the server's concurrency that is set aside for the level; 0 by default.
   lendablePercent: The part of this concurrency, in percent, that the level lends to others while it is free; 0 by default.
-LimitResponse: The fate of requests for which there is no room.
+LimitResponse:
   type: The fate of the requests: Queue to let them wait, or Reject to refuse them.
   queuing: The settings of the queues, for Queue only.
 QueuingConfiguration: The queues for waiting requests.

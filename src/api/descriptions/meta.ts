@@ -82,7 +82,7 @@ APIResource: A resource or subresource.
   shortNames: The short names by which tools know the resource, such as po.
   categories: The groups of resources to which it belongs for tools, such as all.
   storageVersionHash: A text that changes when the version changes in which objects are stored. Clients only compare it.
-DeleteOptions: The options of a deletion.
+DeleteOptions: The options of a deletion, which are the body of its request.
   gracePeriodSeconds: The seconds until the object is removed; 0 for at once. The kind decides when it is absent.
   preconditions: The identity and version that the object must have to be deleted.
   orphanDependents: Whether the objects that it owns stay. It is deprecated; use propagationPolicy instead.
@@ -102,7 +102,7 @@ Status: The outcome of a request that returns no object, mostly an error.
   reason: The kind of failure, in one word for programs, such as NotFound.
   details: The facts of the failure, such as the object that it is about.
   code: The status code of HTTP that belongs to the outcome.
-StatusDetails: The facts of a failure.
+StatusDetails:
   name: The name of the object that the failure is about.
   group: The group of that object.
   kind: The kind or resource of that object.

@@ -33,19 +33,19 @@ NodeConfigStatus: The state of the kubelet's configuration. Kubelets no longer w
   active: The configuration that the kubelet used.
   lastKnownGood: The configuration to which the kubelet returned after a failure.
   error: The problem with the configuration; absent when there was none.
-NodeDaemonEndpoints: The ports on which programs of a node listen.
+NodeDaemonEndpoints:
   kubeletEndpoint: The port of the kubelet, where the server asks for logs and shells.
 DaemonEndpoint: The port of a program.
   Port: The number of the port.
 NodeRuntimeHandler: A handler of the container runtime.
   name: The name of the handler; it is empty for the default handler.
   features: The abilities of the handler.
-NodeRuntimeHandlerFeatures: The abilities of a handler.
+NodeRuntimeHandlerFeatures:
   recursiveReadOnlyMounts: Whether mounts below a read-only volume can be made read-only as well.
   userNamespaces: Whether pods can have user namespaces of their own.
-NodeFeatures: The abilities of the container runtime.
+NodeFeatures:
   supplementalGroupsPolicy: Whether the runtime respects supplementalGroupsPolicy of pods, and reports the users of containers.
-NodeSystemInfo: The identity of a node and the versions of its software.
+NodeSystemInfo:
   machineID: The identity of the machine, from /etc/machine-id on Linux.
   systemUUID: The UUID that the hardware or the hypervisor gave the machine.
   bootID: The identity of the present boot; it is new after each start.
@@ -69,10 +69,10 @@ ComponentCondition: One statement about a component.
   status: The status of the condition: True, False or Unknown.
   message: The answer of the component to the check.
   error: The error of a check that failed.
-EventSource: The component that reported an event.
+EventSource:
   component: The name of the component.
   host: The node on which the component runs.
-EventSeries: The further occurrences of an event that repeats.
+EventSeries:
   count: The number of occurrences until the last report.
   lastObservedTime: The time of the last occurrence.
 SecretReference: A reference to a secret in any namespace.
@@ -106,7 +106,7 @@ Event: A report of something that happened to an object. It is kept for a limite
   deprecatedFirstTimestamp: A field for events in the older form: the time of the first occurrence.
   deprecatedLastTimestamp: A field for events in the older form: the time of the last occurrence.
   deprecatedCount: A field for events in the older form: the number of occurrences.
-EventSeries: The further occurrences of an event that repeats.
+EventSeries:
   count: The number of occurrences until the last report.
   lastObservedTime: The time of the last occurrence.
 
@@ -133,9 +133,9 @@ RuntimeClass: A way to run containers, which pods choose by its name.
   handler: The name of the handler in the configuration of the container runtime. It cannot be changed.
   overhead: The resources that running a pod takes beside those of its containers.
   scheduling: The nodes that can run pods of the class; all nodes can when absent.
-Overhead: The resources that running a pod takes beside those of its containers.
+Overhead:
   podFixed: The amount of each resource for one pod.
-Scheduling: The nodes that can run pods of a class.
+Scheduling:
   nodeSelector: Labels that the nodes have; they are added to the pod's own node selector.
   tolerations: Taints of these nodes; they are added to the pod's own tolerations.
 `;

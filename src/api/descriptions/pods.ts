@@ -9,7 +9,7 @@ PodTemplate: A pod that is kept as a template.
 PodTemplateSpec: The template of the pods that a controller makes.
   metadata: The labels and annotations of the pods.
   spec: The containers of the pods, and the way in which they run.
-PodSpec: The containers of a pod, and the way in which they run.
+PodSpec:
   volumes: Folders and files that the containers can mount.
   initContainers: Containers that run one after the other, each to its end, before the others start. With restartPolicy Always one keeps running beside the others.
   containers: The containers of the pod; at least one. They cannot be added or removed later.
@@ -96,10 +96,10 @@ ConfigMapKeySelector, SecretKeySelector: One key of a config map or secret in th
   name: Name of the config map or secret.
   key: The key.
   optional: Whether the config map or secret, or the key, may be missing.
-ObjectFieldSelector: A field of the pod.
+ObjectFieldSelector:
   apiVersion: Version in which the field is named; v1 by default.
   fieldPath: Path of the field, such as metadata.labels['app'].
-ResourceFieldSelector: A limit or request of a container.
+ResourceFieldSelector:
   containerName: Name of the container; needed in volumes.
   resource: The limit or request, such as limits.cpu or requests.memory.
   divisor: Unit of the value; 1 by default.
@@ -122,9 +122,9 @@ Probe: A check of a container, made again and again.
   successThreshold: Successes in a row after a failure until the container counts as well again; 1 by default.
   failureThreshold: Failures in a row until the container counts as failed; 3 by default.
   terminationGracePeriodSeconds: Seconds that the processes have to end when this check fails, instead of the pod's.
-ExecAction: A command run in the container.
+ExecAction:
   command: Program and arguments. No shell is involved unless it is named.
-HTTPGetAction: A request by HTTP.
+HTTPGetAction:
   path: Path to ask for.
   port: Number or name of the port.
   host: Host to connect to; by default the address of the pod.
@@ -133,10 +133,10 @@ HTTPGetAction: A request by HTTP.
 HTTPHeader: A header of a request.
   name: Name of the header.
   value: Value of the header.
-TCPSocketAction: A connection by TCP.
+TCPSocketAction:
   port: Number or name of the port.
   host: Host to connect to; by default the address of the pod.
-GRPCAction: A request to a gRPC health service.
+GRPCAction:
   port: Number of the port.
   service: Name of the service that is asked about.
 Lifecycle: The actions at the beginning and end of a container.
@@ -147,7 +147,7 @@ LifecycleHandler: One action; exactly one of its forms is given.
   httpGet: A request by HTTP.
   tcpSocket: A TCP connection. This form is no longer supported.
   sleep: A pause of some seconds.
-SecurityContext: Security settings of a container.
+SecurityContext:
   capabilities: The Linux capabilities that are added and removed.
   privileged: Whether processes in the container are as powerful as root on the node.
   seLinuxOptions: SELinux labels of the container.
@@ -160,7 +160,7 @@ SecurityContext: Security settings of a container.
   procMount: The way in which /proc is mounted: Default or Unmasked.
   seccompProfile: The profile of allowed system calls.
   appArmorProfile: AppArmor profile of the container.
-PodSecurityContext: Security settings of all containers of a pod.
+PodSecurityContext:
   seLinuxOptions: SELinux labels of the containers.
   seLinuxChangePolicy: The method by which SELinux labels are put on volumes: MountOption or Recursive.
   windowsOptions: Settings for containers on Windows.
@@ -204,17 +204,17 @@ Volume: Folder or files for the containers of a pod. One source is given beside 
   csi: Storage that a CSI driver sets up for the pod.
   image: The content of an image, read-only.
   nfs: A folder of an NFS server.
-ConfigMapVolumeSource: Keys of a config map as files.
+ConfigMapVolumeSource:
   name: Name of the config map.
   items: The keys that become files, and the paths of these files; by default all keys.
   defaultMode: Permissions of the files; 0644 by default.
   optional: Whether the config map or a key may be missing.
-SecretVolumeSource: Keys of a secret as files.
+SecretVolumeSource:
   secretName: Name of the secret.
   items: The keys that become files, and the paths of these files; by default all keys.
   defaultMode: Permissions of the files; 0644 by default.
   optional: Whether the secret or a key may be missing.
-EmptyDirVolumeSource: An empty folder for the life of the pod.
+EmptyDirVolumeSource:
   medium: The kind of storage: Memory for the node's memory; empty for the node's disk.
   sizeLimit: The greatest size of the content.
 HostPathVolumeSource: A file or folder of the node.
@@ -281,7 +281,7 @@ ObjectReference: A reference to an object, or to a part of one.
   uid: Identity of the object.
   resourceVersion: Version of the object.
   fieldPath: Part of the object, such as spec.containers{name}.
-PodStatus: The observed state of a pod.
+PodStatus:
   phase: A summary of the pod's state for people: Pending, Running, Succeeded, Failed or Unknown.
   conditions: The conditions of the pod, such as PodScheduled, Initialized, ContainersReady and Ready.
   message: The reason for the pod's state, in a sentence.
@@ -324,12 +324,12 @@ ContainerState: The state of a container; one of the three is given.
   waiting: The details of a container that has not started yet.
   running: The details of a container that runs.
   terminated: The details of a container that has ended.
-ContainerStateWaiting: The state of a container that has not started yet.
+ContainerStateWaiting:
   reason: The reason for waiting, in one word.
   message: The reason for waiting, in a sentence.
 ContainerStateRunning: The state of a container that runs.
   startedAt: The time at which the container started.
-ContainerStateTerminated: The state of a container that has ended.
+ContainerStateTerminated:
   exitCode: Exit code of the container.
   signal: Signal that ended the container.
   reason: The reason for the end, in one word.
@@ -363,7 +363,7 @@ HostIP: An address of a node.
   ip: The address, of IPv4 or IPv6.
 PodIP: An address of a pod.
   ip: The address that the pod was given.
-PodDNSConfig: Settings of DNS that are added to those of the policy.
+PodDNSConfig:
   nameservers: The addresses of name servers, three at most; they come after those of the policy.
   searches: The search domains for short names, 32 at most; they come after those of the policy.
   options: The options of the resolver; they win over options of the same name from the policy.
@@ -405,7 +405,7 @@ SleepAction: A pause before the container is ended.
 Sysctl: A kernel setting and its value.
   name: The name of the setting, such as net.core.somaxconn.
   value: The value that the setting gets.
-WindowsSecurityContextOptions: Security settings for containers on Windows.
+WindowsSecurityContextOptions:
   gmsaCredentialSpecName: The name of the object that holds the credential specification of a group managed service account.
   gmsaCredentialSpec: The content of that specification, which an admission webhook fills in.
   runAsUserName: The name of the Windows user of the processes; it is the image's when absent.

@@ -35,7 +35,7 @@ ServicePort: A port of a service.
 ServiceStatus: The observed state of a service.
   loadBalancer: The addresses of the service's load balancer.
   conditions: The conditions of the service.
-LoadBalancerStatus: The addresses of a load balancer.
+LoadBalancerStatus:
   ingress: The addresses.
 LoadBalancerIngress: One address of a load balancer.
   ip: The address.
@@ -126,19 +126,19 @@ PortStatus: The state of one port of a load balancer.
   port: The number of the service's port.
   protocol: The protocol of the port: TCP, UDP or SCTP.
   error: The problem with the port, in one word; absent when there is none.
-SessionAffinityConfig: The settings of session affinity.
+SessionAffinityConfig:
   clientIP: The settings of affinity by the client's address.
-ClientIPConfig: The settings of affinity by the client's address.
+ClientIPConfig:
   timeoutSeconds: The seconds for which a client stays with its pod, from 1 to 86400; 10800 (three hours) by default.
 
 package io.k8s.api.networking.v1
-IngressClassParametersReference: A reference to an object with settings for the controller.
+IngressClassParametersReference:
   apiGroup: The group of the object; the core group when absent.
   kind: The kind of the object.
   name: The name of the object.
   scope: The scope of the object: Cluster (the default) or Namespace.
   namespace: The namespace of the object; it is given for the scope Namespace, and only then.
-IngressLoadBalancerStatus: The addresses of a load balancer.
+IngressLoadBalancerStatus:
   ingress: The addresses at which requests arrive; the controller writes them.
 IngressLoadBalancerIngress: One address of a load balancer.
   ip: The address of the load balancer.
@@ -154,7 +154,7 @@ IPAddress: An address that is in use. The server makes one for each cluster addr
   spec: The object that uses the address.
 IPAddressSpec:
   parentRef: The object that uses the address, mostly a service.
-ParentReference: A reference to the object that uses an address.
+ParentReference:
   group: The group of the object; the core group when empty.
   resource: The resource of the object, such as services.
   namespace: The namespace of the object.
@@ -185,7 +185,7 @@ EndpointConditions: The state of an endpoint. A condition that is absent is not 
   ready: Whether the endpoint takes new traffic: it serves and is not being ended. Read it as true when absent.
   serving: Whether the endpoint answers requests, even while it is being ended. Read it as "ready" when absent.
   terminating: Whether the endpoint is being ended. Read it as false when absent.
-EndpointHints: Advice to proxies about an endpoint.
+EndpointHints:
   forZones: The zones whose clients should use the endpoint, 8 at most.
 ForZone: A zone whose clients should use an endpoint.
   name: The name of the zone.

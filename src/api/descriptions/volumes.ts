@@ -11,12 +11,12 @@ AWSElasticBlockStoreVolumeSource: A disk of Amazon EBS. The node must be in the 
   volumeID: The identity of the disk at AWS.
 GCEPersistentDiskVolumeSource: A persistent disk of Google Compute Engine. The node must be in the same zone.
   pdName: The name of the disk at Google.
-AzureDiskVolumeSource: A data disk of Azure.
+AzureDiskVolumeSource:
   diskName: The name of the disk at Azure.
   diskURI: The URI under which Azure knows the disk.
   cachingMode: The cache of the host that is used: None, ReadOnly or ReadWrite (the default).
   kind: The kind of disk: Shared (several to a storage account, the default), Dedicated (one to an account) or Managed.
-AzureFilePersistentVolumeSource, AzureFileVolumeSource: A file share of Azure.
+AzureFilePersistentVolumeSource, AzureFileVolumeSource:
   secretName: The name of the secret that holds the account's name and key.
   shareName: The name of the share at Azure.
 AzureFilePersistentVolumeSource:
@@ -61,14 +61,14 @@ FlexPersistentVolumeSource, FlexVolumeSource: A volume that a program on the nod
   fsType: The file system with which the volume is mounted; the program decides when it is absent.
   secretRef: The secret that the program gets.
   options: The further options that the program gets.
-FlockerVolumeSource: A data set of Flocker. Nodes no longer support this source.
+FlockerVolumeSource:
   datasetName: The name of the data set. Either a name or a UUID must be given.
   datasetUUID: The UUID of the data set. Either a name or a UUID must be given.
 GitRepoVolumeSource: The content of a git repository. It is deprecated; an init container that clones into an emptyDir does the same.
   repository: The URL from which the repository is cloned.
   revision: The hash of the commit that is checked out; it is the newest one when absent.
   directory: The folder of the volume that gets the content; "." stands for the volume itself, and ".." is not allowed.
-GlusterfsPersistentVolumeSource, GlusterfsVolumeSource: A Gluster volume. Nodes no longer support this source.
+GlusterfsPersistentVolumeSource, GlusterfsVolumeSource:
   endpoints: The name of the Endpoints object that lists the Gluster servers.
   path: The name of the Gluster volume.
 GlusterfsPersistentVolumeSource:
@@ -86,20 +86,20 @@ ISCSIPersistentVolumeSource, ISCSIVolumeSource: A disk of an iSCSI target, which
 LocalVolumeSource: A disk, partition or folder of one node. The volume must say which node by nodeAffinity.
   path: The path of the folder or block device on the node.
   fsType: The file system, for a block device only; the node chooses one when it is absent.
-NFSVolumeSource: A folder that an NFS server exports.
+NFSVolumeSource:
   server: The host name or address of the server.
   path: The path that the server exports.
-PhotonPersistentDiskVolumeSource: A disk of Photon. Nodes no longer support this source.
+PhotonPersistentDiskVolumeSource:
   pdID: The identity of the disk.
-PortworxVolumeSource: A Portworx volume.
+PortworxVolumeSource:
   volumeID: The identity of the volume at Portworx.
-QuobyteVolumeSource: A Quobyte volume. Nodes no longer support this source.
+QuobyteVolumeSource:
   registry: The addresses of the Quobyte registries as host:port, with commas between them.
   volume: The name of the volume at Quobyte.
   user: The user that all access is mapped to; it is the user of the service account when absent.
   group: The group that all access is mapped to; there is none when it is absent.
   tenant: The Quobyte tenant that owns the volume.
-ScaleIOPersistentVolumeSource, ScaleIOVolumeSource: A ScaleIO volume. Nodes no longer support this source.
+ScaleIOPersistentVolumeSource, ScaleIOVolumeSource:
   gateway: The address of the ScaleIO gateway.
   system: The name of the storage system.
   secretRef: The secret that holds the user's name and password.
@@ -109,11 +109,11 @@ ScaleIOPersistentVolumeSource, ScaleIOVolumeSource: A ScaleIO volume. Nodes no l
   storageMode: The way in which space is reserved: ThinProvisioned (the default) or ThickProvisioned.
   volumeName: The name of the volume in the storage system.
   fsType: The file system with which the volume is mounted; xfs by default.
-StorageOSPersistentVolumeSource, StorageOSVolumeSource: A StorageOS volume. Nodes no longer support this source.
+StorageOSPersistentVolumeSource, StorageOSVolumeSource:
   volumeName: The name of the volume, unique in its StorageOS namespace.
   volumeNamespace: The StorageOS namespace of the volume; it is named as that of the pod when absent.
   secretRef: The secret that holds the credentials for the StorageOS API.
-VsphereVirtualDiskVolumeSource: A virtual disk of vSphere.
+VsphereVirtualDiskVolumeSource:
   volumePath: The path of the disk in vSphere.
   storagePolicyName: The name of the storage policy of the disk.
   storagePolicyID: The identity of that storage policy.
@@ -139,11 +139,11 @@ Volume, PersistentVolumeSpec:
   fc: A disk that nodes reach by Fibre Channel.
 Volume:
   gitRepo: The content of a git repository. It is deprecated; clone in an init container instead.
-VolumeNodeAffinity: The nodes from which a volume can be reached.
+VolumeNodeAffinity:
   required: The requirements that a node must meet to use the volume.
-EphemeralVolumeSource: A claim that is made for the pod and deleted with it.
+EphemeralVolumeSource:
   volumeClaimTemplate: The template of the claim, which is named after the pod and the volume. It cannot be changed.
-PersistentVolumeClaimTemplate: The template of the claim that belongs to a pod.
+PersistentVolumeClaimTemplate:
   metadata: The labels and annotations of the claim; nothing else is allowed.
   spec: The storage that the claim asks for.
 ImageVolumeSource: The files of a container image or of another OCI artifact.
@@ -163,7 +163,7 @@ SecretProjection: Keys of a secret as files.
 ConfigMapProjection: Keys of a config map as files.
   name: The name of the config map, in the pod's namespace.
   optional: Whether the config map or a key may be missing.
-DownwardAPIProjection, DownwardAPIVolumeSource: Fields of the pod as files.
+DownwardAPIProjection, DownwardAPIVolumeSource:
   items: The files, and the field that each of them holds.
 DownwardAPIVolumeSource:
   defaultMode: The permissions of files that set none; 0644 by default.
@@ -172,7 +172,7 @@ DownwardAPIVolumeFile: A file that holds a field of the pod.
   fieldRef: The field of the pod: its name, namespace, uid, labels or annotations.
   resourceFieldRef: The limit or request of a container that the file holds.
   mode: The permissions of the file; they are those of defaultMode when absent.
-ServiceAccountTokenProjection: A token of the pod's service account.
+ServiceAccountTokenProjection:
   audience: The audience that accepts the token; it is the API server when absent.
   expirationSeconds: The seconds for which the token is valid, at least 600; 3600 by default. The node renews it in time.
   path: The path of the file with the token, inside the volume.

@@ -76,7 +76,7 @@ StatefulSetStatus:
   updateRevision: Revision of the pods that replace them.
   collisionCount: The number of times that the name of a new revision was taken.
   conditions: The conditions of the set.
-StatefulSetUpdateStrategy: The strategy for replacing pods.
+StatefulSetUpdateStrategy:
   type: The type of the strategy: RollingUpdate (the default), or OnDelete to wait until somebody deletes the pods.
   rollingUpdate: Settings of RollingUpdate.
 DaemonSet: A workload that runs one pod on every node, or on those that are selected.
@@ -99,7 +99,7 @@ DaemonSetStatus:
   numberUnavailable: The number of nodes whose pod is missing or not available.
   collisionCount: The number of times that the name of a new revision was taken.
   conditions: The conditions of the set.
-DaemonSetUpdateStrategy: The strategy for replacing pods.
+DaemonSetUpdateStrategy:
   type: The type of the strategy: RollingUpdate (the default), or OnDelete to wait until somebody deletes the pods.
   rollingUpdate: Settings of RollingUpdate.
 
@@ -159,7 +159,7 @@ CronJobStatus:
   active: Jobs that run.
   lastScheduleTime: The time at which a job was last started.
   lastSuccessfulTime: The time at which a job last ended successfully.
-JobTemplateSpec: The template of jobs.
+JobTemplateSpec:
   metadata: The labels and annotations of the jobs.
   spec: The pods that the jobs run.
 
@@ -230,14 +230,14 @@ RollingUpdateDaemonSet: The bounds of a rolling update, as numbers or percentage
 RollingUpdateStatefulSetStrategy: The bounds of a rolling update.
   partition: The number from which on pods are replaced; pods with lower numbers keep the old template. It is 0 by default.
   maxUnavailable: The number of pods that may be missing meanwhile; 1 by default. Other numbers need the gate MaxUnavailableStatefulSet.
-StatefulSetOrdinals: The numbering of the pods.
+StatefulSetOrdinals:
   start: The number of the first pod; 0 by default.
 StatefulSetPersistentVolumeClaimRetentionPolicy: The policy for the claims of pods that are gone.
   whenDeleted: The fate of the claims when the set is deleted: Retain (the default) or Delete.
   whenScaled: The fate of a pod's claims when the set shrinks: Retain (the default) or Delete.
 
 package io.k8s.api.batch.v1
-PodFailurePolicy: A policy for failed pods.
+PodFailurePolicy:
   rules: The rules, in order. The first that matches a failed pod decides; the failure is counted when none does. At most 20.
 PodFailurePolicyRule: A rule for failed pods. It is either about exit codes or about conditions.
   action: The consequence: FailJob, FailIndex, Ignore (the failure is not counted) or Count.
@@ -250,12 +250,12 @@ PodFailurePolicyOnExitCodesRequirement: A requirement on the exit codes of a pod
 PodFailurePolicyOnPodConditionsPattern: A condition of a pod, such as DisruptionTarget.
   type: The name of the condition.
   status: The status that the condition must have; True by default.
-SuccessPolicy: The rules by which an indexed job counts as done early.
+SuccessPolicy:
   rules: The rules, in order; the job succeeds with the first that is met. At least 1, at most 20.
 SuccessPolicyRule: A rule for success. One of the two fields is given at least.
   succeededIndexes: The indexes that must succeed, such as 0,2-4; all indexes count when absent.
   succeededCount: The number of these indexes that must succeed; all of them when absent.
-UncountedTerminatedPods: Ended pods that are not in the counts yet.
+UncountedTerminatedPods:
   succeeded: The uids of pods that ended successfully.
   failed: The uids of pods that failed.
 

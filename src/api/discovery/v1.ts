@@ -34,7 +34,6 @@ export interface EndpointConditions {
   readonly terminating?: boolean;
 }
 
-/** Advice to proxies about an endpoint. */
 export interface EndpointHints {
   /** The zones whose clients should use the endpoint, 8 at most. */
   readonly forZones?: readonly ForZone[];

@@ -43,7 +43,6 @@ export interface EventList {
   readonly items: readonly Event[] | null;
 }
 
-/** The further occurrences of an event that repeats. */
 export interface EventSeries {
   /** The number of occurrences until the last report. */
   readonly count: number;

@@ -11,7 +11,6 @@ export interface ExemptPriorityLevelConfiguration {
   readonly lendablePercent?: number;
 }
 
-/** The way in which requests are divided into flows. */
 export interface FlowDistinguisherMethod {
   /** The kind of division: ByUser or ByNamespace. */
   readonly type: string;
@@ -64,13 +63,11 @@ export interface FlowSchemaStatus {
   readonly conditions?: readonly FlowSchemaCondition[];
 }
 
-/** A group of users. */
 export interface GroupSubject {
   /** The name of the group; * for all. */
   readonly name: string;
 }
 
-/** The fate of requests for which there is no room. */
 export interface LimitResponse {
   /** The fate of the requests: Queue to let them wait, or Reject to refuse them. */
   readonly type: string;
@@ -181,7 +178,6 @@ export interface ResourcePolicyRule {
   readonly namespaces: readonly string[] | null;
 }
 
-/** A service account. */
 export interface ServiceAccountSubject {
   /** The namespace of the account. */
   readonly namespace: string;
@@ -201,7 +197,6 @@ export interface Subject {
   readonly serviceAccount?: ServiceAccountSubject;
 }
 
-/** A user. */
 export interface UserSubject {
   /** The name of the user; * for all. */
   readonly name: string;

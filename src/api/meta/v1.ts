@@ -101,7 +101,7 @@ export interface CreateOptions {
   readonly fieldValidation?: string;
 }
 
-/** The options of a deletion. */
+/** The options of a deletion, which are the body of its request. */
 export interface DeleteOptions {
   readonly kind?: string;
   readonly apiVersion?: string;
@@ -305,7 +305,6 @@ export interface StatusCause {
   readonly field?: string;
 }
 
-/** The facts of a failure. */
 export interface StatusDetails {
   /** The name of the object that the failure is about. */
   readonly name?: string;

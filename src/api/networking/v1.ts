@@ -55,7 +55,6 @@ export interface IngressClassList {
   readonly items: readonly IngressClass[] | null;
 }
 
-/** A reference to an object with settings for the controller. */
 export interface IngressClassParametersReference {
   /** The group of the object; the core group when absent. */
   readonly apiGroup?: string;
@@ -93,7 +92,6 @@ export interface IngressLoadBalancerIngress {
   readonly ports?: readonly IngressPortStatus[];
 }
 
-/** The addresses of a load balancer. */
 export interface IngressLoadBalancerStatus {
   /** The addresses at which requests arrive; the controller writes them. */
   readonly ingress?: readonly IngressLoadBalancerIngress[];

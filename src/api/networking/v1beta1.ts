@@ -72,7 +72,6 @@ export interface IngressSpec {
   readonly rules?: readonly IngressRule[];
 }
 
-/** A reference to the object that uses an address. */
 export interface ParentReference {
   /** The group of the object; the core group when empty. */
   readonly group?: string;

@@ -4,7 +4,6 @@ import type { ApiObject } from "#meta/object-meta.ts";
 import type { Toleration } from "../core/v1.ts";
 import type { ListMeta } from "../meta/v1.ts";
 
-/** The resources that running a pod takes beside those of its containers. */
 export interface Overhead {
   /** The amount of each resource for one pod. */
   readonly podFixed?: Readonly<Record<string, string>>;
@@ -27,7 +26,6 @@ export interface RuntimeClassList {
   readonly items: readonly RuntimeClass[] | null;
 }
 
-/** The nodes that can run pods of a class. */
 export interface Scheduling {
   /** Labels that the nodes have; they are added to the pod's own node selector. */
   readonly nodeSelector?: Readonly<Record<string, string>>;

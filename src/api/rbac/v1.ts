@@ -3,7 +3,6 @@
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { LabelSelector, ListMeta } from "../meta/v1.ts";
 
-/** A selection of other cluster roles whose rights are gathered. */
 export interface AggregationRule {
   /** The labels of these roles; one of the selectors must match. */
   readonly clusterRoleSelectors?: readonly LabelSelector[];

@@ -21,7 +21,6 @@ export interface AllocatedDeviceStatus {
   readonly networkData?: NetworkDeviceData;
 }
 
-/** The devices that were found for a claim. */
 export interface AllocationResult {
   /** The devices, and the settings for their drivers. */
   readonly devices: DeviceAllocationResult;
@@ -37,7 +36,6 @@ export interface BasicDevice {
   readonly capacity?: Readonly<Record<string, DeviceCapacity>>;
 }
 
-/** A condition in CEL. */
 export interface CELDeviceSelector {
   /** The expression, which is true for devices that fit; "device" is the device in question. */
   readonly expression: string;
@@ -177,7 +175,6 @@ export interface DeviceSelector {
   readonly cel?: CELDeviceSelector;
 }
 
-/** The addresses of a network device. */
 export interface NetworkDeviceData {
   /** The name of the network interface in the pod. */
   readonly interfaceName?: string;
@@ -222,7 +219,6 @@ export interface ResourceClaimList {
   readonly items: readonly ResourceClaim[] | null;
 }
 
-/** The devices that a claim asks for. */
 export interface ResourceClaimSpec {
   /** The requests for devices, and the settings for their drivers. */
   readonly devices: DeviceClaim;

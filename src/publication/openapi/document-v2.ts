@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto";
 import type { ApiTables } from "#api/definitions.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
-import { answerTexts, apiInfo } from "./info.ts";
+import { answerTexts, apiInfo, bearerToken } from "./info.ts";
 import { addRemoteV2, inParts, type RemoteDocumentV2 } from "./merge-v2.ts";
 import type { OpenApiOperation, Parameter, PathItem } from "./operations.ts";
 import type { MutableJson } from "./published-schema.ts";
@@ -62,9 +62,7 @@ export class DocumentV2 {
     }
     const rest = {
       parameters,
-      securityDefinitions: {
-        BearerToken: { description: "A bearer token", type: "apiKey", name: "authorization", in: "header" },
-      },
+      securityDefinitions: { BearerToken: bearerToken },
       security: [{ BearerToken: [] }],
     };
     await pause();
@@ -76,7 +74,8 @@ export class DocumentV2 {
   #describe(operation: OpenApiOperation): MutableJson {
     const { consumes, produces, tag, id, body, answers, action, kind } = operation;
     const text = operation.description === undefined ? {} : { description: operation.description };
-    const described: MutableJson = { ...text, consumes, produces, schemes: ["https"], tags: [tag], operationId: id };
+    const read = consumes.length === 0 ? {} : { consumes };
+    const described: MutableJson = { ...text, ...read, produces, schemes: ["https"], tags: [tag], operationId: id };
     const parameters = operation.parameters.map(describeParameter);
     if (body !== undefined) {
       const required = body.required ? { required: true } : {};

@@ -1,7 +1,7 @@
 /** Builds OpenAPI 3.0 documents: one per group version, and small ones for discovery and version. */
 import type { ApiTables } from "#api/definitions.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
-import { apiInfo, answerTexts } from "./info.ts";
+import { answerTexts, apiInfo, bearerToken } from "./info.ts";
 import type { OpenApiOperation, Parameter, PathItem } from "./operations.ts";
 import type { MutableJson } from "./published-schema.ts";
 import { TypeCollection } from "./types.ts";
@@ -24,8 +24,16 @@ export async function documentV3(
     if (parameters.length > 0) item["parameters"] = parameters.map(describeParameter);
     items[path] = item;
   }
-  const head = JSON.stringify({ openapi: "3.0.0", info: apiInfo, paths: items });
-  return Buffer.from(`${head.slice(0, -1)},"components":{"schemas":${await types.finish(pause)}}}`);
+  // Upstream: the builder of custom resources has an info and a list of schemes of its own.
+  const isCustom = definitions.some(({ custom }) => custom !== undefined);
+  const info = isCustom ? { ...apiInfo, version: "v0.1.0" } : apiInfo;
+  const head = JSON.stringify({ openapi: "3.0.0", info, paths: items });
+  const schemas = await types.finish(pause);
+  const components = [
+    ...(schemas === "{}" ? [] : [`"schemas":${schemas}`]),
+    ...(isCustom ? [] : [`"securitySchemes":${JSON.stringify({ BearerToken: bearerToken })}`]),
+  ];
+  return Buffer.from(`${head.slice(0, -1)},"components":{${components.join(",")}}}`);
 }
 
 function describe(operation: OpenApiOperation, types: TypeCollection): MutableJson {
@@ -42,7 +50,7 @@ function describe(operation: OpenApiOperation, types: TypeCollection): MutableJs
     const schema = type === "" ? { type: "string" } : types.reference(type);
     responses[code] = { description: answerTexts[code], content: contentOf(produces, schema) };
   }
-  if (operation.mentions401) responses["401"] = { description: answerTexts[401] };
+  responses["401"] = { description: answerTexts[401] };
   described["responses"] = responses;
   if (action !== undefined) described["x-kubernetes-action"] = action;
   if (kind !== undefined) described["x-kubernetes-group-version-kind"] = kind;

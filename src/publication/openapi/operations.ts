@@ -37,8 +37,6 @@ export interface OpenApiOperation {
   readonly body?: { readonly type: string; readonly required: boolean };
   /** The name of the definition by status code; an empty name means plain text. */
   readonly answers: readonly (readonly [code: 200 | 201 | 202, type: string])[];
-  /** Whether the version 3 document mentions 401. Upstream: only for custom resources. */
-  readonly mentions401: boolean;
 }
 
 export interface PathItem {
@@ -48,8 +46,9 @@ export interface PathItem {
   readonly operations: readonly OpenApiOperation[];
 }
 
+const json = "application/json";
 const protobuf = "application/vnd.kubernetes.protobuf";
-const textAndProtobuf = ["application/json", "application/yaml", protobuf];
+const textAndProtobuf = [json, "application/yaml", protobuf];
 const streamsOfThese = ["application/json;stream=watch", `${protobuf};stream=watch`];
 const customTypes = ["application/json", "application/yaml"];
 const patchTypes = [
@@ -132,21 +131,19 @@ export class Operations {
 
   ofServerVersion(): PathItem[] {
     const type = this.#tables.domain.rename("io.k8s.apimachinery.pkg.version.Info");
-    const types = ["application/json"];
-    return [
-      item("/version/", [
-        {
-          method: "get",
-          id: "getCodeVersion",
-          tag: "version",
-          parameters: [],
-          consumes: types,
-          produces: types,
-          answers: [[200, type]],
-          mentions401: false,
-        },
-      ]),
-    ];
+    return [fixedPath("/version/", { id: "getCodeVersion", tag: "version", consumes: [json], produces: [json] }, type)];
+  }
+
+  /** Returns the path of the discovery document of the issuer of service account tokens. */
+  ofIssuer(): PathItem[] {
+    const names = { id: "getServiceAccountIssuerOpenIDConfiguration", tag: "WellKnown" };
+    return [fixedPath("/.well-known/openid-configuration/", { ...names, consumes: [], produces: [json] }, "")];
+  }
+
+  /** Returns the path of the public keys of that issuer. */
+  ofIssuerKeys(): PathItem[] {
+    const names = { id: "getServiceAccountIssuerOpenIDKeyset", tag: "openid" };
+    return [fixedPath("/openid/v1/jwks/", { ...names, consumes: [], produces: ["application/jwk-set+json"] }, "")];
   }
 
   #discovery(path: string, name: string, kind: string): PathItem {
@@ -158,7 +155,6 @@ export class Operations {
         consumes: this.types.objects,
         produces: this.types.objects,
         answers: [[200, this.meta(kind)]],
-        mentions401: false,
       },
     ]);
   }
@@ -445,9 +441,17 @@ class OperationWriter {
       consumes: this.#describesRoutes ? ["*/*"] : customTypes,
       produces: this.#types,
       answers,
-      mentions401: !this.#describesRoutes,
     };
   }
+}
+
+/** Returns a path that is read only, and answers with a type; an empty name means plain text. */
+function fixedPath(
+  path: string,
+  parts: Pick<OpenApiOperation, "id" | "tag" | "consumes" | "produces">,
+  type: string,
+): PathItem {
+  return item(path, [{ method: "get", parameters: [], ...parts, answers: [[200, type]] }]);
 }
 
 /** Returns the name of the subresource at the end of a path; empty if there is none. */

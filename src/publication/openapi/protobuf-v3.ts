@@ -73,10 +73,16 @@ const operation = struct({
   "x-": [13, any],
 });
 
+const key = struct({ type: [1, string], description: [2, string], name: [3, string], in: [4, string] });
+const components = struct({
+  schemas: [1, namedMessages(1, schemaOrReference)],
+  securitySchemes: [7, namedMessages(1, wrappedMessage(1, key))],
+});
+
 /** Returns the JSON document as protobuf. */
 export const encodeProtobufV3 = documentEncoder({
   openapi: [1, string],
   info: [2, struct({ title: [1, string], version: [6, string] })],
   paths: [4, namedMessages(1, struct({ ...methodRows(4, operation), parameters: [13, parameters] }))],
-  components: [5, struct({ schemas: [1, namedMessages(1, schemaOrReference)] })],
+  components: [5, components],
 });

@@ -24,7 +24,7 @@ const streams = [...json, "application/json;stream=watch", "application/vnd.kube
 
 function openApi(definitions: readonly ResourceDefinition[] = builtins): OpenApiV2 {
   const groups = servedGroups(definitions, kubernetesDomain);
-  return new OpenApiV2({ tables: kubernetesTables, groups: () => groups });
+  return new OpenApiV2({ tables: kubernetesTables, issuer: true, groups: () => groups });
 }
 
 function request(headers: Readonly<Record<string, string>> = {}): OpenApiRequest {
@@ -93,6 +93,13 @@ test("the document describes the operations of a namespaced kind [GEN-07, EP-16]
   });
   assert.equal(at(document, "paths", "/api/v1/configmaps", "post"), undefined);
   assert.equal(at(document, "paths", "/apis/", "get", "operationId"), "getAPIVersions");
+  assert.deepEqual(at(document, "paths", "/openid/v1/jwks/", "get"), {
+    produces: ["application/jwk-set+json"],
+    schemes: ["https"],
+    tags: ["openid"],
+    operationId: "getServiceAccountIssuerOpenIDKeyset",
+    responses: { "200": { schema: { type: "string" } }, "401": {} },
+  });
 });
 
 test("parameters of many operations are defined once, and every reference leads somewhere", async () => {

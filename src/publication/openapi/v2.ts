@@ -27,14 +27,14 @@ interface File {
 }
 
 export class OpenApiV2 {
-  readonly #options: Pick<OpenApiOptions, "tables" | "groups" | "remote" | "cbor">;
+  readonly #options: Pick<OpenApiOptions, "tables" | "groups" | "remote" | "cbor" | "issuer">;
   readonly #operations: Operations;
   #groups: readonly ServedGroup[] | undefined;
   /** The files of the current groups. */
   #json: Promise<File> | undefined;
   #protobuf: Promise<File> | undefined;
 
-  constructor(options: Pick<OpenApiOptions, "tables" | "groups" | "remote" | "cbor">) {
+  constructor(options: Pick<OpenApiOptions, "tables" | "groups" | "remote" | "cbor" | "issuer">) {
     this.#options = options;
     this.#operations = new Operations(options.tables, options.cbor);
   }
@@ -82,6 +82,7 @@ export class OpenApiV2 {
     const versions = groups.flatMap(({ versions: served }) => served.flatMap(({ definitions }) => definitions));
     const document = new DocumentV2(this.#options.tables, versions);
     document.add([...operations.ofCore(), ...operations.ofGroups(), ...operations.ofServerVersion()]);
+    if (this.#options.issuer === true) document.add([...operations.ofIssuer(), ...operations.ofIssuerKeys()]);
     for (const { name: group, versions: served, builtin } of groups) {
       if (builtin && group !== "") document.add(operations.ofGroup(group));
       for (const { version, definitions, remote } of served) {

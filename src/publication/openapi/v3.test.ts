@@ -24,6 +24,7 @@ function openApi(definitions: readonly ResourceDefinition[] = builtins, keptByte
   const groups = servedGroups(definitions, kubernetesDomain);
   return new OpenApiV3({
     tables: kubernetesTables,
+    issuer: true,
     groups: () => groups,
     ...(keptBytesMax === undefined ? {} : { keptBytesMax }),
   });
@@ -70,18 +71,20 @@ const plainTypes = ["application/json", "application/vnd.kubernetes.protobuf", "
 test("the index names every document by an address with its hash [GEN-07]", async () => {
   const of = openApi();
   const reply = await get(of, "/openapi/v3");
-  assert.equal(reply.contentType, "application/json");
+  assert.equal(reply.contentType, "text/plain; charset=utf-8");
+  assert.deepEqual(reply.headers, { "last-modified": "Fri, 02 Jan 2026 03:04:05 GMT" });
   const paths = at(JSON.parse(String(reply.bytes)), "paths") as Readonly<Record<string, { serverRelativeURL: string }>>;
-  assert.deepEqual(Object.keys(paths).slice(0, 5), [
+  assert.deepEqual(Object.keys(paths).slice(0, 6), [
+    ".well-known/openid-configuration",
     "api",
     "api/v1",
     "apis",
     "apis/admissionregistration.k8s.io",
     "apis/admissionregistration.k8s.io/v1",
   ]);
-  assert.ok(Object.hasOwn(paths, "version"));
+  assert.deepEqual(Object.keys(paths).slice(-2), ["openid/v1/jwks", "version"]);
   for (const [name, { serverRelativeURL }] of Object.entries(paths)) {
-    assert.match(serverRelativeURL, /^\/openapi\/v3\/[a-z0-9/.]+\?hash=[0-9A-F]{128}$/);
+    assert.match(serverRelativeURL, /^\/openapi\/v3\/[a-z0-9/.-]+\?hash=[0-9A-F]{128}$/);
     const answer = await get(of, serverRelativeURL);
     assert.equal(answer.code, 200, name);
     assert.equal(answer.headers?.["cache-control"], "public, immutable");
@@ -141,7 +144,7 @@ test("a document describes the operations of a namespaced kind with all patch ty
   assert.deepEqual(bare(at(core, "paths", `${configMaps}/{name}`, "get")), {
     tags: ["core_v1"],
     operationId: "readCoreV1NamespacedConfigMap",
-    responses: { "200": { content: content(configMap, plainTypes) } },
+    responses: { "200": { content: content(configMap, plainTypes) }, "401": {} },
     "x-kubernetes-action": "get",
     "x-kubernetes-group-version-kind": kind,
   });
@@ -165,6 +168,7 @@ test("a document describes the operations of a namespaced kind with all patch ty
     responses: {
       "200": { content: content(configMap, plainTypes) },
       "201": { content: content(configMap, plainTypes) },
+      "401": {},
     },
     "x-kubernetes-action": "patch",
     "x-kubernetes-group-version-kind": kind,
@@ -179,7 +183,12 @@ test("a document describes the operations of a namespaced kind with all patch ty
     content: content(configMap, ["*/*"]),
     required: true,
   });
-  assert.deepEqual(Object.keys(at(core, "paths", configMaps, "post", "responses") as object), ["200", "201", "202"]);
+  assert.deepEqual(Object.keys(at(core, "paths", configMaps, "post", "responses") as object), [
+    "200",
+    "201",
+    "202",
+    "401",
+  ]);
   const streams = ["application/json", "application/json;stream=watch", "application/vnd.kubernetes.protobuf"];
   assert.deepEqual(bare(at(core, "paths", configMaps, "get", "responses", "200")), {
     content: content(`${configMap}List`, [
@@ -317,6 +326,32 @@ test("schemas carry defaults, list types, merge keys, enums and the kinds they d
   assert.deepEqual(schemaOf(core, `${meta}.Patch`), { type: "object" });
 });
 
+test("the documents of the token issuer are described, with the scheme of tokens that built-in documents have", async () => {
+  const of = openApi();
+  const components = {
+    securitySchemes: { BearerToken: { type: "apiKey", name: "authorization", in: "header" } },
+  };
+  const operation = (tag: string, operationId: string, type: string): unknown => ({
+    tags: [tag],
+    operationId,
+    responses: { "200": { content: { [type]: { schema: { type: "string" } } } }, "401": {} },
+  });
+  const cases = [
+    [".well-known/openid-configuration", "WellKnown", "getServiceAccountIssuerOpenIDConfiguration", "application/json"],
+    ["openid/v1/jwks", "openid", "getServiceAccountIssuerOpenIDKeyset", "application/jwk-set+json"],
+  ] as const;
+  for (const [name, tag, id, type] of cases) {
+    const found = bare(await document(of, name));
+    assert.deepEqual(at(found, "paths"), { [`/${name}/`]: { get: operation(tag, id, type) } });
+    assert.deepEqual(at(found, "components"), components);
+  }
+  assert.deepEqual(bare(at(await document(of, "api/v1"), "components", "securitySchemes")), components.securitySchemes);
+
+  const groups = servedGroups(builtins, kubernetesDomain);
+  const without = new OpenApiV3({ tables: kubernetesTables, groups: () => groups });
+  assert.equal((await get(without, "/openapi/v3/openid/v1/jwks")).code, 404);
+});
+
 test("every reference of every document leads to a definition in it", async () => {
   const definitions = builtinDefinitions(kubernetesTables, () => true);
   const of = openApi(definitions);
@@ -324,7 +359,7 @@ test("every reference of every document leads to a definition in it", async () =
   let references = 0;
   for (const name of Object.keys(index.paths)) {
     const text = JSON.stringify(await document(of, name));
-    const defined = new Set(Object.keys(at(JSON.parse(text), "components", "schemas") as object));
+    const defined = new Set(Object.keys((at(JSON.parse(text), "components", "schemas") ?? {}) as object));
     for (const [, target] of text.matchAll(/"\$ref":"#\/components\/schemas\/([^"]*)"/g)) {
       references++;
       assert.ok(defined.has(target!), `${name}: ${target}`);
@@ -379,6 +414,8 @@ test("a custom kind is named after its group, and its version's document comes a
     "401",
   ]);
   assert.equal(at(openApiDocument, "paths", "/apis/api.example.com/v1/watch/cogs"), undefined);
+  assert.equal(at(openApiDocument, "info", "version"), "v0.1.0");
+  assert.equal(at(openApiDocument, "components", "securitySchemes"), undefined);
 
   const before = String((await get(of, "/openapi/v3")).bytes);
   const core = await get(of, "/openapi/v3/api/v1");
@@ -438,7 +475,10 @@ test("protobuf has the fields of the document in their messages", () => {
   const document: MutableJson = {
     openapi: "3.0.0",
     paths: { "/a": { get: { responses: { "200": { content: { j: { schema: { $ref: "#/d" } } } } }, "x-b": [1] } } },
-    components: { schemas: { D: { type: "boolean", default: false, items: { allOf: [{ $ref: "#" }], default: {} } } } },
+    components: {
+      schemas: { D: { type: "boolean", default: false, items: { allOf: [{ $ref: "#" }], default: {} } } },
+      securitySchemes: { T: { type: "apiKey", description: "a", name: "b", in: "header" } },
+    },
   };
   const message = (number: number, ...parts: string[]): string => {
     const content = parts.join("");
@@ -451,10 +491,15 @@ test("protobuf has the fields of the document in their messages", () => {
   const operation = message(4, answer, message(13, text(1, "x-b"), message(2, text(2, "[1]"))));
   const items = message(30, message(1, message(1, message(26, message(2, text(1, "#"))))));
   const schema = message(1, text(25, "boolean"), message(33, "1000"), items);
+  const key = text(1, "apiKey") + text(2, "a") + text(3, "b") + text(4, "header");
   const expected = [
     text(1, "3.0.0"),
     message(4, message(1, text(1, "/a"), message(2, operation))),
-    message(5, message(1, message(1, text(1, "D"), message(2, schema)))),
+    message(
+      5,
+      message(1, message(1, text(1, "D"), message(2, schema))),
+      message(7, message(1, text(1, "T"), message(2, message(1, key)))),
+    ),
   ];
   assert.equal(encodeProtobufV3(document).toString("hex"), expected.join(""));
 });

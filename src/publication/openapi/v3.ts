@@ -20,6 +20,8 @@ export interface OpenApiOptions {
   readonly tables: ApiTables;
   /** Whether CBOR is served; left out: it is not. */
   readonly cbor?: boolean;
+  /** Whether the documents of the issuer of service account tokens are served; left out: they are not. */
+  readonly issuer?: boolean;
   /** Returns the groups that are served now. If they change, it returns another array. */
   groups(): readonly ServedGroup[];
   /** Returns the group versions of other servers, which answer for their own documents. */
@@ -63,7 +65,7 @@ export class OpenApiV3 {
   #keptBytes = 0;
   readonly #building = new Map<Source, Promise<Buffer>>();
   /** The index of the current sources. */
-  #index: Promise<Buffer> | undefined;
+  #index: { readonly bytes: Promise<Buffer>; readonly builtMs: number } | undefined;
 
   constructor(options: OpenApiOptions) {
     this.#options = options;
@@ -103,8 +105,11 @@ export class OpenApiV3 {
   }
 
   async #indexReply(nowMs: number): Promise<Reply> {
-    this.#index ??= this.#buildIndex(this.#sources, nowMs);
-    return { code: 200, bytes: await this.#index, contentType: json };
+    this.#index ??= { bytes: this.#buildIndex(this.#sources, nowMs), builtMs: nowMs };
+    const { bytes, builtMs } = this.#index;
+    // Upstream names no type, so that Go's HTTP server guesses one.
+    const contentType = "text/plain; charset=utf-8";
+    return { code: 200, headers: { "last-modified": httpDate(builtMs) }, bytes: await bytes, contentType };
   }
 
   async #buildIndex(sources: ReadonlyMap<string, Source>, nowMs: number): Promise<Buffer> {
@@ -187,7 +192,7 @@ export class OpenApiV3 {
     const groups = this.#options.groups();
     if (groups === this.#groups) return;
     this.#groups = groups;
-    this.#sources = sourcesOf(groups, this.#operations);
+    this.#sources = sourcesOf(groups, this.#operations, this.#options.issuer === true);
     this.#index = undefined;
     for (const [name, document] of this.#documents) {
       if (this.#sources.has(name)) continue;
@@ -197,12 +202,16 @@ export class OpenApiV3 {
   }
 }
 
-function sourcesOf(groups: readonly ServedGroup[], operations: Operations): Map<string, Source> {
+function sourcesOf(groups: readonly ServedGroup[], operations: Operations, issuer: boolean): Map<string, Source> {
   const sources = new Map<string, Source>([
     ["api", { definitions: [], paths: () => operations.ofCore() }],
     ["apis", { definitions: [], paths: () => operations.ofGroups() }],
     ["version", { definitions: [], paths: () => operations.ofServerVersion() }],
   ]);
+  if (issuer) {
+    sources.set(".well-known/openid-configuration", { definitions: [], paths: () => operations.ofIssuer() });
+    sources.set("openid/v1/jwks", { definitions: [], paths: () => operations.ofIssuerKeys() });
+  }
   for (const { name: group, versions, builtin } of groups) {
     if (builtin && group !== "") {
       sources.set(`apis/${group}`, { definitions: [], paths: () => operations.ofGroup(group) });
