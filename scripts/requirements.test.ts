@@ -18,9 +18,9 @@ void test("IDs in brackets are found in names of tests, with ranges", () => {
   ]);
 });
 
-void test("a row needs a test or a step it waits for", () => {
+void test("a row needs a test, or a reason to have none", () => {
   const rows = readRows(
-    "| ID | Requirement | Check |\n| GEN-01 | One. | x |\n| GEN-02 | Two. | x |\n| GEN-03 | Three. | x |\n| JOB-01 | Later. | x |\n",
+    "| ID | Requirement | Check |\n| GEN-01 | One. | x |\n| GEN-02 | Two. | x |\n| GEN-03 | Three. | x |\n",
   );
   assert.deepStrictEqual(
     rows.map(({ id }) => id),
@@ -29,14 +29,14 @@ void test("a row needs a test or a step it waits for", () => {
   const index = requirementIndex(
     rows,
     [{ ids: ["GEN-01", "GEN-99"], file: "f", name: "n" }],
-    { "GEN-01": { step: "1", reason: "needed it" }, "GEN-02": { step: "2", reason: "needs it" } },
+    { "GEN-01": "it had none", "GEN-02": "nothing shows it" },
     new Set(["GEN-01", "GEN-02", "GEN-03"]),
   );
   assert.deepStrictEqual(index.open, ["GEN-03"]);
   assert.deepStrictEqual(index.proven, ["GEN-01"]);
   assert.deepStrictEqual(index.unknown, ["GEN-99"]);
   assert.match(index.page, /^\| GEN-01 \| One\. \| f: n \|$/m);
-  assert.match(index.page, /^\| GEN-02 \| Two\. \| step 2: needs it \|$/m);
+  assert.match(index.page, /^\| GEN-02 \| Two\. \| no proof: nothing shows it \|$/m);
 });
 
 void test("what a page cites must be in the repository", () => {
@@ -45,7 +45,7 @@ void test("what a page cites must be in the repository", () => {
     { ids: ["GEN-01"], file: "b.yaml", name: "there" },
   ];
   const rows = readRows("| GEN-01 | One. | x |\n| GEN-02 | Two. | x |\n");
-  const { page } = requirementIndex(rows, proofs, { "GEN-02": { step: "2", reason: "waits: long" } }, new Set());
+  const { page } = requirementIndex(rows, proofs, { "GEN-02": "nothing: shows it" }, new Set());
   assert.deepStrictEqual(findUnknownCitations(page, proofs), []);
   assert.deepStrictEqual(findUnknownCitations(page, proofs.slice(0, 1)), ["b.yaml: there"]);
 });

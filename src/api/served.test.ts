@@ -62,7 +62,8 @@ test("the core version has three names, versions that are gone may be named stil
   for (const key of ["v1", "api/v1", "/v1"]) assert.deepEqual(listServed([`${key}=false`], "/v1"), [], key);
   assert.ok(!listServed(["api/v1/pods=false"], "/v1").includes("pods"));
   assert.deepEqual(listServed(["api/all=false", "api/v1=true"], "/v1"), listServed([], "/v1"));
-  assert.ok(listServed(["batch/v1beta1=true", "apps/v1beta2=false"], "batch/v1").includes("jobs"));
+  const removed = ["batch/v1beta1=true", "apps/v1beta2=false", "extensions/v1beta1/ingresses", "api/legacy=false"];
+  assert.ok(listServed(removed, "batch/v1").includes("jobs"));
 });
 
 test("keys and values that mean nothing are refused in one line", () => {
@@ -74,6 +75,7 @@ test("keys and values that mean nothing are refused in one line", () => {
   expectRefusal("api/all=false", "invalid key with only api/all=false");
   expectRefusal("no-such/v1", "unknown api groups no-such");
   expectRefusal("storage.k8s.io/v1", "unknown api groups storage.k8s.io");
+  expectRefusal("api/foo", "unknown api groups api");
   expectRefusal("apps/v9", "group version apps/v9 that has not been registered");
   expectRefusal(
     "batch/v1/Jobs",

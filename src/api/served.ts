@@ -30,7 +30,8 @@ export function parseRuntimeConfig(texts: readonly string[], versions: readonly 
     const text = equals < 0 ? "" : pair.slice(equals + 1).trim();
     const value = text === "" ? true : parseBool(text);
     if (typeof value === "string") throw refusal(`invalid value of ${key}: ${text}, err: ${value}`);
-    config.set(checkedKey(key, versions), value);
+    // Upstream: the key of versions that were all removed has no effect any more.
+    if (key !== "api/legacy") config.set(checkedKey(key, versions), value);
   }
   if (config.size === 1 && config.get("api/all") === false) throw refusal("invalid key with only api/all=false");
   return config;
@@ -44,7 +45,7 @@ function checkedKey(key: string, versions: readonly GroupVersion[]): string {
   const tokens = /^v[0-9]+$/.test(key) ? ["", key] : key.split("/");
   if (tokens.length !== 2 && tokens.length !== 3) throw refusal(`invalid key ${key}`);
   const [name = "", version = "", resource = ""] = tokens;
-  const group = name === "api" ? "" : name;
+  const group = name === "api" && version === "v1" ? "" : name;
   const ownVersions = versions.filter((each) => each.group === group);
   if (ownVersions.length === 0) throw refusal(`unknown api groups ${name}`);
   if (!ownVersions.some((each) => each.version === version)) {

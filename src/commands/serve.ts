@@ -7,7 +7,7 @@ import { systemClock } from "#std/clock.ts";
 import { endWithParent } from "./end-with-parent.ts";
 import { keepNewObjectsYoung } from "#server/young-objects.ts";
 import {
-  inertNotes,
+  flagNotes,
   parseServeArguments,
   readConfigFile,
   serveHelp,
@@ -41,7 +41,7 @@ export async function serve(args: readonly string[], defaults: ServerSettings = 
     ...given,
     dataDir: given.dataDir ?? (given.storage === "memory" ? temporaryFolder() : "./.binnacle"),
   };
-  for (const note of inertNotes(settings)) process.stderr.write(`binnacle: ${note}\n`);
+  for (const note of flagNotes(settings)) process.stderr.write(`binnacle: ${note}\n`);
 
   // All files are for their owner only, also those of the store.
   process.umask(0o077);

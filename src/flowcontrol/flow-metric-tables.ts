@@ -1,13 +1,16 @@
 /**
  * Names, help, labels and buckets of kube-apiserver's `apiserver_flowcontrol_*` metrics, without the ones hidden in
- * 1.32. (`epoch_advance_total` counts an overflow that cannot happen here.)
+ * 1.32 unless they have values. (`epoch_advance_total` counts an overflow that cannot happen here.)
  */
+
+import type { Deprecation } from "#std/metrics.ts";
 
 export interface Row {
   /** The name without the prefix `apiserver_flowcontrol_`. */
   readonly name: string;
   readonly help: string;
   readonly labels: readonly string[];
+  readonly deprecated?: Deprecation;
 }
 
 export interface HistogramRow extends Row {
@@ -54,6 +57,15 @@ export const presentRows = {
     "current_inqueue_seats",
     "Number of seats currently pending in queues of the API Priority and Fairness subsystem",
   ),
+};
+
+/** The former names of gauges of a schema. */
+export const formerRows: Readonly<Partial<Record<keyof typeof presentRows, Row>>> = {
+  executingSeats: {
+    ...presentRows.executingSeats,
+    name: "request_concurrency_in_use",
+    deprecated: { minor: 31, stability: "alpha" },
+  },
 };
 
 export const levelRows = {

@@ -5,6 +5,7 @@ import {
   counterRows,
   dispatchRows,
   flow,
+  formerRows,
   type HistogramRow,
   histogramRows,
   levelRows,
@@ -91,7 +92,9 @@ export class FlowMetrics {
       help: "Fair fraction of server's concurrency to allocate to each priority level that can use it",
       labels: [],
     }).with();
-    for (const [figure, row] of Object.entries(presentRows)) this.#present(row, figure as keyof Present); // its keys
+    for (const [figure, row] of [...Object.entries(presentRows), ...Object.entries(formerRows)]) {
+      this.#present(row, figure as keyof Present); // its keys
+    }
   }
 
   /** Drops the metrics of deleted levels and schemas, from now on. */

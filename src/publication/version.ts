@@ -5,6 +5,9 @@ import { checkProducible } from "#http/negotiation.ts";
 /** The release of Kubernetes whose API is served. */
 const release = "1.32.4";
 
+/** Its minor version. */
+export const minorVersion = Number(release.split(".")[1]);
+
 /** Returns the document. `version` is that of this program. */
 export function versionDocument(version: string): Record<string, string> {
   const [major, minor] = release.split(".");

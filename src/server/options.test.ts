@@ -3,7 +3,7 @@ import assert from "node:assert";
 import { test } from "node:test";
 import { flagGroups } from "#std/flags.ts";
 import {
-  inertNotes,
+  flagNotes,
   parseServeArguments,
   readConfigFile,
   resolveOptions,
@@ -90,7 +90,7 @@ void test("the start line of the recorded scenarios is accepted, with a note for
   );
   assert.deepStrictEqual(settings.controllers, ["*", "bootstrapsigner", "tokencleaner"]);
   assert.deepStrictEqual(
-    inertNotes(settings).map((note) => note.split(" ")[0]),
+    flagNotes(settings).map((note) => note.split(" ")[0]),
     [],
   );
 });
@@ -233,4 +233,17 @@ void test("help shows every flag once, in kube-apiserver's groups", () => {
   const titles = [...help.matchAll(/^(.+) flags:$/gm)].map(([, title]) => title);
   assert.deepStrictEqual(titles, flagGroups);
   for (const line of help.split("\n")) assert.ok(line.length <= 100, line);
+});
+
+void test("a deprecated flag is accepted, with a note that says so [VER-26]", () => {
+  const notes = flagNotes(parse("--default-watch-cache-size=5"));
+  assert.match(notes[0]!, /^--default-watch-cache-size is deprecated: /);
+  assert.deepStrictEqual(
+    flagNotes(parse("--secure-port=6443")).filter((note) => note.includes("deprecated")),
+    [],
+  );
+  assert.match(
+    serveHelp(200).replaceAll(/\s+/g, " "),
+    /--default-watch-cache-size [^-]*[^]*?\(deprecated: a later release/,
+  );
 });

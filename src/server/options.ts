@@ -24,6 +24,7 @@ import { checkServingFiles, credentialFlags } from "./credentials/flags.ts";
 import { encryptionFlags } from "./encryption/flags.ts";
 import { checkFairness, fairnessFlags } from "./flow-control/flags.ts";
 import { generalFlags } from "./general-flags.ts";
+import { metricFlags } from "./metrics/flags.ts";
 import { listenerFlags } from "./listener/flags.ts";
 import { requestFlags } from "./request-flags.ts";
 import { kindFlags } from "./served-kinds/flags.ts";
@@ -44,6 +45,7 @@ export const serverFlags = {
   ...authorizationFlags,
   ...admissionFlags,
   ...auditFlags,
+  ...metricFlags,
   ...aggregationFlags,
   ...serviceFlags,
   ...controllerFlags,
@@ -117,11 +119,14 @@ export function resolveOptions(...layers: readonly ServerSettings[]): ServerOpti
   return options;
 }
 
-/** Returns one line for every given flag that has no effect. */
-export function inertNotes(settings: ServerSettings): string[] {
+/** Returns one line for every given flag that has no effect, or should not be given any more. */
+export function flagNotes(settings: ServerSettings): string[] {
   const keys = Object.keys(settings) as (keyof typeof serverFlags)[]; // settings have only the table's keys
   return keys.flatMap((key) => {
     const flag = serverFlags[key];
-    return flag.inert === undefined ? [] : [`--${flag.name} does nothing yet: ${flag.inert}`];
+    return [
+      ...(flag.deprecated === undefined ? [] : [`--${flag.name} is deprecated: ${flag.deprecated}`]),
+      ...(flag.inert === undefined ? [] : [`--${flag.name} does nothing yet: ${flag.inert}`]),
+    ];
   });
 }

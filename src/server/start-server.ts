@@ -39,6 +39,7 @@ import { addHealthChecks, healthFailures } from "./health-checks.ts";
 import { adminKubeconfig } from "./kubeconfig.ts";
 import type { Instruments } from "./instruments.ts";
 import { listen } from "./listener.ts";
+import { shownMetrics } from "./metrics/flags.ts";
 import { resolveOptions, type ServerOptions, type ServerSettings } from "./options.ts";
 import { addLogMetrics, addProcessMetrics, addStorageMetrics, storageObserver } from "./process-metrics.ts";
 import { programVersion } from "./program-version.ts";
@@ -199,7 +200,7 @@ async function start(parts: Start): Promise<RunningServer> {
   const { current, clientTrust, plans } = inputs;
   const health = openHealth(parts);
   const gate = new StartupGate(options, health);
-  const metrics = new Metrics();
+  const metrics = new Metrics(shownMetrics(options));
   const requestMetrics = openRequestMetrics(metrics, gate, plans);
   addProcessMetrics(metrics);
   const started = health.startupStep("start-server");

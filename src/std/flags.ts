@@ -18,6 +18,7 @@ export const flagGroups = [
   "Authorization",
   "API enablement",
   "Admission",
+  "Metrics",
   "Services",
   "Controllers",
   "Logs",
@@ -52,6 +53,8 @@ export interface Flag<T> {
   readonly isList?: true;
   /** The reason why a flag is accepted for compatibility and has no effect. */
   readonly inert?: string;
+  /** The reason why a flag should not be given any more. */
+  readonly deprecated?: string;
 }
 
 /** Flags by the name of their option. */
@@ -242,6 +245,11 @@ export function inert<T>(flag: Flag<T>, why: string): Flag<T> {
   return { ...flag, inert: why };
 }
 
+/** Marks a flag as one that should not be given any more. */
+export function deprecated<T>(flag: Flag<T>, why: string): Flag<T> {
+  return { ...flag, deprecated: why };
+}
+
 /** The flag, also under one letter. */
 export function withShort<T>(flag: Flag<T>, short: string): Flag<T> {
   return { ...flag, short };
@@ -413,7 +421,8 @@ const indentOf = (flags: readonly Flag<unknown>[]): number =>
 function helpLines(flags: readonly Flag<unknown>[], width: number, indent = indentOf(flags)): string[] {
   return flags.map((flag) => {
     const initial = flag.print(flag.default);
-    const note = flag.inert === undefined ? "" : ` (accepted, does nothing: ${flag.inert})`;
+    const inertNote = flag.inert === undefined ? "" : ` (accepted, does nothing: ${flag.inert})`;
+    const note = flag.deprecated === undefined ? inertNote : `${inertNote} (deprecated: ${flag.deprecated})`;
     const body = wrap(`${flag.help}${initial === "" ? "" : ` (default ${initial})`}${note}`, width - indent);
     const head = labelOf(flag);
     const first = head.length + 2 > indent ? `${head}\n${" ".repeat(indent)}` : head.padEnd(indent);

@@ -1,7 +1,7 @@
 /** Metrics print in Prometheus' format and stay bounded. */
 import assert from "node:assert";
 import { test } from "node:test";
-import { Metrics } from "./metrics.ts";
+import { type Deprecation, isHidden, Metrics } from "./metrics.ts";
 
 void test("counters, gauges and histograms print in order of names, label values escaped", () => {
   const metrics = new Metrics();
@@ -94,4 +94,27 @@ void test("label sets of what is gone are dropped, also to make room for others"
   assert.deepStrictEqual(lines(), ['total{of="b"} 1', 'total{of="c"} 3', 'total{of="other"} 1']);
   there.clear();
   assert.deepStrictEqual(lines(), ['total{of="other"} 1']);
+});
+
+void test("a deprecated metric is shown for as many releases as its stability says, then hidden [VER-32] [VER-34]", () => {
+  const shownIn = (stability: Deprecation["stability"]): number[] =>
+    [29, 30, 31, 32, 33].filter((minor) => !isHidden({ minor: 29, stability }, minor));
+  assert.deepStrictEqual(shownIn("alpha"), [29]);
+  assert.deepStrictEqual(shownIn("beta"), [29]);
+  assert.deepStrictEqual(shownIn("stable"), [29, 30, 31]);
+});
+
+void test("hidden and disabled metrics take values, and are printed only if they are to be shown [VER-33] [VER-35]", () => {
+  const printed = (shown: ConstructorParameters<typeof Metrics>[0]): string => {
+    const metrics = new Metrics(shown);
+    const old = { name: "old_total", help: "Before", deprecated: { minor: 31, stability: "alpha" } } as const;
+    metrics.counter(old).with().add();
+    metrics.counter({ name: "new_total", help: "After" }).with().add();
+    return metrics.print();
+  };
+  assert.doesNotMatch(printed({ minor: 32 }), /old_total/);
+  assert.match(printed({ minor: 31 }), /^# HELP old_total \(Deprecated from 1\.31\) Before$/m);
+  assert.match(printed({ minor: 32, showsHidden: true }), /^old_total 1$/m);
+  assert.doesNotMatch(printed({ minor: 32, showsHidden: true, disabled: ["old_total"] }), /old_total/);
+  assert.doesNotMatch(printed({ disabled: ["new_total"] }), /new_total/);
 });

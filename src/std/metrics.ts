@@ -19,7 +19,33 @@ interface MetricOptions {
   isThere?(values: readonly string[]): boolean;
   /** Called when label sets were dropped: their children are not shown any more, and must not be kept. */
   dropped?(): void;
+  /** Set for a metric that another one replaced. */
+  readonly deprecated?: Deprecation;
 }
+
+/** The release that deprecated a metric, which decides when it is hidden. */
+export interface Deprecation {
+  /** The minor version of the release. */
+  readonly minor: number;
+  readonly stability: "alpha" | "beta" | "stable";
+}
+
+/** The number of releases in which a deprecated metric is still shown. Source: the deprecation policy of Kubernetes. */
+const releasesShown = { alpha: 1, beta: 1, stable: 3 } as const;
+
+/** The metrics that a server shows; by default all. */
+export interface ShownMetrics {
+  /** The minor version of the server, by which metrics are hidden; left out: none is. */
+  readonly minor?: number;
+  /** Whether metrics are shown that this release hides. */
+  readonly showsHidden?: boolean;
+  /** The names of metrics that are not shown in any case. */
+  readonly disabled?: readonly string[];
+}
+
+/** Whether this metric is hidden in the release with this minor version. */
+export const isHidden = ({ minor, stability }: Deprecation, current: number): boolean =>
+  current - minor >= releasesShown[stability];
 
 interface HistogramOptions extends MetricOptions {
   /** Upper bounds in rising order; `+Inf` is added. */
@@ -146,6 +172,11 @@ const isOther = (values: readonly string[]): boolean => values.every((value) => 
 export class Metrics {
   readonly #metrics = new Map<string, Metric>();
   readonly #ahead: (() => void)[] = [];
+  readonly #shown: ShownMetrics;
+
+  constructor(shown: ShownMetrics = {}) {
+    this.#shown = shown;
+  }
 
   counter(options: MetricOptions): Family<Counter> {
     const children = new Children(options, () => new CounterChild());
@@ -188,9 +219,20 @@ export class Metrics {
     return lines.length === 0 ? "" : `${lines.join("\n")}\n`;
   }
 
+  #isShown({ name, deprecated }: MetricOptions): boolean {
+    const { minor, showsHidden = false, disabled = [] } = this.#shown;
+    if (disabled.includes(name)) return false;
+    return deprecated === undefined || minor === undefined || showsHidden || !isHidden(deprecated, minor);
+  }
+
   #add(options: MetricOptions, type: string, print: (lines: string[]) => void): void {
-    const { name, help } = options;
+    const { name, deprecated } = options;
+    const help = deprecated === undefined ? options.help : `(Deprecated from 1.${deprecated.minor}) ${options.help}`;
     if (this.#metrics.has(name)) throw new Error(`metric ${name} exists`);
+    if (!this.#isShown(options)) {
+      this.#metrics.set(name, { name, print() {} });
+      return;
+    }
     this.#metrics.set(name, {
       name,
       print: (lines) => {

@@ -209,3 +209,22 @@ inBothDomains(
     await fixture.sees("b", { expectedPods: 1 });
   },
 );
+
+inBothDomains(
+  "an empty selector selects all pods of the namespace, and none selects no pod [VER-55] [VER-56]",
+  async (api) => {
+    const fixture = await openTest(api);
+    await fixture.budget("all", { selector: {}, minAvailable: 1 });
+    const without = {
+      apiVersion: "policy/v1",
+      kind: "PodDisruptionBudget",
+      metadata: { name: "none" },
+      spec: { minAvailable: 1 },
+    };
+    (await api.post(fixture.budgets, without)).expect(201, { "spec.selector": absent });
+    await fixture.pod("p1");
+    await fixture.pod("p2");
+    await fixture.sees("all", { observedGeneration: 1, expectedPods: 2, currentHealthy: 2 });
+    await fixture.sees("none", { observedGeneration: 1, expectedPods: 0, currentHealthy: 0 });
+  },
+);

@@ -94,6 +94,15 @@ void test("a start that cannot be says so in one line, ends with 1 and writes no
   taken.close();
 });
 
+void test("a deprecated flag is taken, and standard error says so [VER-26]", async () => {
+  const folder = temporary();
+  const flags = ["--default-watch-cache-size=5", "--runtime-config=api/all=false"];
+  const { code, stderr } = await runProgram(["serve", "--storage=memory", "--secure-port=0", ...flags], folder);
+  assert.strictEqual(code, 1);
+  assert.match(stderr, /^binnacle: --default-watch-cache-size is deprecated: /m);
+  assert.match(stderr, /^binnacle: --runtime-config: invalid key with only api\/all=false$/m);
+});
+
 void test("a first start writes private files, a second is refused beside it, a third reuses them [GEN-02]", async () => {
   const folder = temporary();
   const first = await serveProgram(folder, data);

@@ -70,6 +70,14 @@ startWithGates(
   },
 );
 
+startWithGates("a deprecated gate may be set, and the log says that it will go [VER-30]", async (start, lines) => {
+  const api = await start({ featureGates: ["KMSv1=true"] });
+  (await api.get("/readyz")).expect(200);
+  const warned = lines.filter((line) => line.includes("KMSv1"));
+  assert.equal(warned.length, 1, lines.join(""));
+  assert.match(warned[0]!, /Setting deprecated feature gate KMSv1=true\. It will be removed in a future release/);
+});
+
 startWithGates("an unknown gate stops the start [GATE-07]", async (start) => {
   await assert.rejects(start({ featureGates: ["NoSuchGate=true"] }), /unrecognized feature gate: NoSuchGate/);
 });

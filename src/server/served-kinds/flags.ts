@@ -7,7 +7,8 @@ export const kindFlags = {
     ["runtime-config", "API enablement"],
     "key[=bool],...",
     "API versions and resources to serve: group/version, group/version/resource, api/all, api/ga, api/beta, api/alpha.",
-    (entry) => (/^[^=]+(?:=(?:true|false|1|0|t|f|))?$/i.test(entry) ? undefined : "must be key, key=true or key=false"),
+    (entry) =>
+      /^[^=]+(?:=\s*(?:true|false|1|0|t|f|)\s*)?$/i.test(entry) ? undefined : "must be key, key=true or key=false",
   ),
   eventTtlMs: duration(["event-ttl", "Misc"], 60 * 60_000, "How long events are kept."),
 };

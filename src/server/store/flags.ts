@@ -6,6 +6,7 @@ import {
   choice,
   duration,
   type Flag,
+  deprecated,
   inert,
   integer,
   list,
@@ -112,14 +113,17 @@ export const storeFlags = {
     ),
     inMemory,
   ),
-  defaultWatchCacheSize: inert(
-    integer(
-      etcd("default-watch-cache-size"),
-      100,
-      { min: 0, max: 1_000_000_000 },
-      "Recent events kept per resource without its own size.",
+  defaultWatchCacheSize: deprecated(
+    inert(
+      integer(
+        etcd("default-watch-cache-size"),
+        100,
+        { min: 0, max: 1_000_000_000 },
+        "Recent events kept per resource without its own size.",
+      ),
+      inMemory,
     ),
-    inMemory,
+    "a later release of Kubernetes has no such flag",
   ),
   deleteCollectionWorkers: inert(
     integer(
