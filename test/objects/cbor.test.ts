@@ -115,6 +115,15 @@ inBothDomains("refusals name CBOR with the other types, and discovery has none",
   const patch = paths["/api/v1/namespaces/{namespace}/configmaps/{name}"]!["patch"]!;
   const types = (patch["requestBody"] as { content: Json }).content;
   assert.ok(Object.keys(types).includes(applyCbor));
+  for (const [name, path, described] of [
+    ["api/v1", "/api/v1/", true],
+    ["apis", "/apis/", false],
+    ["apis/apps", "/apis/apps/", false],
+  ] as const) {
+    const items = jsonOf(await api.get(`/openapi/v3/${name}`))["paths"] as Record<string, Record<string, Json>>;
+    const { content } = (items[path]!["get"]!["responses"] as Record<string, { content: Json }>)["200"]!;
+    assert.equal(Object.hasOwn(content, cbor), described, path);
+  }
 });
 
 inBothDomains("a watch is a sequence of CBOR items [MEDIA-18] [EVENT-04]", async (api) => {

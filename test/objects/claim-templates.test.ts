@@ -23,6 +23,12 @@ withOwnServer("a server serves templates only when asked to [RCT-02] [VER-04]", 
   (await api.get("/apis/resource.k8s.io/v1beta1")).expect(404);
 });
 
+inBothDomains("a deleted template is the answer", async (api) => {
+  const { templates } = await api.createNamespace();
+  const { spec } = (await api.post(templates, claimTemplate("r1"))).expect(201).value as { spec: object };
+  (await api.delete(`${templates}/r1`)).expect(200, { kind: "ResourceClaimTemplate", spec });
+});
+
 inBothDomains("a template needs the spec of its claim [RCT-03] [RCT-08]", async (api) => {
   const { templates } = await api.createNamespace();
   const { spec: _, ...bare } = claimTemplate("r1") as { spec: unknown };

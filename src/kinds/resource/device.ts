@@ -23,6 +23,7 @@ const specPath = FieldPath.of("spec");
 export function deviceClasses(): KindBehaviour<DeviceClass> {
   const ofClass = ({ spec: { selectors = [] } }: DeviceClass) => selectors.map(({ cel }) => cel?.expression);
   return {
+    returnsDeleted: true,
     columns: [nameColumn, ageColumn],
     strategy: {
       weight: (object) => expressionWeight(ofClass(object)),
@@ -41,6 +42,7 @@ function validateClass({ spec: { selectors, config } }: DeviceClass, checkExpres
 export function resourceClaims({ gate }: KindEnvironment): KindBehaviour<ResourceClaim> {
   const hasDeviceStatus = gate("DRAResourceClaimDeviceStatus");
   return {
+    returnsDeleted: true,
     columns: [nameColumn, text("State", "What has become of the claim.", stateText), ageColumn],
     strategy: {
       defaults: (object) => editField(object, "spec", defaultClaimSpec),
@@ -88,8 +90,9 @@ export const resourceSlicesV1Alpha3 = (): KindBehaviour<ResourceSliceV1Alpha3, R
 });
 
 /** Returns the behaviour that both versions share. */
-function slices<T extends ResourceSlice | ResourceSliceV1Alpha3>(): Pick<KindBehaviour<T>, "columns" | "strategy"> {
+function slices<T extends ResourceSlice | ResourceSliceV1Alpha3>(): Omit<KindBehaviour<T>, "conversion"> {
   return {
+    returnsDeleted: true,
     columns: [
       nameColumn,
       text("Node", "Node that has the devices.", ({ spec }) => spec.nodeName ?? ""),

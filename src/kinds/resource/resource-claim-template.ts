@@ -15,6 +15,7 @@ import { immutableSpec } from "./device.ts";
 
 export function resourceClaimTemplates(): KindBehaviour<ResourceClaimTemplate> {
   return {
+    returnsDeleted: true,
     columns: [nameColumn, ageColumn],
     strategy: {
       defaults: (object) => editField(object, "spec", (spec) => editField(spec, "spec", defaultClaimSpec)),

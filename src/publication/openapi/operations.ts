@@ -112,7 +112,7 @@ export class Operations {
   ofVersion(gv: GroupVersion, definitions: readonly ResourceDefinition[]): PathItem[] {
     const items = definitions.flatMap((definition) => this.#ofDefinition(definition));
     if (definitions.some(({ custom }) => custom === undefined)) {
-      items.push(this.#discovery(`${apiPathOf(gv)}/`, "getAPIResources", "APIResourceList"));
+      items.push(this.#discovery(`${apiPathOf(gv)}/`, "getAPIResources", "APIResourceList", this.types.objects));
     }
     return items.sort((a, b) => (a.path < b.path ? -1 : 1));
   }
@@ -146,14 +146,15 @@ export class Operations {
     return [fixedPath("/openid/v1/jwks/", { ...names, consumes: [], produces: ["application/jwk-set+json"] }, "")];
   }
 
-  #discovery(path: string, name: string, kind: string): PathItem {
+  /** Upstream: only lists of resources have the media types of objects; the others have no CBOR. */
+  #discovery(path: string, name: string, kind: string, types: readonly string[] = textAndProtobuf): PathItem {
     return item(path, [
       {
         method: "get",
         ...this.identify(path, name),
         parameters: [],
-        consumes: this.types.objects,
-        produces: this.types.objects,
+        consumes: types,
+        produces: types,
         answers: [[200, this.meta(kind)]],
       },
     ]);
