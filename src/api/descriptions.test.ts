@@ -16,7 +16,10 @@ test("every description is a sentence about a type or field that there is", () =
   for (const [name, { text, fields }] of descriptions) {
     const known = tables.schema(name)?.fields;
     assert.ok(known !== undefined, `no type ${name}`);
-    for (const field of fields.keys()) assert.ok(known.has(field), `${name} has no field ${field}`);
+    for (const [field, said] of fields) {
+      assert.ok(known.has(field), `${name} has no field ${field}`);
+      assert.ok(said.split(" ").length >= 5, `${name}.${field} says too little`);
+    }
     for (const sentence of [...(text === "" ? [] : [text]), ...fields.values()]) {
       assert.match(sentence, /^[A-Z0-9*"].*\.$/, name);
       assert.ok(sentence.length < 300, `${name}: too long`);

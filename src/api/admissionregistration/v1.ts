@@ -114,7 +114,7 @@ export interface NamedRuleWithOperations {
 export interface ParamKind {
   /** The group and version of the kind. */
   readonly apiVersion?: string;
-  /** The kind itself. */
+  /** The kind itself, such as ConfigMap. */
   readonly kind?: string;
 }
 

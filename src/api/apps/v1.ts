@@ -88,7 +88,7 @@ export interface DaemonSetStatus {
 export interface DaemonSetUpdateStrategy {
   /** The type of the strategy: RollingUpdate (the default), or OnDelete to wait until somebody deletes the pods. */
   readonly type?: string;
-  /** Settings of RollingUpdate. */
+  /** The bounds of the update, for RollingUpdate only. */
   readonly rollingUpdate?: RollingUpdateDaemonSet;
 }
 
@@ -164,7 +164,7 @@ export interface DeploymentStatus {
 export interface DeploymentStrategy {
   /** The type of the strategy: RollingUpdate (the default), or Recreate to end all old pods first. */
   readonly type?: string;
-  /** Settings of RollingUpdate. */
+  /** The bounds of the update, for RollingUpdate only. */
   readonly rollingUpdate?: RollingUpdateDeployment;
 }
 
@@ -209,7 +209,7 @@ export interface ReplicaSetSpec {
 }
 
 export interface ReplicaSetStatus {
-  /** The number of pods. */
+  /** The number of pods that the set has now. */
   readonly replicas: number;
   /** The number of pods that have all labels of the template. */
   readonly fullyLabeledReplicas?: number;
@@ -320,7 +320,7 @@ export interface StatefulSetSpec {
 export interface StatefulSetStatus {
   /** Generation of the set that the controller has seen. */
   readonly observedGeneration?: Int64;
-  /** The number of pods. */
+  /** The number of pods that the set has now. */
   readonly replicas: number;
   /** The number of pods that are ready. */
   readonly readyReplicas?: number;
@@ -343,6 +343,6 @@ export interface StatefulSetStatus {
 export interface StatefulSetUpdateStrategy {
   /** The type of the strategy: RollingUpdate (the default), or OnDelete to wait until somebody deletes the pods. */
   readonly type?: string;
-  /** Settings of RollingUpdate. */
+  /** The bounds of the update, for RollingUpdate only. */
   readonly rollingUpdate?: RollingUpdateStatefulSetStrategy;
 }

@@ -30,7 +30,7 @@ export interface SelfSubjectReviewStatus {
 export interface TokenRequest extends ApiObject {
   /** The properties that the token should have. */
   readonly spec: TokenRequestSpec;
-  /** The token. */
+  /** The token, and the time at which it ends. */
   readonly status: TokenRequestStatus;
 }
 
@@ -52,7 +52,7 @@ export interface TokenRequestStatus {
 
 /** A question about a token. It is answered and not stored. */
 export interface TokenReview extends ApiObject {
-  /** The token. */
+  /** The token that is asked about, and its audiences. */
   readonly spec: TokenReviewSpec;
   /** The answer of the server. */
   readonly status: TokenReviewStatus;

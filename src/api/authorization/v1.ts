@@ -77,7 +77,7 @@ export interface ResourceRule {
 
 /** A question about whether the asking user may do something. It is answered and not stored. */
 export interface SelfSubjectAccessReview extends ApiObject {
-  /** The action in question. */
+  /** The action that is asked about. */
   readonly spec: SelfSubjectAccessReviewSpec;
   /** The answer of the server. */
   readonly status: SubjectAccessReviewStatus;
@@ -93,7 +93,7 @@ export interface SelfSubjectAccessReviewSpec {
 
 /** A question about all rights of the asking user in a namespace. It is answered and not stored. */
 export interface SelfSubjectRulesReview extends ApiObject {
-  /** The namespace in question. */
+  /** The namespace that is asked about. */
   readonly spec: SelfSubjectRulesReviewSpec;
   /** The answer of the server. */
   readonly status: SubjectRulesReviewStatus;

@@ -137,21 +137,19 @@ export interface ResourceMetricStatus {
 
 /** The number of pods of a workload, wanted and observed. */
 export interface Scale extends ApiObject {
-  /** The wanted number. */
+  /** The number of pods that are wanted. */
   readonly spec: ScaleSpec;
-  /** The observed number. */
+  /** The number of pods that there are, and their labels. */
   readonly status: ScaleStatus;
 }
 
-/** The number of pods that are wanted. */
 export interface ScaleSpec {
-  /** The number. */
+  /** The number of pods that are wanted; 0 by default. */
   readonly replicas?: number;
 }
 
-/** The number of pods that there are. */
 export interface ScaleStatus {
-  /** The number. */
+  /** The number of pods that there are. */
   readonly replicas: number;
   /** Labels of the pods, as text. */
   readonly selector?: string;

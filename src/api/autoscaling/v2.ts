@@ -108,7 +108,7 @@ export interface HorizontalPodAutoscalerList {
 }
 
 export interface HorizontalPodAutoscalerSpec {
-  /** The workload. */
+  /** The workload whose number of pods is changed; it needs a subresource "scale". */
   readonly scaleTargetRef: CrossVersionObjectReference;
   /** The least number of pods; 1 by default. */
   readonly minReplicas?: number;
@@ -129,7 +129,7 @@ export interface HorizontalPodAutoscalerStatus {
   readonly currentReplicas?: number;
   /** The number of pods that there should be. */
   readonly desiredReplicas: number;
-  /** The last measurements. */
+  /** The metrics as they were measured last. */
   readonly currentMetrics: readonly MetricStatus[] | null;
   /** The conditions of the autoscaler. */
   readonly conditions?: readonly HorizontalPodAutoscalerCondition[];

@@ -42,7 +42,7 @@ export interface CronJobSpec {
 }
 
 export interface CronJobStatus {
-  /** Jobs that run. */
+  /** References to the jobs that run now. */
   readonly active?: readonly ObjectReference[];
   /** The time at which a job was last started. */
   readonly lastScheduleTime?: string;

@@ -255,7 +255,7 @@ export interface ConfigMapEnvSource {
 export interface ConfigMapKeySelector {
   /** Name of the config map or secret. */
   readonly name?: string;
-  /** The key. */
+  /** The key whose value is taken. */
   readonly key: string;
   /** Whether the config map or secret, or the key, may be missing. */
   readonly optional?: boolean;
@@ -307,7 +307,7 @@ export interface ConfigMapVolumeSource {
 export interface Container {
   /** Name of the container, unique in the pod. */
   readonly name: string;
-  /** Image to run. */
+  /** The image that is run; a controller's template may leave it out. */
   readonly image?: string;
   /**
    * Program and its first arguments, instead of the image's entry point. $(NAME) stands for an environment variable.
@@ -435,7 +435,7 @@ export interface ContainerStateWaiting {
 
 /** The observed state of a container. */
 export interface ContainerStatus {
-  /** Name of the container. */
+  /** The name of the container, as in the spec. */
   readonly name: string;
   /** The present state of the container. */
   readonly state: ContainerState;
@@ -443,11 +443,11 @@ export interface ContainerStatus {
   readonly lastState: ContainerState;
   /** Whether the container can take requests. */
   readonly ready: boolean;
-  /** The number of restarts. */
+  /** The number of times that the container was restarted. */
   readonly restartCount: number;
-  /** Image that runs. */
+  /** The image that runs; it can have another name than in the spec. */
   readonly image: string;
-  /** Identity of that image. */
+  /** The identity of the image that runs, such as its digest. */
   readonly imageID: string;
   /** Identity of the container in its runtime. */
   readonly containerID?: string;
@@ -455,7 +455,7 @@ export interface ContainerStatus {
   readonly started?: boolean;
   /** Resources reserved on the node. */
   readonly allocatedResources?: Readonly<Record<string, string>>;
-  /** Resources in force. */
+  /** The requests and limits that are in force. */
   readonly resources?: ResourceRequirements;
   /** The mounted volumes, and the properties of each mount. */
   readonly volumeMounts?: readonly VolumeMountStatus[];
@@ -510,11 +510,11 @@ export interface EmptyDirVolumeSource {
 
 /** One address. */
 export interface EndpointAddress {
-  /** The address. */
+  /** The address, of IPv4 or IPv6; loopback and link-local addresses are refused. */
   readonly ip: string;
   /** Host name under that of the service. */
   readonly hostname?: string;
-  /** Node of the address. */
+  /** The name of the node that has the address. */
   readonly nodeName?: string;
   /** Object that has the address, mostly a pod. */
   readonly targetRef?: ObjectReference;
@@ -524,7 +524,7 @@ export interface EndpointAddress {
 export interface EndpointPort {
   /** Name of the service's port. */
   readonly name?: string;
-  /** Number of the port. */
+  /** The number of the port, from 1 to 65535. */
   readonly port: number;
   /** The protocol: TCP, UDP or SCTP. */
   readonly protocol?: string;
@@ -534,11 +534,11 @@ export interface EndpointPort {
 
 /** Addresses that have the same ports. */
 export interface EndpointSubset {
-  /** Addresses that are ready. */
+  /** The addresses that are ready for traffic. */
   readonly addresses?: readonly EndpointAddress[];
   /** Addresses that are not ready. */
   readonly notReadyAddresses?: readonly EndpointAddress[];
-  /** The ports. */
+  /** The ports that all these addresses have. */
   readonly ports?: readonly EndpointPort[];
 }
 
@@ -559,15 +559,15 @@ export interface EndpointsList {
 export interface EnvFromSource {
   /** Text that is put before the name of each variable. */
   readonly prefix?: string;
-  /** The config map. */
+  /** The config map whose keys become variables. */
   readonly configMapRef?: ConfigMapEnvSource;
-  /** The secret. */
+  /** The secret whose keys become variables. */
   readonly secretRef?: SecretEnvSource;
 }
 
 /** An environment variable. */
 export interface EnvVar {
-  /** Name of the variable. */
+  /** The name by which processes read the variable. */
   readonly name: string;
   /** Value of the variable. $(NAME) stands for a variable named before. */
   readonly value?: string;
@@ -591,7 +591,7 @@ export interface EnvVarSource {
 export interface EphemeralContainer {
   /** Name of the container, unique in the pod. */
   readonly name: string;
-  /** Image to run. */
+  /** The image that is run; a controller's template may leave it out. */
   readonly image?: string;
   /**
    * Program and its first arguments, instead of the image's entry point. $(NAME) stands for an environment variable.
@@ -695,7 +695,7 @@ export interface Event extends ApiObject {
   readonly firstTimestamp: string | null;
   /** The time of the last occurrence. */
   readonly lastTimestamp: string | null;
-  /** The number of occurrences. */
+  /** The number of times that the event occurred. */
   readonly count?: number;
   /** The severity of the event: Normal or Warning. */
   readonly type?: string;
@@ -801,7 +801,7 @@ export interface GCEPersistentDiskVolumeSource {
 }
 
 export interface GRPCAction {
-  /** Number of the port. */
+  /** The number of the port, from 1 to 65535. */
   readonly port: number;
   /** Name of the service that is asked about. */
   readonly service: string | null;
@@ -838,7 +838,7 @@ export interface GlusterfsVolumeSource {
 }
 
 export interface HTTPGetAction {
-  /** Path to ask for. */
+  /** The path that is asked for; / by default. */
   readonly path?: string;
   /** Number or name of the port. */
   readonly port: number | string;
@@ -852,9 +852,9 @@ export interface HTTPGetAction {
 
 /** A header of a request. */
 export interface HTTPHeader {
-  /** Name of the header. */
+  /** The name of the header; it may be given several times. */
   readonly name: string;
-  /** Value of the header. */
+  /** The value that the header has. */
   readonly value: string;
 }
 
@@ -874,7 +874,7 @@ export interface HostIP {
 
 /** A file or folder of the node. */
 export interface HostPathVolumeSource {
-  /** Path on the node. */
+  /** The path of the file or folder on the node. */
   readonly path: string;
   /** The kind of file that must be at the path, such as Directory, File or Socket; empty for no check. */
   readonly type?: string;
@@ -945,11 +945,11 @@ export interface ImageVolumeSource {
 
 /** A key and the file it becomes. */
 export interface KeyToPath {
-  /** The key. */
+  /** The key whose value becomes a file. */
   readonly key: string;
   /** Path of the file, inside the volume. */
   readonly path: string;
-  /** Permissions of the file. */
+  /** Permissions of the file; they are those of defaultMode when absent. */
   readonly mode?: number;
 }
 
@@ -965,7 +965,7 @@ export interface Lifecycle {
 export interface LifecycleHandler {
   /** A command that is run in the container. */
   readonly exec?: ExecAction;
-  /** A request by HTTP. */
+  /** A request by HTTP that is sent to the container. */
   readonly httpGet?: HTTPGetAction;
   /** A TCP connection. This form is no longer supported. */
   readonly tcpSocket?: TCPSocketAction;
@@ -975,7 +975,7 @@ export interface LifecycleHandler {
 
 /** Bounds and defaults for single pods, containers and claims of a namespace. */
 export interface LimitRange extends ApiObject {
-  /** The bounds and defaults. */
+  /** The bounds and defaults, by type of object. */
   readonly spec: LimitRangeSpec;
 }
 
@@ -1026,24 +1026,24 @@ export interface List {
 
 /** One address of a load balancer. */
 export interface LoadBalancerIngress {
-  /** The address. */
+  /** The address of the load balancer. */
   readonly ip?: string;
   /** Host name of the load balancer, where there is no address. */
   readonly hostname?: string;
   /** The mode in which packets arrive at the nodes: VIP or Proxy. */
   readonly ipMode?: string;
-  /** State of the ports. */
+  /** The state of the service's ports at this address. */
   readonly ports?: readonly PortStatus[];
 }
 
 export interface LoadBalancerStatus {
-  /** The addresses. */
+  /** The addresses at which the load balancer is reached. */
   readonly ingress?: readonly LoadBalancerIngress[];
 }
 
 /** A reference to an object in the same namespace. */
 export interface LocalObjectReference {
-  /** Name of the object. */
+  /** The name of the object in the same namespace. */
   readonly name?: string;
 }
 
@@ -1211,7 +1211,7 @@ export interface NodeRuntimeHandlerFeatures {
 
 /** A selection of nodes: one of the terms must hold. */
 export interface NodeSelector {
-  /** The terms. */
+  /** The terms, of which one must hold. */
   readonly nodeSelectorTerms: readonly NodeSelectorTerm[] | null;
 }
 
@@ -1311,17 +1311,17 @@ export interface ObjectFieldSelector {
 
 /** A reference to an object, or to a part of one. */
 export interface ObjectReference {
-  /** Kind of the object. */
+  /** The kind of the object that is meant. */
   readonly kind?: string;
-  /** Namespace of the object. */
+  /** The namespace of the object; empty for kinds that have none. */
   readonly namespace?: string;
-  /** Name of the object. */
+  /** The name of the object that is meant. */
   readonly name?: string;
-  /** Identity of the object. */
+  /** The identity of the object, so that another one of its name is not taken for it. */
   readonly uid?: string;
   /** Group and version of the object. */
   readonly apiVersion?: string;
-  /** Version of the object. */
+  /** The version of the object that is meant; mostly empty. */
   readonly resourceVersion?: string;
   /** Part of the object, such as spec.containers{name}. */
   readonly fieldPath?: string;
@@ -1557,13 +1557,13 @@ export interface PodAffinity {
 
 /** A group of pods, and the label of nodes that decides what counts as near. */
 export interface PodAffinityTerm {
-  /** Labels of the pods. */
+  /** Labels of the pods; no pods match when it is absent. */
   readonly labelSelector?: LabelSelector;
   /** Namespaces of the pods; by default that of this pod. */
   readonly namespaces?: readonly string[];
   /** Label of nodes: nodes with the same value count as one domain. */
   readonly topologyKey: string;
-  /** Labels of the namespaces. */
+  /** Labels of further namespaces of the pods; an empty selector means all namespaces. */
   readonly namespaceSelector?: LabelSelector;
   /** Labels of this pod whose values the others must share. */
   readonly matchLabelKeys?: readonly string[];
@@ -1772,7 +1772,7 @@ export interface PodSpec {
   readonly nodeSelector?: Readonly<Record<string, string>>;
   /** Name of the service account that the pod runs as; "default" by default. */
   readonly serviceAccountName?: string;
-  /** Old name of serviceAccountName. */
+  /** The old name of serviceAccountName; both have the same value. */
   readonly serviceAccount?: string;
   /** Whether the containers are given a token of the service account. */
   readonly automountServiceAccountToken?: boolean;
@@ -1800,7 +1800,7 @@ export interface PodSpec {
   readonly schedulerName?: string;
   /** Taints of nodes that do not keep the pod away. */
   readonly tolerations?: readonly Toleration[];
-  /** Further lines of /etc/hosts. */
+  /** Further lines of /etc/hosts in the containers. */
   readonly hostAliases?: readonly HostAlias[];
   /** Name of the class that gives the pod's priority. */
   readonly priorityClassName?: string;
@@ -1848,11 +1848,11 @@ export interface PodStatus {
   readonly reason?: string;
   /** Node on which room is being made for the pod. */
   readonly nominatedNodeName?: string;
-  /** Address of the node. */
+  /** The address of the node that runs the pod. */
   readonly hostIP?: string;
   /** All addresses of the node. */
   readonly hostIPs?: readonly HostIP[];
-  /** Address of the pod. */
+  /** The address of the pod; absent until the node has given it one. */
   readonly podIP?: string;
   /** All addresses of the pod, at most one of each family. */
   readonly podIPs?: readonly PodIP[];
@@ -1881,7 +1881,7 @@ export interface PodStatusResult extends ApiObject {
 
 /** A pod that is kept as a template. */
 export interface PodTemplate extends ApiObject {
-  /** The template. */
+  /** The template that other objects can copy pods from. */
   readonly template: PodTemplateSpec;
 }
 
@@ -2112,7 +2112,7 @@ export interface ResourceHealth {
 
 /** Upper bounds for the objects in a namespace and for the resources that they request. */
 export interface ResourceQuota extends ApiObject {
-  /** The bounds. */
+  /** The bounds for objects and resources of the namespace. */
   readonly spec: ResourceQuotaSpec;
   /** The bounds in force, and the current use. */
   readonly status: ResourceQuotaStatus;
@@ -2270,7 +2270,7 @@ export interface SecretEnvSource {
 export interface SecretKeySelector {
   /** Name of the config map or secret. */
   readonly name?: string;
-  /** The key. */
+  /** The key whose value is taken. */
   readonly key: string;
   /** Whether the config map or secret, or the key, may be missing. */
   readonly optional?: boolean;
@@ -2302,7 +2302,7 @@ export interface SecretReference {
 }
 
 export interface SecretVolumeSource {
-  /** Name of the secret. */
+  /** The secret whose keys become files, by its name. */
   readonly secretName?: string;
   /** The keys that become files, and the paths of these files; by default all keys. */
   readonly items?: readonly KeyToPath[];
@@ -2409,7 +2409,7 @@ export interface ServiceProxyOptions {
 }
 
 export interface ServiceSpec {
-  /** Ports of the service. */
+  /** The ports at which the service is reached. */
   readonly ports?: readonly ServicePort[];
   /** Labels of the pods that answer. Without it, other clients write the endpoints. */
   readonly selector?: Readonly<Record<string, string>>;
@@ -2446,7 +2446,7 @@ export interface ServiceSpec {
   readonly healthCheckNodePort?: number;
   /** Whether pods that are not ready count as well. */
   readonly publishNotReadyAddresses?: boolean;
-  /** Settings of session affinity. */
+  /** The settings of session affinity; they need the policy ClientIP. */
   readonly sessionAffinityConfig?: SessionAffinityConfig;
   /** Address families of the service: IPv4, IPv6, or both in an order. */
   readonly ipFamilies?: readonly string[];
@@ -2674,7 +2674,7 @@ export interface Volume {
 
 /** A claim as a block device. */
 export interface VolumeDevice {
-  /** Name of the volume. */
+  /** The volume of the pod that is used, by its name; a claim provides it. */
   readonly name: string;
   /** Path of the device in the container. */
   readonly devicePath: string;
@@ -2682,13 +2682,13 @@ export interface VolumeDevice {
 
 /** A volume, and the path at which it appears in a container's files. */
 export interface VolumeMount {
-  /** Name of the volume. */
+  /** The volume of the pod that is mounted, by its name. */
   readonly name: string;
   /** Whether the volume can only be read. */
   readonly readOnly?: boolean;
   /** Whether mounts below the volume can only be read as well. */
   readonly recursiveReadOnly?: string;
-  /** Path in the container. */
+  /** The path in the container at which the volume appears. */
   readonly mountPath: string;
   /** Path in the volume to mount instead of its root. */
   readonly subPath?: string;
@@ -2731,9 +2731,9 @@ export interface VolumeProjection {
 
 /** The size of the storage that is requested. */
 export interface VolumeResourceRequirements {
-  /** The greatest size. */
+  /** The greatest size of the volume, as storage. */
   readonly limits?: Readonly<Record<string, string>>;
-  /** The least size. */
+  /** The least size of the volume, as storage. */
   readonly requests?: Readonly<Record<string, string>>;
 }
 
@@ -2785,7 +2785,7 @@ export interface VsphereVirtualDiskVolumeSource {
 export interface WeightedPodAffinityTerm {
   /** The weight of the preference, 1 to 100. */
   readonly weight: number;
-  /** The preference. */
+  /** The pods near which the pod prefers to be, or not to be. */
   readonly podAffinityTerm: PodAffinityTerm;
 }
 

@@ -27,7 +27,7 @@ HorizontalPodAutoscaler: A rule that changes the number of pods of a workload ac
   spec: The workload, the bounds of its number of pods, and the metrics.
   status: The last measurements, and the number of pods that follows.
 HorizontalPodAutoscalerSpec:
-  scaleTargetRef: The workload.
+  scaleTargetRef: The workload whose number of pods is changed; it needs a subresource "scale".
   minReplicas: The least number of pods; 1 by default.
   maxReplicas: The greatest number of pods.
   metrics: The metrics and their target values; the largest number of pods that follows is taken.
@@ -37,7 +37,7 @@ HorizontalPodAutoscalerStatus:
   lastScaleTime: The time at which the number was last changed.
   currentReplicas: The number of pods that there are.
   desiredReplicas: The number of pods that there should be.
-  currentMetrics: The last measurements.
+  currentMetrics: The metrics as they were measured last.
   conditions: The conditions of the autoscaler.
 HorizontalPodAutoscalerCondition: One statement about an autoscaler.
   type: The name of the condition: ScalingActive, AbleToScale or ScalingLimited.

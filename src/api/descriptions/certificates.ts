@@ -39,7 +39,7 @@ SelfSubjectReviewStatus:
 
 package io.k8s.api.authentication.v1
 TokenReview: A question about a token. It is answered and not stored.
-  spec: The token.
+  spec: The token that is asked about, and its audiences.
   status: The answer of the server.
 TokenReviewSpec:
   token: The token that is asked about.
@@ -56,7 +56,7 @@ UserInfo: A user, as the server knows it.
   extra: The further facts that the authenticator gave about the user.
 TokenRequest: A request for a token of a service account. It is written to the subresource "token" of the account.
   spec: The properties that the token should have.
-  status: The token.
+  status: The token, and the time at which it ends.
 TokenRequestSpec:
   audiences: The audiences that accept the token; the API server's when empty.
   expirationSeconds: The seconds for which the token should be valid, at least 600; 3600 by default. The server may give less.
@@ -74,7 +74,7 @@ package io.k8s.api.authorization.v1
 SubjectAccessReview, LocalSubjectAccessReview: A question about whether a user may do something. It is answered and not stored.
   spec: The user, and the action in question.
 SelfSubjectAccessReview: A question about whether the asking user may do something. It is answered and not stored.
-  spec: The action in question.
+  spec: The action that is asked about.
 LocalSubjectAccessReview: A question about whether a user may do something in one namespace. It is answered and not stored.
 SubjectAccessReview, LocalSubjectAccessReview, SelfSubjectAccessReview:
   status: The answer of the server.
@@ -108,7 +108,7 @@ NonResourceAttributes:
   path: The path of the request, such as /healthz.
   verb: The method of the request in lower case, such as get.
 SelfSubjectRulesReview: A question about all rights of the asking user in a namespace. It is answered and not stored.
-  spec: The namespace in question.
+  spec: The namespace that is asked about.
   status: The answer of the server.
 SelfSubjectRulesReviewSpec:
   namespace: The namespace in question; it must be given.

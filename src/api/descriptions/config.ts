@@ -35,7 +35,7 @@ Event: A report of something that happened to an object. It is kept for a limite
   source: The component that reported the event.
   firstTimestamp: The time of the first occurrence.
   lastTimestamp: The time of the last occurrence.
-  count: The number of occurrences.
+  count: The number of times that the event occurred.
   type: The severity of the event: Normal or Warning.
   eventTime: The time at which the event was first observed.
   series: The further occurrences of an event that repeats.
@@ -73,8 +73,8 @@ PersistentVolumeClaimCondition: One statement about a claim.
   reason: The reason for the status, in one word.
   message: The reason for the status, in a sentence.
 VolumeResourceRequirements: The size of the storage that is requested.
-  requests: The least size.
-  limits: The greatest size.
+  requests: The least size of the volume, as storage.
+  limits: The greatest size of the volume, as storage.
 TypedLocalObjectReference: A reference to an object of any kind in the same namespace.
   apiGroup: The group of the object; empty for the core group.
   kind: The kind of the object.
@@ -133,7 +133,7 @@ Taint: A mark of a node that keeps pods away.
   effect: The fate of pods without a fitting toleration: NoSchedule, PreferNoSchedule or NoExecute.
   timeAdded: The time since which a taint with NoExecute is there; tolerated seconds count from it.
 ResourceQuota: Upper bounds for the objects in a namespace and for the resources that they request.
-  spec: The bounds.
+  spec: The bounds for objects and resources of the namespace.
   status: The bounds in force, and the current use.
 ResourceQuotaSpec:
   hard: The upper bound for each resource, such as pods or requests.cpu.
@@ -143,7 +143,7 @@ ResourceQuotaStatus:
   hard: The upper bounds in force.
   used: The amount of each resource that is in use.
 LimitRange: Bounds and defaults for single pods, containers and claims of a namespace.
-  spec: The bounds and defaults.
+  spec: The bounds and defaults, by type of object.
 LimitRangeSpec:
   limits: The bounds, by type of object.
 LimitRangeItem: The bounds for one type of object.
@@ -160,7 +160,7 @@ StorageClass: A kind of storage that claims can ask for.
   parameters: The settings for the driver.
   reclaimPolicy: The policy for a volume once its claim is deleted: Delete (the default) or Retain.
   mountOptions: The options with which the volumes are mounted.
-  allowVolumeExpansion: Whether claims may grow.
+  allowVolumeExpansion: Whether claims of the class may grow; they may not when absent.
   volumeBindingMode: The time at which volumes are bound: Immediate (the default), or WaitForFirstConsumer to wait for a pod.
   allowedTopologies: The parts of the cluster in which volumes may be made.
 
@@ -171,9 +171,9 @@ VolumeAttributesClass: Settings of volumes that a claim can change while it is i
 
 package io.k8s.api.rbac.v1
 Role: A set of rights inside a namespace.
-  rules: The rights.
+  rules: The rights that the role grants.
 ClusterRole: A set of rights in the whole cluster, which can also be granted in single namespaces.
-  rules: The rights.
+  rules: The rights that the role grants.
   aggregationRule: The selection of other cluster roles whose rights are gathered here; the server then writes "rules".
 RoleBinding: The grant of a role to users in one namespace.
   subjects: The users, groups and service accounts that get the role.

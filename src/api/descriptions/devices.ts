@@ -24,12 +24,12 @@ DeviceConstraint:
   matchAttribute: The attribute that must have the same value on all devices.
 DeviceClaimConfiguration: Settings for a driver.
   requests: The names of the requests that the settings are for; all of them by default.
-  opaque: The settings.
-OpaqueDeviceConfiguration: Settings that only the driver understands.
+  opaque: The settings, which only the driver understands.
+OpaqueDeviceConfiguration:
   driver: The name of the driver.
-  parameters: The settings.
+  parameters: The settings, in a form that the driver defines; 10 KB at most.
 DeviceSelector: A condition for devices.
-  cel: The condition, in CEL.
+  cel: The condition as an expression in CEL.
 CELDeviceSelector:
   expression: The expression, which is true for devices that fit; "device" is the device in question.
 ResourceClaim: A claim on devices, which is met before its pods start.
@@ -103,5 +103,5 @@ DeviceAttribute: The value of an attribute; exactly one form is given.
 
 package io.k8s.api.resource.v1beta1
 DeviceCapacity: An amount that a device has.
-  value: The amount.
+  value: The amount that the device has.
 `;

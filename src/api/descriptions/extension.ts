@@ -14,7 +14,7 @@ NamedRuleWithOperations: Actions on resources, or on single objects of them.
   resourceNames: The names of single objects; all objects match when empty.
 ParamKind:
   apiVersion: The group and version of the kind.
-  kind: The kind itself.
+  kind: The kind itself, such as ConfigMap.
 ParamRef: The objects that hold parameters. Either a name or a selector is given.
   name: The name of one object.
   namespace: The namespace of the objects; for kinds with namespaces, that of the request when absent.
@@ -212,7 +212,7 @@ JSONSchemaProps: A schema, in the part of JSON Schema that definitions may use.
   format: The format of the value, such as date-time, int32 or uuid; one that is not known has no effect.
   default: The value that the server sets when the field is absent.
   nullable: Whether the value may be null; otherwise null counts as absent where there is a default.
-  enum: The allowed values.
+  enum: The values that are allowed; others are refused.
   maximum, minimum: The bound for the number; the bound itself is allowed.
   exclusiveMaximum: Whether the number must be less than "maximum", not equal to it.
   exclusiveMinimum: Whether the number must be greater than "minimum", not equal to it.

@@ -23,12 +23,12 @@ PriorityLevelConfigurationReference: A reference to a priority level.
   name: The name of the priority level.
 PolicyRulesWithSubjects: Requests of some users. A rule about resources or one about other paths must match.
   subjects: The users, groups and service accounts who make the requests; one must match.
-  resourceRules: The requests for resources.
-  nonResourceRules: The requests to other paths.
+  resourceRules: The requests for resources that match; one of the rules must.
+  nonResourceRules: The requests to other paths that match; one of the rules must.
 Subject: A user, group or service account; the kind says which field is given.
   kind: The kind of the subject: User, Group or ServiceAccount.
-  user: A user by name.
-  group: A group of users by name.
+  user: The user who makes the requests, by name.
+  group: The group whose users make the requests, by name.
   serviceAccount: A service account by namespace and name.
 UserSubject:
   name: The name of the user; * for all.

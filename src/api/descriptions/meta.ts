@@ -19,8 +19,8 @@ ObjectMeta: The data that every stored object has about itself: its name, its la
   managedFields: The fields that each manager owns, written by the server for server-side apply.
 OwnerReference: A reference to an object that owns this one, in the same namespace or in the cluster.
   apiVersion: Group and version of the owner.
-  kind: Kind of the owner.
-  name: Name of the owner.
+  kind: The kind of the owner, such as ReplicaSet.
+  name: The name of the owner, in the same namespace or in the cluster.
   uid: Identity of the owner, so that another object of its name is not taken for it.
   controller: Whether the owner is the one that manages this object. At most one owner is.
   blockOwnerDeletion: Whether a foreground deletion of the owner has to wait for this object.
@@ -34,9 +34,9 @@ ManagedFieldsEntry: The fields that one manager set in one way.
   subresource: Part of the object through which the fields were written, such as status; empty for the object itself.
 LabelSelector: A selection of objects by their labels. All requirements must hold; an empty selector selects everything.
   matchLabels: Labels that must have exactly these values.
-  matchExpressions: Further requirements on labels.
+  matchExpressions: Further requirements on labels, all of which must hold.
 LabelSelectorRequirement: One requirement on a label.
-  key: Name of the label.
+  key: The label that the requirement is about, by its name.
   operator: The comparison: In, NotIn, Exists or DoesNotExist.
   values: Values to compare with: at least one for In and NotIn, none for the other two.
 ListMeta: The data that a list has about itself.
@@ -70,7 +70,7 @@ ServerAddressByClientCIDR: The address of the server for some clients.
   serverAddress: The host name or address of the server, with a port if need be.
 APIResourceList: The resources of a group version.
   groupVersion: The group and the version of the resources.
-  resources: The resources and subresources.
+  resources: The resources and subresources that the version has.
 APIResource: A resource or subresource.
   name: The name in paths: the plural, followed by the name of a subresource if it is one.
   singularName: The name of the resource in the singular; empty for subresources.

@@ -5,7 +5,7 @@ Pod: Containers that run together on one node and share its network and volumes.
   spec: The containers of the pod, and the way in which they run.
   status: The observed state of the pod; the node's agent writes it.
 PodTemplate: A pod that is kept as a template.
-  template: The template.
+  template: The template that other objects can copy pods from.
 PodTemplateSpec: The template of the pods that a controller makes.
   metadata: The labels and annotations of the pods.
   spec: The containers of the pods, and the way in which they run.
@@ -21,7 +21,7 @@ PodSpec:
   dnsConfig: Name servers, search domains and options added to those of the DNS policy.
   nodeSelector: Labels that a node must have to run the pod.
   serviceAccountName: Name of the service account that the pod runs as; "default" by default.
-  serviceAccount: Old name of serviceAccountName.
+  serviceAccount: The old name of serviceAccountName; both have the same value.
   automountServiceAccountToken: Whether the containers are given a token of the service account.
   nodeName: Node that runs the pod. The scheduler sets it through a binding.
   hostNetwork: Whether the pod uses the network of its node.
@@ -37,7 +37,7 @@ PodSpec:
   affinity: The nodes that the pod prefers or needs, and the pods near which it runs or does not run.
   schedulerName: Scheduler that finds a node; "default-scheduler" by default.
   tolerations: Taints of nodes that do not keep the pod away.
-  hostAliases: Further lines of /etc/hosts.
+  hostAliases: Further lines of /etc/hosts in the containers.
   priorityClassName: Name of the class that gives the pod's priority.
   priority: The priority as a number, which the server takes from the class; a pod with a higher number is more important.
   preemptionPolicy: Whether pods of lower priority may be ended to make room: PreemptLowerPriority (the default) or Never.
@@ -52,7 +52,7 @@ PodSpec:
   resources: The resources that all containers together ask for and may use.
 Container, EphemeralContainer: A process, or several, run from one image.
   name: Name of the container, unique in the pod.
-  image: Image to run.
+  image: The image that is run; a controller's template may leave it out.
   command: Program and its first arguments, instead of the image's entry point. $(NAME) stands for an environment variable.
   args: Arguments of the program, instead of the image's own.
   workingDir: Folder in which the program starts.
@@ -84,7 +84,7 @@ ContainerPort: A port on which a container listens.
   hostIP: Address of the node on which hostPort is open.
   protocol: The protocol: TCP (the default), UDP or SCTP.
 EnvVar: An environment variable.
-  name: Name of the variable.
+  name: The name by which processes read the variable.
   value: Value of the variable. $(NAME) stands for a variable named before.
   valueFrom: The source of the value, instead of "value".
 EnvVarSource: The source of an environment variable's value; exactly one is given.
@@ -94,7 +94,7 @@ EnvVarSource: The source of an environment variable's value; exactly one is give
   secretKeyRef: A key of a secret.
 ConfigMapKeySelector, SecretKeySelector: One key of a config map or secret in the namespace of the pod.
   name: Name of the config map or secret.
-  key: The key.
+  key: The key whose value is taken.
   optional: Whether the config map or secret, or the key, may be missing.
 ObjectFieldSelector:
   apiVersion: Version in which the field is named; v1 by default.
@@ -105,8 +105,8 @@ ResourceFieldSelector:
   divisor: Unit of the value; 1 by default.
 EnvFromSource: A config map or secret whose keys become environment variables.
   prefix: Text that is put before the name of each variable.
-  configMapRef: The config map.
-  secretRef: The secret.
+  configMapRef: The config map whose keys become variables.
+  secretRef: The secret whose keys become variables.
 ResourceRequirements: The resources that are requested, and the greatest amounts that may be used.
   requests: The amounts that are reserved. A node with less than that free does not get the pod. By default they are those of the limits.
   limits: The greatest amounts that may be used.
@@ -125,26 +125,26 @@ Probe: A check of a container, made again and again.
 ExecAction:
   command: Program and arguments. No shell is involved unless it is named.
 HTTPGetAction:
-  path: Path to ask for.
+  path: The path that is asked for; / by default.
   port: Number or name of the port.
   host: Host to connect to; by default the address of the pod.
   scheme: The scheme: HTTP (the default) or HTTPS, whose certificate is not verified.
   httpHeaders: Further headers of the request.
 HTTPHeader: A header of a request.
-  name: Name of the header.
-  value: Value of the header.
+  name: The name of the header; it may be given several times.
+  value: The value that the header has.
 TCPSocketAction:
   port: Number or name of the port.
   host: Host to connect to; by default the address of the pod.
 GRPCAction:
-  port: Number of the port.
+  port: The number of the port, from 1 to 65535.
   service: Name of the service that is asked about.
 Lifecycle: The actions at the beginning and end of a container.
   postStart: The action right after the container was made; when it fails, the container is restarted.
   preStop: The action before the container is ended by a deletion or a failed check. The grace period runs meanwhile.
 LifecycleHandler: One action; exactly one of its forms is given.
   exec: A command that is run in the container.
-  httpGet: A request by HTTP.
+  httpGet: A request by HTTP that is sent to the container.
   tcpSocket: A TCP connection. This form is no longer supported.
   sleep: A pause of some seconds.
 SecurityContext:
@@ -181,15 +181,15 @@ SeccompProfile:
   type: The kind of profile: RuntimeDefault, Unconfined or Localhost.
   localhostProfile: File on the node with the profile, for Localhost.
 VolumeMount: A volume, and the path at which it appears in a container's files.
-  name: Name of the volume.
-  mountPath: Path in the container.
+  name: The volume of the pod that is mounted, by its name.
+  mountPath: The path in the container at which the volume appears.
   readOnly: Whether the volume can only be read.
   recursiveReadOnly: Whether mounts below the volume can only be read as well.
   subPath: Path in the volume to mount instead of its root.
   subPathExpr: Path in the volume to mount instead of its root, with $(NAME) for environment variables.
   mountPropagation: Whether mounts made in the container show on the node, and those of the node in the container.
 VolumeDevice: A claim as a block device.
-  name: Name of the volume.
+  name: The volume of the pod that is used, by its name; a claim provides it.
   devicePath: Path of the device in the container.
 Volume: Folder or files for the containers of a pod. One source is given beside the name.
   name: Name of the volume, unique in the pod.
@@ -210,7 +210,7 @@ ConfigMapVolumeSource:
   defaultMode: Permissions of the files; 0644 by default.
   optional: Whether the config map or a key may be missing.
 SecretVolumeSource:
-  secretName: Name of the secret.
+  secretName: The secret whose keys become files, by its name.
   items: The keys that become files, and the paths of these files; by default all keys.
   defaultMode: Permissions of the files; 0644 by default.
   optional: Whether the secret or a key may be missing.
@@ -218,7 +218,7 @@ EmptyDirVolumeSource:
   medium: The kind of storage: Memory for the node's memory; empty for the node's disk.
   sizeLimit: The greatest size of the content.
 HostPathVolumeSource: A file or folder of the node.
-  path: Path on the node.
+  path: The path of the file or folder on the node.
   type: The kind of file that must be at the path, such as Directory, File or Socket; empty for no check.
 PersistentVolumeClaimVolumeSource: Storage that a claim provides.
   claimName: Name of the claim in the pod's namespace.
@@ -227,9 +227,9 @@ ProjectedVolumeSource:
   sources: Secrets, config maps, fields of the pod, tokens and certificates.
   defaultMode: Permissions of the files; 0644 by default.
 KeyToPath: A key and the file it becomes.
-  key: The key.
+  key: The key whose value becomes a file.
   path: Path of the file, inside the volume.
-  mode: Permissions of the file.
+  mode: Permissions of the file; they are those of defaultMode when absent.
 Toleration: A taint that does not keep the pod away from a node.
   key: Key of the taint; empty with Exists for all keys.
   operator: The comparison with the taint: Equal (the default) or Exists.
@@ -244,17 +244,17 @@ NodeAffinity, PodAffinity, PodAntiAffinity: Rules that must hold, and rules that
   requiredDuringSchedulingIgnoredDuringExecution: The rules that must hold when a node is chosen; the pod stays when they no longer hold.
   preferredDuringSchedulingIgnoredDuringExecution: The rules that count in favour of a node, by weight, when one is chosen.
 PodAffinityTerm: A group of pods, and the label of nodes that decides what counts as near.
-  labelSelector: Labels of the pods.
+  labelSelector: Labels of the pods; no pods match when it is absent.
   namespaces: Namespaces of the pods; by default that of this pod.
-  namespaceSelector: Labels of the namespaces.
+  namespaceSelector: Labels of further namespaces of the pods; an empty selector means all namespaces.
   topologyKey: Label of nodes: nodes with the same value count as one domain.
   matchLabelKeys: Labels of this pod whose values the others must share.
   mismatchLabelKeys: Labels of this pod whose values the others must not share.
 WeightedPodAffinityTerm: A preference and its weight.
   weight: The weight of the preference, 1 to 100.
-  podAffinityTerm: The preference.
+  podAffinityTerm: The pods near which the pod prefers to be, or not to be.
 NodeSelector: A selection of nodes: one of the terms must hold.
-  nodeSelectorTerms: The terms.
+  nodeSelectorTerms: The terms, of which one must hold.
 NodeSelectorTerm: Requirements that must all hold.
   matchExpressions: Requirements on labels of the node.
   matchFields: Requirements on fields of the node.
@@ -272,14 +272,14 @@ TopologySpreadConstraint: A rule for spreading pods evenly over domains, such as
   nodeTaintsPolicy: Whether only nodes count whose taints the pod tolerates: Honor or Ignore (the default).
   matchLabelKeys: Labels of this pod whose values the counted pods must share.
 LocalObjectReference: A reference to an object in the same namespace.
-  name: Name of the object.
+  name: The name of the object in the same namespace.
 ObjectReference: A reference to an object, or to a part of one.
-  kind: Kind of the object.
+  kind: The kind of the object that is meant.
   apiVersion: Group and version of the object.
-  namespace: Namespace of the object.
-  name: Name of the object.
-  uid: Identity of the object.
-  resourceVersion: Version of the object.
+  namespace: The namespace of the object; empty for kinds that have none.
+  name: The name of the object that is meant.
+  uid: The identity of the object, so that another one of its name is not taken for it.
+  resourceVersion: The version of the object that is meant; mostly empty.
   fieldPath: Part of the object, such as spec.containers{name}.
 PodStatus:
   phase: A summary of the pod's state for people: Pending, Running, Succeeded, Failed or Unknown.
@@ -287,9 +287,9 @@ PodStatus:
   message: The reason for the pod's state, in a sentence.
   reason: The reason for the pod's state, in one word.
   nominatedNodeName: Node on which room is being made for the pod.
-  hostIP: Address of the node.
+  hostIP: The address of the node that runs the pod.
   hostIPs: All addresses of the node.
-  podIP: Address of the pod.
+  podIP: The address of the pod; absent until the node has given it one.
   podIPs: All addresses of the pod, at most one of each family.
   startTime: The time at which the node accepted the pod.
   initContainerStatuses: The observed state of the init containers.
@@ -306,17 +306,17 @@ PodCondition: One statement about a pod.
   reason: The reason for the status, in one word.
   message: The reason for the status, in a sentence.
 ContainerStatus: The observed state of a container.
-  name: Name of the container.
+  name: The name of the container, as in the spec.
   state: The present state of the container.
   lastState: The state in which the container ended the last time.
   ready: Whether the container can take requests.
-  restartCount: The number of restarts.
-  image: Image that runs.
-  imageID: Identity of that image.
+  restartCount: The number of times that the container was restarted.
+  image: The image that runs; it can have another name than in the spec.
+  imageID: The identity of the image that runs, such as its digest.
   containerID: Identity of the container in its runtime.
   started: Whether the startup probe has succeeded.
   allocatedResources: Resources reserved on the node.
-  resources: Resources in force.
+  resources: The requests and limits that are in force.
   volumeMounts: The mounted volumes, and the properties of each mount.
   user: User that the processes were started as.
   allocatedResourcesStatus: State of the container's devices.

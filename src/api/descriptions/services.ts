@@ -5,7 +5,7 @@ Service: One address for a group of pods.
   spec: The pods and ports of the service, and the ways to reach it.
   status: The observed state, such as addresses of a load balancer.
 ServiceSpec:
-  ports: Ports of the service.
+  ports: The ports at which the service is reached.
   selector: Labels of the pods that answer. Without it, other clients write the endpoints.
   type: The reach of the service: ClusterIP (the default) inside the cluster, NodePort also on every node, LoadBalancer also from outside, ExternalName as another name.
   clusterIP: Address inside the cluster. The server chooses one by default; None is for a headless service, whose name leads to the pods themselves. It cannot be changed while the type needs it.
@@ -15,7 +15,7 @@ ServiceSpec:
   externalIPs: Addresses outside the cluster whose traffic somebody else leads to its nodes.
   externalName: Name that a service of the type ExternalName stands for.
   sessionAffinity: The policy for further connections of a client: ClientIP for the same pod again, None (the default) for any pod.
-  sessionAffinityConfig: Settings of session affinity.
+  sessionAffinityConfig: The settings of session affinity; they need the policy ClientIP.
   loadBalancerIP: Address requested for a load balancer. Many load balancers ignore it.
   loadBalancerSourceRanges: Addresses from which a load balancer accepts connections.
   loadBalancerClass: Kind of load balancer. It cannot be changed.
@@ -36,26 +36,26 @@ ServiceStatus: The observed state of a service.
   loadBalancer: The addresses of the service's load balancer.
   conditions: The conditions of the service.
 LoadBalancerStatus:
-  ingress: The addresses.
+  ingress: The addresses at which the load balancer is reached.
 LoadBalancerIngress: One address of a load balancer.
-  ip: The address.
+  ip: The address of the load balancer.
   hostname: Host name of the load balancer, where there is no address.
   ipMode: The mode in which packets arrive at the nodes: VIP or Proxy.
-  ports: State of the ports.
+  ports: The state of the service's ports at this address.
 Endpoints: The addresses of a service. EndpointSlices have replaced them.
   subsets: Groups of addresses with the same ports.
 EndpointSubset: Addresses that have the same ports.
-  addresses: Addresses that are ready.
+  addresses: The addresses that are ready for traffic.
   notReadyAddresses: Addresses that are not ready.
-  ports: The ports.
+  ports: The ports that all these addresses have.
 EndpointAddress: One address.
-  ip: The address.
+  ip: The address, of IPv4 or IPv6; loopback and link-local addresses are refused.
   hostname: Host name under that of the service.
-  nodeName: Node of the address.
+  nodeName: The name of the node that has the address.
   targetRef: Object that has the address, mostly a pod.
 EndpointPort: One port.
   name: Name of the service's port.
-  port: Number of the port.
+  port: The number of the port, from 1 to 65535.
   protocol: The protocol: TCP, UDP or SCTP.
   appProtocol: Application protocol of the port, as a hint.
 
@@ -66,13 +66,13 @@ Ingress: Rules that lead HTTP requests from outside to services, by host and pat
 IngressSpec:
   ingressClassName: Name of the class of the controller that serves the ingress.
   defaultBackend: The backend for requests that no rule matches.
-  tls: Certificates by host.
-  rules: Rules by host.
+  tls: The certificates, and the hosts that they are for.
+  rules: The rules, each for one host.
 IngressRule: The rule for one host.
   host: Name of the host; *.example.com for all names one level below; empty for all.
-  http: Rules by path.
+  http: The paths of the host and their backends.
 HTTPIngressRuleValue:
-  paths: Paths and their backends.
+  paths: The paths and their backends; the longest that matches wins.
 HTTPIngressPath: A path and its backend.
   path: Beginning of the path, or all of it.
   pathType: The comparison of paths: Exact, Prefix (by whole segments) or ImplementationSpecific.
@@ -81,13 +81,13 @@ IngressBackend: The target of requests; one of the two is given.
   service: A service of the namespace.
   resource: Another object of the namespace.
 IngressServiceBackend: A service as the target of requests.
-  name: Name of the service.
-  port: Port of the service.
-ServiceBackendPort: A port of a service, by name or number.
-  name: Name of the port.
-  number: Number of the port.
+  name: The name of the service, in the namespace of the ingress.
+  port: The port of the service, by name or number.
+ServiceBackendPort:
+  name: The name of the service's port; it excludes a number.
+  number: The number of the service's port; it excludes a name.
 IngressTLS: A certificate for some hosts.
-  hosts: Names in the certificate.
+  hosts: The names that the certificate is for; the controller decides when there are none.
   secretName: Secret of the type kubernetes.io/tls with the certificate and its key.
 IngressStatus:
   loadBalancer: Addresses of the load balancer.
@@ -110,9 +110,9 @@ NetworkPolicyEgressRule: A rule about connections that may be opened.
   to: The peers to which the pods may connect; all when it is empty.
   ports: The ports to which they may connect; all when it is empty.
 NetworkPolicyPeer: Pods or addresses at the other end of connections.
-  podSelector: Labels of the pods.
+  podSelector: Labels of the pods; all pods match when it is empty.
   namespaceSelector: Labels of the namespaces; without it, the namespace of the policy.
-  ipBlock: A range of addresses.
+  ipBlock: A range of addresses; it excludes the two selectors.
 NetworkPolicyPort: A port or a range of ports.
   protocol: The protocol: TCP (the default), UDP or SCTP.
   port: Number or name of the port.

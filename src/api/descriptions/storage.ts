@@ -36,7 +36,7 @@ VolumeAttachment: A request to attach a volume to a node. A controller writes it
   status: The progress of the attachment.
 VolumeAttachmentSpec:
   attacher: The name of the driver that attaches the volume.
-  source: The volume to attach.
+  source: The volume that is to be attached.
   nodeName: The name of the node to which the volume is attached.
 VolumeAttachmentSource: The volume to attach; exactly one is given.
   persistentVolumeName: The name of a persistent volume.

@@ -15,7 +15,7 @@ DeploymentSpec:
   progressDeadlineSeconds: Seconds without progress after which the condition Progressing says so; 600 by default.
 DeploymentStrategy:
   type: The type of the strategy: RollingUpdate (the default), or Recreate to end all old pods first.
-  rollingUpdate: Settings of RollingUpdate.
+  rollingUpdate: The bounds of the update, for RollingUpdate only.
 RollingUpdateDeployment: The bounds of a rolling update, as numbers or percentages of the wanted pods.
   maxUnavailable: The number of pods that may be missing meanwhile, rounded down; 25% by default.
   maxSurge: The number of pods that may run above the wanted number, rounded up; 25% by default.
@@ -44,7 +44,7 @@ ReplicaSetSpec:
   selector: Labels by which the pods are recognised. They must be among the template's, and cannot be changed.
   template: The template of the pods.
 ReplicaSetStatus:
-  replicas: The number of pods.
+  replicas: The number of pods that the set has now.
   fullyLabeledReplicas: The number of pods that have all labels of the template.
   readyReplicas: The number of pods that are ready.
   availableReplicas: The number of pods that have been ready for minReadySeconds.
@@ -67,7 +67,7 @@ StatefulSetSpec:
   ordinals: The numbering of the pods; it starts at 0 by default.
 StatefulSetStatus:
   observedGeneration: Generation of the set that the controller has seen.
-  replicas: The number of pods.
+  replicas: The number of pods that the set has now.
   readyReplicas: The number of pods that are ready.
   currentReplicas: The number of pods of the current revision.
   updatedReplicas: The number of pods of the update revision.
@@ -78,7 +78,7 @@ StatefulSetStatus:
   conditions: The conditions of the set.
 StatefulSetUpdateStrategy:
   type: The type of the strategy: RollingUpdate (the default), or OnDelete to wait until somebody deletes the pods.
-  rollingUpdate: Settings of RollingUpdate.
+  rollingUpdate: The bounds of the update, for RollingUpdate only.
 DaemonSet: A workload that runs one pod on every node, or on those that are selected.
   spec: The pods that are wanted, and the way in which they are replaced.
   status: The observed state of the pods.
@@ -101,7 +101,7 @@ DaemonSetStatus:
   conditions: The conditions of the set.
 DaemonSetUpdateStrategy:
   type: The type of the strategy: RollingUpdate (the default), or OnDelete to wait until somebody deletes the pods.
-  rollingUpdate: Settings of RollingUpdate.
+  rollingUpdate: The bounds of the update, for RollingUpdate only.
 
 package io.k8s.api.batch.v1
 Job: A workload that runs pods until enough of them have ended successfully.
@@ -156,7 +156,7 @@ CronJobSpec:
   successfulJobsHistoryLimit: The number of successful jobs that are kept; 3 by default.
   failedJobsHistoryLimit: The number of failed jobs that are kept; 1 by default.
 CronJobStatus:
-  active: Jobs that run.
+  active: References to the jobs that run now.
   lastScheduleTime: The time at which a job was last started.
   lastSuccessfulTime: The time at which a job last ended successfully.
 JobTemplateSpec:
@@ -165,12 +165,12 @@ JobTemplateSpec:
 
 package io.k8s.api.autoscaling.v1
 Scale: The number of pods of a workload, wanted and observed.
-  spec: The wanted number.
-  status: The observed number.
-ScaleSpec: The number of pods that are wanted.
-  replicas: The number.
-ScaleStatus: The number of pods that there are.
-  replicas: The number.
+  spec: The number of pods that are wanted.
+  status: The number of pods that there are, and their labels.
+ScaleSpec:
+  replicas: The number of pods that are wanted; 0 by default.
+ScaleStatus:
+  replicas: The number of pods that there are.
   selector: Labels of the pods, as text.
 
 package io.k8s.api.policy.v1
@@ -180,7 +180,7 @@ PodDisruptionBudget: A bound for the number of pods of a group that may be evict
 PodDisruptionBudgetSpec: The pods, and the bound. One of the two numbers is given.
   minAvailable: The number of pods that must stay, as a number or a percentage.
   maxUnavailable: The number of pods that may be missing, as a number or a percentage.
-  selector: Labels of the pods.
+  selector: Labels of the pods; all pods of the namespace match when it is empty, none when absent.
   unhealthyPodEvictionPolicy: Whether pods that are not ready may always be evicted: IfHealthyBudget (the default) or AlwaysAllow.
 PodDisruptionBudgetStatus:
   observedGeneration: Generation of the budget that the controller has seen.

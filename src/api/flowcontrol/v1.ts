@@ -99,9 +99,9 @@ export interface NonResourcePolicyRule {
 export interface PolicyRulesWithSubjects {
   /** The users, groups and service accounts who make the requests; one must match. */
   readonly subjects: readonly Subject[] | null;
-  /** The requests for resources. */
+  /** The requests for resources that match; one of the rules must. */
   readonly resourceRules?: readonly ResourcePolicyRule[];
-  /** The requests to other paths. */
+  /** The requests to other paths that match; one of the rules must. */
   readonly nonResourceRules?: readonly NonResourcePolicyRule[];
 }
 
@@ -189,9 +189,9 @@ export interface ServiceAccountSubject {
 export interface Subject {
   /** The kind of the subject: User, Group or ServiceAccount. */
   readonly kind: string;
-  /** A user by name. */
+  /** The user who makes the requests, by name. */
   readonly user?: UserSubject;
-  /** A group of users by name. */
+  /** The group whose users make the requests, by name. */
   readonly group?: GroupSubject;
   /** A service account by namespace and name. */
   readonly serviceAccount?: ServiceAccountSubject;

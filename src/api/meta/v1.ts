@@ -55,7 +55,7 @@ export interface APIResourceList {
   readonly apiVersion?: string;
   /** The group and the version of the resources. */
   readonly groupVersion: string;
-  /** The resources and subresources. */
+  /** The resources and subresources that the version has. */
   readonly resources: readonly APIResource[] | null;
 }
 
@@ -184,13 +184,13 @@ export interface InternalEvent {
 export interface LabelSelector {
   /** Labels that must have exactly these values. */
   readonly matchLabels?: Readonly<Record<string, string>>;
-  /** Further requirements on labels. */
+  /** Further requirements on labels, all of which must hold. */
   readonly matchExpressions?: readonly LabelSelectorRequirement[];
 }
 
 /** One requirement on a label. */
 export interface LabelSelectorRequirement {
-  /** Name of the label. */
+  /** The label that the requirement is about, by its name. */
   readonly key: string;
   /** The comparison: In, NotIn, Exists or DoesNotExist. */
   readonly operator: string;

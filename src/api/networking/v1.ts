@@ -15,7 +15,7 @@ export interface HTTPIngressPath {
 }
 
 export interface HTTPIngressRuleValue {
-  /** Paths and their backends. */
+  /** The paths and their backends; the longest that matches wins. */
   readonly paths: readonly HTTPIngressPath[] | null;
 }
 
@@ -111,7 +111,7 @@ export interface IngressPortStatus {
 export interface IngressRule {
   /** Name of the host; *.example.com for all names one level below; empty for all. */
   readonly host?: string;
-  /** Rules by path. */
+  /** The paths of the host and their backends. */
   readonly http?: HTTPIngressRuleValue;
 }
 
@@ -121,9 +121,9 @@ export interface IngressRuleValue {
 
 /** A service as the target of requests. */
 export interface IngressServiceBackend {
-  /** Name of the service. */
+  /** The name of the service, in the namespace of the ingress. */
   readonly name: string;
-  /** Port of the service. */
+  /** The port of the service, by name or number. */
   readonly port: ServiceBackendPort;
 }
 
@@ -132,9 +132,9 @@ export interface IngressSpec {
   readonly ingressClassName?: string;
   /** The backend for requests that no rule matches. */
   readonly defaultBackend?: IngressBackend;
-  /** Certificates by host. */
+  /** The certificates, and the hosts that they are for. */
   readonly tls?: readonly IngressTLS[];
-  /** Rules by host. */
+  /** The rules, each for one host. */
   readonly rules?: readonly IngressRule[];
 }
 
@@ -145,7 +145,7 @@ export interface IngressStatus {
 
 /** A certificate for some hosts. */
 export interface IngressTLS {
-  /** Names in the certificate. */
+  /** The names that the certificate is for; the controller decides when there are none. */
   readonly hosts?: readonly string[];
   /** Secret of the type kubernetes.io/tls with the certificate and its key. */
   readonly secretName?: string;
@@ -182,11 +182,11 @@ export interface NetworkPolicyList {
 
 /** Pods or addresses at the other end of connections. */
 export interface NetworkPolicyPeer {
-  /** Labels of the pods. */
+  /** Labels of the pods; all pods match when it is empty. */
   readonly podSelector?: LabelSelector;
   /** Labels of the namespaces; without it, the namespace of the policy. */
   readonly namespaceSelector?: LabelSelector;
-  /** A range of addresses. */
+  /** A range of addresses; it excludes the two selectors. */
   readonly ipBlock?: IPBlock;
 }
 
@@ -211,10 +211,9 @@ export interface NetworkPolicySpec {
   readonly policyTypes?: readonly string[];
 }
 
-/** A port of a service, by name or number. */
 export interface ServiceBackendPort {
-  /** Name of the port. */
+  /** The name of the service's port; it excludes a number. */
   readonly name?: string;
-  /** Number of the port. */
+  /** The number of the service's port; it excludes a name. */
   readonly number?: number;
 }

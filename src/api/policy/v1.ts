@@ -31,7 +31,7 @@ export interface PodDisruptionBudgetList {
 export interface PodDisruptionBudgetSpec {
   /** The number of pods that must stay, as a number or a percentage. */
   readonly minAvailable?: number | string;
-  /** Labels of the pods. */
+  /** Labels of the pods; all pods of the namespace match when it is empty, none when absent. */
   readonly selector?: LabelSelector;
   /** The number of pods that may be missing, as a number or a percentage. */
   readonly maxUnavailable?: number | string;

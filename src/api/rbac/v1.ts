@@ -10,7 +10,7 @@ export interface AggregationRule {
 
 /** A set of rights in the whole cluster, which can also be granted in single namespaces. */
 export interface ClusterRole extends ApiObject {
-  /** The rights. */
+  /** The rights that the role grants. */
   readonly rules: readonly PolicyRule[] | null;
   /** The selection of other cluster roles whose rights are gathered here; the server then writes "rules". */
   readonly aggregationRule?: AggregationRule;
@@ -54,7 +54,7 @@ export interface PolicyRule {
 
 /** A set of rights inside a namespace. */
 export interface Role extends ApiObject {
-  /** The rights. */
+  /** The rights that the role grants. */
   readonly rules: readonly PolicyRule[] | null;
 }
 

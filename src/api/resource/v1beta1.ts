@@ -81,7 +81,7 @@ export interface DeviceAttribute {
 
 /** An amount that a device has. */
 export interface DeviceCapacity {
-  /** The amount. */
+  /** The amount that the device has. */
   readonly value: string;
 }
 
@@ -98,7 +98,7 @@ export interface DeviceClaim {
 export interface DeviceClaimConfiguration {
   /** The names of the requests that the settings are for; all of them by default. */
   readonly requests?: readonly string[];
-  /** The settings. */
+  /** The settings, which only the driver understands. */
   readonly opaque?: OpaqueDeviceConfiguration;
 }
 
@@ -171,7 +171,7 @@ export interface DeviceRequestAllocationResult {
 
 /** A condition for devices. */
 export interface DeviceSelector {
-  /** The condition, in CEL. */
+  /** The condition as an expression in CEL. */
   readonly cel?: CELDeviceSelector;
 }
 
@@ -184,11 +184,10 @@ export interface NetworkDeviceData {
   readonly hardwareAddress?: string;
 }
 
-/** Settings that only the driver understands. */
 export interface OpaqueDeviceConfiguration {
   /** The name of the driver. */
   readonly driver: string;
-  /** The settings. */
+  /** The settings, in a form that the driver defines; 10 KB at most. */
   readonly parameters: unknown;
 }
 

@@ -103,7 +103,7 @@ export interface StorageClass extends ApiObject {
   readonly reclaimPolicy?: string;
   /** The options with which the volumes are mounted. */
   readonly mountOptions?: readonly string[];
-  /** Whether claims may grow. */
+  /** Whether claims of the class may grow; they may not when absent. */
   readonly allowVolumeExpansion?: boolean;
   /** The time at which volumes are bound: Immediate (the default), or WaitForFirstConsumer to wait for a pod. */
   readonly volumeBindingMode?: string;
@@ -152,7 +152,7 @@ export interface VolumeAttachmentSource {
 export interface VolumeAttachmentSpec {
   /** The name of the driver that attaches the volume. */
   readonly attacher: string;
-  /** The volume to attach. */
+  /** The volume that is to be attached. */
   readonly source: VolumeAttachmentSource;
   /** The name of the node to which the volume is attached. */
   readonly nodeName: string;
