@@ -34,6 +34,7 @@ export const breakByte = 0xff;
 export const falseInfo = 20;
 export const trueInfo = 21;
 export const nullInfo = 22;
+export const undefinedInfo = 23;
 const floatInfos = { half: 25, single: 26, double: 27 } as const;
 
 /** The tag that says that what follows is CBOR; Kubernetes writes it before each object. */
@@ -43,7 +44,8 @@ export const selfDescribedTag = 55799;
 const depthMax = 64;
 const membersMax = 1024;
 
-const lengthMax = 2n ** 63n;
+/** The first number that is too large for 64 bits with a sign. */
+export const int64Bound = 2n ** 63n;
 
 /** Reads heads of items. */
 export class CborHeads {
@@ -167,7 +169,7 @@ function skipString(heads: CborHeads): void {
 /** Skips the bytes of a string whose head was read. */
 function skipText(heads: CborHeads): void {
   const { argument, large, bytes } = heads;
-  if (large !== undefined && large >= lengthMax) {
+  if (large !== undefined && large >= int64Bound) {
     throw new DecodeError(`cbor: ${typeNames[heads.major]} length ${large} is too large, causing integer overflow`);
   }
   if (argument > bytes.length - heads.at) throw endOfBytes(bytes.length);
@@ -179,7 +181,7 @@ function skipMembers(heads: CborHeads, depth: number): void {
   const itemsPerMember = major === map ? 2 : 1;
   if (depth > depthMax) throw tooDeep();
   if (info !== indefinite) {
-    if (large !== undefined && large >= lengthMax) {
+    if (large !== undefined && large >= int64Bound) {
       throw new DecodeError(`cbor: ${typeNames[major]} length ${large} is too large, it would cause integer overflow`);
     }
     if (argument > membersMax) throw tooMany(major);

@@ -37,7 +37,7 @@ const inner = struct("io.k8s.api.core.v1.Inner", {
   b: { type: "boolean" },
   f: { type: "number" },
 });
-const thing = struct("io.k8s.api.core.v1.Thing", {
+const fields = {
   s: text,
   y: { type: "string", format: "byte" },
   t: { type: "array", items: text },
@@ -46,7 +46,12 @@ const thing = struct("io.k8s.api.core.v1.Thing", {
   x: { type: "any", special: "rawExtension" },
   p: { type: "string", special: "intOrString" },
   q: { type: "string", special: "quantity" },
-});
+} as const satisfies Readonly<Record<string, Schema>>;
+const plainThing = struct("io.k8s.api.core.v1.Thing", fields);
+const thing: Schema = {
+  ...plainThing,
+  fields: new Map([...plainThing.fields!, ["o", { schema: { type: "boolean" }, ptr: true }]]),
+};
 
 /** Returns the object for one field of a thing. */
 const thingOf = (field: string, digits: string): unknown => {
@@ -147,6 +152,10 @@ test("bytes that are not one well-formed item within the limits are refused", ()
       "cbor: cannot unmarshal array into Go value of type v1.TypeMeta (cannot decode CBOR array to struct without toarray option)",
     ],
     ["01", "cbor: cannot unmarshal positive integer into Go value of type v1.TypeMeta"],
+    [
+      "a2 646b696e64 6141 c06161 01",
+      "cbor: cannot unmarshal tag into Go value of type string (map key is of type tag and cannot be used to match struct field name)",
+    ],
     ["f5", "cbor: cannot unmarshal primitives into Go value of type v1.TypeMeta"],
     [
       "a1 646b696e64 01",
@@ -184,6 +193,11 @@ test("values are read by their type", () => {
       "a1 616c 1b 8000000000000000",
       `positive integer ${into("i", "int64")} (9223372036854775808 overflows int64)`,
     ],
+    [
+      "i",
+      "a1 616e 3b ffffffffffffffff",
+      `negative integer ${into("i", "int32")} (-18446744073709551616 overflows Go's int64)`,
+    ],
     ["i", "a1 616c f93c00", `primitives ${into("i", "int64")}`],
     ["i", "a1 6162 01", `positive integer ${into("i", "bool")}`],
     ["i", "a1 6166 f5", `primitives ${into("i", "float64")}`],
@@ -209,6 +223,15 @@ test("values are read by their type", () => {
     "failed to transcode RawExtension to JSON: failed to parse RawExtension bytes as CBOR: " +
       "cbor: cannot unmarshal positive integer into Go value of type string",
   );
+});
+
+test("undefined is nothing where Go has a pointer or reads a text by a method, and refused elsewhere", () => {
+  const notKnown = /simple value 23 is not recognized$/;
+  for (const field of ["s", "t", "m", "i", "p", "y"]) assert.match(String(thingOf(field, "f7")), notKnown, field);
+  assert.match(String(thingOf("x", "f7")), /^failed to transcode RawExtension to JSON: .* is not recognized$/);
+  assert.equal(thingOf("q", "f7"), null);
+  assert.equal(thingOf("o", "f7"), null);
+  assert.match(String(thingOf("o", "e5")), /simple value 5 is not recognized$/);
 });
 
 test("a body whose fields do not fit still tells its type", () => {

@@ -10,7 +10,7 @@ import { base64Error, canonicalBase64 } from "#schema/base64.ts";
 import { DecodeError } from "#schema/decode-error.ts";
 import { setKey } from "#schema/json-values.ts";
 import { goType } from "#schema/mismatch.ts";
-import type { Schema } from "#schema/schema.ts";
+import type { Schema, SpecialType } from "#schema/schema.ts";
 import { type Int64, nearestNumber } from "#std/int64.ts";
 import { rawNumber } from "#std/raw-number.ts";
 import {
@@ -21,6 +21,7 @@ import {
   checkCbor,
   falseInfo,
   indefinite,
+  int64Bound,
   map,
   negative,
   notAccepted,
@@ -31,6 +32,7 @@ import {
   tag,
   textString,
   trueInfo,
+  undefinedInfo,
   typeNames,
 } from "./cbor-items.ts";
 
@@ -88,6 +90,9 @@ const bitsOfFormats: ReadonlyMap<string, number> = new Map([
   ["uint8", 8],
 ]);
 
+/** The special types that Go reads by a method of their own, from a text or nothing. */
+const textTypes: ReadonlySet<SpecialType> = new Set<SpecialType>(["time", "microTime", "duration", "quantity"]);
+
 const type = { string: "string", object: "map[string]interface {}", any: "interface {}" } as const;
 
 /** Reads an item that is known to be well-formed. */
@@ -118,6 +123,7 @@ class CborReader {
       }
       this.#target = `Go struct field v1.TypeMeta.${name}`;
       value[name] = this.#tagged(() => (this.#isNull() ? null : this.#text(type.string)));
+      this.#target = "Go value";
     }, true);
     return value;
   }
@@ -131,11 +137,12 @@ class CborReader {
     });
   }
 
-  /** Returns the next value by its schema. */
-  value(schema: Schema): unknown {
+  /** Returns the next value by its schema. `isPointer`: whether Go keeps a pointer to it, which `undefined` leaves empty. */
+  value(schema: Schema, isPointer = false): unknown {
     return this.#tagged(() => {
-      if (this.#isNull()) return null;
+      if (isPointer && this.#isUndefined()) return null;
       if (schema.special !== undefined) return this.#special(schema);
+      if (this.#isNull()) return null;
       switch (schema.type) {
         case "string":
           return schema.format === "byte" ? this.#bytes(schema) : this.#text(goType(schema));
@@ -192,6 +199,10 @@ class CborReader {
     if (argument === epochTag && major !== positive && major !== negative && !isFloat) {
       throw new DecodeError(`cbor: tag number 1 must be followed by integer or floating-point number, got ${name}`);
     }
+  }
+
+  #isUndefined(): boolean {
+    return this.#heads.major === primitive && this.#heads.info === undefinedInfo;
   }
 
   /** Whether the item is null. Throws for primitives that Kubernetes does not know. */
@@ -274,8 +285,8 @@ class CborReader {
     }
     const exact = major === positive ? (large ?? BigInt(argument)) : -1n - (large ?? BigInt(argument));
     if (BigInt.asIntN(bits, exact) === exact && format !== "uint8") return rawNumber(String(exact));
-    const isUntyped = this.#target === "Go value" || (major === negative && bits === 64);
-    throw this.#mismatch(format, ` (${exact} overflows ${isUntyped && bits === 64 ? `Go's ${format}` : format})`);
+    const isGo = (this.#target === "Go value" && bits === 64) || exact < -int64Bound;
+    throw this.#mismatch(format, ` (${exact} overflows ${isGo ? "Go's int64" : format})`);
   }
 
   /** Returns a float; one without a fraction keeps its point, by which it differs from an integer. */
@@ -339,7 +350,11 @@ class CborReader {
     this.#heads.head();
     const { major, argument, large } = this.#heads;
     if (major === positive) return large ?? BigInt(argument);
-    if (major === negative) return -1n - (large ?? BigInt(argument));
+    if (major === negative) {
+      const below = large ?? BigInt(argument);
+      if (below >= int64Bound) throw this.#mismatch("int64", ` (-1-${below} overflows Go's int64)`);
+      return -1n - below;
+    }
     if (major === byteString) return this.#content().toString();
     if (major === textString) return this.#text(type.string);
     const why = ` (map key is of type ${typeNames[major]} and cannot be used to match struct field name)`;
@@ -360,7 +375,7 @@ class CborReader {
         return;
       }
       if (target === "Go value") this.#target = `Go struct field ${goType(schema)}.${name}`;
-      value[String(name)] = this.value(field.schema);
+      value[String(name)] = this.value(field.schema, field.ptr);
       this.#target = target;
     }, true);
     // Upstream: an unknown field of a struct comes before those of the structs within.
@@ -370,11 +385,11 @@ class CborReader {
 
   /** Reads a type whose JSON form does not follow from its structure. */
   #special(schema: Schema): unknown {
+    if (schema.special === "rawExtension") return this.#transcoded("RawExtension");
+    if (schema.special === "fieldsV1") return this.#transcoded("FieldsV1");
+    const takesUndefined = schema.special !== undefined && textTypes.has(schema.special);
+    if ((takesUndefined && this.#isUndefined()) || this.#isNull()) return null;
     switch (schema.special) {
-      case "rawExtension":
-        return this.#transcoded("RawExtension");
-      case "fieldsV1":
-        return this.#transcoded("FieldsV1");
       case "intOrString": {
         const { major } = this.#heads;
         return major === textString || major === byteString ? this.#text(type.string) : this.#integer("int32");
@@ -394,7 +409,7 @@ class CborReader {
     const target = this.#target;
     this.#target = "Go value";
     try {
-      return this.#untyped();
+      return this.#isNull() ? null : this.#untyped();
     } catch (error) {
       if (!(error instanceof DecodeError)) throw error;
       const what = `failed to transcode ${name} to JSON: failed to parse ${name} bytes as CBOR`;

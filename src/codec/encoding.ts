@@ -159,8 +159,8 @@ export interface DecodedValue {
   /** Whether `value` may contain raw numbers. */
   readonly hasRawNumbers: boolean;
   /**
-   * The unknown fields that the decoder found and left out, in the words for clients. Left out: callers search for them
-   * in `value` and `text`.
+   * The unknown fields that the decoder found and left out, in the words for clients; `duplicates` is then empty. Left
+   * out: callers search for them in `value` and `text`.
    */
   readonly unknown?: readonly string[];
   /** The error of a body whose type could be read and nothing else; `value` has the type alone. */

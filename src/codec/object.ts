@@ -115,7 +115,7 @@ function finish(schema: Schema, read: DecodedValue, gvk: GroupVersionKind, valid
   const findings: Findings = { keys: 0, unknown: false, keepsEmptyLists: true };
   let value = decodeTyped(schema, read.value ?? {}, findings);
   const hasDoubles = read.keys !== undefined && findings.keys !== read.keys;
-  let problems: readonly string[] = [...yamlProblems(read.duplicates, validation), ...(read.unknown ?? [])];
+  let problems = read.unknown ?? yamlProblems(read.duplicates, validation);
   if (hasDoubles) {
     const strictResult = strictFindings(schema, read.text());
     const newFindings: Findings = { keys: 0, unknown: false, keepsEmptyLists: true };

@@ -13,6 +13,7 @@ import { parseApiVersion } from "#meta/group-version.ts";
 import { encodePrettyJson } from "#codec/json.ts";
 import { decodeObject } from "#codec/object.ts";
 import type { BodyEncoding } from "#codec/encoding.ts";
+import { cborEncoding } from "#codec/cbor-encoding.ts";
 import { jsonEncoding } from "#codec/json-encoding.ts";
 import { protobufBodies, protobufEncoding } from "#codec/protobuf-encoding.ts";
 import { yamlEncoding } from "#codec/yaml-encoding.ts";
@@ -64,6 +65,16 @@ test("an object of every kind with every field set is the same from protobuf as 
   for (const sample of samples) {
     const object = reread(sample, sample.protobuf, protobufBodies);
     assert.deepEqual(object, reread(sample, Buffer.from(JSON.stringify(sample.object)), jsonEncoding));
+  }
+});
+
+test("an object of every kind with every field set is the same after CBOR [MEDIA-17, VER-13]", () => {
+  const cbor = cborEncoding();
+  for (const sample of samples) {
+    for (const schema of [sample.schema, undefined]) {
+      const bytes = cbor.object({ json: undefined, value: sample.object, schema });
+      assert.deepEqual(reread(sample, bytes, cbor), whole(sample), sample.gvk.kind);
+    }
   }
 });
 
