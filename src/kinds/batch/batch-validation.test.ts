@@ -180,3 +180,16 @@ test("a cron job has a schedule, a known time zone and jobs without selectors", 
     'spec.jobTemplate.spec.manualSelector: Unsupported value: true: supported values: "nil", "false"',
   ]);
 });
+
+test("a job with a success policy is complete only when its criteria are met", () => {
+  const spec = { completionMode: "Indexed", completions: 2, successPolicy: { rules: [{ succeededCount: 1 }] } };
+  const refuseStatus = (...types: readonly string[]): string[] =>
+    jobs.refuseUpdate(
+      job(spec, { startTime: time, completionTime: time, conditions: isTrue(...types) }),
+      jobs.create(job(spec)),
+      "status",
+    );
+  const detail = "cannot set Complete=True for Job with SuccessPolicy unless SuccessCriteriaMet=True";
+  assert.ok(refuseStatus("Complete").includes(`status.conditions: Invalid value: ${detail}`));
+  assert.deepEqual(refuseStatus("SuccessCriteriaMet", "Complete"), []);
+});

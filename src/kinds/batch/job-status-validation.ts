@@ -175,8 +175,11 @@ function validatePods({ status, isFinished, turned, changed }: Change): FieldErr
   return errors;
 }
 
-function validateSuccessCriteria({ is, turned }: Change): FieldError[] {
-  if (!is("SuccessCriteriaMet")) return [];
+function validateSuccessCriteria({ job, is, turned }: Change): FieldError[] {
+  if (!is("SuccessCriteriaMet")) {
+    const detail = "cannot set Complete=True for Job with SuccessPolicy unless SuccessCriteriaMet=True";
+    return job.spec.successPolicy !== undefined && is("Complete") ? [invalidPart(conditionsPath, detail)] : [];
+  }
   return (["Failed", "FailureTarget"] as const)
     .filter((type) => is(type) && turned("SuccessCriteriaMet", type))
     .map((type) => conflict("SuccessCriteriaMet", type));

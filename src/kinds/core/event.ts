@@ -124,6 +124,17 @@ const immutable: readonly (readonly [keyof Event, field: string])[] = [
   ["reportingInstance", "reportingInstance"],
 ];
 
+/** The values that findings show for absent fields. */
+const zeros: Readonly<Partial<Record<keyof Event, string | number>>> = {
+  reason: "",
+  message: "",
+  count: 0,
+  type: "",
+  action: "",
+  reportingComponent: "",
+  reportingInstance: "",
+};
+
 /**
  * Returns findings about changed fields of an event of events.k8s.io: only its series may change. Both events are in
  * the core form.
@@ -132,7 +143,7 @@ export function validateNewEventUpdate(object: Event, old: Event): FieldError[] 
   const errors = jsonEquals(object.series, old.series) ? [] : validateSeries(object);
   for (const [name, field] of immutable) {
     if (jsonEquals(object[name] ?? null, old[name] ?? null)) continue;
-    errors.push(invalid(FieldPath.of(field), object[name], "field is immutable"));
+    errors.push(invalid(FieldPath.of(field), object[name] ?? zeros[name], "field is immutable"));
   }
   return errors;
 }

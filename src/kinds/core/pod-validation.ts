@@ -26,7 +26,7 @@ import {
 } from "./pod-validation/scheduling.ts";
 import { checkHostProcess, checkPodSecurity, checkSystem } from "./pod-validation/security.ts";
 import type { PodRules } from "./pod-validation/rules.ts";
-import { checkAttributesClasses, checkImageReferences, checkVolumes } from "./pod-validation/volumes.ts";
+import { checkImageReferences, checkVolumes } from "./pod-validation/volumes.ts";
 import { checkAgreement, checkSecurityAnnotations, validateAppArmorUpdate } from "./security-annotations.ts";
 import { ownPrefix } from "./resource-names.ts";
 
@@ -149,8 +149,7 @@ interface SpecCheck {
 
 function checkSpec({ spec, podName, rules }: SpecCheck, path: FieldPath, errors: Errors): void {
   const own = ownPrefix(rules.domain);
-  const volumes = checkVolumes(spec, podName, path, errors);
-  if (rules.hasAttributesClasses) checkAttributesClasses(spec.volumes, path.child("volumes"), errors);
+  const volumes = checkVolumes(spec, { podName, hasAttributesClasses: rules.hasAttributesClasses }, path, errors);
   const claims = checkResourceClaims(spec.resourceClaims, path.child("resourceClaims"), errors);
   checkContainers({ spec, volumes, claims, own, rules, errors }, path);
   checkPodResources(spec, claims, path, own, errors);

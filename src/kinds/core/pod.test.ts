@@ -237,3 +237,41 @@ test("many tolerations are compared in one pass", async () => {
     assert.deepEqual(refuseChange({ ...spec, tolerations }, { ...spec, tolerations: tolerations.toReversed() }), []);
   });
 });
+
+test("keys of affinity terms become requirements of their selectors, with the labels of the new pod", () => {
+  const affine = (term: object): Unstructured => ({
+    metadata: { name: "p", labels: { app: "a", tier: "b" } },
+    spec: {
+      containers: [container],
+      affinity: {
+        podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [{ topologyKey: "zone", ...term }] },
+      },
+    },
+  });
+  const keys = { matchLabelKeys: ["tier", "none"], mismatchLabelKeys: ["app"] };
+  const selector = { matchExpressions: [{ key: "x", operator: "Exists" }] };
+  const { affinity } = pods.create(affine({ labelSelector: selector, ...keys }))["spec"] as Record<string, object>;
+  assert.deepEqual(affinity, {
+    podAffinity: {
+      requiredDuringSchedulingIgnoredDuringExecution: [
+        {
+          topologyKey: "zone",
+          labelSelector: {
+            matchExpressions: [
+              { key: "x", operator: "Exists" },
+              { key: "tier", operator: "In", values: ["b"] },
+              { key: "app", operator: "NotIn", values: ["a"] },
+            ],
+          },
+          ...keys,
+        },
+      ],
+    },
+  });
+  assert.deepEqual(
+    pods.refuseCreate(affine({ labelSelector: { matchLabels: { tier: "y" } }, matchLabelKeys: ["tier"] })),
+    [
+      'spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution[0][0]: Invalid value: "tier": exists in both matchLabelKeys and labelSelector',
+    ],
+  );
+});

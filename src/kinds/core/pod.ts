@@ -20,6 +20,7 @@ import { podRules } from "./pod-validation/rules.ts";
 import { ageColumn, nameColumn, orNone, text, wideText } from "../cells.ts";
 import { editField, editItems, isZero, withField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
+import { withKeyRequirements } from "./affinity-keys.ts";
 import { roundAmounts, roundResources } from "./amounts.ts";
 import { qosClass } from "./pod-qos.ts";
 import { resizePod, validateResize } from "./pod-resize.ts";
@@ -53,7 +54,7 @@ export function pods(environment: KindEnvironment): KindBehaviour<Pod> {
       defaults: (object) => setDefaults(object, has),
       prepareForCreate(object, { context }) {
         const status = firstStatus(object, timestampOf(environment.now()));
-        const pod = { ...object, spec: withGraceSeconds(object.spec), status };
+        const pod = withKeyRequirements({ ...object, spec: withGraceSeconds(object.spec), status });
         return withAppArmor(pod, annotations, (key) => context.warn(appArmorWarning(key, annotationsPath)));
       },
       warningsOnCreate: (object) => [

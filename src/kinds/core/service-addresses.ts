@@ -44,7 +44,7 @@ export function validateAddresses(spec: ServiceSpec): FieldError[] {
   if (addresses.length > 1 && new Set(addresses.map(ipFamily)).size < 2) {
     errors.push(invalid(ips, goTexts(addresses), "may specify no more than one IP for each IP family"));
   }
-  if (!isHeadless(spec) && errors.length === 0) addAll(errors, validateMatch(spec, addresses));
+  if (!isHeadless(spec)) addAll(errors, validateMatch(spec, addresses));
   if (policyOf(spec) === singleStack && errors.length === 0) addAll(errors, validateSingle(spec));
   return errors;
 }
@@ -74,7 +74,7 @@ function validateFamilies(spec: ServiceSpec): FieldError[] {
 /** Returns findings about addresses whose family differs from the one with the same index. */
 function validateMatch({ ipFamilies: named = [] }: ServiceSpec, addresses: readonly string[]): FieldError[] {
   return addresses.flatMap((address, i) =>
-    i >= named.length || ipFamily(address) === named[i]
+    !families.includes(named[i] ?? "") || ipFamily(address) === named[i]
       ? []
       : [invalid(ips.index(i), address, `expected an ${named[i]} value as indicated by \`ipFamilies[${i}]\``)],
   );

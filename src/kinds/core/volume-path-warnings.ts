@@ -26,7 +26,7 @@ const lengthMax = 4096;
 /** Returns warnings about overlapping paths, at most `max`. */
 export function overlapWarnings(volume: Volume, max: number): string[] {
   const [what, all] = filesOf(volume);
-  const files = all.filter(({ path }) => path.length <= lengthMax);
+  const files = all.filter(({ path }) => path !== "" && path.length <= lengthMax);
   if (files.length < 2) return [];
   const warnings: string[] = [];
   const seen = new Map<string, number[]>();

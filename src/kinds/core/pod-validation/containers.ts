@@ -103,6 +103,7 @@ function checkEphemeral(pod: PodParts, names: Set<string>, path: FieldPath): voi
   const { spec, errors } = pod;
   const containers = spec.ephemeralContainers ?? [];
   if (containers.length === 0) return;
+  for (const { name } of spec.initContainers ?? []) names.add(name);
   const targets = new Set(initialContainers(spec).map(({ name }) => name));
   for (const [i, container] of containers.entries()) {
     const at = path.index(i);

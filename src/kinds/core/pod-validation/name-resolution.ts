@@ -27,6 +27,7 @@ export function checkDns(
   const serversAt = at.child("nameservers");
   if (isNone && nameservers.length === 0) {
     errors.push(required(serversAt, "must provide at least one DNS nameserver when `dnsPolicy` is None"));
+    return;
   }
   if (nameservers.length > serversMax) {
     errors.push(invalid(serversAt, goTexts(nameservers), `must not have more than ${serversMax} nameservers`));

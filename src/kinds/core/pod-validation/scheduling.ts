@@ -137,6 +137,27 @@ function checkNodeFields(requirement: NodeSelectorRequirement, path: FieldPath, 
   checkNames(values, dns1123Subdomain, path.child("values"), errors);
 }
 
+/**
+ * Checks that a selector has a requirement for each of its keys only once: a key of `keys` has got one when the pod was
+ * created. Upstream: the path is that of the term.
+ */
+function checkSelectedKeys(
+  selector: LabelSelectorObject | undefined,
+  keys: readonly string[] = [],
+  path: FieldPath,
+  errors: Errors,
+): void {
+  if (keys.length === 0) return;
+  const seen = new Set(Object.keys(selector?.matchLabels ?? {}));
+  for (const { key = "" } of selector?.matchExpressions ?? []) {
+    const at = keys.lastIndexOf(key);
+    if (at >= 0 && seen.has(key)) errors.push(invalid(path.index(at), key, keyTwice));
+    seen.add(key);
+  }
+}
+
+const keyTwice = "exists in both matchLabelKeys and labelSelector";
+
 function checkSelector(selector: LabelSelectorObject | undefined, path: FieldPath, errors: Errors): void {
   if (selector === undefined) return;
   for (const error of validateLabelSelector(selector, path)) errors.push(error);
@@ -153,6 +174,7 @@ function checkPodTerm(term: PodAffinityTerm, path: FieldPath, errors: Errors): v
   const hasSelector = labelSelector !== undefined;
   checkKeys(matchLabelKeys, hasSelector, path.child("matchLabelKeys"), errors);
   checkKeys(mismatchLabelKeys, hasSelector, path.child("mismatchLabelKeys"), errors);
+  checkSelectedKeys(labelSelector, matchLabelKeys, path, errors);
   const others = new Set(mismatchLabelKeys);
   for (const [i, key] of (matchLabelKeys ?? []).entries()) {
     if (!others.has(key)) continue;
@@ -214,7 +236,7 @@ function checkSpreadKeys(constraint: TopologySpreadConstraint, path: FieldPath, 
   for (const [i, key] of matchLabelKeys.entries()) {
     checkName(key, qualifiedName, path.index(i), errors);
     if (!selected.has(key)) continue;
-    errors.push(invalid(path.index(i), key, "exists in both matchLabelKeys and labelSelector"));
+    errors.push(invalid(path.index(i), key, keyTwice));
   }
 }
 

@@ -11,7 +11,12 @@ import { checkSource, hasLongInterface, iscsiInterfaceTooLong, sourceNames } fro
  * Checks volumes, and returns the valid ones by name. `path` is the path of the spec. `podName` is the name of a pod,
  * whose ephemeral volumes get claims with names of their own; it is empty for templates.
  */
-export function checkVolumes({ volumes = [] }: PodSpec, podName: string, path: FieldPath, errors: Errors): Volumes {
+export function checkVolumes(
+  { volumes = [] }: PodSpec,
+  { podName, hasAttributesClasses }: { readonly podName: string; readonly hasAttributesClasses: boolean },
+  path: FieldPath,
+  errors: Errors,
+): Volumes {
   const byName = new Map<string, Volume>();
   if (volumes.length === 0) return byName;
   const at = path.child("volumes");
@@ -19,6 +24,7 @@ export function checkVolumes({ volumes = [] }: PodSpec, podName: string, path: F
     const before = errors.length;
     const { name } = volume;
     checkSources(volume, at.index(i), errors);
+    if (hasAttributesClasses) checkAttributesClass(volume, at.index(i), errors);
     checkRequiredName(name, dns1123Label, at.index(i).child("name"), errors);
     if (byName.has(name)) errors.push(duplicate(at.index(i).child("name"), name));
     if (errors.length === before) byName.set(name, volume);
@@ -27,13 +33,11 @@ export function checkVolumes({ volumes = [] }: PodSpec, podName: string, path: F
   return byName;
 }
 
-/** Checks the classes of volume attributes in ephemeral volumes. */
-export function checkAttributesClasses(volumes: readonly Volume[] = [], path: FieldPath, errors: Errors): void {
-  for (const [i, { ephemeral }] of volumes.entries()) {
-    const name = ephemeral?.volumeClaimTemplate?.spec.volumeAttributesClassName;
-    const at = path.index(i).child("ephemeral", "volumeClaimTemplate", "spec", "volumeAttributesClassName");
-    checkOptionalName(name, dns1123Subdomain, at, errors);
-  }
+/** Checks the class of volume attributes of an ephemeral volume. */
+function checkAttributesClass({ ephemeral }: Volume, path: FieldPath, errors: Errors): void {
+  const name = ephemeral?.volumeClaimTemplate?.spec.volumeAttributesClassName;
+  const at = path.child("ephemeral", "volumeClaimTemplate", "spec", "volumeAttributesClassName");
+  checkOptionalName(name, dns1123Subdomain, at, errors);
 }
 
 /** Checks that the image volumes of a pod have a reference. Templates may leave it out. */
