@@ -30,7 +30,9 @@ Usage: npm test -- [options]
 const isMore = (file: string): boolean =>
   /\.fuzz\.ts$|crash\.test\.ts$/.test(file) ||
   /^test\/(?:control-plane|kubectl|helm|simulation|real-world)\//.test(file) ||
-  /^test\/(?:hostile\/(?:flood|load|large-faults)|program\/(?:envtest|hostile))\.test\.ts$/.test(file) ||
+  /^test\/(?:objects\/every-kind|hostile\/(?:flood|load|large-faults)|program\/(?:envtest|hostile))\.test\.ts$/.test(
+    file,
+  ) ||
   /^test\/(?:aggregation\/sample-apiserver|admission\/cert-manager)\.test\.ts$/.test(file);
 
 const {

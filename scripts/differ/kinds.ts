@@ -238,6 +238,9 @@ const sets: Readonly<Record<KindSet, readonly ComparedKind[]>> = {
 /** All compared kinds, except those that are off by default. */
 export const comparedKinds: readonly ComparedKind[] = kindSets.flatMap((name) => (name === "gated" ? [] : sets[name]));
 
+/** The kinds that are off by default. */
+export const kindsOff = sets.gated;
+
 /** A change of a stored object. */
 interface KindChange {
   /** The subresource; empty for the object itself. */
