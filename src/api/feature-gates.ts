@@ -8,6 +8,8 @@ import { parseBool } from "./go-bool.ts";
 export interface FeatureGates {
   /** Returns whether a gate is on; false for unknown names. The function can be used without its object. */
   readonly isOn: (name: string) => boolean;
+  /** All gates that exist, by name. */
+  readonly all: readonly { readonly name: string; readonly stage: GateFacts["stage"]; readonly isOn: boolean }[];
   /** Warnings for the log, about gates that were set and will be removed. */
   readonly warnings: readonly string[];
 }
@@ -36,7 +38,8 @@ export function parseFeatureGates(gates: readonly GateFacts[], texts: readonly s
     const all = gate.name === "AllAlpha" || gate.name === "AllBeta" ? undefined : set.get(allOf[gate.stage] ?? "");
     on.set(gate.name, set.get(gate.name) ?? all ?? gate.default);
   }
-  return { isOn: (name) => on.get(name) ?? false, warnings };
+  const all = gates.map(({ name, stage }) => ({ name, stage, isOn: on.get(name) ?? false }));
+  return { isOn: (name) => on.get(name) ?? false, all, warnings };
 }
 
 const refusal = (message: string): Error => new Error(`--feature-gates: ${message}`);

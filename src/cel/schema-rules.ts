@@ -4,7 +4,7 @@
  * `apiextensions-apiserver/pkg/apiserver/schema/cel`.
  */
 import type { RuleChecks, StructuralSchema } from "#schema/structural.ts";
-import type { MaybePromise } from "#std/maybe-promise.ts";
+import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
 import { runToEnd, runCooperatively, type Steps } from "#std/cooperative.ts";
 import { expectedAfter } from "./expected-cost.ts";
 import { checkRules } from "./rules/check.ts";
@@ -30,15 +30,34 @@ export const ruleChecks = (stored: StoredExpressions): RuleChecks => ({
 /** The cost of an object's rules, about a millisecond, above which they wait for a turn of the event loop. */
 const turnCost = 100_000;
 
+/** Learns how long rules take, in milliseconds. */
+export interface RuleTimes {
+  /** Returns the time of a clock that never goes back. */
+  now(): number;
+  /** The rules of one node of a schema were compiled. */
+  compiled(ms: number): void;
+  /** The rules of a schema were evaluated for an object. */
+  evaluated(ms: number): void;
+}
+
 /** The rules of a stored schema. */
 export class SchemaRules {
   readonly #schema: StructuralSchema;
-  readonly #rules = new CompiledRules(runCooperatively);
+  readonly #times: RuleTimes | undefined;
+  readonly #rules: CompiledRules;
   /** The expected cost of the next object; `undefined` before the first one. */
   #spent: number | undefined;
 
-  constructor(schema: StructuralSchema) {
+  constructor(schema: StructuralSchema, times?: RuleTimes) {
     this.#schema = schema;
+    this.#times = times;
+    this.#rules = new CompiledRules((pieces) =>
+      timed(
+        times,
+        () => runCooperatively(pieces),
+        (ms) => times?.compiled(ms),
+      ),
+    );
   }
 
   /**
@@ -46,7 +65,12 @@ export class SchemaRules {
    * pieces of a few milliseconds.
    */
   check(value: unknown, options: RuleOptions = {}): MaybePromise<RuleFindings> {
-    return runCooperatively(this.#run(value, options));
+    const times = this.#times;
+    return timed(
+      times,
+      () => runCooperatively(this.#run(value, options)),
+      (ms) => times?.evaluated(ms),
+    );
   }
 
   *#run(value: unknown, options: RuleOptions): Steps<RuleFindings> {
@@ -57,4 +81,18 @@ export class SchemaRules {
     this.#spent = expectedAfter(run.spent, this.#spent);
     return run;
   }
+}
+
+/** Runs work, and says how long it took if somebody wants to know. */
+function timed<T>(
+  times: Pick<RuleTimes, "now"> | undefined,
+  run: () => MaybePromise<T>,
+  took: (ms: number) => void,
+): MaybePromise<T> {
+  if (times === undefined) return run();
+  const startMs = times.now();
+  return andThen(run(), (result) => {
+    took(times.now() - startMs);
+    return result;
+  });
 }

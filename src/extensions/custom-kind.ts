@@ -12,6 +12,7 @@ import type {
   CustomResourceDefinitionVersion,
 } from "#api/apiextensions/v1.ts";
 import { jsonEquals } from "#apply/json-value.ts";
+import type { RuleTimes } from "#cel/schema-rules.ts";
 import { reshape } from "#codec/custom-object.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { apiVersionOf, type GroupVersionKind, parseApiVersion } from "#meta/group-version.ts";
@@ -44,6 +45,8 @@ export interface CustomKindEnvironment {
   readonly objectBytesMax: number;
   /** Calls conversion webhooks. */
   readonly convert: ConvertObjects;
+  /** Learns how long rules of schemas take. */
+  readonly ruleTimes?: RuleTimes;
 }
 
 const allVerbs = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
@@ -168,7 +171,7 @@ interface VersionConversion {
 function* versionsOf(
   declaredVersions: readonly CustomResourceDefinitionVersion[],
   read: ReadDefinition,
-  { metadata }: CustomKindEnvironment,
+  { metadata, ruleTimes }: CustomKindEnvironment,
   old: ServedBefore | undefined,
 ): Steps<ReadonlyMap<string, CustomVersion>> {
   const bySchema = new Map<string, CustomVersion>();
@@ -184,7 +187,7 @@ function* versionsOf(
     const text = textOf(schema);
     let version = bySchema.get(text);
     if (version === undefined) {
-      version = new CustomVersion(metadata, () => schemaOf(read(), name));
+      version = new CustomVersion(metadata, () => schemaOf(read(), name), ruleTimes);
       bySchema.set(text, version);
     }
     versions.set(name, version);

@@ -3,6 +3,7 @@
  * definitions of all writers; a writer waits (`caughtUpTo`) until its definition is in force. Source of the conditions: upstream's controllers in
  * `apiextensions-apiserver/pkg/controller`.
  */
+import type { RuleTimes } from "#cel/schema-rules.ts";
 import { approvalOf, isProtectedGroup } from "#api/apiextensions/approval.ts";
 import {
   cleanupFinalizer,
@@ -53,6 +54,8 @@ interface CustomResourceControllerOptions {
   readonly objectBytesMax: number;
   /** Calls conversion webhooks. */
   readonly convert: ConvertObjects;
+  /** Learns how long rules of schemas take. */
+  readonly ruleTimes?: RuleTimes;
   readonly domain: ApiDomain;
   readonly cache: Cache;
   readonly objects: StoredObjects;

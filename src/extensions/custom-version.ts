@@ -2,7 +2,7 @@
  * The schema of one version of a custom kind, compiled on first use. It survives changes of the definition while the
  * schema stays the same.
  */
-import type { SchemaRules } from "#cel/schema-rules.ts";
+import type { RuleTimes, SchemaRules } from "#cel/schema-rules.ts";
 import type { CustomType } from "#codec/custom-object.ts";
 import { customDecoder, type ObjectDecoder } from "#registry/object-decoder.ts";
 import type { Schema } from "#schema/schema.ts";
@@ -18,12 +18,17 @@ export class CustomVersion implements CustomType {
   readonly decoder: ObjectDecoder = customDecoder(this);
   #load: () => JsonSchemaProps | undefined;
   #structural: StructuralSchema | undefined;
+  readonly #times: RuleTimes | undefined;
   #rules: SchemaRules | undefined;
 
-  /** `load` reads the schema as its author wrote it. It is called rarely, and its result may be kept. */
-  constructor(metadata: Schema, load: () => JsonSchemaProps | undefined) {
+  /**
+   * `load` reads the schema as its author wrote it. It is called rarely, and its result may be kept. `times` learns how
+   * long rules take.
+   */
+  constructor(metadata: Schema, load: () => JsonSchemaProps | undefined, times?: RuleTimes) {
     this.metadata = metadata;
     this.#load = load;
+    this.#times = times;
   }
 
   /** Replaces the function that reads the schema, so that the previous source of the schema is no longer referenced. */
@@ -45,7 +50,10 @@ export class CustomVersion implements CustomType {
    */
   get rules(): MaybePromise<SchemaRules> | undefined {
     if (!this.structural.node.hasRules) return undefined;
-    return this.#rules ?? andThen(expressions(), (loaded) => (this.#rules ??= new loaded.SchemaRules(this.structural)));
+    return (
+      this.#rules ??
+      andThen(expressions(), (loaded) => (this.#rules ??= new loaded.SchemaRules(this.structural, this.#times)))
+    );
   }
 
   /** The schema of whole objects: the author's schema with the fields that every object has. */

@@ -88,34 +88,34 @@ export class RequestMetrics {
     const ofKind = kindsAlone(hasKind);
     this.#total = metrics.counter({
       name: "apiserver_request_total",
-      help: "Counter of apiserver requests broken out for each verb, dry run value, group, version, resource, scope, component, and HTTP response code.",
+      help: "[STABLE] Counter of apiserver requests broken out for each verb, dry run value, group, version, resource, scope, component, and HTTP response code.",
       labels: ["verb", "dry_run", ...targetLabels, "code"],
       ...servedOnly(2),
     });
     this.#duration = metrics.histogram({
       name: "apiserver_request_duration_seconds",
-      help: "Response latency distribution in seconds for each verb, dry run value, group, version, resource, subresource, scope and component.",
+      help: "[STABLE] Response latency distribution in seconds for each verb, dry run value, group, version, resource, subresource, scope and component.",
       labels: ["verb", "dry_run", ...targetLabels],
       buckets: durationBuckets,
       ...servedOnly(2),
     });
     this.#sizes = metrics.histogram({
       name: "apiserver_response_sizes",
-      help: "Response size distribution in bytes for each group, version, verb, resource, subresource, scope and component.",
+      help: "[STABLE] Response size distribution in bytes for each group, version, verb, resource, subresource, scope and component.",
       labels: ["verb", ...targetLabels],
       buckets: sizeBuckets,
       ...servedOnly(1),
     });
     const inflight = metrics.gauge({
       name: "apiserver_current_inflight_requests",
-      help: "Requests being worked on now, by kind.",
+      help: "[STABLE] Requests being worked on now, by kind.",
       labels: ["request_kind"],
     });
     this.readingNow = inflight.with("readOnly");
     this.mutatingNow = inflight.with("mutating");
     this.#longRunning = metrics.gauge({
       name: "apiserver_longrunning_requests",
-      help: "Gauge of all active long-running apiserver requests broken out by verb, group, version, resource, scope and component.",
+      help: "[STABLE] Gauge of all active long-running apiserver requests broken out by verb, group, version, resource, scope and component.",
       labels: ["verb", ...targetLabels],
       ...servedOnly(1),
     });

@@ -41,6 +41,7 @@ import type { ResourceTable } from "#registry/resource-table.ts";
 import type { StoredObjects } from "#registry/stored-object.ts";
 import type { Stores } from "#registry/stores.ts";
 import { StartError } from "#std/start-error.ts";
+import { observeChain } from "./admission/chain-metrics.ts";
 import { ServedForms } from "./admission/object-forms.ts";
 import type { AdmissionFlags } from "./admission/flags.ts";
 import type { Limits } from "./admission/limits.ts";
@@ -95,13 +96,14 @@ export async function serverAdmission(parts: AdmissionParts) {
     policies.validating,
     webhooks.validating,
   ]);
-  const chain = admissionChain([
+  const all = [
     // Upstream checks params directly after the object's validation, outside of the plugins, so it cannot be disabled.
     params(parts),
     ...plugins.filter(({ name }) => !disabled.includes(name)),
     // This check is also outside of the plugins. It sees the object that they made, before validation.
     rbacEscalation({ authorizer, index: parts.rbacIndex }),
-  ]);
+  ];
+  const chain = admissionChain(all, observeChain(parts.metrics, parts.clock));
   return {
     chain,
     /** Closes the connections of plugins to other servers. */

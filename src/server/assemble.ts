@@ -130,7 +130,7 @@ function observeObjects(metrics: Metrics, { table }: Pipeline, stores: Stores): 
   metrics.observable(
     {
       name: "apiserver_storage_objects",
-      help: "Number of stored objects at the time of the scrape split by kind.",
+      help: "[STABLE] Number of stored objects at the time of the scrape split by kind.",
       type: "gauge",
       labels: ["resource"],
     },

@@ -1,5 +1,6 @@
 /** Metrics of the process and its store, read at each scrape. The names are those of Prometheus' own clients. */
 import { readdirSync, readFileSync } from "node:fs";
+import type { FeatureGates } from "#api/feature-gates.ts";
 import type { Metrics, Sample } from "#std/metrics.ts";
 import type { LogWatchCache, StorageObserver } from "#storage/memory.ts";
 
@@ -40,6 +41,23 @@ export function addProcessMetrics(metrics: Metrics): void {
     before = now;
     return utilization;
   });
+}
+
+/** Adds a gauge of each feature gate, which is 1 when the gate is on. */
+export function addFeatureMetrics(metrics: Metrics, { all }: Pick<FeatureGates, "all">): void {
+  metrics.observable(
+    {
+      name: "kubernetes_feature_enabled",
+      help: "[BETA] This metric records the data about the stage and enablement of a k8s feature.",
+      type: "gauge",
+      labels: ["name", "stage"],
+    },
+    () =>
+      all.map(({ name, stage, isOn }) => ({
+        labels: [name, stage === "ga" ? "" : stage.toUpperCase()],
+        value: isOn ? 1 : 0,
+      })),
+  );
 }
 
 /** Returns the metrics of open files on Linux; empty on other systems. */
@@ -96,8 +114,17 @@ export function storageObserver(metrics: Metrics): StorageObserver {
 /** Adds the metrics of the log of a store on disk. */
 export function addLogMetrics(
   metrics: Metrics,
-  logState: () => { readonly bytes: number; readonly since: number },
+  logState: () => { readonly bytes: number; readonly since: number; readonly fileBytes: number },
 ): void {
+  metrics.observable(
+    {
+      name: "apiserver_storage_size_bytes",
+      help: "[STABLE] Size of the storage database file physically allocated in bytes.",
+      type: "gauge",
+      labels: ["storage_cluster_id"],
+    },
+    () => [{ labels: ["sqlite"], value: logState().fileBytes }],
+  );
   const gauge = gaugesOf(metrics);
   gauge("binnacle_storage_log_bytes", "Bytes of objects in the log, with their history.", () => logState().bytes);
   gauge("binnacle_storage_history_revision", "Revision up to which old versions are gone.", () => logState().since);

@@ -1,5 +1,6 @@
 /** The table of served resources: built-in kinds with their actions and subresources, and custom resources. */
 import type { ApiTables } from "#api/definitions.ts";
+import type { RuleTimes } from "#cel/schema-rules.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import type { ConvertObjects } from "#extensions/conversion-review.ts";
 import { CustomResourceController } from "#extensions/custom-resource-controller.ts";
@@ -14,7 +15,7 @@ import { type Actions, withActions } from "./actions.ts";
 import { metadataSchema } from "./handler-parts.ts";
 import type { ServerParts } from "./server-parts.ts";
 
-interface ServedTableParts extends Pick<ServerParts, "domain" | "clock" | "random" | "log"> {
+interface ServedTableParts extends Pick<ServerParts, "domain" | "clock" | "random" | "log" | "metrics"> {
   readonly cache: WatchCache;
   readonly tables: ApiTables;
   /** The built-in kinds; their writes wait until the effects of an object are in force. */
@@ -65,6 +66,7 @@ function customResources(
   const waiting = waitForSync(definition, () => controller);
   const controller: CustomResourceController = new CustomResourceController({
     ...parts,
+    ruleTimes: ruleTimes(parts),
     changed,
     definition,
     builtIn: builtIn.map((other) => (other === definition ? waiting : other)),
@@ -108,4 +110,24 @@ function isServed({ kind, actions }: ResourceDefinition, part: SubresourceDefini
   // A view of the object can also be written. Logs have the kind of the object too, but are not a view.
   const isView = part.kind === kind && part.verbs.includes("update");
   return isView || actions?.has(part.name) === true;
+}
+
+/** Makes the metrics of rules of custom resources. Those of objects that are checked in a worker thread are not there. */
+function ruleTimes({ metrics, clock }: Pick<ServerParts, "metrics" | "clock">): RuleTimes {
+  const buckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+  const durations = (name: string) =>
+    metrics
+      .histogram({
+        name: `apiserver_cel_${name}_duration_seconds`,
+        help: `[BETA] CEL ${name} time in seconds.`,
+        buckets,
+      })
+      .with();
+  const compilation = durations("compilation");
+  const evaluation = durations("evaluation");
+  return {
+    now: () => clock.monotonic(),
+    compiled: (ms) => compilation.observe(ms / 1000),
+    evaluated: (ms) => evaluation.observe(ms / 1000),
+  };
 }

@@ -41,7 +41,13 @@ import type { Instruments } from "./instruments.ts";
 import { listen } from "./listener.ts";
 import { shownMetrics } from "./metrics/flags.ts";
 import { resolveOptions, type ServerOptions, type ServerSettings } from "./options.ts";
-import { addLogMetrics, addProcessMetrics, addStorageMetrics, storageObserver } from "./process-metrics.ts";
+import {
+  addFeatureMetrics,
+  addLogMetrics,
+  addProcessMetrics,
+  addStorageMetrics,
+  storageObserver,
+} from "./process-metrics.ts";
 import { programVersion } from "./program-version.ts";
 import {
   type CredentialSources,
@@ -203,6 +209,7 @@ async function start(parts: Start): Promise<RunningServer> {
   const metrics = new Metrics(shownMetrics(options));
   const requestMetrics = openRequestMetrics(metrics, gate, plans);
   addProcessMetrics(metrics);
+  addFeatureMetrics(metrics, plans.kinds.gates);
   const started = health.startupStep("start-server");
 
   const listener = await openPort(parts, gate, metrics, requestMetrics);

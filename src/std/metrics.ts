@@ -6,6 +6,8 @@
  * share one child whose labels are all `other`. Label sets of things that are gone are dropped (`isThere`).
  */
 
+import { QuantileSummary } from "./quantile-summary.ts";
+
 interface MetricOptions {
   readonly name: string;
   readonly help: string;
@@ -52,6 +54,15 @@ interface HistogramOptions extends MetricOptions {
   readonly buckets: readonly number[];
 }
 
+interface SummaryOptions extends MetricOptions {
+  /** The quantiles that are shown, from 0 to 1. */
+  readonly quantiles: readonly number[];
+  /** For how long values count in the quantiles, at most. */
+  readonly keptMs: number;
+  /** Returns milliseconds of the clock whose times `observe` gets. */
+  now(): number;
+}
+
 export interface Counter {
   /** `by` must not be negative. */
   add(by?: number): void;
@@ -65,6 +76,11 @@ export interface Gauge {
 export interface Histogram {
   /** `times` need not be a whole number. */
   observe(value: number, times?: number): void;
+}
+
+export interface Summary {
+  /** Counts a value `times` times (default: once), at a time that never goes back. */
+  observe(value: number, nowMs: number, times?: number): void;
 }
 
 /** A metric with one child per combination of label values. */
@@ -196,6 +212,12 @@ export class Metrics {
     return children;
   }
 
+  summary(options: SummaryOptions): Family<Summary> {
+    const children = new Children(options, () => new QuantileSummary(options.keptMs));
+    this.#add(options, "summary", (lines) => printSummaries(options, children, lines));
+    return children;
+  }
+
   /** Adds a metric whose values are read at every scrape. */
   observable(options: MetricOptions & { readonly type: "counter" | "gauge" }, read: () => readonly Sample[]): void {
     this.#add(options, options.type, (lines) => {
@@ -265,6 +287,20 @@ function printHistograms(options: HistogramOptions, children: Children<Histogram
     }
     lines.push(`${name}_sum${printLabels(children.labels, values)} ${printNumber(child.sum)}`);
     lines.push(`${name}_count${printLabels(children.labels, values)} ${sum}`);
+  }
+}
+
+function printSummaries(options: SummaryOptions, children: Children<QuantileSummary>, lines: string[]): void {
+  const { name, quantiles } = options;
+  const names = [...children.labels, "quantile"];
+  children.dropGone();
+  for (const { values, child } of children.all.values()) {
+    for (const quantile of quantiles) {
+      const value = child.quantile(quantile, options.now());
+      lines.push(`${name}${printLabels(names, [...values, String(quantile)])} ${printNumber(value)}`);
+    }
+    lines.push(`${name}_sum${printLabels(children.labels, values)} ${printNumber(child.sum)}`);
+    lines.push(`${name}_count${printLabels(children.labels, values)} ${child.count}`);
   }
 }
 

@@ -5,6 +5,7 @@
  * Group commit: writes of one turn of the loop are sent as one commit, at once when one client writes alone; while two
  * commits are in progress the next one grows. The worker makes one transaction of all waiting commits.
  */
+import { statSync } from "node:fs";
 import type { Clock } from "#std/clock.ts";
 import { prefixEnd } from "#std/ordered-map.ts";
 
@@ -31,7 +32,7 @@ import {
 } from "../log-store.ts";
 import type { StorageObserver } from "../memory.ts";
 import { unpack } from "../versioned-value.ts";
-import type { LogRow } from "./log-file.ts";
+import { logFilePath, type LogRow } from "./log-file.ts";
 import { commitsUnderWayMax, type FromWorker, type LogFolder, type LogRequestOf, Mailbox } from "./messages.ts";
 import { packedBytesMax, readRows, RowWriter } from "./packed-rows.ts";
 import { WorkerClient } from "./worker-client.ts";
@@ -168,10 +169,12 @@ export class SqliteLog implements LogStore {
   }
 
   /**
-   * The approximate number of bytes of all values in the log, and the revision up to which superseded ones are gone.
+   * The approximate number of bytes of all values in the log, the revision up to which superseded ones are gone, and the
+   * bytes of the file, which is asked for.
    */
-  get size(): { readonly bytes: number; readonly since: Revision } {
-    return { bytes: this.#logBytes, since: this.#forgotten };
+  get size(): { readonly bytes: number; readonly since: Revision; readonly fileBytes: number } {
+    const file = statSync(logFilePath(this.#options.dataDir), { throwIfNoEntry: false });
+    return { bytes: this.#logBytes, since: this.#forgotten, fileBytes: file?.size ?? 0 };
   }
 
   /** Returns the last durable revision; this process is the only writer. */
