@@ -27,6 +27,8 @@ interface HealthOptions {
   readonly livezGracePeriodMs: number;
   /** Called for each failed check. */
   failed?(endpoint: string, check: string, problem: string): void;
+  /** Called for each check of a request for all of them. */
+  observed?(endpoint: HealthEndpoint, check: string, isGood: boolean): void;
 }
 
 const everywhere: readonly HealthEndpoint[] = ["healthz", "livez", "readyz"];
@@ -103,6 +105,7 @@ export class Health {
         continue;
       }
       const problem = this.#problem(endpoint, check);
+      this.#options.observed?.(endpoint, check.name, problem === undefined);
       if (problem === undefined) {
         const note = check.note?.();
         lines += note === undefined ? `[+]${check.name} ok\n` : `[+]${check.name} ok: ${note}\n`;

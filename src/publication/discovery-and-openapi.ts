@@ -29,7 +29,7 @@ export interface DiscoveryAndOpenApi {
   unknown(path: string): Reply;
 }
 
-const usualPaths = ["/healthz", "/livez", "/metrics", "/readyz", "/version"];
+const usualPaths = ["/healthz", "/livez", "/metrics", "/metrics/slis", "/readyz", "/version"];
 const issuerPaths = ["/.well-known/openid-configuration", "/openid/v1/jwks"];
 const openApiPaths = ["/openapi/v2", "/openapi/v3", "/openapi/v3/"];
 

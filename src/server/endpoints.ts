@@ -5,8 +5,11 @@ import type { RequestMetrics } from "#http/request-metrics.ts";
 import { versionDocument, versionReply } from "#publication/version.ts";
 import { badRequest, internalError, methodUnknown } from "#meta/status-error.ts";
 import { isObject } from "#std/is-object.ts";
+import type { Log } from "#std/log.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { Revision } from "#storage/log-store.ts";
+import { isDebugFlags, replyDebugFlags } from "./debug-flags.ts";
+import type { HealthMetrics } from "./health-metrics.ts";
 
 /** The path at which `binnacle backup` asks a running server for a copy; the body is `{"file": "<absolute path>"}`. */
 export const backupPath = "/binnacle/v1/backup";
@@ -19,7 +22,9 @@ export const compactPath = "/binnacle/v1/compact";
 
 interface EndpointParts {
   readonly health: Health;
+  readonly healthMetrics: HealthMetrics;
   readonly requestMetrics: RequestMetrics;
+  readonly log: Pick<Log, "setVerbosity">;
   /** Writes a consistent copy of the store to a file, and resolves with the revision of the copy. */
   readonly backup: Backup;
   readonly compact: Compact;
@@ -39,13 +44,20 @@ export type Compact = (before: HistoryEnd) => Promise<{ readonly revision: Revis
 /** Answers requests for these paths; `undefined` for all other paths. Permission has been checked. */
 export type Endpoints = (request: HandledRequest) => MaybePromise<Reply> | undefined;
 
-export function serverEndpoints({ health, requestMetrics, backup, compact, version }: EndpointParts): Endpoints {
-  const document = versionDocument(version);
+export function serverEndpoints(parts: EndpointParts): Endpoints {
+  const { health, healthMetrics, requestMetrics, backup, compact, log } = parts;
+  const document = versionDocument(parts.version);
   return (request) => {
     if (request.path === backupPath) return copyTo(backup, request);
     if (request.path === compactPath) return drop(compact, request);
     if (request.path === "/version" && request.method !== "GET" && request.method !== "HEAD") throw methodUnknown();
-    return health.reply(request) ?? requestMetrics.reply(request) ?? versionReply(document, request);
+    if (isDebugFlags(request.path)) return replyDebugFlags(request, log.setVerbosity);
+    return (
+      health.reply(request) ??
+      healthMetrics.reply(request) ??
+      requestMetrics.reply(request) ??
+      versionReply(document, request)
+    );
   };
 }
 

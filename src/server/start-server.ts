@@ -36,6 +36,7 @@ import { openEncryption, planEncryption } from "./encryption.ts";
 import type { Encryption, EncryptionPlan } from "./encryption/encryption.ts";
 import { type Backup, type Compact, serverEndpoints } from "./endpoints.ts";
 import { addHealthChecks, healthFailures } from "./health-checks.ts";
+import { type HealthMetrics, healthMetrics } from "./health-metrics.ts";
 import { adminKubeconfig } from "./kubeconfig.ts";
 import type { Instruments } from "./instruments.ts";
 import { listen } from "./listener.ts";
@@ -204,7 +205,8 @@ interface Start extends Sources, Pick<ServerEnvironment, "storageFaults" | "inst
 async function start(parts: Start): Promise<RunningServer> {
   const { options, folder, clock, random, log, inputs, undo } = parts;
   const { current, clientTrust, plans } = inputs;
-  const health = openHealth(parts);
+  const checks = healthMetrics();
+  const health = openHealth(parts, checks);
   const gate = new StartupGate(options, health);
   const metrics = new Metrics(shownMetrics(options));
   const requestMetrics = openRequestMetrics(metrics, gate, plans);
@@ -239,7 +241,14 @@ async function start(parts: Start): Promise<RunningServer> {
     requestMetrics,
     health,
     connectionClock: parts.instruments?.connectionClock ?? parts.clock,
-    endpoints: serverEndpoints({ health, requestMetrics, ...storeWork(disk, clock), version }),
+    endpoints: serverEndpoints({
+      health,
+      healthMetrics: checks,
+      requestMetrics,
+      log,
+      ...storeWork(disk, clock),
+      version,
+    }),
     clientTrust,
     auditFilters: audit?.filters,
     adminToken: current.credentials.admin.token,
@@ -282,11 +291,12 @@ function mark({ options, log, inputs: { marker } }: Start, folder: string): void
   }
 }
 
-const openHealth = ({ options, clock, log }: Start): Health =>
+const openHealth = ({ options, clock, log }: Start, { observe }: HealthMetrics): Health =>
   new Health({
     clock,
     livezGracePeriodMs: options.livezGracePeriodMs,
     failed: healthFailures(clock, log),
+    observed: observe,
   });
 
 /** Makes the metrics of requests. Only the built-in kinds count as served until everything is assembled. */

@@ -18,6 +18,8 @@ export interface Log {
   trace(fields: LogFields, message: string): void;
   /** Whether lines of this level are written, for callers with expensive fields. */
   enabled(level: LogLevel): boolean;
+  /** Changes how much is written, also by the logs that `with` returned. `verbosity` is the number of klog. */
+  setVerbosity(verbosity: number): void;
   /** Returns the same log with fields added to every line. */
   with(fields: LogFields): Log;
   /** Writes all buffered lines before it returns. */
@@ -39,7 +41,7 @@ export function openLog(options: LogOptions): Log {
   const write = options.write ?? ((line: string) => void error.write(line));
   const logger = pino(
     {
-      level: levelOf(options.verbosity),
+      level: "trace",
       base: null,
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
@@ -56,7 +58,7 @@ export function openLog(options: LogOptions): Log {
       // Standard error is closed or was never open, so there is no reader.
     }
   };
-  return wrap(logger, flush);
+  return wrap(logger, flush, { level: levelOf(options.verbosity) });
 }
 
 /** A log that writes nothing. */
@@ -67,6 +69,7 @@ export const silentLog: Log = {
   debug() {},
   trace() {},
   enabled: () => false,
+  setVerbosity() {},
   with: () => silentLog,
   flush() {},
 };
@@ -76,19 +79,31 @@ function levelOf(verbosity: number): LogLevel {
   return verbosity >= 4 ? "debug" : "info";
 }
 
-function wrap(logger: pino.Logger, flush: () => void): Log {
+const ranks: Readonly<Record<LogLevel, number>> = { error: 0, warn: 1, info: 2, debug: 3, trace: 4 };
+
+/** The last level that is written. A log shares it with all that were made of it. */
+interface Threshold {
+  level: LogLevel;
+}
+
+function wrap(logger: pino.Logger, flush: () => void, threshold: Threshold): Log {
+  const enabled = (level: LogLevel): boolean => ranks[level] <= ranks[threshold.level];
   const at =
     (level: LogLevel) =>
-    (fields: LogFields, message: string): void =>
-      logger[level](fields, message);
+    (fields: LogFields, message: string): void => {
+      if (enabled(level)) logger[level](fields, message);
+    };
   return {
     error: at("error"),
     warn: at("warn"),
     info: at("info"),
     debug: at("debug"),
     trace: at("trace"),
-    enabled: (level) => logger.isLevelEnabled(level),
-    with: (fields) => wrap(logger.child(fields), flush),
+    enabled,
+    setVerbosity(verbosity) {
+      threshold.level = levelOf(verbosity);
+    },
+    with: (fields) => wrap(logger.child(fields), flush, threshold),
     flush,
   };
 }

@@ -26,15 +26,19 @@ function observed(plugins: (spend: (ms: number) => void) => readonly Partial<Adm
   return { chain, show };
 }
 
+function spends(spend: (ms: number) => void, ms: number): undefined {
+  spend(ms);
+}
+
 const attributes = attributesOf({ metadata: { name: "a" } });
 
-test("every run counts, those that answer at once with the time of the last sample", () => {
+test("every run counts, those that answer at once with the time of the last sample", async () => {
   const { chain, show } = observed((spend) => [
     { name: "LimitRanger", admit: () => undefined },
-    { name: "Priority", admit: () => void spend(8), validate: () => spend(250) },
-    { name: "NotUpstreams", admit: () => void spend(2) },
+    { name: "Priority", admit: () => spends(spend, 8), validate: () => spend(250) },
+    { name: "NotUpstreams", admit: () => spends(spend, 2) },
   ]);
-  for (let run = 0; run < 100; run++) chain.admit(attributes);
+  for (let run = 0; run < 100; run++) await chain.admit(attributes);
   assert.deepEqual(show(/controller_\S*_(count|sum)\{/), [
     '_sum{name="LimitRanger",operation="CREATE",rejected="false",type="admit"} 0',
     '_count{name="LimitRanger",operation="CREATE",rejected="false",type="admit"} 100',
@@ -45,7 +49,7 @@ test("every run counts, those that answer at once with the time of the last samp
     '_bucket{operation="CREATE",rejected="false",type="admit",le="0.005"} 0',
     '_bucket{operation="CREATE",rejected="false",type="admit",le="0.025"} 100',
   ]);
-  chain.validate(attributes);
+  await chain.validate(attributes);
   assert.deepEqual(show(/step_\S*_sum\{.*validate/), [
     '_sum{operation="CREATE",rejected="false",type="validate"} 0.25',
     '_summary_sum{operation="CREATE",rejected="false",type="validate"} 0.25',

@@ -66,7 +66,7 @@ class StepTimes implements StepObserver {
   #runs = 0;
   /** The runs without a time in which all plugins answered at once. */
   #allPassed = 0;
-  /** By plugin: the other answers without a time, and the last sample in milliseconds. */
+  /** The other answers of each plugin without a time, and its last sample in milliseconds. */
   readonly #waiting: Float64Array;
   readonly #lastMs: Float64Array;
   /** The runs of the step without a time, and the last sample. */
