@@ -55,7 +55,8 @@ async function countUsage(present: readonly string[], beingWritten: readonly str
     resourceOf: () => undefined,
     isConstant: () => true,
     useOf: () => "",
-    groupVersionPath: () => "/apis/rbac.authorization.k8s.io/v1",
+    locationOf: () => ({ path: "/apis/rbac.authorization.k8s.io/v1", isLocal: true }),
+    failed: (error) => assert.fail(String(error)),
     onServed: () => undefined,
   })({ ...api.environment, client, reader: client });
   await api.settled();

@@ -44,6 +44,14 @@ export interface QuotaCount {
   statusOf(now: ResourceQuota): ResourceQuota["status"] | undefined;
 }
 
+/** A served resource whose objects are counted. */
+interface CountedLocation {
+  /** The path of the group version. */
+  readonly path: string;
+  /** Whether this server stores the objects; those of an aggregated server have revisions of their own. */
+  readonly isLocal: boolean;
+}
+
 export interface QuotaCountOptions {
   /** The time after which everything is counted again. */
   readonly periodMs: number;
@@ -61,13 +69,12 @@ export interface QuotaCountOptions {
   isConstant(resource: GroupResource): boolean;
   /** Returns the amounts that an object uses, as a text that is equal for equal amounts. */
   useOf(resource: GroupResource, object: ApiObject): string;
-  /**
-   * Returns the path of a resource's group version; `undefined` when it is not served, or its objects have no
-   * namespaces.
-   */
-  groupVersionPath(resource: GroupResource): string | undefined;
+  /** Returns where a resource is served; `undefined` when it is not, or its objects have no namespaces. */
+  locationOf(resource: GroupResource): CountedLocation | undefined;
   /** Sets the listener for changes of the served resources. */
   onServed(listener: () => void): void;
+  /** Called when an aggregated server could not be asked; its objects count as before. */
+  failed(error: unknown): void;
 }
 
 const idOf = ({ group, resource }: GroupResource): string => `${resource}.${group}`;
@@ -213,15 +220,15 @@ class KnownQuotas {
 
   #follow(id: string, counted: Counted): void {
     const { resource, following } = counted;
-    const path = this.#options.groupVersionPath(resource);
-    if (path === following?.path) return;
+    const location = this.#options.locationOf(resource);
+    if (location?.path === following?.path) return;
     following?.stop();
     counted.following = undefined;
-    if (path === undefined) return;
+    if (location === undefined) return;
     const stop = new AbortController();
     const signal = AbortSignal.any([this.#environment.signal, stop.signal]);
-    void followObjects({ ...this.#environment, signal }, this.#options, { id, resource, path, quotas: this });
-    counted.following = { path, stop: () => stop.abort() };
+    void followObjects({ ...this.#environment, signal }, this.#options, { id, resource, location, quotas: this });
+    counted.following = { path: location.path, stop: () => stop.abort() };
   }
 }
 
@@ -238,9 +245,15 @@ const limitsText = ({ spec, status }: ResourceQuota): string => `${sortedText(sp
 function followObjects(
   environment: ControllerEnvironment,
   { useOf, isConstant }: QuotaCountOptions,
-  about: { readonly id: string; readonly resource: GroupResource; readonly path: string; readonly quotas: KnownQuotas },
+  about: {
+    readonly id: string;
+    readonly resource: GroupResource;
+    readonly location: CountedLocation;
+    readonly quotas: KnownQuotas;
+  },
 ): Promise<void> {
-  const { id, resource, path, quotas } = about;
+  const { id, resource, location, quotas } = about;
+  const { path, isLocal } = location;
   /** The amounts of objects in namespaces with such quotas. */
   const uses = new Map<string, string>();
   const learn = (object: ApiObject): boolean => {
@@ -256,7 +269,7 @@ function followObjects(
     what: "objects that quotas count",
     path: `${path}/${resource.resource}`,
     changesOnly: true,
-    deletionsOnly: isConstant(resource),
+    deletionsOnly: isLocal && isConstant(resource),
     replaced() {
       uses.clear();
       // This finds deletions while nobody followed.
@@ -266,8 +279,9 @@ function followObjects(
       const { namespace = "", name = "" } = object.metadata;
       if (type === "DELETED") uses.delete(`${namespace}/${name}`);
       const usesOther = type !== "DELETED" && learn(object);
-      // Admission has charged new objects.
-      if (type === "DELETED" || (type === "MODIFIED" && usesOther)) quotas.recount(namespace, id);
+      // Admission has charged new objects of this server.
+      const isUncharged = type === "DELETED" || (type === "ADDED" && !isLocal);
+      if (isUncharged || (type === "MODIFIED" && usesOther)) quotas.recount(namespace, id);
     },
   });
 }
@@ -275,23 +289,43 @@ function followObjects(
 /** The maximum number of written names that are requested one by one; with more names, all objects are read. */
 const namesMax = 200;
 
-/** Adds objects by their number alone; returns false if that is not enough, or the server does not say the number. */
-async function addNumber(client: RestClient, objects: string, revision: number, part: CountedPart): Promise<boolean> {
+/**
+ * Adds objects by their number alone; returns false if that is not enough, or the server does not say the number.
+ * Without a revision, those are counted that are there now.
+ */
+async function addNumber(
+  client: RestClient,
+  objects: string,
+  revision: number | undefined,
+  part: CountedPart,
+): Promise<boolean> {
   const { beingWritten } = part;
   if (beingWritten === undefined || beingWritten.length > namesMax) return false;
-  const query = `resourceVersion=${revision}&resourceVersionMatch=Exact`;
-  const { items, metadata } = await client.list(`${objects}?limit=1&${query}`);
+  const query = revision === undefined ? "" : `&resourceVersion=${revision}&resourceVersionMatch=Exact`;
+  const { items, metadata } = await client.list(`${objects}?limit=1${query}`);
   const isWhole = (metadata.continue ?? "") === "";
   const following = isWhole ? 0 : metadata.remainingItemCount;
   if (following === undefined) return false;
   const existing: string[] = [];
   for (const name of beingWritten) {
     const selector = encodeURIComponent(`metadata.name=${escapeFieldValue(name)}`);
-    const list = name === "" ? undefined : await client.list(`${objects}?fieldSelector=${selector}&${query}`);
+    const list = name === "" ? undefined : await client.list(`${objects}?fieldSelector=${selector}${query}`);
     if (list !== undefined && list.items.length > 0) existing.push(name);
   }
   part.addCounted(items.length + following, existing);
   return true;
+}
+
+async function addObjects(
+  client: RestClient,
+  objects: string,
+  revision: number | undefined,
+  part: CountedPart,
+): Promise<void> {
+  const isCounted = await addNumber(client, objects, revision, part);
+  const pages = revision === undefined ? {} : { revision };
+  if (!isCounted) for await (const object of inPages(client, objects, pages)) part.add(object);
+  part.done();
 }
 
 /** Counts for one quota, with the objects as they were when the count began, and writes the status if it differs. */
@@ -305,12 +339,12 @@ async function count(
   if (counted === undefined) return undefined;
   const { quota, revision, parts } = counted;
   for (const part of parts) {
-    const path = options.groupVersionPath(part);
-    if (path === undefined) continue;
-    const objects = inNamespace(`${path}/${part.resource}`, namespace);
-    const isCounted = await addNumber(client, objects, revision, part);
-    if (!isCounted) for await (const object of inPages(client, objects, { revision })) part.add(object);
-    part.done();
+    const location = options.locationOf(part);
+    if (location === undefined) continue;
+    const objects = inNamespace(`${location.path}/${part.resource}`, namespace);
+    if (location.isLocal) await addObjects(client, objects, revision, part);
+    // The other counts do not wait for an aggregated server that fails.
+    else await addObjects(client, objects, undefined, part).catch(options.failed);
   }
   return options.alone(namespace, async () => {
     const now = options.current(namespace, name);

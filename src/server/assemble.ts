@@ -116,7 +116,13 @@ async function runControllers(
       hasSelectors: gates.isOn("AuthorizeWithSelectors"),
     },
     checkApi: aggregation.check,
-    quotas: controlledQuotas(limits.quotas, options.resourceQuotaPeriodMs, table, localVersions.onChange),
+    quotas: controlledQuotas({
+      ...config,
+      quotas: limits.quotas,
+      periodMs: options.resourceQuotaPeriodMs,
+      table,
+      served,
+    }),
   });
   return async () => {
     stopNamespaces();

@@ -13,7 +13,8 @@ const gaugesOf =
   (name, help, read) =>
     metrics.observable({ name, help, type: "gauge" }, () => one(read()));
 
-export function addProcessMetrics(metrics: Metrics): void {
+export function addProcessMetrics(metrics: Metrics, gates: Pick<FeatureGates, "all">): void {
+  addFeatureMetrics(metrics, gates);
   const startedSeconds = Date.now() / 1000 - process.uptime();
   const gauge = gaugesOf(metrics);
   metrics.observable(
@@ -44,7 +45,7 @@ export function addProcessMetrics(metrics: Metrics): void {
 }
 
 /** Adds a gauge of each feature gate, which is 1 when the gate is on. */
-export function addFeatureMetrics(metrics: Metrics, { all }: Pick<FeatureGates, "all">): void {
+function addFeatureMetrics(metrics: Metrics, { all }: Pick<FeatureGates, "all">): void {
   metrics.observable(
     {
       name: "kubernetes_feature_enabled",

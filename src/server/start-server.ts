@@ -36,19 +36,13 @@ import { openEncryption, planEncryption } from "./encryption.ts";
 import type { Encryption, EncryptionPlan } from "./encryption/encryption.ts";
 import { type Backup, type Compact, serverEndpoints } from "./endpoints.ts";
 import { addHealthChecks, healthFailures } from "./health-checks.ts";
-import { type HealthMetrics, healthMetrics } from "./health-metrics.ts";
+import { healthMetrics } from "./health-metrics.ts";
 import { adminKubeconfig } from "./kubeconfig.ts";
 import type { Instruments } from "./instruments.ts";
 import { listen } from "./listener.ts";
 import { shownMetrics } from "./metrics/flags.ts";
 import { resolveOptions, type ServerOptions, type ServerSettings } from "./options.ts";
-import {
-  addFeatureMetrics,
-  addLogMetrics,
-  addProcessMetrics,
-  addStorageMetrics,
-  storageObserver,
-} from "./process-metrics.ts";
+import { addLogMetrics, addProcessMetrics, addStorageMetrics, storageObserver } from "./process-metrics.ts";
 import { programVersion } from "./program-version.ts";
 import {
   type CredentialSources,
@@ -205,13 +199,11 @@ interface Start extends Sources, Pick<ServerEnvironment, "storageFaults" | "inst
 async function start(parts: Start): Promise<RunningServer> {
   const { options, folder, clock, random, log, inputs, undo } = parts;
   const { current, clientTrust, plans } = inputs;
-  const checks = healthMetrics();
-  const health = openHealth(parts, checks);
+  const { health, checks } = openHealth(parts);
   const gate = new StartupGate(options, health);
   const metrics = new Metrics(shownMetrics(options));
   const requestMetrics = openRequestMetrics(metrics, gate, plans);
-  addProcessMetrics(metrics);
-  addFeatureMetrics(metrics, plans.kinds.gates);
+  addProcessMetrics(metrics, plans.kinds.gates);
   const started = health.startupStep("start-server");
 
   const listener = await openPort(parts, gate, metrics, requestMetrics);
@@ -291,13 +283,16 @@ function mark({ options, log, inputs: { marker } }: Start, folder: string): void
   }
 }
 
-const openHealth = ({ options, clock, log }: Start, { observe }: HealthMetrics): Health =>
-  new Health({
+function openHealth({ options, clock, log }: Start) {
+  const checks = healthMetrics();
+  const health = new Health({
     clock,
     livezGracePeriodMs: options.livezGracePeriodMs,
     failed: healthFailures(clock, log),
-    observed: observe,
+    observed: checks.observe,
   });
+  return { health, checks };
+}
 
 /** Makes the metrics of requests. Only the built-in kinds count as served until everything is assembled. */
 const openRequestMetrics = (metrics: Metrics, gate: StartupGate, { kinds: { table } }: Plans): RequestMetrics =>

@@ -61,6 +61,24 @@ inBothDomains("objects of an aggregated API are written, read, listed and watche
   (await api.get(`${flunders}/one`)).expect(404);
 });
 
+inBothDomains("quotas count objects of an aggregated API, and do not limit them", async (api) => {
+  await backend(api);
+  const { ns: counted } = await api.createNamespace();
+  const own = `${base}/namespaces/${counted}/flunders`;
+  (await api.post(own, flunder("first"))).expect(201);
+  const quotas = `/api/v1/namespaces/${counted}/resourcequotas`;
+  const name = `count/flunders.${group}`;
+  const quota = { apiVersion: "v1", kind: "ResourceQuota", metadata: { name: "q" }, spec: { hard: { [name]: "1" } } };
+  (await api.post(quotas, quota)).expect(201);
+  const becomesUsed = (used: string) =>
+    eventually(async () => (await api.get(`${quotas}/q`)).expect(200, { "status.used": { [name]: used } }));
+  await becomesUsed("1");
+  (await api.post(own, flunder("second"))).expect(201);
+  await becomesUsed("2");
+  (await api.delete(`${own}/first`)).expect(200);
+  await becomesUsed("1");
+});
+
 inBothDomains("discovery in every form shows an aggregated API as one of this server [GEN-07]", async (api) => {
   await backend(api);
   (await api.get(`/apis/${group}`)).expect(200, { kind: "APIGroup", "preferredVersion.version": "v1" });

@@ -220,7 +220,8 @@ class Cluster {
       resourceOf: (name) => quotas.resourceOf(name),
       isConstant: (resource) => quotas.isConstant(resource),
       useOf: (resource, object) => quotas.useOf(resource, object),
-      groupVersionPath: () => "/api/v1",
+      locationOf: () => ({ path: "/api/v1", isLocal: true }),
+      failed: (error) => assert.fail(String(error)),
       onServed: () => undefined,
     });
     const log = { info: () => undefined, warn: () => undefined };
