@@ -259,16 +259,56 @@ const claimSpec = {
   devices: { requests: [{ name: "r", deviceClassName: "c", allocationMode: "ExactCount", count: 1 }] },
 };
 
+const moment = "2026-01-02T03:04:05.000006Z";
+const pod = { kind: "Pod", namespace: "default", name: "p" };
+/** The same event in its two groups. */
+const events = {
+  v1: {
+    involvedObject: pod,
+    message: "m",
+    reason: "Why",
+    type: "Normal",
+    eventTime: moment,
+    action: "Do",
+    reportingComponent: "example.com/c",
+    reportingInstance: "c-1",
+    series: { count: 2, lastObservedTime: moment },
+  },
+  "events.k8s.io/v1": {
+    regarding: pod,
+    note: "m",
+    reason: "Why",
+    type: "Normal",
+    eventTime: moment,
+    action: "Do",
+    reportingController: "example.com/c",
+    reportingInstance: "c-1",
+    series: { count: 2, lastObservedTime: moment },
+  },
+};
+
 /** Kinds with several served versions: a path without the version, the versions, and the fields of an object. */
 const manyVersions: readonly {
   readonly path: (version: string) => string;
   readonly versions: readonly string[];
-  readonly fields: Json;
+  readonly fields: Json | ((version: string) => Json);
 }[] = [
   {
     path: (version) => `/apis/autoscaling/${version}/namespaces/default/horizontalpodautoscalers`,
     versions: ["v1", "v2"],
     fields: { spec: { ...scaled, minReplicas: 2 } },
+  },
+  {
+    path: (version) => `${version === "v1" ? "/api" : "/apis"}/${version}/namespaces/default/events`,
+    versions: Object.keys(events),
+    fields: (version) => events[version as keyof typeof events], // one of its keys
+  },
+  {
+    path: (version) => `/apis/admissionregistration.k8s.io/${version}/validatingadmissionpolicybindings`,
+    versions: ["v1", "v1beta1"],
+    fields: {
+      spec: { policyName: "p", validationActions: ["Deny", "Audit"], matchResources: { namespaceSelector: {} } },
+    },
   },
   {
     path: (version) => `/apis/admissionregistration.k8s.io/${version}/validatingadmissionpolicies`,
@@ -339,11 +379,14 @@ withOwnServer(
   allVersions,
   async (api) => {
     for (const { path, versions, fields } of manyVersions) {
+      const fieldsIn = (version: string): Json => (typeof fields === "function" ? fields(version) : fields);
       for (const from of versions) {
         for (const to of versions) {
           const [first, second] = [`${path(from)}/o`, `${path(to)}/o`];
           const created = content(
-            (await api.post(path(from), { metadata: { name: "o", labels: { a: "b" } }, ...fields })).expect(201),
+            (await api.post(path(from), { metadata: { name: "o", labels: { a: "b" } }, ...fieldsIn(from) })).expect(
+              201,
+            ),
           );
           const elsewhere = content((await api.get(second)).expect(200));
           (await api.delete(first)).expect([200, 202]);
