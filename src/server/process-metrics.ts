@@ -15,6 +15,7 @@ const gaugesOf =
 
 export function addProcessMetrics(metrics: Metrics, gates: Pick<FeatureGates, "all">): void {
   addFeatureMetrics(metrics, gates);
+  addMetricCounts(metrics);
   const startedSeconds = Date.now() / 1000 - process.uptime();
   const gauge = gaugesOf(metrics);
   metrics.observable(
@@ -42,6 +43,23 @@ export function addProcessMetrics(metrics: Metrics, gates: Pick<FeatureGates, "a
     before = now;
     return utilization;
   });
+}
+
+/** Adds the numbers of metrics that are shown, hidden since they are deprecated, and disabled by a flag. */
+function addMetricCounts(metrics: Metrics): void {
+  const count = (name: string, what: string, read: () => number): void =>
+    metrics.observable({ name, help: `[BETA] The count of ${what} metrics.`, type: "counter" }, () => one(read()));
+  count("hidden_metrics_total", "hidden", () => metrics.counts.hidden);
+  count("disabled_metrics_total", "disabled", () => metrics.counts.disabled);
+  metrics.observable(
+    {
+      name: "registered_metrics_total",
+      help: "[BETA] The count of registered metrics broken by stability level and deprecation version.",
+      type: "counter",
+      labels: ["stability_level", "deprecated_version"],
+    },
+    () => metrics.counts.shown,
+  );
 }
 
 /** Adds a gauge of each feature gate, which is 1 when the gate is on. */

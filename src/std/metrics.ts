@@ -45,6 +45,14 @@ export interface ShownMetrics {
   readonly disabled?: readonly string[];
 }
 
+/** The numbers of metrics by their fate: shown, hidden or disabled. */
+interface MetricCounts {
+  readonly hidden: number;
+  readonly disabled: number;
+  /** The shown ones, as samples with their stability level and the version that deprecated them. */
+  readonly shown: readonly Sample[];
+}
+
 /** Whether this metric is hidden in the release with this minor version. */
 export const isHidden = ({ minor, stability }: Deprecation, current: number): boolean =>
   current - minor >= releasesShown[stability];
@@ -188,6 +196,10 @@ const isOther = (values: readonly string[]): boolean => values.every((value) => 
 export class Metrics {
   readonly #metrics = new Map<string, Metric>();
   readonly #ahead: (() => void)[] = [];
+  /** The stability level of each shown metric, and the version that deprecated it; empty when none did. */
+  readonly #levels = new Map<string, readonly [level: string, version: string]>();
+  #hidden = 0;
+  #disabled = 0;
   readonly #shown: ShownMetrics;
 
   constructor(shown: ShownMetrics = {}) {
@@ -241,10 +253,20 @@ export class Metrics {
     return lines.length === 0 ? "" : `${lines.join("\n")}\n`;
   }
 
+  get counts(): MetricCounts {
+    const byLevel = Map.groupBy(this.#levels.values(), ([level, version]) => `${level} ${version}`);
+    const shown = [...byLevel.values()].map((alike) => ({ labels: alike[0]!, value: alike.length })); // a group has one
+    return { hidden: this.#hidden, disabled: this.#disabled, shown };
+  }
+
+  /** Whether a metric is shown; counts it as hidden or disabled if it is not. */
   #isShown({ name, deprecated }: MetricOptions): boolean {
     const { minor, showsHidden = false, disabled = [] } = this.#shown;
-    if (disabled.includes(name)) return false;
-    return deprecated === undefined || minor === undefined || showsHidden || !isHidden(deprecated, minor);
+    const isDisabled = disabled.includes(name);
+    const isOld = deprecated !== undefined && minor !== undefined && !showsHidden && isHidden(deprecated, minor);
+    if (isDisabled) this.#disabled += 1;
+    else if (isOld) this.#hidden += 1;
+    return !isDisabled && !isOld;
   }
 
   #add(options: MetricOptions, type: string, print: (lines: string[]) => void): void {
@@ -255,6 +277,8 @@ export class Metrics {
       this.#metrics.set(name, { name, print() {} });
       return;
     }
+    const [, level = deprecated?.stability.toUpperCase() ?? "ALPHA"] = /^\[([A-Z]+)\]/.exec(options.help) ?? [];
+    this.#levels.set(name, [level, deprecated === undefined ? "" : `1.${deprecated.minor}.0`]);
     this.#metrics.set(name, {
       name,
       print: (lines) => {

@@ -6,6 +6,7 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import http2 from "node:http2";
 import type { Duplex } from "node:stream";
+import { fakeAuthority } from "#authn/fake-authority.ts";
 import { Api, type Domain, eventually, gated, openServer, suite } from "../harness.ts";
 import { MovingClock } from "../moving-clock.ts";
 import { connectHttp2, connectRaw, connectTls } from "../raw.ts";
@@ -528,9 +529,20 @@ inBothDomains("aggregated servers are told whose certificates and headers to bel
   await eventually(whole);
   (await api.delete(path)).expect(200);
   await eventually(whole);
-  (await api.patch(path, { data: { "client-ca-file": "none", more: "kept" } })).expect(200);
+  const damaged = { "client-ca-file": "none", "requestheader-group-headers": "none", more: "dropped" };
+  (await api.patch(path, { data: damaged })).expect(200);
   await eventually(async () => {
     await whole();
-    (await api.get(path)).expect(200, { "data.more": "kept" });
+    (await api.get(path)).expect(200, { "data.more": undefined });
+  });
+  // Another server may have other authorities and headers, so they stay.
+  const other = (await fakeAuthority("another")).certificate;
+  const users = "requestheader-username-headers";
+  (await api.patch(path, { data: { "client-ca-file": other, [users]: '["X-Other"]' } })).expect(200);
+  await eventually(async () => {
+    const data = (await api.get(path)).expect(200).at("data") as Readonly<Record<string, string>>;
+    assert.equal(data[users], '["X-Other","X-Remote-User"]');
+    assert.ok(data["client-ca-file"]!.startsWith(other.trim()));
+    assert.equal(data["client-ca-file"]!.match(/BEGIN/g)!.length, 2);
   });
 });
