@@ -8,6 +8,7 @@ import { type AuditEvent, EventRecord, type ResponseStatus } from "#audit/event.
 import type { AuditDecision, AuditPolicy, Level, Stage } from "#audit/policy.ts";
 import { sourceIps } from "#audit/source-ips.ts";
 import type { Encodable, EncodableList } from "#codec/encoding.ts";
+import { readCborObject } from "#codec/cbor-reader.ts";
 import { decodeJson } from "#codec/json.ts";
 import { jsonEncoding } from "#codec/json-encoding.ts";
 import { decodeYaml } from "#codec/yaml.ts";
@@ -140,8 +141,14 @@ class AuditedRequest implements AuditedBody {
   sentPatch(bytes: Buffer): void {
     if (!this.wantsRequest) return;
     // A patch is recorded as it was sent; one that cannot be read is not.
+    this.#requestObject = leaveOutBroken(() => this.#textOf(this.#patchIn(bytes)));
+  }
+
+  #patchIn(bytes: Buffer): unknown {
+    const [type = ""] = (this.#request.headers["content-type"] ?? "").split(";", 1);
+    if (type.trim().endsWith("+cbor")) return readCborObject(bytes);
     const isYaml = !/^\s*[[{]/.test(bytes.toString("latin1", 0, 64));
-    this.#requestObject = leaveOutBroken(() => this.#textOf((isYaml ? decodeYaml(bytes) : decodeJson(bytes)).value));
+    return (isYaml ? decodeYaml(bytes) : decodeJson(bytes)).value;
   }
 
   /** Takes the answer of a failed request. */

@@ -1,8 +1,11 @@
 /** CBOR, which is off unless its feature gate is on: bodies, answers, watches and applied configurations. */
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
 import { body, byteText, hex, item, itemsIn, nested, pairs, tagged } from "../cbor.ts";
 import type { Answer, SendOptions } from "../client.ts";
-import { type Api, gated, suite } from "../harness.ts";
+import { type Api, domains, file, gated, renamer, suite, temporaryFolder, usingServer } from "../harness.ts";
 import { objectsOfKinds } from "../objects-of-kinds.ts";
 import { objectTypes, watchTypes } from "../media-types.ts";
 
@@ -175,6 +178,31 @@ inBothDomains("configurations to apply may be CBOR, other patches may not [PATCH
   }
   (await api.get(`${maps}/m`)).expect(200, { data: { k: "v" } });
 });
+
+for (const domain of domains) {
+  test(`${domain}: the audit log has bodies and configurations in CBOR as JSON`, async () => {
+    const auditLogPath = join(temporaryFolder(), "audit.log");
+    const policy = { apiVersion: "audit.k8s.io/v1", kind: "Policy", rules: [{ level: "Request" }] };
+    const auditPolicyFile = file("policy.json", renamer(domain)(JSON.stringify(policy)));
+    const featureGates = ["CBORServingAndStorage=true"];
+    const maps = "/api/v1/namespaces/default/configmaps";
+    await usingServer(domain, { featureGates, auditPolicyFile, auditLogPath }, async (api) => {
+      (await api.post(maps, body(configMap("a")), asCbor)).expect(201);
+      (await api.patch(`${maps}/b?fieldManager=me`, body(configMap("b")), applyCbor)).expect(201);
+    });
+    const events = readFileSync(auditLogPath, "utf8").trim().split("\n");
+    const recorded = events.map(
+      (line) => JSON.parse(line) as { requestURI: string; stage: string; requestObject?: Json },
+    );
+    const sent = recorded.filter((event) => event.requestURI.startsWith(maps) && event.stage === "ResponseComplete");
+    const objects = sent.map(({ requestObject }) => requestObject).filter((object) => object?.["data"] !== undefined);
+    const own = objects.filter((object) => ["a", "b"].includes((object!["metadata"] as { name: string }).name));
+    assert.deepEqual(
+      own.map((object) => object!["data"]),
+      [{ a: "b" }, { a: "b" }],
+    );
+  });
+}
 
 inBothDomains("every kind is created, read, changed, applied, watched and deleted in CBOR", async (api) => {
   const walk = async (collection: string, fields: object): Promise<void> => {
