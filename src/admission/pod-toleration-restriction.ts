@@ -6,9 +6,8 @@ import type { Namespace, Pod, Toleration } from "#api/core/v1.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { notFound } from "#meta/status-error.ts";
 import { isObject } from "#std/is-object.ts";
-
 import { type AdmissionPlugin, isPods, pluginFailure } from "./plugin.ts";
-import { covers, mergeTolerations } from "./tolerations.ts";
+import { mergeTolerations, TolerationSet } from "./tolerations.ts";
 
 export interface TolerationSettings {
   /** The tolerations of new pods in namespaces that say nothing about it. */
@@ -38,7 +37,10 @@ export function podTolerationRestriction(options: PodTolerationRestrictionOption
     if (tolerations.length === 0) return;
     const own = listedIn(namespace, allowedKey, options);
     const allowed = own ?? options.allowed;
-    if (allowed.length === 0 || tolerations.every((one) => allowed.some((wide) => covers(wide, one)))) return;
+    if (allowed.length === 0) return;
+    const wide = new TolerationSet();
+    for (const one of allowed) wide.add(one);
+    if (tolerations.every((one) => wide.covers(one))) return;
     const scope = own === undefined ? "cluster" : "namespace";
     throw pluginFailure(
       `pod tolerations (possibly merged with namespace default tolerations) conflict with its ${scope} whitelist`,
