@@ -69,8 +69,10 @@ function decodeCbor(bytes: Uint8Array, schema: Schema): DecodedValue {
 /** Removes the type if its version cannot be one. Upstream: the type then counts as absent. */
 function withoutBadType(value: unknown): unknown {
   if (!isObject(value)) return value;
-  const { kind: _kind, apiVersion, ...rest } = value;
-  return typeof apiVersion === "string" && parseApiVersion(apiVersion) === undefined ? rest : value;
+  const { apiVersion } = value;
+  if (typeof apiVersion !== "string" || parseApiVersion(apiVersion) !== undefined) return value;
+  const { kind: _kind, apiVersion: _apiVersion, ...rest } = value;
+  return rest;
 }
 
 class CborAnswers {

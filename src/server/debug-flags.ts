@@ -31,7 +31,7 @@ const page = [
   "",
 ].join("\n");
 
-/** Answers requests for these paths; `undefined` for other paths. Permission has been checked. */
+/** Answers a request for one of these paths. Permission has been checked. `setVerbosity` takes numbers from 0. */
 export async function replyDebugFlags(
   request: HandledRequest,
   setVerbosity: (verbosity: number) => void,

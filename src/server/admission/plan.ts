@@ -95,11 +95,14 @@ function hasSettings(plugins: readonly PluginConfig[], plugin: string): boolean 
   return isGiven(entry) || (entry.path ?? "") !== "";
 }
 
-/** Returns the settings as they stand in the configuration file, or in the file that it names. Throws `StartError`. */
+/**
+ * Returns the settings as they stand in the configuration file, or in the file that it names; `undefined` when there are
+ * none. Throws `StartError`.
+ */
 function settingsText(plugins: readonly PluginConfig[], plugin: string): string | undefined {
-  if (!hasSettings(plugins, plugin)) return undefined;
-  const { configuration, path = "", ...entry } = entryOf(plugins, plugin);
-  return isGiven({ ...entry, configuration }) ? JSON.stringify(configuration) : readGiven(path);
+  const entry = entryOf(plugins, plugin);
+  if (isGiven(entry)) return JSON.stringify(entry.configuration);
+  return entry.path ? readGiven(entry.path) : undefined;
 }
 
 /** The beginning of an error message, in upstream's words. */
