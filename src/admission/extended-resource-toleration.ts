@@ -19,18 +19,27 @@ export function extendedResourceToleration({ domain }: { readonly domain: ApiDom
       const requested = initialContainers(pod.spec).flatMap(({ resources }) => Object.keys(resources.requests ?? {}));
       const devices = [...new Set(requested.filter(isExtended))].toSorted();
       const before = pod.spec.tolerations ?? [];
-      const after = devices.reduce(withDevice, before);
-      return after === before ? undefined : { ...pod, spec: { ...pod.spec, tolerations: after } };
+      const after = withDevices(before, devices);
+      return after.every((one, at) => one === before[at])
+        ? undefined
+        : { ...pod, spec: { ...pod.spec, tolerations: after } };
     },
   };
 }
 
-/** Adds the toleration of a device, or takes the time from it if it is there. */
-function withDevice(tolerations: readonly Toleration[], key: string): readonly Toleration[] {
-  const added = { key, operator: "Exists", effect: "NoSchedule" };
-  const at = tolerations.findIndex(
-    (one) => one.key === key && one.operator === "Exists" && one.effect === "NoSchedule" && (one.value ?? "") === "",
-  );
-  if (at < 0) return [...tolerations, added];
-  return tolerations[at]!.tolerationSeconds === undefined ? tolerations : tolerations.with(at, added);
+/** Adds the tolerations of devices, or takes the times from those that are there. */
+function withDevices(tolerations: readonly Toleration[], devices: readonly string[]): readonly Toleration[] {
+  const positions = new Map<string, number>();
+  for (const [at, { key = "", operator, effect, value = "" }] of tolerations.entries()) {
+    const isOfDevice = operator === "Exists" && effect === "NoSchedule" && value === "";
+    if (isOfDevice && !positions.has(key)) positions.set(key, at);
+  }
+  const after = [...tolerations];
+  for (const key of devices) {
+    const at = positions.get(key) ?? after.length;
+    if (after[at] === undefined || after[at].tolerationSeconds !== undefined) {
+      after[at] = { key, operator: "Exists", effect: "NoSchedule" };
+    }
+  }
+  return after;
 }

@@ -45,7 +45,8 @@ export class TolerationSet {
     if (this.#ids.has(idOf(one))) return true;
     const { key = "", operator = "", value = "", effect = "" } = one;
     const seconds = secondsOf(one);
-    const holds = (...id: readonly string[]): boolean => (this.#seconds.get(JSON.stringify(id)) ?? Number.NaN) >= seconds;
+    const holds = (...id: readonly string[]): boolean =>
+      (this.#seconds.get(JSON.stringify(id)) ?? Number.NaN) >= seconds;
     return [effect, ""].some(
       (wide) => holds(key, wide) || holds("", wide) || (operator === "Equal" && holds(key, wide, value)),
     );

@@ -126,7 +126,7 @@ interface Counted {
   readonly resource: GroupResource;
   /** The number of quotas that count the resource. */
   quotas: number;
-  following: { readonly path: string; stop(): void } | undefined;
+  following: { readonly location: CountedLocation; stop(): void } | undefined;
 }
 
 class KnownQuotas {
@@ -221,14 +221,15 @@ class KnownQuotas {
   #follow(id: string, counted: Counted): void {
     const { resource, following } = counted;
     const location = this.#options.locationOf(resource);
-    if (location?.path === following?.path) return;
+    const before = following?.location;
+    if (location?.path === before?.path && location?.isLocal === before?.isLocal) return;
     following?.stop();
     counted.following = undefined;
     if (location === undefined) return;
     const stop = new AbortController();
     const signal = AbortSignal.any([this.#environment.signal, stop.signal]);
     void followObjects({ ...this.#environment, signal }, this.#options, { id, resource, location, quotas: this });
-    counted.following = { path: location.path, stop: () => stop.abort() };
+    counted.following = { location, stop: () => stop.abort() };
   }
 }
 

@@ -141,4 +141,6 @@ test("a container that has ended for good does not run again", () => {
     `status.ephemeralContainerStatuses[0].${again}`,
   ]);
   assert.deepEqual(pods.refuseUpdate(pod({}), before, "status"), []);
+  const twice = { containerStatuses: [state("a", {}), state("a", {})] };
+  assert.equal(pods.refuseUpdate(pod(twice), before, "status").length, 1);
 });

@@ -57,14 +57,14 @@ function checkTransitions(status: PodStatus, old: Pick<Pod, "spec" | "status">, 
   for (const list of ["containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"] as const) {
     const policy = list === "ephemeralContainerStatuses" ? "Never" : restartPolicy;
     if (policy === "Always") continue;
+    const goingOn = new Set(
+      (status[list] ?? []).filter(({ state }) => state.terminated === undefined).map(({ name }) => name),
+    );
     for (const [i, { name, state }] of (old.status[list] ?? []).entries()) {
       const { terminated } = state;
       if (terminated === undefined || (terminated.exitCode !== 0 && policy === "OnFailure")) continue;
       if (list === "initContainerStatuses" && restarted.has(name)) continue;
-      for (const now of status[list] ?? []) {
-        if (now.name !== name || now.state.terminated !== undefined) continue;
-        errors.push(forbidden(statusPath.child(list).index(i).child("state"), notAgain));
-      }
+      if (goingOn.has(name)) errors.push(forbidden(statusPath.child(list).index(i).child("state"), notAgain));
     }
   }
 }

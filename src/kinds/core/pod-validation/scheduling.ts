@@ -148,10 +148,11 @@ function checkSelectedKeys(
   errors: Errors,
 ): void {
   if (keys.length === 0) return;
+  const positions = new Map(keys.map((key, at) => [key, at]));
   const seen = new Set(Object.keys(selector?.matchLabels ?? {}));
   for (const { key = "" } of selector?.matchExpressions ?? []) {
-    const at = keys.lastIndexOf(key);
-    if (at >= 0 && seen.has(key)) errors.push(invalid(path.index(at), key, keyTwice));
+    const at = positions.get(key);
+    if (at !== undefined && seen.has(key)) errors.push(invalid(path.index(at), key, keyTwice));
     seen.add(key);
   }
 }
