@@ -134,6 +134,15 @@ const excuses: readonly Excuse[] = [
     ours: [/^422 Invalid$/, /^FieldValueDuplicate spec\.ports\[\d+\]/],
     theirs: [/^500 $/, /^duplicate nodePort: /],
   },
+  // Each server gives a service another address.
+  {
+    resource: "services",
+    ours: [/^422 Invalid$/, /^FieldValueInvalid spec\.clusterIPs\[\d\]: Invalid value: "10\.[\d.]+": expected an IPv6/],
+    theirs: [
+      /^422 Invalid$/,
+      /^FieldValueInvalid spec\.clusterIPs\[\d\]: Invalid value: "10\.[\d.]+": expected an IPv6/,
+    ],
+  },
   // The traffic policy of a service of type ExternalName returns with another type, and has its owner still.
   {
     resource: "services",

@@ -71,10 +71,12 @@ export async function whenStatusWritten(comparison: Comparison, path: string): P
 
 function isStatusWritten({ metadata, status }: Json): boolean {
   const { conditions } = (status ?? {}) as { readonly conditions?: readonly Json[] | null };
-  // A definition is established some time after its names are accepted.
+  // A definition is established some time after its names are accepted. An edit may have added other conditions.
   const isWritten = (conditions ?? []).some(
     ({ type, status }) =>
-      (type !== "NamesAccepted" || status === "False") && (type !== "Established" || status === "True"),
+      type === "Dangling" ||
+      (type === "NamesAccepted" && status === "False") ||
+      (type === "Established" && status === "True"),
   );
   return isWritten || metadata === undefined;
 }

@@ -130,6 +130,7 @@ const zeros: Readonly<Partial<Record<keyof Event, string | number>>> = {
   message: "",
   count: 0,
   type: "",
+  eventTime: "0001-01-01T00:00:00Z",
   action: "",
   reportingComponent: "",
   reportingInstance: "",
