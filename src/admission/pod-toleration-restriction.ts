@@ -2,10 +2,10 @@
  * PodTolerationRestriction: pods get the tolerations of their namespace, and may have only those that the namespace
  * allows. Source of rules and texts: the answers of kube-apiserver.
  */
+import { parseTolerations } from "#api/core/annotated-tolerations.ts";
 import type { Namespace, Pod, Toleration } from "#api/core/v1.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { notFound } from "#meta/status-error.ts";
-import { isObject } from "#std/is-object.ts";
 import { type AdmissionPlugin, isPods, pluginFailure } from "./plugin.ts";
 import { mergeTolerations, TolerationSet } from "./tolerations.ts";
 
@@ -84,24 +84,7 @@ function listedIn(
   const text = namespace.metadata.annotations?.[key];
   if (text === undefined) return undefined;
   if (text === "") return [];
-  try {
-    return readTolerations(JSON.parse(text));
-  } catch {
-    throw pluginFailure(`annotation ${key} of namespace ${name} is not a list of tolerations`);
-  }
-}
-
-/** Throws for another value than a list of tolerations. */
-function readTolerations(value: unknown): readonly Toleration[] {
-  if (value === null) return [];
-  if (!Array.isArray(value)) throw new TypeError("not a list");
-  return value.map((one: unknown) => {
-    if (!isObject(one ?? {})) throw new TypeError("not an object");
-    const { key, operator, value: text, effect, tolerationSeconds } = (one ?? {}) as Record<string, unknown>;
-    const texts = Object.entries({ key, operator, value: text, effect }).filter(([, given]) => (given ?? "") !== "");
-    if (texts.some(([, given]) => typeof given !== "string")) throw new TypeError("not a text");
-    if ((tolerationSeconds ?? undefined) === undefined) return Object.fromEntries(texts);
-    if (!Number.isSafeInteger(tolerationSeconds)) throw new TypeError("not an integer");
-    return { ...Object.fromEntries(texts), tolerationSeconds };
-  });
+  const tolerations = parseTolerations(text);
+  if (tolerations !== undefined) return tolerations;
+  throw pluginFailure(`annotation ${key} of namespace ${name} is not a list of tolerations`);
 }

@@ -200,7 +200,7 @@ withOwnServer(
     const exists = (key: string) => ({ key, operator: "Exists" });
     const created = async (ns: string, spec: object) => api.post(podsIn(ns), pod(api.unique("p"), spec));
     const ns = await annotated(api, {
-      defaultTolerations: JSON.stringify([exists("team")]),
+      defaultTolerations: JSON.stringify([{ Key: "team", Operator: "Exists", value: "" }]),
       tolerationsWhitelist: JSON.stringify([
         exists("team"),
         { key: "own", operator: "Equal", value: "v" },

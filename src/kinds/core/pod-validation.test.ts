@@ -526,7 +526,14 @@ test("the old annotation of tolerations is checked", () => {
   assert.deepEqual(refuse('[{"key":"a","effect":"Other"}]'), [
     `metadata.annotations.${name}[0].effect: Unsupported value: "Other": supported values: "NoSchedule", "PreferNoSchedule", "NoExecute"`,
   ]);
-  for (const wrong of ["x", "{}", "[1]", '[{"key":1}]', '[{"tolerationSeconds":1.5}]']) {
+  for (const wrong of [
+    "x",
+    "{}",
+    "[1]",
+    '[{"key":1}]',
+    '[{"tolerationSeconds":1.5}]',
+    '[{"tolerationSeconds":1e19}]',
+  ]) {
     assert.match(refuse(wrong)[0]!, new RegExp(`^metadata\\.annotations: Invalid value: "${name}": `), wrong);
   }
 });
