@@ -1,13 +1,14 @@
 /**
- * Forwards requests to another API server over TLS: by HTTP/2 where ALPN (RFC 7301) selects it, else by HTTP/1.1;
- * upgrades always by HTTP/1.1. Bodies stream in both directions with backpressure. Connections are kept, redirects are
- * not followed, and the head of an answer is bounded in time and size.
+ * Forwards requests to another server, over TLS unless it has none: by HTTP/2 where ALPN (RFC 7301) selects it, else by
+ * HTTP/1.1; upgrades always by HTTP/1.1. Bodies stream in both directions with backpressure. Connections are kept,
+ * redirects are not followed, and the head of an answer is bounded in time and size.
  */
 import { Connections, type PeerOptions } from "./forwarding/connections.ts";
 import type { Forwarded, ForwardedAnswer, UpgradedAnswer } from "./forwarding/call.ts";
 import { ResponseDeadline } from "./forwarding/response-deadline.ts";
 import type { ServiceAddress } from "./service-address.ts";
 
+export type { PeerOptions } from "./forwarding/connections.ts";
 export type { Forwarded, ForwardedAnswer, ForwardedBody, UpgradedAnswer } from "./forwarding/call.ts";
 
 export interface Forwarder {

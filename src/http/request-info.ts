@@ -217,7 +217,11 @@ export function checkNames(info: RequestInfo): void {
   checkName("Name", info.name);
   checkName("Namespace", info.namespace);
   if (info.path.startsWith("//") || (info.apiPrefix === "apis" && info.group === "")) throw resourceNotFound();
-  for (const part of info.parts) if (part === "" || isDots(part)) throw resourceNotFound();
+  // The path behind a proxy is one of another server.
+  const ownLength = info.subresource === "proxy" ? 3 : info.parts.length;
+  info.parts.forEach((part, at) => {
+    if ((part === "" && at < ownLength) || isDots(part)) throw resourceNotFound();
+  });
   if (isDots(info.group) || isDots(info.version)) throw resourceNotFound();
   // For authorization, a namespace lies in itself. It must not lie in another one, whose permission would then apply.
   const { namespace, name } = info;

@@ -13,7 +13,12 @@ import {
 import type { Action } from "#meta/action.ts";
 import type { RequestContext } from "#meta/request-context.ts";
 import type { UserInfo } from "#meta/user-info.ts";
-import { type ResourceDefinition, type SubresourceDefinition, updateStrategy } from "#registry/resource-definition.ts";
+import {
+  isConnection,
+  type ResourceDefinition,
+  type SubresourceDefinition,
+  updateStrategy,
+} from "#registry/resource-definition.ts";
 import type { ResourceTable } from "#registry/resource-table.ts";
 import { servingRulesOf } from "#registry/serving-rules.ts";
 import type { Stores } from "#registry/stores.ts";
@@ -26,7 +31,7 @@ import { objectHistory } from "./object-history.ts";
 import { historyPrefix } from "./request-info.ts";
 import { runAction } from "./handlers/action.ts";
 import { getComputed, listComputed } from "./handlers/computed.ts";
-import { answerWithoutNode } from "./handlers/connect.ts";
+import { connectObject } from "./handlers/connect.ts";
 import { createObject } from "./handlers/create.ts";
 import { deleteCollection, deleteObject } from "./handlers/delete.ts";
 import { getObject } from "./handlers/get.ts";
@@ -108,19 +113,16 @@ export function createRouter(options: RouterOptions): (request: HandledRequest) 
     if (!hasRoutes && !isInScope(definition, info.namespace, info.verb)) {
       return options.unknown(request.path);
     }
-    const isNamespaceItself = definition.group === "" && definition.resource === "namespaces";
-    // Invariant: the scope of the path is that of the resource, so that no object is reached by a path that was
-    // authorized as another one.
-    if (!definition.namespaced && info.namespace !== "" && !isNamespaceItself) throw resourceNotFound();
-    if (isNamespaceItself && /\/namespaces\/[^/]*\/namespaces(?:\/|$)/.test(info.path)) throw resourceNotFound();
+    checkScope(definition, info);
     const single = pathName(request);
     const verb = verbOf(request, single);
     if (definition.namespaced && info.namespace === "" && single !== "") throw resourceNotFound();
     const handler = handlers[verb];
     // Upstream's handler says that a version is deprecated before anything else.
     if (!hasRoutes) tellDeprecated(request, definition);
-    if (connected?.verbs.includes(verb) === true) {
-      return answer(scopeOf(definition, request, single), verb, (scope) => answerWithoutNode(scope, connected));
+    if (connected !== undefined && single !== "") {
+      checkMethod(connected, request.method, verb);
+      return answer(scopeOf(definition, request, single), verb, (scope) => connectObject(scope, connected));
     }
     if (hasRoutes) checkPart(definition, info);
     if (handler === undefined) throw hasRoutes ? methodUnknown() : methodNotAllowed(definition, verb);
@@ -142,12 +144,30 @@ export function createRouter(options: RouterOptions): (request: HandledRequest) 
   return (request) => (request.info.apiPrefix === historyPrefix ? history(request) : route(request));
 }
 
-/** Returns a subresource of 1.32 that a node answers, if `subresource` is one: by a connection, or with a log. */
+/** Returns the subresource if another server answers for it: by a connection, or with a log. */
 const connection = (
   definition: ResourceDefinition | undefined,
   subresource: string,
 ): SubresourceDefinition | undefined =>
-  definition?.unserved?.find(({ name, connect }) => name === subresource && (connect === true || name === "log"));
+  definition?.custom !== undefined
+    ? undefined
+    : definition?.subresources.find((part) => part.name === subresource && isConnection(part));
+
+/** Throws unless a connection takes the method: proxies take all, and others no HEAD, which reads no object here. */
+function checkMethod({ verbs, proxyPath }: SubresourceDefinition, method: string, verb: string): void {
+  const isTaken = proxyPath === true ? method === "OPTIONS" || verbs.includes(verb) : verbs.includes(verb);
+  if (!isTaken || (method === "HEAD" && proxyPath !== true)) throw methodUnknown();
+}
+
+/**
+ * Invariant: the scope of the path is that of the resource, so that no object is reached by a path that was authorized as
+ * another one. Throws for other paths.
+ */
+function checkScope({ group, resource, namespaced }: ResourceDefinition, { namespace, path }: RequestInfo): void {
+  const isNamespaceItself = group === "" && resource === "namespaces";
+  if (!namespaced && namespace !== "" && !isNamespaceItself) throw resourceNotFound();
+  if (isNamespaceItself && /\/namespaces\/[^/]*\/namespaces(?:\/|$)/.test(path)) throw resourceNotFound();
+}
 
 function newScope(
   parts: HandlerParts,

@@ -16,6 +16,7 @@ import type { Random } from "#std/random.ts";
 import type { WatchCache } from "#storage/watch-cache.ts";
 import type { HandledRequest, Reply } from "./api-request.ts";
 import type { Sizes } from "./large-requests.ts";
+import type { NodeAccess } from "./node-access.ts";
 import type { Allows, Negotiator } from "./negotiation.ts";
 import type { SentOptions } from "./options.ts";
 
@@ -54,6 +55,8 @@ export interface HandlerParts {
   readonly acceptsCborPatches: boolean;
   /** Whether a kind is registered in a version, served or not. */
   isRegistered(gvk: GroupVersionKind): boolean;
+  /** The means to reach nodes; absent in threads, which connect to nothing. */
+  readonly nodes?: NodeAccess;
   readonly bodyLimitBytes: number;
   readonly sizes: Sizes;
   /** Handles requests that are too large for the event loop in threads. Left out: there is no limit. */

@@ -312,6 +312,28 @@ export const unreadableObjects = (
 export const failedPatch = (cause: unknown): StatusError =>
   failure(422, "Invalid", "the server rejected our request due to an error in our request", {}, cause);
 
+/** Returns the error of another server that gave no `Status`, by its code alone. */
+export function genericFailure(code: number, of: ResourceName, name: string): StatusError {
+  const [reason, message] = genericFailures[code] ?? [
+    code >= 500 ? "InternalError" : "",
+    `the server responded with the status code ${code} but did not return more information`,
+  ];
+  return failure(code, reason, `${message} ( ${qualifiedResource(of)} ${name})`, detailsOf(of, name));
+}
+
+/** Reasons and messages of `genericFailure` by code. */
+const genericFailures: Readonly<Record<number, readonly [string, string]>> = {
+  401: ["Unauthorized", "the server has asked for the client to provide credentials"],
+  403: ["Forbidden", "the server does not allow access to the requested resource"],
+  404: ["NotFound", "the server could not find the requested resource"],
+  405: ["MethodNotAllowed", "the server does not allow this method on the requested resource"],
+  503: ["ServiceUnavailable", "the server is currently unable to handle the request"],
+  504: [
+    "Timeout",
+    "the server was unable to return a response in the time allotted, but may still be processing the request",
+  ],
+};
+
 export const serviceUnavailable = (message: string): StatusError => failure(503, "ServiceUnavailable", message);
 
 export const timeout = (message: string, retryAfterSeconds?: number): StatusError =>

@@ -23,6 +23,9 @@ export interface SubresourceDefinition
   readonly scale?: ScaleDefinition;
 }
 
+/** Whether another server answers for a subresource of a built-in kind: by a connection, or with a log. */
+export const isConnection = ({ name, connect }: SubresourceDefinition): boolean => connect === true || name === "log";
+
 /** One column of a Table. */
 export interface Column<T extends ApiObject = Unstructured> {
   readonly name: string;

@@ -1,4 +1,5 @@
 /** Input and output of `assemble`. */
+import type { ServiceAddress } from "#egress/service-address.ts";
 import type { ApiRequest, Reply } from "#http/api-request.ts";
 import type { ChainOptions } from "#http/chain.ts";
 import type { RequestMetrics, RequestTarget } from "#http/request-metrics.ts";
@@ -15,6 +16,7 @@ import type { ControllerCredentials } from "./controllers/credentials.ts";
 import type { Endpoints } from "./endpoints.ts";
 import type { ServerOptions } from "./options.ts";
 import type { KindsPlan } from "./served-kinds.ts";
+import type { KubeletClient } from "./nodes/kubelet-client.ts";
 import type { ServerParts } from "./server-parts.ts";
 
 /** The configuration from flags and files, read and checked before anything is opened or written. */
@@ -27,9 +29,12 @@ export interface Plans {
   readonly admission: AdmissionPlan;
   readonly controllerCredentials: ControllerCredentials;
   readonly proxyClient: ProxyClient;
+  readonly kubeletClient: KubeletClient;
 }
 
 export interface AssembleConfig extends ServerParts {
+  /** Returns the address to which a connection to a node goes instead; tests set it. */
+  readonly route?: ((address: ServiceAddress) => ServiceAddress) | undefined;
   readonly options: ServerOptions;
   readonly plans: Plans;
   readonly cache: WatchCache & VersionReader;

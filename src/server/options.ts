@@ -28,6 +28,7 @@ import { metricFlags } from "./metrics/flags.ts";
 import { listenerFlags } from "./listener/flags.ts";
 import { requestFlags } from "./request-flags.ts";
 import { kindFlags } from "./served-kinds/flags.ts";
+import { checkKubeletFiles, nodeFlags } from "./nodes/flags.ts";
 import { serviceFlags } from "./services/flags.ts";
 import { checkHistory, storeFlags } from "./store/flags.ts";
 
@@ -48,6 +49,7 @@ export const serverFlags = {
   ...metricFlags,
   ...aggregationFlags,
   ...serviceFlags,
+  ...nodeFlags,
   ...controllerFlags,
 };
 
@@ -114,6 +116,7 @@ export function resolveOptions(...layers: readonly ServerSettings[]): ServerOpti
   const options = Object.assign(defaults, ...checked) as ServerOptions; // defaults hold every key
   checkServingFiles(options);
   checkProxyClientFiles(options);
+  checkKubeletFiles(options);
   checkHistory(options);
   checkFairness(options);
   return options;

@@ -28,6 +28,7 @@ import { type Aggregation, openAggregation } from "./aggregation.ts";
 import { openConversionWebhooks } from "./conversion-webhooks.ts";
 import { handlerParts } from "./handler-parts.ts";
 import { LargeRequestThreads } from "./large-requests.ts";
+import { openNodes } from "./nodes.ts";
 import { pickKindFlags } from "./served-kinds.ts";
 import { servedResources } from "./served-resources.ts";
 import { openServedTable } from "./served-table.ts";
@@ -46,6 +47,7 @@ export async function openPipeline(config: AssembleConfig, state: ServerState, a
   const own = openTable(config, state, access, conversions.convert);
   const { table } = own;
   const aggregation = openAggregation({ ...config, ...plans, ...state, gates: plans.kinds.gates });
+  const nodes = openNodes({ ...config, ...plans, ...state, gates: plans.kinds.gates });
   const served = servedResources(domain, table, aggregation, own.onChange);
   const large = openThreads(config, state);
   const admission = await serverAdmission({
@@ -58,7 +60,7 @@ export async function openPipeline(config: AssembleConfig, state: ServerState, a
     table,
     served,
   });
-  const parts = openHandlers(config, state, access, { table, large, admission: admission.chain });
+  const parts = openHandlers(config, state, access, { table, large, admission: admission.chain, nodes: nodes.access });
   const route = createRouter({
     parts,
     stores: state.stores,
@@ -82,7 +84,10 @@ export async function openPipeline(config: AssembleConfig, state: ServerState, a
     start: own.start,
     isSynced: own.isSynced,
     /** Shortens the time for which requests wait for other servers, since the server ends. */
-    drain: () => aggregation.drain(),
+    drain() {
+      aggregation.drain();
+      nodes.drain();
+    },
     /** Ends the controller of custom resources and the calls of conversion webhooks. */
     closeCustomResources() {
       own.close();
@@ -91,6 +96,7 @@ export async function openPipeline(config: AssembleConfig, state: ServerState, a
     close(): Promise<void> {
       admission.close();
       aggregation.close();
+      nodes.close();
       return large.close();
     },
   };
@@ -126,7 +132,7 @@ function openHandlers(
   config: AssembleConfig,
   { objects }: ServerState,
   { authorizer }: Access,
-  { table, ...own }: Required<Pick<HandlerParts, "large" | "admission">> & { table(): ResourceTable },
+  { table, ...own }: Required<Pick<HandlerParts, "large" | "admission" | "nodes">> & { table(): ResourceTable },
 ): HandlerParts {
   const { options, domain, clock, random, cache, requestMetrics, plans } = config;
   return handlerParts({

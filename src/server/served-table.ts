@@ -6,7 +6,7 @@ import type { ConvertObjects } from "#extensions/conversion-review.ts";
 import { CustomResourceController } from "#extensions/custom-resource-controller.ts";
 import { waitForSync } from "#registry/informer.ts";
 import { override } from "#registry/override.ts";
-import type { ResourceDefinition, SubresourceDefinition } from "#registry/resource-definition.ts";
+import { isConnection, type ResourceDefinition, type SubresourceDefinition } from "#registry/resource-definition.ts";
 import { ResourceTable } from "#registry/resource-table.ts";
 import type { StoredObjects } from "#registry/stored-object.ts";
 import type { Schema } from "#schema/schema.ts";
@@ -106,8 +106,8 @@ function withServedParts(definition: ResourceDefinition): ResourceDefinition {
 }
 
 function isServed({ kind, actions }: ResourceDefinition, part: SubresourceDefinition): boolean {
-  if (part.scale !== undefined) return true;
-  // A view of the object can also be written. Logs have the kind of the object too, but are not a view.
+  if (part.scale !== undefined || isConnection(part)) return true;
+  // A view of the object can also be written.
   const isView = part.kind === kind && part.verbs.includes("update");
   return isView || actions?.has(part.name) === true;
 }

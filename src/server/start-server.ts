@@ -4,6 +4,7 @@
  * handling.
  */
 import { join, resolve } from "node:path";
+import type { ServiceAddress } from "#egress/service-address.ts";
 import type { ApiRequest, Reply } from "#http/api-request.ts";
 import { Health } from "#http/health.ts";
 import type { Listener } from "#transport/listener.ts";
@@ -52,6 +53,7 @@ import {
   withCertDir,
   writeCredentials,
 } from "./credentials/serving.ts";
+import { readKubeletClient } from "./nodes/kubelet-client.ts";
 import { hostOf } from "./credentials/server-trust.ts";
 import { planKinds } from "./served-kinds.ts";
 import { clusterIpRanges } from "./services.ts";
@@ -71,6 +73,8 @@ export interface ServerEnvironment {
   readonly largeBytes?: number;
   /** Faults that tests inject into the store. */
   readonly storageFaults?: StorageFaults;
+  /** Returns the address to which a connection to a node, or to the target of a proxy, goes instead. Tests use it. */
+  readonly route?: (address: ServiceAddress) => ServiceAddress;
   /** The hooks of the test kit in the server. */
   readonly instruments?: Instruments;
 }
@@ -173,6 +177,7 @@ async function readInputs(sources: Sources, domain: ApiDomain, marker: Marker | 
   if (options.leaderElect) leaseTimes(options);
   const clientTrust = new ClientTrust(current);
   const proxyClient = readProxyClient(options, clientTrust);
+  const kubeletClient = readKubeletClient(options);
   const plans: Plans = {
     kinds,
     clusterIps,
@@ -181,12 +186,13 @@ async function readInputs(sources: Sources, domain: ApiDomain, marker: Marker | 
     admission,
     controllerCredentials,
     proxyClient,
+    kubeletClient,
   };
   const encryption = await planEncryption(options, domain);
   return { current, clientTrust, plans, encryption, marker };
 }
 
-interface Start extends Sources, Pick<ServerEnvironment, "storageFaults" | "instruments"> {
+interface Start extends Sources, Pick<ServerEnvironment, "storageFaults" | "instruments" | "route"> {
   readonly log: Log;
   readonly largeBytes: number;
   readonly domain: ApiDomain;

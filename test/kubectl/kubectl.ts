@@ -125,7 +125,9 @@ export class Kubectl {
   }
 
   #spawn(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
-    const given = this.ns === "" ? args : [...args, "--namespace", this.ns];
+    // The words behind `--` are a command of a container.
+    const end = args.includes("--") ? args.indexOf("--") : args.length;
+    const given = this.ns === "" ? args : args.toSpliced(end, 0, "--namespace", this.ns);
     return spawn(this.#program, given, { env: { ...this.#env, ...env }, stdio: ["pipe", "pipe", "pipe"] });
   }
 }

@@ -5,13 +5,15 @@ export interface Forwarded {
   readonly method: string;
   /** The path with its query. */
   readonly path: string;
+  /** The value of `Host`; left out: the address of the peer. */
+  readonly host?: string;
   /**
    * Names and values alternate. Headers of the connection are left out, except `content-length` when the length is
    * known.
    */
   readonly headers: readonly string[];
   readonly body: ForwardedBody | undefined;
-  /** The maximum time in milliseconds from the call to the head of the answer. */
+  /** The maximum time in milliseconds from the call to the head of the answer; may be infinite. */
   readonly headMs: number;
   readonly signal: AbortSignal;
   /** Whether the call has a connection of its own, which no other call uses. */

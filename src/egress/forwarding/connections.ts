@@ -1,8 +1,9 @@
 /**
- * Connections to the servers of one API. HTTP/2 connections are shared, so calls wait while one is being opened; an
- * HTTP/1.1 connection serves one call at a time and is kept.
+ * Connections to other servers with the same credentials. HTTP/2 connections are shared, so calls wait while one is being
+ * opened; an HTTP/1.1 connection serves one call at a time and is kept. Without TLS there is only HTTP/1.1.
  */
-import { connect, createSecureContext, type SecureContext, type TLSSocket } from "node:tls";
+import { connect as connectPlain, isIP, type LookupFunction, type Socket } from "node:net";
+import { checkServerIdentity, connect, createSecureContext, type SecureContext, TLSSocket } from "node:tls";
 import type { Clock } from "#std/clock.ts";
 import { OutgoingError } from "../outgoing-https.ts";
 import { hostPort, type ServiceAddress } from "../service-address.ts";
@@ -13,19 +14,27 @@ import type { ResponseDeadline } from "./response-deadline.ts";
 
 export interface PeerOptions {
   readonly clock: Clock;
+  /** Whether the connections are made without TLS. Then none of the options about certificates counts. */
+  readonly isPlain?: boolean;
   /** Authorities of the peer's certificate, as PEM; `undefined` for the machine's authorities. */
   readonly ca: string | undefined;
   /** Whether any certificate is accepted. */
   readonly insecure: boolean;
-  /** The name that the peer's certificate must have. */
-  readonly serverName: string;
-  /** The client certificate and its key, as PEM. */
-  readonly cert: string;
-  readonly key: string;
+  /** The name that the peer's certificate must have; `undefined` for the host of the address. */
+  readonly serverName: string | undefined;
+  /** The client certificate and its key, as PEM; `undefined` shows none. */
+  readonly cert: string | undefined;
+  readonly key: string | undefined;
+  /** Finds the addresses of a host name. Left out: the machine's resolver does. */
+  readonly lookup?: LookupFunction;
+  /** The maximum time in milliseconds from the start of a connection to the end of its handshake. */
+  readonly dialMs?: number;
+  /** Returns the address to which the connection goes instead. Left out: it goes to the address itself. */
+  readonly route?: (address: ServiceAddress) => ServiceAddress;
 }
 
-/** The maximum time in milliseconds from the start of a connection to the end of its handshake. */
-const dialMs = 30_000;
+/** The usual maximum time in milliseconds from the start of a connection to the end of its handshake. */
+const usualDialMs = 30_000;
 
 export class Connections {
   readonly #options: PeerOptions;
@@ -33,7 +42,7 @@ export class Connections {
   readonly #http2 = new Set<Http2>();
   /** Connections that are being opened, by address. They may be shared once they are open. */
   readonly #opening = new Map<string, Promise<unknown>>();
-  readonly #dialled = new Set<TLSSocket>();
+  readonly #dialled = new Set<Socket>();
   /** Whether the latest connection used HTTP/1.1, so that a call does not wait for another connection. */
   #isHttp1 = false;
   #secureContext: SecureContext | undefined;
@@ -84,7 +93,7 @@ export class Connections {
 
   async #alone(address: ServiceAddress, call: Forwarded, deadline: ResponseDeadline): Promise<Sending> {
     const socket = await this.#dial(address);
-    if (socket.alpnProtocol !== "h2") return this.#onNew(socket, address, call, deadline);
+    if (!hasHttp2(socket)) return this.#onNew(socket, address, call, deadline);
     const own = this.#share(socket, address);
     try {
       deadline.check();
@@ -94,17 +103,17 @@ export class Connections {
     }
   }
 
-  #onNew(socket: TLSSocket, address: ServiceAddress, call: Forwarded, deadline: ResponseDeadline): Sending {
+  #onNew(socket: Socket, address: ServiceAddress, call: Forwarded, deadline: ResponseDeadline): Sending {
     if (deadline.hasPassed) socket.destroy();
     deadline.check();
     return this.#http1.send(address, call, socket);
   }
 
-  async #open(address: ServiceAddress): Promise<Http2 | TLSSocket> {
+  async #open(address: ServiceAddress): Promise<Http2 | Socket> {
     try {
       const socket = await this.#dial(address);
-      this.#isHttp1 = socket.alpnProtocol !== "h2";
-      return this.#isHttp1 ? socket : this.#share(socket, address);
+      this.#isHttp1 = !hasHttp2(socket);
+      return hasHttp2(socket) ? this.#share(socket, address) : socket;
     } finally {
       this.#opening.delete(hostPort(address));
     }
@@ -116,19 +125,12 @@ export class Connections {
     return shared;
   }
 
-  #dial(address: ServiceAddress): Promise<TLSSocket> {
+  #dial(address: ServiceAddress): Promise<Socket> {
     return new Promise((resolve, reject) => {
       const socket = this.#connect(address, ["h2", "http/1.1"]);
       this.#dialled.add(socket);
-      const cancel = this.#options.clock.after(dialMs, () => {
-        reject(new OutgoingError("TIMEOUT", `no connection to ${hostPort(address)} within ${dialMs}ms`));
-        socket.destroy();
-      });
-      const settle = (): void => {
-        cancel();
-        this.#dialled.delete(socket);
-      };
-      socket.once("secureConnect", () => {
+      const settle = (): void => void this.#dialled.delete(socket);
+      socket.once(socket instanceof TLSSocket ? "secureConnect" : "connect", () => {
         settle();
         resolve(socket);
       });
@@ -141,21 +143,45 @@ export class Connections {
     });
   }
 
-  #connect({ host, port }: ServiceAddress, protocols: string[]): TLSSocket {
-    const { ca, insecure, serverName, cert, key } = this.#options;
+  /** Begins a connection. It is destroyed with an error unless it is made in time. */
+  #connect(address: ServiceAddress, protocols: string[]): Socket {
+    const { clock, route, isPlain, dialMs = usualDialMs } = this.#options;
+    const target = route === undefined ? address : route(address);
+    const socket = isPlain === true ? this.#connectPlain(target) : this.#connectSecure(target, address.host, protocols);
+    socket.setNoDelay();
+    socket.setKeepAlive(true);
+    const cancel = clock.after(dialMs, () => {
+      const error = new OutgoingError("TIMEOUT", `no connection to ${hostPort(address)} within ${dialMs}ms`);
+      socket.destroy(error);
+    });
+    socket.once(isPlain === true ? "connect" : "secureConnect", cancel);
+    socket.once("close", cancel);
+    return socket;
+  }
+
+  #connectPlain({ host, port }: ServiceAddress): Socket {
+    const { lookup } = this.#options;
+    return connectPlain({ host, port, ...(lookup === undefined ? {} : { lookup }) });
+  }
+
+  #connectSecure({ host, port }: ServiceAddress, name: string, protocols: string[]): TLSSocket {
+    const { ca, insecure, serverName = name, cert, key, lookup } = this.#options;
     // Every configured authority is a trust anchor, even if another authority signed it.
     const anchors = ca === undefined ? {} : { ca, allowPartialTrustChain: true };
-    this.#secureContext ??= createSecureContext({ cert, key, minVersion: "TLSv1.2", ...anchors });
-    const socket = connect({
+    const pair = cert === undefined ? {} : { cert, key };
+    this.#secureContext ??= createSecureContext({ ...pair, minVersion: "TLSv1.2", ...anchors });
+    return connect({
       host,
       port,
-      servername: serverName,
+      // An address is no name for the extension (RFC 6066), but the certificate is compared with it all the same.
+      ...(isIP(serverName) === 0 ? { servername: serverName } : {}),
+      checkServerIdentity: (_host, certificate) => checkServerIdentity(serverName, certificate),
       rejectUnauthorized: !insecure,
       ALPNProtocols: protocols,
       secureContext: this.#secureContext,
+      ...(lookup === undefined ? {} : { lookup }),
     });
-    socket.setNoDelay();
-    socket.setKeepAlive(true);
-    return socket;
   }
 }
+
+const hasHttp2 = (socket: Socket): socket is TLSSocket => socket instanceof TLSSocket && socket.alpnProtocol === "h2";

@@ -1,6 +1,6 @@
 /** Calls over HTTP/1.1. Each call has a connection for itself. */
 import type { Agent, ClientRequest, IncomingMessage } from "node:http";
-import type { TLSSocket } from "node:tls";
+import type { Socket } from "node:net";
 import { hostPort, type ServiceAddress } from "../service-address.ts";
 import {
   type Forwarded,
@@ -24,10 +24,10 @@ export class Http1 {
   readonly #pool = new Connections({ keepAlive: true, maxFreeSockets: idleConnectionsMax, timeout: idleMs });
   readonly #single = new Connections({ keepAlive: false });
   /** The connection on which the call that begins now is sent; `undefined` if an agent chooses one. */
-  #socket: TLSSocket | undefined;
+  #socket: Socket | undefined;
 
   /** `open` makes a connection for a call that has none. */
-  constructor(open: (address: ServiceAddress) => TLSSocket) {
+  constructor(open: (address: ServiceAddress) => Socket) {
     for (const agent of [this.#pool, this.#single]) {
       agent.createConnection = ({ host, port }) => this.#socket ?? open({ host: host ?? "", port: Number(port) });
     }
@@ -43,7 +43,7 @@ export class Http1 {
    * Sends the call on `socket`, or on an idle connection. The connection is kept afterwards unless the call is
    * alone.
    */
-  send(address: ServiceAddress, call: Forwarded, socket?: TLSSocket): Sending {
+  send(address: ServiceAddress, call: Forwarded, socket?: Socket): Sending {
     const agent = call.isAlone === true ? this.#single : this.#pool;
     this.#socket = socket;
     try {
@@ -77,7 +77,7 @@ const start = (agent: Agent, address: ServiceAddress, call: Head, more: readonly
     agent,
     method: call.method,
     path: call.path,
-    headers: ["Host", hostPort(address), ...call.headers, ...more],
+    headers: ["Host", call.host ?? hostPort(address), ...call.headers, ...more],
     maxHeaderSize: headerBytesMax,
   });
 

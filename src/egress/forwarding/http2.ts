@@ -129,8 +129,8 @@ export class Http2 {
     return { answer, giveUp };
   }
 
-  #headers({ method, path, headers, body }: Forwarded): string[] {
-    const out = [":method", method, ":scheme", "https", ":authority", hostPort(this.address), ":path", path];
+  #headers({ method, path, host, headers, body }: Forwarded): string[] {
+    const out = [":method", method, ":scheme", "https", ":authority", host ?? hostPort(this.address), ":path", path];
     for (let at = 0; at + 1 < headers.length; at += 2) out.push(headers[at]!.toLowerCase(), headers[at + 1]!);
     if (body === undefined && methodsWithBody.has(method) && !out.includes("content-length")) {
       out.push("content-length", "0");

@@ -15,9 +15,9 @@ export class ResponseDeadline {
 
   constructor({ headMs, signal }: Pick<Forwarded, "headMs" | "signal">, address: ServiceAddress, clock: Clock) {
     this.#signal = signal;
-    this.#cancel = clock.after(headMs, () =>
-      this.#lose(new OutgoingError("TIMEOUT", `no answer from ${hostPort(address)} within ${headMs}ms`)),
-    );
+    const late = (): void =>
+      this.#lose(new OutgoingError("TIMEOUT", `no answer from ${hostPort(address)} within ${headMs}ms`));
+    this.#cancel = headMs === Number.POSITIVE_INFINITY ? () => undefined : clock.after(headMs, late);
     signal.addEventListener("abort", this.#abort, { once: true });
     if (signal.aborted) this.#abort();
   }
