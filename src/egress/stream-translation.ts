@@ -120,6 +120,7 @@ class Command {
       data: (id, bytes) => this.#toClient(id, bytes),
       ended: (id) => this.#ended(id),
       send: (bytes) => stream.toPeer(bytes),
+      answer: (bytes) => stream.answerPeer(bytes),
       broken: fail,
     });
     this.#webSocket = new WebSocketPeer({

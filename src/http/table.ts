@@ -65,7 +65,8 @@ function columnsOf(definition: ResourceDefinition): readonly Column[] {
 /** Returns the row of an object. */
 export function tableRow({ definition, apiVersion, include, nowMs }: TableRequest, object: Unstructured): object {
   const cells = columnsOf(definition).map((column) => column.cell(object, nowMs) ?? null);
-  const row = { cells, ...conditionsOf(definition, object) };
+  const conditions = conditionsOf(definition, object);
+  const row = conditions === undefined ? { cells } : { cells, conditions };
   if (include === "Object") return { ...row, object };
   return { ...row, object: include === "Metadata" ? partialObject(object, definition, apiVersion) : null };
 }
@@ -77,18 +78,18 @@ export function rowText(table: TableRequest, object: Unstructured, metadata: () 
   let shown = "null";
   if (include === "Object") shown = JSON.stringify(object);
   else if (include === "Metadata") shown = partialText(() => object, definition, metadata, apiVersion);
-  const { conditions } = conditionsOf(definition, object);
+  const conditions = conditionsOf(definition, object);
   const remarks = conditions === undefined ? "" : `"conditions":${JSON.stringify(conditions)},`;
   return `{"cells":${JSON.stringify(cells)},${remarks}"object":${shown}}`;
 }
 
-/** Returns the member of a row with its conditions; nothing if it has none. */
+/** Returns the conditions of a row; `undefined` if it has none. */
 function conditionsOf(
   { rowConditions }: ResourceDefinition,
   object: Unstructured,
-): { readonly conditions?: readonly RowCondition[] } {
-  const conditions = rowConditions?.(object) ?? [];
-  return conditions.length === 0 ? {} : { conditions };
+): readonly RowCondition[] | undefined {
+  const conditions = rowConditions?.(object);
+  return conditions?.length === 0 ? undefined : conditions;
 }
 
 /** Returns an object with metadata alone. */

@@ -69,6 +69,11 @@ export class JoinedStream extends Duplex {
     if (this.readableLength < this.readableHighWaterMark) this.toClient(bytes);
   }
 
+  /** Writes an answer to something that the connection sent, unless it reads too slowly. */
+  answerPeer(bytes: Buffer): void {
+    if (this.#peer?.writableNeedDrain !== true) this.toPeer(bytes);
+  }
+
   toPeer(bytes: Buffer): void {
     if (this.#peer?.writable === true) this.#peer.write(bytes);
   }

@@ -21,6 +21,8 @@ interface SpdyHandler {
   ended(stream: number): void;
   /** Writes bytes to the kubelet. */
   send(bytes: Buffer): void;
+  /** Writes an answer to a ping of the kubelet; it is lost when the kubelet does not read. */
+  answer(bytes: Buffer): void;
   /** Called when the kubelet breaks the protocol, or will send no more. */
   broken(problem: string): void;
 }
@@ -110,7 +112,7 @@ export class SpdyClient {
     if (bytes.length < 8 + length) return 0;
     if (length < 4) return this.#fail(bytes, "the kubelet broke the protocol");
     const id = bytes.readUInt32BE(8);
-    if (type === ping && id % 2 === 0) this.#handler.send(Buffer.from(bytes.subarray(0, 8 + length)));
+    if (type === ping && id % 2 === 0) this.#handler.answer(Buffer.from(bytes.subarray(0, 8 + length)));
     else if (type === rstStream || (type === synReply && (flags & finished) !== 0)) this.#handler.ended(id);
     return 8 + length;
   }
