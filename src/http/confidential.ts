@@ -44,9 +44,11 @@ function concealValues(error: unknown): unknown {
   const text = withoutPrefix(message, isAboutValue ? [/^Internal error occurred: /, ...prefixes] : prefixes);
   if (isAboutValue || text !== message) {
     const shown = message.slice(0, message.length - text.length) + discreet(text);
-    if (causes === undefined) return withoutValues({ ...status, message: shown });
-    const lost = causes.map((one) => ({ ...one, message: discreet(one.message ?? "") }));
-    return withoutValues({ ...status, message: shown, details: { ...details, causes: lost } });
+    const { name, ...others } = details ?? {};
+    const kept = error.showsValues === true || name === undefined ? others : { ...others, name };
+    const lost = causes?.map((one) => ({ ...one, message: discreet(one.message ?? "") }));
+    if (lost !== undefined) return withoutValues({ ...status, message: shown, details: { ...kept, causes: lost } });
+    return withoutValues({ ...status, message: shown, ...(details === undefined ? {} : { details: kept }) });
   }
   return cause === undefined ? error : withoutValues(status);
 }

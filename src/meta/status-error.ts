@@ -57,6 +57,9 @@ export class StatusError extends Error {
   }
 }
 
+/** Returns the error for the case that its message, or the name in its details, is a value of an object. */
+export const showingValues = ({ status }: StatusError): StatusError => new StatusError(status, { showsValues: true });
+
 /** Facts about an error that clients do not see. */
 interface StatusErrorOptions extends ErrorOptions {
   /** The message of the error, if it says more than that of the status. */

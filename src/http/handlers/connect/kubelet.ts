@@ -11,7 +11,8 @@ import {
   badRequest,
   genericFailure,
   internalError,
-  StatusError,
+  showingValues,
+  type StatusError,
   tooManyRequests,
   unclassified,
 } from "#meta/status-error.ts";
@@ -48,13 +49,13 @@ export async function podLog(
   // A log without lines has no head until there is one.
   const sent = forwarder.send(address, { ...call, headMs: Number.POSITIVE_INFINITY });
   const answer = await access.waitFor(request, sent).catch((error: unknown) => {
-    throw unclassified(`Get "${url}": ${problemOf(error, { address })}`);
+    throw showingValues(unclassified(`Get "${url}": ${problemOf(error, { address })}`));
   });
   const { code, headers } = answer;
   const location = headers["location"]?.[0];
   if (code >= 300 && code < 400 && location !== undefined) {
     answer.destroy();
-    throw unclassified(`Get "${location}": redirects forbidden`);
+    throw showingValues(unclassified(`Get "${location}": redirects forbidden`));
   }
   if (code < 200 || code > 206) throw await refusal(answer, name);
   return {
@@ -122,10 +123,9 @@ function containerOf(pod: string, spec: PodSpec | undefined, container: string):
   const [only] = containers;
   if (only !== undefined && containers.length === 1) return only.name;
   if (only === undefined) throw badRequest(`a container name must be specified for pod ${pod}`);
-  const { status } = badRequest(
-    `a container name must be specified for pod ${pod}, choose one of: [${names.join(" ")}]`,
+  throw showingValues(
+    badRequest(`a container name must be specified for pod ${pod}, choose one of: [${names.join(" ")}]`),
   );
-  throw new StatusError(status, { showsValues: true });
 }
 
 /** The fields of all kinds of options; admission has kept their types. */
@@ -193,7 +193,7 @@ async function tunnelPorts({ request, parts }: Scope, access: NodeAccess, target
   const key = checkHandshake(request);
   const { handshakeHeaders, tunnelProtocol, tunnelStream } = await import("#egress/stream-translation.ts");
   const upgraded = await askForSpdy(request, access, target, portsProtocol).catch((error: unknown) => {
-    throw unclassified(`error dialing backend: ${problemOf(error, target)}`);
+    throw showingValues(unclassified(`error dialing backend: ${problemOf(error, target)}`));
   });
   if (upgraded.kind === "answer") return wholeAnswer(upgraded.answer);
   const connection = tunnelStream(upgraded, parts.clock);

@@ -6,7 +6,7 @@
 import { connectionProblem } from "#egress/connection-problem.ts";
 import type { Forwarded, ForwardedAnswer } from "#egress/forwarding.ts";
 import { hostPort } from "#egress/service-address.ts";
-import { serviceUnavailable, unclassified } from "#meta/status-error.ts";
+import { serviceUnavailable, showingValues, unclassified } from "#meta/status-error.ts";
 import type { HandledRequest, Reply } from "../../api-request.ts";
 import { bodyOf, replyOf, wholeAnswer } from "../../forwarded-answer.ts";
 import { clientHeaders, escapePath } from "../../forwarded-head.ts";
@@ -47,7 +47,7 @@ export async function proxyRequest(scope: Scope, access: NodeAccess, target: Pro
     const answer = await access.waitFor(request, forwarder.send(target.address, { ...call, body }));
     return replyOf(request, answer, scope.parts.clock, redirection(request, base, answer));
   } catch (error) {
-    throw serviceUnavailable(`error trying to reach service: ${problemOf(error, target)}`);
+    throw showingValues(serviceUnavailable(`error trying to reach service: ${problemOf(error, target)}`));
   }
 }
 
@@ -72,7 +72,7 @@ export async function upgradeTo(
   const forwarder = await access.forwarder(target.peer);
   const asked = { ...call, headMs: access.upgradeMs };
   const upgraded = await access.waitFor(request, forwarder.upgrade(target.address, protocol, asked)).catch((error) => {
-    throw unclassified(`error dialing backend: ${problemOf(error, target)}`);
+    throw showingValues(unclassified(`error dialing backend: ${problemOf(error, target)}`));
   });
   if (upgraded.kind === "upgraded") {
     const { headers, connection, early } = upgraded;

@@ -6,7 +6,7 @@ import type { EndpointAddress, Node, Pod, PodSpec } from "#api/core/v1.ts";
 import type { ServiceAddress } from "#egress/service-address.ts";
 import { addressNotAllowed } from "#egress/proxyable-address.ts";
 import { goQuote } from "#meta/field-error.ts";
-import { badRequest, notFound, serviceUnavailable, unclassified } from "#meta/status-error.ts";
+import { badRequest, notFound, serviceUnavailable, showingValues, unclassified } from "#meta/status-error.ts";
 import type { Random } from "#std/random.ts";
 import type { NodeAccess, PeerSort } from "../../node-access.ts";
 
@@ -23,7 +23,10 @@ const httpPort = 80;
 export function kubeletAddress(access: NodeAccess, name: string, missing: "pods" | "nodes"): ServiceAddress {
   const node = access.find("nodes", "", name);
   // Upstream names the resource of the request in place of the node.
-  if (node === undefined) throw notFound({ group: "", resource: missing }, name);
+  if (node === undefined) {
+    const error = notFound({ group: "", resource: missing }, name);
+    throw missing === "pods" ? showingValues(error) : error;
+  }
   const host = preferredAddress(node, access.preferredAddressTypes);
   return { host, port: node.status?.daemonEndpoints?.kubeletEndpoint?.Port || usualKubeletPort };
 }
