@@ -2,7 +2,7 @@
  * Bundles the client library to `packages/client/dist/`: a file for each entry, source maps, and the types, bundled as
  * well. `build.ts` calls it; alone, `node scripts/build-client.ts` builds code and types.
  */
-import { readdirSync, rmSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Plugin, rolldown } from "rolldown";
 import { bundleTypes } from "./bundle-types.ts";
@@ -66,11 +66,25 @@ export async function buildClient({ declarations = false } = {}): Promise<void> 
     dir: target,
     format: "esm",
     sourcemap: true,
+    // Declarations and source maps have the comments.
+    comments: false,
     entryFileNames: "[name].js",
     chunkFileNames: "chunks/[name]-[hash].js",
   });
   await code.close();
+  removeMapsOfKinds();
   if (declarations) await bundleTypes({ input: entries(), target, isOutside, plugins: [ownImports, plainIntegers] });
+}
+
+/** Removes the source maps of kinds, which are tables and not code: nobody steps through them. */
+function removeMapsOfKinds(): void {
+  const folder = join(target, "kinds");
+  for (const name of readdirSync(folder, { recursive: true, encoding: "utf8" })) {
+    const file = join(folder, name);
+    if (file.endsWith(".map")) rmSync(file);
+    else if (file.endsWith(".js"))
+      writeFileSync(file, readFileSync(file, "utf8").replace(/\n\/\/# sourceMappingURL=.*\n?$/, "\n"));
+  }
 }
 
 if (import.meta.main) await buildClient({ declarations: true });

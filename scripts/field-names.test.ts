@@ -15,8 +15,13 @@ const oddNames: ReadonlySet<string> = new Set([
   "[]",
   "allocatedResourceStatus",
   "attachedRequired",
-  // This is a field of a configuration.
+  // These are fields of configurations.
+  "burst",
+  "cacheSize",
   "exemptions",
+  "podtolerationrestriction",
+  "qps",
+  "whitelist",
   "initiatorname",
   "patch",
   "persistentDisk",

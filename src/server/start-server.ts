@@ -447,7 +447,7 @@ function runningServer(
     if (!answered) log.warn({ requests: listener.requests }, "requests were cut off");
     for (const part of closeAll) await part?.close();
     log.info({}, "stopped");
-    log.flush();
+    await log.flush();
   };
   return {
     options,

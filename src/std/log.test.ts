@@ -1,5 +1,7 @@
 /** Logs are JSON for machines and short lines for people. */
 import assert from "node:assert";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { test } from "node:test";
 import { openLog } from "./log.ts";
 
@@ -42,4 +44,36 @@ void test("-v decides from which level on lines are written", () => {
     );
     assert.strictEqual(log.enabled("debug"), verbosity >= 4);
   }
+});
+
+const logFile = new URL("log.ts", import.meta.url).href;
+
+/** Starts a process that writes a line when it is told to, flushes its log and ends. */
+const spawnWriter = () =>
+  spawn(process.execPath, [
+    "--conditions=source",
+    "--input-type=module",
+    "-e",
+    `import { openLog } from ${JSON.stringify(logFile)};
+     const log = openLog({ format: "json", verbosity: 0 });
+     process.stdin.once("data", async () => {
+       log.info({}, "last");
+       await log.flush();
+       process.exit(0);
+     });`,
+  ]);
+
+void test("a flush waits for what is written, and not for a reader that is gone", async () => {
+  const read = spawnWriter();
+  let text = "";
+  read.stderr.on("data", (piece: Buffer) => (text += piece.toString()));
+  read.stdin.write("go");
+  assert.deepStrictEqual(await once(read, "close"), [0, null]);
+  assert.match(text, /"msg":"last"/);
+
+  const unread = spawnWriter();
+  await once(unread, "spawn");
+  unread.stderr.destroy();
+  unread.stdin.write("go");
+  assert.deepStrictEqual(await once(unread, "exit"), [0, null]);
 });

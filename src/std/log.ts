@@ -22,8 +22,8 @@ export interface Log {
   setVerbosity(verbosity: number): void;
   /** Returns the same log with fields added to every line. */
   with(fields: LogFields): Log;
-  /** Writes all buffered lines before it returns. */
-  flush(): void;
+  /** Resolves when all lines are written, or nobody is there to read them. */
+  flush(): Promise<void>;
 }
 
 interface LogOptions {
@@ -37,8 +37,8 @@ interface LogOptions {
 const bufferLengthMax = 1 << 20;
 
 export function openLog(options: LogOptions): Log {
-  const error = pino.destination({ fd: 2, sync: false, maxLength: bufferLengthMax });
-  const write = options.write ?? ((line: string) => void error.write(line));
+  const standardError = new StandardError();
+  const write = options.write ?? ((line: string) => standardError.write(line));
   const logger = pino(
     {
       level: "trace",
@@ -47,18 +47,36 @@ export function openLog(options: LogOptions): Log {
       formatters: { level: (label) => ({ level: label }) },
       serializers: { err: pino.stdSerializers.err, error: pino.stdSerializers.err },
     },
-    options.write === undefined && options.format === "json"
-      ? error
-      : { write: options.format === "text" ? (line: string) => write(readable(line)) : write },
+    { write: options.format === "text" ? (line: string) => write(readable(line)) : write },
   );
-  const flush = (): void => {
-    try {
-      error.flushSync();
-    } catch {
-      // Standard error is closed or was never open, so there is no reader.
-    }
-  };
-  return wrap(logger, flush, { level: levelOf(options.verbosity) });
+  return wrap(logger, () => standardError.flush(), { level: levelOf(options.verbosity) });
+}
+
+/** Standard error, which is written in the background. Lines are lost when nobody reads it, or too slowly. */
+class StandardError {
+  readonly #stream = pino.destination({ fd: 2, sync: false, maxLength: bufferLengthMax });
+  #isPending = false;
+  #isBroken = false;
+
+  constructor() {
+    this.#stream.on("drain", () => (this.#isPending = false));
+    this.#stream.on("error", () => (this.#isBroken = true));
+  }
+
+  write(line: string): void {
+    if (this.#isBroken) return;
+    this.#isPending = true;
+    this.#stream.write(line);
+  }
+
+  /** Resolves when all lines are written or lost. The stream's own `flushSync` would wait for a reader for ever. */
+  flush(): Promise<void> {
+    if (!this.#isPending || this.#isBroken) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#stream.once("drain", () => resolve());
+      this.#stream.once("error", () => resolve());
+    });
+  }
 }
 
 /** A log that writes nothing. */
@@ -71,7 +89,7 @@ export const silentLog: Log = {
   enabled: () => false,
   setVerbosity() {},
   with: () => silentLog,
-  flush() {},
+  flush: () => Promise.resolve(),
 };
 
 function levelOf(verbosity: number): LogLevel {
@@ -86,7 +104,7 @@ interface Threshold {
   level: LogLevel;
 }
 
-function wrap(logger: pino.Logger, flush: () => void, threshold: Threshold): Log {
+function wrap(logger: pino.Logger, flush: () => Promise<void>, threshold: Threshold): Log {
   const enabled = (level: LogLevel): boolean => ranks[level] <= ranks[threshold.level];
   const at =
     (level: LogLevel) =>

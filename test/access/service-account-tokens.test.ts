@@ -656,7 +656,7 @@ for (const domain of domains) {
       }
       (await api.delete(it.path)).expect(200);
       await ask(api, token);
-      log.flush();
+      await log.flush();
       assert.ok(lines.some((line) => line.includes("unable to authenticate the request")));
       const written = [...sent, "admin-token"].filter((one) => lines.some((line) => line.includes(one)));
       assert.deepEqual(written, []);

@@ -83,7 +83,10 @@ test("fields of kinds have their comments in the types", { skip }, () => {
     .map((name) => readFileSync(join(folder, name), "utf8"))
     .join("\n");
   assert.match(text, /keeps a number of equal pods running[^]{0,100}interface Deployment/);
-  assert.match(text, /\* Image to run\. \*\/\s+readonly image\?: string;/);
+  assert.match(
+    text,
+    /\* The image that is run; a controller's template may leave it out\. \*\/\s+readonly image\?: string;/,
+  );
 });
 
 test("an import loads neither the connection's package nor that of YAML", { skip }, () => {
