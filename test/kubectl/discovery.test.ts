@@ -34,7 +34,7 @@ kubectlSuite((test) => {
       /KIND: +ConfigMap\nVERSION: +v1\n[^]*\n +data\s+<map\[string\]string>/,
     );
     assert.match(await kubectl.run(["explain", "configmap"]), /DESCRIPTION:\n +Configuration data that is not secret/);
-    assert.match(await kubectl.run(["explain", "pod.spec.containers.image"]), /DESCRIPTION:\n +Image to run\./);
+    assert.match(await kubectl.run(["explain", "pod.spec.containers.image"]), /DESCRIPTION:\n +The image that is run;/);
     assert.match(await kubectl.run(["explain", "deploy.metadata.labels"]), /by which objects are grouped/);
     const claim = await kubectl.run(["explain", "pvc.spec"]);
     assert.match(claim, /KIND: +PersistentVolumeClaim/);
