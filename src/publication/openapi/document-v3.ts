@@ -50,7 +50,6 @@ function describe(operation: OpenApiOperation, types: TypeCollection): MutableJs
     const schema = type === "" ? { type: "string" } : types.reference(type);
     responses[code] = { description: answerTexts[code], content: contentOf(produces, schema) };
   }
-  responses["401"] = { description: answerTexts[401] };
   described["responses"] = responses;
   if (action !== undefined) described["x-kubernetes-action"] = action;
   if (kind !== undefined) described["x-kubernetes-group-version-kind"] = kind;

@@ -144,7 +144,7 @@ test("a document describes the operations of a namespaced kind with all patch ty
   assert.deepEqual(bare(at(core, "paths", `${configMaps}/{name}`, "get")), {
     tags: ["core_v1"],
     operationId: "readCoreV1NamespacedConfigMap",
-    responses: { "200": { content: content(configMap, plainTypes) }, "401": {} },
+    responses: { "200": { content: content(configMap, plainTypes) } },
     "x-kubernetes-action": "get",
     "x-kubernetes-group-version-kind": kind,
   });
@@ -168,7 +168,6 @@ test("a document describes the operations of a namespaced kind with all patch ty
     responses: {
       "200": { content: content(configMap, plainTypes) },
       "201": { content: content(configMap, plainTypes) },
-      "401": {},
     },
     "x-kubernetes-action": "patch",
     "x-kubernetes-group-version-kind": kind,
@@ -183,12 +182,7 @@ test("a document describes the operations of a namespaced kind with all patch ty
     content: content(configMap, ["*/*"]),
     required: true,
   });
-  assert.deepEqual(Object.keys(at(core, "paths", configMaps, "post", "responses") as object), [
-    "200",
-    "201",
-    "202",
-    "401",
-  ]);
+  assert.deepEqual(Object.keys(at(core, "paths", configMaps, "post", "responses") as object), ["200", "201", "202"]);
   const streams = ["application/json", "application/json;stream=watch", "application/vnd.kubernetes.protobuf"];
   assert.deepEqual(bare(at(core, "paths", configMaps, "get", "responses", "200")), {
     content: content(`${configMap}List`, [
@@ -334,7 +328,7 @@ test("the documents of the token issuer are described, with the scheme of tokens
   const operation = (tag: string, operationId: string, type: string): unknown => ({
     tags: [tag],
     operationId,
-    responses: { "200": { content: { [type]: { schema: { type: "string" } } } }, "401": {} },
+    responses: { "200": { content: { [type]: { schema: { type: "string" } } } } },
   });
   const cases = [
     [".well-known/openid-configuration", "WellKnown", "getServiceAccountIssuerOpenIDConfiguration", "application/json"],
@@ -409,10 +403,7 @@ test("a custom kind is named after its group, and its version's document comes a
     "application/json-patch+json",
     "application/merge-patch+json",
   ]);
-  assert.deepEqual(Object.keys(at(openApiDocument, "paths", `${path}/status`, "get", "responses") as object), [
-    "200",
-    "401",
-  ]);
+  assert.deepEqual(Object.keys(at(openApiDocument, "paths", `${path}/status`, "get", "responses") as object), ["200"]);
   assert.equal(at(openApiDocument, "paths", "/apis/api.example.com/v1/watch/cogs"), undefined);
   assert.equal(at(openApiDocument, "info", "version"), "v0.1.0");
   assert.equal(at(openApiDocument, "components", "securitySchemes"), undefined);
