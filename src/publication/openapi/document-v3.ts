@@ -17,15 +17,15 @@ export async function documentV3(
   pause: () => Promise<void>,
 ): Promise<Buffer> {
   const types = new TypeCollection(tables, 3, definitions);
+  // Upstream: the builder of custom resources has an info, a list of schemes and common answers of its own.
+  const isCustom = definitions.some(({ custom }) => custom !== undefined);
   const items: MutableJson = {};
   for (const { path, parameters, operations } of paths) {
     const item: MutableJson = {};
-    for (const operation of operations) item[operation.method] = describe(operation, types);
+    for (const operation of operations) item[operation.method] = describe(operation, types, isCustom);
     if (parameters.length > 0) item["parameters"] = parameters.map(describeParameter);
     items[path] = item;
   }
-  // Upstream: the builder of custom resources has an info and a list of schemes of its own.
-  const isCustom = definitions.some(({ custom }) => custom !== undefined);
   const info = isCustom ? { ...apiInfo, version: "v0.1.0" } : apiInfo;
   const head = JSON.stringify({ openapi: "3.0.0", info, paths: items });
   const schemas = await types.finish(pause);
@@ -36,7 +36,7 @@ export async function documentV3(
   return Buffer.from(`${head.slice(0, -1)},"components":{${components.join(",")}}}`);
 }
 
-function describe(operation: OpenApiOperation, types: TypeCollection): MutableJson {
+function describe(operation: OpenApiOperation, types: TypeCollection, isCustom: boolean): MutableJson {
   const { tag, id, parameters, body, consumes, produces, answers, action, kind } = operation;
   const text = operation.description === undefined ? {} : { description: operation.description };
   const described: MutableJson = { tags: [tag], ...text, operationId: id };
@@ -50,6 +50,7 @@ function describe(operation: OpenApiOperation, types: TypeCollection): MutableJs
     const schema = type === "" ? { type: "string" } : types.reference(type);
     responses[code] = { description: answerTexts[code], content: contentOf(produces, schema) };
   }
+  if (isCustom) responses["401"] = { description: answerTexts[401] };
   described["responses"] = responses;
   if (action !== undefined) described["x-kubernetes-action"] = action;
   if (kind !== undefined) described["x-kubernetes-group-version-kind"] = kind;

@@ -403,7 +403,10 @@ test("a custom kind is named after its group, and its version's document comes a
     "application/json-patch+json",
     "application/merge-patch+json",
   ]);
-  assert.deepEqual(Object.keys(at(openApiDocument, "paths", `${path}/status`, "get", "responses") as object), ["200"]);
+  assert.deepEqual(Object.keys(at(openApiDocument, "paths", `${path}/status`, "get", "responses") as object), [
+    "200",
+    "401",
+  ]);
   assert.equal(at(openApiDocument, "paths", "/apis/api.example.com/v1/watch/cogs"), undefined);
   assert.equal(at(openApiDocument, "info", "version"), "v0.1.0");
   assert.equal(at(openApiDocument, "components", "securitySchemes"), undefined);
