@@ -32,9 +32,10 @@ export class GoModule {
     if ("problem" in built) throw new Error(built.problem);
   }
 
-  /** Runs Go. `proxy`: where modules are downloaded from that are not here; by default they are not. */
-  run(args: readonly string[], proxy = "off"): { readonly output: string } | { readonly problem: string } {
-    const env = { ...process.env, GOPROXY: proxy, GOFLAGS: "-mod=readonly", GOTOOLCHAIN: "local" };
+  /** Runs Go. `mayDownload`: whether modules that are not here are downloaded, from where Go is set to. */
+  run(args: readonly string[], mayDownload = false): { readonly output: string } | { readonly problem: string } {
+    const offline = mayDownload ? {} : { GOPROXY: "off" };
+    const env = { ...process.env, ...offline, GOFLAGS: "-mod=readonly", GOTOOLCHAIN: "local" };
     const { status, error, stdout, stderr } = spawnSync("go", args, { cwd: this.#folder, env, encoding: "utf8" });
     return status === 0 ? { output: stdout } : { problem: error?.message ?? `${stdout}${stderr}` };
   }

@@ -3,12 +3,11 @@
  * streams, and a tunnel for forwarded ports (`SPDY/3.1+portforward.k8s.io`), whose messages are the bytes of SPDY. Source:
  * the bytes that kubectl, kube-apiserver 1.32 and kubelets exchange.
  */
-import { createHash } from "node:crypto";
 import type { Clock } from "#std/clock.ts";
+import { acceptOf, binaryFrame, closedNormally, closeFrame, pongFrame, WebSocketReader } from "#std/websocket.ts";
 import type { UpgradedAnswer } from "./forwarding.ts";
 import { JoinedStream } from "./stream-translation/joined-stream.ts";
 import { SpdyClient } from "./stream-translation/spdy-client.ts";
-import { binaryMessage, closeFrame, WebSocketPeer } from "./stream-translation/websocket-peer.ts";
 
 /** The subprotocols that are translated. */
 export const commandProtocol = "v5.channel.k8s.io";
@@ -19,24 +18,28 @@ type Upgraded = Pick<Extract<UpgradedAnswer, { readonly kind: "upgraded" }>, "co
 
 /** Returns the headers, names and values alternating, of the answer that begins a WebSocket. */
 export function handshakeHeaders(key: string, protocol: string): string[] {
-  const accept = createHash("sha1").update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest("base64");
-  const own = ["Upgrade", "websocket", "Connection", "Upgrade", "Sec-WebSocket-Accept", accept];
+  const own = ["Upgrade", "websocket", "Connection", "Upgrade", "Sec-WebSocket-Accept", acceptOf(key)];
   return [...own, "Sec-WebSocket-Protocol", protocol];
 }
 
-const closedNormally = 1000;
+/** Returns the reader of a client's messages, which answers control frames and ends the stream with the client. */
+const messageReader = (stream: JoinedStream, data: (bytes: Buffer, isFirst: boolean) => void): WebSocketReader =>
+  new WebSocketReader({
+    data,
+    ping: (payload) => stream.answerClient(pongFrame(payload)),
+    ended(code) {
+      stream.answerClient(closeFrame(code));
+      stream.finish(Buffer.alloc(0));
+    },
+  });
 
 /** Returns the client's end of a tunnel, whose messages are the bytes of the kubelet's connection. */
 export function tunnelStream({ connection, early }: Upgraded, clock: Clock): JoinedStream {
   const stream = new JoinedStream(clock);
-  const peer = new WebSocketPeer({
-    data: (bytes) => stream.toPeer(bytes),
-    answer: (frame) => stream.answerClient(frame),
-    closed: () => stream.finish(Buffer.alloc(0)),
-  });
+  const messages = messageReader(stream, (bytes) => stream.toPeer(bytes));
   stream.join(connection, early, {
-    fromClient: (bytes) => peer.take(bytes),
-    fromPeer: (bytes) => stream.toClient(binaryMessage(bytes)),
+    fromClient: (bytes) => messages.take(bytes),
+    fromPeer: (bytes) => stream.toClient(binaryFrame(bytes)),
     peerClosed: () => stream.finish(closeFrame(closedNormally)),
   });
   return stream;
@@ -65,7 +68,7 @@ interface CommandOptions {
 export function commandStream(options: CommandOptions): JoinedStream {
   const stream = new JoinedStream(options.clock);
   const fail = (problem: unknown): void => {
-    const status = binaryMessage(Buffer.from([errorChannel]), options.failure(problem));
+    const status = binaryFrame(Buffer.from([errorChannel]), options.failure(problem));
     stream.finish(Buffer.concat([status, closeFrame(closedNormally)]));
   };
   options.connect().then(({ connection, early }) => {
@@ -97,7 +100,7 @@ function statusOf(bytes: Buffer): CommandStatus {
 class Command {
   readonly #stream: JoinedStream;
   readonly #spdy: SpdyClient;
-  readonly #webSocket: WebSocketPeer;
+  readonly #messages: WebSocketReader;
   readonly #wanted: readonly Channel[];
   readonly #fail: (problem: unknown) => void;
   /** The SPDY streams by channel, and the channels by stream. */
@@ -123,11 +126,7 @@ class Command {
       answer: (bytes) => stream.answerPeer(bytes),
       broken: fail,
     });
-    this.#webSocket = new WebSocketPeer({
-      data: (bytes, isFirst) => this.#fromMessage(bytes, isFirst),
-      answer: (frame) => stream.answerClient(frame),
-      closed: () => stream.finish(Buffer.alloc(0)),
-    });
+    this.#messages = messageReader(stream, (bytes, isFirst) => this.#fromMessage(bytes, isFirst));
   }
 
   /** Opens the streams. */
@@ -142,7 +141,7 @@ class Command {
   }
 
   fromClient(bytes: Buffer): void {
-    this.#webSocket.take(bytes);
+    this.#messages.take(bytes);
   }
 
   fromPeer(bytes: Buffer): void {
@@ -152,7 +151,7 @@ class Command {
   peerClosed(): void {
     const status = statusOf(Buffer.concat(this.#status));
     if (status.isExit) {
-      const message = binaryMessage(Buffer.from([errorChannel]), status.bytes);
+      const message = binaryFrame(Buffer.from([errorChannel]), status.bytes);
       this.#stream.finish(Buffer.concat([message, closeFrame(closedNormally)]));
     } else this.#fail(new Error(status.message));
   }
@@ -165,7 +164,7 @@ class Command {
       if (this.#statusBytes <= statusBytesMax) this.#status.push(Buffer.from(bytes));
       return;
     }
-    this.#stream.toClient(binaryMessage(Buffer.from([channel]), bytes));
+    this.#stream.toClient(binaryFrame(Buffer.from([channel]), bytes));
   }
 
   #ended(id: number): void {

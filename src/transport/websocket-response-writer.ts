@@ -3,17 +3,10 @@
  */
 import type { TLSSocket } from "node:tls";
 import type { Clock } from "#std/clock.ts";
+import { binaryFrame, closedNormally, closeFrame, pongFrame, WebSocketReader } from "#std/websocket.ts";
 import type { StreamSink, Tunnel } from "#http/api-request.ts";
 import { ChannelSink, onceTaken } from "./channel-sink.ts";
-import {
-  binaryFrame,
-  closedNormally,
-  closeFrame,
-  FrameReader,
-  type Handshake,
-  pongFrame,
-  textFrames,
-} from "./websocket.ts";
+import { type Handshake, textFrames } from "./websocket.ts";
 import { endUnread } from "./end-unread.ts";
 import type { SocketReader } from "./read-turns.ts";
 import type { ResponseWriter } from "./response-writer.ts";
@@ -66,7 +59,7 @@ export class WebSocketResponseWriter implements ResponseWriter {
   /** Reads the client's frames, beginning with the bytes that arrived before the answer. */
   #readFrames(): void {
     const socket = this.channel;
-    const reader = new FrameReader({
+    const reader = new WebSocketReader({
       ping: (payload) => {
         // Pongs are not queued for a client that does not read.
         if (!this.gone && !this.blocked) socket.write(pongFrame(payload));

@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { seededRandom } from "#std/random.ts";
-import { binaryFrame, FrameReader, textFrames } from "./websocket.ts";
+import { binaryFrame, WebSocketReader } from "#std/websocket.ts";
+import { textFrames } from "./websocket.ts";
 
 /** Returns a frame of a client. */
 function frame(op: number, payload: Buffer, { final = true, masked = true, length = payload.length } = {}): Buffer {
@@ -21,7 +22,7 @@ function frame(op: number, payload: Buffer, { final = true, masked = true, lengt
 /** Returns the results of the reader for `bytes`, given in pieces of `cut` bytes. */
 function decodeFrames(bytes: Buffer, cut: () => number): string[] {
   const heard: string[] = [];
-  const reader = new FrameReader({
+  const reader = new WebSocketReader({
     ping: (payload) => heard.push(`ping ${payload.toString("latin1")}`),
     ended: (code) => heard.push(`ended ${code}`),
   });

@@ -41,7 +41,7 @@ export function buildProgram(program: Program): string | undefined {
   mkdirSync(folder, { recursive: true });
   const built = new GoModule(program.module).run(
     ["build", "-trimpath", "-o", pathOf(program.name), program.package],
-    process.env["GOPROXY"] ?? "https://proxy.golang.org,direct",
+    true,
   );
   return "problem" in built ? built.problem : undefined;
 }

@@ -6,8 +6,19 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
+import { after, test, type TestContext } from "node:test";
 import type { ServerSettings } from "#server/options.ts";
-import { Api, type Domain, eventually, file, openServer, temporaryFolder, type TestServer } from "../harness.ts";
+import {
+  Api,
+  type Domain,
+  domains,
+  eventually,
+  file,
+  openServer,
+  startsServers,
+  temporaryFolder,
+  type TestServer,
+} from "../harness.ts";
 import { Kubelet } from "./kubelet.ts";
 
 const nodeAddress = "10.20.0.1";
@@ -162,4 +173,38 @@ export async function makePod(api: Api, ns: string, name: string, spec: object, 
   await eventually(async () => (await api.post(pods, pod)).expect(201));
   const addresses = ip === undefined ? {} : { podIP: ip, podIPs: [{ ip }] };
   (await api.patch(`${pods}/${name}/status`, { status: { phase: "Running", ...addresses } })).expect(200);
+}
+
+/** The parts of a test with nodes. */
+export interface Here {
+  readonly api: Api;
+  readonly cluster: Cluster;
+  readonly ns: string;
+  /** The path of the namespace. */
+  readonly core: string;
+  /** The path of its pods. */
+  readonly pods: string;
+}
+
+type NodeTest = (name: string, run: (here: Here, t: TestContext) => Promise<void>) => void;
+
+/** Returns the function that registers a test in both domains. The tests of a domain share a cluster. */
+export function clusterSuite(): NodeTest {
+  const clusters = new Map<Domain, Promise<Cluster>>();
+  after(async () => {
+    for (const cluster of clusters.values()) await (await cluster).close();
+  });
+  return (name, run) => {
+    for (const domain of startsServers ? domains : []) {
+      test(`${domain}: ${name}`, async (t) => {
+        if (!clusters.has(domain)) clusters.set(domain, openCluster(domain));
+        const cluster = await clusters.get(domain)!;
+        const api = new Api(cluster.server);
+        t.after(() => api.close());
+        const { ns } = await api.createNamespace();
+        const core = `/api/v1/namespaces/${ns}`;
+        await run({ api, cluster, ns, core, pods: `${core}/pods` }, t);
+      });
+    }
+  };
 }

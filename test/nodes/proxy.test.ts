@@ -1,40 +1,15 @@
 /** Proxies to pods, services and nodes, and what attackers try with them and with other connections to nodes. */
 import assert from "node:assert/strict";
 import { createServer, type Socket } from "node:net";
-import { after, type TestContext, test } from "node:test";
-import { Api, type Domain, domains, eventually, startsServers } from "../harness.ts";
+import { test } from "node:test";
+import { eventually, startsServers } from "../harness.ts";
 import { connectRaw } from "../raw.ts";
 import { spawnServer } from "../process.ts";
-import { type Cluster, kubeletSettings, makeNode, makePod, openCluster, podAddress } from "./cluster.ts";
+import { clusterSuite, type Here, kubeletSettings, makeNode, makePod, podAddress } from "./cluster.ts";
 import { Kubelet } from "./kubelet.ts";
 import { WebSocketClient } from "./web-socket.ts";
 
-interface Here {
-  readonly api: Api;
-  readonly cluster: Cluster;
-  readonly ns: string;
-  /** The path of the namespace. */
-  readonly core: string;
-}
-
-const clusters = new Map<Domain, Promise<Cluster>>();
-after(async () => {
-  for (const cluster of clusters.values()) await (await cluster).close();
-});
-
-/** Registers a test in both domains, which share a cluster each. */
-function inBothDomains(name: string, run: (here: Here, t: TestContext) => Promise<void>): void {
-  for (const domain of startsServers ? domains : []) {
-    test(`${domain}: ${name}`, async (t) => {
-      if (!clusters.has(domain)) clusters.set(domain, openCluster(domain));
-      const cluster = await clusters.get(domain)!;
-      const api = new Api(cluster.server);
-      t.after(() => api.close());
-      const { ns } = await api.createNamespace();
-      await run({ api, cluster, ns, core: `/api/v1/namespaces/${ns}` }, t);
-    });
-  }
-}
+const inBothDomains = clusterSuite();
 
 const head = (method: string, path: string, more: readonly string[] = []): string =>
   [`${method} ${path} HTTP/1.1`, "Host: api.example.com", "Authorization: Bearer admin-token", ...more, "", ""].join(

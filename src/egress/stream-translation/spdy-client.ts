@@ -3,6 +3,7 @@
  * Headers that the kubelet sends have no use here, so nothing is decompressed; those of this side are stored without
  * compression. Source: the draft of SPDY/3.1.
  */
+import { FrameReader } from "#std/frame-reader.ts";
 
 const control = 0x8003;
 const synStream = 1;
@@ -31,12 +32,14 @@ export class SpdyClient {
   readonly #handler: SpdyHandler;
   #nextStream = 1;
   #hasCompressed = false;
-  #head: Buffer = Buffer.alloc(0);
-  /** The rest of the current frame: of a stream (0: of none, so that it is skipped). */
-  #left = 0;
+  readonly #frames = new FrameReader({
+    head: (bytes) => this.#frame(bytes),
+    payload: (bytes, isLast) => this.#payload(bytes, isLast),
+  });
+  /** The stream of the current frame; 0 for none, so that the frame is skipped. */
   #stream = 0;
+  /** Whether the stream ends with the current frame. */
   #isLast = false;
-  #isOver = false;
 
   constructor(handler: SpdyHandler) {
     this.#handler = handler;
@@ -62,29 +65,12 @@ export class SpdyClient {
   }
 
   take(piece: Buffer): void {
-    let rest = piece;
-    while (!this.#isOver && rest.length > 0) {
-      if (this.#left > 0) {
-        const bytes = rest.subarray(0, this.#left);
-        rest = rest.subarray(bytes.length);
-        this.#left -= bytes.length;
-        if (this.#stream !== 0) this.#handler.data(this.#stream, bytes);
-        this.#endFrame();
-        continue;
-      }
-      const all: Buffer = this.#head.length === 0 ? rest : Buffer.concat([this.#head, rest]);
-      const used = this.#frame(all);
-      if (used === 0) {
-        this.#head = Buffer.from(all);
-        return;
-      }
-      this.#head = Buffer.alloc(0);
-      rest = all.subarray(used);
-    }
+    this.#frames.take(piece);
   }
 
-  #endFrame(): void {
-    if (this.#left === 0 && this.#isLast) this.#handler.ended(this.#stream);
+  #payload(bytes: Buffer, isLast: boolean): void {
+    if (this.#stream !== 0) this.#handler.data(this.#stream, bytes);
+    if (isLast && this.#isLast) this.#handler.ended(this.#stream);
   }
 
   /** Reads the head of a frame, or a short control frame. Returns the number of used bytes; 0 when more must come. */
@@ -94,9 +80,9 @@ export class SpdyClient {
     const flags = bytes[4]!;
     if ((bytes[0]! & 0x80) === 0) {
       this.#stream = bytes.readUInt32BE(0);
-      this.#left = length;
       this.#isLast = (flags & finished) !== 0;
-      this.#endFrame();
+      this.#frames.expect(length);
+      if (length === 0 && this.#isLast) this.#handler.ended(this.#stream);
       return 8;
     }
     const type = bytes.readUInt16BE(2);
@@ -105,8 +91,8 @@ export class SpdyClient {
     const isRead = type === synReply || type === rstStream || type === ping || type === goAway;
     if (!isRead || length > controlBytesMax) {
       this.#stream = 0;
-      this.#left = length;
       this.#isLast = false;
+      this.#frames.expect(length);
       return 8;
     }
     if (bytes.length < 8 + length) return 0;
@@ -118,7 +104,7 @@ export class SpdyClient {
   }
 
   #fail(bytes: Buffer, problem: string): number {
-    this.#isOver = true;
+    this.#frames.end();
     this.#handler.broken(problem);
     return bytes.length;
   }
