@@ -48,8 +48,8 @@ void test("-v decides from which level on lines are written", () => {
 
 const logFile = new URL("log.ts", import.meta.url).href;
 
-/** Starts a process that writes a line when it is told to, flushes its log and ends. */
-const spawnWriter = () =>
+/** Starts a process that writes two lines when it is told to, and ends, with or without a flush of its log. */
+const spawnWriter = (flush: boolean) =>
   spawn(process.execPath, [
     "--conditions=source",
     "--input-type=module",
@@ -57,23 +57,27 @@ const spawnWriter = () =>
     `import { openLog } from ${JSON.stringify(logFile)};
      const log = openLog({ format: "json", verbosity: 0 });
      process.stdin.once("data", async () => {
+       log.info({}, "first");
        log.info({}, "last");
-       await log.flush();
+       ${flush ? "await log.flush();" : ""}
        process.exit(0);
      });`,
   ]);
 
-void test("a flush waits for what is written, and not for a reader that is gone", async () => {
-  const read = spawnWriter();
-  let text = "";
-  read.stderr.on("data", (piece: Buffer) => (text += piece.toString()));
-  read.stdin.write("go");
-  assert.deepStrictEqual(await once(read, "close"), [0, null]);
-  assert.match(text, /"msg":"last"/);
+for (const flush of [true, false]) {
+  const how = flush ? "a flush" : "the end of a process";
+  void test(`${how} waits for what is written, and not for a reader that is gone`, async () => {
+    const read = spawnWriter(flush);
+    let text = "";
+    read.stderr.on("data", (piece: Buffer) => (text += piece.toString()));
+    read.stdin.write("go");
+    assert.deepStrictEqual(await once(read, "close"), [0, null]);
+    assert.match(text, /"msg":"last"/);
 
-  const unread = spawnWriter();
-  await once(unread, "spawn");
-  unread.stderr.destroy();
-  unread.stdin.write("go");
-  assert.deepStrictEqual(await once(unread, "exit"), [0, null]);
-});
+    const unread = spawnWriter(flush);
+    await once(unread, "spawn");
+    unread.stderr.destroy();
+    unread.stdin.write("go");
+    assert.deepStrictEqual(await once(unread, "exit"), [0, null]);
+  });
+}

@@ -2,6 +2,7 @@
  * Structured logs: JSON lines for machines, short lines for people. A thin interface over pino for code below
  * `server/`. Lines wait in a bounded buffer; when the reader stalls, lines are dropped and the server goes on.
  */
+import { writeSync } from "node:fs";
 import { pino } from "pino";
 import type { Clock } from "./clock.ts";
 
@@ -55,27 +56,41 @@ export function openLog(options: LogOptions): Log {
 /** Standard error, which is written in the background. Lines are lost when nobody reads it, or too slowly. */
 class StandardError {
   readonly #stream = pino.destination({ fd: 2, sync: false, maxLength: bufferLengthMax });
-  #isPending = false;
+  /** The lines that may not be written yet. */
+  #pending = "";
   #isBroken = false;
 
   constructor() {
-    this.#stream.on("drain", () => (this.#isPending = false));
+    this.#stream.on("drain", () => (this.#pending = ""));
     this.#stream.on("error", () => (this.#isBroken = true));
+    // pino calls this at the end of the process. The stream's own function waits for ever for a reader that is gone.
+    this.#stream.flushSync = () => this.#writePending();
   }
 
   write(line: string): void {
     if (this.#isBroken) return;
-    this.#isPending = true;
+    if (this.#pending.length + line.length <= bufferLengthMax) this.#pending += line;
     this.#stream.write(line);
   }
 
-  /** Resolves when all lines are written or lost. The stream's own `flushSync` would wait for a reader for ever. */
+  /** Resolves when all lines are written or lost. */
   flush(): Promise<void> {
-    if (!this.#isPending || this.#isBroken) return Promise.resolve();
+    if (this.#pending === "" || this.#isBroken) return Promise.resolve();
     return new Promise((resolve) => {
       this.#stream.once("drain", () => resolve());
       this.#stream.once("error", () => resolve());
     });
+  }
+
+  /** Writes the pending lines once. A line that is just being written may come twice. */
+  #writePending(): void {
+    if (this.#pending === "" || this.#isBroken) return;
+    try {
+      writeSync(2, this.#pending);
+    } catch {
+      // Standard error is closed or full, so that nobody would read them.
+    }
+    this.#pending = "";
   }
 }
 
