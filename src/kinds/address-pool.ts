@@ -16,9 +16,15 @@ interface UsableRange {
   readonly lowest: number;
   /** The number of usable addresses that are reserved. */
   used: number;
+  /** One byte for each usable address, 1 for a reserved one; made once free addresses are hard to find. */
+  taken: Uint8Array | undefined;
 }
 
 const countedMax = 2 ** 48;
+/** The number of addresses that are tried one by one, before `taken` is made. */
+const triesMax = 64;
+/** The maximum size of a range that has `taken`. Larger ranges always have free addresses nearly everywhere. */
+const takenMax = 2 ** 24;
 
 export class AddressPool {
   #ranges: readonly UsableRange[] = [];
@@ -32,7 +38,7 @@ export class AddressPool {
 
   /** Returns why an address cannot be reserved; `undefined` if it is free. */
   problemOf(ip: string): "outside" | "taken" | undefined {
-    if (!this.#ranges.some((range) => holds(range, ip))) return "outside";
+    if (!this.#ranges.some((range) => usableIndex(range, ip) !== undefined)) return "outside";
     return this.#counts.has(canonical(ip)) ? "taken" : undefined;
   }
 
@@ -67,31 +73,53 @@ export class AddressPool {
     return undefined;
   }
 
-  #freeIn({ range }: UsableRange, from: number, end: number, random: Random): string | undefined {
+  #freeIn(one: UsableRange, from: number, end: number, random: Random): string | undefined {
     const count = end - from;
     const start = Math.floor(random.next() * count);
-    for (let i = 0; i < count; i++) {
-      const ip = range.addressAt(BigInt(from + ((start + i) % count)) + 1n);
+    const ipAt = (offset: number): string => one.range.addressAt(BigInt(from + offset) + 1n);
+    const tries = one.size > takenMax ? count : Math.min(count, triesMax);
+    for (let i = 0; i < tries; i++) {
+      const ip = ipAt((start + i) % count);
       if (!this.#counts.has(ip)) return ip;
     }
-    return undefined;
+    if (tries === count) return undefined;
+    one.taken ??= this.#takenIn(one);
+    const part = one.taken.subarray(from, end);
+    const behind = part.indexOf(0, start);
+    const free = behind === -1 ? part.indexOf(0) : behind;
+    return free === -1 ? undefined : ipAt(free);
+  }
+
+  #takenIn(one: UsableRange): Uint8Array {
+    const taken = new Uint8Array(one.size);
+    for (const ip of this.#counts.keys()) {
+      const index = usableIndex(one, ip);
+      if (index !== undefined) taken[index] = 1;
+    }
+    return taken;
   }
 
   #count(ip: string, change: 1 | -1): void {
-    for (const range of this.#ranges) if (holds(range, ip)) range.used += change;
+    for (const one of this.#ranges) {
+      const index = usableIndex(one, ip);
+      if (index === undefined) continue;
+      one.used += change;
+      if (one.taken !== undefined) one.taken[index] = change === 1 ? 1 : 0;
+    }
   }
 }
 
 function usable(range: IpRange): UsableRange {
   const size = Math.min(Math.max(Number(range.size) - (range.family === "IPv4" ? 2 : 1), 0), countedMax);
-  return { range, size, lowest: size < 16 ? 0 : Math.min(Math.max(Math.floor(size / 16), 16), 256), used: 0 };
+  const lowest = size < 16 ? 0 : Math.min(Math.max(Math.floor(size / 16), 16), 256);
+  return { range, size, lowest, used: 0, taken: undefined };
 }
 
-/** Whether services may have an address of a range. */
-function holds({ range }: UsableRange, ip: string): boolean {
+/** Returns the place of an address among the usable ones; `undefined` when services may not have it. */
+function usableIndex({ range }: UsableRange, ip: string): number | undefined {
   const index = range.indexOf(ip);
-  if (index === undefined || index === 0n) return false;
-  return range.family === "IPv6" || index < range.size - 1n;
+  if (index === undefined || index === 0n) return undefined;
+  return range.family === "IPv6" || index < range.size - 1n ? Number(index) - 1 : undefined;
 }
 
 function canonical(ip: string): string {

@@ -36,6 +36,22 @@ test("addresses and ports of a running write are reserved until it fails", () =>
   assert.equal(ipOf(allocator.allocate(service("b", wanted), undefined, write).object), "10.0.0.5");
 });
 
+test("the last free addresses of a large range are found", () => {
+  const allocator = open("10.0.0.0/20");
+  const free = new Set(["10.0.0.1", "10.0.7.7", "10.0.15.254"]);
+  for (let index = 1; index < 4095; index++) {
+    const ip = `10.0.${index >> 8}.${index & 255}`;
+    if (!free.has(ip)) allocator.set("n", ip, service(ip, { clusterIP: ip, clusterIPs: [ip] }));
+  }
+  const next = (): string => ipOf(allocator.allocate(service("new", {}), undefined, write).object);
+  // The lowest addresses are given out last.
+  const first = new Set([next(), next()]);
+  assert.deepEqual(first, new Set(["10.0.7.7", "10.0.15.254"]));
+  allocator.set("n", "10.0.9.9", undefined);
+  assert.deepEqual([next(), next()], ["10.0.9.9", "10.0.0.1"]);
+  assert.throws(next, /range is full/);
+});
+
 test("what two stored services say is free when both are gone", () => {
   const allocator = open();
   const twice = { clusterIP: "10.0.0.5", clusterIPs: ["10.0.0.5"] };

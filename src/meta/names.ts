@@ -1,8 +1,8 @@
 /**
  * The syntax of names, keys and values in object metadata, with upstream's messages. Every check returns the list of
  * errors in upstream's order; an empty list means valid. Lengths are bytes of UTF-8. Hot path: runs for every write;
- * single passes without regular expressions, so hostile names cost no more than their length. Source: upstream's
- * `apimachinery/pkg/util/validation`.
+ * single passes, with a regular expression only where names are rare (`searchForm`, which needs linear time), so hostile
+ * names cost no more than their length. Source: upstream's `apimachinery/pkg/util/validation`.
  */
 import { parseAddress } from "./parse-ip.ts";
 

@@ -118,7 +118,7 @@ export async function serverAdmission(parts: AdmissionParts) {
 function initialPlugins(parts: AdmissionParts): readonly AdmissionPlugin[] {
   const { domain, clock, random, plan, lookups, limits, client } = parts;
   return [
-    namespaceLifecycle({ domain, getNamespace: (name) => lookups.get("namespaces", "", name) }),
+    namespaceLifecycle({ domain, getNamespace: lookups.getNamespace }),
     limitRanger({ domain, ranges: limits.limitRanges }),
     serviceAccount({
       domain,

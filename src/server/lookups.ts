@@ -2,6 +2,7 @@
  * In-memory look-ups for the parts that decide about requests. They include every acknowledged write and make no
  * request.
  */
+import type { Namespace } from "#api/core/v1.ts";
 import type { FindObject, ObjectTypes } from "#api/object-types.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { ResourceTable } from "#registry/resource-table.ts";
@@ -12,6 +13,7 @@ import { qualifiedResource } from "#meta/group-version.ts";
 /** Look-ups by the Kubernetes name of a resource (`storageclasses.storage.k8s.io`), in any served version. */
 export interface Lookups {
   readonly get: FindObject;
+  readonly getNamespace: (name: string) => Namespace | undefined;
   /** Lists the objects of all namespaces. */
   list<Resource extends keyof ObjectTypes>(resource: Resource): Iterable<ObjectTypes[Resource]>;
 }
@@ -38,6 +40,11 @@ export function storeLookups(storeOf: StoreFinder): Lookups {
     const entry = store?.peek(namespace, name);
     return entry === undefined ? undefined : store?.object(entry);
   };
+  const find = get as FindObject; // by the schemas of the resources
   const list = (resource: string): Iterable<ApiObject> => storeOf(resource)?.peekAll() ?? [];
-  return { get: get as FindObject, list: list as Lookups["list"] }; // by the schemas of the resources
+  return {
+    get: find,
+    getNamespace: (name) => find("namespaces", "", name),
+    list: list as Lookups["list"], // as above
+  };
 }

@@ -35,14 +35,14 @@ const plugins: Readonly<Record<string, (parts: OptionalPluginParts) => Promise<A
   async NamespaceAutoProvision({ lookups, client }) {
     const { namespaceAutoProvision } = await import("#admission/namespace-exists.ts");
     return namespaceAutoProvision({
-      getNamespace: (name) => lookups.get("namespaces", "", name),
+      getNamespace: lookups.getNamespace,
       create: (name) =>
         client.create("/api/v1/namespaces", { apiVersion: "v1", kind: "Namespace", metadata: { name } }),
     });
   },
   async NamespaceExists({ lookups }) {
     const { namespaceExists } = await import("#admission/namespace-exists.ts");
-    return namespaceExists({ getNamespace: (name) => lookups.get("namespaces", "", name) });
+    return namespaceExists({ getNamespace: lookups.getNamespace });
   },
   async NodeRestriction({ domain, lookups, gates }) {
     const { nodeRestriction } = await import("#admission/node-restriction.ts");

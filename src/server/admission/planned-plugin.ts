@@ -12,7 +12,7 @@ interface ConnectedPlugin extends AdmissionPlugin {
 
 /** Parts of a server for plugins with settings. */
 export interface PluginParts extends Pick<ServerParts, "domain" | "clock" | "random" | "log"> {
-  readonly lookups: Pick<Lookups, "get">;
+  readonly lookups: Pick<Lookups, "get" | "getNamespace">;
 }
 
 /** Settings of a plugin, read and checked before the start. */

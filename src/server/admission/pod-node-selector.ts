@@ -14,7 +14,7 @@ export const planPodNodeSelector: ReadPlugin = (text = "{}") => {
       podNodeSelector({
         domain,
         selectors: new Map(Object.entries(selectors)),
-        getNamespace: (name) => lookups.get("namespaces", "", name),
+        getNamespace: lookups.getNamespace,
       }),
   };
 };

@@ -27,7 +27,7 @@ export function podSecurityPlugin(
     domain,
     clock,
     relaxesUserNamespaces: gates.isOn("UserNamespacesPodSecurityStandards"),
-    getNamespace: (name) => lookups.get("namespaces", "", name),
+    getNamespace: lookups.getNamespace,
     podsOf(namespace) {
       const store = storeOf("pods")!; // built in
       const entries = store.peekEntries(namespace);

@@ -17,7 +17,7 @@ export const planPodTolerations: ReadPlugin = (text, domain) => {
       podTolerationRestriction({
         ...settings,
         domain,
-        getNamespace: (name) => lookups.get("namespaces", "", name),
+        getNamespace: lookups.getNamespace,
         isBestEffort,
       }),
   };

@@ -36,7 +36,7 @@ export function policyPlugins(
 ): { readonly mutating: readonly AdmissionPlugin[]; readonly validating: AdmissionPlugin } {
   const environment: MatchEnvironment = {
     equivalents: (resource, subresource) => forms.equivalents(resource, subresource),
-    getNamespace: (name) => lookups.get("namespaces", "", name),
+    getNamespace: lookups.getNamespace,
   };
   const findParams: FindParams = ({ group, version, kind }) => {
     const definition = table().findKind(group, version, kind);

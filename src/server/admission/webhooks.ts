@@ -75,7 +75,7 @@ export function openWebhooks(parts: WebhookParts, forms: ServedForms) {
     forms,
     environment: {
       equivalents: (resource, subresource) => forms.equivalents(resource, subresource),
-      getNamespace: (name) => lookups.get("namespaces", "", name),
+      getNamespace: lookups.getNamespace,
     },
     domain,
     clock,
