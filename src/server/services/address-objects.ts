@@ -99,7 +99,7 @@ export class AddressObjects {
 
   close(): void {
     this.#queue?.close();
-    // What changes from now on waits for nothing.
+    // A service that changes from now on waits for nothing.
     this.#queue = undefined;
     for (const { resolve } of this.#waited.values()) resolve();
     this.#waited.clear();
