@@ -74,18 +74,22 @@ test("candidates of whom nothing was heard are asked; the one that answers is ch
   world.api.stop();
 });
 
-test("a candidate that has not renewed for half an hour is deleted", async () => {
+test("candidates that have not renewed for half an hour have no part in elections, and are deleted every half hour", async () => {
   const world = new World();
-  world.candidate("gone", "1.31.0");
-  world.clock.advance(29 * 60_000);
+  const present = () => ["gone", "late", "here"].filter((name) => world.api.get(`${candidates}/${name}`) !== undefined);
+  world.candidate("gone", "1.30.0");
+  world.clock.advance(31 * 60_000);
   world.candidate("here", "1.32.0");
   await world.start();
-  await world.api.advance(60_000);
+  assert.deepEqual(present(), ["here"]);
+  world.candidate("late", "1.31.0", { renewTime: microTimestamp(world.clock.now() - 31 * 60_000) });
+  await world.api.settled();
+  assert.deepEqual([present(), world.lease?.holderIdentity], [["late", "here"], "here"]);
+  await world.api.advance(30 * 60_000 - 1000);
   await world.answer("here");
-  assert.deepEqual(
-    ["gone", "here"].map((name) => world.api.get(`${candidates}/${name}`) !== undefined),
-    [false, true],
-  );
+  assert.deepEqual(present(), ["late", "here"]);
+  await world.api.advance(1000);
+  assert.deepEqual(present(), ["here"]);
   world.api.stop();
 });
 

@@ -13,14 +13,17 @@ import { microTimestamp, timeToMs } from "#meta/time.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
 import { best, strategyOf } from "./coordinated-election/choice.ts";
 import { inNamespace, objectPath } from "./paths.ts";
+import { periodically } from "./repeat.ts";
 import { follow, openInformer, workQueue } from "./reconcile.ts";
 
 /** Upstream's time in which candidates have to answer, and for which an answer counts. */
 const electionMs = 5000;
 /** Upstream's duration of a Lease that this controller makes. */
 const leaseSeconds = 5;
-/** Upstream's time after which a candidate that does not renew is deleted. */
+/** Upstream's time after which a candidate that does not renew has no part in elections. */
 const candidateMs = 30 * 60_000;
+/** Upstream's time between two deletions of such candidates. */
+const collectionMs = 30 * 60_000;
 const workersMax = 1;
 
 export const coordinatedElectionController: Controller = (environment) => new Elections(environment).run();
@@ -59,6 +62,7 @@ class Elections {
       // Most leases are those of nodes and of elections without candidates.
       if (this.#of(namespace, name).length > 0) this.#queue.add(`${namespace}/${name}`);
     };
+    void this.#collect();
     await follow<Lease>(this.#environment, {
       what: "leases",
       path: this.#leasesPath,
@@ -77,11 +81,7 @@ class Elections {
     const [namespace = "", name = ""] = key.split("/");
     const { client, clock } = this.#environment;
     const now = clock.now();
-    const candidates: LeaseCandidate[] = [];
-    for (const candidate of this.#of(namespace, name)) {
-      if (now - renewedMs(candidate.spec) < candidateMs) candidates.push(candidate);
-      else await this.#remove(candidate);
-    }
+    const candidates = this.#of(namespace, name).filter(({ spec }) => !isGone(spec, now));
     if (candidates.length === 0) return;
     const strategy = strategyOf(candidates);
     if (strategy !== "OldestEmulationVersion") return;
@@ -117,7 +117,16 @@ class Elections {
     return isComplete;
   }
 
-  /** Deletes a candidate that has disappeared. */
+  /** Deletes the candidates that have disappeared, at the start and every half hour. */
+  async #collect(): Promise<void> {
+    await this.#candidates.synced;
+    const failure = "could not delete lease candidates that have disappeared; trying again in half an hour";
+    await periodically(this.#environment, collectionMs, failure, async () => {
+      const now = this.#environment.clock.now();
+      for (const candidate of this.#candidates.list()) if (isGone(candidate.spec, now)) await this.#remove(candidate);
+    });
+  }
+
   async #remove({ metadata }: LeaseCandidate): Promise<void> {
     const { uid, resourceVersion } = metadata;
     const path = objectPath(this.#candidatesPath, metadata);
@@ -156,6 +165,9 @@ class Elections {
 }
 
 const renewedMs = ({ renewTime = "" }: LeaseCandidate["spec"]): number => timeToMs(renewTime, "micro") ?? 0;
+
+/** Whether nothing was heard of a candidate for a long time. */
+const isGone = (spec: LeaseCandidate["spec"], now: number): boolean => renewedMs(spec) + candidateMs < now;
 
 /** Whether the lease has no holder, or has expired. */
 function isFree({ holderIdentity = "", renewTime = "", leaseDurationSeconds = 0 }: LeaseSpec, now: number): boolean {

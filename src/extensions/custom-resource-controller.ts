@@ -4,11 +4,13 @@
  * `apiextensions-apiserver/pkg/controller`.
  */
 import type { RuleTimes } from "#cel/schema-rules.ts";
-import { approvalOf, isProtectedGroup } from "#api/apiextensions/approval.ts";
+import { approvalAnnotation, approvalOf, isProtectedGroup } from "#api/apiextensions/approval.ts";
 import {
   cleanupFinalizer,
   type ConditionContent,
+  findCondition,
   isConditionTrue,
+  sameContent,
   withCondition,
 } from "#api/apiextensions/conditions.ts";
 import type {
@@ -37,7 +39,7 @@ import { runCooperatively, Yielder, type Steps } from "#std/cooperative.ts";
 import { Cleanup } from "./cleanup.ts";
 import type { ConvertObjects } from "./conversion-review.ts";
 import { CustomKind } from "./custom-kind.ts";
-import { decideNames, type NamesDecision, sameNames, takenNames } from "./names.ts";
+import { decideNames, establishing, type NamesDecision, sameNames, takenNames } from "./names.ts";
 
 type ResourceId = Pick<ResourceDefinition, "group" | "resource">;
 
@@ -85,6 +87,17 @@ interface DefinitionState {
   readonly isOpen: boolean;
 }
 
+/**
+ * The state of a definition for which its conditions were written. They are written once for it, and later writes of
+ * clients stay, so that servers do not fight.
+ */
+interface WrittenFor {
+  /** The annotation that approves a protected group, empty if it is absent. */
+  readonly approval?: string;
+  /** The generation whose schemas were found to be structural. */
+  readonly structural?: number;
+}
+
 const retryMs = 1000;
 
 /** The bytes from which each step of the work on a definition is a separate piece. */
@@ -96,6 +109,7 @@ export class CustomResourceController {
   readonly #cleanup: Cleanup;
   readonly #informer: StoreInformer;
   readonly #states = new Map<string, DefinitionState>();
+  readonly #written = new Map<string, WrittenFor>();
   /** The group versions and the resources that belong to the server itself. */
   readonly #own: ReadonlySet<string>;
   #table: ResourceTable;
@@ -227,6 +241,8 @@ export class CustomResourceController {
       isEnding ||
       accepted === undefined ||
       !sameNames(spec.names, accepted) ||
+      establishing(definition).length > 0 ||
+      findCondition(status?.conditions, nonStructural) !== undefined ||
       isProtectedGroup(spec.group, this.#options.domain);
     return { entry, group: spec.group, accepted, kind, served, isEnding, isOpen };
   }
@@ -260,6 +276,7 @@ export class CustomResourceController {
     kind?.retire();
     if (kind !== undefined) this.#markChanged(served, []);
     this.#states.delete(name);
+    this.#written.delete(name);
   }
 
   #markChanged(before: readonly ResourceDefinition[], after: readonly ResourceDefinition[]): void {
@@ -316,16 +333,28 @@ export class CustomResourceController {
       return false;
     }
     const definition = this.#read(state.entry);
+    const written = this.#written.get(name) ?? {};
     const decision = decideNames(definition, takenNames(this.#acceptedIn(state.group)));
-    const conditions = [...(decision?.conditions ?? []), ...this.#approval(definition)];
-    if (decision === undefined && conditions.length === 0) return false;
-    return this.#writeStatus(name, state.entry.revision, (status) => ({
+    const approval = this.#approval(definition, written);
+    const conditions = [...(decision?.conditions ?? establishing(definition)), ...approval];
+    const dropped = hasStaleSchemaCondition(definition, written) ? nonStructural : undefined;
+    if (decision === undefined && conditions.length === 0 && dropped === undefined) return false;
+    const now = timestampOf(this.#options.clock.now());
+    const isWritten = await this.#writeStatus(name, state.entry.revision, (status) => ({
       ...withDecision(status, decision),
       conditions: conditions.reduce<NonNullable<CustomResourceDefinitionStatus["conditions"]>>(
-        (list, condition) => withCondition(list, condition, timestampOf(this.#options.clock.now())),
-        status.conditions ?? [],
+        (list, condition) => withCondition(list, condition, now),
+        (status.conditions ?? []).filter(({ type }) => type !== dropped),
       ),
     }));
+    if (!isWritten) return false;
+    const { metadata } = definition;
+    this.#written.set(name, {
+      ...written,
+      ...(approval.length > 0 && { approval: this.#approvalText(definition) }),
+      ...(dropped !== undefined && { structural: Number(metadata.generation ?? 0) }),
+    });
+    return true;
   }
 
   /** Decodes the definition of an entry. It is not cached: definitions are large, and few are read twice. */
@@ -339,13 +368,22 @@ export class CustomResourceController {
       if (current.group === group && current.accepted) yield current.accepted;
   }
 
-  #approval({ spec, metadata }: CustomResourceDefinition): readonly ConditionContent[] {
+  /** Returns the condition about the approval of a protected group, if it has to be written. */
+  #approval(definition: CustomResourceDefinition, { approval }: WrittenFor): readonly ConditionContent[] {
     const { domain } = this.#options;
-    if (!isProtectedGroup(spec.group, domain)) return [];
+    const { spec, metadata, status: current } = definition;
+    if (!isProtectedGroup(spec.group, domain) || approval === this.#approvalText(definition)) return [];
     const { state, reason: message } = approvalOf(metadata.annotations, domain);
     const type = "KubernetesAPIApprovalPolicyConformant";
     const reasons = { invalid: "Invalid", missing: "Missing", approved: "Approved", bypassed: "Unapproved" } as const;
-    return [{ type, status: state === "approved" ? "True" : "False", reason: `${reasons[state]}Annotation`, message }];
+    const status = state === "approved" ? "True" : "False";
+    const condition: ConditionContent = { type, status, reason: `${reasons[state]}Annotation`, message };
+    const old = findCondition(current?.conditions, type);
+    return old !== undefined && sameContent(old, condition) ? [] : [condition];
+  }
+
+  #approvalText({ metadata }: CustomResourceDefinition): string {
+    return metadata.annotations?.[approvalAnnotation(this.#options.domain)] ?? "";
   }
 
   /**
@@ -407,6 +445,15 @@ export class CustomResourceController {
 
 const versionOf = ({ group, version }: ResourceDefinition): string => `${group}/${version}`;
 const resourceKeyOf = ({ group, resource }: ResourceId): string => `${group}//${resource}`;
+
+/** The condition of schemas that are not structural. No stored definition has such schemas. */
+const nonStructural = "NonStructuralSchema";
+
+/** Whether a client has written the condition of schemas that are not structural, and it has to go. */
+function hasStaleSchemaCondition({ metadata, status }: CustomResourceDefinition, { structural }: WrittenFor): boolean {
+  const isChecked = structural !== undefined && Number(metadata.generation ?? 0) <= structural;
+  return !isChecked && findCondition(status?.conditions, nonStructural) !== undefined;
+}
 
 function withDecision(
   status: CustomResourceDefinitionStatus,

@@ -2,7 +2,7 @@
  * Accepted names of custom kinds: conflicts within a group, and the conditions that report them. Source of rules and
  * wording: upstream's naming and establishing controllers.
  */
-import { type ConditionContent, findCondition } from "#api/apiextensions/conditions.ts";
+import { type ConditionContent, findCondition, isConditionTrue, sameContent } from "#api/apiextensions/conditions.ts";
 import type { CustomResourceDefinition, CustomResourceDefinitionNames } from "#api/apiextensions/v1.ts";
 import { jsonEquals } from "#apply/json-value.ts";
 import { aggregate, goQuote } from "#meta/field-error.ts";
@@ -32,8 +32,8 @@ export interface NamesDecision {
 }
 
 /**
- * Returns the accepted names of a definition and its conditions; `undefined` when it has all its names. `taken` may
- * include its own names.
+ * Returns the accepted names of a definition and its conditions; `undefined` when it has all its names, or its status
+ * says what is decided already. `taken` may include its own names.
  */
 export function decideNames(definition: CustomResourceDefinition, taken: TakenNames): NamesDecision | undefined {
   const wanted = definition.spec.names;
@@ -62,8 +62,23 @@ export function decideNames(definition: CustomResourceDefinition, taken: TakenNa
   decide("kind", "KindConflict", taken.kinds);
   decide("listKind", "ListKindConflict", taken.kinds);
   next["categories"] = wanted.categories;
-  return { acceptedNames: orderMembers(next), conditions: conditionsOf(definition, conflict) };
+  const acceptedNames = orderMembers(next);
+  const conditions = conditionsOf(definition, conflict);
+  const said = findCondition(definition.status?.conditions, "NamesAccepted");
+  if (sameNames(acceptedNames, accepted) && said !== undefined && sameContent(said, conditions[0])) return undefined;
+  return { acceptedNames, conditions };
 }
+
+/** Returns the condition of a definition whose names are accepted and that is not established; else nothing. */
+export const establishing = (definition: CustomResourceDefinition): readonly ConditionContent[] =>
+  isConditionTrue(definition, "NamesAccepted") && !isConditionTrue(definition, "Established") ? [isEstablished] : [];
+
+const isEstablished: ConditionContent = {
+  type: "Established",
+  status: "True",
+  reason: "InitialNamesAccepted",
+  message: "the initial names have been accepted",
+};
 
 const inUse = (name: string): string => `${goQuote(name)} is already in use`;
 
@@ -84,7 +99,7 @@ export const sameNames = (one: CustomResourceDefinitionNames, other: CustomResou
 function conditionsOf(
   definition: CustomResourceDefinition,
   conflict: { readonly reason: string; readonly message: string } | undefined,
-): readonly ConditionContent[] {
+): readonly [ConditionContent, ConditionContent] {
   const namesAccepted: ConditionContent =
     conflict === undefined
       ? { type: "NamesAccepted", status: "True", reason: "NoConflicts", message: "no conflicts found" }
@@ -97,13 +112,6 @@ function conditionsOf(
     message: "not all names are accepted",
   };
   // Upstream says "Installing" for a moment; here accepted names are served at once.
-  if (established.status !== "True" && conflict === undefined) {
-    established = {
-      type: "Established",
-      status: "True",
-      reason: "InitialNamesAccepted",
-      message: "the initial names have been accepted",
-    };
-  }
+  if (established.status !== "True" && conflict === undefined) established = isEstablished;
   return [namesAccepted, established];
 }

@@ -23,6 +23,7 @@ export {
   ratchetedChecks,
   type RuleChecks,
 } from "./structural/check.ts";
+export { unreadable } from "./structural/check-structure.ts";
 export { Correlation, itemKey, itemsByKey } from "./structural/correlation.ts";
 export { applyDefaults } from "./structural/defaults.ts";
 export { type FieldPathTarget, readFieldPath } from "./structural/field-path.ts";

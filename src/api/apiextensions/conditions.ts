@@ -16,6 +16,10 @@ export function findCondition(
 export const isConditionTrue = (definition: CustomResourceDefinition, type: string): boolean =>
   findCondition(definition.status?.conditions, type)?.status === "True";
 
+/** Whether two conditions of a type say the same, whenever they began. */
+export const sameContent = (one: ConditionContent, other: ConditionContent): boolean =>
+  one.status === other.status && one.reason === other.reason && one.message === other.message;
+
 /**
  * Returns the list with one condition set, whose transition time changes only with its status. Returns the same list
  * when nothing changes.
@@ -26,9 +30,7 @@ export function withCondition(
   now: string,
 ): readonly CustomResourceDefinitionCondition[] {
   const old = findCondition(conditions, content.type);
-  if (old?.status === content.status && old.reason === content.reason && old.message === content.message) {
-    return conditions;
-  }
+  if (old !== undefined && sameContent(old, content) && old.lastTransitionTime) return conditions;
   const time = old?.status === content.status && old.lastTransitionTime ? old.lastTransitionTime : now;
   const { type, status, reason, message } = content;
   const next: CustomResourceDefinitionCondition = {

@@ -152,6 +152,16 @@ test("columns, deprecation and selectable fields are checked [VER-72] [QP-04]", 
   ]);
 });
 
+test("paths into a schema that cannot be read are not checked, and selectable fields say why it cannot", () => {
+  const broken = { ...schema, id: "x", "x-kubernetes-validations": [{ rule: "true", fieldPath: ".nothing" }] };
+  const findings = check(one({ schema: { openAPIV3Schema: broken }, selectableFields: [{ jsonPath: ".spec.a" }] }));
+  assert.deepEqual(findings, [
+    "spec.validation.openAPIV3Schema.id: Forbidden: id is not supported",
+    "spec.schema.openAPIV3Schema: Invalid value: \"\": OpenAPIV3Schema 'id' is not supported",
+    'spec.selectableFields[0].jsonPath: Invalid value: ".spec.a": is an invalid path: does not refer to a valid field',
+  ]);
+});
+
 test("a conversion by webhook needs one that can be called [VER-69]", () => {
   const conversion = (webhook: object): Changes => ({ spec: { conversion: { strategy: "Webhook", webhook } } });
   assert.deepEqual(check({ spec: { conversion: { strategy: "Webhook" } } }), [

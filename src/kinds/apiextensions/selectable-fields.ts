@@ -2,18 +2,22 @@
 import type { SelectableField } from "#api/apiextensions/v1.ts";
 import { type FieldError, invalid, required, tooMany } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
-import { type JsonSchemaProps, readFieldPath } from "#schema/structural.ts";
+import { type JsonSchemaProps, readFieldPath, unreadable } from "#schema/structural.ts";
 import { checkUnique } from "../checks.ts";
 
 const selectableMax = 8;
 const simpleTypes: readonly unknown[] = ["string", "boolean", "integer"];
 
+/** Returns the errors of the selectable fields of `parent`: a version, or the spec if all versions share them. */
 export function checkSelectableFields(
   fields: readonly SelectableField[],
   schema: JsonSchemaProps | undefined,
-  path: FieldPath,
+  parent: FieldPath,
 ): FieldError[] {
+  const path = parent.child("selectableFields");
   const errors: FieldError[] = [];
+  const problem = schema === undefined ? undefined : unreadable(schema);
+  if (problem !== undefined) errors.push(invalid(parent.child("schema.openAPIV3Schema"), "", problem));
   const seen = new Set<string>();
   for (const [index, { jsonPath }] of fields.entries()) {
     const at = path.index(index).child("jsonPath");
@@ -21,7 +25,7 @@ export function checkSelectableFields(
       errors.push(required(at));
       continue;
     }
-    const target = readFieldPath(jsonPath, schema ?? {}, { brackets: false });
+    const target = readFieldPath(jsonPath, problem === undefined ? schema : undefined, { brackets: false });
     if (typeof target === "string" || target.schema === undefined) {
       const problem = typeof target === "string" ? target : "does not refer to a valid field";
       errors.push(invalid(at, jsonPath, `is an invalid path: ${problem}`));

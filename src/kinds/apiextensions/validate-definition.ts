@@ -225,8 +225,7 @@ function checkShared(
     ...checkColumns(columns, specPath.child("additionalPrinterColumns")),
   ];
   if (selectable.length === 0) return errors;
-  if (schema !== undefined)
-    return [...errors, ...checkSelectableFields(selectable, schema.openAPIV3Schema, selectablePath)];
+  if (schema !== undefined) return [...errors, ...checkSelectableFields(selectable, schema.openAPIV3Schema, specPath)];
   const detail = "selectableFields may only be set when validations.schema is included";
   return [...errors, invalid(selectablePath, "", detail)];
 }
@@ -255,11 +254,10 @@ function checkVersion(
     addAll(errors, checkColumns(version.additionalPrinterColumns, path.child("additionalPrinterColumns")));
   }
   if (selectable !== undefined && selectable.length > 0) {
-    const at = path.child("selectableFields");
     if (schema?.openAPIV3Schema === undefined) {
       const detail = "selectableFields may only be set when version.schema.openAPIV3Schema is not included";
-      errors.push(invalid(at, "", detail));
-    } else addAll(errors, checkSelectableFields(selectable, schema.openAPIV3Schema, at));
+      errors.push(invalid(path.child("selectableFields"), "", detail));
+    } else addAll(errors, checkSelectableFields(selectable, schema.openAPIV3Schema, path));
   }
   return errors;
 }

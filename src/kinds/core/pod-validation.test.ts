@@ -73,6 +73,17 @@ test("ports, environment, mounts, probes and resources of a container are checke
     'env[0].valueFrom.fieldRef.fieldPath: Invalid value: "spec.secret": error converting fieldPath: field label not supported: spec.secret',
   );
   checkContainer({ volumeMounts: [{ name: "v", mountPath: "/v" }] }, 'volumeMounts[0].name: Not found: "v"');
+  const devices = [
+    { name: "", devicePath: "/a" },
+    { name: "", devicePath: "/b" },
+  ];
+  checkContainer(
+    { volumeDevices: devices },
+    "volumeDevices[0].name: Required value",
+    'volumeDevices[0].name: Not found: ""',
+    "volumeDevices[1].name: Required value",
+    'volumeDevices[1].name: Not found: ""',
+  );
   checkContainer(
     { livenessProbe: { exec: { command: ["a"] }, tcpSocket: { port: 1 }, successThreshold: 2 } },
     "livenessProbe.tcpSocket: Forbidden: may not specify more than 1 handler type",
@@ -512,6 +523,11 @@ test("classes of ephemeral volumes are checked while a gate is on", () => {
     checkGated(["VolumeAttributesClass"], { volumes })[0]!,
     /^spec\.volumes\[0\]\.ephemeral\.volumeClaimTemplate\.spec\.volumeAttributesClassName: Invalid value: "Bad_"/,
   );
+  // The first source alone is checked.
+  const several = volumes.map((volume) => ({ ...volume, emptyDir: {} }));
+  assert.deepEqual(checkGated(["VolumeAttributesClass"], { volumes: several }), [
+    "spec.volumes[0].ephemeral: Forbidden: may not specify more than 1 volume type",
+  ]);
 });
 
 test("the old annotation of tolerations is checked", () => {

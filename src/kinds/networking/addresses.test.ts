@@ -55,3 +55,10 @@ test("the name of an address is the address in canonical form", () => {
   assert.deepEqual(check("2001:DB8::1", false), ["must be a canonical format IP address"]);
   assert.deepEqual(check("x", false), ['ParseAddr("x"): unable to parse IP']);
 });
+
+test("the generated name of an address is its prefix alone, as in 1.32", () => {
+  const spec = { parentRef: { resource: "services", name: "s" } };
+  const create = (metadata: object): string | undefined => addresses.create({ metadata, spec }).metadata.name;
+  assert.equal(create({ generateName: "fd00::" }), "fd00::");
+  assert.equal(create({ generateName: "fd00::", name: "10.0.0.1" }), "10.0.0.1");
+});

@@ -19,6 +19,7 @@ export function ipAddresses(): KindBehaviour<IPAddress> {
   return {
     columns: [nameColumn, text("ParentRef", "Object that has the address.", parentText)],
     strategy: {
+      prepareForCreate: withGivenName,
       validate: ({ spec }) => validateParent(spec.parentRef),
       validateUpdate: ({ spec }, old) => [
         ...validateParent(spec.parentRef),
@@ -26,6 +27,14 @@ export function ipAddresses(): KindBehaviour<IPAddress> {
       ],
     },
   };
+}
+
+/** Upstream: a generated name is the prefix alone, since nothing can be added to an address. */
+function withGivenName(object: IPAddress): IPAddress {
+  const { name = "", generateName = "" } = object.metadata;
+  return name === "" && generateName !== ""
+    ? { ...object, metadata: { ...object.metadata, name: generateName } }
+    : object;
 }
 
 function validateParent(parent: ParentReference | undefined): FieldError[] {

@@ -6,6 +6,7 @@ import { type FieldError, forbidden, goTexts, invalid, notSupported, required } 
 import type { FieldPath } from "#meta/field-path.ts";
 import { addAll } from "#std/add-all.ts";
 import { emptyMembers } from "../given-empty.ts";
+import { unreadable } from "./check-structure.ts";
 import { readFieldPath } from "./field-path.ts";
 import {
   additionalOf,
@@ -58,6 +59,7 @@ class Walk {
   readonly findings: FieldError[] = [];
   readonly #checks: KeywordChecks;
   readonly #right: Set<JsonSchemaProps>;
+  readonly #unreadable = new Map<JsonSchemaProps, string | undefined>();
 
   constructor(checks: KeywordChecks, right: Set<JsonSchemaProps>) {
     this.#checks = checks;
@@ -265,7 +267,8 @@ class Walk {
     if (fieldPath === "") return;
     if (fieldPath.trim() === "") bad("fieldPath", fieldPath, "fieldPath must be non-empty if specified");
     if (hasBreaks(fieldPath)) bad("fieldPath", fieldPath, "fieldPath must not contain line breaks");
-    if (typeof readFieldPath(fieldPath, props) === "string")
+    // Upstream: paths into schemas that it cannot read are not checked.
+    if (typeof readFieldPath(fieldPath, props) === "string" && unreadable(props, this.#unreadable) === undefined)
       bad("fieldPath", fieldPath, "fieldPath must be a valid path");
   }
 }

@@ -22,9 +22,31 @@ export function structureFindings(props: JsonSchemaProps, path: FieldPath): Fiel
 
 /**
  * Returns the error of a keyword that a structural schema cannot have; `undefined` if there is none. Upstream reports
- * it only if there are no other errors.
+ * it only if there are no other errors. `known` has the results of earlier calls.
  */
-export function unreadable(props: JsonSchemaProps): string | undefined {
+export function unreadable(
+  props: JsonSchemaProps,
+  known: Map<JsonSchemaProps, string | undefined> = new Map(),
+): string | undefined {
+  if (known.has(props)) return known.get(props);
+  const firstProblem = (schemas: readonly (JsonSchemaProps | undefined)[]): string | undefined => {
+    for (const inner of schemas) {
+      const problem = inner === undefined ? undefined : unreadable(inner, known);
+      if (problem !== undefined) return problem;
+    }
+    return undefined;
+  };
+  const properties = namesOf(props.properties).map((name) => props.properties![name]!);
+  const problem =
+    unsupportedKeyword(props) ??
+    firstProblem([props.not, ...(props.allOf ?? []), ...(props.anyOf ?? []), ...(props.oneOf ?? [])]) ??
+    unreadableValue(props) ??
+    firstProblem([itemsOf(props), ...properties, additionalOf(props)]);
+  known.set(props, problem);
+  return problem;
+}
+
+function unsupportedKeyword(props: JsonSchemaProps): string | undefined {
   const forbidden = (
     ["id", "schema", "$ref", "patternProperties", "dependencies", "additionalItems", "definitions"] as const
   ).find((keyword) => {
@@ -32,28 +54,16 @@ export function unreadable(props: JsonSchemaProps): string | undefined {
     if (value === undefined || value === "") return false;
     return keyword === "additionalItems" || typeof value !== "object" || Object.keys(value).length > 0;
   });
-  if (forbidden !== undefined) return `OpenAPIV3Schema '${forbidden}' is not supported`;
-  const combined = [props.not, ...(props.allOf ?? []), ...(props.anyOf ?? []), ...(props.oneOf ?? [])];
-  for (const inner of combined) {
-    const problem = inner === undefined ? undefined : unreadable(inner);
-    if (problem !== undefined) return problem;
-  }
+  return forbidden === undefined ? undefined : `OpenAPIV3Schema '${forbidden}' is not supported`;
+}
+
+function unreadableValue(props: JsonSchemaProps): string | undefined {
   if (props["x-kubernetes-preserve-unknown-fields"] === false) {
     return "internal error: 'x-kubernetes-preserve-unknown-fields' must be true or undefined";
   }
-  if (Array.isArray(props.items) && props.items.length > 0) {
-    return "OpenAPIV3Schema 'items' must be a schema, but is an array";
-  }
-  const structure = [
-    itemsOf(props),
-    ...namesOf(props.properties).map((name) => props.properties![name]!),
-    additionalOf(props),
-  ];
-  for (const inner of structure) {
-    const problem = inner === undefined ? undefined : unreadable(inner);
-    if (problem !== undefined) return problem;
-  }
-  return undefined;
+  return Array.isArray(props.items) && props.items.length > 0
+    ? "OpenAPIV3Schema 'items' must be a schema, but is an array"
+    : undefined;
 }
 
 const propertyPath = (path: FieldPath, name: string): FieldPath => path.child("properties").key(name);

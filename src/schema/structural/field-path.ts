@@ -17,7 +17,7 @@ export interface FieldPathTarget {
 /** Returns the field of a path, or the error of the path in upstream's words. `brackets: false` refuses `['x']`. */
 export function readFieldPath(
   text: string,
-  root: JsonSchemaProps,
+  root: JsonSchemaProps | undefined,
   options: { readonly brackets?: boolean } = {},
 ): FieldPathTarget | string {
   const tokens = tokensOf(text);

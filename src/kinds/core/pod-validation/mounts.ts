@@ -89,7 +89,7 @@ export function checkDevices(container: Users, volumes: Volumes, path: FieldPath
     const pathAt = path.index(i).child("devicePath");
     if (name === "") errors.push(required(nameAt));
     if (names.has(name)) errors.push(invalid(nameAt, name, "must be unique"));
-    names.add(name);
+    if (name !== "") names.add(name);
     checkBlock(device, volumes, nameAt, errors);
     if (devicePath === "") errors.push(required(pathAt));
     if (paths.has(devicePath)) errors.push(invalid(pathAt, devicePath, "must be unique"));

@@ -34,17 +34,21 @@ export function checkVolumes(
 }
 
 /** Checks the class of volume attributes of an ephemeral volume. */
-function checkAttributesClass({ ephemeral }: Volume, path: FieldPath, errors: Errors): void {
-  const name = ephemeral?.volumeClaimTemplate?.spec.volumeAttributesClassName;
+function checkAttributesClass(volume: Volume, path: FieldPath, errors: Errors): void {
+  if (firstSource(volume) !== "ephemeral") return;
+  const name = volume.ephemeral?.volumeClaimTemplate?.spec.volumeAttributesClassName;
   const at = path.child("ephemeral", "volumeClaimTemplate", "spec", "volumeAttributesClassName");
   checkOptionalName(name, dns1123Subdomain, at, errors);
 }
 
+/** Returns the name of the source that is checked; `undefined` if there is none. */
+const firstSource = (volume: Volume): string | undefined => sourceNames.find((name) => volume[name] !== undefined);
+
 /** Checks that the image volumes of a pod have a reference. Templates may leave it out. */
 export function checkImageReferences(volumes: readonly Volume[] = [], path: FieldPath, errors: Errors): void {
   for (const [i, volume] of volumes.entries()) {
-    const first = sourceNames.find((name) => volume[name] !== undefined);
-    if (first === "image") checkRequired(volume.image?.reference, path.index(i).child("image", "reference"), errors);
+    if (firstSource(volume) === "image")
+      checkRequired(volume.image?.reference, path.index(i).child("image", "reference"), errors);
   }
 }
 
@@ -73,7 +77,7 @@ function checkOwnClaims(volumes: readonly Volume[], podName: string, path: Field
     const { name } = volume;
     const claim = `${podName}-${name}`;
     own.add(claim);
-    const isSeen = name !== "" && sourceNames.find((source) => volume[source] !== undefined) === "ephemeral";
+    const isSeen = name !== "" && firstSource(volume) === "ephemeral";
     for (const message of isSeen ? dns1123Subdomain(claim) : []) {
       errors.push(invalid(path.index(i).child("name"), name, `PVC name ${goQuote(claim)}: ${message}`));
     }
