@@ -18,8 +18,8 @@ interface Row extends Partial<Pick<ClusterRole, "aggregationRule">>, Partial<Pic
   readonly rules?: readonly PolicyRule[] | null;
   /** Names of gates joined by `&&`: the object exists only while all are on. */
   readonly gate?: string;
-  /** Rules that exist only while a gate is on. */
-  readonly gatedRules?: readonly { readonly gate: string; readonly rules: readonly PolicyRule[] }[];
+  /** Rules that exist only while a gate is on; `at` is their place among the others, by default the end. */
+  readonly gatedRules?: readonly { readonly gate: string; readonly at?: number; readonly rules: readonly PolicyRule[] }[];
 }
 
 /** Returns all roles, then all bindings, with the names of the domain. `gate` returns whether a feature gate is on. */
@@ -30,9 +30,10 @@ export function bootstrapPolicy(domain: ApiDomain, gate: (name: string) => boole
   return rows.flatMap((row): PolicyObject[] => {
     const { kind, name, namespace, labels, annotations, rules, gate: gates, gatedRules = [], roleRef, ...content } = row;
     if (gates !== undefined && !isOn(gates)) return [];
-    const more = gatedRules.flatMap((part) => (isOn(part.gate) ? part.rules : []));
+    const all = [...(rules ?? [])];
+    for (const part of gatedRules) if (isOn(part.gate)) all.splice(part.at ?? all.length, 0, ...part.rules);
     const metadata = { name, ...(namespace === undefined ? {} : { namespace }), labels, annotations };
     if (roleRef !== undefined) return [{ kind, apiVersion, metadata, ...content, roleRef }];
-    return [{ kind, apiVersion, metadata, ...content, rules: rules === null ? null : [...(rules ?? []), ...more] }];
+    return [{ kind, apiVersion, metadata, ...content, rules: rules === null ? null : all }];
   });
 }

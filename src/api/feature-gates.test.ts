@@ -36,6 +36,10 @@ test("setting a GA gate to what it is anyway is accepted with a warning [GATE-05
 test("unknown gates and locked values are refused [GATE-07, GATE-08]", () => {
   expectRefusal("Nope=true", "unrecognized feature gate: Nope");
   expectRefusal("__proto__=true", "unrecognized feature gate: __proto__");
+  expectRefusal(
+    "APIListChunking=false,Nope=true,Other=true",
+    "[cannot set feature gate APIListChunking to false, feature is locked to true, unrecognized feature gate: Nope]",
+  );
   expectRefusal("APIListChunking=false", "cannot set feature gate APIListChunking to false, feature is locked to true");
 });
 
@@ -49,6 +53,13 @@ test("the flag is pairs of names and truth values, separated by commas or repeat
     "APIServerTracing=maybe",
     'invalid value of APIServerTracing=maybe, err: strconv.ParseBool: parsing "maybe": invalid syntax',
   );
+});
+
+test("names may have the prefix of the component, all of them or none [GATE-09]", () => {
+  assert.equal(isOn(["kube:APIResponseCompression=false", "kube:AllAlpha=true"], "APIResponseCompression"), false);
+  expectRefusal("wardle:Nope=true", "component not registered: wardle");
+  const mixed = "set kube feature gates with default empty prefix or kube: prefix consistently, do not mix use";
+  expectRefusal("AllAlpha=true,kube:AllBeta=true", mixed);
 });
 
 test("AllAlpha and AllBeta set the gates that nothing else sets", () => {

@@ -23,11 +23,11 @@ export const groupPriorities: readonly (readonly [name: string, priority: number
   ["apiextensions.k8s.io", 16700, { v1: 15 }],
   ["admissionregistration.k8s.io", 16700, { v1: 15, v1beta1: 12, v1alpha1: 9 }],
   ["scheduling.k8s.io", 16600, { v1: 15 }],
-  ["coordination.k8s.io", 16500, { v1: 15, v1alpha2: 9 }],
+  ["coordination.k8s.io", 16500, { v1: 15, v1alpha2: 12 }],
   ["node.k8s.io", 16300, { v1: 15, v1alpha1: 1, v1beta1: 9 }],
   ["discovery.k8s.io", 16200, { v1: 15, v1beta1: 12 }],
+  ["resource.k8s.io", 16200, { v1beta1: 9, v1alpha3: 1 }],
   ["flowcontrol.apiserver.k8s.io", 16100, { v1: 21, v1beta3: 18, v1beta2: 15, v1beta1: 12, v1alpha1: 9 }],
   ["internal.apiserver.k8s.io", 16000, { v1alpha1: 9 }],
-  ["resource.k8s.io", 15900, { v1beta1: 9, v1alpha3: 1 }],
   ["storagemigration.k8s.io", 15800, { v1alpha1: 9 }],
 ];

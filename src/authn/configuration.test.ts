@@ -18,6 +18,7 @@ const rules: ConfigRules = {
   domain: kubernetesDomain,
   ownIssuers: ["https://own.example"],
   expressions: noExpressions,
+  allowsAnonymous: true,
 };
 const username = { claim: "sub", prefix: "p:" };
 

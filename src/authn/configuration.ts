@@ -16,6 +16,7 @@ import type { ApiDomain } from "#meta/api-domain.ts";
 import {
   duplicate,
   type FieldError,
+  forbidden,
   goQuote,
   GoSyntax,
   internalError,
@@ -82,6 +83,8 @@ export interface ConfigRules {
   /** The issuers of the tokens of this server. */
   readonly ownIssuers: readonly string[];
   readonly expressions: ExpressionCompiler;
+  /** Whether the file may have settings of anonymous requests. */
+  readonly allowsAnonymous: boolean;
 }
 
 const issuersMax = 64;
@@ -129,6 +132,11 @@ export function readAuthenticationConfig(text: string, rules: ConfigRules): Auth
   });
   const errors: FieldError[] = [];
   const issuers = checkIssuers(jwt ?? [], rules, errors);
+  if (anonymous !== undefined && !rules.allowsAnonymous) {
+    // Upstream: the name of the gate lacks a letter.
+    const detail = "anonymous is not supported when AnonymousAuthConfigurableEnpoints feature gate is disabled";
+    errors.push(forbidden(FieldPath.of("anonymous"), detail));
+  }
   const { enabled = false, conditions = [] } = anonymous ?? {};
   if (!enabled && conditions.length > 0) {
     const detail = "enabled should be set to true when conditions are defined";

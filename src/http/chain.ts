@@ -46,6 +46,8 @@ export interface ChainOptions {
   readonly fairness?: Omit<PriorityAndFairnessOptions, "errorReply" | "observe"> | undefined;
   /** The value of `--goaway-chance`, from 0 to 0.02. */
   readonly goAwayChance: number;
+  /** Whether answers to unauthenticated clients end their HTTP/2 connections. */
+  readonly sendsStrangersAway: boolean;
   /** The value of `--cors-allowed-origins`. */
   readonly corsAllowedOrigins: readonly RegExp[];
   /** Sees every request and its reply, errors included; `request.info` is set when the reply comes. */
@@ -65,7 +67,7 @@ export function requestChain(options: ChainOptions): Handler {
   const observed = observeInFlight === undefined ? {} : { observe: observeInFlight };
   const filters: readonly Filter[] = [
     ...(options.observe === undefined ? [] : [options.observe]),
-    goAway({ chance: options.goAwayChance, random: options.random }),
+    goAway({ ...options, chance: options.goAwayChance }),
     ...(corsAllowedOrigins.length === 0 ? [] : [cors(corsAllowedOrigins)]),
     catchErrors({ errorReply, log }),
     requestInfo(domain),

@@ -64,10 +64,15 @@ function parseInteger(text: string): Int64 {
 const matches = ["Exact", "NotOlderThan"];
 
 /**
- * Reads the options of list, watch and deletecollection. `watches`: the path asks to watch. Throws 400 for options that
- * cannot be read, 422 for options that are not allowed.
+ * Reads the options of list, watch and deletecollection. `watches`: the path asks to watch. `streamsLists`: whether
+ * watches may ask for the current objects (`WatchList`). Throws 400 for options that cannot be read, 422 for options
+ * that are not allowed.
  */
-export function listOptions(query: URLSearchParams, domain: ApiDomain, watches = false): ListOptions {
+export function listOptions(
+  query: URLSearchParams,
+  { domain, streamsLists }: { readonly domain: ApiDomain; readonly streamsLists: boolean },
+  watches = false,
+): ListOptions {
   const queryOptions: ListOptions = {
     labelSelector: query.get("labelSelector") ?? "",
     fieldSelector: query.get("fieldSelector") ?? "",
@@ -81,7 +86,7 @@ export function listOptions(query: URLSearchParams, domain: ApiDomain, watches =
     sendInitialEvents: flag(query, "sendInitialEvents"),
   };
   const options = queryOptions.watch ? withInitialEvents(queryOptions) : queryOptions;
-  const errors = options.watch ? watchErrors(options) : listErrors(options);
+  const errors = options.watch ? watchErrors(streamsLists ? options : queryOptions, streamsLists) : listErrors(options);
   if (errors.length > 0) {
     throw invalidObject({ group: metaGroup(domain), kind: "ListOptions" }, "", errors);
   }
@@ -124,12 +129,16 @@ function withInitialEvents(options: ListOptions): ListOptions {
   return { ...options, sendInitialEvents: true, resourceVersionMatch: "NotOlderThan" };
 }
 
-function watchErrors(options: ListOptions): FieldError[] {
+function watchErrors(options: ListOptions, streamsLists: boolean): FieldError[] {
   const { resourceVersionMatch, sendInitialEvents } = options;
   const field = FieldPath.of("resourceVersionMatch");
   const errors: FieldError[] = [];
   if (sendInitialEvents !== undefined && resourceVersionMatch !== "NotOlderThan") {
     errors.push(forbidden(field, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"));
+  }
+  if (sendInitialEvents !== undefined && !streamsLists) {
+    const detail = "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled";
+    errors.push(forbidden(FieldPath.of("sendInitialEvents"), detail));
   }
   if (resourceVersionMatch === "") return errors;
   if (sendInitialEvents === undefined) {

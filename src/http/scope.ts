@@ -51,6 +51,10 @@ export interface HandlerParts {
   schemaOf(gvk: GroupVersionKind): Schema;
   /** Whether deletes may ask to remove objects that cannot be decoded (`AllowUnsafeMalformedObjectDeletion`). */
   readonly forcedDeletion: boolean;
+  /** Whether watches may ask for the current objects first (`WatchList`). */
+  readonly streamsLists: boolean;
+  /** Whether clients may ask for one stream of a container's log (`PodLogsQuerySplitStreams`). */
+  readonly splitsLogs: boolean;
   /** Whether configurations to apply may be CBOR. */
   readonly acceptsCborPatches: boolean;
   /** Whether a kind is registered in a version, served or not. */

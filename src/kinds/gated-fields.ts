@@ -43,7 +43,7 @@ function withoutImages(spec: PodSpec): PodSpec {
 function withoutSleep(spec: PodSpec): PodSpec {
   return editContainers(spec, (container) => {
     const { lifecycle } = container;
-    if (lifecycle?.preStop?.sleep === undefined && lifecycle?.postStart?.sleep === undefined) return container;
+    if (lifecycle === undefined) return container;
     const hooks = awake(awake(lifecycle, "preStop"), "postStart");
     return withField(container, "lifecycle", Object.keys(hooks).length === 0 ? undefined : hooks);
   });
@@ -88,7 +88,8 @@ const ofPodSpecs: readonly GatedFields<PodSpec>[] = [
   { gates: ["SidecarContainers"], paths: ["initContainers.*.restartPolicy"] },
   {
     gates: ["PodLifecycleSleepAction"],
-    paths: [...inContainers("lifecycle.preStop.sleep"), ...inContainers("lifecycle.postStart.sleep")],
+    paths: inContainers("lifecycle"), // also one without hooks, as upstream
+    usedAt: [...inContainers("lifecycle.preStop.sleep"), ...inContainers("lifecycle.postStart.sleep")],
     without: withoutSleep,
   },
   { gates: ["RecursiveReadOnlyMounts"], paths: inContainers("volumeMounts.*.recursiveReadOnly") },

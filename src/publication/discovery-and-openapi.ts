@@ -10,6 +10,8 @@ interface DiscoveryAndOpenApiOptions extends DiscoveryOptions {
   readonly tables: ApiTables;
   /** Whether CBOR is served; left out: it is not. */
   readonly cbor?: boolean;
+  /** Whether OpenAPI lists the values of fields of built-in kinds that have few; left out: it does. */
+  readonly enums?: boolean;
   /** Whether the documents of the issuer of service account tokens are served; left out: they are not. */
   readonly issuer?: boolean;
   /** The paths of other parts of the server, which are listed at `/`. */
@@ -29,19 +31,20 @@ export interface DiscoveryAndOpenApi {
   unknown(path: string): Reply;
 }
 
-const usualPaths = ["/healthz", "/livez", "/metrics", "/metrics/slis", "/readyz", "/version"];
+/** The paths of the server that are always there. */
+export const usualPaths = ["/healthz", "/livez", "/metrics", "/metrics/slis", "/readyz", "/version"];
 const issuerPaths = ["/.well-known/openid-configuration", "/openid/v1/jwks"];
 const openApiPaths = ["/openapi/v2", "/openapi/v3", "/openapi/v3/"];
 
 const isOpenApi = (path: string): boolean => openApiPaths.includes(path) || path.startsWith("/openapi/v3/");
 
 export function createDiscoveryAndOpenApi(options: DiscoveryAndOpenApiOptions): DiscoveryAndOpenApi {
-  const { tables, cbor = false, issuer = false, otherPaths = usualPaths } = options;
+  const { tables, cbor = false, enums = true, issuer = false, otherPaths = usualPaths } = options;
   const discovery = new Discovery(options);
   const openApi = lazy(async () => {
     const { OpenApi } = await import("./openapi.ts");
     const remote = options.remote === undefined ? {} : { remote: options.remote };
-    return new OpenApi({ tables, cbor, issuer, groups: () => discovery.groups(), ...remote });
+    return new OpenApi({ tables, cbor, enums, issuer, groups: () => discovery.groups(), ...remote });
   });
   return {
     reply(request) {

@@ -25,6 +25,8 @@ export interface DiscoveryOptions {
   readonly domain: ApiDomain;
   /** Returns the served resources. If they change, it returns another array. */
   definitions(): readonly ResourceDefinition[];
+  /** Whether resources of built-in kinds show the hash of their storage version; left out: they do. */
+  readonly storageHashes?: boolean;
   /** Returns the group versions of other servers. If they change, it returns another array. */
   remote?(): readonly AggregatedVersion[];
   /**
@@ -160,7 +162,7 @@ export class Discovery {
     const version = group.versions.find((of) => of.version === name);
     if (version === undefined) return this.unknown(request.path);
     negotiation.checkProducible(request, false);
-    return this.#plain(request, () => apiResourceList(group.name, version));
+    return this.#plain(request, () => apiResourceList(group.name, version, this.#options.storageHashes));
   }
 
   #plain(request: DiscoveryRequest, make: () => DiscoveryDocument): Reply {

@@ -3,7 +3,7 @@ import type { HandledRequest, Reply } from "#http/api-request.ts";
 import { checkProducible } from "#http/negotiation.ts";
 
 /** The release of Kubernetes whose API is served. */
-const release = "1.32.4";
+export const release = "1.32.4";
 
 /** Its minor version. */
 export const minorVersion = Number(release.split(".")[1]);

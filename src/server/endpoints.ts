@@ -30,6 +30,8 @@ interface EndpointParts {
   readonly compact: Compact;
   /** This program's version. */
   readonly version: string;
+  /** Answers `/flagz` and `/statusz`, as far as they are on. */
+  zPages(request: HandledRequest): Reply | undefined;
 }
 
 /** Rejects when there is no store on disk. */
@@ -56,6 +58,7 @@ export function serverEndpoints(parts: EndpointParts): Endpoints {
       health.reply(request) ??
       healthMetrics.reply(request) ??
       requestMetrics.reply(request) ??
+      parts.zPages(request) ??
       versionReply(document, request)
     );
   };

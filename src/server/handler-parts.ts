@@ -46,6 +46,8 @@ function derivedParts({ tables, gates, domain, clock, table }: Sources) {
     definitionOfVersion: otherVersion,
     schemaOf: (gvk: GroupVersionKind) => requiredSchema(tables, gvk),
     forcedDeletion: gates.isOn("AllowUnsafeMalformedObjectDeletion"),
+    streamsLists: gates.isOn("WatchList"),
+    splitsLogs: gates.isOn("PodLogsQuerySplitStreams"),
     acceptsCborPatches: gates.isOn(cborGate),
     isRegistered: registeredKinds(tables),
   };

@@ -12,7 +12,7 @@ import { createRouter, type RouterOptions } from "#http/router.ts";
 import type { HandlerParts } from "#http/scope.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { cborGate } from "#codec/cbor-encoding.ts";
-import { createDiscoveryAndOpenApi } from "#publication/discovery-and-openapi.ts";
+import { createDiscoveryAndOpenApi, usualPaths } from "#publication/discovery-and-openapi.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { ResourceTable } from "#registry/resource-table.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
@@ -33,6 +33,7 @@ import { pickKindFlags } from "./served-kinds.ts";
 import { servedResources } from "./served-resources.ts";
 import { openServedTable } from "./served-table.ts";
 import type { ServerState } from "./state.ts";
+import { zPagePaths } from "./z-pages.ts";
 
 export type Pipeline = Awaited<ReturnType<typeof openPipeline>>;
 
@@ -161,12 +162,16 @@ function routes(
   { table, aggregation }: { table(): ResourceTable; readonly aggregation: Aggregation },
 ): Pick<RouterOptions, "deprecated" | "other" | "unknown"> {
   const { options, log, requestMetrics, plans } = config;
+  const { isOn } = plans.kinds.gates;
   const documents = issuerDocuments(plans.authentication.issuer, options, config.url);
   if (documents.problem !== undefined) log.info({ reason: documents.problem }, "no discovery documents are served");
   const published = createDiscoveryAndOpenApi({
     ...config,
     tables: plans.kinds.tables,
-    cbor: plans.kinds.gates.isOn(cborGate),
+    cbor: isOn(cborGate),
+    enums: isOn("OpenAPIEnums"),
+    storageHashes: isOn("StorageVersionHash"),
+    otherPaths: [...usualPaths, ...zPagePaths(isOn)],
     issuer: documents.problem === undefined,
     definitions: () => table().definitions,
     remote: aggregation.versions,
@@ -190,7 +195,7 @@ function openChain(
   { authenticator, authorizer }: Access,
   { parts, route }: { readonly parts: HandlerParts; readonly route: (request: ApiRequest) => MaybePromise<Reply> },
 ): (request: ApiRequest) => MaybePromise<Reply> {
-  const { options, clock, log, metrics, requestMetrics } = config;
+  const { options, clock, log, metrics, plans, requestMetrics } = config;
   return requestChain({
     ...config,
     ...config.auditFilters,
@@ -209,6 +214,7 @@ function openChain(
       requestMetrics.mutatingNow.set(writes);
     },
     goAwayChance: options.goawayChance,
+    sendsStrangersAway: plans.kinds.gates.isOn("UnauthenticatedHTTP2DOSMitigation"),
     corsAllowedOrigins: options.corsAllowedOrigins.map((text) => new RegExp(text)),
     observe: recordRequests(requestMetrics, clock, log),
     route,

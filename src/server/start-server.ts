@@ -59,6 +59,8 @@ import { planKinds } from "./served-kinds.ts";
 import { clusterIpRanges } from "./services.ts";
 import { asStartError, checkDomainRecord } from "./store.ts";
 import { tlsSettings } from "./credentials/tls-settings.ts";
+import { checkGatedFlags } from "./gated-flags.ts";
+import { zPages } from "./z-pages.ts";
 
 /** The surroundings of the server; by default those of the machine. */
 export interface ServerEnvironment {
@@ -167,9 +169,10 @@ async function readInputs(sources: Sources, domain: ApiDomain, marker: Marker | 
   tlsSettings(options);
   const clusterIps = clusterIpRanges(options.serviceClusterIpRange);
   const kinds = planKinds(options, domain, sources.clock);
+  checkGatedFlags(options, kinds.gates);
   const current = await readServingCredentials(sources);
   const { ca, serviceAccount } = current.credentials;
-  const authentication = await planAuthentication(options, domain, serviceAccount);
+  const authentication = await planAuthentication(options, domain, serviceAccount, kinds.gates);
   const authorization = await planAuthorization(options, domain, kinds.gates);
   const admission = await planAdmission(options, domain);
   const { issuer } = authentication;
@@ -202,6 +205,12 @@ interface Start extends Sources, Pick<ServerEnvironment, "storageFaults" | "inst
   readonly undo: (() => MaybePromise<void>)[];
 }
 
+/** Returns the parts of endpoints that show the program. */
+function pages({ options, clock, inputs }: Start) {
+  const version = programVersion();
+  return { version, zPages: zPages(inputs.plans.kinds.gates.isOn, { options, clock, version }) };
+}
+
 async function start(parts: Start): Promise<RunningServer> {
   const { options, folder, clock, random, log, inputs, undo } = parts;
   const { current, clientTrust, plans } = inputs;
@@ -228,7 +237,6 @@ async function start(parts: Start): Promise<RunningServer> {
   const audit = await parts.openAudit?.({ clock, random, log, metrics });
   undo.push(() => audit?.close());
 
-  const version = programVersion();
   const url = urlOf(options, listener.port);
   const assembled = await assemble({
     ...parts,
@@ -245,7 +253,7 @@ async function start(parts: Start): Promise<RunningServer> {
       requestMetrics,
       log,
       ...storeWork(disk, clock),
-      version,
+      ...pages(parts),
     }),
     clientTrust,
     auditFilters: audit?.filters,

@@ -203,13 +203,14 @@ withOwnServer(
     const core = await schedulePod(api);
     const podUid = (await api.get(`${core}/pods/p`)).string("metadata.uid");
     const tokens = `${core}/serviceaccounts/default/token`;
-    const request = (ref: object | undefined): ObjectBody => ({
+    const request = (ref: object | undefined, ...audiences: string[]): ObjectBody => ({
       apiVersion: "authentication.k8s.io/v1",
       kind: "TokenRequest",
-      spec: { audiences: ["vault"], ...(ref === undefined ? {} : { boundObjectRef: ref }) },
+      spec: { audiences, ...(ref === undefined ? {} : { boundObjectRef: ref }) },
     });
     const ref = { apiVersion: "v1", kind: "Pod", name: "p", uid: podUid };
     (await api.post(tokens, request(ref), one)).expect(201);
+    await refusals([api.post(tokens, request(ref, "vault"), one)], /error validating audience "vault"/);
     await refusals([api.post(tokens, request(ref), two)], unrelated);
     await refusals([api.post(tokens, request(undefined), one)], /node requested token not bound to a pod$/);
     await refusals(

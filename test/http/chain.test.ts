@@ -59,6 +59,7 @@ function chain(over: Partial<ChainOptions> = {}): Fixture {
     requestsInFlightMax: 2,
     mutatingRequestsInFlightMax: 1,
     goAwayChance: 0,
+    sendsStrangersAway: true,
     corsAllowedOrigins: [],
     ...over,
     route(request) {
@@ -455,6 +456,8 @@ test("on HTTP/2 the unknown do not keep their connection, others lose it by chan
   assert.equal((await send("GET /apis", {}, true)).closeConnection, true);
   assert.equal((await send("GET /apis as bob", {}, true)).closeConnection, undefined);
   assert.equal((await send("GET /healthz", {}, false)).closeConnection, undefined);
+  const kept = chain({ sendsStrangersAway: false });
+  assert.equal((await kept.send("GET /healthz", {}, true)).closeConnection, undefined);
   const some = chain({ goAwayChance: 0.5 });
   let closed = 0;
   for (let i = 0; i < 200; i++) if ((await some.send("GET /apis as bob", {}, true)).closeConnection === true) closed++;

@@ -8,12 +8,20 @@ import { andThen } from "#std/maybe-promise.ts";
 import type { Random } from "#std/random.ts";
 import type { Filter } from "./filter.ts";
 
-/** `chance` is the value of `--goaway-chance`, from 0 to 0.02. */
-export function goAway({ chance, random }: { readonly chance: number; readonly random: Random }): Filter {
+interface GoAwayOptions {
+  /** The value of `--goaway-chance`, from 0 to 0.02. */
+  readonly chance: number;
+  /** Whether unauthenticated clients are sent away. */
+  readonly sendsStrangersAway: boolean;
+  readonly random: Random;
+}
+
+export function goAway({ chance, sendsStrangersAway, random }: GoAwayOptions): Filter {
   return (request, next) => {
     if (request.protocol !== "HTTP/2.0") return next(request);
     return andThen(next(request), (reply) => {
-      const close = reply.code === 401 || isAnonymous(request.user) || (chance > 0 && random.next() < chance);
+      const isStranger = sendsStrangersAway && (reply.code === 401 || isAnonymous(request.user));
+      const close = isStranger || (chance > 0 && random.next() < chance);
       return close ? { ...reply, closeConnection: true } : reply;
     });
   };

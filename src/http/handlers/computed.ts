@@ -19,7 +19,7 @@ export function getComputed(scope: Scope, objects: readonly Unstructured[]): Rep
 
 export function listComputed(scope: Scope, objects: readonly Unstructured[]): Reply {
   const { parts, request } = scope;
-  const selected = selectedOf(scope.definition, listOptions(request.query, parts.domain), objects);
+  const selected = selectedOf(scope.definition, listOptions(request.query, parts), objects);
   const negotiated = parts.negotiator.answer(request, parts.transforms);
   const metadata = { resourceVersion: String(parts.cache.revision) };
   return computedListReply(scope, negotiated, metadata, selected);

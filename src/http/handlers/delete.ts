@@ -35,7 +35,7 @@ export async function deleteObject(scope: Scope): Promise<Reply> {
 
 export async function deleteCollection(scope: Scope): Promise<Reply> {
   const { request, parts, store } = scope;
-  const list = listOptions(request.query, parts.domain);
+  const list = listOptions(request.query, parts);
   const options = await readOptions(scope);
   if (options.ignoreStoreReadError) throw collectionRefusal(scope);
   const negotiated = parts.negotiator.answer(request, parts.transforms);

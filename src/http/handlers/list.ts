@@ -13,7 +13,7 @@ import { watchCollection } from "./watch.ts";
 
 export async function listCollection(scope: Scope): Promise<Reply> {
   const { request, parts, store } = scope;
-  const options = listOptions(request.query, parts.domain);
+  const options = listOptions(request.query, parts);
   if (options.watch) return watchCollection(scope, options);
   const negotiated = parts.negotiator.answer(request, parts.transforms, true);
   const list = listRequest(scope, options);
@@ -27,7 +27,7 @@ export async function listCollection(scope: Scope): Promise<Reply> {
  */
 export async function watchPath(scope: Scope): Promise<Reply> {
   const { request, parts, name } = scope;
-  const options = listOptions(request.query, parts.domain, true);
+  const options = listOptions(request.query, parts, true);
   if (name === "") return watchCollection(scope, options);
   if (options.fieldSelector !== "") {
     if (selectedName(request.query) === name) return watchCollection(scope, options);

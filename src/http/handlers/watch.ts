@@ -1,6 +1,6 @@
 /**
  * The watch of a collection. With `sendInitialEvents` (set by `listOptions` for watches from unset or 0) it starts with
- * the current objects and a bookmark; otherwise after the requested version.
+ * the current objects and a bookmark (while the gate `WatchList` is on); otherwise after the requested version.
  */
 import type { Encoding } from "#codec/encoding.ts";
 import { type ApiDomain, perDomain } from "#meta/api-domain.ts";
@@ -24,7 +24,7 @@ export async function watchCollection(scope: Scope, options: ListOptions): Promi
   const { request, parts, definition, store } = scope;
   const { cache } = parts;
   const { filter, name, namespace } = selectionOf(scope, options);
-  const marksEnd = options.sendInitialEvents === true && options.allowWatchBookmarks;
+  const marksEnd = options.sendInitialEvents === true && options.allowWatchBookmarks && parts.streamsLists;
   const negotiated = parts.negotiator.stream(request, marksEnd ? withoutTables(parts.transforms) : parts.transforms);
   const isSingle = name !== undefined && (namespace !== "" || !definition.namespaced);
   const prefix = isSingle ? store.key(namespace, name) : store.collection(namespace);

@@ -193,3 +193,19 @@ test("a job with a success policy is complete only when its criteria are met", (
   assert.ok(refuseStatus("Complete").includes(`status.conditions: Invalid value: ${detail}`));
   assert.deepEqual(refuseStatus("SuccessCriteriaMet", "Complete"), []);
 });
+
+test("the status of a job is hardly checked without the gates about jobs of other controllers", () => {
+  const status = { ready: 1, failedIndexes: "0", completionTime: time, conditions: isTrue("Complete") };
+  const met = { conditions: isTrue("SuccessCriteriaMet") };
+  const refuseWith = (gates: readonly string[], next: Fields, before: Fields = {}): string[] => {
+    const kind = kindUnderTest({ group: "batch", version: "v1", kind: "Job" }, { gates });
+    return kind.refuseUpdate(job({}, next), kind.create(job({}, before)), "status");
+  };
+  assert.deepEqual(refuseWith([], status), []);
+  assert.equal(refuseWith(["JobManagedBy"], status).length, 4);
+  assert.deepEqual(refuseWith([], met), [
+    "status.conditions: Invalid value: cannot set SuccessCriteriaMet to NonIndexed Job",
+    "status.conditions: Invalid value: cannot set SuccessCriteriaMet=True for Job without SuccessPolicy",
+  ]);
+  assert.deepEqual(refuseWith(["JobPodReplacementPolicy"], met), []);
+});

@@ -29,13 +29,23 @@ interface Change {
   /** Whether the job is complete or has failed. */
   readonly isFinished: boolean;
   is(type: ConditionType): boolean;
+  /** Whether the old status has a condition that the new one lacks. */
+  lost(type: ConditionType): boolean;
   /** Whether one of the conditions was added or removed. */
   turned(...types: readonly ConditionType[]): boolean;
   /** Whether one of the fields has changed. */
   changed(...names: readonly (keyof JobStatus)[]): boolean;
 }
 
-export function validateJobStatus(job: Job, { status: old }: Job): FieldError[] {
+/** The rules of a server, by its gates. */
+interface JobStatusRules {
+  /** Whether fields must be consistent: with the gate `JobManagedBy` other controllers write them as well. */
+  readonly checksConsistency: boolean;
+  /** Whether a job may meet its success criteria without a success policy. */
+  readonly allowsAnySuccessCriteria: boolean;
+}
+
+export function validateJobStatus(job: Job, { status: old }: Job, rules: JobStatusRules): FieldError[] {
   const { status } = job;
   const is = (type: ConditionType): boolean => hasCondition(status, type);
   const change: Change = {
@@ -44,20 +54,33 @@ export function validateJobStatus(job: Job, { status: old }: Job): FieldError[] 
     old,
     isFinished: is("Complete") || is("Failed"),
     is,
+    lost: (type) => hasCondition(old, type) && !is(type),
     turned: (...types) => types.some((type) => is(type) !== hasCondition(old, type)),
     changed: (...names) => names.some((name) => !jsonEquals(status[name], old[name])),
   };
-  return [
+  const errors = [
     ...validateCounts(status, ["active", "succeeded", "failed", "ready", "terminating"], statusPath),
     ...(status.uncountedTerminatedPods === undefined ? [] : validateUncounted(status.uncountedTerminatedPods)),
-    ...validateCompletion(change),
-    ...validateFinished(change),
-    ...validateIndexes(change),
-    ...validatePods(change),
-    ...validateSuccessCriteria(change),
-    ...validateTransition(change),
+    ...(rules.checksConsistency ? validateConsistency(change) : []),
+    ...validateSuccessCriteria(change, rules.allowsAnySuccessCriteria || hasCondition(old, "SuccessCriteriaMet")),
   ];
+  if (rules.checksConsistency) errors.push(...validateTransition(change));
+  if (change.lost("SuccessCriteriaMet")) {
+    errors.push(invalidPart(conditionsPath, "cannot disable the SuccessCriteriaMet=True condition"));
+  }
+  if (hasCondition(old, "Complete") && is("SuccessCriteriaMet") && change.turned("SuccessCriteriaMet")) {
+    const detail = "cannot set SuccessCriteriaMet=True for Job already has Complete=true conditions";
+    errors.push(invalidPart(conditionsPath, detail));
+  }
+  return errors;
 }
+
+const validateConsistency = (change: Change): FieldError[] => [
+  ...validateCompletion(change),
+  ...validateFinished(change),
+  ...validateIndexes(change),
+  ...validatePods(change),
+];
 
 function validateUncounted(pods: UncountedTerminatedPods): FieldError[] {
   const seenUids = new Set<string>();
@@ -175,22 +198,31 @@ function validatePods({ status, isFinished, turned, changed }: Change): FieldErr
   return errors;
 }
 
-function validateSuccessCriteria({ job, is, turned }: Change): FieldError[] {
+function validateSuccessCriteria({ job, is }: Change, isAllowed: boolean): FieldError[] {
+  const { successPolicy, completionMode } = job.spec;
   if (!is("SuccessCriteriaMet")) {
     const detail = "cannot set Complete=True for Job with SuccessPolicy unless SuccessCriteriaMet=True";
-    return job.spec.successPolicy !== undefined && is("Complete") ? [invalidPart(conditionsPath, detail)] : [];
+    return successPolicy !== undefined && is("Complete") ? [invalidPart(conditionsPath, detail)] : [];
   }
-  return (["Failed", "FailureTarget"] as const)
-    .filter((type) => is(type) && turned("SuccessCriteriaMet", type))
-    .map((type) => conflict("SuccessCriteriaMet", type));
+  const errors: FieldError[] = [];
+  if (!isAllowed && completionMode !== "Indexed") {
+    errors.push(invalidPart(conditionsPath, "cannot set SuccessCriteriaMet to NonIndexed Job"));
+  }
+  for (const type of ["Failed", "FailureTarget"] as const) {
+    if (is(type)) errors.push(conflict("SuccessCriteriaMet", type));
+  }
+  if (!isAllowed && successPolicy === undefined) {
+    const detail = "cannot set SuccessCriteriaMet=True for Job without SuccessPolicy";
+    errors.push(invalidPart(conditionsPath, detail));
+  }
+  return errors;
 }
 
 /** Returns findings about changes that a status must not go through, such as a counter that decreases. */
-function validateTransition({ job, status, old, is, changed }: Change): FieldError[] {
+function validateTransition({ job, status, old, lost, changed }: Change): FieldError[] {
   const errors: FieldError[] = [];
-  const isLost = (type: ConditionType): boolean => hasCondition(old, type) && !is(type);
   for (const type of ["Complete", "Failed", "FailureTarget"] as const) {
-    if (isLost(type)) errors.push(invalidPart(conditionsPath, `cannot disable the terminal ${type}=True condition`));
+    if (lost(type)) errors.push(invalidPart(conditionsPath, `cannot disable the terminal ${type}=True condition`));
   }
   const { completions, parallelism, completionMode } = job.spec;
   // An indexed job that may change its completions together with its parallelism may lose successes.
@@ -206,9 +238,6 @@ function validateTransition({ job, status, old, is, changed }: Change): FieldErr
   }
   if (old.startTime !== undefined && changed("startTime") && job.spec.suspend !== true) {
     errors.push(required(startPath, "startTime cannot be removed for unsuspended job"));
-  }
-  if (isLost("SuccessCriteriaMet")) {
-    errors.push(invalidPart(conditionsPath, "cannot disable the SuccessCriteriaMet=True condition"));
   }
   return errors;
 }

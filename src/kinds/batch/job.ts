@@ -22,6 +22,10 @@ export function jobs(environment: KindEnvironment): KindBehaviour<Job> {
   const { domain, gate } = environment;
   const rulesOf = templateRules<Job>(environment, ({ spec }) => spec.template);
   const hasReplacement = gate("JobPodReplacementPolicy");
+  const statusRules = {
+    checksConsistency: gate("JobManagedBy"),
+    allowsAnySuccessCriteria: gate("JobManagedBy") || hasReplacement,
+  };
   const { uid: uidLabel, name: nameLabel } = jobLabels(domain);
   return {
     namesKindOfFields: true,
@@ -48,7 +52,7 @@ export function jobs(environment: KindEnvironment): KindBehaviour<Job> {
         ...validateJobUpdate(object, old),
       ],
       ...templateWarnings<Job>(({ spec }) => spec.template, { domain, namesPods: true }),
-      subresources: { status: { validateUpdate: validateJobStatus } },
+      subresources: { status: { validateUpdate: (object, old) => validateJobStatus(object, old, statusRules) } },
       fields: ({ status }) => ({ "status.successful": String(status.succeeded ?? 0) }),
     },
   };

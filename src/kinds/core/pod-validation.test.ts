@@ -15,7 +15,7 @@ import { validateNewPod, validatePod, validatePodTemplateSpec } from "./pod-vali
 const gated = (...gates: readonly string[]) =>
   podRules({ domain: kubernetesDomain, gate: (name) => gates.includes(name) });
 const rulesOf = gated("RelaxedEnvironmentVariableValidation");
-const rules = rulesOf({ containers: null });
+const rules = rulesOf({ metadata: {}, spec: { containers: null } });
 
 const container = { name: "a", image: "x:1", resources: {} };
 const createSpec = (spec: object): PodSpec =>
@@ -412,7 +412,7 @@ test("users, masks and policies of security contexts are checked", () => {
   check(
     { securityContext: { supplementalGroupsPolicy: "Some", seLinuxChangePolicy: "" } },
     'spec.securityContext.supplementalGroupsPolicy: Unsupported value: "Some": supported values: "Merge", "Strict"',
-    'spec.securityContext.seLinuxChangePolicy: Unsupported value: "": supported values: "MountOption", "Recursive"',
+    'spec.securityContext.seLinuxChangePolicy: Unsupported value: "": supported values: "Recursive"',
   );
   const policies = { supplementalGroupsPolicy: "Strict", seLinuxChangePolicy: "Recursive" };
   check(
@@ -477,9 +477,8 @@ test("a projected trust bundle has a name or a signer, and a path of its own", (
 /** Returns the findings about a pod with this spec, while these gates are on. `old` is the stored spec of an update. */
 function checkGated(gates: readonly string[], spec: object, old?: object): string[] {
   const pod: Pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "p" }, spec: createSpec(spec), status: {} };
-  return validatePod(pod, gated(...gates)(pod.spec, old === undefined ? undefined : createSpec(old))).map(
-    printFieldError,
-  );
+  const before = old === undefined ? undefined : { ...pod, spec: createSpec(old) };
+  return validatePod(pod, gated(...gates)(pod, before)).map(printFieldError);
 }
 
 test("a container may sleep for no time while a gate is on, and in updates", () => {
@@ -504,6 +503,15 @@ test("search domains may have underscores while a gate is on, and where there we
     checkGated(["RelaxedDNSSearchValidation"], searching("a_"))[0]!,
     /'_', '-' or '.', and must start and end/,
   );
+});
+
+test("volumes are mounted with a label while a gate is on, and where a policy was set", () => {
+  const spec = (seLinuxChangePolicy: string) => ({ securityContext: { seLinuxChangePolicy } });
+  assert.deepEqual(checkGated([], spec("MountOption")), [
+    'spec.securityContext.seLinuxChangePolicy: Unsupported value: "MountOption": supported values: "Recursive"',
+  ]);
+  assert.deepEqual(checkGated([], spec("MountOption"), spec("Recursive")), []);
+  assert.deepEqual(checkGated(["SELinuxMount"], spec("MountOption")), []);
 });
 
 test("names of variables are stricter while a gate is off, except those that were there", () => {

@@ -25,7 +25,7 @@ import {
   checkToleration,
 } from "./pod-validation/scheduling.ts";
 import { checkHostProcess, checkPodSecurity, checkSystem } from "./pod-validation/security.ts";
-import type { PodRules } from "./pod-validation/rules.ts";
+import { isDeletionCost, type PodRules } from "./pod-validation/rules.ts";
 import { checkImageReferences, checkVolumes } from "./pod-validation/volumes.ts";
 import { checkAgreement, checkSecurityAnnotations, validateAppArmorUpdate } from "./security-annotations.ts";
 import { ownPrefix } from "./resource-names.ts";
@@ -37,15 +37,14 @@ const deadlineMax = 2 ** 31 - 1;
 
 /** Returns findings about a template of pods at `path`, whose defaults are filled in. */
 export function validatePodTemplateSpec(template: PodTemplateSpec, path: FieldPath, rules: PodRules): FieldError[] {
-  const { domain } = rules;
   const { metadata, spec } = template;
   const specPath = path.child("spec");
   const errors = validateLabels(metadata.labels, path.child("labels"));
   const annotationsPath = path.child("annotations");
   validateAnnotations(metadata.annotations, annotationsPath, errors);
-  addAll(errors, validateKnownAnnotations(template, annotationsPath, domain));
+  addAll(errors, validateKnownAnnotations(template, annotationsPath, rules));
   checkSpec({ spec, podName: "", rules }, specPath, errors);
-  checkAgreement(metadata.annotations, spec, specPath, podAnnotations(domain), errors);
+  checkAgreement(metadata.annotations, spec, specPath, podAnnotations(rules.domain), errors);
   if ((spec.ephemeralContainers ?? []).length > 0) {
     errors.push(forbidden(specPath.child("ephemeralContainers"), "ephemeral containers not allowed in pod template"));
     checkImages({ ...spec, containers: [], initContainers: [] }, specPath, errors);
@@ -59,7 +58,7 @@ const annotationsPath = FieldPath.of("metadata", "annotations");
 /** Returns findings about the metadata and spec of a pod, whose defaults are filled in. */
 export function validatePod(pod: Pod, rules: PodRules): FieldError[] {
   const { metadata, spec } = pod;
-  const errors = validatePodAnnotations(pod, rules.domain);
+  const errors = validatePodAnnotations(pod, rules);
   checkSpec({ spec, podName: metadata.name ?? "", rules }, podSpecPath, errors);
   checkTokenSources(spec, podSpecPath.child("volumes"), errors);
   checkImages(spec, podSpecPath, errors);
@@ -110,13 +109,13 @@ export function validateAnnotationsUpdate(pod: Pod, old: Pod, domain: ApiDomain)
 }
 
 /** Returns findings about the annotations of a pod that have a meaning. */
-export const validatePodAnnotations = (pod: Pod, domain: ApiDomain): FieldError[] =>
-  validateKnownAnnotations(pod, annotationsPath, domain);
+export const validatePodAnnotations = (pod: Pod, rules: PodRules): FieldError[] =>
+  validateKnownAnnotations(pod, annotationsPath, rules);
 
 function validateKnownAnnotations(
   { metadata: { annotations }, spec }: Pick<PodTemplateSpec, "metadata" | "spec">,
   path: FieldPath,
-  domain: ApiDomain,
+  { domain, allowsAnyCost }: PodRules,
 ): FieldError[] {
   if (annotations === undefined) return [];
   const errors: FieldError[] = [];
@@ -130,15 +129,12 @@ function validateKnownAnnotations(
   const tolerations = annotations[names.tolerations];
   if (tolerations) checkOldTolerations(tolerations, names.tolerations, path, errors);
   const cost = annotations[deletionCost];
-  if (cost !== undefined && !isInt32(cost)) {
+  if (cost !== undefined && !allowsAnyCost && !isDeletionCost(cost)) {
     errors.push(invalid(path.key(deletionCost), cost, "must be a 32bit integer"));
   }
   checkSecurityAnnotations(annotations, spec, path, names, errors);
   return errors;
 }
-
-const isInt32 = (text: string): boolean =>
-  /^(?:0|-?[1-9][0-9]{0,9})$/.test(text) && Number(text) >= -(2 ** 31) && Number(text) < 2 ** 31;
 
 interface SpecCheck {
   readonly spec: PodSpec;
@@ -156,7 +152,7 @@ function checkSpec({ spec, podName, rules }: SpecCheck, path: FieldPath, errors:
   checkRequiredOneOf(spec.restartPolicy, restartPolicies, path.child("restartPolicy"), errors);
   checkRequiredOneOf(spec.dnsPolicy, dnsPolicies, path.child("dnsPolicy"), errors);
   validateLabels(spec.nodeSelector, path.child("nodeSelector"), errors);
-  checkPodSecurity(spec, path, errors);
+  checkPodSecurity(spec, path, rules, errors);
   checkAffinity(spec.affinity, path.child("affinity"), errors);
   checkDns(spec, rules, path, errors);
   checkReadinessGates(spec.readinessGates, path.child("readinessGates"), errors);

@@ -61,9 +61,9 @@ export function pods(environment: KindEnvironment): KindBehaviour<Pod> {
         ...nameWarnings(object, "this is used in the Pod's hostname"),
         ...warnings(object, specPath, annotationsPath),
       ],
-      validate: (object) => [...validatePod(object, rulesOf(object.spec)), ...validateNewPod(object, domain)],
+      validate: (object) => [...validatePod(object, rulesOf(object)), ...validateNewPod(object, domain)],
       validateUpdate: (object, old) => [
-        ...validatePod(object, rulesOf(object.spec, old.spec)),
+        ...validatePod(object, rulesOf(object, old)),
         ...validateAnnotationsUpdate(object, old, domain),
         ...validatePodSpecUpdate(object.spec, old.spec),
       ],
@@ -71,7 +71,7 @@ export function pods(environment: KindEnvironment): KindBehaviour<Pod> {
         ephemeralcontainers: {
           prepareForUpdate: (object, old) => withEphemeralContainers(old, object),
           validateUpdate: (object, old) => [
-            ...validatePod(object, rulesOf(object.spec, old.spec)),
+            ...validatePod(object, rulesOf(object, old)),
             ...validateEphemeralContainers(object.spec, old.spec),
           ],
         },
@@ -80,7 +80,7 @@ export function pods(environment: KindEnvironment): KindBehaviour<Pod> {
           validateUpdate: (object, old) =>
             object.spec.os?.name === "windows"
               ? [forbidden(FieldPath.of("[]"), "windows pods cannot be resized")]
-              : [...validatePod(object, rulesOf(object.spec, old.spec)), ...validateResize(object, old)],
+              : [...validatePod(object, rulesOf(object, old)), ...validateResize(object, old)],
         },
         status: {
           // The class stays if the client omits it.
@@ -90,7 +90,7 @@ export function pods(environment: KindEnvironment): KindBehaviour<Pod> {
             ),
           validateUpdate: (object, old) => [
             ...validateAnnotationsUpdate(object, old, domain),
-            ...validatePodAnnotations(object, domain),
+            ...validatePodAnnotations(object, rulesOf(object, old)),
             ...validatePodStatus(object, old),
           ],
         },

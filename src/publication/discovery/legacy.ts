@@ -38,8 +38,8 @@ function describeGroup({ name, versions }: ServedGroup) {
   return { name, versions: names, preferredVersion: names[0]! }; // a group has a version or is not served
 }
 
-/** Returns the document of `/api/v1` or `/apis/<group>/<version>`. */
-export function apiResourceList(group: string, { version, definitions }: ServedVersion) {
+/** Returns the document of `/api/v1` or `/apis/<group>/<version>`. `hashes`: built-in kinds have storage hashes. */
+export function apiResourceList(group: string, { version, definitions }: ServedVersion, hashes = true) {
   const resources = definitions.flatMap((definition): ApiResource[] => {
     const { resource, namespaced, kind, verbs, shortNames, categories, storageVersionHash } = definition;
     const main: ApiResource = {
@@ -50,7 +50,7 @@ export function apiResourceList(group: string, { version, definitions }: ServedV
       verbs,
       ...(shortNames.length === 0 ? {} : { shortNames }),
       ...(categories.length === 0 ? {} : { categories }),
-      ...(storageVersionHash === "" ? {} : { storageVersionHash }),
+      ...(storageVersionHash === "" || (!hashes && definition.custom === undefined) ? {} : { storageVersionHash }),
     };
     const parts = definition.subresources.map((part): ApiResource => {
       const elsewhere = part.group !== group || part.version !== version;

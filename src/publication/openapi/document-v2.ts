@@ -3,13 +3,12 @@
  * by name and hash, as upstream does; otherwise they would be half of the document.
  */
 import { createHash } from "node:crypto";
-import type { ApiTables } from "#api/definitions.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import { answerTexts, apiInfo, bearerToken } from "./info.ts";
 import { addRemoteV2, inParts, type RemoteDocumentV2 } from "./merge-v2.ts";
 import type { OpenApiOperation, Parameter, PathItem } from "./operations.ts";
 import type { MutableJson } from "./published-schema.ts";
-import { TypeCollection } from "./types.ts";
+import { TypeCollection, type TypeSource } from "./types.ts";
 
 /** Builds the document in parts, so that other work can run between them. */
 export class DocumentV2 {
@@ -18,11 +17,11 @@ export class DocumentV2 {
   /** The JSON of each path. Each is encoded when it is added, since encoding all at once would take long. */
   readonly #paths = new Map<string, string>();
 
-  constructor(tables: ApiTables, definitions: readonly ResourceDefinition[]) {
-    this.#types = new TypeCollection(tables, 2, definitions);
+  constructor(source: TypeSource, definitions: readonly ResourceDefinition[]) {
+    this.#types = new TypeCollection(source, 2, definitions);
     this.#shared = new SharedParameters([
-      this.#types.reference(tables.domain.rename(`${metaPackage}.DeleteOptions`)),
-      this.#types.reference(tables.domain.rename(`${metaPackage}.Patch`)),
+      this.#types.reference(source.tables.domain.rename(`${metaPackage}.DeleteOptions`)),
+      this.#types.reference(source.tables.domain.rename(`${metaPackage}.Patch`)),
     ]);
   }
 

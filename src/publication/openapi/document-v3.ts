@@ -1,22 +1,21 @@
 /** Builds OpenAPI 3.0 documents: one per group version, and small ones for discovery and version. */
-import type { ApiTables } from "#api/definitions.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import { answerTexts, apiInfo, bearerToken } from "./info.ts";
 import type { OpenApiOperation, Parameter, PathItem } from "./operations.ts";
 import type { MutableJson } from "./published-schema.ts";
-import { TypeCollection } from "./types.ts";
+import { TypeCollection, type TypeSource } from "./types.ts";
 
 /**
  * Returns the encoded document of `paths`. `definitions` are those to which the paths belong. `pause` is awaited
  * between large parts.
  */
 export async function documentV3(
-  tables: ApiTables,
+  source: TypeSource,
   definitions: readonly ResourceDefinition[],
   paths: readonly PathItem[],
   pause: () => Promise<void>,
 ): Promise<Buffer> {
-  const types = new TypeCollection(tables, 3, definitions);
+  const types = new TypeCollection(source, 3, definitions);
   // Upstream: the builder of custom resources has an info, a list of schemes and common answers of its own.
   const isCustom = definitions.some(({ custom }) => custom !== undefined);
   const items: MutableJson = {};

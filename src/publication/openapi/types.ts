@@ -19,11 +19,19 @@ import {
   publishedSchema,
 } from "./published-schema.ts";
 
+/** The source of built-in types. */
+export interface TypeSource {
+  readonly tables: ApiTables;
+  /** Whether fields of built-in kinds list their values; left out: they do. */
+  readonly enums?: boolean;
+}
+
 /** The definitions of one document: those requested, and all to which they refer. */
 export class TypeCollection {
   readonly #tables: ApiTables;
   readonly #version: OpenApiVersion;
   readonly #prefix: string;
+  readonly #enums: boolean;
   /** Functions that make the definitions of custom kinds and their lists, by definition name. */
   readonly #custom = new Map<string, () => MutableJson>();
   /** The JSON of each definition by name; empty for names to which a reference exists, but that are not defined yet. */
@@ -32,8 +40,13 @@ export class TypeCollection {
   /** The names to which a reference exists, but that are not defined yet. */
   readonly #open: string[] = [];
 
-  constructor(tables: ApiTables, version: OpenApiVersion, definitions: readonly ResourceDefinition[]) {
+  constructor(
+    { tables, enums = true }: TypeSource,
+    version: OpenApiVersion,
+    definitions: readonly ResourceDefinition[],
+  ) {
     this.#tables = tables;
+    this.#enums = enums;
     this.#version = version;
     this.#descriptions = loadDescriptions(tables.domain);
     this.#prefix = version === 2 ? "#/definitions/" : "#/components/schemas/";
@@ -159,7 +172,7 @@ export class TypeCollection {
         if (schema.special === "intOrString") return this.#nullable(schema, this.#intOrString());
         const scalar: MutableJson = { type: schema.type };
         if (schema.format !== undefined) scalar["format"] = schema.format;
-        if (schema.enum !== undefined) scalar["enum"] = schema.enum;
+        if (schema.enum !== undefined && this.#enums) scalar["enum"] = schema.enum;
         return this.#nullable(schema, Object.assign(scalar, listMarks(schema, undefined)));
       }
     }

@@ -290,7 +290,7 @@ test("parts of another server's document that protobuf cannot hold are left out 
 test("the document of a thousand versions is made in pieces", async () => {
   const versions = Array.from({ length: 1000 }, (_, i) => customDefinition("wide.example.com", `v${i + 1}`, "Wide"));
   const operations = new Operations(kubernetesTables);
-  const document = new DocumentV2(kubernetesTables, versions);
+  const document = new DocumentV2({ tables: kubernetesTables }, versions);
   let paths = 0;
   for (const definition of versions) {
     const items = operations.ofVersion(definition, [definition]);

@@ -27,14 +27,14 @@ interface File {
 }
 
 export class OpenApiV2 {
-  readonly #options: Pick<OpenApiOptions, "tables" | "groups" | "remote" | "cbor" | "issuer">;
+  readonly #options: Pick<OpenApiOptions, "tables" | "enums" | "groups" | "remote" | "cbor" | "issuer">;
   readonly #operations: Operations;
   #groups: readonly ServedGroup[] | undefined;
   /** The files of the current groups. */
   #json: Promise<File> | undefined;
   #protobuf: Promise<File> | undefined;
 
-  constructor(options: Pick<OpenApiOptions, "tables" | "groups" | "remote" | "cbor" | "issuer">) {
+  constructor(options: Pick<OpenApiOptions, "tables" | "enums" | "groups" | "remote" | "cbor" | "issuer">) {
     this.#options = options;
     this.#operations = new Operations(options.tables, options.cbor);
   }
@@ -80,7 +80,7 @@ export class OpenApiV2 {
   async #build(groups: readonly ServedGroup[], builtMs: number, remote: readonly RemoteDocumentV2[]): Promise<File> {
     const operations = this.#operations;
     const versions = groups.flatMap(({ versions: served }) => served.flatMap(({ definitions }) => definitions));
-    const document = new DocumentV2(this.#options.tables, versions);
+    const document = new DocumentV2(this.#options, versions);
     document.add([...operations.ofCore(), ...operations.ofGroups(), ...operations.ofServerVersion()]);
     if (this.#options.issuer === true) document.add([...operations.ofIssuer(), ...operations.ofIssuerKeys()]);
     for (const { name: group, versions: served, builtin } of groups) {

@@ -20,6 +20,8 @@ export interface OpenApiOptions {
   readonly tables: ApiTables;
   /** Whether CBOR is served; left out: it is not. */
   readonly cbor?: boolean;
+  /** Whether fields of built-in kinds list their values; left out: they do. */
+  readonly enums?: boolean;
   /** Whether the documents of the issuer of service account tokens are served; left out: they are not. */
   readonly issuer?: boolean;
   /** Returns the groups that are served now. If they change, it returns another array. */
@@ -163,7 +165,7 @@ export class OpenApiV3 {
   #build(source: Source): Promise<Buffer> {
     let bytes = this.#building.get(source);
     if (bytes === undefined) {
-      bytes = documentV3(this.#options.tables, source.definitions, source.paths(), nextTurn);
+      bytes = documentV3(this.#options, source.definitions, source.paths(), nextTurn);
       this.#building.set(source, bytes);
       void bytes.finally(() => this.#building.delete(source)).catch(() => undefined);
     }

@@ -6,7 +6,7 @@ import { ClaimError, type Claims, userOfClaims } from "#authn/oidc-claims.ts";
 import { kubernetesDomain } from "#meta/api-domain.ts";
 import { claimExpressions } from "./claim-expressions.ts";
 
-const rules = { domain: kubernetesDomain, ownIssuers: [], expressions: claimExpressions };
+const rules = { domain: kubernetesDomain, ownIssuers: [], expressions: claimExpressions, allowsAnonymous: true };
 
 function issuerOf(parts: object) {
   const jwt = [{ issuer: { url: "https://idp.example", audiences: ["a"] }, ...parts }];

@@ -13,7 +13,9 @@ const folder = mkdtempSync(join(tmpdir(), "binnacle-external-"));
 after(() => rmSync(folder, { recursive: true, force: true }));
 
 const plan = (...flags: readonly string[]): ExternalPlan =>
-  planExternal(resolveOptions(parseServeArguments(flags).settings), kubernetesDomain, ["https://own.example"]);
+  planExternal(resolveOptions(parseServeArguments(flags).settings), kubernetesDomain, ["https://own.example"], {
+    isOn: () => true,
+  });
 
 function expectRefusal(message: string | RegExp, ...flags: readonly string[]): void {
   assert.throws(() => plan(...flags), { name: "StartError", message });

@@ -2,6 +2,7 @@
  * Settings of external authenticators, read from flags and files before anything is opened or written. An invalid
  * configuration ends the start here.
  */
+import type { FeatureGates } from "#api/feature-gates.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import {
   type AuthenticationConfig,
@@ -35,8 +36,10 @@ export function planExternal(
   options: ExternalAuthenticationFlags,
   domain: ApiDomain,
   ownIssuers: readonly string[],
+  gates: Pick<FeatureGates, "isOn">,
 ): ExternalPlan {
-  const rules: ConfigRules = { domain, ownIssuers, expressions: claimExpressions };
+  const allowsAnonymous = gates.isOn("AnonymousAuthConfigurableEndpoints");
+  const rules: ConfigRules = { domain, ownIssuers, expressions: claimExpressions, allowsAnonymous };
   const { authenticationConfig: file, authenticationTokenWebhookConfigFile: webhookFile } = options;
   const flags = hasOidcFlags(options);
   if (file !== undefined && flags) {

@@ -2,6 +2,7 @@
  * Settings of authentication, read from flags and files before anything is opened or written. An invalid configuration
  * ends the start here.
  */
+import type { FeatureGates } from "#api/feature-gates.ts";
 import { readTokenFile, type TokenFile } from "#authn/token-file.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { orStartError, readGiven } from "../given-files.ts";
@@ -25,12 +26,13 @@ export async function planAuthentication(
   options: IssuerFlags & ExternalAuthenticationFlags,
   domain: ApiDomain,
   own: { readonly privateKey: string },
+  gates: Pick<FeatureGates, "isOn">,
 ): Promise<AuthenticationPlan> {
   const { tokenAuthFile: file } = options;
   const tokens = file === undefined ? undefined : orStartError("", () => readTokenFile(readGiven(file), file));
   const issuer = serviceAccountIssuer(options, own);
   const external = namesProviders(options)
-    ? (await import("./external-plan.ts")).planExternal(options, domain, issuer.issuers)
+    ? (await import("./external-plan.ts")).planExternal(options, domain, issuer.issuers, gates)
     : undefined;
   return { tokens, issuer, external };
 }

@@ -1,6 +1,6 @@
 /** The options of connections and logs in the query of a request. Source: the answers of kube-apiserver. */
 import { apiVersionOf } from "#meta/group-version.ts";
-import { type FieldError, forbidden, goQuote, invalid } from "#meta/field-error.ts";
+import { type FieldError, forbidden, goQuote, invalid, notSupported } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { badRequest, invalidObject } from "#meta/status-error.ts";
@@ -63,7 +63,7 @@ export interface LogOptions {
 }
 
 /** Throws `badRequest` for a value that cannot be read, and `invalidObject` for one that is not allowed. */
-export function logOptions({ request, name }: Pick<Scope, "request" | "name">): LogOptions {
+export function logOptions({ request, name, parts }: Pick<Scope, "request" | "name" | "parts">): LogOptions {
   const { query } = request;
   const number = (field: string): bigint | undefined => (query.has(field) ? integer(query.get(field)!) : undefined);
   const sinceSeconds = number("sinceSeconds");
@@ -80,7 +80,8 @@ export function logOptions({ request, name }: Pick<Scope, "request" | "name">): 
     const detail = "at most one of `sinceTime` or `sinceSeconds` may be specified";
     errors.push(forbidden(FieldPath.of("[]"), detail));
   } else below("sinceSeconds", sinceSeconds, 1n, "must be greater than 0");
-  if (query.has("stream")) errors.push(forbidden(FieldPath.of("stream"), "may not be specified"));
+  if (parts.splitsLogs) checkStream(query.get("stream") ?? "All", tailLines, errors);
+  else if (query.has("stream")) errors.push(forbidden(streamPath, "may not be specified"));
   if (errors.length > 0) throw invalidObject({ group: "", kind: "PodLogOptions" }, name, errors);
 
   const parameters = new URLSearchParams();
@@ -90,8 +91,19 @@ export function logOptions({ request, name }: Pick<Scope, "request" | "name">): 
   for (const [field, value] of Object.entries({ limitBytes, sinceSeconds, sinceTime, tailLines })) {
     if (value !== undefined) parameters.set(field, String(value));
   }
+  if (parts.splitsLogs) parameters.set("stream", query.get("stream") ?? "All");
   const skipsVerification = queryFlag(query.get("insecureSkipTLSVerifyBackend"));
   return { container: query.get("container") ?? "", skipsVerification, parameters };
+}
+
+const streamPath = FieldPath.of("stream");
+const streams = ["All", "Stdout", "Stderr"];
+
+function checkStream(stream: string, tailLines: bigint | undefined, errors: FieldError[]): void {
+  if (!streams.includes(stream)) errors.push(notSupported(streamPath, stream, streams));
+  if (stream === "All" || tailLines === undefined) return;
+  const detail = "`tailLines` and specific `stream` are mutually exclusive for now";
+  errors.push(forbidden(FieldPath.of("[]"), detail));
 }
 
 const integerMax = 2n ** 63n - 1n;

@@ -5,6 +5,7 @@
 import type { Container, EphemeralContainer, PodSpec, PodTemplateSpec } from "#api/core/v1.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { environmentName, printableName } from "#meta/names.ts";
+import { podAnnotations } from "#meta/pod-annotations.ts";
 import type { KindEnvironment } from "../../generic.ts";
 
 export interface PodRules {
@@ -17,31 +18,50 @@ export interface PodRules {
   readonly allowsAnyVariable: boolean;
   /** Whether classes of volume attributes are checked. */
   readonly hasAttributesClasses: boolean;
+  /** Whether a pod may mount its volumes with its label. */
+  readonly mountsLabels: boolean;
+  /** Whether the annotation of the deletion cost may have any value. */
+  readonly allowsAnyCost: boolean;
 }
 
-/** Returns the function that returns the rules of a write; `old` is the stored spec of an update. */
+/** A pod, or the template of one. */
+type PodParts = Pick<PodTemplateSpec, "metadata" | "spec">;
+
+/** Returns the function that returns the rules of a write; `old` is the stored pod of an update. */
 export function podRules({
   domain,
   gate,
-}: Pick<KindEnvironment, "domain" | "gate">): (spec: PodSpec, old?: PodSpec) => PodRules {
+}: Pick<KindEnvironment, "domain" | "gate">): (pod: PodParts, old?: PodParts) => PodRules {
+  const { deletionCost } = podAnnotations(domain);
   const always: PodRules = {
     domain,
     allowsZeroSleep: gate("PodLifecycleSleepActionAllowZero"),
     allowsAnySearch: gate("RelaxedDNSSearchValidation"),
     allowsAnyVariable: gate("RelaxedEnvironmentVariableValidation"),
     hasAttributesClasses: gate("VolumeAttributesClass"),
+    mountsLabels: gate("SELinuxMount"),
+    allowsAnyCost: !gate("PodDeletionCost"),
   };
-  return (spec, old) =>
-    old === undefined
-      ? always
-      : {
-          ...always,
-          // Upstream: the new spec decides.
-          allowsZeroSleep: always.allowsZeroSleep || containersOf(spec).some(sleepsForNoTime),
-          allowsAnySearch: always.allowsAnySearch || (old.dnsConfig?.searches ?? []).some(isUnusualSearch),
-          allowsAnyVariable: always.allowsAnyVariable || keepsUnusualVariable(spec, old),
-        };
+  return ({ spec }, old) => {
+    if (old === undefined) return always;
+    const { dnsConfig, securityContext } = old.spec;
+    return {
+      ...always,
+      // Upstream: the new spec decides.
+      allowsZeroSleep: always.allowsZeroSleep || containersOf(spec).some(sleepsForNoTime),
+      allowsAnySearch: always.allowsAnySearch || (dnsConfig?.searches ?? []).some(isUnusualSearch),
+      allowsAnyVariable: always.allowsAnyVariable || keepsUnusualVariable(spec, old.spec),
+      mountsLabels: always.mountsLabels || securityContext?.seLinuxChangePolicy !== undefined,
+      allowsAnyCost: always.allowsAnyCost || !isDeletionCost(old.metadata.annotations?.[deletionCost] ?? "0"),
+    };
+  };
 }
+
+/** Whether the value of the annotation of the deletion cost is a number of 32 bits in its plain form. */
+export const isDeletionCost = (text: string): boolean =>
+  /^(?:0|-?[1-9][0-9]{0,9})$/.test(text) && Number(text) >= -(2 ** 31) && Number(text) < 2 ** 31;
+
+const noTemplate: PodParts = { metadata: {}, spec: { containers: null } };
 
 /** Does the same as `podRules` for objects with a template. An object without its template has the rules of a new one. */
 export function templateRules<T>(
@@ -50,8 +70,8 @@ export function templateRules<T>(
 ): (object: T, old?: T) => PodRules {
   const rulesOf = podRules(environment);
   return (object, old) => {
-    const [spec, before] = [templateOf(object)?.spec, old === undefined ? undefined : templateOf(old)?.spec];
-    return rulesOf(spec ?? { containers: null }, spec === undefined ? undefined : before);
+    const [template, before] = [templateOf(object), old === undefined ? undefined : templateOf(old)];
+    return rulesOf(template ?? noTemplate, template === undefined ? undefined : before);
   };
 }
 

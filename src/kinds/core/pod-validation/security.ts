@@ -22,6 +22,7 @@ import {
   type Errors,
 } from "../../checks.ts";
 import { checkWindowsUser } from "./windows-user.ts";
+import type { PodRules } from "./rules.ts";
 
 const profileTypes = ["Localhost", "RuntimeDefault", "Unconfined"];
 const changePolicies = ["Always", "OnRootMismatch"];
@@ -33,7 +34,12 @@ const profileBytesMax = 4095;
 const credentialBytesMax = 64 * 1024;
 
 /** Checks the security context of a pod; `path` is the path of the spec. */
-export function checkPodSecurity(spec: PodSpec, path: FieldPath, errors: Errors): void {
+export function checkPodSecurity(
+  spec: PodSpec,
+  path: FieldPath,
+  { mountsLabels }: Pick<PodRules, "mountsLabels">,
+  errors: Errors,
+): void {
   checkHostUsers(spec, path, errors);
   const { securityContext: context } = spec;
   if (context === undefined) return;
@@ -60,7 +66,8 @@ export function checkPodSecurity(spec: PodSpec, path: FieldPath, errors: Errors)
   checkWindowsOptions(context.windowsOptions, at.child("windowsOptions"), errors);
   checkAppArmor(context.appArmorProfile, at.child("appArmorProfile"), errors);
   checkOptionalOneOf(context.supplementalGroupsPolicy, groupPolicies, at.child("supplementalGroupsPolicy"), errors);
-  checkOptionalOneOf(context.seLinuxChangePolicy, selinuxPolicies, at.child("seLinuxChangePolicy"), errors);
+  const policies = mountsLabels ? selinuxPolicies : ["Recursive"];
+  checkOptionalOneOf(context.seLinuxChangePolicy, policies, at.child("seLinuxChangePolicy"), errors);
 }
 
 /**
