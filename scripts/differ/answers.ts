@@ -20,12 +20,16 @@ export function findingsOf(answer: Answer): string[] {
   return [...new Set(lines.map(withoutValues))];
 }
 
-/** Returns the line without addresses and ports that each server allocates from its own range. */
+/**
+ * Returns the line without addresses and ports that each server allocates from its own range, and without the time of a
+ * phase, which is that of the request.
+ */
 const withoutAllocated = (line: string): string =>
-  line.replace(
-    /^(\.spec\.(?:clusterIPs?|ports|healthCheckNodePort).*) = (?:"10\.0\.\d+\.\d+"|3[0-2]\d{3})$/,
-    "$1 = ...",
-  );
+  line
+    .replace(/^(\.spec\.(?:clusterIPs?|ports|healthCheckNodePort).*) = (?:"10\.0\.\d+\.\d+"|3[0-2]\d{3})$/, "$1 = ...")
+    .replace(/^(\.status\.lastPhaseTransitionTime) = "(.*)"$/, (whole, name: string, time: string) =>
+      Date.now() - Date.parse(time) < 60_000 ? `${name} = ...` : whole,
+    );
 
 export const randomName = /kube-api-access-\w{5}/g;
 export const uid = /\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g;

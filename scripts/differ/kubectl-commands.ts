@@ -378,6 +378,8 @@ export const kubectlCommands: readonly KubectlCommand[] = [
     auth can-i delete nodes --as=nobody --as-group=system:masters
     get all
     get all -o wide
+    get all -A
+    get all -A -o wide
     get pods -A -l app=p
     get pods --field-selector=spec.nodeName=none
     get pods --field-selector=spec.none=1

@@ -110,8 +110,8 @@ class Kubectl {
         .replace(/[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}/g, "UID")
         .replace(/\bkube-api-access-[a-z0-9]{5}\b/g, "kube-api-access-RANDOM")
         .replace(/\b(LIVE-|MERGED-|kubectl_replace_)\d+/g, "$1RANDOM")
-        // The reference shows the change of a pod in Go's syntax (docs/compatibility.md).
-        .replace(/(pod updates may not change fields other than [^\n]*)[\s\S]*$/, "$1")
+        // The reference shows the change of a pod in Go's syntax, this server its fields (docs/compatibility.md).
+        .replace(/(pod updates may not change fields other than [^\n]*?)(?: \(changed: [^\n]*\))?\n[\s\S]*$/, "$1")
         .replace(/\d{4}-\d\d-\d\d[T ][\d:.]+(?:Z| \+0000(?: UTC)?)/g, "TIME")
         .replace(/[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} [\d:]+ [+-]\d{4}/g, "TIME")
         .replace(/^[EIW]\d{4} [\d:.]+ +\d+ /gm, "LOG ")

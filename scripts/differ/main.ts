@@ -42,7 +42,7 @@ Usage: npm run differ -- --rules | --definitions | --policies | --webhooks | --p
   --pairs           two objects of each kind, as people write them, merged into each other by each kind of write (replace, merge,
                     strategic and JSON patch, kubectl's apply, server-side apply with and without force, status): codes,
                     findings, warnings, what is stored and who owns it. A case has a pair of every kind
-  --kubectl         some 400 commands of each kubectl on the PATH, on both servers: what it prints, without times, random names
+  --kubectl         some 360 commands of each kubectl on the PATH, on both servers: what it prints, without times, random names
                     and addresses, and without the texts of explanations
   --record FILE     of --webhooks: writes what the reference did, as test/webhooks expects it
   --only TEXT       of --webhooks: cases with this in their names, none at random; of --kubectl: commands with this

@@ -427,6 +427,19 @@ withOwnServer(
   },
 );
 
+withOwnServer(
+  "two addresses for one family, of which the cluster lacks one, are two findings",
+  { serviceClusterIpRange: ["10.0.0.0/24"] },
+  async (api) => {
+    const two = { clusterIP: "10.0.0.9", clusterIPs: ["10.0.0.9", "fd00::1"] };
+    (await api.post(await servicesOf(api), service("bad", two))).expectFailure(422, "Invalid", undefined, {
+      "details.causes[field=spec.ipFamilyPolicy].message": `Invalid value: "SingleStack": must be 'RequireDualStack' or 'PreferDualStack' when multiple cluster IPs are specified`,
+      "details.causes[field=spec.clusterIPs[1]].message": (text: unknown) =>
+        String(text).endsWith("IPv6 is not configured on this cluster"),
+    });
+  },
+);
+
 for (const domain of domains) {
   test(`${domain}: addresses and ports that services hold are known after a restart`, async () => {
     const settings = {

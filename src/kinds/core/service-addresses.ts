@@ -45,7 +45,6 @@ export function validateAddresses(spec: ServiceSpec): FieldError[] {
     errors.push(invalid(ips, goTexts(addresses), "may specify no more than one IP for each IP family"));
   }
   if (!isHeadless(spec)) addAll(errors, validateMatch(spec, addresses));
-  if (policyOf(spec) === singleStack && errors.length === 0) addAll(errors, validateSingle(spec));
   return errors;
 }
 
@@ -78,19 +77,6 @@ function validateMatch({ ipFamilies: named = [] }: ServiceSpec, addresses: reado
       ? []
       : [invalid(ips.index(i), address, `expected an ${named[i]} value as indicated by \`ipFamilies[${i}]\``)],
   );
-}
-
-function validateSingle({ clusterIPs = [], ipFamilies = [] }: ServiceSpec): FieldError[] {
-  const tooMany = (what: string): FieldError =>
-    invalid(
-      policyPath,
-      singleStack,
-      `must be 'RequireDualStack' or 'PreferDualStack' when multiple ${what} are specified`,
-    );
-  return [
-    ...(clusterIPs.length > 1 ? [tooMany("cluster IPs")] : []),
-    ...(ipFamilies.length > 1 ? [tooMany("IP families")] : []),
-  ];
 }
 
 /**

@@ -7,6 +7,7 @@ import { jsonEquals } from "#apply/json-value.ts";
 import { type FieldError, goTexts, invalid } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import { type IpFamily, ipFamily } from "#meta/ip-range.ts";
+import { addAll } from "#std/add-all.ts";
 import { withField } from "../edit.ts";
 import { headless, isHeadless, policyOf, preferDualStack, requireDualStack, singleStack } from "./service-fields.ts";
 import { validateAddresses } from "./service-addresses.ts";
@@ -36,6 +37,7 @@ export function resolveFamilies(
   let next = old === undefined ? spec : dropSecondFamily(spec, old, errors);
   const addressErrors = validateAddresses(next);
   if (addressErrors.length > 0) return { spec: next, errors: addressErrors };
+  if (policyOf(next) === singleStack) addAll(errors, validateSingle(next));
   next = withFamiliesOfAddresses(next, configured, errors);
   if (errors.length > 0) return { spec: next, errors };
   if (isHeadless(next) && Object.keys(next.selector ?? {}).length === 0) {
@@ -84,6 +86,20 @@ function dropSecondFamily(spec: ServiceSpec, old: ServiceSpec, errors: FieldErro
     }
   }
   return next;
+}
+
+/** Returns findings about two addresses or families of a service that asks for one family. */
+function validateSingle({ clusterIPs = [], ipFamilies = [] }: ServiceSpec): FieldError[] {
+  const tooMany = (what: string): FieldError =>
+    invalid(
+      policyPath,
+      singleStack,
+      `must be 'RequireDualStack' or 'PreferDualStack' when multiple ${what} are specified`,
+    );
+  return [
+    ...(clusterIPs.length === 2 ? [tooMany("cluster IPs")] : []),
+    ...(ipFamilies.length === 2 ? [tooMany("IP families")] : []),
+  ];
 }
 
 function withFamiliesOfAddresses(
