@@ -62,7 +62,7 @@ const excuses: readonly Excuse[] = [
     because: /: must be less than or equal to storage limit of /,
     ours: [
       /^422 Invalid$/,
-      /^FieldValueInvalid \S*\.resources\.requests\[storage\]: .*: must be less than or equal to storage limit of \w+$/,
+      /^FieldValueInvalid \S*\.resources\.requests\[storage\]: .*: must be less than or equal to storage limit of \S+$/,
       /^FieldValueNotFound \S*\.volumeMounts\[\d+\]\.name: Not found: "[^"]*"$/,
     ],
     theirs: [/^20\d /, /^422 Invalid$/],

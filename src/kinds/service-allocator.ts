@@ -19,7 +19,7 @@ import {
   isHeadless,
   keepAllocated,
   mayHaveNodePorts,
-  needsClusterIp,
+  mayHaveClusterIp,
   needsHealthCheckPort,
   needsNodePorts,
   nodePortsOf,
@@ -133,7 +133,7 @@ export class ServiceAllocator {
 
   /** Whether a service needs a cluster address or families and has none. */
   isIncomplete({ spec }: Service): boolean {
-    return needsClusterIp(spec) && (!spec.clusterIP || (spec.ipFamilies ?? []).length === 0);
+    return mayHaveClusterIp(spec) && (!spec.clusterIP || (spec.ipFamilies ?? []).length === 0);
   }
 
   /** Reserves the values of a stored service. */
@@ -168,9 +168,9 @@ export class ServiceAllocator {
   }
 
   #withAddresses(spec: ServiceSpec, old: ServiceSpec | undefined, pending: PendingReservations): ServiceSpec {
-    if (!needsClusterIp(spec) || isHeadless(spec)) return spec;
+    if (!mayHaveClusterIp(spec) || isHeadless(spec)) return spec;
     const { clusterIPs = [], ipFamilies = [] } = spec;
-    const before = old !== undefined && needsClusterIp(old) ? (old.clusterIPs ?? []) : [];
+    const before = old !== undefined && mayHaveClusterIp(old) ? (old.clusterIPs ?? []) : [];
     if (before[0] !== undefined && before[0] !== clusterIPs[0]) return spec; // validation refuses this change
     const addresses = ipFamilies.map((family, i) => {
       const ip = clusterIPs[i];
@@ -334,7 +334,7 @@ function reserveIn(pool: NumberPool, number: number): () => void {
 
 /** Returns the cluster addresses that a service has. */
 export const addressesOf = (spec: ServiceSpec): readonly string[] =>
-  needsClusterIp(spec) && !isHeadless(spec) ? (spec.clusterIPs ?? []) : [];
+  mayHaveClusterIp(spec) && !isHeadless(spec) ? (spec.clusterIPs ?? []) : [];
 
 /** Returns how many of the first ports are assigned automatically only when no other port is free. */
 const portsOnRequest = (size: number): number => (size < 16 ? 0 : Math.min(Math.max(Math.floor(size / 32), 16), 128));

@@ -428,6 +428,28 @@ withOwnServer(
 );
 
 withOwnServer(
+  "a taken address is found before a type that does not exist",
+  { serviceClusterIpRange: ["10.0.0.0/24"] },
+  async (api) => {
+    const services = await servicesOf(api);
+    (await api.post(services, service("first", { clusterIP: "10.0.0.9" }))).expect(201);
+    const refuse = async (clusterIP: string, field: string) =>
+      (await api.post(services, service("bad", { type: "Limited", clusterIP }))).expectFailure(
+        422,
+        "Invalid",
+        undefined,
+        {
+          "details.causes.length": 1,
+          "details.causes[0].field": field,
+        },
+      );
+    await refuse("10.0.0.9", "spec.clusterIPs");
+    await refuse("10.0.0.10", "spec.type");
+    (await api.post(services, service("second", { clusterIP: "10.0.0.10" }))).expect(201);
+  },
+);
+
+withOwnServer(
   "two addresses for one family, of which the cluster lacks one, are two findings",
   { serviceClusterIpRange: ["10.0.0.0/24"] },
   async (api) => {

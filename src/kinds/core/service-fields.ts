@@ -25,7 +25,7 @@ export const needsClusterIp = ({ type }: ServiceSpec): boolean =>
  * Whether a service may have a cluster address. A service of an unknown type may, so that it is refused with its
  * present fields.
  */
-const mayHaveClusterIp = ({ type }: ServiceSpec): boolean => type !== "ExternalName";
+export const mayHaveClusterIp = ({ type }: ServiceSpec): boolean => type !== "ExternalName";
 
 export const needsNodePorts = ({ type, allocateLoadBalancerNodePorts = true }: ServiceSpec): boolean =>
   type === "NodePort" || (type === "LoadBalancer" && allocateLoadBalancerNodePorts);
