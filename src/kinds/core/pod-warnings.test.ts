@@ -172,6 +172,11 @@ test("files of a volume that lie where others are are warned of, a hundred times
     'volume "x" (Projected): overlapping paths: "a" (Secret "s") with "a" (Secret "s")',
     'volume "x" (Projected) has no sources provided',
   ]);
+  // Updates of stateful sets let volumes and sources of several sorts pass.
+  const several = [{ serviceAccountToken: { path: "a" } }, { configMap: {}, serviceAccountToken: { path: "b" } }];
+  assert.deepEqual(warn({ volumes: [{ name: "y", projected: { sources: several } }] }), []);
+  const both = { name: "z", configMap: { name: "c" }, secret: { secretName: "s", items: items("a", "a") } };
+  assert.deepEqual(warn({ volumes: [both] }), ['volume "z" (Secret "s"): overlapping paths: "a" with "a"']);
   const many = [
     { name: "v", configMap: { name: "c", items: items(...Array.from({ length: 20_000 }, () => "a/b/c")) } },
   ];

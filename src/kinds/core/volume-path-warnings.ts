@@ -25,10 +25,19 @@ const lengthMax = 4096;
 
 /** Returns warnings about overlapping paths, at most `max`. */
 export function overlapWarnings(volume: Volume, max: number): string[] {
-  const [what, all] = filesOf(volume);
+  const warnings: string[] = [];
+  for (const [what, files] of filesOf(volume)) {
+    const from = `volume ${goQuote(volume.name)} (${what}): overlapping paths: `;
+    for (const pair of overlaps(files, max - warnings.length)) warnings.push(from + pair);
+  }
+  return warnings;
+}
+
+/** Returns the overlapping pairs of a list of files, at most `max`. */
+function overlaps(all: readonly File[], max: number): string[] {
   const files = all.filter(({ path }) => path !== "" && path.length <= lengthMax);
   if (files.length < 2) return [];
-  const warnings: string[] = [];
+  const pairs: string[] = [];
   const seen = new Map<string, number[]>();
   const below = new Map<string, number[]>();
   for (const [i, { path, shown }] of files.entries()) {
@@ -38,13 +47,12 @@ export function overlapWarnings(volume: Volume, max: number): string[] {
       add(below, above, i);
     }
     for (const at of others.sort((a, b) => a - b)) {
-      if (warnings.length === max) return warnings;
-      const both = `${shown} with ${files[at]!.shown}`;
-      warnings.push(`volume ${goQuote(volume.name)} (${what}): overlapping paths: ${both}`);
+      if (pairs.length === max) return pairs;
+      pairs.push(`${shown} with ${files[at]!.shown}`);
     }
     add(seen, path, i);
   }
-  return warnings;
+  return pairs;
 }
 
 function add(map: Map<string, number[]>, key: string, at: number): void {
@@ -69,16 +77,20 @@ function fileAt(rawPath: string, source = ""): File {
   return { path, shown: goQuote(path) + source };
 }
 
-/** Returns the name of a volume in warnings, and the files that it lists. */
-function filesOf({ configMap, secret, downwardAPI, projected }: Volume): readonly [what: string, readonly File[]] {
-  if (configMap !== undefined) {
-    return [`ConfigMap ${goQuote(configMap.name ?? "")}`, (configMap.items ?? []).map(({ path }) => fileAt(path))];
-  }
-  if (secret !== undefined) {
-    return [`Secret ${goQuote(secret.secretName ?? "")}`, (secret.items ?? []).map(({ path }) => fileAt(path))];
-  }
-  if (downwardAPI !== undefined) return ["DownwardAPI", (downwardAPI.items ?? []).map(({ path }) => fileAt(path))];
-  return ["Projected", projectedFiles(projected?.sources ?? [])];
+/** Returns the files that each source of a volume lists, by the name of the source in warnings. */
+function filesOf({
+  configMap,
+  secret,
+  downwardAPI,
+  projected,
+}: Volume): readonly (readonly [string, readonly File[]])[] {
+  const listed = (items: readonly { readonly path: string }[] = []): File[] => items.map(({ path }) => fileAt(path));
+  return [
+    [`ConfigMap ${goQuote(configMap?.name ?? "")}`, listed(configMap?.items)],
+    [`Secret ${goQuote(secret?.secretName ?? "")}`, listed(secret?.items)],
+    ["DownwardAPI", listed(downwardAPI?.items)],
+    ["Projected", projectedFiles(projected?.sources ?? [])],
+  ];
 }
 
 /**
@@ -97,14 +109,16 @@ function projectedFiles(sources: readonly VolumeProjection[]): File[] {
   return all;
 }
 
-/** Returns the files of a source; `undefined` if it has no list of items. */
+/** Returns the files of a source, those of its first list if it has several; `undefined` if it has no list of items. */
 function sourceFiles(source: VolumeProjection): File[] | undefined {
   const { configMap, secret, downwardAPI, serviceAccountToken: token, clusterTrustBundle: bundle } = source;
-  if (configMap !== undefined) return namedFiles(configMap.items, `ConfigMap ${goQuote(configMap.name ?? "")}`);
-  if (secret !== undefined) return namedFiles(secret.items, `Secret ${goQuote(secret.name ?? "")}`);
-  if (downwardAPI !== undefined) return namedFiles(downwardAPI.items, "DownwardAPI");
-  if (token !== undefined) return namedFiles([token], "ServiceAccountToken");
-  return namedFiles(bundle && [bundle], "ClusterTrustBundle");
+  return (
+    namedFiles(configMap?.items, `ConfigMap ${goQuote(configMap?.name ?? "")}`) ??
+    namedFiles(secret?.items, `Secret ${goQuote(secret?.name ?? "")}`) ??
+    namedFiles(downwardAPI?.items, "DownwardAPI") ??
+    namedFiles(token && [token], "ServiceAccountToken") ??
+    namedFiles(bundle && [bundle], "ClusterTrustBundle")
+  );
 }
 
 const namedFiles = (items: readonly { readonly path: string }[] | undefined, what: string): File[] | undefined =>
