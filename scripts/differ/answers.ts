@@ -21,13 +21,13 @@ export function findingsOf(answer: Answer): string[] {
 }
 
 /**
- * Returns the line without addresses and ports that each server allocates from its own range, and without the time of a
- * phase, which is that of the request.
+ * Returns the line without addresses and ports that each server allocates from its own range, and without times of the
+ * status that are those of the request.
  */
 const withoutAllocated = (line: string): string =>
   line
     .replace(/^(\.spec\.(?:clusterIPs?|ports|healthCheckNodePort).*) = (?:"10\.0\.\d+\.\d+"|3[0-2]\d{3})$/, "$1 = ...")
-    .replace(/^(\.status\.lastPhaseTransitionTime) = "(.*)"$/, (whole, name: string, time: string) =>
+    .replace(/^(\.status\.\S+Time) = "(.*)"$/, (whole, name: string, time: string) =>
       Date.now() - Date.parse(time) < 60_000 ? `${name} = ...` : whole,
     );
 

@@ -6,7 +6,7 @@ import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { findPrograms } from "../../test/kubectl/kubectl.ts";
+import { findPrograms } from "../../test/kubectl/programs.ts";
 import { type KubectlCommand, kubectlCommands } from "./kubectl-commands.ts";
 import type { Server } from "./servers.ts";
 

@@ -6,7 +6,8 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import type { Api } from "../harness.ts";
 import { eventually } from "../harness.ts";
-import { environment, findPrograms, Kubectl } from "../kubectl/kubectl.ts";
+import { environment, Kubectl } from "../kubectl/kubectl.ts";
+import { findPrograms } from "../kubectl/programs.ts";
 import { type ServerProcess, spawnServer } from "../process.ts";
 import { ControlPlane, missingPrograms, programTokens } from "./programs.ts";
 

@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { fakeAuthority } from "#authn/fake-authority.ts";
 import { PluginSetup } from "../client/plugin-setup.ts";
 import { base64, filesIn } from "../client/temporary-kubeconfig.ts";
-import { findPrograms } from "./kubectl.ts";
+import { findPrograms } from "./programs.ts";
 
 const [newest] = [...findPrograms()].slice(-1);
 const skip = newest === undefined && "no kubectl on the PATH";

@@ -10,7 +10,7 @@ import { test } from "node:test";
 import { type Kubeconfig, loadKubeconfig } from "#client/kubeconfig.ts";
 import { seededRandom } from "#std/random.ts";
 import { base64, filesIn } from "../client/temporary-kubeconfig.ts";
-import { findPrograms } from "./kubectl.ts";
+import { findPrograms } from "./programs.ts";
 
 const seed = Number(process.env["FUZZ_SEED"] ?? Date.now() % 1_000_000);
 const runs = Number(process.env["FUZZ_RUNS"] ?? 40);

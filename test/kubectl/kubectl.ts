@@ -1,32 +1,12 @@
-/**
- * Released kubectl programs: `kubectl`, `kubectl.1.27` and so on, from the folders of the PATH, and from those to which
- * links there lead. All use one server in the domain k8s.io.
- */
+/** Runs released kubectl programs (`programs.ts`). All use one server in the domain k8s.io. */
 import { spawn } from "node:child_process";
-import { readdirSync, realpathSync, writeFileSync } from "node:fs";
-import { delimiter, dirname, join } from "node:path";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { after, describe, test } from "node:test";
 import { patienceMs } from "../client.ts";
 import { anyServer, Api, type TestServer, temporaryFolder } from "../harness.ts";
+import { findPrograms } from "./programs.ts";
 import assert from "node:assert/strict";
-
-/** Returns the paths of the programs by name, each program once. */
-export function findPrograms(): Map<string, string> {
-  const paths = new Map<string, string>();
-  const look = (folder: string): void => {
-    let names: string[] = [];
-    try {
-      names = readdirSync(folder).filter((name) => /^kubectl(\.\d+\.\d+)?(\.exe)?$/.test(name));
-    } catch {
-      // A folder of the PATH may not exist.
-    }
-    for (const name of names) if (!paths.has(name)) paths.set(name, join(folder, name));
-  };
-  for (const folder of (process.env["PATH"] ?? "").split(delimiter)) if (folder !== "") look(folder);
-  const onPath = Array.from(paths.values());
-  for (const path of onPath) look(dirname(realpathSync(path)));
-  return new Map([...paths].sort(([a], [b]) => (a < b ? -1 : 1)));
-}
 
 interface Run {
   readonly code: number;

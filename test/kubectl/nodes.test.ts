@@ -8,7 +8,8 @@ import { join } from "node:path";
 import { after, describe, test, type TestContext } from "node:test";
 import { Api, eventually, startsServers, temporaryFolder } from "../harness.ts";
 import { type Cluster, makeNode, makePod, openCluster, podAddress } from "../nodes/cluster.ts";
-import { environment, findPrograms, Kubectl } from "./kubectl.ts";
+import { environment, Kubectl } from "./kubectl.ts";
+import { findPrograms } from "./programs.ts";
 
 interface Here {
   readonly kubectl: Kubectl;

@@ -8,7 +8,7 @@ import { test } from "node:test";
 import { promisify } from "node:util";
 import { Api, type Domain, domains, eventually, openServer, temporaryFolder } from "../harness.ts";
 import { objectsOfKinds } from "../objects-of-kinds.ts";
-import { findPrograms } from "./kubectl.ts";
+import { findPrograms } from "./programs.ts";
 
 /** A kubectl that watches. */
 class Watch {
