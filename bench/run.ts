@@ -13,6 +13,7 @@ import { comparePeers } from "./peer.ts";
 import { defaultSeconds, runSuites } from "./report.ts";
 import { policiesSuite } from "./policies.bench.ts";
 import { startServer } from "./server-process.ts";
+import { podsSuite } from "./pods.bench.ts";
 import { serverSuite } from "./server.bench.ts";
 import { fairnessSuite } from "./fairness.bench.ts";
 import { hostileSuite } from "./hostile.bench.ts";
@@ -28,6 +29,7 @@ const suites: readonly Suite[] = [
   applySuite,
   accessSuite,
   policiesSuite,
+  podsSuite,
   fairnessSuite,
   structuralSuite,
   celSuite,
@@ -101,12 +103,16 @@ async function main(): Promise<void> {
     return;
   }
   if (values.update) throw new UsageError("--update writes baselines of ours alone: leave out --peer");
-  const workloads = suites.flatMap((suite) =>
-    suite.workloads.filter(({ name }) => names.length === 0 || names.includes(suite.name) || names.includes(name)),
+  const wanted = suites.flatMap((suite) =>
+    suite.workloads
+      .filter(({ name }) => names.length === 0 || names.includes(suite.name) || names.includes(name))
+      .map((workload) => ({ workload, flags: suite.flags ?? [] })),
   );
-  if (workloads.length === 0) throw new UsageError("none of these rows can run beside a peer");
+  if (wanted.length === 0) throw new UsageError("none of these rows can run beside a peer");
+  const workloads = wanted.map(({ workload }) => workload);
+  const flags = [...new Set(wanted.flatMap((one) => one.flags))];
   const peers = await Promise.all(values.peer.map(openPeer));
-  const ours = await startServer();
+  const ours = await startServer(undefined, [], flags);
   try {
     await comparePeers(workloads, [ours, ...peers], { rounds, seconds, warmupSeconds, isJson });
   } finally {

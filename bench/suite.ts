@@ -48,6 +48,8 @@ export interface Suite {
   readonly rows: Readonly<Record<string, string>>;
   /** The rows that can be compared with a peer. */
   readonly workloads: readonly Workload[];
+  /** The flags with which our server is started for the workloads; default: none. */
+  readonly flags?: readonly string[];
   measure(run: Run): Promise<void>;
 }
 

@@ -18,6 +18,7 @@ import { definitionUnderTest, kindUnderTest, parseJson } from "./kind-for-tests.
 const environment: KindEnvironment = {
   domain: kubernetesDomain,
   gate: () => false,
+  allowsPrivileged: true,
   eventTtlSeconds: 3600,
   now: () => 0,
   decodeJson: parseJson,

@@ -23,6 +23,7 @@ test("every kind has the columns of release 1.32", { skip }, () => {
   const definitions = builtInDefinitions(loadDefinitions(kubernetesDomain), {
     domain: kubernetesDomain,
     gate: () => true,
+    allowsPrivileged: true,
     eventTtlSeconds: 0,
     now: () => 0,
     decodeJson: parseJson,

@@ -26,6 +26,8 @@ export interface KindEnvironment {
   gate(name: string): boolean;
   /** The lifetime of events in seconds; 0 for no expiry. */
   readonly eventTtlSeconds: number;
+  /** Whether containers may be privileged. */
+  readonly allowsPrivileged: boolean;
   /** Returns the milliseconds since the epoch. */
   now(): number;
   /** Returns the value of a JSON text as bodies are decoded, with exact numbers. Throws `DecodeError`. */

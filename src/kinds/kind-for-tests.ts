@@ -51,7 +51,7 @@ const tables = new WeakMap<ApiDomain, ApiTables>();
  */
 export function kindUnderTest(
   of: { readonly group: string; readonly version: string; readonly kind: string },
-  options: { readonly gates?: readonly string[]; readonly domain?: string } = {},
+  options: { readonly gates?: readonly string[]; readonly domain?: string; readonly allowsPrivileged?: boolean } = {},
 ): KindUnderTest {
   const domain = options.domain === undefined ? kubernetesDomain : apiDomain(options.domain);
   let known = tables.get(domain);
@@ -62,6 +62,7 @@ export function kindUnderTest(
     {
       domain,
       gate: (name) => gates.includes(name),
+      allowsPrivileged: options.allowsPrivileged ?? true,
       eventTtlSeconds: 3600,
       now: () => 1_700_000_000_000,
       decodeJson: parseJson,

@@ -113,6 +113,7 @@ for (const gates of [false, true]) {
   const definitions = builtInDefinitions(loadDefinitions(kubernetesDomain), {
     domain: kubernetesDomain,
     gate: () => gates,
+    allowsPrivileged: true,
     eventTtlSeconds: 60,
     now: () => 0,
     decodeJson: parseJson,

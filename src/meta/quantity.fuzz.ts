@@ -37,6 +37,8 @@ test(`random quantities keep their value (seed ${seed})`, () => {
     const text = pick(["", "-", "+"]) + digits(12) + pick(["", "", `.${digits(4)}`]) + pick(suffixes);
     const quantity = parseQuantity(text);
     assert.ok(quantity !== undefined, text);
+    // A sign is read by the general parser.
+    if (/^[0-9]/.test(text)) assert.deepEqual(quantity, parseQuantity(`+${text}`), text);
     const shown = canonicalQuantity(text)!;
     const back = parseQuantity(shown)!;
     // Decimal numbers above the largest suffix lose their suffix, as upstream.

@@ -82,8 +82,33 @@ function readSuffix(suffix: string): { format: QuantityFormat; power: number } |
   return undefined;
 }
 
+/** The number of digits that a double holds exactly, whatever they are. */
+const exactDigits = 15;
+
+/** Returns the quantity of a text of few digits and a suffix, as most are; `undefined` for every other text. */
+function parsePlain(text: string): Quantity | undefined {
+  let value = 0;
+  let at = 0;
+  for (; at < text.length && at <= exactDigits; at++) {
+    const digit = text.charCodeAt(at) - 0x30;
+    if (digit < 0 || digit > 9) break;
+    value = value * 10 + digit;
+  }
+  if (at === 0 || at > exactDigits) return undefined;
+  const suffix = text.slice(at);
+  const power = decimalSuffixes.get(suffix);
+  if (power !== undefined) return { unscaled: BigInt(value), exponent: value === 0 ? 0 : power, format: "decimalSI" };
+  const binary = binaryNames.indexOf(suffix);
+  const scaled = value * 1024 ** binary;
+  return binary < 0 || !Number.isSafeInteger(scaled)
+    ? undefined
+    : { unscaled: BigInt(scaled), exponent: 0, format: "binarySI" };
+}
+
 /** Returns the quantity of `text`, ignoring surrounding space; `undefined` when it is invalid. */
 export function parseQuantity(text: string): Quantity | undefined {
+  const plain = parsePlain(text);
+  if (plain !== undefined) return plain;
   const parts = split(text.trim());
   return typeof parts === "string" ? undefined : valueOf(parts);
 }

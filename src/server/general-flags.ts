@@ -6,7 +6,6 @@ import {
   boolean,
   choice,
   duration,
-  inert,
   integer,
   optional,
   type OptionsOf,
@@ -76,10 +75,6 @@ export const generalFlags = {
     "auto",
     ["auto", "json", "text"],
     "Form of log lines; auto is text on a terminal and JSON elsewhere.",
-  ),
-  allowPrivileged: inert(
-    boolean(["allow-privileged", "Misc"], false, "Whether containers may be privileged."),
-    "no pod is refused for it",
   ),
 };
 

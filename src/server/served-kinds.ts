@@ -20,10 +20,11 @@ export interface KindsPlan {
 }
 
 /** Returns only these options, in the form that a thread gets. */
-export const pickKindFlags = ({ featureGates, runtimeConfig, eventTtlMs }: KindFlags): KindFlags => ({
+export const pickKindFlags = ({ featureGates, runtimeConfig, eventTtlMs, allowPrivileged }: KindFlags): KindFlags => ({
   featureGates,
   runtimeConfig,
   eventTtlMs,
+  allowPrivileged,
 });
 
 /** Throws `StartError` for an invalid gate or version. */
@@ -37,6 +38,7 @@ export function planKinds(options: KindFlags, domain: ApiDomain, clock: Clock): 
     {
       domain,
       gate: gates.isOn,
+      allowsPrivileged: options.allowPrivileged,
       eventTtlSeconds: Math.round(options.eventTtlMs / 1000),
       now: () => clock.now(),
       decodeJson: (text) => decodeJson(Buffer.from(text)).value,

@@ -213,6 +213,7 @@ function checkOf(
       featureGates: ["AllAlpha=true", "AllBeta=true"],
       runtimeConfig: ["api/all=true"],
       eventTtlMs: kindFlags.eventTtlMs.default,
+      allowPrivileged: true,
     },
     domain,
     systemClock,

@@ -52,10 +52,12 @@ export function seededRandom(seed: number): Random {
 /** Upstream's alphabet of generated names: no vowels and no similar characters, so that no words occur. */
 const nameAlphabet = "bcdfghjklmnpqrstvwxz2456789";
 
-/** Returns `length` random characters that may end an object name. Source: upstream's `util/rand`. */
+/**
+ * Returns `length` random characters that may end an object name. They need not be unpredictable. Source: upstream's
+ * `util/rand`.
+ */
 export function nameSuffix(random: Random, length: number): string {
-  const raw = random.bytes(length);
   let text = "";
-  for (let i = 0; i < length; i++) text += nameAlphabet[raw[i]! % nameAlphabet.length]!;
+  for (let i = 0; i < length; i++) text += nameAlphabet[Math.floor(random.next() * nameAlphabet.length)]!;
   return text;
 }

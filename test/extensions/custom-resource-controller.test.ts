@@ -21,7 +21,14 @@ import { openMemoryStore } from "#storage/memory.ts";
 const tables = loadDefinitions(kubernetesDomain);
 const [definition] = builtInDefinitions(
   tables,
-  { domain: kubernetesDomain, gate: () => false, eventTtlSeconds: 0, now: () => 0, decodeJson: JSON.parse },
+  {
+    domain: kubernetesDomain,
+    gate: () => false,
+    eventTtlSeconds: 0,
+    allowsPrivileged: true,
+    now: () => 0,
+    decodeJson: JSON.parse,
+  },
   ({ resource }) => resource === "customresourcedefinitions",
 );
 

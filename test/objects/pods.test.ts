@@ -1,7 +1,7 @@
 /** Binding and eviction of pods. */
 import assert from "node:assert/strict";
 import type { Answer } from "../client.ts";
-import { type Api, suite } from "../harness.ts";
+import { type Api, suite, withOwnServer } from "../harness.ts";
 import { pod } from "../objects.ts";
 import { absent, type Fields, present } from "../view.ts";
 
@@ -198,4 +198,25 @@ inBothDomains("a pod with two budgets is not evicted", async (api) => {
     message: "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.",
   });
   (await api.get(`${at.pods}/p`)).expect(200);
+});
+
+withOwnServer("--allow-privileged=false refuses privileged containers", { allowPrivileged: false }, async (api) => {
+  const pods = await createPodNamespace(api);
+  const detail = "Forbidden: disallowed by cluster policy";
+  const privileged = { name: "a", image: "a", securityContext: { privileged: true } };
+  const plain = { name: "b", image: "b", securityContext: { privileged: false } };
+  const refused = await api.post(pods.pods, pod("p", { containers: [plain, privileged] }));
+  refused.expect(422, { message: `Pod "p" is invalid: spec.containers[1].securityContext.privileged: ${detail}` });
+  const initial = await api.post(pods.pods, pod("p", { containers: [plain], initContainers: [privileged] }));
+  initial.expect(422, { message: `Pod "p" is invalid: spec.initContainers[0].securityContext.privileged: ${detail}` });
+  const labels = { app: "x" };
+  const deployment = await api.post(`/apis/apps/v1/namespaces/${pods.core.split("/").at(-1)}/deployments`, {
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata: { name: "d" },
+    spec: { selector: { matchLabels: labels }, template: { metadata: { labels }, spec: { containers: [privileged] } } },
+  });
+  const path = "spec.template.spec.containers[0].securityContext.privileged";
+  deployment.expect(422, { message: `Deployment.apps "d" is invalid: ${path}: ${detail}` });
+  await make(pods, "p", { containers: [plain] });
 });

@@ -21,6 +21,7 @@ import { type InformerHandlers, objectHandlers, StoreInformer, waitForSync } fro
 const environment = {
   domain: kubernetesDomain,
   gate: () => false,
+  allowsPrivileged: true,
   eventTtlSeconds: 0,
   now: () => 0,
   decodeJson: JSON.parse,

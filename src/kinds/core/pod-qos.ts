@@ -1,7 +1,6 @@
 /** The quality-of-service class of a pod, from the requests and limits of the pod or of its containers. */
 import type { PodSpec, ResourceRequirements } from "#api/core/v1.ts";
-import { parseQuantity } from "#meta/quantity.ts";
-import { compareQuantityTexts } from "./claim-spec.ts";
+import { compareQuantities, parseQuantity, type Quantity } from "#meta/quantity.ts";
 
 /** Returns the quality-of-service class. Source: upstream's `ComputePodQOS`. */
 export function qosClass(spec: PodSpec): "BestEffort" | "Burstable" | "Guaranteed" {
@@ -9,10 +8,10 @@ export function qosClass(spec: PodSpec): "BestEffort" | "Burstable" | "Guarantee
   let isGuaranteed = true;
   for (const { requests = {}, limits = {} } of countedResources(spec)) {
     for (const name of ["cpu", "memory"]) {
-      const request = requests[name];
-      const limit = limits[name];
+      const request = amountOf(requests[name]);
+      const limit = amountOf(limits[name]);
       if (isPositive(request) || isPositive(limit)) isAnything = true;
-      if (!isPositive(limit) || (request !== undefined && compareQuantityTexts(request, limit!) !== 0))
+      if (!isPositive(limit) || (request !== undefined && compareQuantities(request, limit) !== 0))
         isGuaranteed = false;
     }
   }
@@ -26,6 +25,8 @@ function countedResources({ resources, initContainers, containers }: PodSpec): r
   return [...(initContainers ?? []), ...(containers ?? [])].map((container) => container.resources);
 }
 
-function isPositive(quantity: string | undefined): boolean {
-  return quantity !== undefined && (parseQuantity(quantity)?.unscaled ?? 0n) > 0n;
-}
+/** Returns the amount of a text; the decoder has refused texts that are none. */
+const amountOf = (text: string | undefined): Quantity | undefined =>
+  text === undefined ? undefined : parseQuantity(text);
+
+const isPositive = (amount: Quantity | undefined): amount is Quantity => amount !== undefined && amount.unscaled > 0n;

@@ -1,5 +1,5 @@
 /** Flags that say which kinds are served, and how. */
-import { duration, list, type OptionsOf } from "#std/flags.ts";
+import { boolean, duration, list, type OptionsOf } from "#std/flags.ts";
 
 export const kindFlags = {
   featureGates: list(["feature-gates", "Generic"], "Name=true,...", "Switches features on or off."),
@@ -10,6 +10,7 @@ export const kindFlags = {
     (entry) =>
       /^[^=]+(?:=\s*(?:true|false|1|0|t|f|)\s*)?$/i.test(entry) ? undefined : "must be key, key=true or key=false",
   ),
+  allowPrivileged: boolean(["allow-privileged", "Misc"], true, "Whether containers may be privileged."),
   eventTtlMs: duration(["event-ttl", "Misc"], 60 * 60_000, "How long events are kept."),
 };
 

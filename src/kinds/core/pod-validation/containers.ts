@@ -157,7 +157,11 @@ function checkContainer(container: Container | EphemeralContainer, pod: PodParts
   checkResources(container.resources, path.child("resources"), pod.own, errors);
   checkTakenClaims(container.resources.claims, pod.claims, path.child("resources", "claims"), errors);
   checkResizePolicies(container.resizePolicy, spec.restartPolicy, path.child("resizePolicy"), errors);
-  checkContainerSecurity(container.securityContext, spec.hostUsers, path.child("securityContext"), errors);
+  const securityPath = path.child("securityContext");
+  if (container.securityContext?.privileged === true && !pod.rules.allowsPrivileged) {
+    errors.push(forbidden(securityPath.child("privileged"), "disallowed by cluster policy"));
+  }
+  checkContainerSecurity(container.securityContext, spec.hostUsers, securityPath, errors);
 }
 
 function checkPorts(ports: readonly ContainerPort[] = [], path: FieldPath, errors: Errors): void {

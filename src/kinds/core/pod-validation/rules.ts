@@ -1,5 +1,5 @@
 /**
- * The rules of pods and templates that feature gates change. What a stored object has already stays allowed. Source:
+ * The rules of pods and templates that feature gates and flags change. What a stored object has already stays allowed. Source:
  * the answers of kube-apiserver, with the gates on and off.
  */
 import type { Container, EphemeralContainer, PodSpec, PodTemplateSpec } from "#api/core/v1.ts";
@@ -22,16 +22,21 @@ export interface PodRules {
   readonly mountsLabels: boolean;
   /** Whether the annotation of the deletion cost may have any value. */
   readonly allowsAnyCost: boolean;
+  /** Whether containers may be privileged. */
+  readonly allowsPrivileged: boolean;
 }
 
 /** A pod, or the template of one. */
 type PodParts = Pick<PodTemplateSpec, "metadata" | "spec">;
 
+type PodEnvironment = Pick<KindEnvironment, "domain" | "gate" | "allowsPrivileged">;
+
 /** Returns the function that returns the rules of a write; `old` is the stored pod of an update. */
 export function podRules({
   domain,
   gate,
-}: Pick<KindEnvironment, "domain" | "gate">): (pod: PodParts, old?: PodParts) => PodRules {
+  allowsPrivileged,
+}: PodEnvironment): (pod: PodParts, old?: PodParts) => PodRules {
   const { deletionCost } = podAnnotations(domain);
   const always: PodRules = {
     domain,
@@ -41,6 +46,7 @@ export function podRules({
     hasAttributesClasses: gate("VolumeAttributesClass"),
     mountsLabels: gate("SELinuxMount"),
     allowsAnyCost: !gate("PodDeletionCost"),
+    allowsPrivileged,
   };
   return ({ spec }, old) => {
     if (old === undefined) return always;
@@ -65,7 +71,7 @@ const noTemplate: PodParts = { metadata: {}, spec: { containers: null } };
 
 /** Does the same as `podRules` for objects with a template. An object without its template has the rules of a new one. */
 export function templateRules<T>(
-  environment: Pick<KindEnvironment, "domain" | "gate">,
+  environment: PodEnvironment,
   templateOf: (object: T) => PodTemplateSpec | undefined,
 ): (object: T, old?: T) => PodRules {
   const rulesOf = podRules(environment);

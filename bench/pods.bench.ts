@@ -1,0 +1,202 @@
+/**
+ * Pods of 4 KB: the server's work on one of them, and creates through the whole server with the admission plugins that
+ * need no configuration. To run it alone, after a build: `node --conditions=source bench/pods.bench.ts`.
+ */
+import { loadDefinitions } from "#api/definitions.ts";
+import { jsonEncoding } from "#codec/json-encoding.ts";
+import { decodeJson } from "#codec/json.ts";
+import { builtInDefinitions } from "#kinds/built-in.ts";
+import { kubernetesDomain } from "#meta/api-domain.ts";
+import { testContext } from "#meta/context-for-tests.ts";
+import { printFieldError } from "#meta/field-error.ts";
+import type { ResourceDefinition } from "#registry/resource-definition.ts";
+import { ByteBudget } from "#schema/json-values.ts";
+import { postLoop } from "./closed-loop.ts";
+import { bestOf } from "./in-process.ts";
+import { runAlone } from "./report.ts";
+import { startServer } from "./server-process.ts";
+import { measureWorkloads, type PreparedWorkload, type Suite, type Workload } from "./suite.ts";
+import { Client, dropNamespace, makeNamespace, type Target } from "./target.ts";
+
+/** The plugins beside the default ones that run without a configuration. A peer needs the same flag. */
+const morePlugins = [
+  "AlwaysPullImages",
+  "DenyServiceExternalIPs",
+  "ExtendedResourceToleration",
+  "LimitPodHardAntiAffinityTopology",
+  "NamespaceAutoProvision",
+  "NamespaceExists",
+  "NodeRestriction",
+  "PodNodeSelector",
+  "PodTolerationRestriction",
+];
+
+const flags = [`--enable-admission-plugins=${morePlugins.join(",")}`];
+
+const streams = 16;
+const createsMax = 40_000;
+
+const workloads: readonly Workload[] = [{ name: "create-pod", prepare: prepareCreates }];
+
+export const podsSuite: Suite = {
+  name: "pods",
+  about: "pods of 4 KB",
+  rows: {
+    "check-pod": "decoding, defaults and validation of one; no server",
+    "create-pod": `POST over ${streams} streams of an HTTP/2 connection, under a LimitRange and a ResourceQuota; a peer needs ${flags.join(" ")}`,
+  },
+  workloads,
+  flags,
+  async measure(run) {
+    await run.row("check-pod", () => {
+      const definition = podDefinition();
+      const bytes = Buffer.from(podOf("w-1-1"));
+      return bestOf("check-pod", 20_000, () => checkPod(definition, bytes));
+    });
+    if (!run.isWanted("create-pod")) return;
+    const server = await startServer(undefined, [], flags);
+    try {
+      await measureWorkloads(run, server, workloads);
+    } finally {
+      await server.stop();
+    }
+  },
+};
+
+/** Returns the JSON of a pod of 4 KB with two containers, probes, volumes and affinity. */
+function podOf(name: string): string {
+  const environment = Array.from({ length: 12 }, (_, at) => ({ name: `SETTING_${at}`, value: `value number ${at}` }));
+  const probe = (path: string): object => ({
+    httpGet: { path, port: "http", scheme: "HTTP" },
+    initialDelaySeconds: 5,
+    periodSeconds: 10,
+    timeoutSeconds: 1,
+    failureThreshold: 3,
+  });
+  const container = (at: number): object => ({
+    name: `part-${at}`,
+    image: `images.example.com/shop/part-${at}:1.4.2`,
+    imagePullPolicy: "IfNotPresent",
+    command: ["/bin/server"],
+    args: ["--listen=:8080", "--verbose", `--part=${at}`],
+    env: [...environment, { name: "POD_NAME", valueFrom: { fieldRef: { fieldPath: "metadata.name" } } }],
+    ports: [{ name: at === 0 ? "http" : "metrics", containerPort: 8080 + at, protocol: "TCP" }],
+    resources: { requests: { cpu: "100m", memory: "64Mi" }, limits: { cpu: "1", memory: "256Mi" } },
+    volumeMounts: [
+      { name: "config", mountPath: "/etc/shop", readOnly: true },
+      { name: "data", mountPath: "/var/lib/shop" },
+    ],
+    ...(at === 0 ? { livenessProbe: probe("/healthz"), readinessProbe: probe("/ready") } : {}),
+    securityContext: { runAsNonRoot: true, allowPrivilegeEscalation: false, capabilities: { drop: ["ALL"] } },
+  });
+  return JSON.stringify({
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: {
+      name,
+      labels: { app: "shop", tier: "front", "example.com/team": "cart" },
+      annotations: { "example.com/note": "n".repeat(200) },
+    },
+    spec: {
+      containers: [container(0), container(1)],
+      volumes: [
+        { name: "config", configMap: { name: "shop" } },
+        { name: "data", emptyDir: {} },
+      ],
+      affinity: {
+        podAntiAffinity: {
+          preferredDuringSchedulingIgnoredDuringExecution: [
+            {
+              weight: 100,
+              podAffinityTerm: {
+                topologyKey: "kubernetes.io/hostname",
+                labelSelector: { matchLabels: { app: "shop" } },
+              },
+            },
+          ],
+        },
+      },
+      tolerations: [{ key: "example.com/spot", operator: "Exists", effect: "NoSchedule" }],
+      securityContext: { runAsUser: 1000, fsGroup: 1000 },
+      terminationGracePeriodSeconds: 30,
+    },
+  });
+}
+
+function podDefinition(): ResourceDefinition {
+  const tables = loadDefinitions(kubernetesDomain);
+  const gates = new Set(tables.gates.filter((gate) => gate.default).map(({ name }) => name));
+  const [definition] = builtInDefinitions(
+    tables,
+    {
+      domain: kubernetesDomain,
+      gate: (name) => gates.has(name),
+      allowsPrivileged: true,
+      eventTtlSeconds: 3600,
+      now: Date.now,
+      decodeJson: (text) => decodeJson(Buffer.from(text)).value,
+    },
+    ({ kubernetesGroup, kind }) => kubernetesGroup === "" && kind === "Pod",
+  );
+  if (definition === undefined) throw new Error("there is no kind Pod");
+  return definition;
+}
+
+const unbounded = new ByteBudget(Number.POSITIVE_INFINITY, () => new Error("there is no bound"));
+
+/** Does what a create does with a body before admission and storage. */
+function checkPod(definition: ResourceDefinition, bytes: Buffer): void {
+  const { decoder, strategy } = definition;
+  const attributes = { context: testContext(), subresource: "", dryRun: false };
+  const body = { bytes, encoding: jsonEncoding, gvk: definition, fieldValidation: "Strict" as const };
+  const decoded = decoder.decodeBody({ ...body, room: () => unbounded }).object;
+  const full = strategy.defaults?.(decoded) ?? decoded;
+  const prepared = strategy.prepareForCreate?.(full, attributes) ?? full;
+  const findings = strategy.validate?.(prepared, attributes) ?? [];
+  if (findings.length > 0) throw new Error(`the pod is invalid: ${printFieldError(findings[0]!)}`);
+  strategy.warningsOnCreate?.(prepared, attributes);
+}
+
+async function prepareCreates(target: Target): Promise<PreparedWorkload> {
+  const namespace = await makeNamespace(target, "pods");
+  const at = `/api/v1/namespaces/${namespace}`;
+  const client = await Client.open(target);
+  const send = (path: string, object: object): Promise<string> =>
+    client.send("POST", `${at}/${path}`, JSON.stringify({ apiVersion: "v1", ...object }));
+  await send("limitranges", {
+    kind: "LimitRange",
+    metadata: { name: "limits" },
+    spec: { limits: [{ type: "Container", default: { cpu: "2" }, max: { memory: "1Gi" } }] },
+  });
+  await send("resourcequotas", {
+    kind: "ResourceQuota",
+    metadata: { name: "quota" },
+    spec: { hard: { pods: "1000000", "requests.cpu": "1000000", "limits.memory": "1000000Gi" } },
+  });
+  await client.ask(
+    "POST",
+    `${at}/serviceaccounts`,
+    '{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"default"}}',
+  );
+  client.close();
+  let serial = 0;
+  return {
+    // The pods stay until the end, since a quota is counted again after deletions.
+    measure: (seconds) =>
+      postLoop(target, `${at}/pods`, {
+        name: "create-pod",
+        streams,
+        seconds,
+        operationsMax: createsMax,
+        body: () => podOf(`pod-${serial++}`),
+      }),
+    async clean() {
+      const after = await Client.open(target);
+      await after.send("DELETE", `${at}/pods?gracePeriodSeconds=0`);
+      after.close();
+      await dropNamespace(target, namespace);
+    },
+  };
+}
+
+if (import.meta.main) await runAlone(podsSuite);
