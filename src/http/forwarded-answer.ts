@@ -114,12 +114,13 @@ export function replyOf(
     void drain(answer);
     return reply;
   }
-  if (request.method === "HEAD") {
-    void drain(answer);
-    return { ...reply, stream: { open: (sink) => sink.end() } };
-  }
-  if (isLongRunning(request.info)) return { ...reply, stream: streamOf(answer, clock) };
-  return { ...reply, chunks: new AnswerBody(answer, clock, request.deadlineMs) };
+  if (request.method !== "HEAD" && !isLongRunning(request.info))
+    return { ...reply, chunks: new AnswerBody(answer, clock, request.deadlineMs) };
+  const [length] = answer.headers["content-length"] ?? [];
+  const headers = length === undefined ? reply.headers : { ...reply.headers, "content-length": length };
+  if (request.method !== "HEAD") return { code, headers, stream: streamOf(answer, clock) };
+  void drain(answer);
+  return { code, headers, stream: { open: (sink) => sink.end() } };
 }
 
 async function drain({ body }: ForwardedAnswer): Promise<void> {
@@ -161,8 +162,11 @@ class AnswerBody implements Chunks {
 /** The time after which a client that reads nothing loses its stream. */
 const stallMs = 60_000;
 
-/** Streams a body: each chunk is forwarded as it comes. A slow client slows the other server down. */
-export function streamOf(answer: ForwardedAnswer, clock: Clock): ReplyStream {
+/**
+ * Streams a body: each chunk is forwarded as it comes. A slow client slows the other server down. A peer that receives
+ * messages (WebSockets) gets each chunk as bytes, or in Base64 as text.
+ */
+export function streamOf(answer: ForwardedAnswer, clock: Clock, isBase64 = false): ReplyStream {
   const pipeBody = async (sink: StreamSink): Promise<void> => {
     let proceed: (() => void) | undefined;
     sink.onDrain = () => proceed?.();
@@ -172,7 +176,12 @@ export function streamOf(answer: ForwardedAnswer, clock: Clock): ReplyStream {
     };
     try {
       for await (const piece of answer.body) {
-        if (sink.message === undefined ? sink.write(piece) : sink.message(piece)) continue;
+        const isTaken = isBase64
+          ? sink.write(Buffer.from(piece.toString("base64")))
+          : sink.message === undefined
+            ? sink.write(piece)
+            : sink.message(piece);
+        if (isTaken) continue;
         const cancel = clock.after(stallMs, () => {
           answer.destroy();
           proceed?.();

@@ -84,7 +84,8 @@ export class WebSocketResponseWriter implements ResponseWriter {
     if (this.#handshake === undefined) throw new Error("only a WebSocket carries a stream");
     const { accept, protocol } = this.#handshake;
     const own = ["Upgrade", "websocket", "Connection", "Upgrade", "Sec-WebSocket-Accept", accept];
-    if (protocol !== "") own.push("Sec-WebSocket-Protocol", protocol);
+    const isChosen = headers.some((name, at) => at % 2 === 0 && /^sec-websocket-protocol$/i.test(name));
+    if (protocol !== "" && !isChosen) own.push("Sec-WebSocket-Protocol", protocol);
     const rest = without(headers, ["Connection", "Content-Type"]);
     this.channel.write(headText(101, [...own, ...rest], this.#clock.now()), "latin1");
     this.#readFrames();

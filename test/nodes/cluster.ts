@@ -6,6 +6,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
+import { gzipSync } from "node:zlib";
 import { after, test, type TestContext } from "node:test";
 import type { ServerSettings } from "#server/options.ts";
 import {
@@ -82,6 +83,13 @@ class Target {
     this.#record(request);
     const { pathname, searchParams } = new URL(request.url ?? "", "http://target");
     if (pathname === "/silent") return;
+    if (pathname === "/page") {
+      const page = gzipSync(`<a href="/x">${request.method}</a>`);
+      const head = { "content-type": "text/html", "content-encoding": "gzip", "content-length": page.length };
+      response.writeHead(200, head);
+      response.end(page);
+      return;
+    }
     const location = searchParams.get("to");
     if (location !== null) {
       response.writeHead(302, { location, "x-first": "yes" });
@@ -91,8 +99,13 @@ class Target {
     const pieces: Buffer[] = [];
     request.on("data", (piece: Buffer) => pieces.push(piece));
     request.on("end", () => {
-      response.writeHead(pathname === "/teapot" ? 418 : 200, { "content-type": "text/plain", "set-cookie": "a=b" });
-      response.end(`${request.method} ${request.url} ${Buffer.concat(pieces).toString()}`);
+      const text = `${request.method} ${request.url} ${Buffer.concat(pieces).toString()}`;
+      const head = { "content-type": "text/plain", "set-cookie": "a=b" };
+      const length = pathname === "/long" ? { "content-length": text.length + 1 } : { "content-length": text.length };
+      response.writeHead(pathname === "/teapot" ? 418 : 200, { ...head, ...length });
+      response.end(text);
+      // Who was promised more learns that it does not come.
+      if (pathname === "/long") response.once("finish", () => request.socket.destroySoon());
     });
   }
 

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { createServer, type Socket } from "node:net";
 import { test } from "node:test";
+import { gunzipSync } from "node:zlib";
 import { eventually, startsServers } from "../harness.ts";
 import { connectRaw } from "../raw.ts";
 import { spawnServer } from "../process.ts";
@@ -11,7 +12,7 @@ import { WebSocketClient } from "./web-socket.ts";
 
 const inBothDomains = clusterSuite();
 
-const head = (method: string, path: string, more: readonly string[] = []): string =>
+const headOf = (method: string, path: string, more: readonly string[] = []): string =>
   [`${method} ${path} HTTP/1.1`, "Host: api.example.com", "Authorization: Bearer admin-token", ...more, "", ""].join(
     "\r\n",
   );
@@ -139,6 +140,23 @@ inBothDomains("redirections are never followed, and stay on this server unless t
   assert.equal(cluster.target.received.length, before + 4);
 });
 
+inBothDomains("the links of a page lead through the proxy, and lengths are passed on", async (here) => {
+  const { api, core } = here;
+  await makeTargetPod(here);
+  const base = `${core}/pods/p/proxy`;
+  const page = await api.get(`${base}/page`);
+  assert.equal(page.headers["content-length"], undefined);
+  assert.equal(gunzipSync(page.expect(200).bytes).toString(), `<a href="${base}/x">GET</a>`);
+  const head = await api.send("HEAD", `${base}/page`);
+  assert.equal(head.expect(200).headers["content-length"], undefined);
+  assert.equal((await api.get(`${base}/text`)).expect(200).headers["content-length"], String("GET /text ".length));
+  assert.equal((await api.send("HEAD", `${base}/text`)).expect(200).headers["content-length"], String("HEAD /text ".length));
+  // A target that sends less than it promised is no whole answer.
+  const raw = await connectRaw(api.endpoint, api.server.ca);
+  raw.write(headOf("GET", `${base}/long`));
+  assert.match(await raw.closed(), /content-length: 11\r\n[^]*\r\n\r\nGET \/long $/i);
+});
+
 inBothDomains("loopback, link-local and metadata addresses are no targets, however they are written", async (here) => {
   const { api, ns, core } = here;
   const addresses = ["127.0.0.1", "::1", "169.254.169.254", "fe80::1", "::ffff:127.0.0.1", "fd00:ec2::254", "0.0.0.0"];
@@ -166,19 +184,19 @@ inBothDomains("an upgrade that a target refuses opens no connection for further 
   await makeTargetPod(here);
   const protocol = ["Connection: Upgrade", "Upgrade: capitals"];
   const spliced = await connectRaw(api.endpoint, api.server.ca);
-  spliced.write(`${head("GET", `${core}/pods/p/proxy/up`, protocol)}early `);
+  spliced.write(`${headOf("GET", `${core}/pods/p/proxy/up`, protocol)}early `);
   await spliced.until("EARLY");
   spliced.write("later");
   await spliced.until("LATER");
   spliced.socket.destroy();
-  const smuggling = head("GET", "/secret", ["X-Remote-User: admin"]);
+  const smuggling = headOf("GET", "/secret", ["X-Remote-User: admin"]);
   const refused = await connectRaw(api.endpoint, api.server.ca);
-  refused.write(head("GET", `${core}/pods/p/proxy/refuse`, protocol) + smuggling);
+  refused.write(headOf("GET", `${core}/pods/p/proxy/refuse`, protocol) + smuggling);
   const answer = await refused.closed();
   assert.match(answer, /^HTTP\/1\.1 403 [^]*no\n$/);
   assert.doesNotMatch(answer, /SMUGGLED/);
   const ignored = await connectRaw(api.endpoint, api.server.ca);
-  ignored.write(head("GET", `${core}/pods/p/proxy/go?to=/x`, [...protocol, "Content-Length: 3"]) + "abc");
+  ignored.write(headOf("GET", `${core}/pods/p/proxy/go?to=/x`, [...protocol, "Content-Length: 3"]) + "abc");
   assert.match(await ignored.until("cannot be upgraded"), /^HTTP\/1\.1 500 /);
   ignored.socket.destroy();
 });
@@ -188,7 +206,7 @@ inBothDomains("targets that do not answer, and clients that leave, hold nothing"
   await makeTargetPod(here);
   const before = cluster.target.connections;
   const leaving = await connectRaw(api.endpoint, api.server.ca);
-  leaving.write(head("GET", `${core}/pods/p/proxy/silent`));
+  leaving.write(headOf("GET", `${core}/pods/p/proxy/silent`));
   await eventually(async () => assert.equal(cluster.target.received.at(-1)?.line, "GET /silent"));
   assert.ok(cluster.target.connections > 0);
   leaving.socket.destroy();

@@ -42,6 +42,8 @@ export async function podLog(
   const node = pod.spec?.nodeName ?? "";
   if (node === "") return { code: 204 };
   const address = kubeletAddress(access, node, "pods");
+  const protocol = request.upgrade === undefined ? "" : logProtocol(request);
+  if (protocol === undefined) return { code: 403, bytes: noBytes };
   const path = `/containerLogs/${namespace}/${name}/${container}${encodeQuery(options.parameters)}`;
   const url = `https://${hostPort(address)}${path}`;
   const forwarder = await access.forwarder(options.skipsVerification ? "unverified kubelet" : "kubelet");
@@ -61,8 +63,19 @@ export async function podLog(
   return {
     code: 200,
     contentType: headers["content-type"]?.[0] ?? "text/plain",
-    stream: streamOf(answer, parts.clock),
+    ...(protocol === "" ? {} : { headers: { "sec-websocket-protocol": protocol } }),
+    stream: streamOf(answer, parts.clock, protocol === base64Protocol),
   };
+}
+
+const base64Protocol = "base64.binary.k8s.io";
+const logProtocols: readonly string[] = ["binary.k8s.io", base64Protocol];
+
+/** Returns the first offered protocol of a WebSocket in which a log is sent; empty without an offer. */
+function logProtocol(request: HandledRequest): string | undefined {
+  checkHandshake(request);
+  const offered = request.upgradable?.protocols ?? [];
+  return offered.length === 0 ? "" : offered.find((one) => logProtocols.includes(one));
 }
 
 /** Returns the error of a kubelet that has no log. */

@@ -45,7 +45,7 @@ export async function proxyRequest(scope: Scope, access: NodeAccess, target: Pro
     const forwarder = await access.forwarder(target.peer);
     const body = await bodyOf(request);
     const answer = await access.waitFor(request, forwarder.send(target.address, { ...call, body }));
-    return replyOf(request, answer, scope.parts.clock, redirection(request, base, answer));
+    return await replyOfTarget(scope, base, answer);
   } catch (error) {
     throw showingValues(serviceUnavailable(`error trying to reach service: ${problemOf(error, target)}`));
   }
@@ -92,20 +92,17 @@ function queryOf({ url }: HandledRequest): string {
   return mark === -1 ? "" : url.slice(mark);
 }
 
-/** Returns the header `location` for the client: a path of the target becomes one of this server. */
-function redirection(
-  { headers }: HandledRequest,
-  base: string,
-  { headers: answered }: ForwardedAnswer,
-): Readonly<Record<string, string>> {
-  const location = answered["location"]?.[0];
-  if (location === undefined) return {};
-  const host = headers["host"] ?? headers[":authority"] ?? "";
-  const [, origin = "", path = ""] = /^((?:[a-z][a-z0-9+.-]*:)?\/\/[^/?#]*)?(.*)$/is.exec(location) ?? [];
-  const isOther = origin !== "" && origin.replace(/^.*\/\//s, "") !== host;
-  if (isOther || (origin === "" && !path.startsWith("/"))) return {};
-  const prefix = escapePath(base);
-  return path.startsWith(`${prefix}/`)
-    ? {}
-    : { location: `${origin}${prefix}${path.startsWith("/") ? "" : "/"}${path}` };
+/** Makes the reply of an answer: a path of the target becomes one of this server, in redirections and in pages. */
+async function replyOfTarget({ request, parts }: Scope, base: string, answer: ForwardedAnswer): Promise<Reply> {
+  const { clock } = parts;
+  const { headers } = request;
+  const location = answer.headers["location"]?.[0];
+  const isMarkup = answer.headers["content-type"]?.[0]?.toLowerCase().includes("html") === true;
+  if (location === undefined && !isMarkup) return replyOf(request, answer, clock);
+  const { isPage, prefixPlace, rewritePage } = await import("./html-links.ts");
+  const linkPlace = { host: headers["host"] ?? headers[":authority"] ?? "", prefix: escapePath(base) };
+  if (location === undefined) return replyOf(request, isPage(answer) ? rewritePage(answer, linkPlace) : answer, clock);
+  const at = prefixPlace(location, linkPlace);
+  if (at === undefined) return replyOf(request, answer, clock);
+  return replyOf(request, answer, clock, { location: location.slice(0, at) + linkPlace.prefix + location.slice(at) });
 }
