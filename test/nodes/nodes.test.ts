@@ -65,32 +65,38 @@ inBothDomains(
   },
 );
 
-inBothDomains("a log comes over WebSocket in the protocol that the client prefers", async ({ api, cluster, ns, pods }) => {
-  await makePod(api, ns, "p", {});
-  const text = `/containerLogs/${ns}/p/c\n\nlast\n`;
-  const read = async (protocols: string): Promise<WebSocketClient> => {
-    const client = await WebSocketClient.open(api, `${pods}/p/log`, protocols);
-    await client.closed();
-    return client;
-  };
-  const plain = await read("unknown, binary.k8s.io, base64.binary.k8s.io");
-  assert.match(plain.head, /^HTTP\/1\.1 101 [^]*\r\nSec-WebSocket-Protocol: binary\.k8s\.io$/i);
-  assert.equal(plain.messages.join(""), text);
-  const encoded = await read("base64.binary.k8s.io, binary.k8s.io");
-  assert.match(encoded.head, /\r\nSec-WebSocket-Protocol: base64\.binary\.k8s\.io$/i);
-  assert.equal(encoded.messages.map((message) => Buffer.from(message.toString(), "base64").toString()).join(""), text);
-  const before = cluster.kubelet.received.length;
-  for (const [lines, code] of [
-    [["Sec-WebSocket-Version: 13", "Sec-WebSocket-Protocol: v4.channel.k8s.io"], 403],
-    [["Sec-WebSocket-Version: 8"], 400],
-  ] as const) {
-    const raw = await connectRaw(api.endpoint, api.server.ca);
-    const head = ["Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA=="];
-    raw.write(upgrade("GET", `${pods}/p/log`, [...head, ...lines]));
-    assert.match(await raw.closed(), new RegExp(`^HTTP/1.1 ${code} `));
-  }
-  assert.equal(cluster.kubelet.received.length, before);
-});
+inBothDomains(
+  "a log comes over WebSocket in the protocol that the client prefers",
+  async ({ api, cluster, ns, pods }) => {
+    await makePod(api, ns, "p", {});
+    const text = `/containerLogs/${ns}/p/c\n\nlast\n`;
+    const read = async (protocols: string): Promise<WebSocketClient> => {
+      const client = await WebSocketClient.open(api, `${pods}/p/log`, protocols);
+      await client.closed();
+      return client;
+    };
+    const plain = await read("unknown, binary.k8s.io, base64.binary.k8s.io");
+    assert.match(plain.head, /^HTTP\/1\.1 101 [^]*\r\nSec-WebSocket-Protocol: binary\.k8s\.io$/i);
+    assert.equal(plain.messages.join(""), text);
+    const encoded = await read("base64.binary.k8s.io, binary.k8s.io");
+    assert.match(encoded.head, /\r\nSec-WebSocket-Protocol: base64\.binary\.k8s\.io$/i);
+    assert.equal(
+      encoded.messages.map((message) => Buffer.from(message.toString(), "base64").toString()).join(""),
+      text,
+    );
+    const before = cluster.kubelet.received.length;
+    for (const [lines, code] of [
+      [["Sec-WebSocket-Version: 13", "Sec-WebSocket-Protocol: v4.channel.k8s.io"], 403],
+      [["Sec-WebSocket-Version: 8"], 400],
+    ] as const) {
+      const raw = await connectRaw(api.endpoint, api.server.ca);
+      const head = ["Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA=="];
+      raw.write(upgrade("GET", `${pods}/p/log`, [...head, ...lines]));
+      assert.match(await raw.closed(), new RegExp(`^HTTP/1.1 ${code} `));
+    }
+    assert.equal(cluster.kubelet.received.length, before);
+  },
+);
 
 inBothDomains("without a node, or a kubelet that answers, the error says so", async ({ api, cluster, ns, pods }) => {
   await makePod(api, ns, "waiting", { nodeName: "" });

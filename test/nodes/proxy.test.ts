@@ -150,7 +150,10 @@ inBothDomains("the links of a page lead through the proxy, and lengths are passe
   const head = await api.send("HEAD", `${base}/page`);
   assert.equal(head.expect(200).headers["content-length"], undefined);
   assert.equal((await api.get(`${base}/text`)).expect(200).headers["content-length"], String("GET /text ".length));
-  assert.equal((await api.send("HEAD", `${base}/text`)).expect(200).headers["content-length"], String("HEAD /text ".length));
+  assert.equal(
+    (await api.send("HEAD", `${base}/text`)).expect(200).headers["content-length"],
+    String("HEAD /text ".length),
+  );
   // A target that sends less than it promised is no whole answer.
   const raw = await connectRaw(api.endpoint, api.server.ca);
   raw.write(headOf("GET", `${base}/long`));

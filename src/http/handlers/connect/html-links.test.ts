@@ -67,7 +67,8 @@ test("comments and the content of scripts and the like have no links, and end wh
 });
 
 test("a page that ends inside a tag, and a tag without end, come as they were", () => {
-  for (const page of ["<", "</", "<!", "<!-", "<!--", '<a href="/x"', '<a href="/x', "<a", "<a href", "<a href="]) check(page);
+  for (const page of ["<", "</", "<!", "<!-", "<!--", '<a href="/x"', '<a href="/x', "<a", "<a href", "<a href="])
+    check(page);
   const long = `<a href="${"/x".repeat(20_000)}`;
   assert.equal(rewrite(long, 1000), long);
   const links = new HtmlLinks(place);

@@ -263,8 +263,14 @@ async function* recoded(
     : hasHeader
       ? zlib.createDeflate({ flush })
       : zlib.createDeflateRaw({ flush });
-  const packed: Readable = pipeline(whole(), unpack, (page: AsyncIterable<Buffer>) => rewritten(page, place), pack, () => {
-    // The reader of the stream gets the error.
-  });
+  const packed: Readable = pipeline(
+    whole(),
+    unpack,
+    (page: AsyncIterable<Buffer>) => rewritten(page, place),
+    pack,
+    () => {
+      // The reader of the stream gets the error.
+    },
+  );
   yield* packed as AsyncIterable<Buffer>;
 }
