@@ -104,7 +104,7 @@ class Target {
       const length = pathname === "/long" ? { "content-length": text.length + 1 } : { "content-length": text.length };
       response.writeHead(pathname === "/teapot" ? 418 : 200, { ...head, ...length });
       response.end(text);
-      // Who was promised more learns that it does not come.
+      // The connection closes before the promised end.
       if (pathname === "/long") response.once("finish", () => request.socket.destroySoon());
     });
   }
