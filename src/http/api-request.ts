@@ -238,6 +238,8 @@ export interface StreamSink {
 
 export interface ReplyStream {
   open(sink: StreamSink): void;
+  /** Whether it is a session with another server, which goes on for a while when this one ends, and is cut off then. */
+  readonly isSession?: boolean;
   /** Whether the stream begins with the current objects. Then `onBegun` is called once. */
   readonly hasBeginning?: boolean;
   /** Called when the beginning is written, or the stream has ended. */

@@ -25,7 +25,7 @@ import { type ApiRequest, type AuditedBody, type Reply, unknownUser } from "./ap
 import { plainText } from "./plain-text.ts";
 import { isLongRunning, printedTarget } from "./request-info.ts";
 import { attributesOf } from "./filters/authorize.ts";
-import { type Filter, type Handler, whenDone } from "./filters/filter.ts";
+import { type Filter, type Handler, isOpenEnded, whenDone } from "./filters/filter.ts";
 
 export interface AuditOptions {
   readonly policy: AuditPolicy;
@@ -106,7 +106,7 @@ async function auditRequest(
   }
   await audited.replied(reply);
   if (lasts) await audited.record("ResponseStarted");
-  if (!lasts || reply.stream === undefined) {
+  if (!lasts || !isOpenEnded(reply)) {
     await audited.record("ResponseComplete");
     return reply;
   }

@@ -118,7 +118,8 @@ export function replyOf(
     return { ...reply, chunks: new AnswerBody(answer, clock, request.deadlineMs) };
   const [length] = answer.headers["content-length"] ?? [];
   const headers = length === undefined ? reply.headers : { ...reply.headers, "content-length": length };
-  if (request.method !== "HEAD") return { code, headers, stream: streamOf(answer, clock) };
+  const isSession = request.info.verb !== "watch";
+  if (request.method !== "HEAD") return { code, headers, stream: { ...streamOf(answer, clock), isSession } };
   void drain(answer);
   return { code, headers, stream: { open: (sink) => sink.end() } };
 }

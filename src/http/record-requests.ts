@@ -6,7 +6,7 @@ import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
 import { andThen } from "#std/maybe-promise.ts";
 import type { ApiRequest, Reply } from "./api-request.ts";
-import { type Filter, whenDone } from "./filters/filter.ts";
+import { type Filter, isOpenEnded, whenDone } from "./filters/filter.ts";
 import { isLongRunning, printedTarget } from "./request-info.ts";
 import type { RequestMetrics } from "./request-metrics.ts";
 
@@ -24,7 +24,7 @@ export function recordRequests(metrics: RequestMetrics, clock: Clock, log: Log):
       const { code } = reply;
       if (code === 429 || code === 504) metrics.terminated(request, code);
       if (reply.chunks !== undefined) return whenDone(reply, () => record(code, lengthOf(reply)));
-      if (reply.stream === undefined || !isLongRunning(request.info)) {
+      if (!isOpenEnded(reply) || !isLongRunning(request.info)) {
         record(code, lengthOf(reply));
         return reply;
       }

@@ -127,8 +127,8 @@ export interface Listener {
   /** Stops accepting connections. Existing ones stay open; clients are told to open new ones elsewhere. */
   stopAccepting(): void;
   /**
-   * Ends streams, and waits until every request is answered or `deadlineMs` (of the clock) has come. Resolves with
-   * whether all requests were answered. Call it after `stopAccepting`.
+   * Ends streams, sessions with other servers after a while, and waits until every request is answered or `deadlineMs`
+   * (of the clock) has come. Resolves with whether all requests were answered. Call it after `stopAccepting`.
    */
   drain(deadlineMs: number): Promise<boolean>;
   /** Closes the remaining connections. */
@@ -144,6 +144,9 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
   await listener.listen(options.host, options.port);
   return listener;
 }
+
+/** The time in milliseconds for which sessions with other servers go on while this one ends. */
+const sessionsMs = 5_000;
 
 interface ConnectionParts {
   readonly reader: SocketReader;
@@ -598,9 +601,10 @@ class TlsListener implements Listener {
 
   async drain(deadlineMs: number): Promise<boolean> {
     this.stopAccepting();
-    for (const connection of this.#connections.values()) {
-      for (const exchange of connection.exchanges.members()) exchange.endStream();
-    }
+    this.#endStreams((exchange) => !exchange.isSession);
+    const sessionsEnd = Math.min(deadlineMs, this.#options.clock.now() + sessionsMs);
+    await this.#untilQuiet(sessionsEnd, () => this.#requests === 0);
+    this.#endStreams((exchange) => exchange.isSession);
     await this.#untilQuiet(deadlineMs, () => this.#requests === 0);
     const answered = this.#requests === 0;
     // The last replies can still arrive, but clients that do not read are not waited for.
@@ -610,6 +614,12 @@ class TlsListener implements Listener {
     const arrival = Math.min(deadlineMs, this.#options.clock.now() + 1_000);
     await this.#untilQuiet(arrival, () => this.connections === 0);
     return answered;
+  }
+
+  #endStreams(isMeant: (exchange: Exchange) => boolean): void {
+    for (const { exchanges } of this.#connections.values()) {
+      for (const exchange of exchanges.members()) if (isMeant(exchange)) exchange.endStream();
+    }
   }
 
   #untilQuiet(deadlineMs: number, isQuiet: () => boolean): Promise<void> {

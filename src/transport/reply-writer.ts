@@ -96,13 +96,19 @@ export class Exchange {
     this.finish();
   }
 
-  /** Ends a stream at shutdown: its owner is notified, and the client gets a complete reply. */
+  /** Whether the reply is a session with another server. */
+  get isSession(): boolean {
+    return this.#reply?.tunnel !== undefined || this.#reply?.stream?.isSession === true;
+  }
+
+  /** Ends a stream at shutdown: its owner is notified. The client gets a complete reply, unless it is a session. */
   endStream(): void {
     const sink = this.#sink;
     if (sink === undefined) return;
     sink.onDrain = undefined;
     tellClosed(sink);
-    sink.end();
+    if (this.isSession && sink.abort !== undefined) sink.abort();
+    else sink.end();
   }
 
   /** Gives up the exchange after an internal failure. */

@@ -31,3 +31,6 @@ export function whenDone(reply: Reply, done: () => void): Reply {
     },
   };
 }
+
+/** Whether a reply goes on after it was returned, as long as its client or its source wants. */
+export const isOpenEnded = ({ stream, tunnel }: Reply): boolean => stream !== undefined || tunnel !== undefined;

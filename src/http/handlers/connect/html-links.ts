@@ -7,7 +7,7 @@ import { pipeline, type Readable } from "node:stream";
 import type { ForwardedAnswer } from "#egress/forwarding.ts";
 
 /** The proxy to which links lead. */
-export interface LinkPlace {
+interface ProxyBase {
   /** The host that the client asked for, with its port. */
   readonly host: string;
   /** The path of the proxy, escaped, without a slash at its end. */
@@ -15,7 +15,7 @@ export interface LinkPlace {
 }
 
 /** Returns the place in a link at which the path of the proxy belongs; `undefined` for links that stay as they are. */
-export function prefixPlace(link: string, { host, prefix }: LinkPlace): number | undefined {
+export function prefixOffset(link: string, { host, prefix }: ProxyBase): number | undefined {
   const origin = /^[\t\n\f\r ]*(?:(?:[a-z][a-z0-9+.-]*:)?\/\/([^/?#\\]*))?/i.exec(link)!; // it matches every text
   const [{ length }, authority] = origin;
   if (authority !== undefined && authority.replace(/^.*@/s, "") !== host) return undefined;
@@ -81,7 +81,7 @@ interface End {
 
 /** Changes the links of a page that comes in pieces. Bytes are read as Latin-1, so that each stays what it was. */
 export class HtmlLinks {
-  readonly #place: LinkPlace;
+  readonly #base: ProxyBase;
   /** The beginning of a tag or of a mark whose rest is still to come. */
   #rest = "";
   /** Matches the end of the current comment, or of an element without tags; `undefined` in between. */
@@ -89,8 +89,8 @@ export class HtmlLinks {
   /** Whether the rest of the page is text. */
   #isText = false;
 
-  constructor(place: LinkPlace) {
-    this.#place = { ...place, prefix: place.prefix.replaceAll("&", "&amp;") };
+  constructor(base: ProxyBase) {
+    this.#base = { ...base, prefix: base.prefix.replaceAll("&", "&amp;") };
   }
 
   take(piece: Buffer): Buffer {
@@ -159,10 +159,10 @@ export class HtmlLinks {
     let from = at;
     for (const attribute of attributes) {
       if (!links.includes(attribute.name)) continue;
-      const place = prefixPlace(text.slice(attribute.start, attribute.end), this.#place);
-      if (place === undefined) continue;
-      written += text.slice(from, attribute.start + place) + this.#place.prefix;
-      from = attribute.start + place;
+      const offset = prefixOffset(text.slice(attribute.start, attribute.end), this.#base);
+      if (offset === undefined) continue;
+      written += text.slice(from, attribute.start + offset) + this.#base.prefix;
+      from = attribute.start + offset;
     }
     return { end, text: written + text.slice(from, end) };
   }
@@ -222,15 +222,15 @@ export function isPage({ code, headers }: ForwardedAnswer): boolean {
 }
 
 /** Returns a page with changed links. Its length is not known. */
-export function rewritePage(answer: ForwardedAnswer, place: LinkPlace): ForwardedAnswer {
+export function rewritePage(answer: ForwardedAnswer, base: ProxyBase): ForwardedAnswer {
   const { "content-length": _, ...headers } = answer.headers;
   const encoding = headers["content-encoding"]?.[0] ?? "identity";
-  const body = encoding === "identity" ? rewritten(answer.body, place) : recoded(answer.body, encoding, place);
+  const body = encoding === "identity" ? rewritten(answer.body, base) : recoded(answer.body, encoding, base);
   return { ...answer, headers, body };
 }
 
-async function* rewritten(body: AsyncIterable<Buffer>, place: LinkPlace): AsyncGenerator<Buffer, void, undefined> {
-  const links = new HtmlLinks(place);
+async function* rewritten(body: AsyncIterable<Buffer>, base: ProxyBase): AsyncGenerator<Buffer, void, undefined> {
+  const links = new HtmlLinks(base);
   for await (const piece of body) {
     const changed = links.take(piece);
     if (changed.length > 0) yield changed;
@@ -243,7 +243,7 @@ async function* rewritten(body: AsyncIterable<Buffer>, place: LinkPlace): AsyncG
 async function* recoded(
   body: AsyncIterable<Buffer>,
   encoding: string,
-  place: LinkPlace,
+  base: ProxyBase,
 ): AsyncGenerator<Buffer, void, undefined> {
   const zlib = await import("node:zlib");
   const pieces = body[Symbol.asyncIterator]();
@@ -266,7 +266,7 @@ async function* recoded(
   const packed: Readable = pipeline(
     whole(),
     unpack,
-    (page: AsyncIterable<Buffer>) => rewritten(page, place),
+    (page: AsyncIterable<Buffer>) => rewritten(page, base),
     pack,
     () => {
       // The reader of the stream gets the error.

@@ -64,7 +64,7 @@ export async function podLog(
     code: 200,
     contentType: headers["content-type"]?.[0] ?? "text/plain",
     ...(protocol === "" ? {} : { headers: { "sec-websocket-protocol": protocol } }),
-    stream: streamOf(answer, parts.clock, protocol === base64Protocol),
+    stream: { ...streamOf(answer, parts.clock, protocol === base64Protocol), isSession: true },
   };
 }
 

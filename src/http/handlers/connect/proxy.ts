@@ -99,10 +99,10 @@ async function replyOfTarget({ request, parts }: Scope, base: string, answer: Fo
   const location = answer.headers["location"]?.[0];
   const isMarkup = answer.headers["content-type"]?.[0]?.toLowerCase().includes("html") === true;
   if (location === undefined && !isMarkup) return replyOf(request, answer, clock);
-  const { isPage, prefixPlace, rewritePage } = await import("./html-links.ts");
-  const linkPlace = { host: headers["host"] ?? headers[":authority"] ?? "", prefix: escapePath(base) };
-  if (location === undefined) return replyOf(request, isPage(answer) ? rewritePage(answer, linkPlace) : answer, clock);
-  const at = prefixPlace(location, linkPlace);
+  const { isPage, prefixOffset, rewritePage } = await import("./html-links.ts");
+  const proxyBase = { host: headers["host"] ?? headers[":authority"] ?? "", prefix: escapePath(base) };
+  if (location === undefined) return replyOf(request, isPage(answer) ? rewritePage(answer, proxyBase) : answer, clock);
+  const at = prefixOffset(location, proxyBase);
   if (at === undefined) return replyOf(request, answer, clock);
-  return replyOf(request, answer, clock, { location: location.slice(0, at) + linkPlace.prefix + location.slice(at) });
+  return replyOf(request, answer, clock, { location: location.slice(0, at) + proxyBase.prefix + location.slice(at) });
 }
