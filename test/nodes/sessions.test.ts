@@ -85,7 +85,7 @@ sessionTest("a session is complete in the audit log and in metrics when it ends"
   }
   const [first] = events("exec");
   assert.equal(first!.requestURI, path);
-  // What passes in a session is no object.
+  // The bytes of a session are no object.
   for (const event of events("exec"))
     assert.deepEqual([event.requestObject, event.responseObject], [undefined, undefined]);
 });
