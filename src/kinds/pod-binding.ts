@@ -21,11 +21,11 @@ export const podBinding =
   ({ pods, now }: PodBindingOptions): Action =>
   async ({ context, namespace, name: pathName, object, dryRun, admit }) => {
     const { name = "", uid = "", resourceVersion = "" } = object.metadata;
-    if (pathName === "" && name === "") throw badRequest("Name parameter required.");
     if (pathName !== "" && pathName !== name) throw badRequest("name in URL does not match name in Binding object");
     const binding = object as unknown as Binding; // by its schema
     checkTarget(binding.target);
     await admit(object);
+    if (name === "") throw badRequest("Name parameter required.");
     await changeStored<Pod>(pods(), namespace, name, { context, subresource: "binding", dryRun }, (pod) => {
       checkPrecondition(pod, "UID", uid, pod.metadata.uid);
       checkPrecondition(pod, "ResourceVersion", resourceVersion, pod.metadata.resourceVersion);

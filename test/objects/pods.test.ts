@@ -92,6 +92,9 @@ inBothDomains("bindings name the pod themselves", async (api) => {
   await make(at, "p");
   const body = { apiVersion: "v1", kind: "Binding", target: { kind: "Node", name: "n1" } };
   (await api.post(`${at.core}/bindings`, body)).expectFailure(400, "BadRequest", "Name parameter required.");
+  const aimless = { ...body, target: { kind: "Pod" } };
+  const findings = `[target.kind: Unsupported value: "Pod": supported values: "Node", "<empty>", target.name: Required value]`;
+  (await api.post(`${at.core}/bindings`, aimless)).expect(500, { message: findings, reason: absent });
   (await api.post(`${at.core}/bindings`, { ...body, metadata: { name: "p" } })).expect(201, done);
   (await api.get(`${at.pods}/p`)).expect(200, { "spec.nodeName": "n1" });
 });
