@@ -29,7 +29,8 @@ Usage: npm run differ -- --rules | --definitions | --policies | --webhooks | --p
   --audit OURS,REFERENCE
                     of --policies: files of audit events (level Metadata), to compare what policies leave there
   --webhooks        the cases of test/webhooks and random configurations of webhooks with random writes: what both servers
-                    ask a webhook server that this starts, and what they answer
+                    ask a webhook server that this starts, and what they answer. Both servers need controllers that
+                    make service accounts
   --pods            pods, and changes of them, of their status, size and ephemeral containers: which are refused and with what
                     findings and warnings, and what is stored of the others
   --workloads       the same for pod templates, replication controllers, replica sets, deployments, stateful sets, daemon
