@@ -2,6 +2,7 @@
  * The means to reach nodes, and the targets of proxies, as handlers see them. `server/nodes.ts` provides them; without
  * nodes nothing of it is loaded.
  */
+import type { Duplex } from "node:stream";
 import type { FindObject } from "#api/object-types.ts";
 import type { Forwarder } from "#egress/forwarding.ts";
 import type { HandledRequest } from "./api-request.ts";
@@ -32,6 +33,8 @@ export interface NodeAccess {
   readonly translatesCommands: boolean;
   /** Whether ports are forwarded over WebSocket (`PortForwardWebsockets`). */
   readonly tunnelsPorts: boolean;
+  /** Returns a connection that has changed its protocol, with the limit of bytes per second if there is one. */
+  limited(connection: Duplex): Promise<Duplex>;
   /** The maximum time in milliseconds until a kubelet has changed the protocol. */
   readonly upgradeMs: number;
   /** Counts a request as waiting for another server until the promise settles; it is given up when this server ends. */

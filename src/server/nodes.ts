@@ -47,6 +47,12 @@ export function openNodes(parts: NodesParts): NodeConnections {
     isProxyable: isProxyableIp,
     translatesCommands: gates.isOn("TranslateStreamCloseWebsocketRequests"),
     tunnelsPorts: gates.isOn("PortForwardWebsockets"),
+    async limited(connection) {
+      const { maxConnectionBytesPerSec: bytes } = options;
+      if (bytes === 0) return connection;
+      const { throttled } = await import("#egress/throttled.ts");
+      return throttled(connection, bytes, clock);
+    },
     upgradeMs: options.requestTimeoutMs,
     waitFor(request, answer) {
       waiting.add(request);

@@ -124,6 +124,39 @@ for (const [name, program] of programs) {
       proxy.stop();
     });
 
+    nodeTest("a user without the right to a subresource is told so", async ({ kubectl }) => {
+      const refused = (verb: string, part: string): RegExp =>
+        new RegExp(`pods "p" is forbidden: User "alice" cannot ${verb} resource "pods/${part}" in API group ""`);
+      const { api, ns } = kubectl;
+      const roles = `/apis/rbac.authorization.k8s.io/v1/namespaces/${ns}`;
+      const rules = [{ apiGroups: [""], resources: ["pods"], verbs: ["get"] }];
+      (await api.post(`${roles}/roles`, { metadata: { name: "r" }, rules })).expect(201);
+      const apiGroup = "rbac.authorization.k8s.io";
+      const roleRef = { apiGroup, kind: "Role", name: "r" };
+      const subjects = [{ apiGroup, kind: "User", name: "alice" }];
+      (await api.post(`${roles}/rolebindings`, { metadata: { name: "b" }, roleRef, subjects })).expect(201);
+      const as = "--as=alice";
+      await eventually(() => kubectl.run(["get", "pod", "p", as]));
+      await kubectl.fails(["logs", "p", as], refused("get", "log"));
+      await kubectl.fails(["exec", "p", as, "--", "ls"], refused("(create|get)", "exec"));
+      await kubectl.fails(["attach", "p", as], refused("(create|get)", "attach"));
+      await kubectl.fails(["port-forward", "p", ":80", as], refused("(create|get)", "portforward"));
+      await kubectl.fails(["debug", "p", "--image=i", as], refused("patch", "ephemeralcontainers"));
+      await kubectl.fails(
+        ["get", "--raw", "/api/v1/nodes/far/proxy/x", as],
+        /nodes "far" is forbidden: User "alice" cannot get resource "nodes\/proxy" in API group "" at the cluster scope/,
+      );
+    });
+
+    nodeTest("a container for debugging is added to a pod, and reached", async ({ kubectl }) => {
+      const { ns } = kubectl;
+      await kubectl.run(["debug", "p", "--image=i", "-c", "d", "--attach=false"]);
+      assert.equal(await kubectl.run(["get", "pod", "p", "-o", "jsonpath={.spec.ephemeralContainers[*].name}"]), "d");
+      assert.equal(await kubectl.run(["logs", "p", "-c", "d"]), `/containerLogs/${ns}/p/d\n\nlast\n`);
+      assert.equal(await kubectl.run(["exec", "-i", "p", "-c", "d", "--", "cat"], { input: "hello" }), "hello");
+      await kubectl.fails(["debug", "p", "--image=i", "-c", "c", "--attach=false"], /Duplicate value|already exists/);
+    });
+
     nodeTest("without a node that answers, kubectl says so", async ({ kubectl }) => {
       const { api, ns } = kubectl;
       const unused = createPlainServer();

@@ -31,7 +31,7 @@ function sessionTest(title: string, run: (here: Here, t: TestContext) => Promise
   for (const domain of startsServers ? domains : []) {
     test(`${domain}: ${title}`, async (t) => {
       const path = join(temporaryFolder(), "audit.log");
-      const settings = { auditPolicyFile: policyFile(domain), auditLogPath: path };
+      const settings = { auditPolicyFile: policyFile(domain), auditLogPath: path, maxConnectionBytesPerSec: 100_000 };
       const cluster = await openCluster(domain, { settings });
       const api = new Api(cluster.server);
       t.after(async () => {

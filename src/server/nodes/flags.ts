@@ -1,5 +1,5 @@
 /** Flags of connections to nodes. */
-import { duration, list, optional, type OptionsOf } from "#std/flags.ts";
+import { duration, integer, list, optional, type OptionsOf } from "#std/flags.ts";
 import { StartError } from "#std/start-error.ts";
 
 const misc = (name: string) => [name, "Misc"] as const;
@@ -25,6 +25,12 @@ export const nodeFlags = {
     misc("kubelet-timeout"),
     5_000,
     "Time in which a kubelet must accept a connection, and show its certificate.",
+  ),
+  maxConnectionBytesPerSec: integer(
+    misc("max-connection-bytes-per-sec"),
+    0,
+    { min: 0, max: Number.MAX_SAFE_INTEGER },
+    "Bytes that pass per second through each session with a node, in each direction; 0 for any number.",
   ),
 };
 

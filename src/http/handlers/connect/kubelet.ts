@@ -227,5 +227,6 @@ async function askForSpdy(
     headMs: access.upgradeMs,
     signal: request.signal,
   };
-  return access.waitFor(request, forwarder.upgrade(address, "SPDY/3.1", call));
+  const upgraded = await access.waitFor(request, forwarder.upgrade(address, "SPDY/3.1", call));
+  return upgraded.kind === "answer" ? upgraded : { ...upgraded, connection: await access.limited(upgraded.connection) };
 }

@@ -75,8 +75,8 @@ export async function upgradeTo(
     throw showingValues(unclassified(`error dialing backend: ${problemOf(error, target)}`));
   });
   if (upgraded.kind === "upgraded") {
-    const { headers, connection, early } = upgraded;
-    return { code: 101, tunnel: { headers, connection, early } };
+    const { headers, early } = upgraded;
+    return { code: 101, tunnel: { headers, connection: await access.limited(upgraded.connection), early } };
   }
   const { answer } = upgraded;
   if (answer.code >= 400 && answer.code <= 599) return wholeAnswer(answer);
