@@ -390,6 +390,13 @@ inBothDomains("what cannot be is found in upstream's words", async (api) => {
   await expectRefusal(
     api,
     services,
+    { type: "ExternalName", externalName: "a.example.com", internalTrafficPolicy: "Other" },
+    "spec.internalTrafficPolicy",
+    `Unsupported value: "Other": supported values: "Cluster", "Local"`,
+  );
+  await expectRefusal(
+    api,
+    services,
     { externalIPs: ["127.0.0.1"] },
     "spec.externalIPs[0]",
     `Invalid value: "127.0.0.1": may not be in the loopback range (127.0.0.0/8, ::1/128)`,

@@ -91,12 +91,14 @@ function withAgreeingAddresses(spec: ServiceSpec, old: ServiceSpec): ServiceSpec
   return changedAlone ? withField(spec, "clusterIPs", clusterIP === "" ? undefined : [clusterIP]) : spec;
 }
 
+export const trafficPolicies = ["Cluster", "Local"];
+
 /**
  * Returns the service without the internal traffic policy if its type has no use for one. Upstream: all types once had
- * it by default, and clients that read it then still send it.
+ * it by default, and clients that read it then still send it. A policy that does not exist stays, so that it is refused.
  */
 export const withoutUnused = (object: Service): Service =>
-  object.spec.type === "ExternalName"
+  object.spec.type === "ExternalName" && trafficPolicies.includes(object.spec.internalTrafficPolicy ?? "")
     ? editField(object, "spec", (spec) => withField(spec, "internalTrafficPolicy", undefined))
     : object;
 

@@ -14,12 +14,11 @@ import { addAll } from "#std/add-all.ts";
 import { checkName, checkRange, checkRequiredOneOf, checkUnique } from "../checks.ts";
 import { aboutIp, aboutRange, validateBalancerHost, validateReachable } from "./address-checks.ts";
 import { validateAddresses, validateAddressesUpdate } from "./service-addresses.ts";
-import { isExternal, isHeadless, needsClusterIp, needsHealthCheckPort } from "./service-fields.ts";
+import { isExternal, isHeadless, needsClusterIp, needsHealthCheckPort, trafficPolicies } from "./service-fields.ts";
 
 const types = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
 const protocols = ["SCTP", "TCP", "UDP"];
 const affinities = ["ClientIP", "None"];
-const trafficPolicies = ["Cluster", "Local"];
 const kubeletPort = 10250;
 const stickySecondsMax = 86400;
 const onlyBalancers = "may only be used when `type` is 'LoadBalancer'";
@@ -237,12 +236,11 @@ function validateTraffic(spec: ServiceSpec): FieldError[] {
     const text = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'";
     errors.push(invalid(portField, healthCheckNodePort, text));
   }
-  if (needsClusterIp(spec)) {
-    const { internalTrafficPolicy: policy } = spec;
-    const field = specPath.child("internalTrafficPolicy");
-    if (policy === undefined) errors.push(required(field));
-    else if (!trafficPolicies.includes(policy)) errors.push(notSupported(field, policy, trafficPolicies));
-  }
+  const { internalTrafficPolicy: inside } = spec;
+  const insideField = specPath.child("internalTrafficPolicy");
+  if (inside === undefined) {
+    if (needsClusterIp(spec)) errors.push(required(insideField));
+  } else if (!trafficPolicies.includes(inside)) errors.push(notSupported(insideField, inside, trafficPolicies));
   if (trafficDistribution !== undefined && trafficDistribution !== "PreferClose") {
     errors.push(notSupported(specPath.child("trafficDistribution"), trafficDistribution, ["PreferClose"]));
   }
