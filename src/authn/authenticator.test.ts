@@ -130,6 +130,17 @@ test("a client certificate gives its common name and organizations [ACERT-03] [A
   await check(authenticator, credentials({ clientCertificate: await issueVerified({ organizations: ["a"] }) }), "none");
 });
 
+test("who observes certificates learns for how long a valid one stays valid", async () => {
+  const lifetimes: number[] = [];
+  const observeLifetime = (seconds: number): void => void lifetimes.push(seconds);
+  const options = { domain: kubernetesDomain, clock, authorities: () => authorities, observeLifetime };
+  const certificate = await issueVerified({ commonName: "alice" });
+  await check(clientCertificate(options), credentials({ clientCertificate: certificate }), "alice []");
+  await check(clientCertificate(options), credentials(), "none");
+  assert.equal(lifetimes.length, 1);
+  assert.ok(lifetimes[0]! > 0);
+});
+
 test("the certificate's fingerprint is an extra value, under a key of the domain", async () => {
   const certificate = await issueVerified({ commonName: "alice" });
   for (const [domain, key] of [

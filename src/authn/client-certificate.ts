@@ -14,13 +14,16 @@ interface ClientCertificateOptions {
   readonly clock: Clock;
   /** Returns the present authorities. */
   authorities(): CertificateAuthorities;
+  /** Called for each request with a valid certificate, with the seconds for which it stays valid. */
+  observeLifetime?(seconds: number): void;
 }
 
 /**
  * Makes the authenticator. It refuses a certificate that is not trusted, as upstream does; one without a common name
  * gives no user.
  */
-export function clientCertificate({ domain, clock, authorities }: ClientCertificateOptions): Authenticator {
+export function clientCertificate(options: ClientCertificateOptions): Authenticator {
+  const { domain, clock, authorities, observeLifetime } = options;
   const credentialId = domain.rename("authentication.kubernetes.io/credential-id");
   const identities = new WeakMap<VerifiedCertificate, Authentication>();
   return {
@@ -30,8 +33,11 @@ export function clientCertificate({ domain, clock, authorities }: ClientCertific
         const problem = credentials.clientCertificateProblem;
         return problem === "" ? noCredentials : { outcome: "refused", reason: `client certificate: ${problem}` };
       }
-      const problem = certificateProblem(certificate, authorities(), clock.now());
+      const [present, nowMs] = [authorities(), clock.now()];
+      const problem = certificateProblem(certificate, present, nowMs);
       if (problem !== undefined) return problem;
+      const validity = present.validityOf(certificate);
+      if (validity !== undefined) observeLifetime?.((validity.notAfterMs - nowMs) / 1000);
       let identity = identities.get(certificate);
       if (identity === undefined) {
         identity = identityOf(certificate, credentialId);

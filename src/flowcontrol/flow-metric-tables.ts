@@ -11,6 +11,7 @@ export interface Row {
   readonly help: string;
   readonly labels: readonly string[];
   readonly deprecated?: Deprecation;
+  readonly isUnstaged?: true;
 }
 
 export interface HistogramRow extends Row {
@@ -29,10 +30,10 @@ const ofLevel = (name: string, help: string, ...more: readonly string[]): Row =>
 export const counterRows = {
   rejected: ofFlow(
     "rejected_requests_total",
-    "Number of requests rejected by API Priority and Fairness subsystem",
+    "[BETA] Number of requests rejected by API Priority and Fairness subsystem",
     "reason",
   ),
-  dispatched: ofFlow("dispatched_requests_total", "Number of requests executed by API Priority and Fairness subsystem"),
+  dispatched: ofFlow("dispatched_requests_total", "[BETA] Number of requests executed by API Priority and Fairness subsystem"),
   noRoom: ofFlow(
     "request_dispatch_no_accommodation_total",
     "Number of times a dispatch attempt resulted in a non accommodation due to lack of available seats",
@@ -43,15 +44,15 @@ export const counterRows = {
 export const presentRows = {
   executing: ofFlow(
     "current_executing_requests",
-    "Number of requests in initial (for a WATCH) or any (for a non-WATCH) execution stage in the API Priority and Fairness subsystem",
+    "[BETA] Number of requests in initial (for a WATCH) or any (for a non-WATCH) execution stage in the API Priority and Fairness subsystem",
   ),
   executingSeats: ofFlow(
     "current_executing_seats",
-    "Concurrency (number of seats) occupied by the currently executing (initial stage for a WATCH, any stage otherwise) requests in the API Priority and Fairness subsystem",
+    "[BETA] Concurrency (number of seats) occupied by the currently executing (initial stage for a WATCH, any stage otherwise) requests in the API Priority and Fairness subsystem",
   ),
   waiting: ofFlow(
     "current_inqueue_requests",
-    "Number of requests currently pending in queues of the API Priority and Fairness subsystem",
+    "[BETA] Number of requests currently pending in queues of the API Priority and Fairness subsystem",
   ),
   waitingSeats: ofFlow(
     "current_inqueue_seats",
@@ -64,12 +65,13 @@ export const formerRows: Readonly<Partial<Record<keyof typeof presentRows, Row>>
   executingSeats: {
     ...presentRows.executingSeats,
     name: "request_concurrency_in_use",
+    help: presentRows.executingSeats.help.replace("[BETA] ", ""),
     deprecated: { minor: 31, stability: "alpha" },
   },
 };
 
 export const levelRows = {
-  nominal: ofLevel("nominal_limit_seats", "Nominal number of execution seats configured for each priority level"),
+  nominal: ofLevel("nominal_limit_seats", "[BETA] Nominal number of execution seats configured for each priority level"),
   lower: ofLevel(
     "lower_limit_seats",
     "Configured lower bound on number of execution seats available to each priority level",
@@ -105,6 +107,9 @@ export const dispatchRows = {
 const seconds = [0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30];
 const histogram = (buckets: readonly number[], plain: Row): HistogramRow => ({ ...plain, buckets });
 
+/** A histogram whose help says no stability level. */
+const unstaged = (buckets: readonly number[], plain: Row): HistogramRow => ({ ...plain, buckets, isUnstaged: true });
+
 export const histogramRows = {
   seats: histogram(
     [1, 2, 4, 10],
@@ -127,7 +132,7 @@ export const histogramRows = {
   ),
   waited: histogram(
     seconds,
-    ofFlow("request_wait_duration_seconds", "Length of time a request spent waiting in its queue", "execute"),
+    ofFlow("request_wait_duration_seconds", "[BETA] Length of time a request spent waiting in its queue", "execute"),
   ),
   queueLength: histogram(
     [0, 10, 25, 50, 100, 250, 500, 1000],
@@ -136,7 +141,7 @@ export const histogramRows = {
       "Length of queue in the API Priority and Fairness subsystem, as seen by each request after it is enqueued",
     ),
   ),
-  seatUse: histogram(
+  seatUse: unstaged(
     [0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1],
     row(
       "priority_level_seat_utilization",
@@ -145,7 +150,7 @@ export const histogramRows = {
       level,
     ),
   ),
-  requestUse: histogram(
+  requestUse: unstaged(
     [0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.25, 0.5, 0.75, 1],
     row(
       "priority_level_request_utilization",
@@ -154,7 +159,7 @@ export const histogramRows = {
       level,
     ),
   ),
-  kindUse: histogram(
+  kindUse: unstaged(
     [0, 0.001, 0.01, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1],
     row(
       "read_vs_write_current_requests",
@@ -163,7 +168,7 @@ export const histogramRows = {
       "request_kind",
     ),
   ),
-  demand: histogram(
+  demand: unstaged(
     [0.2, 0.4, 0.6, 0.8, 1, 1.2, 1.4, 1.7, 2, 2.8, 4, 6],
     ofLevel(
       "demand_seats",

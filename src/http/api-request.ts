@@ -96,6 +96,8 @@ interface RequestState {
    * `slow` says that the request waits for a turn of the loop, so that its user leaves seats to other users.
    */
   seats?: { end(): void; slow(): void } | undefined;
+  /** The time in milliseconds for which the request waited for seats; absent when it did not wait. */
+  queuedMs?: number;
   /** The record of the request in the audit log; absent when it is not recorded. */
   audit?: AuditedBody | undefined;
 }

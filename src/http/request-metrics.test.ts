@@ -55,6 +55,24 @@ void test("a request is counted with upstream's labels, its time and its size", 
   assert.match(lines("apiserver_response_sizes_sum")[0]!, / 1500$/);
 });
 
+void test("durations are also counted without the time in queues, and by the field validation of writes", () => {
+  const { requests, lines } = requestMetrics();
+  requests.record({ info: claims, url: claims.path, queuedMs: 900 }, 200, 1, 10);
+  const sum = Number(lines("apiserver_request_sli_duration_seconds_sum")[0]!.split(" ").at(-1));
+  assert.ok(Math.abs(sum - 0.1) < 1e-9, String(sum));
+  const info = { ...claims, verb: "create" };
+  for (const query of ["", "?fieldValidation=Strict&dryRun=All", "?x=1&fieldValidation=Strict", "?fieldValidation=x"]) {
+    requests.record({ info, url: `${claims.path}${query}` }, 201, 0.001, 10);
+  }
+  assert.deepStrictEqual(lines("field_validation_request_duration_seconds_count"), [
+    'field_validation_request_duration_seconds_count{field_validation=""} 1',
+    'field_validation_request_duration_seconds_count{field_validation="Ignore"} 0',
+    'field_validation_request_duration_seconds_count{field_validation="Strict"} 2',
+    'field_validation_request_duration_seconds_count{field_validation="Warn"} 0',
+    'field_validation_request_duration_seconds_count{field_validation="invalid"} 1',
+  ]);
+});
+
 void test("odd verbs, paths and resources never become labels (CVE-2020-8552)", () => {
   const { requests, lines } = requestMetrics();
   for (let i = 0; i < 20_000; i++) {

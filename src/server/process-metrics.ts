@@ -2,7 +2,9 @@
 import { readdirSync, readFileSync } from "node:fs";
 import type { FeatureGates } from "#api/feature-gates.ts";
 import type { Metrics, Sample } from "#std/metrics.ts";
+import { versionDocument } from "#publication/version.ts";
 import type { LogWatchCache, StorageObserver } from "#storage/memory.ts";
+import { programVersion } from "./program-version.ts";
 
 const one = (value: number): readonly Sample[] => [{ labels: [], value }];
 
@@ -11,15 +13,21 @@ type Gauge = (name: string, help: string, read: () => number) => void;
 const gaugesOf =
   (metrics: Metrics): Gauge =>
   (name, help, read) =>
-    metrics.observable({ name, help, type: "gauge" }, () => one(read()));
+    metrics.observable({ name, help, type: "gauge", isUnstaged: true }, () => one(read()));
 
 export function addProcessMetrics(metrics: Metrics, gates: Pick<FeatureGates, "all">): void {
   addFeatureMetrics(metrics, gates);
+  addBuildMetric(metrics);
   addMetricCounts(metrics);
   const startedSeconds = Date.now() / 1000 - process.uptime();
   const gauge = gaugesOf(metrics);
   metrics.observable(
-    { name: "process_cpu_seconds_total", help: "Total user and system CPU time spent in seconds.", type: "counter" },
+    {
+      name: "process_cpu_seconds_total",
+      help: "Total user and system CPU time spent in seconds.",
+      type: "counter",
+      isUnstaged: true,
+    },
     () => {
       const { user, system } = process.cpuUsage();
       return one((user + system) / 1e6);
@@ -27,9 +35,9 @@ export function addProcessMetrics(metrics: Metrics, gates: Pick<FeatureGates, "a
   );
   gauge("process_start_time_seconds", "Start time of the process since unix epoch in seconds.", () => startedSeconds);
   gauge("process_resident_memory_bytes", "Resident memory size in bytes.", () => process.memoryUsage.rss());
-  metrics.observable({ name: "process_open_fds", help: "Number of open file descriptors.", type: "gauge" }, openFiles);
+  metrics.observable({ name: "process_open_fds", help: "Number of open file descriptors.", type: "gauge", isUnstaged: true }, openFiles);
   metrics.observable(
-    { name: "process_max_fds", help: "Maximum number of open file descriptors.", type: "gauge" },
+    { name: "process_max_fds", help: "Maximum number of open file descriptors.", type: "gauge", isUnstaged: true },
     maxFiles,
   );
   const memory = process.memoryUsage;
@@ -60,6 +68,17 @@ function addMetricCounts(metrics: Metrics): void {
     },
     () => metrics.counts.shown,
   );
+}
+
+/** Adds a gauge that is always 1, with the fields of `/version` as labels. */
+function addBuildMetric(metrics: Metrics): void {
+  const document = versionDocument(programVersion());
+  const fields = Object.entries(document).map(([name, value]) => [name.replace(/[A-Z]/g, "_$&").toLowerCase(), value]);
+  const [labels, values] = [fields.map(([name]) => name!), fields.map(([, value]) => value!)]; // pairs
+  metrics
+    .gauge({ name: "kubernetes_build_info", help: "Always 1; the labels say which version of the API runs.", labels })
+    .with(...values)
+    .set(1);
 }
 
 /** Adds a gauge of each feature gate, which is 1 when the gate is on. */

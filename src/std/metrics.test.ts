@@ -118,3 +118,12 @@ void test("hidden and disabled metrics take values, and are printed only if they
   assert.doesNotMatch(printed({ minor: 32, showsHidden: true, disabled: ["old_total"] }), /old_total/);
   assert.doesNotMatch(printed({ disabled: ["new_total"] }), /new_total/);
 });
+
+void test("the help of a server's metrics begins with their stability, except of those that have none", () => {
+  const metrics = new Metrics({ minor: 32 });
+  metrics.counter({ name: "a_total", help: "A" }).with();
+  metrics.counter({ name: "b_total", help: "[BETA] B" }).with();
+  metrics.counter({ name: "c_total", help: "C", isUnstaged: true }).with();
+  const help = metrics.print().match(/^# HELP .*$/gm);
+  assert.deepStrictEqual(help, ["# HELP a_total [ALPHA] A", "# HELP b_total [BETA] B", "# HELP c_total C"]);
+});

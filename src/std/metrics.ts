@@ -23,6 +23,8 @@ interface MetricOptions {
   dropped?(): void;
   /** Set for a metric that another one replaced. */
   readonly deprecated?: Deprecation;
+  /** Whether the help says no stability level, as that of a few metrics of kube-apiserver. */
+  readonly isUnstaged?: true;
 }
 
 /** The release that deprecated a metric, which decides when it is hidden. */
@@ -269,9 +271,15 @@ export class Metrics {
     return !isDisabled && !isOld;
   }
 
+  /** Returns the help with a stability level. Only servers show it: a metric that names none is an alpha one. */
+  #staged({ help, isUnstaged }: MetricOptions): string {
+    return this.#shown.minor === undefined || isUnstaged === true || help.startsWith("[") ? help : `[ALPHA] ${help}`;
+  }
+
   #add(options: MetricOptions, type: string, print: (lines: string[]) => void): void {
     const { name, deprecated } = options;
-    const help = deprecated === undefined ? options.help : `(Deprecated from 1.${deprecated.minor}) ${options.help}`;
+    const help =
+      deprecated === undefined ? this.#staged(options) : `(Deprecated from 1.${deprecated.minor}) ${options.help}`;
     if (this.#metrics.has(name)) throw new Error(`metric ${name} exists`);
     if (!this.#isShown(options)) {
       this.#metrics.set(name, { name, print() {} });

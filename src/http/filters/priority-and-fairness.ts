@@ -49,9 +49,11 @@ class Gate {
     const { queued } = claimed;
     if (queued.state === "executing") return this.#run(request, next, claimed);
     if (queued.state === "refused") return this.#refuse(request, claimed);
-    return decision(clock, request, queued, this.#patience(request)).then(() =>
-      queued.state === "executing" ? this.#run(request, next, claimed) : this.#refuse(request, claimed),
-    );
+    const startedMs = clock.monotonic();
+    return decision(clock, request, queued, this.#patience(request)).then(() => {
+      request.queuedMs = clock.monotonic() - startedMs;
+      return queued.state === "executing" ? this.#run(request, next, claimed) : this.#refuse(request, claimed);
+    });
   }
 
   #run(request: ApiRequest, next: Handler, claimed: Claimed): MaybePromise<Reply> {

@@ -40,7 +40,7 @@ function webhookFamilies(metrics: Metrics, lists: WebhookLists) {
   });
   const durations = metrics.histogram({
     name: "apiserver_admission_webhook_admission_duration_seconds",
-    help: "Admission webhook latency histogram in seconds, for each webhook, operation and phase.",
+    help: "[STABLE] Admission webhook latency histogram in seconds, for each webhook, operation and phase.",
     labels: ["name", "operation", "rejected", "type"],
     ...forWebhookLabel(0),
     buckets,

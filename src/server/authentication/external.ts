@@ -5,6 +5,7 @@
 import type { Authenticator } from "#authn/authenticator.ts";
 import { clientCertificate } from "#authn/client-certificate.ts";
 import { identityHeaderTest, type RequestHeaderNames, requestHeader, standardHeaders } from "#authn/request-header.ts";
+import type { Metrics } from "#std/metrics.ts";
 import type { ExternalAuthenticationFlags } from "./external-flags.ts";
 import type { AuthenticationParts } from "./parts.ts";
 
@@ -24,7 +25,12 @@ export async function externalAuthenticators(parts: AuthenticationParts) {
     /** The authenticating proxy, if there is one, and then client certificates. */
     first: [
       ...(proxy === undefined ? [] : [proxy]),
-      clientCertificate({ domain, clock, authorities: () => clientTrust.clients }),
+      clientCertificate({
+        domain,
+        clock,
+        authorities: () => clientTrust.clients,
+        observeLifetime: certificateLifetimes(parts.metrics),
+      }),
     ],
     /** OpenID Connect, then the webhook. They come after the server's own tokens. */
     tokens: [providers?.tokens, webhook].filter((opened) => opened !== undefined),
@@ -35,6 +41,18 @@ export async function externalAuthenticators(parts: AuthenticationParts) {
       webhook?.close();
     },
   };
+}
+
+const [hour, day] = [3_600, 86_400];
+
+function certificateLifetimes(metrics: Metrics): (seconds: number) => void {
+  const lifetimes = metrics.histogram({
+    name: "apiserver_client_certificate_expiration_seconds",
+    help: "Time for which the client certificates of requests stay valid.",
+    buckets: [0, hour / 2, hour, 2 * hour, 6 * hour, 12 * hour, ...[1, 2, 4, 7, 30, 90, 180, 360].map((n) => n * day)],
+  });
+  const all = lifetimes.with();
+  return (seconds) => all.observe(seconds);
 }
 
 /** Returns whether anonymous requests are allowed. As upstream, they never are with AlwaysAllow. */
