@@ -33,7 +33,10 @@ export const counterRows = {
     "[BETA] Number of requests rejected by API Priority and Fairness subsystem",
     "reason",
   ),
-  dispatched: ofFlow("dispatched_requests_total", "[BETA] Number of requests executed by API Priority and Fairness subsystem"),
+  dispatched: ofFlow(
+    "dispatched_requests_total",
+    "[BETA] Number of requests executed by API Priority and Fairness subsystem",
+  ),
   noRoom: ofFlow(
     "request_dispatch_no_accommodation_total",
     "Number of times a dispatch attempt resulted in a non accommodation due to lack of available seats",
@@ -71,7 +74,10 @@ export const formerRows: Readonly<Partial<Record<keyof typeof presentRows, Row>>
 };
 
 export const levelRows = {
-  nominal: ofLevel("nominal_limit_seats", "[BETA] Nominal number of execution seats configured for each priority level"),
+  nominal: ofLevel(
+    "nominal_limit_seats",
+    "[BETA] Nominal number of execution seats configured for each priority level",
+  ),
   lower: ofLevel(
     "lower_limit_seats",
     "Configured lower bound on number of execution seats available to each priority level",

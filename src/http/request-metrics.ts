@@ -92,7 +92,6 @@ export class RequestMetrics {
     this.#isServed = isServed;
     const targetLabels = ["group", "version", "resource", "subresource", "scope", "component"];
     const servedOnly = (before: number) => servedAlone(before, isServed, () => this.#recorders.clear());
-    const ofKind = kindsAlone(hasKind);
     this.#total = metrics.counter({
       name: "apiserver_request_total",
       help: "[STABLE] Counter of apiserver requests broken out for each verb, dry run value, group, version, resource, scope, component, and HTTP response code.",
@@ -134,19 +133,9 @@ export class RequestMetrics {
       labels: ["verb", ...targetLabels],
       ...servedOnly(1),
     });
-    this.#watchEvents = metrics.counter({
-      name: "apiserver_watch_events_total",
-      help: "Number of events sent in watch clients",
-      labels: ["group", "version", "kind"],
-      ...ofKind,
-    });
-    this.#watchSizes = metrics.histogram({
-      name: "apiserver_watch_events_sizes",
-      help: "Watch event size distribution in bytes",
-      labels: ["group", "version", "kind"],
-      buckets: eventSizeBuckets,
-      ...ofKind,
-    });
+    const watches = watchFamilies(metrics, hasKind);
+    this.#watchEvents = watches.events;
+    this.#watchSizes = watches.sizes;
     this.#deprecated = metrics.gauge({
       name: "apiserver_requested_deprecated_apis",
       help: "Gauge of deprecated APIs that have been requested, broken out by API group, version, resource, subresource, and removed_release.",
@@ -163,12 +152,7 @@ export class RequestMetrics {
   }
 
   /** Counts a request that has been answered. `bytes` is the length of the body; watches count none. */
-  record(
-    request: Pick<ApiRequest, "info" | "url" | "queuedMs">,
-    code: number,
-    seconds: number,
-    bytes: number,
-  ): void {
+  record(request: Pick<ApiRequest, "info" | "url" | "queuedMs">, code: number, seconds: number, bytes: number): void {
     const recorder = this.#recorder(request);
     let counter = recorder.codes.get(code);
     if (counter === undefined) {
@@ -287,9 +271,26 @@ const handshakeErrors = (metrics: Metrics): Counter =>
     })
     .with();
 
-const kindsAlone = (hasKind: RequestMetricsOptions["hasKind"]) => ({
-  isThere: ([group = "", version = "", kind = ""]: readonly string[]): boolean => hasKind(group, version, kind),
-});
+/** Makes the metrics of watch events; those of kinds that are no longer served are dropped. */
+function watchFamilies(metrics: Metrics, hasKind: RequestMetricsOptions["hasKind"]) {
+  const labels = ["group", "version", "kind"];
+  const isThere = ([group = "", version = "", kind = ""]: readonly string[]): boolean => hasKind(group, version, kind);
+  return {
+    events: metrics.counter({
+      name: "apiserver_watch_events_total",
+      help: "Number of events sent in watch clients",
+      labels,
+      isThere,
+    }),
+    sizes: metrics.histogram({
+      name: "apiserver_watch_events_sizes",
+      help: "Watch event size distribution in bytes",
+      labels,
+      buckets: eventSizeBuckets,
+      isThere,
+    }),
+  };
+}
 
 /**
  * Drops the metrics of custom resources that are no longer served. `before` is the number of labels before the group;

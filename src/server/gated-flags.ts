@@ -4,7 +4,7 @@
  */
 import type { FeatureGates } from "#api/feature-gates.ts";
 import { StartError } from "#std/start-error.ts";
-import type { ServerOptions } from "./options.ts";
+import { type ServerOptions, serverFlags } from "./options.ts";
 
 interface GateRule {
   /** Whether the options and gates use what the rule is about. */
@@ -14,12 +14,37 @@ interface GateRule {
   readonly message: string;
 }
 
+/** Returns the rules of a format's flags, whose values `read` returns. */
+function alphaLogs(
+  format: string,
+  read: (options: ServerOptions) => readonly [split: boolean, bufferSize: string | undefined],
+): readonly GateRule[] {
+  const rule = (field: string, isUsed: GateRule["isUsed"]): GateRule => ({
+    isUsed,
+    needs: "LoggingAlphaOptions",
+    message: `options.${format}.${field}: Forbidden: Feature LoggingAlphaOptions is disabled`,
+  });
+  return [
+    rule("splitStream", (options) => read(options)[0]),
+    rule("infoBufferSize", (options) => ![undefined, "0"].includes(read(options)[1])),
+  ];
+}
+
 const rules: readonly GateRule[] = [
   {
     isUsed: ({ loggingFormat }) => loggingFormat === "json",
     needs: "LoggingBetaOptions",
     message: "format: Forbidden: Log format json is disabled, see LoggingBetaOptions feature",
   },
+  ...alphaLogs("json", ({ logJsonSplitStream: split, logJsonInfoBufferSize: size }) => [split, size]),
+  ...alphaLogs("text", ({ logTextSplitStream: split, logTextInfoBufferSize: size }) => [split, size]),
+  ...(["peerCaFile", "peerAdvertiseIp", "peerAdvertisePort"] as const).map((key): GateRule => {
+    return {
+      isUsed: (options) => options[key] !== undefined,
+      needs: "UnknownVersionInteroperabilityProxy",
+      message: `--${serverFlags[key].name} requires UnknownVersionInteroperabilityProxy feature to be turned on`,
+    };
+  }),
   {
     isUsed: ({ authenticationConfig }) => authenticationConfig !== undefined,
     needs: "StructuredAuthenticationConfiguration",

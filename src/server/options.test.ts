@@ -45,7 +45,7 @@ void test("flags take their value after = or as the next argument, booleans need
 void test("what is wrong is said in one line that names the flag", () => {
   const cases: readonly [string[], string][] = [
     [["--secure-prt=1"], "unknown flag --secure-prt (did you mean --secure-port?)"],
-    [["--kubelet-port=x"], "unknown flag --kubelet-port"],
+    [["--kubelets=x"], "unknown flag --kubelets"],
     [["-x"], "unknown flag -x"],
     [["--secure-port"], "flag --secure-port needs a value"],
     [["--secure-port=70000"], 'invalid value "70000" for --secure-port: must be a whole number from 0 to 65535'],
@@ -246,4 +246,45 @@ void test("a deprecated flag is accepted, with a note that says so [VER-26]", ()
     serveHelp(200).replaceAll(/\s+/g, " "),
     /--default-watch-cache-size [^-]*[^]*?\(deprecated: a later release/,
   );
+});
+
+void test("flags of kube-apiserver without a meaning here are taken as it takes them, with a note [VER-26]", () => {
+  const given = [
+    "--etcd-cafile=/a --etcd-compaction-interval=5m --storage-backend=etcd3 --profiling=false --vmodule=a=1,b=2",
+    "--storage-media-type=application/vnd.kubernetes.protobuf --enable-garbage-collector --emulated-version=kube=1.32",
+    "--cloud-provider=external --apiserver-count=3 --enable-logs-handler=false --tracing-config-file=/t",
+  ].flatMap((line) => line.split(" "));
+  const settings = parse(...given);
+  resolveOptions(settings);
+  const notes = flagNotes(settings);
+  for (const flag of given)
+    assert.ok(
+      notes.some((note) => note.startsWith(`${flag.split("=")[0]} does nothing`)),
+      flag,
+    );
+  for (const name of ["cloud-provider", "apiserver-count", "enable-logs-handler"]) {
+    assert.ok(
+      notes.some((note) => note.startsWith(`--${name} is deprecated: `)),
+      name,
+    );
+  }
+  for (const [flag, reason] of [
+    ["--enable-garbage-collector=false", /cannot be false/],
+    ["--emulated-version=kube=1.31", /must be kube=1\.32/],
+    ["--cloud-provider=aws", /external/],
+    ["--etcd-compaction-interval=x", /must be a duration/],
+    ["--tls-sni-cert-key=a,b", /unknown flag/],
+  ] as const) {
+    assert.throws(() => resolveOptions(parse(flag)), reason, flag);
+  }
+});
+
+void test("--admission-control names the plugins that run, and stands alone [VER-26]", () => {
+  const options = resolveOptions(parse("--admission-control=NamespaceLifecycle,LimitRanger"));
+  assert.deepStrictEqual(options.enableAdmissionPlugins, ["NamespaceLifecycle", "LimitRanger"]);
+  const { disableAdmissionPlugins: disabled } = options;
+  assert.ok(disabled.includes("ServiceAccount") && disabled.includes("ResourceQuota"));
+  assert.ok(!disabled.includes("LimitRanger"));
+  const both = parse("--admission-control=LimitRanger", "--disable-admission-plugins=ServiceAccount");
+  assert.throws(() => resolveOptions(both), /are mutually exclusive/);
 });

@@ -13,7 +13,7 @@ import {
   type Settings,
 } from "#std/flags.ts";
 import { StartError } from "#std/start-error.ts";
-import { admissionFlags } from "./admission/flags.ts";
+import { admissionFlags, withAdmissionControl } from "./admission/flags.ts";
 import { aggregationFlags, checkProxyClientFiles } from "./aggregation/flags.ts";
 import { auditFlags } from "./audit/flags.ts";
 import { externalAuthenticationFlags } from "./authentication/external-flags.ts";
@@ -24,6 +24,7 @@ import { checkServingFiles, credentialFlags } from "./credentials/flags.ts";
 import { encryptionFlags } from "./encryption/flags.ts";
 import { checkFairness, fairnessFlags } from "./flow-control/flags.ts";
 import { generalFlags } from "./general-flags.ts";
+import { inertFlags } from "./inert-flags.ts";
 import { metricFlags } from "./metrics/flags.ts";
 import { listenerFlags } from "./listener/flags.ts";
 import { requestFlags } from "./request-flags.ts";
@@ -51,6 +52,7 @@ export const serverFlags = {
   ...serviceFlags,
   ...nodeFlags,
   ...controllerFlags,
+  ...inertFlags,
 };
 
 /** The complete, validated options of a server. Durations are in milliseconds unless the name says otherwise. */
@@ -113,7 +115,7 @@ export async function readConfigFile(file: string, content: string): Promise<Ser
 export function resolveOptions(...layers: readonly ServerSettings[]): ServerOptions {
   const defaults = Object.fromEntries(Object.entries(serverFlags).map(([key, flag]) => [key, flag.default]));
   const checked = layers.map((layer) => checkSettings(serverFlags, layer));
-  const options = Object.assign(defaults, ...checked) as ServerOptions; // defaults hold every key
+  const options = withAdmissionControl(Object.assign(defaults, ...checked) as ServerOptions); // defaults hold every key
   checkServingFiles(options);
   checkProxyClientFiles(options);
   checkKubeletFiles(options);

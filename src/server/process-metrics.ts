@@ -35,7 +35,10 @@ export function addProcessMetrics(metrics: Metrics, gates: Pick<FeatureGates, "a
   );
   gauge("process_start_time_seconds", "Start time of the process since unix epoch in seconds.", () => startedSeconds);
   gauge("process_resident_memory_bytes", "Resident memory size in bytes.", () => process.memoryUsage.rss());
-  metrics.observable({ name: "process_open_fds", help: "Number of open file descriptors.", type: "gauge", isUnstaged: true }, openFiles);
+  metrics.observable(
+    { name: "process_open_fds", help: "Number of open file descriptors.", type: "gauge", isUnstaged: true },
+    openFiles,
+  );
   metrics.observable(
     { name: "process_max_fds", help: "Maximum number of open file descriptors.", type: "gauge", isUnstaged: true },
     maxFiles,

@@ -99,6 +99,11 @@ const refused: readonly (readonly [settings: () => ServerSettings, reason: RegEx
   [() => ({ featureGates: ["AuthorizeWithSelectors=false"] }), /AuthorizeNodeWithSelectors feature requires Authorize/],
   [() => ({ featureGates: ["UnknownVersionInteroperabilityProxy=true"] }), /requires StorageVersionAPI feature flag/],
   [() => ({ requestheaderUidHeaders: ["X-Uid"] }), /requires the "RemoteRequestHeaderUID" feature to be enabled/],
+  [
+    () => ({ logTextSplitStream: true }),
+    /options\.text\.splitStream: Forbidden: Feature LoggingAlphaOptions is disabled/,
+  ],
+  [() => ({ peerCaFile: "/x" }), /--peer-ca-file requires UnknownVersionInteroperabilityProxy feature to be turned on/],
   [() => ({ loggingFormat: "json", featureGates: ["LoggingBetaOptions=false"] }), /Log format json is disabled/],
   [
     () => ({

@@ -1,6 +1,7 @@
 /** Flags of admission: which plugins run, their settings, and webhooks. */
 import { pluginOrder } from "#admission/plugin-order.ts";
-import { binnacleFlag, boolean, duration, integer, list, optional, type OptionsOf } from "#std/flags.ts";
+import { binnacleFlag, boolean, deprecated, duration, integer, list, optional, type OptionsOf } from "#std/flags.ts";
+import { StartError } from "#std/start-error.ts";
 import { configuredPlugins } from "./configured-plugins.ts";
 
 const admission = (name: string) => [name, "Admission"] as const;
@@ -13,6 +14,10 @@ const knownPlugins: ReadonlySet<string> = new Set([...pluginOrder, ...Object.key
 const unknownPlugin = (name: string): string | undefined => (knownPlugins.has(name) ? undefined : "no such plugin");
 
 export const admissionFlags = {
+  admissionControl: deprecated(
+    list(admission("admission-control"), "names", "The admission plugins to run, and no other.", unknownPlugin),
+    "use --enable-admission-plugins or --disable-admission-plugins",
+  ),
   enableAdmissionPlugins: list(
     admission("enable-admission-plugins"),
     "names",
@@ -55,3 +60,15 @@ export const admissionFlags = {
 };
 
 export type AdmissionFlags = OptionsOf<typeof admissionFlags>;
+
+/** Returns the options with `--admission-control` as the two flags that replaced it. Throws `StartError`. */
+export function withAdmissionControl<Options extends AdmissionFlags>(options: Options): Options {
+  const { admissionControl: names, enableAdmissionPlugins: enabled, disableAdmissionPlugins: disabled } = options;
+  if (names.length === 0) return options;
+  if (enabled.length > 0 || disabled.length > 0) {
+    const flags = "admission-control and enable-admission-plugins/disable-admission-plugins flags";
+    throw new StartError(`${flags} are mutually exclusive`);
+  }
+  const others = [...knownPlugins].filter((name) => !names.includes(name));
+  return { ...options, enableAdmissionPlugins: names, disableAdmissionPlugins: others };
+}
