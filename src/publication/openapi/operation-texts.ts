@@ -1,9 +1,83 @@
 /**
- * Returns the descriptions of operations on custom resources and of shared parameters, which a 1.32 server publishes
- * and recorded answers contain. Parameters of lists and deletes have none.
+ * The descriptions of operations and parameters. Those of custom resources are what a 1.32 server publishes and recorded
+ * answers contain, without texts for the parameters of lists and deletes; those of built-in kinds are our own.
  */
 
-/** Returns the description of an operation. `part` is the name of a subresource, or empty. */
+/** Returns the description of an operation on a built-in kind. `part` is the name of a subresource, or empty. */
+export function builtInOperationText(action: string, method: string, part: string, kind: string): string {
+  const object = part === "" ? `one ${kind}` : `${part} of one ${kind}`;
+  const changed = part === "" ? kind : `${part} of one ${kind}`;
+  switch (action) {
+    case "list":
+      return `Lists objects of kind ${kind}, or watches them.`;
+    case "watch":
+      return `Watches ${object}. A list with the parameter watch does the same.`;
+    case "watchlist":
+      return `Watches objects of kind ${kind}. A list with the parameter watch does the same.`;
+    case "post":
+      return part === "" ? `Creates an object of kind ${kind}.` : `Creates ${object}.`;
+    case "put":
+      return `Replaces ${object}.`;
+    case "patch":
+      return `Changes parts of ${object}.`;
+    case "delete":
+      return `Deletes ${object}.`;
+    case "deletecollection":
+      return `Deletes objects of kind ${kind}.`;
+    case "connect":
+      return `Forwards ${method.toUpperCase()} requests to ${changed}.`;
+    default:
+      return `Reads ${object}.`;
+  }
+}
+
+/** Returns the description of a parameter of a built-in kind; `undefined` if it has none. */
+export function builtInParameterText(name: string, kind: string): string | undefined {
+  if (name === "name") return `The name of the ${kind}.`;
+  return Object.hasOwn(builtInTexts, name) ? builtInTexts[name] : undefined;
+}
+
+const builtInTexts: Readonly<Record<string, string>> = {
+  namespace: "The namespace of the objects.",
+  pretty: "Whether the answer is indented.",
+  dryRun: "With All, the request is checked and answered, and nothing is stored.",
+  fieldManager: "The name under which changed fields are recorded. An apply needs it.",
+  fieldValidation: "What happens to unknown and duplicate fields: Ignore, Warn or Strict.",
+  force: "Whether an apply takes fields over from other managers. Other patches do not have it.",
+  allowWatchBookmarks: "Whether a watch sends events that only tell the resource version.",
+  continue: "The token of the page before, for the next page of a list.",
+  fieldSelector: "Conditions on fields that objects must meet.",
+  labelSelector: "Conditions on labels that objects must meet.",
+  limit: "The maximum number of objects of a page; the answer has a token for the next one.",
+  resourceVersion: "How new the answer must be, or the version after which a watch starts.",
+  resourceVersionMatch: "What resourceVersion means for a list: Exact or NotOlderThan.",
+  sendInitialEvents: "Whether a watch starts with the present objects.",
+  timeoutSeconds: "The time in seconds after which a list or watch ends.",
+  watch: "Whether to watch instead of to list.",
+  gracePeriodSeconds: "The time in seconds that an object gets to end; 0 ends it at once.",
+  orphanDependents: "Whether dependents stay. Deprecated: see propagationPolicy.",
+  propagationPolicy: "What happens to dependents: Orphan, Background or Foreground.",
+  ignoreStoreReadErrorWithClusterBreakingPotential: "Whether an object that cannot be read is removed all the same.",
+  path: "The path behind the proxy.",
+  container: "The name of the container; only needed if there are several.",
+  follow: "Whether the log is sent on while it grows.",
+  previous: "Whether the log is that of the container before the last restart.",
+  sinceSeconds: "How far back in seconds the log begins.",
+  sinceTime: "The time at which the log begins.",
+  tailLines: "How many lines of the end of the log are sent.",
+  limitBytes: "The maximum number of bytes of the log.",
+  timestamps: "Whether each line begins with its time.",
+  insecureSkipTLSVerifyBackend: "Whether the certificate of the kubelet may be unknown.",
+  stream: "Which stream of the log is sent: All, Stdout or Stderr.",
+  command: "The command and its arguments.",
+  stdin: "Whether the client sends standard input.",
+  stdout: "Whether the client gets standard output.",
+  stderr: "Whether the client gets standard error.",
+  tty: "Whether the command runs in a terminal.",
+  ports: "The ports to forward.",
+};
+
+/** Returns the description of an operation on a custom resource. `part` is the name of a subresource, or empty. */
 export function operationText(action: string, part: string, kind: string): string {
   const of = part === "" ? "" : ` ${part} of`;
   switch (action) {
@@ -30,7 +104,7 @@ function articleOf(kind: string): string {
   return /^[aeiou]/i.test(kind) ? " an " : " a ";
 }
 
-/** Returns the description of a parameter; `undefined` if it has none. */
+/** Returns the description of a parameter of a custom resource; `undefined` if it has none. */
 export function parameterText(name: string, action: string, kind: string): string | undefined {
   switch (name) {
     case "name":

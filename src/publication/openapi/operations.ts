@@ -9,7 +9,7 @@ import { apiPathOf, type GroupVersion, type GroupVersionKind } from "#meta/group
 import type { ResourceDefinition, SubresourceDefinition } from "#registry/resource-definition.ts";
 import { servingRulesOf } from "#registry/serving-rules.ts";
 import type { Schema } from "#schema/schema.ts";
-import { operationText, parameterText } from "./operation-texts.ts";
+import { builtInOperationText, builtInParameterText, operationText, parameterText } from "./operation-texts.ts";
 
 type Method = "get" | "put" | "post" | "delete" | "options" | "head" | "patch";
 
@@ -17,7 +17,7 @@ export interface Parameter {
   readonly name: string;
   readonly in: "path" | "query";
   readonly type: "string" | "integer" | "boolean";
-  /** Upstream's description; only of custom resources, whose descriptions clients compare. */
+  /** The description; those of custom resources are upstream's, which clients compare. */
   readonly description?: string;
 }
 
@@ -27,7 +27,6 @@ export interface OpenApiOperation {
   readonly tag: string;
   /** The operation's verb, approximately as in authorization; absent for discovery. */
   readonly action?: string;
-  /** The description; only of operations of custom resources. */
   readonly description?: string;
   readonly kind?: GroupVersionKind;
   readonly parameters: readonly Parameter[];
@@ -78,6 +77,8 @@ const pretty: Parameter = { name: "pretty", in: "query", type: "string" };
 const nameParameter: Parameter = { name: "name", in: "path", type: "string" };
 const namespaceParameter: Parameter = { name: "namespace", in: "path", type: "string" };
 const pathParameter: Parameter = { name: "path", in: "path", type: "string" };
+
+const serverVersion = { id: "getCodeVersion", tag: "version", description: "Returns the version of the server." };
 
 /** Returns the definition name of a custom kind: the labels of its group in reverse order, version, kind. */
 export function customTypeName({ group, version, kind }: GroupVersionKind): string {
@@ -131,18 +132,20 @@ export class Operations {
 
   ofServerVersion(): PathItem[] {
     const type = this.#tables.domain.rename("io.k8s.apimachinery.pkg.version.Info");
-    return [fixedPath("/version/", { id: "getCodeVersion", tag: "version", consumes: [json], produces: [json] }, type)];
+    return [fixedPath("/version/", { ...serverVersion, consumes: [json], produces: [json] }, type)];
   }
 
   /** Returns the path of the discovery document of the issuer of service account tokens. */
   ofIssuer(): PathItem[] {
-    const names = { id: "getServiceAccountIssuerOpenIDConfiguration", tag: "WellKnown" };
+    const description = "Returns where the keys of service account tokens are.";
+    const names = { id: "getServiceAccountIssuerOpenIDConfiguration", tag: "WellKnown", description };
     return [fixedPath("/.well-known/openid-configuration/", { ...names, consumes: [], produces: [json] }, "")];
   }
 
   /** Returns the path of the public keys of that issuer. */
   ofIssuerKeys(): PathItem[] {
-    const names = { id: "getServiceAccountIssuerOpenIDKeyset", tag: "openid" };
+    const description = "Returns the public keys of service account tokens.";
+    const names = { id: "getServiceAccountIssuerOpenIDKeyset", tag: "openid", description };
     return [fixedPath("/openid/v1/jwks/", { ...names, consumes: [], produces: ["application/jwk-set+json"] }, "")];
   }
 
@@ -152,6 +155,7 @@ export class Operations {
       {
         method: "get",
         ...this.identify(path, name),
+        description: "Says what is served.",
         parameters: [],
         consumes: types,
         produces: types,
@@ -373,7 +377,7 @@ class OperationWriter {
 
   #log(read: OpenApiOperation): OpenApiOperation {
     const options = this.#api.options(this.#api.typeName({ group: "", version: "v1", kind: "PodLogOptions" }));
-    const parameters = sortedParameters([...read.parameters, ...options]);
+    const parameters = sortedParameters([...read.parameters, ...options.map((of) => this.#described(of, "get"))]);
     return { ...read, parameters, produces: ["text/plain", ...this.#api.types.objects], answers: [[200, ""]] };
   }
 
@@ -387,8 +391,7 @@ class OperationWriter {
     return methods.map((method) => {
       const name = `connect${capital(method)}${named}`;
       const operation = this.#operation(method, path, name, { action: "connect", answers: [[200, ""]], options });
-      const parameters = operation.parameters.filter((of) => of !== pretty);
-      if (path.endsWith("{path}")) parameters.push(pathParameter);
+      const parameters = operation.parameters.filter(({ name: of }) => of !== "pretty");
       return {
         ...operation,
         kind: { group, version, kind },
@@ -416,6 +419,13 @@ class OperationWriter {
     return this.#operation(method, path, name, { action, answers, options: options ?? this.#options(optionsType) });
   }
 
+  #described(parameter: Parameter, action: string): Parameter {
+    const { kind } = this.#definition;
+    const { name } = parameter;
+    const text = this.#describesRoutes ? builtInParameterText(name, kind) : parameterText(name, action, kind);
+    return text === undefined ? parameter : { ...parameter, description: this.#api.text(text) };
+  }
+
   #operation(
     method: Method,
     path: string,
@@ -425,18 +435,16 @@ class OperationWriter {
     const all = [...options, pretty];
     if (path.includes("{name}")) all.push(nameParameter);
     if (path.includes("{namespace}")) all.push(namespaceParameter);
+    if (path.endsWith("{path}")) all.push(pathParameter);
     const { kind } = this.#definition;
-    const parameters = this.#describesRoutes
-      ? all
-      : all.map((of) => {
-          const text = parameterText(of.name, action, kind);
-          return text === undefined ? of : { ...of, description: this.#api.text(text) };
-        });
+    const isBuiltIn = this.#describesRoutes;
+    const parameters = all.map((of) => this.#described(of, action));
+    const part = partOf(path);
     return {
       method,
       ...this.#api.identify(path, name),
       action,
-      ...(this.#describesRoutes ? {} : { description: operationText(action, partOf(path), kind) }),
+      description: isBuiltIn ? builtInOperationText(action, method, part, kind) : operationText(action, part, kind),
       kind: pickKind(this.#definition),
       parameters: sortedParameters(parameters),
       consumes: this.#describesRoutes ? ["*/*"] : customTypes,
@@ -449,7 +457,7 @@ class OperationWriter {
 /** Returns a path that is read only, and answers with a type; an empty name means plain text. */
 function fixedPath(
   path: string,
-  parts: Pick<OpenApiOperation, "id" | "tag" | "consumes" | "produces">,
+  parts: Pick<OpenApiOperation, "id" | "tag" | "description" | "consumes" | "produces">,
   type: string,
 ): PathItem {
   return item(path, [{ method: "get", parameters: [], ...parts, answers: [[200, type]] }]);

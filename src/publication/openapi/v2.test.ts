@@ -114,7 +114,15 @@ test("parameters of many operations are defined once, and every reference leads 
   const watch = Object.entries(found.parameters).filter(([name]) => name.startsWith("watch-"));
   assert.deepEqual(
     watch.map(([, parameter]) => parameter as unknown),
-    [{ uniqueItems: true, type: "boolean", name: "watch", in: "query" }],
+    [
+      {
+        uniqueItems: true,
+        type: "boolean",
+        description: "Whether to watch instead of to list.",
+        name: "watch",
+        in: "query",
+      },
+    ],
   );
 });
 

@@ -173,7 +173,7 @@ test("a document describes the operations of a namespaced kind with all patch ty
     "x-kubernetes-group-version-kind": kind,
   });
   const inPath = { in: "path", required: true, schema: { type: "string", uniqueItems: true } };
-  assert.deepEqual(at(core, "paths", `${configMaps}/{name}`, "parameters"), [
+  assert.deepEqual(bare(at(core, "paths", `${configMaps}/{name}`, "parameters")), [
     { ...inPath, name: "name" },
     { ...inPath, name: "namespace" },
     flag("pretty", "string"),
@@ -497,3 +497,31 @@ test("protobuf has the fields of the document in their messages", () => {
   ];
   assert.equal(encodeProtobufV3(document).toString("hex"), expected.join(""));
 });
+
+test("every operation of a built-in kind and its parameters have a description [META-18]", async () => {
+  const core = await document(openApi(), "api/v1");
+  const text = (...keys: string[]): unknown => at(core, "paths", ...keys, "description");
+  assert.equal(text(`${configMaps}/{name}`, "patch"), "Changes parts of one ConfigMap.");
+  assert.equal(text(configMaps, "get"), "Lists objects of kind ConfigMap, or watches them.");
+  const pod = "/api/v1/namespaces/{namespace}/pods/{name}";
+  assert.equal(text(`${pod}/exec`, "post"), "Forwards POST requests to exec of one Pod.");
+  assert.equal(text(`${pod}/status`, "put"), "Replaces status of one Pod.");
+  const lacking: string[] = [];
+  const paths = at(core, "paths") as Readonly<Record<string, Readonly<Record<string, Described | Described[]>>>>;
+  for (const [path, item] of Object.entries(paths)) {
+    for (const [method, operation] of Object.entries(item)) {
+      const described = Array.isArray(operation) ? operation : [operation, ...(operation.parameters ?? [])];
+      for (const { name = "", description } of described) {
+        if (description === undefined) lacking.push(`${method} ${path} ${name}`);
+      }
+    }
+  }
+  assert.deepEqual(lacking, []);
+});
+
+interface Described {
+  /** The name of a parameter. */
+  readonly name?: string;
+  readonly description?: string;
+  readonly parameters?: readonly Described[];
+}
