@@ -67,11 +67,13 @@ const excuses: readonly Excuse[] = [
     ],
     theirs: [/^20\d /, /^422 Invalid$/],
   },
-  // The other server prints this field as a Go struct with addresses.
+  // The other server prints this field of claims and of templates of claims as a Go struct with addresses.
   {
-    resource: "persistentvolumeclaims",
-    ours: [/^422 Invalid$/, /^FieldValueInvalid spec: Invalid value: "spec\.dataSource": (?:must match|may not be) /],
-    theirs: [/^422 Invalid$/, /^FieldValueInvalid spec: Invalid value: \.\.\.: (?:must match|may not be) /],
+    ours: [
+      /^422 Invalid$/,
+      /^FieldValueInvalid (\S*spec): Invalid value: "\1\.dataSource": (?:must match|may not be) /,
+    ],
+    theirs: [/^422 Invalid$/, /^FieldValueInvalid \S*spec: Invalid value: \.\.\.: (?:must match|may not be) /],
   },
   // A template of claims needs a claim's spec (RCT-03 and RCT-08).
   {
