@@ -1,6 +1,6 @@
 /**
- * A whole control plane: kube-controller-manager with all its controllers, kube-scheduler and kwok beside this server,
- * unmodified, each with its own rights and in the encoding that it prefers (protobuf for the first two).
+ * A whole control plane: kube-controller-manager with all its controllers, kube-scheduler, a kubelet and kwok beside this
+ * server, unmodified, each with its own rights and in the encoding that it prefers (protobuf for the first two).
  */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
@@ -27,7 +27,7 @@ const size = { cpu: "32", memory: "64Gi", pods: "110" };
 const node = (name: string): object => ({
   apiVersion: "v1",
   kind: "Node",
-  metadata: { name, labels: { "kubernetes.io/hostname": name } },
+  metadata: { name, labels: { "kubernetes.io/hostname": name }, annotations: { "kwok.x-k8s.io/node": "fake" } },
   status: { allocatable: size, capacity: size },
 });
 
@@ -87,7 +87,17 @@ describe("a whole control plane", { skip, concurrency: 1 }, () => {
   };
 
   before(async () => {
-    server = await spawnServer({ domain: "k8s.io", storage: "disk", controllers: ["-*"], tokens: programTokens });
+    server = await spawnServer({
+      domain: "k8s.io",
+      storage: "disk",
+      controllers: ["-*"],
+      tokens: programTokens,
+      flags: [
+        "--authorization-mode=Node,RBAC",
+        "--enable-admission-plugins=NodeRestriction",
+        "--kubelet-preferred-address-types=InternalIP",
+      ],
+    });
     ({ api } = server);
     (await api.post(`${rbac}/clusterroles`, { metadata: { name: "kwok" }, rules: kwokRules })).expect(201);
     const subjects = [{ kind: "User", apiGroup: "rbac.authorization.k8s.io", name: "kwok" }];
@@ -103,6 +113,41 @@ describe("a whole control plane", { skip, concurrency: 1 }, () => {
   after(async () => {
     await plane?.stop();
     await server?.stop();
+  });
+
+  test("a kubelet registers its node with the rights of a node, renews its Lease, and runs and removes a pod", async () => {
+    await plane.startKubelet();
+    await soon(() => kubectl.run(["wait", "node/hollow", "--for=condition=Ready", "--timeout=10s"]));
+    const lease = async (): Promise<string> =>
+      (await api.get("/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/hollow"))
+        .expect(200, { "spec.holderIdentity": "hollow" })
+        .string("spec.renewTime");
+    await soon(lease);
+    const first = await lease();
+    const pod = {
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata: { name: "hollow" },
+      spec: {
+        nodeSelector: { "kubernetes.io/hostname": "hollow" },
+        tolerations: [{ operator: "Exists" }],
+        containers: [container("registry.test/main:1")],
+      },
+    };
+    (await api.post(path("v1", "pods"), pod)).expect(201);
+    await soon(async () =>
+      (await api.get(`${path("v1", "pods")}/hollow`)).expect(200, {
+        "status.phase": "Running",
+        "status.containerStatuses[0].ready": true,
+      }),
+    );
+    // This kubelet speaks no TLS, so that the answer to a request for a log says what is wrong.
+    await kubectl.fails(
+      ["logs", "hollow"],
+      /\/containerLogs\/.*: tls: first record does not look like a TLS handshake/,
+    );
+    await kubectl.run(["delete", "pod", "hollow", "--timeout=60s"]);
+    await soon(async () => assert.notEqual(await lease(), first));
   });
 
   test("a Deployment of 20 runs, rolls to another image, and back", async () => {

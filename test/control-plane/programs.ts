@@ -1,12 +1,13 @@
 /**
- * The programs of a whole control plane beside the API server: kube-controller-manager and kube-scheduler 1.32, and kwok,
- * whose nodes and pods only pretend to run. `npm run control-plane` builds them.
+ * The programs of a whole control plane beside the API server: kube-controller-manager and kube-scheduler 1.32, kwok, whose
+ * nodes and pods only pretend to run, and a kubelet 1.32 whose containers only pretend (kubemark). `npm run control-plane`
+ * builds them.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { join } from "node:path";
-import { GoModule, stop } from "../go-program.ts";
+import { freePort, GoModule, stop } from "../go-program.ts";
 import { file, temporaryFolder } from "../harness.ts";
 import type { ServerProcess } from "../process.ts";
 
@@ -31,6 +32,7 @@ const kubernetes = (name: string, label: string): Program => ({
 export const programs: readonly Program[] = [
   kubernetes("kube-controller-manager", "controllers"),
   kubernetes("kube-scheduler", "scheduler"),
+  kubernetes("kubemark", "kubelet"),
   { name: "kwok", label: "kwok", module: "control-plane/kwok", package: "sigs.k8s.io/kwok/cmd/kwok" },
 ];
 
@@ -57,6 +59,7 @@ export const programTokens: readonly string[] = [
   "controllers-token,system:kube-controller-manager,controllers-uid",
   "scheduler-token,system:kube-scheduler,scheduler-uid",
   "kwok-token,kwok,kwok-uid",
+  "kubelet-token,system:node:hollow,kubelet-uid,system:nodes",
 ];
 
 /** The programs that run beside a server. */
@@ -86,11 +89,26 @@ export class ControlPlane {
     this.#run("kube-scheduler", identity(scheduler));
     this.#run("kwok", [
       `--kubeconfig=${this.#kubeconfig("kwok")}`,
-      "--manage-all-nodes=true",
+      "--manage-all-nodes=false",
+      "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake",
       // Without heartbeats the nodes would be lost after a while.
       "--node-lease-duration-seconds=40",
       "--server-address=",
       "--cidr=10.244.0.1/16",
+    ]);
+  }
+
+  /** Starts the kubelet of the node `hollow`, which takes only pods that tolerate its taint. */
+  async startKubelet(): Promise<void> {
+    this.#run("kubemark", [
+      "--morph=kubelet",
+      "--name=hollow",
+      `--kubeconfig=${this.#kubeconfig("kubelet")}`,
+      `--kubelet-port=${await freePort()}`,
+      "--kubelet-read-only-port=0",
+      `--cert-dir=${this.#logs}`,
+      "--use-host-image-service=false",
+      "--register-with-taints=hollow=true:NoSchedule",
     ]);
   }
 

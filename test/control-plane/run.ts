@@ -1,5 +1,5 @@
 /**
- * `npm run control-plane`: builds kube-controller-manager, kube-scheduler and kwok, then runs the tests of this folder
+ * `npm run control-plane`: builds kube-controller-manager, kube-scheduler, kubemark and kwok, then runs the tests of this folder
  * against a server with all of them beside it. It needs Go and kubectl, and at the first time a network.
  */
 import { spawn } from "node:child_process";
