@@ -87,10 +87,6 @@ const ofServers = {
     duration(generic("shutdown-watch-termination-grace-period"), 0, "Time for watches at the end."),
     "watches end with the server",
   ),
-  maxConnectionBytesPerSec: inert(
-    integer(misc("max-connection-bytes-per-sec"), 0, whole, "Most bytes of a second of a connection; 0 for any."),
-    "connections are not throttled",
-  ),
   aggregatorRejectForwardingRedirect: inert(
     always(boolean(misc("aggregator-reject-forwarding-redirect"), true, "Refuse redirects of aggregated servers.")),
     "they are always refused",

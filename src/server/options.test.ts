@@ -12,6 +12,7 @@ import {
   type ServerSettings,
 } from "./options.ts";
 import { controllerName } from "./controllers/names.ts";
+import { inertFlags } from "./inert-flags.ts";
 import { StartError } from "#std/start-error.ts";
 
 const parse = (...args: string[]): ServerSettings => parseServeArguments(args).settings;
@@ -77,6 +78,12 @@ void test("arguments that are no flags are kept, and all after --", () => {
   const { rest, help } = parseServeArguments(["a", "--v=1", "b", "-h", "--", "--x"]);
   assert.deepStrictEqual(rest, ["a", "b", "--x"]);
   assert.strictEqual(help, true);
+});
+
+void test("no flag has an effect and is called one without effect", () => {
+  for (const [key, flag] of Object.entries(inertFlags)) assert.strictEqual(serverFlags[key as never], flag, key);
+  const names = Object.values(serverFlags).map(({ name }) => name);
+  assert.deepStrictEqual(names.toSorted(), [...new Set(names)].sort());
 });
 
 void test("the start line of the recorded scenarios is accepted, with a note for each flag that does nothing yet", () => {

@@ -34,6 +34,8 @@ import { serviceFlags } from "./services/flags.ts";
 import { checkHistory, storeFlags } from "./store/flags.ts";
 
 export const serverFlags = {
+  // A flag that another table has, too, takes effect.
+  ...inertFlags,
   ...generalFlags,
   ...storeFlags,
   ...encryptionFlags,
@@ -52,7 +54,6 @@ export const serverFlags = {
   ...serviceFlags,
   ...nodeFlags,
   ...controllerFlags,
-  ...inertFlags,
 };
 
 /** The complete, validated options of a server. Durations are in milliseconds unless the name says otherwise. */
