@@ -18,7 +18,9 @@ import {
   keyElement,
   parseFieldSet,
   pathsOf,
+  leafNode,
   recursiveDifference,
+  sortedNode,
   union,
   unionAll,
   valueElement,
@@ -52,6 +54,29 @@ function holds(claim: (a: FieldSet, b: FieldSet, inA: ReadonlySet<string>, inB: 
     }),
   );
 }
+
+test("children of a node have the order of their elements, whatever their characters", () => {
+  const text = fc.string({
+    unit: fc.constantFrom("a", "b", "0", "9", "-", ".", "/", " ", "!", '"', "<", "ü", "\ue000", "😀"),
+  });
+  const value = fc.oneof({ weight: 8, arbitrary: text }, fc.integer());
+  const element = fc.constantFrom(valueElement, (one: unknown) => keyElement([["name", one]]));
+  fc.assert(
+    fc.property(element, fc.uniqueArray(value, { maxLength: 8 }), (elementOf, values) => {
+      const mixed = values.map(elementOf);
+      const node = sortedNode(
+        true,
+        mixed,
+        mixed.map(() => leafNode),
+      );
+      assert.deepEqual(
+        Object.keys(node!).filter((one) => one !== "."),
+        mixed.toSorted(compareElements),
+      );
+    }),
+    { numRuns: 2000 },
+  );
+});
 
 test("a set has the paths it was made of and no others", () => {
   holds((a, b, inA) => {

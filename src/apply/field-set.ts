@@ -46,6 +46,12 @@ export function keyElement(fields: readonly (readonly [string, unknown])[]): str
   return `${text}}`;
 }
 
+/** Returns the beginning of the element of an item with one key, for `singleKeyElement`. */
+export const keyOpening = (name: string): string => `k:{${elementJson(name)}:`;
+
+/** Does the same as `keyElement` for one key. */
+export const singleKeyElement = (opening: string, value: unknown): string => `${opening}${elementJson(value)}}`;
+
 /** Whether a set, which is a root, has no members: inside a set, an empty node is a member. */
 export const isEmptySet = (set: FieldSet): boolean => !hasKeys(set);
 
@@ -513,6 +519,7 @@ export const contentOf = (element: string): unknown => JSON.parse(element.slice(
  * most.
  */
 function orderOf(elements: readonly string[]): number[] | undefined {
+  if (arePlainTexts(elements)) return plainOrderOf(elements);
   let at = 1;
   while (at < elements.length && compareElements(elements[at - 1]!, elements[at]!) < 0) at++;
   if (at >= elements.length) return undefined;
@@ -531,6 +538,23 @@ function orderOf(elements: readonly string[]): number[] | undefined {
       const order = compareWritten(a, b);
       return Number.isNaN(order) ? compareValues(content(i), content(j)) : order;
     });
+}
+
+/** Matches an item whose only value is a text of characters that sort after the quote behind it. */
+const plainItem = /^(k:\{"[\w.-]+":"|v:")[\w.:/-]*"\}?$/;
+
+/** Whether all elements are plain texts of the same key; these have the order of JavaScript. */
+function arePlainTexts(elements: readonly string[]): boolean {
+  if (elements.length < 2) return false;
+  const key = plainItem.exec(elements[0]!)?.[1];
+  return key !== undefined && elements.every((element) => element.startsWith(key) && plainItem.test(element));
+}
+
+function plainOrderOf(elements: readonly string[]): number[] | undefined {
+  let at = 1;
+  while (at < elements.length && elements[at - 1]! < elements[at]!) at++;
+  if (at >= elements.length) return undefined;
+  return elements.map((_, i) => i).sort((i, j) => (elements[i]! < elements[j]! ? -1 : 1));
 }
 
 /**
@@ -568,12 +592,16 @@ function valueRank(value: unknown): number {
   return isArray(value) ? 3 : value === null ? 5 : 4;
 }
 
+/** Matches texts that need no escapes. */
+const plainText = /^[ !#-%'-;=?-[\]-~]*$/;
+
 /**
  * Encodes JSON inside an element as Go's encoder does: `<`, `>`, `&` and line separators are escaped, members are
  * sorted.
  */
 function elementJson(value: unknown): string {
   if (typeof value === "string") {
+    if (plainText.test(value)) return `"${value}"`;
     const text = JSON.stringify(value);
     return /[<>&\u2028\u2029\b\f]/.test(value) ? text.replace(/[<>&\u2028\u2029]|\\[bf]/g, escapeAsGo) : text;
   }

@@ -7,7 +7,7 @@ import { compareCodePoints } from "#std/code-points.ts";
 import { isObject } from "#std/is-object.ts";
 import { isRawNumber } from "#std/raw-number.ts";
 import type { Field, Schema, SpecialType } from "#schema/schema.ts";
-import { keyElement, valueElement } from "./field-set.ts";
+import { keyElement, keyOpening, singleKeyElement, valueElement } from "./field-set.ts";
 import { isArray, type JsonObject, member } from "./json-value.ts";
 
 /** Special types without fields of their own. For other special types the structure follows from the value. */
@@ -48,6 +48,8 @@ export interface ListRule {
   readonly keys: readonly string[];
   /** The values of keys that an item leaves out; `undefined` for none. */
   readonly defaults: readonly unknown[];
+  /** The beginning of the elements of a list with one key. */
+  readonly opening: string;
 }
 
 const listRules = new WeakMap<Schema, ListRule | null>();
@@ -70,7 +72,8 @@ function makeListRule(schema: Schema): ListRule | null {
     keys = schema.patchMergeKey === undefined ? [] : [schema.patchMergeKey];
   } else return null;
   const sorted = keys.toSorted(compareCodePoints);
-  return { keys: sorted, defaults: sorted.map((key) => keyDefault(schema.items?.fields?.get(key))) };
+  const defaults = sorted.map((key) => keyDefault(schema.items?.fields?.get(key)));
+  return { keys: sorted, defaults, opening: sorted.length === 1 ? keyOpening(sorted[0]!) : "" };
 }
 
 const keyDefault = (field: Field | undefined): unknown => field?.default ?? field?.schema.default;
@@ -82,6 +85,11 @@ export function itemElement(rule: ListRule, item: unknown): string | undefined {
     return valueElement(item);
   }
   if (!isObject(item)) return undefined;
+  if (rule.keys.length === 1) {
+    const keyValue = member(item, rule.keys[0]!);
+    const value = keyValue === undefined ? rule.defaults[0] : keyValue;
+    return value === undefined ? undefined : singleKeyElement(rule.opening, value);
+  }
   const fields: [string, unknown][] = [];
   for (let i = 0; i < rule.keys.length; i++) {
     const key = rule.keys[i]!;

@@ -73,6 +73,27 @@ for (const [old, next, changes, fields] of recorded) {
   });
 }
 
+test("maps of scalars have the fields of their members, whatever their names, order and number", () => {
+  const fields = (value: JsonObject): unknown => compareTyped(everyTopology, {}, { m: value }).added;
+  const wanted = (...names: string[]): unknown => ({
+    "f:m": { ".": {}, ...Object.fromEntries(names.map((name) => [`f:${name}`, {}])) },
+  });
+  assert.deepEqual(fields({ b: "1", a: "2" }), wanted("a", "b"));
+  assert.deepEqual(Object.keys((fields({ b: "1", a: "2" }) as { "f:m": object })["f:m"]), [".", "f:a", "f:b"]);
+  assert.deepEqual(fields({ "a,b": "1" }), wanted("a,b"));
+  assert.deepEqual(fields({ a: "1" }), wanted("a"));
+  assert.deepEqual(fields({ a: "1", c: null }), wanted("a", "c"));
+  assert.deepEqual(fields({}), { "f:m": {} });
+  for (let at = 0; at < 10_000; at++) {
+    const names = [`n${at}`, `${"x".repeat(at % 100)}m${at}`, "__proto__"].sort();
+    const value = Object.fromEntries(names.map((name) => [name, "1"]));
+    assert.deepEqual(Object.keys((fields(value) as { "f:m": object })["f:m"]), [
+      ".",
+      ...names.map((one) => `f:${one}`),
+    ]);
+  }
+});
+
 test("values that are the same object are not looked into", () => {
   const trap = new Proxy<Record<string, unknown>>({}, { ownKeys: () => assert.fail("looked into") });
   const changes = compareTyped(everyTopology, { any: trap, s: "a" }, { any: trap, s: "b" });

@@ -89,14 +89,88 @@ function wholeNode(schema: Schema | undefined, value: unknown): FieldSet {
   return shape === "list" ? wholeList(schema!, value as readonly unknown[]) : leafNode; // a list has a schema
 }
 
+/** The maximum number and length of names for which something is kept: they may be any text that clients send. */
+const keptMax = 4096;
+const keptNameMax = 64;
+
+/** Elements by name: the engine compares and looks up a string faster when it has seen this very one before. */
+const fieldElements = new Map<string, string>();
+
+function fieldElement(name: string): string {
+  const known = fieldElements.get(name);
+  if (known !== undefined) return known;
+  const element = `f:${name}`;
+  if (name.length > keptNameMax) return element;
+  if (fieldElements.size >= keptMax) fieldElements.clear();
+  fieldElements.set(name, element);
+  return element;
+}
+
+/** The maximum number of members of a map whose node is kept. */
+const keptMembersMax = 8;
+
+/** The nodes of maps with scalars as members, by the names of the members, one after the other. */
+class KeptNodes {
+  readonly #next = new Map<string, KeptNodes>();
+  node: FieldSet | undefined = undefined;
+
+  get(name: string): KeptNodes | undefined {
+    return this.#next.get(name);
+  }
+
+  add(name: string): KeptNodes {
+    const next = new KeptNodes();
+    this.#next.set(name, next);
+    return next;
+  }
+}
+
+let keptNodes = new KeptNodes();
+let keptCount = 0;
+
+/** Returns the node of a map that has only scalars as members. Most objects have the same few ones. */
+function scalarsNode(names: readonly string[]): FieldSet {
+  let kept = keptNodes;
+  for (const name of names) {
+    let next = kept.get(name);
+    if (next === undefined) {
+      if (keptCount >= keptMax) {
+        keptNodes = new KeptNodes();
+        keptCount = 0;
+        return scalarsNode(names);
+      }
+      keptCount++;
+      next = kept.add(name);
+    }
+    kept = next;
+  }
+  return (kept.node ??= makeScalarsNode(names));
+}
+
+function makeScalarsNode(names: readonly string[]): FieldSet {
+  const elements = sortedNames([...names]).map(fieldElement);
+  const nodes = elements.map(() => leafNode);
+  return makeNode(true, elements, nodes)!; // a member is never undefined
+}
+
+function hasScalarsOnly(value: JsonObject, names: readonly string[]): boolean {
+  for (const name of names) {
+    const inner = value[name];
+    if (inner === undefined || typeof inner === "object" || name.length > keptNameMax) return false;
+  }
+  return true;
+}
+
 function wholeMap(schema: Schema | undefined, value: JsonObject): FieldSet {
-  const names = sortedNames(Object.keys(value));
+  const members = Object.keys(value);
+  if (members.length <= keptMembersMax && hasScalarsOnly(value, members)) return scalarsNode(members);
+  const names = sortedNames(members);
   const elements: string[] = [];
   const nodes: FieldSet[] = [];
   for (const name of names) {
     const inner = value[name];
     if (inner === undefined) continue;
-    elements.push(`f:${name}`);
+    elements.push(fieldElement(name));
     nodes.push(typeof inner === "object" ? wholeNode(memberSchema(schema, name), inner) : leafNode);
   }
   return makeNode(true, elements, nodes) ?? leafNode;
@@ -253,7 +327,7 @@ function compareMembers(
       before ??= {};
       record(out, "f:metadata", compareNodes(memberSchema(schema, name), before, after, unownedMetadata));
     } else {
-      record(out, `f:${name}`, compareNodes(memberSchema(schema, name), before, after));
+      record(out, fieldElement(name), compareNodes(memberSchema(schema, name), before, after));
     }
   }
   for (const name of Object.keys(old)) {
@@ -332,8 +406,19 @@ function sortedNames(names: string[]): string[] {
   return names;
 }
 
+const zeros = new WeakMap<Schema, JsonObject>();
+
 /** Returns the zero value of a type: members that are always in its JSON, recursively. Empty for custom resources. */
 export function zeroOf(schema: Schema): JsonObject {
+  let zero = zeros.get(schema);
+  if (zero === undefined) {
+    zero = makeZero(schema);
+    zeros.set(schema, zero);
+  }
+  return zero;
+}
+
+function makeZero(schema: Schema): JsonObject {
   const zero: DraftObject = {};
   for (const [name, field] of schema.fields ?? []) if (field.keep === true) setKey(zero, name, zeroOfField(field));
   return zero;
