@@ -8,6 +8,7 @@ import { setKey } from "#schema/json-values.ts";
 import { compareCodePoints } from "#std/code-points.ts";
 import { emptyFieldSet, type FieldSet, leafNode, likeBefore, makeNode, sortedNode } from "./field-set.ts";
 import { type DraftObject, type JsonObject, jsonEquals, member } from "./json-value.ts";
+import { structElements } from "./struct-elements.ts";
 import {
   type Elements,
   elementsOf,
@@ -89,88 +90,18 @@ function wholeNode(schema: Schema | undefined, value: unknown): FieldSet {
   return shape === "list" ? wholeList(schema!, value as readonly unknown[]) : leafNode; // a list has a schema
 }
 
-/** The maximum number and length of names for which something is kept: they may be any text that clients send. */
-const keptMax = 4096;
-const keptNameMax = 64;
-
-/** Elements by name: the engine compares and looks up a string faster when it has seen this very one before. */
-const fieldElements = new Map<string, string>();
-
-function fieldElement(name: string): string {
-  const known = fieldElements.get(name);
-  if (known !== undefined) return known;
-  const element = `f:${name}`;
-  if (name.length > keptNameMax) return element;
-  if (fieldElements.size >= keptMax) fieldElements.clear();
-  fieldElements.set(name, element);
-  return element;
-}
-
-/** The maximum number of members of a map whose node is kept. */
-const keptMembersMax = 8;
-
-/** The nodes of maps with scalars as members, by the names of the members, one after the other. */
-class KeptNodes {
-  readonly #next = new Map<string, KeptNodes>();
-  node: FieldSet | undefined = undefined;
-
-  get(name: string): KeptNodes | undefined {
-    return this.#next.get(name);
-  }
-
-  add(name: string): KeptNodes {
-    const next = new KeptNodes();
-    this.#next.set(name, next);
-    return next;
-  }
-}
-
-let keptNodes = new KeptNodes();
-let keptCount = 0;
-
-/** Returns the node of a map that has only scalars as members. Most objects have the same few ones. */
-function scalarsNode(names: readonly string[]): FieldSet {
-  let kept = keptNodes;
-  for (const name of names) {
-    let next = kept.get(name);
-    if (next === undefined) {
-      if (keptCount >= keptMax) {
-        keptNodes = new KeptNodes();
-        keptCount = 0;
-        return scalarsNode(names);
-      }
-      keptCount++;
-      next = kept.add(name);
-    }
-    kept = next;
-  }
-  return (kept.node ??= makeScalarsNode(names));
-}
-
-function makeScalarsNode(names: readonly string[]): FieldSet {
-  const elements = sortedNames([...names]).map(fieldElement);
-  const nodes = elements.map(() => leafNode);
-  return makeNode(true, elements, nodes)!; // a member is never undefined
-}
-
-function hasScalarsOnly(value: JsonObject, names: readonly string[]): boolean {
-  for (const name of names) {
-    const inner = value[name];
-    if (inner === undefined || typeof inner === "object" || name.length > keptNameMax) return false;
-  }
-  return true;
-}
-
 function wholeMap(schema: Schema | undefined, value: JsonObject): FieldSet {
   const members = Object.keys(value);
-  if (members.length <= keptMembersMax && hasScalarsOnly(value, members)) return scalarsNode(members);
+  const struct = structElements(schema);
+  const kept = struct?.scalars(value, members);
+  if (kept !== undefined) return kept;
   const names = sortedNames(members);
   const elements: string[] = [];
   const nodes: FieldSet[] = [];
   for (const name of names) {
     const inner = value[name];
     if (inner === undefined) continue;
-    elements.push(fieldElement(name));
+    elements.push(struct?.of(name) ?? `f:${name}`);
     nodes.push(typeof inner === "object" ? wholeNode(memberSchema(schema, name), inner) : leafNode);
   }
   return makeNode(true, elements, nodes) ?? leafNode;
@@ -318,6 +249,7 @@ function compareMembers(
 ): Drafts | undefined {
   const out: Drafts = { added: undefined, modified: undefined, removed: undefined };
   const isTop = skip === unownedTop;
+  const struct = structElements(schema);
   for (const name of Object.keys(next)) {
     if (skip?.has(name) === true) continue;
     const after = next[name];
@@ -327,7 +259,7 @@ function compareMembers(
       before ??= {};
       record(out, "f:metadata", compareNodes(memberSchema(schema, name), before, after, unownedMetadata));
     } else {
-      record(out, fieldElement(name), compareNodes(memberSchema(schema, name), before, after));
+      record(out, struct?.of(name) ?? `f:${name}`, compareNodes(memberSchema(schema, name), before, after));
     }
   }
   for (const name of Object.keys(old)) {

@@ -126,6 +126,15 @@ export {
   type Endpoint, type EndpointConditions, type EndpointHints, EndpointSlice, type ForZone,
 } from "./kinds/discovery/v1.ts";
 export {
+  type AllocatedDeviceStatus, type AllocationResult, type BasicDevice, type CELDeviceSelector, type Device,
+  type DeviceAllocationConfiguration, type DeviceAllocationResult, type DeviceAttribute, type DeviceCapacity,
+  type DeviceClaim, type DeviceClaimConfiguration, DeviceClass, type DeviceClassConfiguration, type DeviceClassSpec,
+  type DeviceConfiguration, type DeviceConstraint, type DeviceRequest, type DeviceRequestAllocationResult,
+  type DeviceSelector, type NetworkDeviceData, type OpaqueDeviceConfiguration, ResourceClaim,
+  type ResourceClaimConsumerReference, type ResourceClaimSpec, type ResourceClaimStatus, ResourceClaimTemplate,
+  type ResourceClaimTemplateSpec, type ResourcePool, ResourceSlice, type ResourceSliceSpec,
+} from "./kinds/resource/v1beta1.ts";
+export {
   type ExemptPriorityLevelConfiguration, type FlowDistinguisherMethod, FlowSchema, type FlowSchemaCondition,
   type FlowSchemaSpec, type FlowSchemaStatus, type GroupSubject, type LimitResponse,
   type LimitedPriorityLevelConfiguration, type NonResourcePolicyRule, type PolicyRulesWithSubjects,
@@ -137,15 +146,6 @@ export {
   type ServerStorageVersion, StorageVersion, type StorageVersionCondition, type StorageVersionSpec,
   type StorageVersionStatus,
 } from "./kinds/apiserverinternal/v1alpha1.ts";
-export {
-  type AllocatedDeviceStatus, type AllocationResult, type BasicDevice, type CELDeviceSelector, type Device,
-  type DeviceAllocationConfiguration, type DeviceAllocationResult, type DeviceAttribute, type DeviceCapacity,
-  type DeviceClaim, type DeviceClaimConfiguration, DeviceClass, type DeviceClassConfiguration, type DeviceClassSpec,
-  type DeviceConfiguration, type DeviceConstraint, type DeviceRequest, type DeviceRequestAllocationResult,
-  type DeviceSelector, type NetworkDeviceData, type OpaqueDeviceConfiguration, ResourceClaim,
-  type ResourceClaimConsumerReference, type ResourceClaimSpec, type ResourceClaimStatus, ResourceClaimTemplate,
-  type ResourceClaimTemplateSpec, type ResourcePool, ResourceSlice, type ResourceSliceSpec,
-} from "./kinds/resource/v1beta1.ts";
 export {
   type GroupVersionResource, type MigrationCondition, StorageVersionMigration, type StorageVersionMigrationSpec,
   type StorageVersionMigrationStatus,

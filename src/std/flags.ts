@@ -240,6 +240,11 @@ export function list(
   return { ...listed, isList: true };
 }
 
+/** A list whose texts may have commas: each use of the flag adds one. */
+export function texts(base: Base, hint: string, help: string, mistakeOf: MistakeOf): Flag<readonly string[]> {
+  return { ...list(base, hint, help, mistakeOf), parse: (value, _, before = []) => [...before, value] };
+}
+
 /** Marks a flag as having no effect. */
 export function inert<T>(flag: Flag<T>, why: string): Flag<T> {
   return { ...flag, inert: why };

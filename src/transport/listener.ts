@@ -17,7 +17,14 @@ import {
 } from "node:http2";
 import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { createServer, type Server, type TLSSocket } from "node:tls";
+import {
+  createSecureContext,
+  createServer,
+  type SecureContext,
+  type Server,
+  type TLSSocket,
+  type TlsOptions,
+} from "node:tls";
 import { badRequest } from "#meta/status-error.ts";
 import { userAnonymous } from "#meta/user-info.ts";
 import type { Clock } from "#std/clock.ts";
@@ -43,10 +50,20 @@ import { splitTarget } from "#http/request-info.ts";
 import { handshakeOf } from "./websocket.ts";
 import { WebSocketResponseWriter } from "./websocket-response-writer.ts";
 
+interface NamedCertificate {
+  readonly key: string;
+  /** The certificate and its chain. */
+  readonly certificate: string;
+}
+
 /** PEM texts. `cert` (the chain) and `clientCa` may have several certificates. */
 export interface TlsFiles {
   readonly key: string | Buffer;
   readonly cert: string | Buffer;
+  /**
+   * Other certificates, by the host names in lower case for which clients ask; `*.` before a name stands for one label.
+   */
+  readonly named?: ReadonlyMap<string, NamedCertificate>;
   /** The authorities of client certificates. If present, client certificates are requested and verified. */
   readonly clientCa?: string | Buffer;
   /** The minimum TLS version; TLS 1.2 by default. */
@@ -122,7 +139,7 @@ export interface ListenerOptions {
 export interface Listener {
   readonly address: string;
   readonly port: number;
-  /** Uses the files for new connections; existing ones keep theirs. `clientCa` can be changed, but not added. */
+  /** Uses the files for new connections; existing ones keep theirs. `clientCa` and `named` can be changed, but not added. */
   updateTls(tls: TlsFiles): void;
   /** Stops accepting connections. Existing ones stay open; clients are told to open new ones elsewhere. */
   stopAccepting(): void;
@@ -275,6 +292,7 @@ class TlsListener implements Listener {
   readonly #acceptor: Acceptor;
   /** The TLS server; it does not listen itself. */
   readonly #server: Server;
+  #named: ReadonlyMap<string, SecureContext>;
   readonly #readers = new WeakMap<Socket, SocketReader>();
   readonly #connections = new Map<Duplex, Connection>();
   readonly #chains = new CertificateChains();
@@ -302,6 +320,7 @@ class TlsListener implements Listener {
     this.#turns = new ReadTurns(options.clock);
     const random = options.random ?? systemRandom;
     this.#dependencies = { newId: () => random.uuid(), bodies: new BodyBudget() };
+    this.#named = namedContexts(options.tls);
     this.#server = this.#createServer();
     this.#acceptor = new Acceptor({
       limits: this.#limits,
@@ -324,6 +343,7 @@ class TlsListener implements Listener {
     const limits = this.#limits;
     const server = createServer({
       ...secureContext(tls),
+      ...(tls.named === undefined ? {} : { SNICallback: this.#choose }),
       ALPNProtocols: this.#options.http1Only === true ? ["http/1.1"] : ["h2", "http/1.1"],
       requestCert: tls.clientCa !== undefined,
       rejectUnauthorized: false,
@@ -341,6 +361,12 @@ class TlsListener implements Listener {
     });
     return server;
   }
+
+  /** Chooses the context for a host name; `undefined` is that of the usual certificate. */
+  readonly #choose: NonNullable<TlsOptions["SNICallback"]> = (name, done) => {
+    const asked = name.toLowerCase();
+    done(null, this.#named.get(asked) ?? this.#named.get(asked.replace(/^[^.]*/, "*")));
+  };
 
   /** Begins TLS with a connection. */
   #begin(socket: Socket): void {
@@ -589,6 +615,7 @@ class TlsListener implements Listener {
   }
 
   updateTls(tls: TlsFiles): void {
+    this.#named = namedContexts(tls);
     this.#server.setSecureContext(secureContext(tls));
   }
 
@@ -669,6 +696,14 @@ const webSocketWithBody = badRequest("a request for a WebSocket has no body");
 /** Whether a request of HTTP/1.1 wants another protocol on its connection. */
 function asksToUpgrade({ connection, upgrade }: IncomingHttpHeaders): boolean {
   return upgrade !== undefined && connection !== undefined && /(?:^|,)[ \t]*upgrade[ \t]*(?:,|$)/i.test(connection);
+}
+
+/** Returns the contexts of certificates with names. A certificate with several names has one. */
+function namedContexts(tls: TlsFiles): ReadonlyMap<string, SecureContext> {
+  const contexts = new Map<NamedCertificate, SecureContext>();
+  for (const one of tls.named?.values() ?? [])
+    contexts.set(one, createSecureContext(secureContext({ ...tls, key: one.key, cert: one.certificate })));
+  return new Map([...(tls.named ?? [])].map(([name, one]) => [name, contexts.get(one)!])); // it was made above
 }
 
 function secureContext(tls: TlsFiles) {

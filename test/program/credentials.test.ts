@@ -4,6 +4,7 @@ import { X509Certificate } from "node:crypto";
 import { readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import https from "node:https";
 import { join } from "node:path";
+import { connect } from "node:tls";
 import { describe, test } from "node:test";
 import { fakeAuthority } from "#authn/fake-authority.ts";
 import { Client } from "../client.ts";
@@ -241,6 +242,79 @@ void test("a kubeconfig trusts a given certificate by its chain and its name", a
   } finally {
     child.kill();
     await ended;
+  }
+});
+
+/** Resolves with the common name of the certificate that a server shows to a client that asks for a name. */
+function shownTo(url: string, servername: string): Promise<string> {
+  const { hostname, port } = new URL(url);
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host: hostname, port: Number(port), servername, rejectUnauthorized: false }, () => {
+      resolve(String(socket.getPeerCertificate().subject.CN));
+      socket.destroy();
+    });
+    socket.on("error", reject);
+  });
+}
+
+void test("--tls-sni-cert-key shows certificates by the name that the client asks for", async () => {
+  const folder = temporaryFolder();
+  const authority = await fakeAuthority();
+  for (const [file, commonName, hosts] of [
+    ["own", "own", ["one.example.com", "*.own.example.com"]],
+    ["given", "given", ["unused.example.com"]],
+    ["last", "last", ["two.example.com"]],
+  ] as const) {
+    const { certificate, key } = await authority.issue({ usage: "server", commonName, hosts });
+    writeFileSync(join(folder, `${file}.crt`), certificate);
+    writeFileSync(join(folder, `${file}.key`), key);
+  }
+  const { child, ended, kubeconfig } = await serveProgram(
+    folder,
+    "--data-dir=data",
+    "--tls-sni-cert-key=own.crt,own.key",
+    "--tls-sni-cert-key=given.crt,given.key:Two.example.com,*.given.example.com,one.example.com",
+    "--tls-sni-cert-key=last.crt,last.key:two.example.com",
+  );
+  try {
+    const url = /server: (.*)/.exec(readFileSync(kubeconfig, "utf8"))![1]!;
+    const usual = await shownTo(url, "localhost");
+    for (const [name, shown] of [
+      ["ONE.example.com", "given"],
+      ["a.own.example.com", "own"],
+      ["a.given.example.com", "given"],
+      ["two.example.com", "last"],
+      ["unused.example.com", usual],
+      ["a.b.given.example.com", usual],
+      ["given.example.com", usual],
+    ] as const) {
+      assert.equal(await shownTo(url, name), shown, name);
+    }
+    // Clients with certificates are known whatever name they ask for.
+    const agent = new https.Agent({
+      cert: readFileSync(join(folder, "data/pki/admin.crt")),
+      key: readFileSync(join(folder, "data/pki/admin.key")),
+      servername: "a.own.example.com",
+      rejectUnauthorized: false,
+    });
+    const client = new Client(endpointOf(url, agent, renamer(domains[0]!)));
+    const answer = await client.post("/apis/authentication.platform.io/v1/selfsubjectreviews", {
+      apiVersion: "authentication.platform.io/v1",
+      kind: "SelfSubjectReview",
+    });
+    agent.destroy();
+    assert.match(answer.expect(201).text, /system:masters/);
+  } finally {
+    child.kill();
+    await ended;
+  }
+  for (const [value, message] of [
+    ["own.crt", /--tls-sni-cert-key.* must name a certificate file and its key file/],
+    ["own.crt,own.key:", /--tls-sni-cert-key.* must have names behind the colon/],
+    ["own.crt,given.key", /own\.crt.*given\.key|given\.key.*own\.crt/],
+    ["none.crt,own.key", /none\.crt/],
+  ] as const) {
+    await fails(runProgram(["serve", "--data-dir=other", `--tls-sni-cert-key=${value}`], folder), message);
   }
 });
 

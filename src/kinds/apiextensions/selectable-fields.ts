@@ -17,7 +17,7 @@ export function checkSelectableFields(
   const path = parent.child("selectableFields");
   const errors: FieldError[] = [];
   const problem = schema === undefined ? undefined : unreadable(schema);
-  if (problem !== undefined) errors.push(invalid(parent.child("schema.openAPIV3Schema"), "", problem));
+  if (problem !== undefined) errors.push(invalid(parent.child("schema", "openAPIV3Schema"), "", problem));
   const seen = new Set<string>();
   for (const [index, { jsonPath }] of fields.entries()) {
     const at = path.index(index).child("jsonPath");

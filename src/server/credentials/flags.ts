@@ -1,6 +1,7 @@
 /** Flags of certificates: the serving certificate, TLS, and the authorities of clients and of the server. */
-import { binnacleFlag, choice, list, optional, type OptionsOf } from "#std/flags.ts";
+import { binnacleFlag, choice, list, optional, type OptionsOf, texts } from "#std/flags.ts";
 import { StartError } from "#std/start-error.ts";
+import { namedFilesMistake } from "./named-certificates.ts";
 
 const secure = (name: string) => [name, "Secure serving"] as const;
 
@@ -22,6 +23,12 @@ export const credentialFlags = {
     "Serving certificate (PEM, with its chain). Made at start when not given.",
   ),
   tlsPrivateKeyFile: optional(secure("tls-private-key-file"), "file", "Key of --tls-cert-file (PEM)."),
+  tlsSniCertKey: texts(
+    secure("tls-sni-cert-key"),
+    "cert,key[:names]",
+    "Certificate and key files for clients that ask for one of the names, *.example.com among them; may be given several times. Default: the names in the certificate.",
+    namedFilesMistake,
+  ),
   tlsMinVersion: choice(
     secure("tls-min-version"),
     "VersionTLS12",

@@ -4,6 +4,7 @@
  */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import type { TlsFiles } from "#transport/listener.ts";
 import type { KeyPair } from "#std/certificate.ts";
 import type { Clock } from "#std/clock.ts";
@@ -14,6 +15,7 @@ import { writePrivate } from "../data-folder.ts";
 import { adminKubeconfig } from "../kubeconfig.ts";
 import type { GeneralFlags } from "../general-flags.ts";
 import type { CredentialFlags } from "./flags.ts";
+import { readNamedCertificates } from "./named-certificates.ts";
 import { serverTrust, type ServerTrust } from "./server-trust.ts";
 import { tlsSettings } from "./tls-settings.ts";
 import { watchFiles } from "../watched-file.ts";
@@ -40,6 +42,8 @@ export interface CredentialSources {
 export interface ServingCredentials {
   readonly credentials: Credentials;
   readonly serving: KeyPair;
+  /** Certificates for certain host names. */
+  readonly named: ReadonlyMap<string, KeyPair>;
   /** All authorities of client certificates, as PEM. */
   readonly clientCa: string;
   /** All authorities of authenticating proxies, as PEM; empty without any. */
@@ -68,7 +72,8 @@ export async function readServingCredentials(sources: CredentialSources): Promis
     random,
   });
   const trust = serverTrust(options, credentials.ca.certificate);
-  return { credentials, serving: givenPair ?? credentials.serving, trust, ...readBundles(options, credentials) };
+  const named = readNamedCertificates(options.tlsSniCertKey);
+  return { credentials, serving: givenPair ?? credentials.serving, named, trust, ...readBundles(options, credentials) };
 }
 
 /** Returns the authorities in the files together with the server's own. Throws `StartError`. */
@@ -83,12 +88,13 @@ function readBundles(
 /** Returns the TLS settings of the listener. Throws `StartError` for an unknown cipher suite. */
 export function tlsFiles(
   options: CredentialFlags,
-  { serving, clientCa, requestHeaderCa }: ServingCredentials,
+  { serving, named, clientCa, requestHeaderCa }: ServingCredentials,
 ): TlsFiles {
   const { minVersion, ciphers } = tlsSettings(options);
   return {
     key: serving.key,
     cert: serving.certificate,
+    ...(named.size === 0 ? {} : { named }),
     clientCa: clientCa + requestHeaderCa,
     minVersion,
     ...(ciphers === undefined ? {} : { ciphers }),
@@ -117,6 +123,7 @@ export function keepRenewed(sources: CredentialSources, renewal: Renewal): () =>
   function take(next: ServingCredentials): void {
     const isSame =
       next.serving.certificate === current.serving.certificate &&
+      isDeepStrictEqual(next.named, current.named) &&
       next.clientCa === current.clientCa &&
       next.requestHeaderCa === current.requestHeaderCa &&
       next.credentials.frontProxy.client.certificate === current.credentials.frontProxy.client.certificate;

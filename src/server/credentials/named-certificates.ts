@@ -1,0 +1,60 @@
+/**
+ * Certificates for certain names of the server (`--tls-sni-cert-key`): a client that asks for one of the names is shown
+ * that certificate.
+ */
+import { X509Certificate } from "node:crypto";
+import type { KeyPair } from "#std/certificate.ts";
+import { readGivenPair } from "../credentials.ts";
+
+interface NamedFiles {
+  readonly certificate: string;
+  readonly key: string;
+  /** The names of the flag; empty for those of the certificate. */
+  readonly names: readonly string[];
+}
+
+/** Parses `CERTIFICATE,KEY` or `CERTIFICATE,KEY:NAME,...`. Returns a text about the mistake in other values. */
+function parseNamedFiles(text: string): NamedFiles | string {
+  const colon = text.indexOf(":");
+  const files = (colon < 0 ? text : text.slice(0, colon)).split(",");
+  const [certificate = "", key = ""] = files.map((file) => file.trim());
+  if (files.length !== 2 || certificate === "" || key === "")
+    return "must name a certificate file and its key file with a comma between them";
+  const names = colon < 0 ? [] : splitNames(text.slice(colon + 1));
+  return colon >= 0 && names.length === 0 ? "must have names behind the colon" : { certificate, key, names };
+}
+
+const splitNames = (text: string): string[] =>
+  text.split(",").flatMap((name) => (name.trim() === "" ? [] : [name.trim().toLowerCase()]));
+
+/** Returns the mistake in a value of the flag. */
+export function namedFilesMistake(text: string): string | undefined {
+  const parsed = parseNamedFiles(text);
+  return typeof parsed === "string" ? parsed : undefined;
+}
+
+/**
+ * Reads the files of the flag's values. Returns the certificates by name; `*.` before a name stands for one label. The
+ * last value wins, and names of the flag win over those of certificates. Throws `StartError`.
+ */
+export function readNamedCertificates(values: readonly string[]): ReadonlyMap<string, KeyPair> {
+  const byName = new Map<string, KeyPair>();
+  const read = values.toReversed().map((value) => {
+    const files = parseNamedFiles(value) as NamedFiles; // the flag has refused other values
+    return { names: files.names, pair: readGivenPair(files.certificate, files.key) };
+  });
+  const add = (names: readonly string[], pair: KeyPair): void => {
+    for (const name of names) if (!byName.has(name)) byName.set(name, pair);
+  };
+  for (const { names, pair } of read) add(names, pair);
+  for (const { names, pair } of read) if (names.length === 0) add(namesOf(pair.certificate), pair);
+  return byName;
+}
+
+/** Returns the host names of the first certificate of a chain. Addresses are no names that a client asks for. */
+function namesOf(chain: string): string[] {
+  const { subject, subjectAltName } = new X509Certificate(chain);
+  const alternatives = [...(subjectAltName ?? "").matchAll(/DNS:([^,\s]+)/g)].map(([, name = ""]) => name);
+  const common = /^CN=(.+)$/m.exec(subject)?.[1];
+  return [...(common === undefined ? [] : [common]), ...alternatives].map((name) => name.toLowerCase());
+}
