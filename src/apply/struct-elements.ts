@@ -57,7 +57,13 @@ class StructElements {
   }
 
   #add(kept: KeptNodes, name: string): KeptNodes | undefined {
-    if (this.#room === 0 || !this.#fields.has(name)) return undefined;
+    if (!this.#fields.has(name)) return undefined;
+    if (this.#room === 0) {
+      // Other values may have other members by now.
+      this.#kept.next.clear();
+      this.#room = keptMax;
+      return undefined;
+    }
     this.#room--;
     const next = newNodes();
     kept.next.set(name, next);

@@ -22,7 +22,6 @@ function open() {
   const limited = throttled(connection, 100, clock);
   const received: Buffer[] = [];
   limited.on("data", (bytes: Buffer) => received.push(bytes));
-  limited.on("error", () => undefined);
   const length = (pieces: readonly Buffer[]): number => Buffer.concat(pieces).length;
   return {
     limited,

@@ -4,28 +4,39 @@
 import { Duplex, Transform, type TransformCallback } from "node:stream";
 import type { Clock } from "#std/clock.ts";
 
-/** The number of pieces in which the bytes of a second pass at least. */
-const piecesPerSecond = 10;
+/** The time in milliseconds by which bytes may pass too early, since timers are not exact. */
+const aheadMs = 10;
+/** The time in milliseconds for which one piece of a longer buffer takes. */
+const pieceMs = 100;
 
 class Throttle extends Transform {
-  readonly #bytesPerSecond: number;
+  readonly #bytesPerMs: number;
   readonly #clock: Clock;
+  /** The time at which all bytes that have passed may have passed. */
+  #paidAt = 0;
   #cancel: () => void = () => undefined;
 
   constructor(bytesPerSecond: number, clock: Clock) {
     super();
-    this.#bytesPerSecond = bytesPerSecond;
+    this.#bytesPerMs = bytesPerSecond / 1000;
     this.#clock = clock;
   }
 
   override _transform(bytes: Buffer, encoding: BufferEncoding, done: TransformCallback): void {
-    const piece = bytes.subarray(0, Math.max(1, Math.floor(this.#bytesPerSecond / piecesPerSecond)));
+    const now = this.#clock.monotonic();
+    this.#paidAt = Math.max(this.#paidAt, now);
+    const pieceBytes = Math.max(1, Math.floor(this.#bytesPerMs * pieceMs));
+    const piece = bytes.subarray(0, pieceBytes);
     const rest = bytes.subarray(piece.length);
     this.push(piece);
-    this.#cancel = this.#clock.after((piece.length / this.#bytesPerSecond) * 1000, () => {
+    this.#paidAt += piece.length / this.#bytesPerMs;
+    const waitMs = this.#paidAt - now;
+    const next = (): void => {
       if (rest.length === 0) done();
       else this._transform(rest, encoding, done);
-    });
+    };
+    if (waitMs <= aheadMs && rest.length === 0) done();
+    else this.#cancel = this.#clock.after(waitMs, next);
   }
 
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {
@@ -40,6 +51,8 @@ export function throttled(connection: Duplex, bytesPerSecond: number, clock: Clo
   const readable = new Throttle(bytesPerSecond, clock);
   // Node takes such a pair, but its types do not say so.
   const limited = Duplex.from({ writable, readable } as object as Iterable<Buffer>);
+  // A duplex that is destroyed has an error; who uses it sees its end.
+  limited.on("error", () => undefined);
   writable.pipe(connection).pipe(readable);
   connection.on("error", () => limited.destroy());
   connection.once("close", () => {

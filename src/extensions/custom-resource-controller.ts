@@ -94,6 +94,8 @@ interface DefinitionState {
 interface WrittenFor {
   /** The annotation that approves a protected group, empty if it is absent. */
   readonly approval?: string;
+  /** The uid of the definition. */
+  readonly uid?: string | undefined;
   /** The generation whose schemas were found to be structural. */
   readonly structural?: number;
 }
@@ -333,7 +335,9 @@ export class CustomResourceController {
       return false;
     }
     const definition = this.#read(state.entry);
-    const written = this.#written.get(name) ?? {};
+    const { uid } = definition.metadata;
+    const last = this.#written.get(name);
+    const written: WrittenFor = last !== undefined && last.uid === uid ? last : { uid };
     const decision = decideNames(definition, takenNames(this.#acceptedIn(state.group)));
     const approval = this.#approval(definition, written);
     const conditions = [...(decision?.conditions ?? establishing(definition)), ...approval];

@@ -121,7 +121,7 @@ export function quantityError(text: string): string {
 
 function valueOf(parts: Parts): Quantity {
   let unscaled = BigInt(parts.whole + parts.fraction);
-  let exponent = -parts.fraction.length;
+  let exponent = 0 - parts.fraction.length;
   let format = parts.format;
   if (format === "binarySI") unscaled <<= BigInt(parts.power);
   else exponent += parts.power;

@@ -280,7 +280,7 @@ void test("flags of kube-apiserver without a meaning here are taken as it takes 
     ["--emulated-version=kube=1.31", /must be kube=1\.32/],
     ["--cloud-provider=aws", /external/],
     ["--etcd-compaction-interval=x", /must be a duration/],
-    ["--tls-sni-cert-key=a,b", /unknown flag/],
+    ["--egress-selector-config-file=a", /unknown flag/],
   ] as const) {
     assert.throws(() => resolveOptions(parse(flag)), reason, flag);
   }

@@ -302,6 +302,8 @@ class TlsListener implements Listener {
   readonly #finished = (): void => this.#finish();
   readonly #excess = (user: string): void => this.#options.connectionRefused?.("user", user);
   #stopping = false;
+  /** Whether a stream that begins ends at once. */
+  #endsStreams = false;
   #requests = 0;
   #onQuiet: (() => void) | undefined;
 
@@ -603,6 +605,7 @@ class TlsListener implements Listener {
         exchange.send(reply, false);
         if ((reply.closeConnection === true || isExcess) && !session.closed) session.close();
       }
+      if (this.#endsStreams) exchange.endStream();
     } catch (error) {
       this.#options.log.error({ error, path: exchange.request.path }, "a reply could not be written");
       exchange.destroy();
@@ -615,8 +618,9 @@ class TlsListener implements Listener {
   }
 
   updateTls(tls: TlsFiles): void {
-    this.#named = namedContexts(tls);
+    const named = namedContexts(tls);
     this.#server.setSecureContext(secureContext(tls));
+    this.#named = named;
   }
 
   stopAccepting(): void {
@@ -629,9 +633,10 @@ class TlsListener implements Listener {
   async drain(deadlineMs: number): Promise<boolean> {
     this.stopAccepting();
     this.#endStreams((exchange) => !exchange.isSession);
+    this.#endsStreams = true;
     const sessionsEnd = Math.min(deadlineMs, this.#options.clock.now() + sessionsMs);
     await this.#untilQuiet(sessionsEnd, () => this.#requests === 0);
-    this.#endStreams((exchange) => exchange.isSession);
+    this.#endStreams(() => true);
     await this.#untilQuiet(deadlineMs, () => this.#requests === 0);
     const answered = this.#requests === 0;
     // The last replies can still arrive, but clients that do not read are not waited for.

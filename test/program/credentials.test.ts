@@ -274,7 +274,7 @@ void test("--tls-sni-cert-key shows certificates by the name that the client ask
     "--data-dir=data",
     "--tls-sni-cert-key=own.crt,own.key",
     "--tls-sni-cert-key=given.crt,given.key:Two.example.com,*.given.example.com,one.example.com",
-    "--tls-sni-cert-key=last.crt,last.key:two.example.com",
+    "--tls-sni-cert-key=last.crt,last.key:two.example.com,three.example.com",
   );
   try {
     const url = /server: (.*)/.exec(readFileSync(kubeconfig, "utf8"))![1]!;
@@ -283,8 +283,9 @@ void test("--tls-sni-cert-key shows certificates by the name that the client ask
       ["ONE.example.com", "given"],
       ["a.own.example.com", "own"],
       ["a.given.example.com", "given"],
-      ["two.example.com", "last"],
-      ["unused.example.com", usual],
+      ["two.example.com", "given"],
+      ["three.example.com", "last"],
+      ["unused.example.com", "given"],
       ["a.b.given.example.com", usual],
       ["given.example.com", usual],
     ] as const) {

@@ -3,6 +3,8 @@
  * that certificate.
  */
 import { X509Certificate } from "node:crypto";
+import { isIP } from "node:net";
+import { dns1123Subdomain } from "#meta/names.ts";
 import type { KeyPair } from "#std/certificate.ts";
 import { readGivenPair } from "../credentials.ts";
 
@@ -35,11 +37,11 @@ export function namedFilesMistake(text: string): string | undefined {
 
 /**
  * Reads the files of the flag's values. Returns the certificates by name; `*.` before a name stands for one label. The
- * last value wins, and names of the flag win over those of certificates. Throws `StartError`.
+ * first value wins, and names of the flag win over those of certificates. Source: kube-apiserver's choices. Throws `StartError`.
  */
 export function readNamedCertificates(values: readonly string[]): ReadonlyMap<string, KeyPair> {
   const byName = new Map<string, KeyPair>();
-  const read = values.toReversed().map((value) => {
+  const read = values.map((value) => {
     const files = parseNamedFiles(value) as NamedFiles; // the flag has refused other values
     return { names: files.names, pair: readGivenPair(files.certificate, files.key) };
   });
@@ -47,14 +49,19 @@ export function readNamedCertificates(values: readonly string[]): ReadonlyMap<st
     for (const name of names) if (!byName.has(name)) byName.set(name, pair);
   };
   for (const { names, pair } of read) add(names, pair);
-  for (const { names, pair } of read) if (names.length === 0) add(namesOf(pair.certificate), pair);
+  const own = read.map(({ names, pair }) => ({ isNamed: names.length > 0, pair, ...hostNames(pair.certificate) }));
+  for (const { isNamed, pair, common, alternative } of own) if (!isNamed) add([...common, ...alternative], pair);
+  for (const { pair, alternative } of own) add(alternative, pair);
   return byName;
 }
 
-/** Returns the host names of the first certificate of a chain. Addresses are no names that a client asks for. */
-function namesOf(chain: string): string[] {
+/** Returns the host names of the first certificate of a chain: the common name, and the alternative names. */
+function hostNames(chain: string): { readonly common: readonly string[]; readonly alternative: readonly string[] } {
   const { subject, subjectAltName } = new X509Certificate(chain);
-  const alternatives = [...(subjectAltName ?? "").matchAll(/DNS:([^,\s]+)/g)].map(([, name = ""]) => name);
-  const common = /^CN=(.+)$/m.exec(subject)?.[1];
-  return [...(common === undefined ? [] : [common]), ...alternatives].map((name) => name.toLowerCase());
+  const alternative = (subjectAltName ?? "").split(", ").flatMap((one) => (one.startsWith("DNS:") ? one.slice(4) : []));
+  const hosts = (names: readonly string[]): string[] => names.map((name) => name.toLowerCase()).filter(isHostName);
+  return { common: hosts([/^CN=(.+)$/m.exec(subject)?.[1] ?? ""]), alternative: hosts(alternative) };
 }
+
+const isHostName = (name: string): boolean =>
+  dns1123Subdomain(name.replace(/^\*\./, "")).length === 0 && isIP(name) === 0;

@@ -94,7 +94,7 @@ export function tlsFiles(
   return {
     key: serving.key,
     cert: serving.certificate,
-    ...(named.size === 0 ? {} : { named }),
+    ...(options.tlsSniCertKey.length === 0 ? {} : { named }),
     clientCa: clientCa + requestHeaderCa,
     minVersion,
     ...(ciphers === undefined ? {} : { ciphers }),

@@ -5,7 +5,7 @@ import { gunzipSync, gzipSync, deflateRawSync, deflateSync, inflateRawSync, infl
 import type { ForwardedAnswer } from "#egress/forwarding.ts";
 import { HtmlLinks, isPage, rewritePage } from "./html-links.ts";
 
-const base = { host: "api:6443", prefix: "/p/proxy" };
+const base = { host: "api:6443", target: "10.0.0.5:8080", prefix: "/p/proxy" };
 
 function rewrite(page: string, pieceLength = page.length): string {
   const links = new HtmlLinks(base);
@@ -39,6 +39,13 @@ test("links with a path lead through the proxy, in every attribute that holds on
   }
 });
 
+test("links to the target lead to this server", () => {
+  assert.equal(
+    rewrite('<a href="http://10.0.0.5:8080/x?y"><a href="//10.0.0.5/x">'),
+    '<a href="/p/proxy/x?y"><a href="//10.0.0.5/x">',
+  );
+});
+
 test("other links, other attributes, and what is no tag stay as they are", () => {
   for (const page of [
     '<a href="rel?x#y"><a href=""><a href="#f"><a href="?q"><a href="../x"><a href="mailto:a@b"><a href=":foo">',
@@ -55,7 +62,7 @@ test("other links, other attributes, and what is no tag stay as they are", () =>
 
 test("comments and the content of scripts and the like have no links, and end where they end", () => {
   for (const page of [
-    '<!-- <a href="/x"> --><a href="/@x">',
+    '<!-- <a href="/x"> --><a href="/@x"><!-- x --!><a href="/@x"><!-- --! > <a href="/x">-->',
     '<!--><a href="/@x"><!---><a href="/@x"><!----><a href="/@x"><!-x><a href="/@x">',
     '<script src="/@s.js">var a = "<a href=/x>"; </scriptx></script><a href="/@z">',
     '<style><a href="/x"></STYLE ><a href="/@z"><title></titl><a href="/x"></title/><a href="/@z">',
@@ -84,6 +91,11 @@ const answer = (headers: Record<string, string>, bytes: Buffer, code = 200): For
     for (const byte of bytes) yield Buffer.from([byte]);
   })(),
   destroy: () => undefined,
+});
+
+test("a tag that comes byte by byte ends where it ends", () => {
+  const tag = `<a ${"x ".repeat(8000)}href='>"/x' href="/y" z=/w/>`;
+  assert.ok(rewrite(tag, 1) === tag.replace('"/y"', '"/p/proxy/y"'));
 });
 
 test("compressed pages stay compressed", async () => {

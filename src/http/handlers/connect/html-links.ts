@@ -10,19 +10,24 @@ import type { ForwardedAnswer } from "#egress/forwarding.ts";
 interface ProxyBase {
   /** The host that the client asked for, with its port. */
   readonly host: string;
+  /** The host of the target, with its port; links to it lead to this server. */
+  readonly target: string;
   /** The path of the proxy, escaped, without a slash at its end. */
   readonly prefix: string;
 }
 
-/** Returns the place in a link at which the path of the proxy belongs; `undefined` for links that stay as they are. */
-export function prefixOffset(link: string, { host, prefix }: ProxyBase): number | undefined {
+/** Returns a link with the path of the proxy before its own; `undefined` for links that stay as they are. */
+export function throughProxy(link: string, { host, target, prefix }: ProxyBase): string | undefined {
   const origin = /^[\t\n\f\r ]*(?:(?:[a-z][a-z0-9+.-]*:)?\/\/([^/?#\\]*))?/i.exec(link)!; // it matches every text
   const [{ length }, authority] = origin;
-  if (authority !== undefined && authority.replace(/^.*@/s, "") !== host) return undefined;
+  const named = authority?.replace(/^.*@/s, "");
+  if (named !== undefined && named !== host && named !== target) return undefined;
   const path = link.slice(length);
   if (!path.startsWith("/")) return undefined;
   const hasPrefix = path.startsWith(prefix) && /^([/?#]|$)/.test(path.slice(prefix.length));
-  return hasPrefix ? undefined : length;
+  return hasPrefix
+    ? undefined
+    : `${named === undefined || named === host ? link.slice(0, length) : ""}${prefix}${path}`;
 }
 
 /** The attributes that hold a link, by element. */
@@ -88,6 +93,7 @@ export class HtmlLinks {
   #end: End | undefined;
   /** Whether the rest of the page is text. */
   #isText = false;
+  #tagEnd = new TagEnd();
 
   constructor(base: ProxyBase) {
     this.#base = { ...base, prefix: base.prefix.replaceAll("&", "&amp;") };
@@ -107,6 +113,7 @@ export class HtmlLinks {
     if (this.#rest.length > tagBytesMax) {
       out += this.#rest;
       this.#rest = "";
+      this.#tagEnd = new TagEnd();
     }
     return Buffer.from(out, "latin1");
   }
@@ -120,16 +127,15 @@ export class HtmlLinks {
   #step(text: string, at: number): { readonly end: number; readonly text?: string } {
     if (this.#isText) return { end: text.length };
     if (this.#end !== undefined) return { end: this.#skip(text, at, this.#end) };
-    const start = text.indexOf("<", at);
-    if (start !== at) return { end: start === -1 ? text.length : start };
-    const mark = /<(?:!(?:--|-?$)?|\?|\/?[a-z]|\/?$|\/)/iy;
     mark.lastIndex = at;
-    const [begin = ""] = mark.exec(text) ?? [];
+    const found = mark.exec(text);
+    if (found === null) return { end: text.length };
+    if (found.index !== at) return { end: found.index };
+    const [begin] = found;
     if (at + begin.length === text.length) return { end: at };
-    if (begin === "") return { end: at + 1 };
     if (/[a-z]$/i.test(begin)) return this.#tag(text, at);
     const isComment = begin === "<!--";
-    this.#end = { pattern: isComment ? /-->/g : />/g, lengthMax: isComment ? 3 : 1, isTag: false };
+    this.#end = { pattern: isComment ? /--!?>/g : />/g, lengthMax: isComment ? 4 : 1, isTag: false };
     // A comment may end with the dashes that begin it.
     return { end: at + 2 };
   }
@@ -144,6 +150,8 @@ export class HtmlLinks {
   }
 
   #tag(text: string, at: number): { readonly end: number; readonly text?: string } {
+    if (!this.#tagEnd.isIn(text, at)) return { end: at };
+    this.#tagEnd = new TagEnd();
     const tag = readTag(text, at);
     if (tag === undefined) return { end: at };
     const { end, name, isEnd, attributes } = tag;
@@ -159,13 +167,50 @@ export class HtmlLinks {
     let from = at;
     for (const attribute of attributes) {
       if (!links.includes(attribute.name)) continue;
-      const offset = prefixOffset(text.slice(attribute.start, attribute.end), this.#base);
-      if (offset === undefined) continue;
-      written += text.slice(from, attribute.start + offset) + this.#base.prefix;
-      from = attribute.start + offset;
+      const link = throughProxy(text.slice(attribute.start, attribute.end), this.#base);
+      if (link === undefined) continue;
+      written += text.slice(from, attribute.start) + link;
+      from = attribute.end;
     }
     return { end, text: written + text.slice(from, end) };
   }
+}
+
+/** Matches the beginning of a tag, a comment or the like, also when only a part of it has come. */
+const mark = /<(?:!(?:--|-?$)?|\?|\/?[a-z]|\/?$|\/)/gi;
+
+/** The parts of a tag: its name, and of an attribute the name, the space behind it, the sign `=`, and the value. */
+type TagPart = "tag" | "before" | "name" | "after" | "equals" | "value" | '"' | "'";
+
+/** Finds out whether a tag that comes in pieces has ended. It looks once at each byte. */
+class TagEnd {
+  #part: TagPart = "tag";
+  /** The number of bytes of the tag that were looked at; the first is `<`. */
+  #length = 1;
+
+  /** Whether the tag that begins at `at` ends in the text. */
+  isIn(text: string, at: number): boolean {
+    for (; at + this.#length < text.length; this.#length++) {
+      const next = partAfter(this.#part, text[at + this.#length]!, this.#length);
+      if (next === undefined) return true;
+      this.#part = next;
+    }
+    return false;
+  }
+}
+
+/** Returns the part to which a tag comes by a character; `undefined` when the character ends the tag. */
+function partAfter(part: TagPart, char: string, length: number): TagPart | undefined {
+  if (part === '"' || part === "'") return char === part ? "before" : part;
+  if (char === ">") return undefined;
+  const isSpace = /[\t\n\f\r ]/.test(char);
+  if (part === "equals" && (isSpace || char === '"' || char === "'")) return isSpace ? part : (char as TagPart); // a quote
+  if (part === "equals" || part === "value") return isSpace ? "before" : "value";
+  if (char === "/") return part === "tag" && length === 1 ? part : "before";
+  if (part === "tag") return isSpace ? "before" : part;
+  if (char === "=" && part !== "before") return "equals";
+  if (isSpace) return part === "before" ? part : "after";
+  return "name";
 }
 
 interface Attribute {

@@ -45,7 +45,7 @@ export async function proxyRequest(scope: Scope, access: NodeAccess, target: Pro
     const forwarder = await access.forwarder(target.peer);
     const body = await bodyOf(request);
     const answer = await access.waitFor(request, forwarder.send(target.address, { ...call, body }));
-    return await replyOfTarget(scope, base, answer);
+    return await replyOfTarget(scope, { base, target: hostPort(target.address) }, answer);
   } catch (error) {
     throw showingValues(serviceUnavailable(`error trying to reach service: ${problemOf(error, target)}`));
   }
@@ -93,16 +93,19 @@ function queryOf({ url }: HandledRequest): string {
 }
 
 /** Makes the reply of an answer: a path of the target becomes one of this server, in redirections and in pages. */
-async function replyOfTarget({ request, parts }: Scope, base: string, answer: ForwardedAnswer): Promise<Reply> {
+async function replyOfTarget(
+  { request, parts }: Scope,
+  { base, target }: { readonly base: string; readonly target: string },
+  answer: ForwardedAnswer,
+): Promise<Reply> {
   const { clock } = parts;
   const { headers } = request;
   const location = answer.headers["location"]?.[0];
   const isMarkup = answer.headers["content-type"]?.[0]?.toLowerCase().includes("html") === true;
   if (location === undefined && !isMarkup) return replyOf(request, answer, clock);
-  const { isPage, prefixOffset, rewritePage } = await import("./html-links.ts");
-  const proxyBase = { host: headers["host"] ?? headers[":authority"] ?? "", prefix: escapePath(base) };
+  const { isPage, rewritePage, throughProxy } = await import("./html-links.ts");
+  const proxyBase = { host: headers["host"] ?? headers[":authority"] ?? "", target, prefix: escapePath(base) };
   if (location === undefined) return replyOf(request, isPage(answer) ? rewritePage(answer, proxyBase) : answer, clock);
-  const at = prefixOffset(location, proxyBase);
-  if (at === undefined) return replyOf(request, answer, clock);
-  return replyOf(request, answer, clock, { location: location.slice(0, at) + proxyBase.prefix + location.slice(at) });
+  const link = throughProxy(location, proxyBase);
+  return replyOf(request, answer, clock, link === undefined ? {} : { location: link });
 }
