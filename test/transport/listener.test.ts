@@ -1093,6 +1093,31 @@ test("stopping: streams end, requests under way are answered, idle connections c
   agent.destroy();
 });
 
+test("stopping: a stream that begins while a session goes on ends at once", async () => {
+  const { sinks, events, handle } = openStreams();
+  const listener = await serve((request) => {
+    const { code, stream } = handle();
+    return { code, stream: { ...stream!, isSession: request.path === "/session" } };
+  });
+  const session = await socketTo(listener.port);
+  session.write("GET /session HTTP/1.1\r\nHost: a\r\n\r\n");
+  await until(() => sinks.length === 1);
+  const watcher = await socketTo(listener.port);
+  let received = "";
+  watcher.on("data", (piece: Buffer) => (received += piece.toString("latin1")));
+  const ends = (): number => received.split("0\r\n\r\n").length - 1;
+  watcher.write("GET /watch HTTP/1.1\r\nHost: a\r\n\r\n");
+  await until(() => sinks.length === 2);
+  const drained = listener.drain(Number.POSITIVE_INFINITY);
+  await until(() => ends() === 1);
+  watcher.write("GET /watch HTTP/1.1\r\nHost: a\r\n\r\n");
+  await until(() => ends() === 2);
+  assert.equal(events.filter((event) => event === "close").length, 2);
+  sinks[0]!.end();
+  assert.equal(await drained, true);
+  await listener.close();
+});
+
 test("stopping does not wait beyond its deadline, and close cuts what is left", async () => {
   const listener = await serve(() => new Promise<Reply>(() => {}));
   const answer = http1(listener.port, "/");
