@@ -63,11 +63,12 @@ class Twin {
   }
 
   /**
-   * Returns the text with names in place of random values: ids, versions, addresses, ports, endings of names, tokens.
+   * Returns the text with names in place of random values: ids, versions, addresses, ports, endings of names, tokens,
+   * and versions in protobuf, which follow the byte of their length.
    */
   rename(text: string): string {
     const given =
-      /(?<uid>[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12})|(?<=resourceVersion\\*"?: ?\\*"?)(?<version>\d+)(?=\\*"|\n|$)|(?<=in record \()(?<recorded>\d+)|(?<address>\b10\.0\.\d+\.\d+)|(?<port>\b3[0-2]\d{3}\b)|(?<=\b(?:gen|kube-api-access)-)(?<ending>[a-z0-9]{5})\b|(?<token>eyJ[\w-]+\.[\w-]+\.[\w-]+)/g;
+      /(?<uid>[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12})|(?<=resourceVersion\\*"?: ?\\*"?)(?<version>\d+)(?=\\*"|\n|$)|(?<=in record \()(?<recorded>\d+)|(?<address>\b10\.0\.\d+\.\d+)|(?<port>\b3[0-2]\d{3}\b)|(?<=\b(?:gen|kube-api-access)-)(?<ending>[a-z0-9]{5})\b|(?<token>eyJ[\w-]+\.[\w-]+\.[\w-]+)|(?<=(?:2|[^ -~])[^ -~])(?<binary>\d{2,})/g;
     return text.replace(given, (found, ...rest) => {
       const groups = rest.at(-1) as Readonly<Record<string, string | undefined>>; // named groups come last
       const kind = Object.keys(groups).find((name) => groups[name] !== undefined)!;
@@ -638,10 +639,17 @@ async function ask(twin: Twin, { method, path, options, body }: Sent): Promise<{
   const answer = await twin.api.send(method, path, bytes, { literal: true, ...options });
   const value = answer.value as ObjectBody | undefined; // JSON, or nothing
   const plain = path.split("?")[0]!;
-  const isObject = answer.status < 300 && typeof value?.["metadata"] === "object" && value["kind"] !== "Status";
+  const isObject =
+    typeof value?.["metadata"] === "object" && !["Status", "PartialObjectMetadata"].includes(String(value["kind"]));
   // A dry run shows a random address, which may be taken on this server only.
   const isDry = path.includes("dryRun=");
-  if (isObject && !isDry && method !== "DELETE" && value["kind"] !== "PartialObjectMetadata") {
+  if (answer.status >= 300 || isDry || method === "DELETE") {
+    // The newest object is the same.
+  } else if (!isObject) {
+    // The answer does not show the object, such as a new service with another random address.
+    const isMeant = (known: string): boolean => known.startsWith(plain) || plain.startsWith(known);
+    if (method !== "GET") for (const known of twin.objects.keys()) if (isMeant(known)) twin.objects.delete(known);
+  } else {
     const name = String(metaOf(value)["name"]);
     if (method === "POST") twin.objects.set(`${plain}/${name}`, value);
     else if (plain.endsWith(`/${name}`)) twin.objects.set(plain, value);
