@@ -16,7 +16,8 @@ export interface FeatureGates {
 
 /**
  * Parses the values of the flag, each `Name=bool,Name=bool`, all names or none with the prefix `kube:`; later ones win.
- * `AllAlpha` and `AllBeta` set the gates that are not set by name. Throws an `Error` with one line for unknown gates, bad values and locked gates.
+ * `AllAlpha` and `AllBeta` set the gates that are not set by name. Throws an `Error` with one line for unknown gates, bad
+ * values and locked gates.
  */
 export function parseFeatureGates(gates: readonly GateFacts[], texts: readonly string[]): FeatureGates {
   const gatesByName = new Map(gates.map((gate) => [gate.name, gate]));

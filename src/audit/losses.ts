@@ -23,7 +23,7 @@ export function auditLossReporter(log: Log, metrics: Metrics, clock: Clock): Los
   let quietUntilMs = Number.NEGATIVE_INFINITY;
   const errors = metrics.counter({
     name: "apiserver_audit_error_total",
-    help: "Counter of audit events that failed to be audited properly. Plugin identifies the plugin affected by the error.",
+    help: "Audit events that were lost, by the plugin that lost them.",
     labels: ["plugin"],
   });
   return {

@@ -6,7 +6,7 @@ import type { Clock } from "#std/clock.ts";
 
 /** The time in milliseconds by which bytes may pass too early, since timers are not exact. */
 const aheadMs = 10;
-/** The time in milliseconds for which one piece of a longer buffer takes. */
+/** The time in milliseconds that one piece of a longer buffer takes. */
 const pieceMs = 100;
 
 class Throttle extends Transform {

@@ -30,16 +30,13 @@ const ofLevel = (name: string, help: string, ...more: readonly string[]): Row =>
 export const counterRows = {
   rejected: ofFlow(
     "rejected_requests_total",
-    "[BETA] Number of requests rejected by API Priority and Fairness subsystem",
+    "[BETA] Requests that priority and fairness has refused, by reason.",
     "reason",
   ),
-  dispatched: ofFlow(
-    "dispatched_requests_total",
-    "[BETA] Number of requests executed by API Priority and Fairness subsystem",
-  ),
+  dispatched: ofFlow("dispatched_requests_total", "[BETA] Requests that priority and fairness has let run."),
   noRoom: ofFlow(
     "request_dispatch_no_accommodation_total",
-    "Number of times a dispatch attempt resulted in a non accommodation due to lack of available seats",
+    "How often the next request of a queue could not run, since too few seats were free.",
   ),
 };
 
@@ -47,20 +44,14 @@ export const counterRows = {
 export const presentRows = {
   executing: ofFlow(
     "current_executing_requests",
-    "[BETA] Number of requests in initial (for a WATCH) or any (for a non-WATCH) execution stage in the API Priority and Fairness subsystem",
+    "[BETA] Requests that hold seats now; watches hold them only while they begin.",
   ),
   executingSeats: ofFlow(
     "current_executing_seats",
-    "[BETA] Concurrency (number of seats) occupied by the currently executing (initial stage for a WATCH, any stage otherwise) requests in the API Priority and Fairness subsystem",
+    "[BETA] Seats that requests hold now; watches hold them only while they begin.",
   ),
-  waiting: ofFlow(
-    "current_inqueue_requests",
-    "[BETA] Number of requests currently pending in queues of the API Priority and Fairness subsystem",
-  ),
-  waitingSeats: ofFlow(
-    "current_inqueue_seats",
-    "Number of seats currently pending in queues of the API Priority and Fairness subsystem",
-  ),
+  waiting: ofFlow("current_inqueue_requests", "[BETA] Requests that wait in queues now."),
+  waitingSeats: ofFlow("current_inqueue_seats", "Seats for which requests wait in queues now."),
 };
 
 /** The former names of gauges of a schema. */
@@ -74,38 +65,30 @@ export const formerRows: Readonly<Partial<Record<keyof typeof presentRows, Row>>
 };
 
 export const levelRows = {
-  nominal: ofLevel(
-    "nominal_limit_seats",
-    "[BETA] Nominal number of execution seats configured for each priority level",
-  ),
-  lower: ofLevel(
-    "lower_limit_seats",
-    "Configured lower bound on number of execution seats available to each priority level",
-  ),
-  upper: ofLevel(
-    "upper_limit_seats",
-    "Configured upper bound on number of execution seats available to each priority level",
-  ),
-  current: ofLevel("current_limit_seats", "current derived number of execution seats available to each priority level"),
-  target: ofLevel("target_seats", "Seat allocation targets"),
-  demandHigh: ofLevel("demand_seats_high_watermark", "High watermark, over last adjustment period, of demand_seats"),
-  demandAverage: ofLevel("demand_seats_average", "Time-weighted average, over last adjustment period, of demand_seats"),
-  demandDeviation: ofLevel(
-    "demand_seats_stdev",
-    "Time-weighted standard deviation, over last adjustment period, of demand_seats",
-  ),
-  demandSmoothed: ofLevel("demand_seats_smoothed", "Smoothed seat demands"),
-  at: ofLevel("current_r", "R(time of last change)"),
+  nominal: ofLevel("nominal_limit_seats", "[BETA] Seats that a level has by its configuration."),
+  lower: ofLevel("lower_limit_seats", "Seats that a level keeps whatever it lends."),
+  upper: ofLevel("upper_limit_seats", "Seats that a level has at most with what it borrows."),
+  current: ofLevel("current_limit_seats", "Seats that a level has at present."),
+  target: ofLevel("target_seats", "Seats that a level should have by its demand."),
+  demandHigh: ofLevel("demand_seats_high_watermark", "The highest demand for seats in the last period."),
+  demandAverage: ofLevel("demand_seats_average", "The mean demand for seats in the last period."),
+  demandDeviation: ofLevel("demand_seats_stdev", "The standard deviation of the demand for seats in the last period."),
+  demandSmoothed: ofLevel("demand_seats_smoothed", "The demand for seats, which falls slowly."),
+  at: ofLevel("current_r", "Virtual time of the queues when they last changed."),
 };
 
 /** Gauges of levels with queues, as of the last dispatched request. */
 export const dispatchRows = {
-  at: ofLevel("dispatch_r", "R(time of last dispatch)"),
-  latest: ofLevel("latest_s", "S(most recently dispatched request)"),
-  next: ofLevel("next_s_bounds", "min and max, over queues, of S(oldest waiting request in queue)", "bound"),
+  at: ofLevel("dispatch_r", "Virtual time of the queues when a request last began to run."),
+  latest: ofLevel("latest_s", "Virtual start of the request that began to run last."),
+  next: ofLevel(
+    "next_s_bounds",
+    "The lowest and the highest virtual start of the requests that are first in their queues.",
+    "bound",
+  ),
   discounted: ofLevel(
     "next_discounted_s_bounds",
-    "min and max, over queues, of S(oldest waiting request in queue) - estimated work in progress",
+    "The same as next_s_bounds, less the work that each queue is doing.",
     "bound",
   ),
 };
@@ -117,50 +100,36 @@ const histogram = (buckets: readonly number[], plain: Row): HistogramRow => ({ .
 const unstaged = (buckets: readonly number[], plain: Row): HistogramRow => ({ ...plain, buckets, isUnstaged: true });
 
 export const histogramRows = {
-  seats: histogram(
-    [1, 2, 4, 10],
-    ofFlow(
-      "work_estimated_seats",
-      "Number of estimated seats (maximum of initial and final seats) associated with requests in API Priority and Fairness",
-    ),
-  ),
+  seats: histogram([1, 2, 4, 10], ofFlow("work_estimated_seats", "Seats that a request needs at most.")),
   watchers: histogram(
     [0, 1, 10, 100, 1000, 10_000],
-    ofFlow("watch_count_samples", "count of watchers for mutating requests in API Priority and Fairness"),
+    ofFlow("watch_count_samples", "Watches that a write has to notify."),
   ),
   ran: histogram(
     seconds,
     ofFlow(
       "request_execution_seconds",
-      "Duration of initial stage (for a WATCH) or any (for a non-WATCH) stage of request execution in the API Priority and Fairness subsystem",
+      "Time for which requests hold seats; watches hold them only while they begin.",
       "type",
     ),
   ),
   waited: histogram(
     seconds,
-    ofFlow("request_wait_duration_seconds", "[BETA] Length of time a request spent waiting in its queue", "execute"),
+    ofFlow("request_wait_duration_seconds", "[BETA] Time for which a request waits in its queue.", "execute"),
   ),
   queueLength: histogram(
     [0, 10, 25, 50, 100, 250, 500, 1000],
-    ofFlow(
-      "request_queue_length_after_enqueue",
-      "Length of queue in the API Priority and Fairness subsystem, as seen by each request after it is enqueued",
-    ),
+    ofFlow("request_queue_length_after_enqueue", "Length of its queue that each request finds, itself included."),
   ),
   seatUse: unstaged(
     [0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1],
-    row(
-      "priority_level_seat_utilization",
-      "Observations, at the end of every nanosecond, of utilization of seats for any stage of execution (but only initial stage for WATCHes)",
-      "phase",
-      level,
-    ),
+    row("priority_level_seat_utilization", "Share of the seats of a level in use, weighted by time.", "phase", level),
   ),
   requestUse: unstaged(
     [0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.25, 0.5, 0.75, 1],
     row(
       "priority_level_request_utilization",
-      "Observations, at the end of every nanosecond, of number of requests (as a fraction of the relevant limit) waiting or in any stage of execution (but only initial stage for WATCHes)",
+      "Requests of a level, waiting or running, as a share of their limit, weighted by time.",
       "phase",
       level,
     ),
@@ -169,7 +138,7 @@ export const histogramRows = {
     [0, 0.001, 0.01, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1],
     row(
       "read_vs_write_current_requests",
-      "Observations, at the end of every nanosecond, of the number of requests (as a fraction of the relevant limit) waiting or in regular stage of execution",
+      "Reads and writes, waiting or running, as a share of their limit, weighted by time.",
       "phase",
       "request_kind",
     ),
@@ -178,7 +147,7 @@ export const histogramRows = {
     [0.2, 0.4, 0.6, 0.8, 1, 1.2, 1.4, 1.7, 2, 2.8, 4, 6],
     ofLevel(
       "demand_seats",
-      "Observations, at the end of every nanosecond, of (the number of seats each priority level could use) / (nominal number of seats for that level)",
+      "Seats that a level could use, as a share of those of its configuration, weighted by time.",
     ),
   ),
 };

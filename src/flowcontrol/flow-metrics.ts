@@ -89,7 +89,7 @@ export class FlowMetrics {
     this.#dispatchGauges = families(dispatchRows, gauge);
     this.fairFraction = gauge({
       name: "seat_fair_frac",
-      help: "Fair fraction of server's concurrency to allocate to each priority level that can use it",
+      help: "Share of its demand that each level gets where seats are short.",
       labels: [],
     }).with();
     for (const [figure, row] of [...Object.entries(presentRows), ...Object.entries(formerRows)]) {
@@ -158,7 +158,7 @@ export class FlowMetrics {
     this.#metrics.observable(
       {
         name: "apiserver_current_inqueue_requests",
-        help: "Number of queued requests in this apiserver per request kind.",
+        help: "Requests that wait now, reads and writes apart.",
         labels: ["request_kind"],
         type: "gauge",
       },

@@ -47,7 +47,7 @@ export interface ChainOptions {
   /** The value of `--goaway-chance`, from 0 to 0.02. */
   readonly goAwayChance: number;
   /** Whether answers to unauthenticated clients end their HTTP/2 connections. */
-  readonly sendsStrangersAway: boolean;
+  readonly closesUnauthenticated: boolean;
   /** The value of `--cors-allowed-origins`. */
   readonly corsAllowedOrigins: readonly RegExp[];
   /** Sees every request and its reply, errors included; `request.info` is set when the reply comes. */

@@ -95,13 +95,13 @@ export class RequestMetrics {
     const servedOnly = (before: number) => servedAlone(before, isServed, () => this.#recorders.clear());
     this.#total = metrics.counter({
       name: "apiserver_request_total",
-      help: "[STABLE] Counter of apiserver requests broken out for each verb, dry run value, group, version, resource, scope, component, and HTTP response code.",
+      help: "[STABLE] Requests, by verb, dry run, target and code of the answer.",
       labels: ["verb", "dry_run", ...targetLabels, "code"],
       ...servedOnly(2),
     });
     this.#duration = metrics.histogram({
       name: "apiserver_request_duration_seconds",
-      help: "[STABLE] Response latency distribution in seconds for each verb, dry run value, group, version, resource, subresource, scope and component.",
+      help: "[STABLE] Time until requests are answered, by verb, dry run and target.",
       labels: ["verb", "dry_run", ...targetLabels],
       buckets: durationBuckets,
       ...servedOnly(2),
@@ -116,7 +116,7 @@ export class RequestMetrics {
     this.#byFieldValidation = fieldValidations(metrics);
     this.#sizes = metrics.histogram({
       name: "apiserver_response_sizes",
-      help: "[STABLE] Response size distribution in bytes for each group, version, verb, resource, subresource, scope and component.",
+      help: "[STABLE] Bytes of answers, by verb and target.",
       labels: ["verb", ...targetLabels],
       buckets: sizeBuckets,
       ...servedOnly(1),
@@ -130,7 +130,7 @@ export class RequestMetrics {
     this.mutatingNow = inflight.with("mutating");
     this.#longRunning = metrics.gauge({
       name: "apiserver_longrunning_requests",
-      help: "[STABLE] Gauge of all active long-running apiserver requests broken out by verb, group, version, resource, scope and component.",
+      help: "[STABLE] Watches and sessions that go on now, by verb and target.",
       labels: ["verb", ...targetLabels],
       ...servedOnly(1),
     });
@@ -139,13 +139,13 @@ export class RequestMetrics {
     this.#watchSizes = watches.sizes;
     this.#deprecated = metrics.gauge({
       name: "apiserver_requested_deprecated_apis",
-      help: "Gauge of deprecated APIs that have been requested, broken out by API group, version, resource, subresource, and removed_release.",
+      help: "1 for each deprecated API that clients have used, with the release that removes it.",
       labels: ["group", "version", "resource", "subresource", "removed_release"],
       ...servedOnly(0),
     });
     this.#terminations = metrics.counter({
       name: "apiserver_request_terminations_total",
-      help: "Number of requests which apiserver terminated in self-defense.",
+      help: "Requests that the server ended to protect itself.",
       labels: ["verb", "dry_run", ...targetLabels, "code"],
       ...servedOnly(2),
     });
@@ -268,7 +268,7 @@ const handshakeErrors = (metrics: Metrics): Counter =>
   metrics
     .counter({
       name: "apiserver_tls_handshake_errors_total",
-      help: "Number of connections that ended with an error during the TLS handshake",
+      help: "Connections whose TLS handshake failed.",
     })
     .with();
 
@@ -279,13 +279,13 @@ function watchFamilies(metrics: Metrics, hasKind: RequestMetricsOptions["hasKind
   return {
     events: metrics.counter({
       name: "apiserver_watch_events_total",
-      help: "Number of events sent in watch clients",
+      help: "Events sent to watches, by kind.",
       labels,
       isThere,
     }),
     sizes: metrics.histogram({
       name: "apiserver_watch_events_sizes",
-      help: "Watch event size distribution in bytes",
+      help: "Bytes of watch events, by kind.",
       labels,
       buckets: eventSizeBuckets,
       isThere,

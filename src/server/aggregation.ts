@@ -102,7 +102,7 @@ function observeAvailability(metrics: Metrics, apis: AggregatedApis): void {
   metrics.observable(
     {
       name: "aggregator_unavailable_apiservice",
-      help: "Gauge of APIServices which are marked as unavailable broken down by APIService name.",
+      help: "1 for each APIService that is not available, 0 for others.",
       type: "gauge",
       labels: ["name"],
     },

@@ -136,7 +136,7 @@ function observeObjects(metrics: Metrics, { table }: Pipeline, stores: Stores): 
   metrics.observable(
     {
       name: "apiserver_storage_objects",
-      help: "[STABLE] Number of stored objects at the time of the scrape split by kind.",
+      help: "[STABLE] Stored objects, by resource.",
       type: "gauge",
       labels: ["resource"],
     },

@@ -70,16 +70,16 @@ export async function openAudit({ policy, webhook }: AuditPlan, parts: AuditPart
   const backend = unionOf(backends);
   const byLevel = metrics.counter({
     name: "apiserver_audit_level_total",
-    help: "Counter of policy levels for audit events (1 per request).",
+    help: "Requests by the level of the audit policy that holds for them.",
     labels: ["level"],
   });
   const events = metrics.counter({
     name: "apiserver_audit_event_total",
-    help: "Counter of audit events generated and sent to the audit backend.",
+    help: "Audit events that were given to the log or the webhook.",
   });
   const rejected = metrics.counter({
     name: "apiserver_audit_requests_rejected_total",
-    help: "Counter of apiserver requests rejected due to an error in audit logging backend.",
+    help: "Requests that were refused since their audit event could not be written.",
   });
   return {
     filters: auditFilters({

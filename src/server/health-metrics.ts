@@ -41,12 +41,12 @@ function healthFamilies() {
   const metrics = new Metrics();
   const last = metrics.gauge({
     name: "kubernetes_healthcheck",
-    help: "[STABLE] This metric records the result of a single healthcheck.",
+    help: "[STABLE] 1 for each health check that passed last, 0 for others.",
     labels: ["name", "type"],
   });
   const total = metrics.counter({
     name: "kubernetes_healthchecks_total",
-    help: "[STABLE] This metric records the results of all healthcheck.",
+    help: "[STABLE] Health checks that ran, by result.",
     labels: ["name", "status", "type"],
   });
   return { metrics, last, total };

@@ -214,7 +214,7 @@ function openChain(
       requestMetrics.mutatingNow.set(writes);
     },
     goAwayChance: options.goawayChance,
-    sendsStrangersAway: plans.kinds.gates.isOn("UnauthenticatedHTTP2DOSMitigation"),
+    closesUnauthenticated: plans.kinds.gates.isOn("UnauthenticatedHTTP2DOSMitigation"),
     corsAllowedOrigins: options.corsAllowedOrigins.map((text) => new RegExp(text)),
     observe: recordRequests(requestMetrics, clock, log),
     route,

@@ -24,7 +24,7 @@ export function addProcessMetrics(metrics: Metrics, gates: Pick<FeatureGates, "a
   metrics.observable(
     {
       name: "process_cpu_seconds_total",
-      help: "Total user and system CPU time spent in seconds.",
+      help: "CPU time of the process, of user and system together.",
       type: "counter",
       isUnstaged: true,
     },
@@ -33,14 +33,19 @@ export function addProcessMetrics(metrics: Metrics, gates: Pick<FeatureGates, "a
       return one((user + system) / 1e6);
     },
   );
-  gauge("process_start_time_seconds", "Start time of the process since unix epoch in seconds.", () => startedSeconds);
-  gauge("process_resident_memory_bytes", "Resident memory size in bytes.", () => process.memoryUsage.rss());
+  gauge("process_start_time_seconds", "Time of the start, in seconds since 1970.", () => startedSeconds);
+  gauge("process_resident_memory_bytes", "Memory of the process that is in RAM.", () => process.memoryUsage.rss());
   metrics.observable(
-    { name: "process_open_fds", help: "Number of open file descriptors.", type: "gauge", isUnstaged: true },
+    { name: "process_open_fds", help: "File descriptors that the process has.", type: "gauge", isUnstaged: true },
     openFiles,
   );
   metrics.observable(
-    { name: "process_max_fds", help: "Maximum number of open file descriptors.", type: "gauge", isUnstaged: true },
+    {
+      name: "process_max_fds",
+      help: "Most file descriptors that the process may have.",
+      type: "gauge",
+      isUnstaged: true,
+    },
     maxFiles,
   );
   const memory = process.memoryUsage;
@@ -59,13 +64,13 @@ export function addProcessMetrics(metrics: Metrics, gates: Pick<FeatureGates, "a
 /** Adds the numbers of metrics that are shown, hidden since they are deprecated, and disabled by a flag. */
 function addMetricCounts(metrics: Metrics): void {
   const count = (name: string, what: string, read: () => number): void =>
-    metrics.observable({ name, help: `[BETA] The count of ${what} metrics.`, type: "counter" }, () => one(read()));
+    metrics.observable({ name, help: `[BETA] Metrics that are ${what}.`, type: "counter" }, () => one(read()));
   count("hidden_metrics_total", "hidden", () => metrics.counts.hidden);
   count("disabled_metrics_total", "disabled", () => metrics.counts.disabled);
   metrics.observable(
     {
       name: "registered_metrics_total",
-      help: "[BETA] The count of registered metrics broken by stability level and deprecation version.",
+      help: "[BETA] Metrics that were made, by stability and by the release that deprecates them.",
       type: "counter",
       labels: ["stability_level", "deprecated_version"],
     },
@@ -89,7 +94,7 @@ function addFeatureMetrics(metrics: Metrics, { all }: Pick<FeatureGates, "all">)
   metrics.observable(
     {
       name: "kubernetes_feature_enabled",
-      help: "[BETA] This metric records the data about the stage and enablement of a k8s feature.",
+      help: "[BETA] 1 for each feature gate that is on, 0 for others, by its stage.",
       type: "gauge",
       labels: ["name", "stage"],
     },
@@ -160,7 +165,7 @@ export function addLogMetrics(
   metrics.observable(
     {
       name: "apiserver_storage_size_bytes",
-      help: "[STABLE] Size of the storage database file physically allocated in bytes.",
+      help: "[STABLE] Bytes of the files of the store on disk.",
       type: "gauge",
       labels: ["storage_cluster_id"],
     },

@@ -10,15 +10,14 @@ import { identityHash } from "./identity.ts";
 export function reloadMetrics(metrics: Metrics, subsystem: string, clock: Clock) {
   const name = `apiserver_${subsystem}_config_controller_automatic_reload`;
   const labels = ["apiserver_id_hash", "status"];
-  // Upstream's metric of encryption has older names.
-  const isOld = subsystem === "encryption";
-  const of = `of ${subsystem} configuration split by ${isOld ? "" : "status and "}apiserver identity.`;
-  const counted = isOld ? "reload successes and failures" : "automatic reloads";
-  const timed = isOld ? "last successful or failed automatic reload" : "last automatic reload";
-  const count = metrics.counter({ name: `${name}s_total`, help: `Total number of ${counted} ${of}`, labels });
+  const count = metrics.counter({
+    name: `${name}s_total`,
+    help: `Times that the configuration of ${subsystem} was read again, by result.`,
+    labels,
+  });
   const last = metrics.gauge({
     name: `${name}_last_timestamp_seconds`,
-    help: `Timestamp of the ${timed} ${of}`,
+    help: `Time at which the configuration of ${subsystem} was last read again, by result, in seconds since 1970.`,
     labels,
   });
   const identity = identityHash();

@@ -119,7 +119,7 @@ function ruleTimes({ metrics, clock }: Pick<ServerParts, "metrics" | "clock">): 
     metrics
       .histogram({
         name: `apiserver_cel_${name}_duration_seconds`,
-        help: `[BETA] CEL ${name} time in seconds.`,
+        help: `[BETA] Time of CEL ${name}.`,
         buckets,
       })
       .with();

@@ -139,7 +139,9 @@ export interface ListenerOptions {
 export interface Listener {
   readonly address: string;
   readonly port: number;
-  /** Uses the files for new connections; existing ones keep theirs. `clientCa` and `named` can be changed, but not added. */
+  /**
+   * Uses the files for new connections; existing ones keep theirs. `clientCa` and `named` can be changed, but not added.
+   */
   updateTls(tls: TlsFiles): void;
   /** Stops accepting connections. Existing ones stay open; clients are told to open new ones elsewhere. */
   stopAccepting(): void;

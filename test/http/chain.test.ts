@@ -59,7 +59,7 @@ function chain(over: Partial<ChainOptions> = {}): Fixture {
     requestsInFlightMax: 2,
     mutatingRequestsInFlightMax: 1,
     goAwayChance: 0,
-    sendsStrangersAway: true,
+    closesUnauthenticated: true,
     corsAllowedOrigins: [],
     ...over,
     route(request) {
@@ -456,7 +456,7 @@ test("on HTTP/2 the unknown do not keep their connection, others lose it by chan
   assert.equal((await send("GET /apis", {}, true)).closeConnection, true);
   assert.equal((await send("GET /apis as bob", {}, true)).closeConnection, undefined);
   assert.equal((await send("GET /healthz", {}, false)).closeConnection, undefined);
-  const kept = chain({ sendsStrangersAway: false });
+  const kept = chain({ closesUnauthenticated: false });
   assert.equal((await kept.send("GET /healthz", {}, true)).closeConnection, undefined);
   const some = chain({ goAwayChance: 0.5 });
   let closed = 0;

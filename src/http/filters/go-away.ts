@@ -11,17 +11,17 @@ import type { Filter } from "./filter.ts";
 interface GoAwayOptions {
   /** The value of `--goaway-chance`, from 0 to 0.02. */
   readonly chance: number;
-  /** Whether unauthenticated clients are sent away. */
-  readonly sendsStrangersAway: boolean;
+  /** Whether connections of unauthenticated clients are closed. */
+  readonly closesUnauthenticated: boolean;
   readonly random: Random;
 }
 
-export function goAway({ chance, sendsStrangersAway, random }: GoAwayOptions): Filter {
+export function goAway({ chance, closesUnauthenticated, random }: GoAwayOptions): Filter {
   return (request, next) => {
     if (request.protocol !== "HTTP/2.0") return next(request);
     return andThen(next(request), (reply) => {
-      const isStranger = sendsStrangersAway && (reply.code === 401 || isAnonymous(request.user));
-      const close = isStranger || (chance > 0 && random.next() < chance);
+      const isUnauthenticated = closesUnauthenticated && (reply.code === 401 || isAnonymous(request.user));
+      const close = isUnauthenticated || (chance > 0 && random.next() < chance);
       return close ? { ...reply, closeConnection: true } : reply;
     });
   };

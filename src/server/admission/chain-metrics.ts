@@ -13,20 +13,20 @@ export function observeChain(metrics: Metrics, clock: Pick<Clock, "monotonic">):
   const buckets = [0.005, 0.025, 0.1, 0.5, 1, 2.5];
   const plugins = metrics.histogram({
     name: "apiserver_admission_controller_admission_duration_seconds",
-    help: "[STABLE] Admission controller latency histogram in seconds, identified by name and broken out for each operation and API resource and type (validate or admit).",
+    help: "[STABLE] Time that an admission plugin takes, by its name, by operation, by result, and by type: admit or validate.",
     labels: ["name", "operation", "rejected", "type"],
     buckets,
   });
   const labels = ["operation", "rejected", "type"];
   const steps = metrics.histogram({
     name: "apiserver_admission_step_admission_duration_seconds",
-    help: "[STABLE] Admission sub-step latency histogram in seconds, broken out for each operation and API resource and step type (validate or admit).",
+    help: "[STABLE] Time that all plugins of a step take, by operation, by result, and by type: admit or validate.",
     labels,
     buckets,
   });
   const summaries = metrics.summary({
     name: "apiserver_admission_step_admission_duration_seconds_summary",
-    help: "[ALPHA] Admission sub-step latency summary in seconds, broken out for each operation and API resource and step type (validate or admit).",
+    help: "[ALPHA] Quantiles of the time that all plugins of a step take, by operation, by result, and by type: admit or validate.",
     labels,
     quantiles: [0.5, 0.9, 0.99],
     keptMs: 5 * 60 * 60_000,

@@ -41,17 +41,17 @@ function podSecurityMetrics(metrics: Metrics): PodSecurityObserver {
   const ofRequest = ["request_operation", "resource", "subresource"];
   const evaluations = metrics.counter({
     name: "pod_security_evaluations_total",
-    help: "Number of policy evaluations that occurred, not counting ignored or exempt requests.",
+    help: "Checks of pods by a level of pod security, without exempt requests.",
     labels: ["decision", "mode", "policy_level", "policy_version", ...ofRequest],
   });
   const exemptions = metrics.counter({
     name: "pod_security_exemptions_total",
-    help: "Number of exempt requests, not counting ignored or out of scope requests.",
+    help: "Requests that are exempt from pod security.",
     labels: ofRequest,
   });
   const errors = metrics.counter({
     name: "pod_security_errors_total",
-    help: "Number of errors preventing normal evaluation. Non-fatal errors may result in the latest restricted profile being used for evaluation.",
+    help: "Errors in checks of pod security; after some of them the strictest level was checked.",
     labels: ["fatal", ...ofRequest],
   });
   // Hot path: the most frequent children are looked up once. They exist from the start, as upstream.

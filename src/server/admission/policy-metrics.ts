@@ -9,13 +9,13 @@ export function policyMetrics(metrics: Metrics, policies: ValidatingPolicies): (
     policies.has(policy, binding);
   const total = metrics.counter({
     name: "apiserver_validating_admission_policy_check_total",
-    help: "[BETA] Validation admission policy check total, labeled by policy and further identified by binding and enforcement action taken.",
+    help: "[BETA] Requests that a policy has checked, by binding and by what follows.",
     labels,
     isThere,
   });
   const durations = metrics.histogram({
     name: "apiserver_validating_admission_policy_check_duration_seconds",
-    help: "[BETA] Validation admission latency for individual validation expressions in seconds, labeled by policy and further including binding and enforcement action taken.",
+    help: "[BETA] Time that a policy takes for a request, by binding and by what follows.",
     labels,
     isThere,
     buckets: [0.000_000_5, 0.001, 0.01, 0.1, 1],

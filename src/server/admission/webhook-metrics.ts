@@ -40,26 +40,26 @@ function webhookFamilies(metrics: Metrics, lists: WebhookLists) {
   });
   const durations = metrics.histogram({
     name: "apiserver_admission_webhook_admission_duration_seconds",
-    help: "[STABLE] Admission webhook latency histogram in seconds, for each webhook, operation and phase.",
+    help: "[STABLE] Time of calls of a webhook, by operation and by phase.",
     labels: ["name", "operation", "rejected", "type"],
     ...forWebhookLabel(0),
     buckets,
   });
   const requests = metrics.counter({
     name: "apiserver_admission_webhook_request_total",
-    help: "Admission webhook request total, for each webhook, operation, phase and answer.",
+    help: "Calls of a webhook, by operation, by phase and by answer.",
     labels: ["code", "name", "operation", "rejected", "type"],
     ...forWebhookLabel(1),
   });
   const rejections = metrics.counter({
     name: "apiserver_admission_webhook_rejection_count",
-    help: "Admission webhook rejection count: calling_webhook_error, apiserver_internal_error or no_error.",
+    help: "Requests that a webhook refused, or that failed with it, by the kind of error.",
     labels: ["error_type", "name", "operation", "rejection_code", "type"],
     ...forWebhookLabel(1),
   });
   const failedOpen = metrics.counter({
     name: "apiserver_admission_webhook_fail_open_count",
-    help: "Admission webhook fail open count: requests that passed although the webhook could not be called.",
+    help: "Requests that passed although the webhook could not be called.",
     labels: ["name", "type"],
     ...forWebhookLabel(0),
   });
@@ -71,19 +71,19 @@ function webhookFamilies(metrics: Metrics, lists: WebhookLists) {
   });
   const conditionErrors = metrics.counter({
     name: "apiserver_admission_match_condition_evaluation_errors_total",
-    help: "Admission match condition evaluation errors, for each webhook.",
+    help: "Errors of the match conditions of a webhook.",
     labels: ["kind", "name", "operation", "type"],
     ...forWebhookLabel(1),
   });
   const exclusions = metrics.counter({
     name: "apiserver_admission_match_condition_exclusions_total",
-    help: "Admission match condition exclusions, for each webhook.",
+    help: "Requests that match conditions kept from a webhook.",
     labels: ["kind", "name", "operation", "type"],
     ...forWebhookLabel(1),
   });
   const conditionTimes = metrics.histogram({
     name: "apiserver_admission_match_condition_evaluation_seconds",
-    help: "Admission match condition evaluation time in seconds, for each webhook.",
+    help: "Time that the match conditions of a webhook take.",
     labels: ["kind", "name", "operation", "type"],
     ...forWebhookLabel(1),
     buckets: [0.001, 0.005, 0.01, 0.025, 0.1, 0.2, 0.25],

@@ -11,7 +11,7 @@ import { attemptMetrics } from "../attempt-metrics.ts";
 export function observeAuthenticator(inner: Authenticator, metrics: Metrics, clock: Clock): Authenticator {
   const users = metrics.counter({
     name: "authenticated_user_requests",
-    help: "Counter of authenticated requests broken out by username.",
+    help: "Requests of known users, by a label of the user.",
     labels: ["username"],
   });
   // The next request is most often from the same user.
@@ -19,10 +19,10 @@ export function observeAuthenticator(inner: Authenticator, metrics: Metrics, clo
   const count = attemptMetrics({
     metrics,
     clock,
-    attempts: { name: "authentication_attempts", help: "Counter of authenticated attempts." },
+    attempts: { name: "authentication_attempts", help: "Requests whose credentials were checked, by result." },
     durations: {
       name: "authentication_duration_seconds",
-      help: "Authentication duration in seconds broken out by result.",
+      help: "Time for which credentials are checked, by result.",
     },
   });
   const record = (answer: Authentication, startedMs: number): Authentication => {
@@ -59,15 +59,18 @@ function knownName(user: string): string {
 export function tokenUseCounter(metrics: Metrics): (use: TokenUse) => void {
   const counter = (name: string, help: string) => metrics.counter({ name, help }).with();
   const counters = {
-    legacy: counter("serviceaccount_legacy_tokens_total", "Cumulative legacy service account tokens used"),
-    automatic: counter("serviceaccount_legacy_auto_token_uses_total", "Cumulative auto-generated legacy tokens used"),
-    manual: counter("serviceaccount_legacy_manual_token_uses_total", "Cumulative manually created legacy tokens used"),
+    legacy: counter("serviceaccount_legacy_tokens_total", "Uses of tokens that are kept in a Secret."),
+    automatic: counter("serviceaccount_legacy_auto_token_uses_total", "Uses of such tokens that a controller made."),
+    manual: counter("serviceaccount_legacy_manual_token_uses_total", "Uses of such tokens that somebody made by hand."),
     invalid: counter(
       "serviceaccount_invalid_legacy_auto_token_uses_total",
-      "Cumulative invalid auto-generated legacy tokens used",
+      "Uses of such tokens that are marked as invalid.",
     ),
-    valid: counter("serviceaccount_valid_tokens_total", "Cumulative valid projected service account tokens used"),
-    stale: counter("serviceaccount_stale_tokens_total", "Cumulative stale projected service account tokens used"),
+    valid: counter("serviceaccount_valid_tokens_total", "Uses of tokens of pods in their time."),
+    stale: counter(
+      "serviceaccount_stale_tokens_total",
+      "Uses of tokens of pods after the time in which they should have been renewed.",
+    ),
   };
   return (use) => counters[use].add();
 }

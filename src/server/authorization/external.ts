@@ -170,35 +170,35 @@ type AuthorizationMetrics = ReturnType<typeof authorizationMetrics>;
 function authorizationMetrics(metrics: Metrics) {
   const decisions = metrics.counter({
     name: "apiserver_authorization_decisions_total",
-    help: "Total number of terminal decisions made by an authorizer split by authorizer type, name, and decision.",
+    help: "Requests that an authorizer decided, by its type and name and by decision.",
     labels: ["type", "name", "decision"],
   });
   const labels = ["name", "result"];
   const evaluations = metrics.counter({
     name: "apiserver_authorization_webhook_evaluations_total",
-    help: "Round-trips to authorization webhooks.",
+    help: "Calls of an authorization webhook.",
     labels,
   });
   const failOpen = metrics.counter({
     name: "apiserver_authorization_webhook_evaluations_fail_open_total",
-    help: "NoOpinion results due to webhook timeout or error.",
+    help: "Failed calls of an authorization webhook that left the decision to others.",
     labels,
   });
   const durations = metrics.histogram({
     name: "apiserver_authorization_webhook_duration_seconds",
-    help: "Request latency in seconds.",
+    help: "Time of calls of an authorization webhook.",
     labels,
     buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
   });
   const conditionLabels = ["type", "name"];
   const excluded = metrics.counter({
     name: "apiserver_authorization_match_condition_exclusions_total",
-    help: "Total number of exclusions when an authorization webhook is skipped because match conditions exclude it.",
+    help: "Requests that match conditions kept from an authorization webhook.",
     labels: conditionLabels,
   });
   const conditionErrors = metrics.counter({
     name: "apiserver_authorization_match_condition_evaluation_errors_total",
-    help: "Total number of errors when an authorization webhook encounters a match condition error split by authorizer type and name.",
+    help: "Errors of match conditions of an authorization webhook.",
     labels: conditionLabels,
   });
   return {

@@ -13,11 +13,11 @@ export function observedAuthorizer(inner: Authorizer, metrics: Metrics, clock: C
     clock,
     attempts: {
       name: "authorization_attempts_total",
-      help: "Counter of authorization attempts broken down by result.",
+      help: "Requests whose rights were checked, by result.",
     },
     durations: {
       name: "authorization_duration_seconds",
-      help: "Authorization duration in seconds broken out by result.",
+      help: "Time for which rights are checked, by result.",
     },
   });
   const record = (verdict: Verdict, startedMs: number): Verdict => {

@@ -11,13 +11,13 @@ const exponential = (start: number, factor: number, count: number): number[] =>
 export function transformMetrics(metrics: Metrics): TransformObserver {
   const duration = metrics.histogram({
     name: "apiserver_storage_transformation_duration_seconds",
-    help: "Latencies in seconds of value transformation operations.",
+    help: "Time that encrypting or decrypting a value takes.",
     labels: ["transformation_type", "transformer_prefix"],
     buckets: exponential(5e-6, 2, 25),
   });
   const count = metrics.counter({
     name: "apiserver_storage_transformation_operations_total",
-    help: "Total number of transformations. Successful transformation will have a status 'OK' and a varied status string when the transformation fails. The status, resource, and transformation_type fields can be used for alerting purposes.",
+    help: "Values that were encrypted or decrypted, by resource and by status, which is OK for a success.",
     labels: ["status", "transformation_type", "transformer_prefix"],
   });
   return (type, prefix, error, seconds) => {
@@ -31,34 +31,34 @@ export function kmsMetrics(metrics: Metrics, clock: Clock): (provider: string) =
   const prefix = "apiserver_envelope_encryption";
   const calls = metrics.histogram({
     name: `${prefix}_kms_operations_latency_seconds`,
-    help: "KMS operation duration with gRPC error code status total.",
+    help: "Time of calls of a KMS plugin, by method and by gRPC code.",
     labels: ["grpc_status_code", "method_name", "provider_name"],
     buckets: exponential(0.0001, 2, 20),
   });
   const keyLabels = ["apiserver_id_hash", "key_id_hash", "provider_name", "transformation_type"];
   const keys = metrics.counter({
     name: `${prefix}_key_id_hash_total`,
-    help: "Number of times a keyID is used split by transformation type, provider, and apiserver identity.",
+    help: "Uses of a KMS key, by direction, by provider and by server.",
     labels: keyLabels,
   });
   const lastUse = metrics.gauge({
     name: `${prefix}_key_id_hash_last_timestamp_seconds`,
-    help: "The last time in seconds when a keyID was used.",
+    help: "Time at which a KMS key was last used, in seconds since 1970.",
     labels: keyLabels,
   });
   const lastStatus = metrics.gauge({
     name: `${prefix}_key_id_hash_status_last_timestamp_seconds`,
-    help: "The last time in seconds when a keyID was returned by the Status RPC call.",
+    help: "Time at which the status of a KMS plugin last named a key, in seconds since 1970.",
     labels: ["apiserver_id_hash", "key_id_hash", "provider_name"],
   });
   const invalid = metrics.counter({
     name: `${prefix}_invalid_key_id_from_status_total`,
-    help: "Number of times an invalid keyID is returned by the Status RPC call split by error.",
+    help: "Invalid key ids in the status of a KMS plugin, by error.",
     labels: ["error", "provider_name"],
   });
   const seeds = metrics.gauge({
     name: `${prefix}_dek_source_cache_size`,
-    help: "Number of records in data encryption key (DEK) source cache. On a restart, this value is an approximation of the number of decrypt RPC calls the server will make to the KMS plugin.",
+    help: "Keys of values that are kept decrypted; a start asks the KMS plugin about as often.",
     labels: ["provider_name"],
   });
   const id = identityHash();

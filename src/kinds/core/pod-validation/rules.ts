@@ -1,6 +1,6 @@
 /**
- * The rules of pods and templates that feature gates and flags change. What a stored object has already stays allowed. Source:
- * the answers of kube-apiserver, with the gates on and off.
+ * The rules of pods and templates that feature gates and flags change. A rule of a gate allows what a stored object has
+ * already. Source: the answers of kube-apiserver, with the gates on and off.
  */
 import type { Container, EphemeralContainer, PodSpec, PodTemplateSpec } from "#api/core/v1.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
