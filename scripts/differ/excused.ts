@@ -28,7 +28,12 @@ const emptyOrNull = /\{(?:[^{}]*:null[^{}]*)?\}/;
 
 const policyOfService = /^\.owners\.\S+ \w+ \.fieldsV1\.f:spec\.f:internalTrafficPolicy = \{\}$/;
 
+const aboveMaximum =
+  /^FieldValueInvalid spec\.limits\[\d+\]\.default\[[^\]]+\]: .*: default value \S+ is greater than max value \S+$/;
+
 const excuses: readonly Excuse[] = [
+  // A default above the maximum is shown itself; upstream shows the maximum.
+  { resource: "limitranges", ours: [aboveMaximum], theirs: [aboveMaximum] },
   // The attributes class may change before the claim is bound (PVC-34 of the requirements).
   {
     resource: "persistentvolumeclaims",

@@ -134,7 +134,6 @@ inBothDomains("limit ranges that contradict themselves are refused", async (api)
   await expectRefusal(
     { type: "Container", default: { cpu: "3" }, max: { cpu: "2" } },
     "spec.limits[0].default[cpu]",
-    // The value shown is the bound, as in 1.32.
-    `${invalid("2")}: default value 3 is greater than max value 2`,
+    `${invalid("3")}: default value 3 is greater than max value 2`,
   );
 });
