@@ -3,12 +3,14 @@
  * need no configuration. To run it alone, after a build: `node --conditions=source bench/pods.bench.ts`.
  */
 import { loadDefinitions } from "#api/definitions.ts";
+import { compareObjects } from "#apply/typed-fields.ts";
 import { jsonEncoding } from "#codec/json-encoding.ts";
 import { decodeJson } from "#codec/json.ts";
 import { builtInDefinitions } from "#kinds/built-in.ts";
 import { kubernetesDomain } from "#meta/api-domain.ts";
 import { testContext } from "#meta/context-for-tests.ts";
 import { printFieldError } from "#meta/field-error.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import { ByteBudget } from "#schema/json-values.ts";
 import { postLoop } from "./closed-loop.ts";
@@ -43,16 +45,24 @@ export const podsSuite: Suite = {
   about: "pods of 4 KB",
   rows: {
     "check-pod": "decoding, defaults and validation of one; no server",
+    "fields-pod": "the set of its fields for managedFields; no server",
+    "parse-pod": "JSON.parse of its text, for comparison; no server",
     "create-pod": `POST over ${streams} streams of an HTTP/2 connection, under a LimitRange and a ResourceQuota; a peer needs ${flags.join(" ")}`,
   },
   workloads,
   flags,
   async measure(run) {
-    await run.row("check-pod", () => {
-      const definition = podDefinition();
-      const bytes = Buffer.from(podOf("w-1-1"));
-      return bestOf("check-pod", 20_000, () => checkPod(definition, bytes));
+    const text = podOf("pod-1");
+    const definition = podDefinition();
+    const bytes = Buffer.from(text);
+    await run.row("check-pod", () => bestOf("check-pod", 20_000, () => checkPod(definition, bytes)));
+    await run.row("fields-pod", () => {
+      const pods = Array.from({ length: 50 }, () => checkPod(definition, bytes));
+      return bestOf("fields-pod", 20_000, (at) =>
+        compareObjects(definition.schema, undefined, pods[at % pods.length]!),
+      );
     });
+    await run.row("parse-pod", () => bestOf("parse-pod", 20_000, () => JSON.parse(text)));
     if (!run.isWanted("create-pod")) return;
     const server = await startServer(undefined, [], flags);
     try {
@@ -144,8 +154,8 @@ function podDefinition(): ResourceDefinition {
 
 const unbounded = new ByteBudget(Number.POSITIVE_INFINITY, () => new Error("there is no bound"));
 
-/** Does what a create does with a body before admission and storage. */
-function checkPod(definition: ResourceDefinition, bytes: Buffer): void {
+/** Does what a create does with a body before admission and storage. Returns the pod. */
+function checkPod(definition: ResourceDefinition, bytes: Buffer): Unstructured {
   const { decoder, strategy } = definition;
   const attributes = { context: testContext(), subresource: "", dryRun: false };
   const body = { bytes, encoding: jsonEncoding, gvk: definition, fieldValidation: "Strict" as const };
@@ -155,6 +165,7 @@ function checkPod(definition: ResourceDefinition, bytes: Buffer): void {
   const findings = strategy.validate?.(prepared, attributes) ?? [];
   if (findings.length > 0) throw new Error(`the pod is invalid: ${printFieldError(findings[0]!)}`);
   strategy.warningsOnCreate?.(prepared, attributes);
+  return prepared;
 }
 
 async function prepareCreates(target: Target): Promise<PreparedWorkload> {

@@ -15,6 +15,8 @@ import { policiesSuite } from "./policies.bench.ts";
 import { startServer } from "./server-process.ts";
 import { podsSuite } from "./pods.bench.ts";
 import { serverSuite } from "./server.bench.ts";
+import { etcdSuite } from "./etcd.bench.ts";
+import { growthSuite } from "./growth.bench.ts";
 import { fairnessSuite } from "./fairness.bench.ts";
 import { hostileSuite } from "./hostile.bench.ts";
 import { structuralSuite } from "./structural.bench.ts";
@@ -30,6 +32,8 @@ const suites: readonly Suite[] = [
   accessSuite,
   policiesSuite,
   podsSuite,
+  etcdSuite,
+  growthSuite,
   fairnessSuite,
   structuralSuite,
   celSuite,

@@ -9,7 +9,8 @@ Usage: binnacle <command> [flags]
   serve                start the server (binnacle serve --help)
   backup FILE          write a consistent copy of the objects, also while the server runs
   restore FILE         fill an empty data folder from such a copy
-  verify [FILE]        check every stored object of a data folder or a backup
+  copy                 move all objects from a data folder to an etcd, or back (binnacle copy --help)
+  verify [FILE]        check every stored object of a data folder, a backup or an etcd
   compact              drop history and give its room back (binnacle compact --help)
   history KIND NAME    show the versions of an object that the server keeps
   undelete KIND NAME   bring a deleted object, or an older version, back
@@ -40,6 +41,7 @@ const commands: Readonly<Record<string, Command>> = {
   history: async (args) => (await import("#commands/history.ts")).history(args),
   undelete: async (args) => (await import("#commands/history.ts")).undelete(args),
   backup: async (args) => (await import("#commands/backup.ts")).backup(args),
+  copy: async (args) => (await import("#commands/copy.ts")).copy(args),
   restore: async (args) => (await import("#commands/backup.ts")).restore(args),
   export: async (args) => (await import("#commands/export.ts")).exportObjects(args),
   import: async (args) => (await import("#commands/import.ts")).importObjects(args),

@@ -27,6 +27,7 @@ const areas = [
   "Audit",
   "Priority and fairness",
   "Storage and backup",
+  "Several servers",
   "Limits",
   "Clients and tools",
 ];

@@ -18,6 +18,7 @@ const usage = `Runs Kubernetes' own end-to-end tests (../shared/reference/e2e.sh
 Usage: npm run e2e -- GROUP [options]
 
   GROUP           api, kinds, collector or rules: a line of ../shared/reference/e2e-sets.txt
+  --servers N     run them through a load balancer before so many servers on an etcd (npm run scale-out -- serve)
   --keep          keep the server's data folder, and say where it is
   -h, --help      print this
   --ginkgo.skip=REGEXP, and every other option
@@ -34,9 +35,9 @@ async function missingReason(): Promise<string | undefined> {
 }
 
 /** Runs the tests. Returns their exit code. */
-async function e2e(group: string, flags: readonly string[], keep: boolean): Promise<number> {
+async function e2e(group: string, flags: readonly string[], keep: boolean, servers: number): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), "binnacle-e2e-"));
-  const server = await startProgram([`--data-dir=${join(folder, "data")}`, "--api-domain=k8s.io"]);
+  const server = await startProgram([`--data-dir=${join(folder, "data")}`, "--api-domain=k8s.io"], servers);
   try {
     return await runTests(server.kubeconfig, group, flags);
   } finally {
@@ -70,13 +71,14 @@ function lastWords(group: string): string {
   return existsSync(log) ? `${readFileSync(log, "utf8").trimEnd().split("\n").slice(-10).join("\n")}\n` : "";
 }
 
-const ownFlags = new Set(["--keep", "-h", "--help"]);
+const ownFlags = new Set(["--keep", "--servers", "-h", "--help"]);
+const isOwn = (arg: string): boolean => ownFlags.has(arg) || arg.startsWith("--servers=");
 const args = process.argv.slice(2);
 const { values, positionals } = readCommandLine(
   usage,
-  { keep: { type: "boolean" } },
+  { keep: { type: "boolean" }, servers: { type: "string", default: "1" } },
   true,
-  args.filter((arg) => ownFlags.has(arg) || !arg.startsWith("-")),
+  args.filter((arg) => isOwn(arg) || !arg.startsWith("-")),
 );
 const [group, extra] = positionals;
 const missing = await missingReason();
@@ -87,6 +89,6 @@ if (group === undefined || extra !== undefined) {
 else {
   const problems = await build();
   if (problems !== "") process.stderr.write(`${problems}\nbuild failed\n`);
-  const flags = args.filter((arg) => !ownFlags.has(arg) && arg.startsWith("-"));
-  process.exitCode = problems === "" ? await e2e(group, flags, values.keep === true) : 1;
+  const flags = args.filter((arg) => !isOwn(arg) && arg.startsWith("-"));
+  process.exitCode = problems === "" ? await e2e(group, flags, values.keep === true, Number(values.servers)) : 1;
 }

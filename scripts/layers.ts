@@ -12,7 +12,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
   cel: ["std", "meta", "schema"],
   apply: ["std", "meta", "schema"],
   api: ["std", "meta", "schema"],
-  storage: ["std"],
+  storage: ["std", "codec"],
   encryption: ["std", "meta", "codec", "storage"],
   client: ["std", "meta", "api"],
   egress: ["std", "meta", "codec", "api"],
@@ -89,7 +89,7 @@ export const guardedModules: Readonly<Record<string, readonly string[]>> = {
   "node:sqlite": ["storage"],
   "node:http": ["transport", "egress"],
   "node:https": ["transport", "egress", "testing"],
-  "node:http2": ["transport", "egress"],
+  "node:http2": ["transport", "egress", "storage"],
   "node:async_hooks": [],
 };
 

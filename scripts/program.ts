@@ -14,15 +14,22 @@ export interface Program {
 
 /**
  * Starts the program with these flags, on a free port, and waits until it is ready. Throws with its output when it ends
- * before.
+ * before. With several servers, they share three members of etcd, and a load balancer stands before them.
  */
-export async function startProgram(flags: readonly string[]): Promise<Program> {
-  const child = spawn(
-    process.execPath,
-    [join(root, "dist/bin/binnacle.js"), "serve", "-o=json", "--secure-port=0", ...flags],
-    // The program has its own process group: Ctrl-C stops the script, which stops the server at its end.
-    { stdio: ["ignore", "pipe", "pipe"], detached: true },
-  );
+export async function startProgram(flags: readonly string[], servers = 1): Promise<Program> {
+  const single = [join(root, "dist/bin/binnacle.js"), "serve", "-o=json", "--secure-port=0", ...flags];
+  const ofSeveral = flags.filter((flag) => !flag.startsWith("--data-dir=")).map((flag) => `--flag=${flag}`);
+  const several = [
+    "--conditions=source",
+    "--disable-warning=ExperimentalWarning",
+    join(root, "test/scale-out/programs/serve.ts"),
+    "--output=json",
+    `--servers=${servers}`,
+    ...ofSeveral,
+  ];
+  const args = servers === 1 ? single : several;
+  // The program has its own process group: Ctrl-C stops the script, which stops the server at its end.
+  const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe"], detached: true });
   let output = "";
   child.stderr.on("data", (piece: Buffer) => {
     output = (output + piece.toString()).slice(-4000);

@@ -41,9 +41,13 @@ function remember(seconds: Readonly<Record<string, number>>): void {
   }
 }
 
-/** Estimates the time of a file that never ran here: files that start servers and long files are slow. */
+/**
+ * Estimates the time of a file that never ran here: files that start servers and long files are slow, and those that run
+ * programs or attacks are the slowest, however short they are.
+ */
 function guessSeconds(file: string): number {
   const kilobytes = statSync(join(root, file)).size / 1024;
+  if (/^test\/(?:hostile|program|scale-out|simulation)\//.test(file)) return 60 + kilobytes;
   return file.startsWith("test/") ? 2 + kilobytes / 4 : 0.5 + kilobytes / 40;
 }
 

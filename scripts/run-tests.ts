@@ -40,7 +40,10 @@ export function findTests(patterns: readonly string[], without: RegExp = /^$/): 
     .sort();
 }
 
-/** The maximum time of a file. A file that takes longer hangs, also on a slow machine with other work. */
+/** The module that ends the process of a file some time after its tests. */
+const endOfFile = new URL("end-of-test-file.ts", import.meta.url).href;
+
+/** The maximum time of a test. One that takes longer hangs, also on a slow machine with other work. */
 const timeoutMs = 20 * 60_000;
 
 /**
@@ -63,7 +66,7 @@ export async function runTests(
   const stream = run({
     files: files.toSorted((a, b) => expected.get(b)! - expected.get(a)!).map((file) => root + file),
     concurrency,
-    execArgv: ["--conditions=source", "--disable-warning=ExperimentalWarning"],
+    execArgv: ["--conditions=source", "--disable-warning=ExperimentalWarning", `--import=${endOfFile}`],
     env: { NODE_COMPILE_CACHE: compileCache, ...process.env },
     timeout: timeoutMs,
   });

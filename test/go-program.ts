@@ -1,5 +1,6 @@
 /** Programs written in Go for tests: built from the module cache, without a network, and run beside the server. */
 import { type ChildProcess, spawnSync } from "node:child_process";
+import { randomInt } from "node:crypto";
 import { once } from "node:events";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
@@ -49,8 +50,24 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
+/**
+ * Returns a free port that stays free while its process is restarted: the system gives none below 32768 to connections
+ * that go out.
+ */
+export async function lastingPort(): Promise<number> {
+  for (;;) {
+    const port = randomInt(10_000, 32_000);
+    const server = createServer();
+    const isFree = await new Promise<boolean>((resolve) => {
+      server.once("error", () => resolve(false)).listen(port, "127.0.0.1", () => resolve(true));
+    });
+    server.close();
+    if (isFree) return port;
+  }
+}
+
 export async function stop(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null) return;
+  if (child.exitCode !== null || child.signalCode !== null) return;
   const exited = once(child, "exit");
   child.kill();
   await exited;

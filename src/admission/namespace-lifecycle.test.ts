@@ -13,7 +13,8 @@ const namespaces = new Map<string, Namespace>([
   ["n", { metadata: { name: "n" }, spec: {}, status: { phase: "Active" } }],
   ["ending", { metadata: { name: "ending" }, spec: {}, status: { phase: "Terminating" } }],
 ]);
-const plugin = namespaceLifecycle({ domain: kubernetesDomain, getNamespace: (name) => namespaces.get(name) });
+const refresh = (): void => undefined;
+const plugin = namespaceLifecycle({ domain: kubernetesDomain, getNamespace: (name) => namespaces.get(name), refresh });
 const object: ApiObject = { metadata: { name: "c" } };
 
 function refuse(more: Partial<AdmissionAttributes>, by = plugin): StatusError["status"] | undefined {
@@ -73,7 +74,7 @@ test("the system's namespaces are not deleted, by their names in the domain [DEL
     assert.equal(status?.message, `namespaces "${name}" is forbidden: this namespace may not be deleted`);
   }
   assert.equal(remove("other"), undefined);
-  const platform = namespaceLifecycle({ domain: apiDomain("platform.io"), getNamespace: () => undefined });
+  const platform = namespaceLifecycle({ domain: apiDomain("platform.io"), getNamespace: () => undefined, refresh });
   assert.equal(remove("platform-system", platform)?.code, 403);
   assert.equal(remove("kube-system", platform), undefined);
 });

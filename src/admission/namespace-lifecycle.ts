@@ -4,14 +4,19 @@
  */
 import type { Namespace } from "#api/core/v1.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import { forbidden, notFound } from "#meta/status-error.ts";
+import { forbidden, notFound, type StatusError } from "#meta/status-error.ts";
+import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
 import { type AdmissionAttributes, type AdmissionPlugin, refusal } from "./plugin.ts";
 
 interface NamespaceLifecycleOptions {
   readonly domain: ApiDomain;
   /** Returns the namespace from memory; `undefined` when there is none. */
   getNamespace(name: string): Namespace | undefined;
+  /** Resolves when the memory has what other servers have written. */
+  refresh(): MaybePromise<void>;
 }
+
+export const namespaceLifecycleName = "NamespaceLifecycle";
 
 const namespaces = { group: "", resource: "namespaces" };
 
@@ -19,7 +24,7 @@ export function namespaceLifecycle(options: NamespaceLifecycleOptions): Admissio
   const { domain } = options;
   const immortal = new Set(["default", domain.rename("kube-system"), domain.rename("kube-public")]);
   const reviews = domain.rename("authorization.k8s.io");
-  const check = (attributes: AdmissionAttributes): undefined => {
+  const check = (attributes: AdmissionAttributes): MaybePromise<undefined> => {
     const { operation, kind, name, namespace, resource } = attributes;
     const isNamespace = kind.group === "" && kind.kind === "Namespace";
     if (isNamespace) {
@@ -30,22 +35,30 @@ export function namespaceLifecycle(options: NamespaceLifecycleOptions): Admissio
     }
     if (namespace === "" || operation === "DELETE") return undefined;
     if (resource.group === reviews && resource.resource === "localsubjectaccessreviews") return undefined;
-    const namespaceObject = options.getNamespace(namespace);
-    if (namespaceObject === undefined) throw notFound(namespaces, namespace);
-    if (operation === "CREATE" && namespaceObject.status.phase === "Terminating") {
-      throw refusal(
-        attributes,
-        `unable to create new content in namespace ${namespace} because it is being terminated`,
-        [
-          {
-            reason: "NamespaceTerminating",
-            message: `namespace ${namespace} is being terminated`,
-            field: "metadata.namespace",
-          },
-        ],
-      );
-    }
-    return undefined;
+    const find = (): StatusError | undefined => {
+      const found = options.getNamespace(namespace);
+      return found !== undefined && operation !== "CREATE" ? undefined : refusalIn(namespace, found, attributes);
+    };
+    if (find() === undefined) return undefined;
+    // Another server may have made the namespace, or made it anew.
+    return andThen(options.refresh(), () => {
+      const refused = find();
+      if (refused !== undefined) throw refused;
+      return undefined;
+    });
   };
-  return { name: "NamespaceLifecycle", operations: ["CREATE", "UPDATE", "DELETE"], admit: check };
+  return { name: namespaceLifecycleName, operations: ["CREATE", "UPDATE", "DELETE"], admit: check };
+}
+
+/** Returns the refusal of a new object in a namespace; `undefined` when the namespace takes it. */
+export function refusalIn(
+  name: string,
+  namespace: Namespace | undefined,
+  object: Parameters<typeof refusal>[0],
+): StatusError | undefined {
+  if (namespace === undefined) return notFound(namespaces, name);
+  if (namespace.status.phase !== "Terminating") return undefined;
+  return refusal(object, `unable to create new content in namespace ${name} because it is being terminated`, [
+    { reason: "NamespaceTerminating", message: `namespace ${name} is being terminated`, field: "metadata.namespace" },
+  ]);
 }

@@ -98,7 +98,7 @@ export const withObject = (attributes: AdmissionAttributes, object: ApiObject | 
 
 /** A refusal in the plugin's words, as clients see it. */
 export function refusal(
-  attributes: AdmissionAttributes,
+  attributes: Pick<AdmissionAttributes, "resource" | "name" | "object">,
   reason: string,
   causes: readonly StatusCause[] = [],
 ): StatusError {

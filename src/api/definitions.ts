@@ -368,6 +368,7 @@ const notingEmpty: readonly string[] = [
   `${crdFolder}.JSONSchemaProps`,
   "io.k8s.api.core.v1.Event",
   "io.k8s.api.core.v1.EventSeries",
+  "io.k8s.api.core.v1.ResourceRequirements",
   "io.k8s.api.events.v1.Event",
   "io.k8s.api.events.v1.EventSeries",
   "io.k8s.api.networking.v1.IngressSpec",

@@ -2,6 +2,7 @@
  * Opens the audit backends of a server: a log, a webhook, or both, each with its mode, batches, rate limit and size
  * limits.
  */
+import type { OpenTunnel } from "#egress/proxy-tunnel.ts";
 import { openWebhook, type WebhookConnection } from "#egress/webhook-connection.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { Clock } from "#std/clock.ts";
@@ -37,6 +38,8 @@ export interface LogSettings extends BackendSettings {
 
 interface AuditWebhookSettings extends BackendSettings {
   readonly connection: WebhookConnection;
+  /** Begins the connections, through a proxy; `undefined` where they are direct. */
+  readonly tunnel: OpenTunnel | undefined;
   readonly initialBackoffMs: number;
 }
 
@@ -65,8 +68,8 @@ export async function openBackends(parts: BackendParts): Promise<readonly AuditB
   const backends: AuditBackend[] = [];
   if (log !== undefined) backends.push(openBackend("log", await openLog(log, apiVersion, parts), log, parts));
   if (webhook !== undefined) {
-    const { connection, initialBackoffMs } = webhook;
-    const hook = openWebhook(connection, clock);
+    const { connection, tunnel, initialBackoffMs } = webhook;
+    const hook = openWebhook(connection, clock, tunnel);
     const writer = auditWebhook({ ...hook, apiVersion, initialBackoffMs, clock, random, signal });
     backends.push(openBackend("webhook", writer, webhook, parts));
   }

@@ -3,7 +3,7 @@
  * class finds the bundle of a certificate, and whether it is still valid after the file changed. Name constraints and
  * path lengths are left to TLS.
  */
-import { X509Certificate } from "node:crypto";
+import { hash, X509Certificate } from "node:crypto";
 import type { VerifiedCertificate } from "./authenticator.ts";
 
 /** The time in which every certificate of a path to an authority is valid. */
@@ -27,6 +27,11 @@ export class CertificateAuthorities {
 
   get size(): number {
     return this.#authorities.length;
+  }
+
+  /** The SHA-256 of each certificate, in hexadecimal digits. */
+  get fingerprints(): readonly string[] {
+    return this.#authorities.map(({ raw }) => hash("sha256", raw));
   }
 
   /** Whether both bundles have a certificate in common. */

@@ -174,11 +174,11 @@ class PooledConnection implements Connection {
 
   /** Sends the request once. */
   async #try(request: ClientRequest, credential: Credential, onLine?: (line: Buffer) => void): Promise<WireAnswer> {
-    const { method, path, body, signal = this.#closing.signal, mayWrite } = request;
+    const { method, path, body, signal = this.#closing.signal, lease } = request;
     const pool = await this.#pools.withCertificate(credential.certificate);
     if (onLine === undefined) await this.#turns.take(signal);
     try {
-      if (mayWrite?.() === false) {
+      if (lease !== undefined && (await lease()) === undefined) {
         throw new ConnectionError("the write is no longer wanted", { sent: false, temporary: false });
       }
       const wire = {

@@ -7,7 +7,7 @@ import { isObject } from "#std/is-object.ts";
 import type { ManagedFieldsEntry, Unstructured } from "#meta/object-meta.ts";
 import { keyOf } from "./informer.ts";
 import { eventOfLine, type ReceivedEvent } from "./received-event.ts";
-import type { ClientRequest, ClientResponse, Transport } from "./transport.ts";
+import type { ClientRequest, ClientResponse, LeaseVersion, Transport } from "./transport.ts";
 
 interface Change {
   readonly revision: number;
@@ -115,9 +115,22 @@ export class FakeApi implements Transport {
     request.signal?.throwIfAborted();
     const loss = this.lose(request);
     if (loss === "before") throw new Error("connection reset");
+    if (request.lease !== undefined && !this.#isHeld(await request.lease()))
+      throw new Error("the writer no longer leads");
     const response = this.#answer(request);
     if (loss === "after") throw new Error("connection reset");
     return response;
+  }
+
+  /** Whether a Lease has this version. */
+  #isHeld(lease: LeaseVersion | undefined): boolean {
+    const last = this.changes.findLast(
+      ({ collection, object }) =>
+        collection.endsWith("/leases") && keyOf(object) === `${lease?.namespace}/${lease?.name}`,
+    );
+    return (
+      last !== undefined && last.type !== "DELETED" && last.object.metadata.resourceVersion === lease?.resourceVersion
+    );
   }
 
   #answer(request: ClientRequest): ClientResponse {
@@ -125,7 +138,6 @@ export class FakeApi implements Transport {
     if (path === "/apis") return answer(200, { groups: [] });
     const target = targetOf(path);
     if (method === "GET") return target.name === "" ? this.#list(target) : this.#get(target);
-    if (request.mayWrite?.() === false) throw new Error("the writer no longer leads");
     const before = this.revision;
     const sent = body === undefined ? {} : (JSON.parse(body.toString()) as object);
     const response = this.#write(request, target, sent as Unstructured);

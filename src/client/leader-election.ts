@@ -9,9 +9,10 @@ import type { Lease, LeaseSpec } from "#api/coordination/v1.ts";
 import { StatusError, serviceUnavailable } from "#meta/status-error.ts";
 import { microTimestamp } from "#meta/time.ts";
 import { type Clock, pause } from "#std/clock.ts";
+import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
 import type { Random } from "#std/random.ts";
 import { ignoreNotFound, RestClient } from "./rest-client.ts";
-import type { ClientRequest, Transport } from "./transport.ts";
+import type { ClientRequest, LeaseVersion, Transport } from "./transport.ts";
 
 /** Durations in milliseconds. */
 export interface LeaseTimes {
@@ -50,6 +51,11 @@ export interface Term {
   readonly signal: AbortSignal;
   /** Whether the lease is held at this moment. The signal may be late when the process was suspended. */
   isHeld(): boolean;
+  /**
+   * Returns the version of the lease with which this candidate leads; `undefined`: the term is over. `isRefused`: the
+   * lease has another version, so this waits for a renewal that is on its way.
+   */
+  lease(isRefused?: boolean): MaybePromise<LeaseVersion | undefined>;
 }
 
 /** The factor by which attempts to acquire the lease are randomly further apart, as upstream. */
@@ -70,8 +76,12 @@ class Candidate {
   readonly #collection: string;
   /** The version of the lease that was observed last, and the time at which it was first observed. */
   #seen: { readonly version: string; readonly sinceMs: number } | undefined;
-  /** The lease as this candidate last wrote it. */
+  /** The lease as this candidate last wrote it, unless the outcome of a later write is not known. */
   #own: Lease | undefined;
+  /** The last version of the lease that this candidate wrote. */
+  #version = "";
+  /** The renewal that is on its way. */
+  #renewing: Promise<unknown> | undefined;
   /** The time at which the last successful renewal began, by the monotonic clock. */
   #renewedMs = Number.NEGATIVE_INFINITY;
   /** The same time by the wall clock, which does not stop while a machine sleeps. */
@@ -98,7 +108,7 @@ class Candidate {
     try {
       const lease = await ignoreNotFound(this.#options.client.get<Lease>(this.#path));
       if (lease !== undefined && !this.#isFree(lease)) return false;
-      this.#own = await this.#take(lease);
+      this.#wrote(await this.#take(lease));
       this.#renewedMs = startMs;
       this.#renewedWallMs = startWallMs;
       return true;
@@ -117,12 +127,18 @@ class Candidate {
     const end = new AbortController();
     const ended = (): void => end.abort();
     signal.addEventListener("abort", ended, { once: true });
+    const isHeld = (): boolean =>
+      !end.signal.aborted &&
+      clock.monotonic() < this.#renewedMs + times.renewDeadlineMs &&
+      clock.now() < this.#renewedWallMs + times.renewDeadlineMs;
+    const { namespace, name } = this.#options;
     const term: Term = {
       signal: end.signal,
-      isHeld: () =>
-        !end.signal.aborted &&
-        clock.monotonic() < this.#renewedMs + times.renewDeadlineMs &&
-        clock.now() < this.#renewedWallMs + times.renewDeadlineMs,
+      isHeld,
+      lease: (isRefused = false) =>
+        andThen(isRefused ? this.#renewing : undefined, () =>
+          isHeld() ? { namespace, name, resourceVersion: this.#version } : undefined,
+        ),
     };
     // Invariant: the timer is set again after each renewal, so it fires exactly when the term is over.
     let cancel = this.#afterDeadline(ended);
@@ -130,7 +146,12 @@ class Candidate {
     const over = leading.then(ended);
     while (!end.signal.aborted) {
       await pause(clock, times.retryPeriodMs, end.signal);
-      if (end.signal.aborted || !(await this.#renew(end.signal))) continue;
+      if (end.signal.aborted) continue;
+      const renewing = this.#renew(end.signal);
+      this.#renewing = renewing;
+      const isRenewed = await renewing;
+      this.#renewing = undefined;
+      if (!isRenewed) continue;
       cancel();
       cancel = this.#afterDeadline(ended);
     }
@@ -196,7 +217,7 @@ class Candidate {
       const spec = { ...lease.spec, renewTime: this.#now };
       const written = await client.update<Lease>(this.#path, { ...lease, apiVersion, kind: "Lease", spec });
       if (term.aborted) return false;
-      this.#own = written;
+      this.#wrote(written);
       this.#renewedMs = startMs;
       this.#renewedWallMs = startWallMs;
       return true;
@@ -209,6 +230,11 @@ class Candidate {
       if (!isConflict && !term.aborted) failed(error);
       return false;
     }
+  }
+
+  #wrote(lease: Lease): void {
+    this.#own = lease;
+    this.#version = lease.metadata.resourceVersion ?? "";
   }
 
   /** Releases the lease for other candidates at once, if it is still this candidate's. */
@@ -239,9 +265,9 @@ class Candidate {
 const writes: ReadonlySet<ClientRequest["method"]> = new Set(["DELETE", "PATCH", "POST", "PUT"]);
 
 /**
- * Returns a client whose writes are made only during a term: each is checked before it is sent, cut off at the end, and,
- * where the server of the transport is in this process, checked again in the moment in which it is stored. A store that
- * several processes write to has to compare the lease in the transaction of each write in place of that.
+ * Returns a client whose writes are made only during a term: each is checked before it is sent and cut off at the end.
+ * Where the server of the transport is in this process, the store compares the version of the lease with each write, so
+ * that no write of a leader comes after one of its successor.
  */
 export const withLeaseGuard = (transport: Transport, term: Term): RestClient =>
   new RestClient(guardedTransport(transport, term));
@@ -250,7 +276,7 @@ export const withLeaseGuard = (transport: Transport, term: Term): RestClient =>
 export function guardedTransport(transport: Transport, term: Term): Transport {
   const within = (request: ClientRequest): ClientRequest => ({
     ...request,
-    mayWrite: () => term.isHeld(),
+    lease: (isRefused) => term.lease(isRefused),
     signal: request.signal === undefined ? term.signal : AbortSignal.any([request.signal, term.signal]),
   });
   return {

@@ -2,6 +2,7 @@
  * The way of a client's requests to a server: over a socket, or, for controllers in the server's process, by direct
  * calls of the request chain.
  */
+import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { ReceivedEvent } from "./received-event.ts";
 
 export interface ClientRequest {
@@ -14,10 +15,18 @@ export interface ClientRequest {
   readonly body?: Buffer | undefined;
   readonly signal?: AbortSignal | undefined;
   /**
-   * Returns whether the write may still be made. Called at the moment of storage if the store is in this process,
-   * otherwise before each time that the request is sent.
+   * Returns the Lease under which the write is made; `undefined`: it may not be made any more. Called before each
+   * attempt. A server in this process writes only while the Lease has this version; if it has another one, the member is
+   * called again with `isRefused`, and then waits for a renewal that is on its way.
    */
-  readonly mayWrite?: () => boolean;
+  readonly lease?: (isRefused?: boolean) => MaybePromise<LeaseVersion | undefined>;
+}
+
+/** A version of a Lease. */
+export interface LeaseVersion {
+  readonly namespace: string;
+  readonly name: string;
+  readonly resourceVersion: string;
 }
 
 export interface ClientResponse {

@@ -8,6 +8,7 @@ import { decodeYaml } from "./yaml.ts";
 import { aggregate, type FieldError, printFieldError } from "#meta/field-error.ts";
 import { DecodeError } from "#schema/decode-error.ts";
 import type { Field, Schema } from "#schema/schema.ts";
+import { isRawNumber } from "#std/raw-number.ts";
 import { decodeTyped, type Findings } from "#schema/typed.ts";
 
 /** The schema of a `T`. */
@@ -82,6 +83,25 @@ export function readSettings<F extends Forms>(text: string, fields: F): Decoded<
     const { value } = decodeYaml(Buffer.from(text));
     // The value has the type of these schemas.
     return decodeTyped(struct(fields), value, { keys: 0, unknown: false }) as Decoded<F>;
+  } catch (error) {
+    throw asConfigError(error);
+  }
+}
+
+/** Decodes a map of texts without version and kind. A number or boolean counts as its text. Throws `ConfigError`. */
+export function readTexts(text: string): Readonly<Record<string, string>> {
+  try {
+    const { value } = decodeYaml(Buffer.from(text));
+    const isMap = typeof value === "object" && value !== null && !Array.isArray(value);
+    if (!isMap && value !== null) throw new ConfigError("must be a map");
+    return Object.fromEntries(
+      Object.entries(value ?? {}).map(([key, member]: [string, unknown]) => {
+        if (isRawNumber(member)) return [key, member.rawJSON];
+        if (member === null) return [key, ""];
+        if (typeof member === "object") throw new ConfigError(`${key}: must be a text`);
+        return [key, String(member as string | number | boolean)]; // YAML has no other values
+      }),
+    );
   } catch (error) {
     throw asConfigError(error);
   }

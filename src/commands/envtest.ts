@@ -56,8 +56,15 @@ export const kubeApiserverDefaults: ServerSettings = {
   upstreamTiming: true,
 };
 
-/** Runs `binnacle kube-apiserver`: a server for a test suite. */
-export const kubeApiserver = (args: readonly string[]): Promise<void> => serve(args, kubeApiserverDefaults);
+/** Runs `binnacle kube-apiserver`: a server for a test suite. The etcd that suites start keeps nothing. */
+export const kubeApiserver = (args: readonly string[]): Promise<void> =>
+  serve(
+    args.filter((arg, at) => !isEtcdServers(arg) && (isFlagWithValue(arg) || args[at - 1] !== "--etcd-servers")),
+    kubeApiserverDefaults,
+  );
+
+const isEtcdServers = (arg: string): boolean => arg === "--etcd-servers" || arg.startsWith("--etcd-servers=");
+const isFlagWithValue = (arg: string): boolean => arg.startsWith("-");
 
 const etcdFlag = (name: string): Flag<string | undefined> =>
   optional([name, "Etcd"], "value", "Accepted, and not looked at.");

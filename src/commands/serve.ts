@@ -96,6 +96,12 @@ function summary(server: RunningServer): Record<string, unknown> {
   };
 }
 
+/** Returns where the objects are, for people. */
+function storageOf({ etcdServers, storage, dataDir }: RunningServer["options"]): string {
+  if (etcdServers.length > 0) return `etcd at ${etcdServers.join(", ")}`;
+  return storage === "disk" ? dataDir : "memory: objects are gone when the server ends";
+}
+
 function greeting(server: RunningServer): string {
   const { options, url, kubeconfigFile } = server;
   const dim = (text: string): string => styleText("dim", text);
@@ -103,7 +109,7 @@ function greeting(server: RunningServer): string {
   const rows: readonly [string, string][] = [
     ["server", url],
     ["API domain", options.apiDomain],
-    ["storage", options.storage === "disk" ? options.dataDir : "memory: objects are gone when the server ends"],
+    ["storage", storageOf(options)],
     ["kubeconfig", kubeconfigFile ?? "none"],
   ];
   const lines = rows.map(([name, value]) => `  ${dim(name.padEnd(12))}${value}`);

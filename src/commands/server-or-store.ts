@@ -28,7 +28,10 @@ export async function withStore<T>(dataDir: string, { path, body, offline }: Sto
   const marker = readMarker(dataDir);
   if (marker === undefined) throw new StartError(`${dataDir} is no data folder (--data-dir)`);
   const isExpected = marker.holds.includes("store");
-  if (!isExpected && !hasStore(dataDir)) throw new StartError(`${dataDir} has no store: its servers kept none on disk`);
+  if (!isExpected && !hasStore(dataDir))
+    throw new StartError(
+      `${dataDir} has no store: its servers kept objects in memory, or in etcd (binnacle backup --etcd-servers, etcdctl compact)`,
+    );
   try {
     const store = await openSqliteStore({ dataDir, isExpected, clock: systemClock, compactionIntervalMs: 0 });
     try {

@@ -1,15 +1,23 @@
-/** `binnacle verify`: checks every object of a data folder or of a backup, and changes nothing. */
+/** `binnacle verify`: checks every object of a data folder, a backup or an etcd, and changes nothing. */
 import { existsSync, statSync } from "node:fs";
 import { resolve } from "node:path";
-import { readGiven } from "#server/given-files.ts";
+import { verifyEtcd } from "#server/copy-store.ts";
 import { asStartError } from "#server/store.ts";
-import { type EncryptionFile, type StoreReport, verifyStore } from "#server/verify-store.ts";
-import { systemClock } from "#std/clock.ts";
-import { binnacleFlag, optional, text } from "#std/flags.ts";
+import { type StoreReport, verifyStore } from "#server/verify-store.ts";
+import { binnacleFlag, type Settings, text } from "#std/flags.ts";
 import { printable } from "#std/printable.ts";
 import { StartError } from "#std/start-error.ts";
 import { StoreInUse } from "#storage/log-store.ts";
+import { openVerification, type Verification } from "#storage/verify.ts";
 import { command, formFlag } from "./command.ts";
+import {
+  encryptionFile,
+  encryptionFlag,
+  etcdAddress,
+  etcdAddressFlags,
+  ProgressLine,
+  refuseEtcdFlags,
+} from "./etcd-address.ts";
 import { tableText, valueText } from "./print.ts";
 
 const flags = {
@@ -19,11 +27,8 @@ const flags = {
     "folder",
     "The data folder to check; its server must be stopped.",
   ),
-  encryptionProviderConfig: optional(
-    binnacleFlag("encryption-provider-config"),
-    "file",
-    "The server's file of that name: encrypted objects are decrypted and checked, too.",
-  ),
+  ...etcdAddressFlags,
+  encryptionProviderConfig: encryptionFlag,
   output: formFlag(["text", "json", "yaml"], "What people read, or programs."),
 };
 
@@ -34,65 +39,60 @@ Usage: binnacle verify [FILE] [flags]
   FILE                            a backup to check in place of a data folder
   -h, --help                      print this
 
-Changes nothing. Ends with 1 when something is wrong; objects that cannot be decrypted are named by key. A running server has its folder to itself: check a backup of it.
+Changes nothing. Ends with 1 when something is wrong; objects that cannot be decrypted are named by key. A running server
+has its folder to itself: check a backup of it. An etcd (--etcd-servers) is checked while its servers run.
 
 Examples:
   binnacle verify
   binnacle verify state.backup -o json
+  binnacle verify --etcd-servers=http://127.0.0.1:2379
 
 `;
-
-const progressMs = 200;
 
 /**
  * Prints the content and the problems of a store; ends the process with 1 if there are problems. Rejects with
  * `StartError`.
  */
 export const verify = command(flags, help, async (settings, rest) => {
-  const [backup, ...more] = rest;
-  if (more.length > 0 || (backup !== undefined && settings.dataDir !== undefined)) {
-    throw new StartError("verify takes one backup, or --data-dir: binnacle verify [FILE]");
+  const encryption = encryptionFile(settings.encryptionProviderConfig);
+  const line = new ProgressLine();
+  let report: StoreReport;
+  try {
+    const verification = await open(settings, rest);
+    report = await verifyStore({ verification, encryption, progress: (objects) => line.show(`${objects} objects`) });
+  } catch (error) {
+    throw asStartError(error);
+  } finally {
+    line.end();
   }
-  const file = settings.encryptionProviderConfig;
-  const encryption = file === undefined ? undefined : { file, text: readGiven(file) };
-  const report = await read(backup, settings.dataDir ?? flags.dataDir.default, encryption);
   const { output } = settings;
   if (output === "json" || output === "yaml") process.stdout.write(valueText(output, report));
   else process.stdout.write(reportText(report, encryption !== undefined));
   if (report.problems.length > 0) process.exitCode = 1;
 });
 
-async function read(
-  backup: string | undefined,
-  dataDir: string,
-  encryption: EncryptionFile | undefined,
-): Promise<StoreReport> {
-  if (backup !== undefined && statSync(backup, { throwIfNoEntry: false })?.isDirectory() === true) {
+/** Opens what the arguments name. */
+async function open(settings: Settings<typeof flags>, [backup, ...more]: readonly string[]): Promise<Verification> {
+  const { dataDir, etcdServers = [] } = settings;
+  const given = [backup, dataDir, etcdServers[0]].filter((one) => one !== undefined);
+  if (more.length > 0 || given.length > 1)
+    throw new StartError("verify takes one backup, --data-dir or --etcd-servers: binnacle verify [FILE]");
+  if (etcdServers.length > 0) return verifyEtcd(etcdAddress(etcdServers, settings));
+  refuseEtcdFlags(settings);
+  if (backup === undefined) return openFolder(dataDir ?? flags.dataDir.default);
+  if (statSync(backup, { throwIfNoEntry: false })?.isDirectory() === true)
     throw new StartError(`${backup} is a folder: name it with --data-dir`);
-  }
-  if (backup === undefined && !existsSync(dataDir)) throw new StartError(`${dataDir} is no data folder (--data-dir)`);
-  const store = backup === undefined ? { dataDir: resolve(dataDir) } : { backupFile: resolve(backup) };
-  try {
-    return await verifyStore({ store, encryption, progress: progressOf() });
-  } catch (error) {
-    if (error instanceof StoreInUse) {
-      throw new StartError(`${error.message}: stop the server, or verify a backup of it`, { cause: error });
-    }
-    throw asStartError(error);
-  } finally {
-    if (process.stderr.isTTY) process.stderr.write("\r\u001b[K");
-  }
+  return openVerification({ backupFile: resolve(backup) });
 }
 
-function progressOf(): (objects: number) => void {
-  if (!process.stderr.isTTY) return () => undefined;
-  let shownAt = systemClock.monotonic();
-  return (objects) => {
-    const now = systemClock.monotonic();
-    if (now - shownAt < progressMs) return;
-    shownAt = now;
-    process.stderr.write(`\r${objects} objects`);
-  };
+function openFolder(dataDir: string): Verification {
+  if (!existsSync(dataDir)) throw new StartError(`${dataDir} is no data folder (--data-dir)`);
+  try {
+    return openVerification({ dataDir: resolve(dataDir) });
+  } catch (error) {
+    if (!(error instanceof StoreInUse)) throw error;
+    throw new StartError(`${error.message}: stop the server, or verify a backup of it`, { cause: error });
+  }
 }
 
 function reportText(report: StoreReport, isDecrypted: boolean): string {

@@ -63,7 +63,8 @@ async function reconcileOne<T extends Configuration>(
   before: T | undefined,
 ): Promise<void> {
   if (before === undefined) {
-    await client.create<Configuration>(`${path}?fieldManager=${manager}`, object);
+    // Another server may make it at the same time.
+    await ignoreCodes([409], client.create<Configuration>(`${path}?fieldManager=${manager}`, object));
     return;
   }
   const { name = "" } = object.metadata;

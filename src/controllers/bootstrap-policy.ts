@@ -3,11 +3,12 @@
  * "false"` is set. Additions stay. Source: upstream's `rbac/reconciliation` and its post-start hook.
  */
 import { isDeepStrictEqual } from "node:util";
-import type { RestClient } from "#client/rest-client.ts";
+import { ignoreNotFound, type RestClient } from "#client/rest-client.ts";
 import type { PolicyObject } from "#api/bootstrap-policy.ts";
 import type { ClusterRole, ClusterRoleBinding, PolicyRule } from "#api/rbac/v1.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
+import { StatusError } from "#meta/status-error.ts";
 
 interface BootstrapPolicyOptions {
   readonly client: RestClient;
@@ -29,6 +30,8 @@ const resources: Readonly<Record<string, string>> = {
  * keep what all of them need at once.
  */
 const underWayMax = 32;
+/** The number of attempts to write an object that others change at the same time. */
+const triesMax = 5;
 
 /** Reconciles the stored objects with the policy. Rejects with the first failure after everything was tried. */
 export async function reconcileBootstrapPolicy(options: BootstrapPolicyOptions): Promise<void> {
@@ -47,16 +50,29 @@ export async function reconcileBootstrapPolicy(options: BootstrapPolicyOptions):
     const home = namespace === undefined ? root : `${root}/namespaces/${namespace}`;
     const kind = wanted.kind ?? "";
     const collection = `${home}/${resources[kind]}`;
-    const object = present.get(keyOf(kind, wanted));
+    const path = `${collection}/${encodeURIComponent(name)}`;
+    let object = present.get(keyOf(kind, wanted));
+    for (let tries = 1; ; tries++) {
+      try {
+        return await write(wanted, object, collection);
+      } catch (error) {
+        // Another server does the same at the same time.
+        if (!(error instanceof StatusError) || error.status.code !== 409 || tries === triesMax) throw error;
+      }
+      const found = await ignoreNotFound(client.get<PolicyObject>(path));
+      object = found && { ...found, kind };
+    }
+  };
+  const write = async (wanted: PolicyObject, object: PolicyObject | undefined, collection: string): Promise<void> => {
     if (object === undefined) {
       await client.create<PolicyObject>(`${collection}?${manager}`, wanted);
       return;
     }
     if (object.metadata.annotations?.[domain.rename("rbac.authorization.kubernetes.io/autoupdate")] === "false") return;
-    const path = `${collection}/${encodeURIComponent(name)}`;
+    const path = `${collection}/${encodeURIComponent(wanted.metadata.name ?? "")}`;
     if (isBinding(wanted) && isBinding(object) && !isDeepStrictEqual(object.roleRef, wanted.roleRef)) {
       // The role of a binding is immutable, so the binding is created again.
-      await client.delete(path, { preconditions: { uid: object.metadata.uid } });
+      await ignoreNotFound(client.delete(path, { preconditions: { uid: object.metadata.uid } }));
       await client.create<PolicyObject>(`${collection}?${manager}`, wanted);
       return;
     }

@@ -20,7 +20,12 @@ export interface ServerIdentity {
   readonly labelValue: string;
   /** Unique for each process; the holder of the Leases that it creates. */
   readonly processId: string;
+  /** Whether other programs may renew such Leases in the same store, so that renewals of this one are marked. */
+  readonly marksRenewals: boolean;
 }
+
+/** The annotation with the time of the last renewal by this program, on stores that kube-apiserver may use as well. */
+export const renewedAnnotation = "binnacle/renewed";
 
 const renewMs = 10_000;
 const durationSeconds = 3600;
@@ -43,19 +48,26 @@ export const identityLeaseController =
   };
 
 async function renew({ client, clock, domain }: ControllerEnvironment, identity: ServerIdentity): Promise<void> {
-  const { id, hostname, labelValue, processId } = identity;
+  const { id, hostname, labelValue, processId, marksRenewals } = identity;
   const { apiVersion, path, label } = identityLeases(domain);
   const labels = { [label]: labelValue, [domain.rename("kubernetes.io/hostname")]: hostname };
   const typed = { apiVersion, kind: "Lease" };
-  const renewal: LeaseSpec = { leaseDurationSeconds: durationSeconds, renewTime: microTimestamp(clock.now()) };
+  const renewTime = microTimestamp(clock.now());
+  const renewal: LeaseSpec = { leaseDurationSeconds: durationSeconds, renewTime };
+  const marked = (before?: Readonly<Record<string, string>>) =>
+    marksRenewals ? { annotations: { ...before, [renewedAnnotation]: renewTime } } : {};
   const lease = await ignoreNotFound(client.get<Lease>(`${path}/${id}`));
   if (lease === undefined) {
     const spec = { holderIdentity: `${id}_${processId}`, ...renewal };
-    await ignoreCodes([409], client.create<Lease>(path, { ...typed, metadata: { name: id, labels }, spec }));
+    await ignoreCodes(
+      [409],
+      client.create<Lease>(path, { ...typed, metadata: { name: id, labels, ...marked() }, spec }),
+    );
     return;
   }
   // Upstream: the process that created it stays its holder, also after a restart.
-  const metadata = { ...lease.metadata, labels: { ...lease.metadata.labels, ...labels } };
+  const { annotations } = lease.metadata;
+  const metadata = { ...lease.metadata, labels: { ...lease.metadata.labels, ...labels }, ...marked(annotations) };
   const spec = { ...lease.spec, ...renewal };
   await ignoreCodes([404, 409], client.update<Lease>(`${path}/${id}`, { ...lease, ...typed, metadata, spec }));
 }

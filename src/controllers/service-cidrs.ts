@@ -11,6 +11,7 @@ import { type IpRange, parseIpRange } from "#meta/ip-range.ts";
 import { timestampOf, timeToMs } from "#meta/time.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Controller, ControllerEnvironment } from "./controller.ts";
+import { ignoreCodes } from "./ignore-codes.ts";
 import { periodically } from "./repeat.ts";
 import { openInformer, workQueue } from "./reconcile.ts";
 
@@ -55,14 +56,17 @@ const conditionOf = ({ status }: ServiceCIDR) => status.conditions?.find(({ type
 /** Creates the default ServiceCIDR with the ranges of this server if there is none, and says that it is ready. */
 export async function keepDefaultServiceCidr(writer: Writer, ranges: readonly string[]): Promise<void> {
   const { client, domain } = writer;
-  const present =
-    (await ignoreNotFound(client.get<ServiceCIDR>(`${pathOf(domain)}/${defaultName}`))) ??
-    (await client.create<ServiceCIDR>(pathOf(domain), {
+  const read = () => ignoreNotFound(client.get<ServiceCIDR>(`${pathOf(domain)}/${defaultName}`));
+  const create = () =>
+    client.create<ServiceCIDR>(pathOf(domain), {
       apiVersion: apiVersionOf(domain),
       kind: "ServiceCIDR",
       metadata: { name: defaultName },
       spec: { cidrs: ranges },
-    }));
+    });
+  // Another server may make it at the same time.
+  const present = (await read()) ?? (await ignoreCodes([409], create())) ?? (await read());
+  if (present === undefined) return;
   if (present.metadata.deletionTimestamp !== undefined || conditionOf(present) !== undefined) return;
   if (present.spec.cidrs?.join() !== ranges.join()) return;
   const message = "Kubernetes default Service CIDR is ready";

@@ -2,6 +2,7 @@
 import type { Namespace } from "#api/core/v1.ts";
 import { ignoreNotFound, type RestClient } from "#client/rest-client.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
+import { ignoreCodes } from "./ignore-codes.ts";
 
 /** Returns the names of the system namespaces, in the API domain. */
 function systemNamespaces(domain: ApiDomain): readonly string[] {
@@ -12,6 +13,8 @@ function systemNamespaces(domain: ApiDomain): readonly string[] {
 export async function ensureSystemNamespaces(client: RestClient, domain: ApiDomain): Promise<void> {
   for (const name of systemNamespaces(domain)) {
     if ((await ignoreNotFound(client.get(`/api/v1/namespaces/${name}`))) !== undefined) continue;
-    await client.create<Namespace>("/api/v1/namespaces", { apiVersion: "v1", kind: "Namespace", metadata: { name } });
+    const object = { apiVersion: "v1", kind: "Namespace", metadata: { name } };
+    // Another server may make it at the same time.
+    await ignoreCodes([409], client.create<Namespace>("/api/v1/namespaces", object));
   }
 }

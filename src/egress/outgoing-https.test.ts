@@ -1,11 +1,13 @@
 /** Outgoing calls: bounded in time and size, without redirects, over kept connections. */
 import assert from "node:assert/strict";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, createServer as createTcpServer, type Socket } from "node:net";
 import { after, test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import { systemClock } from "#std/clock.ts";
+import { FakeClock } from "#std/fake-clock.ts";
 import { openOutgoing, type OutgoingCall } from "./outgoing-https.ts";
+import { httpTunnel } from "./proxy-tunnel.ts";
 
 const paths: string[] = [];
 const ports = new Set<number | undefined>();
@@ -53,6 +55,42 @@ after(() => {
 
 const call = (path: string, over: Partial<OutgoingCall> = {}) =>
   outgoing.callOut({ url: base + path, timeoutMs: 5000, maxBytes: 1000, ...over });
+
+test("connections that a silent proxy does not make are given up, so that later calls find a place", async () => {
+  const open = new Set<Socket>();
+  let seen = 0;
+  const proxy = createTcpServer((socket) => {
+    seen++;
+    open.add(
+      socket
+        .resume()
+        .on("error", () => undefined)
+        .once("close", () => open.delete(socket)),
+    );
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
+  const clock = new FakeClock();
+  const address = { host: "127.0.0.1", port: (proxy.address() as AddressInfo).port }; // a TCP server's address
+  const calls = openOutgoing({ clock, connectionsMax: 2, tunnel: httpTunnel({ address }) });
+  const until = async (isDone: () => boolean): Promise<void> => {
+    for (let turns = 0; turns < 100_000 && !isDone(); turns++) await turn();
+    assert.ok(isDone());
+  };
+  try {
+    for (const round of [1, 2]) {
+      const asked = [1, 2].map(() => calls.callOut({ url: base, timeoutMs: 1000, maxBytes: 10 }));
+      const refused = Promise.allSettled(asked);
+      await until(() => seen === 2 * round);
+      clock.advance(1000);
+      for (const result of await refused) assert.equal(result.status, "rejected");
+      clock.advance(30_000);
+      await until(() => open.size === 0);
+    }
+  } finally {
+    calls.close();
+    proxy.close();
+  }
+});
 
 test("an answer comes whole, whatever its code", async () => {
   const { code, body } = await call("/hello");

@@ -5,7 +5,10 @@
  */
 import type { ClientRequest, IncomingMessage, RequestOptions } from "node:http";
 import { Agent, request as tlsRequest } from "node:https";
+import type { Socket } from "node:net";
+import type { ConnectionOptions } from "node:tls";
 import type { Clock } from "#std/clock.ts";
+import { type OpenTunnel, tlsThrough } from "./proxy-tunnel.ts";
 
 // A static import would also read all other exports of the module, and load another HTTP client (24 ms, 15 MB).
 const { Agent: PlainAgent, request: plainRequest } = process.getBuiltinModule("node:http");
@@ -21,6 +24,8 @@ export interface OutgoingOptions {
   readonly serverName?: string;
   /** Whether any certificate is accepted. Only for peers whose configuration file says so. */
   readonly insecure?: boolean;
+  /** Begins the connections, through a proxy. Left out: they are direct. */
+  readonly tunnel?: OpenTunnel | undefined;
   /** The maximum number of connections; further calls wait for one. The default is 64. */
   readonly connectionsMax?: number;
 }
@@ -74,6 +79,8 @@ export class OutgoingError extends Error {
 }
 
 const headerBytesMax = 64 * 1024;
+/** The time in which a proxy must make a connection, in milliseconds. */
+const tunnelMs = 30_000;
 
 export function openOutgoing(options: OutgoingOptions): RetirableOutgoing {
   const { clock, ca, cert, key, serverName, insecure } = options;
@@ -89,6 +96,32 @@ export function openOutgoing(options: OutgoingOptions): RetirableOutgoing {
     ...(serverName === undefined ? {} : { servername: serverName }),
   });
   const plain = new PlainAgent(pool);
+  const { tunnel } = options;
+  if (tunnel !== undefined) {
+    const through =
+      (finish: (socket: Socket, init: ConnectionOptions) => Socket): typeof secure.createConnection =>
+      (init, done) => {
+        const { opened, socket: begun } = tunnel({ host: init.host ?? "", port: Number(init.port) });
+        // The call may be given up long before: a proxy that is silent would keep the place of a connection for ever.
+        const cancel = clock.after(tunnelMs, () => {
+          begun.destroy(new OutgoingError("TIMEOUT", `the proxy made no connection within ${tunnelMs}ms`));
+        });
+        // Safe: the options of an agent are those of TLS, and a failure has no socket.
+        opened.then(
+          (socket) => {
+            cancel();
+            done?.(null, finish(socket, init as ConnectionOptions));
+          },
+          (error: Error) => {
+            cancel();
+            done?.(error, undefined as never);
+          },
+        );
+        return undefined;
+      };
+    secure.createConnection = through(tlsThrough);
+    plain.createConnection = through((socket) => socket);
+  }
   const start: StartRequest = (url, init) =>
     url.protocol === "https:"
       ? tlsRequest(url, { ...init, agent: secure })

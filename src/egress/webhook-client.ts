@@ -18,6 +18,7 @@ import {
   openOutgoing,
   type RetirableOutgoing,
 } from "./outgoing-https.ts";
+import type { OpenTunnel } from "./proxy-tunnel.ts";
 import type { FindServiceAddress, ServiceAddress } from "./service-address.ts";
 import { type WebhookCall, WebhookCallError } from "./webhook-call.ts";
 
@@ -30,6 +31,8 @@ export interface WebhookCredentials {
 export interface WebhookClientOptions {
   readonly clock: Clock;
   readonly serviceAddress: FindServiceAddress;
+  /** Webhooks at URLs, and those that are services, are reached through these proxies. Left out: directly. */
+  readonly tunnels?: { readonly url?: OpenTunnel | undefined; readonly service?: OpenTunnel | undefined };
   /** Returns the credentials for a host and port, such as `hook.example.com:443` or `name.namespace.svc:443`. */
   credentials(target: string): WebhookCredentials | undefined;
 }
@@ -88,7 +91,7 @@ export class WebhookClients {
 
   #outgoing(
     { caBundle = "" }: WebhookClientConfig,
-    { serverName }: Target,
+    { serverName, service }: Target,
     credentials?: WebhookCredentials,
   ): RetirableOutgoing {
     const { cert, key } = credentials?.trust ?? {};
@@ -96,13 +99,15 @@ export class WebhookClients {
     if (ca !== "" && !ca.includes("-----BEGIN CERTIFICATE-----")) {
       throw new Error("unable to load root certificates: unable to parse bytes as PEM block");
     }
-    const id = JSON.stringify([caBundle, serverName, cert]);
+    const way = wayTo(service);
+    const id = JSON.stringify([caBundle, serverName, cert, way]);
     const cached = this.#pools.get(id);
     this.#pools.delete(id);
     const outgoing =
       cached ??
       openOutgoing({
         clock: this.#options.clock,
+        tunnel: way === "own" ? undefined : this.#options.tunnels?.[way],
         ...(ca === "" ? {} : { ca }),
         ...(cert === undefined ? {} : { cert }),
         ...(key === undefined ? {} : { key }),
@@ -130,6 +135,13 @@ interface Target {
 }
 
 const httpsPort = 443;
+
+/** Returns the sort of a target. The server reaches itself without a proxy. */
+function wayTo(service: Target["service"]): "url" | "service" | "own" {
+  if (service === undefined) return "url";
+  const [namespace, name, port] = service;
+  return namespace === "default" && name === "kubernetes" && port === httpsPort ? "own" : "service";
+}
 
 function targetOf({ url, service }: WebhookClientConfig): Target {
   if (service !== undefined) {

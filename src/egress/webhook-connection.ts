@@ -6,6 +6,7 @@ import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { type Outgoing, type OutgoingOptions, openOutgoing } from "./outgoing-https.ts";
+import type { OpenTunnel } from "./proxy-tunnel.ts";
 import type { WebhookCredentials } from "./webhook-client.ts";
 import type { Clock } from "#std/clock.ts";
 import {
@@ -97,14 +98,15 @@ export function readWebhookUsers(file: string): ReadonlyMap<string, WebhookCrede
   });
 }
 
-/** Opens a connection to the webhook, for `askWebhook`. */
+/** Opens a connection to the webhook, through a proxy if there is a `tunnel`, for `askWebhook`. */
 export const openWebhook = (
   { url, headers, trust }: WebhookConnection,
   clock: Clock,
+  tunnel?: OpenTunnel,
 ): Pick<WebhookConnection, "url" | "headers"> & { readonly outgoing: Outgoing } => ({
   url,
   headers,
-  outgoing: openOutgoing({ ...trust, clock }),
+  outgoing: openOutgoing({ ...trust, clock, tunnel }),
 });
 
 function connectionOf(text: string, folder: string): WebhookConnection {

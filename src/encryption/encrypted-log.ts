@@ -3,7 +3,8 @@
  * its own writes. A value that cannot be decrypted reaches followers as unreadable, with the reason, and is tried again
  * when keys change.
  *
- * The encrypted value is the packed form (`versioned-value.ts`), so its length is the only thing it reveals.
+ * The encrypted value is the form in which the log stores values (`ValueForm`), so its length is the only thing it
+ * reveals.
  */
 import { andThen, attempt, isLate, type MaybePromise } from "#std/maybe-promise.ts";
 import { yieldToEventLoop } from "#std/cooperative.ts";
@@ -25,9 +26,9 @@ import {
   type HistoryPage,
   type Revision,
   StorageRefusal,
+  UnreadableValue,
   type Unversioned,
 } from "#storage/log-store.ts";
-import { pack } from "#storage/versioned-value.ts";
 import { inClear } from "./stored-value.ts";
 import { TransformError } from "./transformer.ts";
 import type { Transformers } from "./transformers.ts";
@@ -40,7 +41,8 @@ class EncryptedWrite implements LogWrite {
   readonly value: Unversioned;
   readonly ttlSeconds: number;
   readonly isForDeletion: boolean;
-  readonly mayWrite: LogWrite["mayWrite"];
+  readonly requires: LogWrite["requires"];
+  readonly turn: LogWrite["turn"];
   readonly stored: StoredForm;
 
   constructor(clear: LogWrite, bytes: Buffer, stored: StoredForm) {
@@ -50,7 +52,8 @@ class EncryptedWrite implements LogWrite {
     this.value = { bytes, revisionOffset: -1 };
     this.ttlSeconds = clear.ttlSeconds;
     this.isForDeletion = clear.isForDeletion;
-    this.mayWrite = clear.mayWrite;
+    this.requires = clear.requires;
+    this.turn = clear.turn;
     this.stored = stored;
   }
 }
@@ -94,6 +97,10 @@ export class EncryptedLog extends ForwardingLog {
     this.#transformers = transformers;
   }
 
+  override get addedBytes(): number {
+    return super.addedBytes + this.#extraBytes;
+  }
+
   /** The number of current values that cannot be read. */
   get unreadable(): number {
     return this.#unreadable.size;
@@ -107,17 +114,13 @@ export class EncryptedLog extends ForwardingLog {
   /** Resolves when everything was delivered, including values whose decryption took time. */
   override async follow(follower: LogFollower): Promise<void> {
     this.#follower = follower;
-    const extraBytes = (): number => this.#extraBytes;
     await this.log.follow({
       load: (entry) => this.#load(entry),
-      changed: (event, write) => this.#changed(event, write),
+      changed: (events) => this.#changed(events),
+      progressed: (revision) => this.#deliver(() => follower.progressed(revision)),
+      reloaded: (entries, revision) => this.#reloaded(entries, revision),
       compacted: (revision) => this.#deliver(() => follower.compacted(revision)),
       recovered: (entries) => this.#deliver(() => follower.recovered(entries)),
-      get valueBytes() {
-        return follower.valueBytes + extraBytes();
-      },
-      scanKeys: (from, to, visit) => follower.scanKeys(from, to, visit),
-      countKeys: (from, to) => follower.countKeys(from, to),
     });
     while (this.#tail !== undefined) await this.#tail;
   }
@@ -128,7 +131,7 @@ export class EncryptedLog extends ForwardingLog {
     const transformer = this.#transformers.of(key);
     if (transformer.origin === "") return this.log.commit(write);
     try {
-      const bytes = transformer.encrypt(pack(value), Buffer.from(key));
+      const bytes = transformer.encrypt(this.form.pack(value), this.form.nameOf(key));
       const stored = this.#form(transformer.origin ?? "", bytes.length - value.bytes.length);
       return this.log.commit(new EncryptedWrite(write, bytes, stored));
     } catch (error) {
@@ -205,54 +208,82 @@ export class EncryptedLog extends ForwardingLog {
 
   #load(entry: LogEntry): void {
     const read = this.#read(entry);
-    if (!isLate(read) && !("problem" in read)) {
+    if (this.#tail === undefined && !isLate(read) && !("problem" in read)) {
       this.#note(entry.key, read.stored);
       this.#follower?.load(read.stored === undefined ? entry : { ...entry, value: read.value });
       return;
     }
-    // The log may overwrite the values that it passes on, so this one is copied.
-    const copy = {
-      ...entry,
-      value: { bytes: Buffer.from(entry.value.bytes), revisionOffset: entry.value.revisionOffset },
+    const shown = this.#clearOfEntry(entry, read);
+    const deliver = ({ event, stored, unread }: Shown<LogEntry>): void => {
+      this.#record(event.key, stored, unread);
+      this.#follower?.load(event);
     };
-    this.#deliverRead(copy, read, (shown) => this.#follower?.load(shown));
+    if (this.#tail === undefined && !isLate(shown)) deliver(shown);
+    else this.#append(() => andThen(shown, deliver));
   }
 
-  #changed(event: LogEvent, write: LogWrite | undefined): void {
-    const { key, value, revision, expiresAt } = event;
-    this.#unreadable.delete(key);
+  #changed(events: readonly LogEvent[]): void {
+    const shown = events.map((event) => this.#clearOf(event));
+    const deliver = (clear: readonly Shown[]): void => {
+      for (const { event, stored, unread } of clear) this.#record(event.key, stored, unread);
+      this.#follower?.changed(clear.map(({ event }) => event));
+    };
+    if (this.#tail === undefined && !shown.some(isLate)) deliver(shown as readonly Shown[]);
+    else this.#append(() => Promise.all(shown.map(async (one) => one)).then(deliver));
+  }
+
+  #reloaded(entries: readonly LogEntry[], revision: Revision): void {
+    this.#append(async () => {
+      const shown: Shown<LogEntry>[] = [];
+      for (const [at, entry] of entries.entries()) {
+        if (at % valuesPerTurn === valuesPerTurn - 1) await yieldToEventLoop();
+        shown.push(await this.#clearOfEntry(entry));
+      }
+      this.#stored.clear();
+      this.#unreadable.clear();
+      this.#extraBytes = 0;
+      for (const { event, stored, unread } of shown) this.#record(event.key, stored, unread);
+      this.#follower?.reloaded(
+        shown.map(({ event }) => event),
+        revision,
+      );
+    });
+  }
+
+  /** Returns an event as the follower gets it. */
+  #clearOf(event: LogEvent): MaybePromise<Shown> {
+    const { value, write } = event;
     if (write instanceof EncryptedWrite) {
       const { clear, stored } = write;
-      this.#note(key, stored);
-      this.#deliver(() => this.#follower?.changed({ key, value: clear.value, revision, expiresAt }, clear));
-    } else if (value === undefined || write !== undefined) {
-      this.#note(key, undefined);
-      this.#deliver(() => this.#follower?.changed(event, write));
-    } else {
-      const entry = {
-        key,
-        value: { bytes: Buffer.from(value.bytes), revisionOffset: value.revisionOffset },
-        revision,
-        expiresAt,
-      };
-      this.#deliverRead(entry, this.#read(entry), (shown) => this.#follower?.changed(shown, undefined));
+      const { key, revision } = event;
+      return { event: { key, value: clear.value, revision, write: clear }, stored, unread: undefined };
     }
+    if (value === undefined || write !== undefined) return { event, stored: undefined, unread: undefined };
+    return andThen(this.#clearOfEntry({ key: event.key, value, revision: event.revision }), (shown) => ({
+      ...shown,
+      event: { ...shown.event, write: undefined },
+    }));
   }
 
-  /** Delivers an entry that is being decrypted, without changing the order of entries. */
-  #deliverRead(entry: LogEntry, reading: MaybePromise<Read>, show: (entry: LogEntry) => void): void {
-    const done = (read: Read): void => {
+  /** Returns an entry as the follower gets it. The log may overwrite what it passes on, so the result is a copy. */
+  #clearOfEntry(entry: LogEntry, reading = this.#read(entry)): MaybePromise<Shown<LogEntry>> {
+    const { bytes, revisionOffset } = entry.value;
+    const copy = { ...entry, value: { bytes: Buffer.from(bytes), revisionOffset } };
+    return andThen(reading, (read): Shown<LogEntry> => {
       if ("problem" in read) {
-        this.#note(entry.key, this.#form(unreadableOrigin, entry.value.bytes.length));
-        this.#unreadable.set(entry.key, entry);
-        show({ ...entry, value: nothing, unreadable: read.problem });
-      } else {
-        this.#note(entry.key, read.stored);
-        show({ ...entry, value: read.value });
+        const stored = this.#form(unreadableOrigin, bytes.length);
+        return { event: { ...copy, value: nothing, unreadable: read.problem }, stored, unread: copy };
       }
-    };
-    if (this.#tail === undefined && !isLate(reading)) done(reading);
-    else this.#append(() => andThen(reading, done));
+      const value = read.stored === undefined ? copy.value : read.value;
+      return { event: { ...copy, value }, stored: read.stored, unread: undefined };
+    });
+  }
+
+  /** Records how the value that the follower is given now is stored, and whether it cannot be read. */
+  #record(key: string, stored: StoredForm | undefined, unread: LogEntry | undefined): void {
+    this.#note(key, stored);
+    if (unread === undefined) this.#unreadable.delete(key);
+    else this.#unreadable.set(key, unread);
   }
 
   #deliver(step: () => void): void {
@@ -272,10 +303,10 @@ export class EncryptedLog extends ForwardingLog {
   }
 
   /** Decrypts a value. Throws or rejects with `TransformError`. */
-  #decrypt({ key, value }: ValueOfKey): MaybePromise<Read> {
-    return andThen(inClear(this.#transformers, key, value), ({ value: clear, stored }) => ({
-      value: clear,
-      stored: stored && this.#form(stored.origin, stored.extraBytes),
+  #decrypt(stored: ValueOfKey): MaybePromise<Read> {
+    return andThen(inClear(this.#transformers, this.form, stored), ({ value, stored: from }) => ({
+      value,
+      stored: from && this.#form(from.origin, from.extraBytes),
     }));
   }
 
@@ -319,13 +350,20 @@ export class EncryptedLog extends ForwardingLog {
   }
 }
 
-/** A value in clear, and how it is stored; or why it cannot be read. */
+/** A change or an entry in clear, how it is stored, and the stored entry if it cannot be read. */
+interface Shown<T = LogEvent> {
+  readonly event: T;
+  readonly stored: StoredForm | undefined;
+  readonly unread: LogEntry | undefined;
+}
+
 /** A value and the key that holds it. */
 type ValueOfKey = Pick<LogEntry, "key" | "value">;
 
+/** A value in clear, and how it is stored; or why it cannot be read. */
 type Read = { readonly value: Unversioned; readonly stored: StoredForm | undefined } | { readonly problem: string };
 
 function problemOf(error: unknown): Read {
-  if (error instanceof TransformError) return { problem: error.message };
+  if (error instanceof TransformError || error instanceof UnreadableValue) return { problem: error.message };
   throw error;
 }

@@ -1,7 +1,6 @@
 /** Decrypts a stored value with the providers for its key. */
 import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
-import type { Unversioned } from "#storage/log-store.ts";
-import { unpack } from "#storage/versioned-value.ts";
+import type { Unversioned, ValueForm } from "#storage/log-store.ts";
 import { type Decrypted, encryptedPrefix, startsWith } from "./transformer.ts";
 import type { Transformers } from "./transformers.ts";
 
@@ -19,10 +18,14 @@ export const isEncrypted = ({ bytes, revisionOffset }: Unversioned): boolean =>
   revisionOffset < 0 && startsWith(bytes, encryptedPrefix);
 
 /**
- * Decrypts a value. Throws or rejects with `TransformError`. The memory of `value` is reused when this function has
- * returned.
+ * Decrypts the value of a key, which is stored in a form. Throws or rejects with `TransformError`. The memory of `value`
+ * is reused when this function has returned.
  */
-export function inClear(transformers: Transformers, key: string, value: Unversioned): MaybePromise<ClearValue> {
+export function inClear(
+  transformers: Transformers,
+  form: ValueForm,
+  { key, value }: { readonly key: string; readonly value: Unversioned },
+): MaybePromise<ClearValue> {
   const transformer = transformers.of(key);
   const { bytes } = value;
   const isHidden = isEncrypted(value);
@@ -30,7 +33,7 @@ export function inClear(transformers: Transformers, key: string, value: Unversio
   if (!isHidden && transformer.origin === "") return { value, stored: undefined };
   const opened = ({ value: clear, origin }: Decrypted): ClearValue =>
     isHidden
-      ? { value: unpack(clear), stored: { origin, extraBytes: bytes.length - clear.length } }
+      ? { value: form.unpack(clear, key), stored: { origin, extraBytes: bytes.length - clear.length } }
       : { value, stored: undefined };
-  return andThen(transformer.decrypt(bytes, Buffer.from(key)), opened);
+  return andThen(transformer.decrypt(bytes, form.nameOf(key)), opened);
 }

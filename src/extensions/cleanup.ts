@@ -33,6 +33,8 @@ interface CleanupOptions extends Omit<StoreOptions, "definition"> {
     change: (status: CustomResourceDefinitionStatus) => CustomResourceDefinitionStatus,
     finish?: (object: Unstructured) => Unstructured,
   ): Promise<boolean>;
+  /** Resolves when no server creates objects of a definition any more that is marked for deletion at a revision. */
+  inForceEverywhere?(revision: number): Promise<void>;
 }
 
 /** The interval in milliseconds of checks whether the objects are gone. */
@@ -90,18 +92,31 @@ export class Cleanup {
     const entry = definitions.peek("", name);
     if (entry === undefined) return;
     const definition = definitions.object(entry) as unknown as CustomResourceDefinition; // by its schema
+    if (!this.#isEnding(definition)) return;
     const { group, names } = definition.spec;
     await this.#say(name, "True", "InstanceDeletionInProgress", "CustomResource deletion is in progress");
     const kind = this.#options.kindOf(name);
     if (this.#options.isOverlapping(group, names.plural)) {
       const message = "instances overlap with built-in resources in storage";
-      return this.#finish(name, "OverlappingBuiltInResource", message);
+      return this.#finish(definition, "OverlappingBuiltInResource", message);
     }
     if (kind === undefined || !isConditionTrue(definition, "Established")) {
-      return this.#finish(name, "NeverEstablished", "resource was never established");
+      return this.#finish(definition, "NeverEstablished", "resource was never established");
     }
+    await this.#options.inForceEverywhere?.(entry.revision);
+    // Another server may have finished meanwhile, and the definition may have been made anew with objects of its own.
+    if (!this.#isEnding(definition)) return;
     await this.#deleteAll(name, new Store({ ...this.#options, definition: kind.stored }));
-    if (!this.#closed) await this.#finish(name, "InstanceDeletionCompleted", "removed all instances");
+    await this.#finish(definition, "InstanceDeletionCompleted", "removed all instances");
+  }
+
+  /** Whether a definition still waits for the end of its objects. */
+  #isEnding({ metadata: { name = "", uid } }: CustomResourceDefinition): boolean {
+    const { definitions } = this.#options;
+    const entry = this.#closed ? undefined : definitions.peek("", name);
+    if (entry === undefined) return false;
+    const { metadata } = definitions.object(entry);
+    return metadata.uid === uid && metadata.deletionTimestamp !== undefined;
   }
 
   /** Deletes the objects and waits until they are gone. */
@@ -142,11 +157,14 @@ export class Cleanup {
   }
 
   /** Removes the finalizer, so that the definition is deleted unless it has other finalizers. */
-  async #finish(name: string, reason: string, message: string): Promise<void> {
+  async #finish(definition: CustomResourceDefinition, reason: string, message: string): Promise<void> {
+    const { name = "", uid } = definition.metadata;
     const finalizer = this.#options.domain.rename(cleanupFinalizer);
     const content: ConditionContent = { type: "Terminating", status: "False", reason, message };
     await this.#pauseIfDue();
+    if (!this.#isEnding(definition)) return;
     await this.#options.setStatus(name, this.#withTerminating(content), (object) => {
+      if (object.metadata.uid !== uid) return object;
       const { finalizers = [], ...metadata } = object.metadata;
       const remaining = finalizers.filter((other) => other !== finalizer);
       return { ...object, metadata: remaining.length === 0 ? metadata : { ...metadata, finalizers: remaining } };

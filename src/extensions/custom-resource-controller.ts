@@ -18,6 +18,7 @@ import type {
   CustomResourceDefinitionNames,
   CustomResourceDefinitionStatus,
 } from "#api/apiextensions/v1.ts";
+import { jsonEquals } from "#apply/json-value.ts";
 import { updateManagedFields } from "#apply/managed-fields.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { apiVersionOf } from "#meta/group-version.ts";
@@ -28,7 +29,8 @@ import { type InformerHandlers, StoreInformer, type StoreInformerOptions } from 
 import type { ResourceDefinition, WriteAttributes } from "#registry/resource-definition.ts";
 import { ResourceTable } from "#registry/resource-table.ts";
 import { timestampOf } from "#meta/time.ts";
-import { Store, type StoreOptions } from "#registry/store.ts";
+import { LostTurn, Store, type StoreOptions } from "#registry/store.ts";
+import type { AppliedRevision } from "#registry/applied-revision.ts";
 import type { StoredObjects } from "#registry/stored-object.ts";
 import type { Schema } from "#schema/schema.ts";
 import type { Clock } from "#std/clock.ts";
@@ -43,7 +45,7 @@ import { decideNames, establishing, type NamesDecision, sameNames, takenNames } 
 
 type ResourceId = Pick<ResourceDefinition, "group" | "resource">;
 
-interface CustomResourceControllerOptions {
+interface CustomResourceControllerOptions extends Pick<StoreOptions, "collectsGarbage"> {
   /** The definition of custom resource definitions; its strategy need not wait for this controller. */
   readonly definition: ResourceDefinition;
   /** Built-in kinds, which are always served. Custom kinds of the same group version are not served. */
@@ -66,6 +68,10 @@ interface CustomResourceControllerOptions {
   readonly log: Log;
   /** Called when versions of groups are added or removed, once the new table is in force. */
   readonly changed?: () => void;
+  /** Is told of the definitions that are in force. Left out where there are no other servers. */
+  readonly applied?: AppliedRevision | undefined;
+  /** Resolves when all servers that live act by the definitions as they are at a revision. Left out: there is only this one. */
+  inForceEverywhere?(revision: number): Promise<void>;
 }
 
 type Cache = StoreOptions["cache"] & StoreInformerOptions["cache"];
@@ -100,7 +106,18 @@ interface WrittenFor {
   readonly structural?: number;
 }
 
+/** A write of the status of a definition, if that is still at `revision`. */
+interface StatusWrite extends Pick<WriteAttributes, "turn"> {
+  readonly name: string;
+  readonly revision?: number;
+}
+
 const retryMs = 1000;
+
+/** The number of decisions about names that are made one after the other, when other servers are faster. */
+const triesMax = 10;
+/** The longest pause in milliseconds between them. */
+const lostPauseMsMax = 50;
 
 /** The bytes from which each step of the work on a definition is a separate piece. */
 const largeBytes = 64 * 1024;
@@ -115,6 +132,8 @@ export class CustomResourceController {
   /** The group versions and the resources that belong to the server itself. */
   readonly #own: ReadonlySet<string>;
   #table: ResourceTable;
+  /** The revision up to which all definitions are known. */
+  #seen = 0;
   /** Whether the known definitions differ from the table. */
   #isChanged = false;
   /** Whether the set of served versions has changed, rather than only their content. */
@@ -124,12 +143,15 @@ export class CustomResourceController {
   constructor(options: CustomResourceControllerOptions) {
     this.#options = options;
     this.#store = new Store({ ...options });
+    const { applied } = options;
     this.#informer = new StoreInformer({
       ...options,
       prefix: this.#store.prefix,
       replace: (entries) => this.#replace(entries),
       handle: (events) => this.#handle(events),
+      ...(applied === undefined ? {} : { reached: (revision) => applied.reached(revision) }),
     });
+    applied?.add(this.#informer);
     this.#own = new Set([...options.builtIn.map(versionOf), ...options.reserved.map(resourceKeyOf)]);
     this.#table = new ResourceTable(options.builtIn, 1);
     this.#cleanup = new Cleanup({
@@ -137,7 +159,7 @@ export class CustomResourceController {
       definitions: this.#store,
       isOverlapping: (group, resource) => this.#own.has(resourceKeyOf({ group, resource })),
       kindOf: (name) => this.#states.get(name)?.kind,
-      setStatus: (name, change, finish) => this.#writeStatus(name, undefined, change, finish),
+      setStatus: (name, change, finish) => this.#writeStatus({ name }, change, finish),
     });
   }
 
@@ -156,9 +178,19 @@ export class CustomResourceController {
     return this.#informer.caughtUpTo(revision);
   }
 
+  /** Resolves when all definitions that reads see now are in force. */
+  inStep(): Promise<void> {
+    return this.#informer.inStep();
+  }
+
   /** Whether the served resources are in step with the store. */
   get isSynced(): boolean {
     return this.#informer.synced;
+  }
+
+  /** Whether all definitions that the controller was told of are in force. */
+  get isIdle(): boolean {
+    return this.#informer.idle;
   }
 
   close(): void {
@@ -168,15 +200,24 @@ export class CustomResourceController {
   }
 
   async #replace(entries: readonly Entry[]): Promise<void> {
+    const names = await this.#learnAll(entries);
+    this.#publish();
+    await this.#decide(names);
+  }
+
+  /** Records all definitions, as reads see them now. Returns their names. */
+  async #learnAll(entries: readonly Entry[]): Promise<ReadonlySet<string>> {
+    const { cache, clock } = this.#options;
+    const { revision } = cache;
     const names = new Set(entries.map((entry) => this.#nameOf(entry)));
     for (const [name, state] of this.#states) if (!names.has(name)) this.#lose(name, state);
-    const yielder = new Yielder(this.#options.clock);
+    const yielder = new Yielder(clock);
     for (const entry of entries) {
       if (yielder.isDue) await yielder.pause();
       await this.#learn(entry);
     }
-    this.#publish();
-    await this.#decide(names);
+    this.#seen = Math.max(this.#seen, revision);
+    return names;
   }
 
   async #handle(events: readonly StoreEvent[]): Promise<void> {
@@ -187,10 +228,15 @@ export class CustomResourceController {
       const name = this.#nameOf(entry);
       if (type === "DELETED") this.#forget(name, entry, changed);
       else {
+        const before = this.#states.get(name);
         await this.#learn(entry);
         changed.add(name);
+        const now = this.#states.get(name);
+        // Another server has decided about names, which matters to the others of the group.
+        if (now !== undefined && !jsonEquals(now.accepted, before?.accepted)) this.#addGroup(now.group, changed);
       }
     }
+    this.#seen = Math.max(this.#seen, events.at(-1)!.revision);
     this.#publish();
     await this.#decide(changed);
   }
@@ -271,7 +317,11 @@ export class CustomResourceController {
     if (current === undefined || current.entry.revision > entry.revision) return;
     this.#lose(name, current);
     // The names of this definition are free for other definitions of its group.
-    for (const [other, { group }] of this.#states) if (group === current.group) changed.add(other);
+    this.#addGroup(current.group, changed);
+  }
+
+  #addGroup(wanted: string, names: Set<string>): void {
+    for (const [name, { group }] of this.#states) if (group === wanted) names.add(name);
   }
 
   #lose(name: string, { kind, served }: DefinitionState): void {
@@ -319,7 +369,7 @@ export class CustomResourceController {
       const current = this.#states.get(name);
       if (current?.isOpen !== true || this.#closed) continue;
       try {
-        if (!(await this.#decideOne(name, current))) continue;
+        if (!(await this.#decideInTurn(name, current))) continue;
         for (const [other, { group }] of this.#states)
           if (group === current.group && other !== name) waiting.add(other);
       } catch (error) {
@@ -328,7 +378,27 @@ export class CustomResourceController {
     }
   }
 
-  /** Returns whether anything was written. */
+  /**
+   * Decides about one definition. Where another server has written names of its group meanwhile, its definitions are read
+   * and the decision is made again. Returns whether anything was written.
+   */
+  async #decideInTurn(name: string, first: DefinitionState): Promise<boolean> {
+    const { cache, clock, random } = this.#options;
+    let state: DefinitionState | undefined = first;
+    for (let tries = 1; state !== undefined && !this.#closed; tries++) {
+      try {
+        return await this.#decideOne(name, state);
+      } catch (error) {
+        if (!(error instanceof LostTurn) || tries === triesMax) throw error;
+      }
+      await new Promise<void>((resume) => void clock.after(random.next() * lostPauseMsMax, resume));
+      await this.#learnAll(cache.range(this.#store.prefix).entries);
+      state = this.#states.get(name);
+    }
+    return false;
+  }
+
+  /** Returns whether anything was written. Rejects with `LostTurn`. */
   async #decideOne(name: string, state: DefinitionState): Promise<boolean> {
     if (state.isEnding) {
       this.#cleanup.begin(name);
@@ -338,13 +408,15 @@ export class CustomResourceController {
     const { uid } = definition.metadata;
     const last = this.#written.get(name);
     const written: WrittenFor = last !== undefined && last.uid === uid ? last : { uid };
+    const seen = this.#seen;
     const decision = decideNames(definition, takenNames(this.#acceptedIn(state.group)));
     const approval = this.#approval(definition, written);
     const conditions = [...(decision?.conditions ?? establishing(definition)), ...approval];
     const dropped = hasStaleSchemaCondition(definition, written) ? nonStructural : undefined;
     if (decision === undefined && conditions.length === 0 && dropped === undefined) return false;
     const now = timestampOf(this.#options.clock.now());
-    const isWritten = await this.#writeStatus(name, state.entry.revision, (status) => ({
+    const turn = decision === undefined ? undefined : { name: `names.${state.group}`, seen };
+    const isWritten = await this.#writeStatus({ name, revision: state.entry.revision, turn }, (status) => ({
       ...withDecision(status, decision),
       conditions: conditions.reduce<NonNullable<CustomResourceDefinitionStatus["conditions"]>>(
         (list, condition) => withCondition(list, condition, now),
@@ -392,11 +464,10 @@ export class CustomResourceController {
 
   /**
    * Writes the status of a definition if it is still at `revision` (`undefined`: any), and remembers the result.
-   * Returns whether it was written. Does not wait for its own write to take effect.
+   * Returns whether it was written. Does not wait for its own write to take effect. Rejects with `LostTurn`.
    */
   async #writeStatus(
-    name: string,
-    revision: number | undefined,
+    { name, revision, turn }: StatusWrite,
     change: (status: CustomResourceDefinitionStatus) => CustomResourceDefinitionStatus,
     finish?: (object: Unstructured) => Unstructured,
   ): Promise<boolean> {
@@ -404,35 +475,41 @@ export class CustomResourceController {
     const apiVersion = apiVersionOf(definition);
     let before: number | undefined;
     try {
-      const written = await this.#store.update("", name, statusWrite, {
-        allowCreate: false,
-        uidIsPrecondition: false,
-        transform: (current) => {
-          const old = current!; // updates that do not create always have one
-          before = Number(old.metadata.resourceVersion);
-          if (revision !== undefined && before !== revision) return old;
-          const { status } = old as unknown as CustomResourceDefinition; // by its schema
-          const changed: Unstructured = {
-            ...old,
-            status: change(status ?? { acceptedNames: { plural: "", kind: "" } }),
-          };
-          const next = finish === undefined ? changed : finish(changed);
-          const managedFields = updateManagedFields({
-            old,
-            next,
-            apiVersion,
-            subresource: "status",
-            schemaFor: () => definition.schema,
-            manager: `${domain.prefix}-apiserver`,
-            now: timestampOf(clock.now()),
-          });
-          return managedFields === undefined ? next : { ...next, metadata: { ...next.metadata, managedFields } };
+      const written = await this.#store.update(
+        "",
+        name,
+        { ...statusWrite, turn },
+        {
+          allowCreate: false,
+          uidIsPrecondition: false,
+          transform: (current) => {
+            const old = current!; // updates that do not create always have one
+            before = Number(old.metadata.resourceVersion);
+            if (revision !== undefined && before !== revision) return old;
+            const { status } = old as unknown as CustomResourceDefinition; // by its schema
+            const changed: Unstructured = {
+              ...old,
+              status: change(status ?? { acceptedNames: { plural: "", kind: "" } }),
+            };
+            const next = finish === undefined ? changed : finish(changed);
+            const managedFields = updateManagedFields({
+              old,
+              next,
+              apiVersion,
+              subresource: "status",
+              schemaFor: () => definition.schema,
+              manager: `${domain.prefix}-apiserver`,
+              now: timestampOf(clock.now()),
+            });
+            return managedFields === undefined ? next : { ...next, metadata: { ...next.metadata, managedFields } };
+          },
         },
-      });
+      );
       const { entry } = written;
-      if (entry === undefined || entry.revision === before) return false;
+      if (entry === undefined) return false;
+      // If it was not written, another server was faster; the definition is in force as that has left it.
       await this.#learn(entry, () => this.#store.peek("", name)?.revision === entry.revision);
-      return true;
+      return entry.revision !== before;
     } catch (error) {
       if (error instanceof StatusError && (error.status.code === 404 || error.status.code === 409)) return false;
       throw error;

@@ -5,6 +5,7 @@ import type { Encodable, EncodableList, Encoding } from "#codec/encoding.ts";
 import type { ObjectMeta } from "#meta/object-meta.ts";
 import type { RequestAttributes } from "#meta/request-attributes.ts";
 import type { StatusError } from "#meta/status-error.ts";
+import type { Requirements } from "#meta/request-context.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import type { Chunks, BytePieces } from "#std/byte-pieces.ts";
 
@@ -74,8 +75,8 @@ interface RequestHead {
   /** Counts the connection as one of the user's; throws `tooManyRequests` if the user has too many. */
   identify?(): void;
   readonly receivedMs: number;
-  /** See `RequestContext.mayWrite`. */
-  readonly mayWrite?: (() => boolean) | undefined;
+  /** See `RequestContext.requires`. */
+  readonly requires?: Requirements | undefined;
   readonly warnings: string[];
   readonly auditId: string;
   /** Adds an annotation to the audit event. */

@@ -11,7 +11,7 @@ import {
   whileTerminating,
 } from "#meta/status-error.ts";
 import type { Action } from "#meta/action.ts";
-import type { RequestContext } from "#meta/request-context.ts";
+import type { RequestContext, Requirements } from "#meta/request-context.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import {
   isConnection,
@@ -22,7 +22,7 @@ import {
 import type { ResourceTable } from "#registry/resource-table.ts";
 import { servingRulesOf } from "#registry/serving-rules.ts";
 import type { Stores } from "#registry/stores.ts";
-import { andThen, attempt, type MaybePromise } from "#std/maybe-promise.ts";
+import { andThen, attempt, isLate, type MaybePromise } from "#std/maybe-promise.ts";
 import type { VersionReader } from "#storage/watch-cache.ts";
 import type { HandledRequest, Reply, RequestInfo } from "./api-request.ts";
 import { concealWarning, shownError } from "./confidential.ts";
@@ -53,6 +53,11 @@ export interface RouterOptions {
   readonly deprecated?: (info: RequestInfo, removedRelease: string) => void;
   /** Returns the answer of another server, if one serves the group version; called first. */
   readonly forwarded?: (request: HandledRequest) => MaybePromise<Reply> | undefined;
+  /**
+   * Resolves when everything is served that another server has served before the call; `undefined` when it is. Called before
+   * a path is said to be unknown.
+   */
+  refresh?(): Promise<void> | undefined;
   /** Answers other paths: discovery, OpenAPI, version; `undefined` for unknown ones. */
   other(request: HandledRequest): MaybePromise<Reply> | undefined;
   /** Returns or throws the answer for an unknown path. */
@@ -81,34 +86,27 @@ export function createRouter(options: RouterOptions): (request: HandledRequest) 
   const dispatchedParts = { ...options.parts, negotiator: options.parts.negotiator.forCustom() };
   const scopeOf = (definition: ResourceDefinition, request: HandledRequest, name: string): Scope =>
     newScope(servingRulesOf(definition).hasRoutes ? options.parts : dispatchedParts, stores, definition, request, name);
-  const annotation = options.parts.domain.rename("k8s.io/deprecated");
-  const removedAnnotation = options.parts.domain.rename("k8s.io/removed-release");
-  const tellDeprecated = (request: HandledRequest, { deprecation }: ResourceDefinition): void => {
-    if (deprecation === undefined) return;
-    const { info, warnings } = request;
-    warnings.push(deprecation.warning);
-    if (request.audit !== undefined) {
-      request.annotate(annotation, "true");
-      if (deprecation.removedRelease !== "") request.annotate(removedAnnotation, deprecation.removedRelease);
-    }
-    options.deprecated?.(info, deprecation.removedRelease);
+  const tellDeprecated = deprecationTeller(options);
+  /** Routes a request to what may be served by now, or says that its path is unknown. */
+  const orUnknown = (request: HandledRequest, isRefreshed: boolean): MaybePromise<Reply> => {
+    const refreshed = isRefreshed ? undefined : options.refresh?.();
+    return refreshed === undefined ? options.unknown(request.path) : refreshed.then(() => route(request, true));
   };
-  const route = (request: HandledRequest): MaybePromise<Reply> => {
+  const route = (request: HandledRequest, isRefreshed = false): MaybePromise<Reply> => {
     const forwarded = options.forwarded?.(request);
     if (forwarded !== undefined) return forwarded;
     const { info } = request;
     if (!info.isResourceRequest) {
       if (request.upgrade !== undefined) throw cannotUpgrade(request.upgrade);
       const reply = options.other(request);
-      return reply ?? options.unknown(request.path);
+      return reply ?? orUnknown(request, isRefreshed || !request.path.startsWith("/apis/"));
     }
     const table = options.table();
-    if (!table.serves(info.group, info.version)) return options.unknown(request.path);
+    if (!table.serves(info.group, info.version)) return orUnknown(request, isRefreshed);
     const definition = table.find(info.group, info.version, info.resource);
     const connected = info.subresource === "" ? undefined : connection(definition, info.subresource);
-    if (definition === undefined || (info.parts.length > 3 && connected?.proxyPath !== true)) {
-      return options.unknown(request.path);
-    }
+    if (definition === undefined) return orUnknown(request, isRefreshed);
+    if (info.parts.length > 3 && connected?.proxyPath !== true) return options.unknown(request.path);
     const { hasRoutes } = servingRulesOf(definition);
     if (!hasRoutes && !isInScope(definition, info.namespace, info.verb)) {
       return options.unknown(request.path);
@@ -139,9 +137,25 @@ export function createRouter(options: RouterOptions): (request: HandledRequest) 
     return answer(scopeOf(definition, request, single), verb, handler);
   };
   const { versionReader } = options;
-  if (versionReader === undefined) return route;
-  const history = objectHistory({ ...options, versionReader, route });
+  if (versionReader === undefined) return (request) => route(request);
+  const history = objectHistory({ ...options, versionReader, route: (request) => route(request) });
   return (request) => (request.info.apiPrefix === historyPrefix ? history(request) : route(request));
+}
+
+/** Returns the function that tells clients and the audit log that a request is for a deprecated version. */
+function deprecationTeller(options: RouterOptions): (request: HandledRequest, definition: ResourceDefinition) => void {
+  const annotation = options.parts.domain.rename("k8s.io/deprecated");
+  const removedAnnotation = options.parts.domain.rename("k8s.io/removed-release");
+  return (request, { deprecation }) => {
+    if (deprecation === undefined) return;
+    const { info, warnings } = request;
+    warnings.push(deprecation.warning);
+    if (request.audit !== undefined) {
+      request.annotate(annotation, "true");
+      if (deprecation.removedRelease !== "") request.annotate(removedAnnotation, deprecation.removedRelease);
+    }
+    options.deprecated?.(info, deprecation.removedRelease);
+  };
 }
 
 /** Returns the subresource if another server answers for it: by a connection, or with a log. */
@@ -201,7 +215,7 @@ function answer(scope: Scope, verb: string, handler: Handler): MaybePromise<Repl
   const encode = (reply: Reply): MaybePromise<Reply> => {
     isHandled = true;
     endContext(scope, true);
-    return encodeReply(reply, scope);
+    return andThen(inForce(scope), () => encodeReply(reply, scope));
   };
   const fail = (error: unknown): Promise<Reply> => {
     if (!isHandled) {
@@ -215,13 +229,29 @@ function answer(scope: Scope, verb: string, handler: Handler): MaybePromise<Repl
 
 async function handleInWorker(large: LargeRequests, scope: Scope): Promise<Reply> {
   let isSuccess = false;
+  let reply: Reply;
   try {
-    const reply = await large.handle(scope);
+    reply = await large.handle(scope);
     isSuccess = true;
-    return reply;
   } finally {
     endContext(scope, isSuccess);
   }
+  await inForce(scope);
+  return reply;
+}
+
+/** Resolves when what the request has written is in force on all servers, or has warned about those that do not say so. */
+function inForce({ parts, context, definition, request }: Scope): MaybePromise<void> {
+  if (parts.inForce === undefined || !(context instanceof Context) || context.written === undefined) return undefined;
+  const { key, revision } = context.written;
+  // Controllers of this server may have written the object again, on which clients rely when they are answered.
+  const newest = Math.max(revision, parts.cache.get(key)?.revision ?? 0);
+  const waiting = parts.inForce({ definition, request, revision: newest });
+  // The work is done, so other requests have the seats.
+  if (isLate(waiting)) request.seats?.end();
+  return andThen(waiting, (warnings) => {
+    for (const text of warnings) if (!request.warnings.includes(text)) request.warnings.push(text);
+  });
 }
 
 /** Calls the callbacks that wait for the end of the request's work. */
@@ -322,17 +352,19 @@ class Context implements RequestContext {
   readonly user: UserInfo;
   readonly userAgent: string;
   readonly deadlineMs: number;
-  readonly mayWrite: (() => boolean) | undefined;
+  readonly requires: Requirements | undefined;
   readonly #request: HandledRequest;
   readonly #parts: HandlerParts;
   readonly #definition: ResourceDefinition;
   #whenDone: ((isSuccess: boolean) => void)[] | undefined;
+  /** The newest version that the request has written. */
+  written: { readonly key: string; readonly revision: number } | undefined;
 
   constructor(request: HandledRequest, parts: HandlerParts, definition: ResourceDefinition) {
     this.user = request.user;
     this.userAgent = request.headers["user-agent"] ?? "";
     this.deadlineMs = request.deadlineMs;
-    this.mayWrite = request.mayWrite;
+    this.requires = request.requires;
     this.#request = request;
     this.#parts = parts;
     this.#definition = definition;
@@ -360,6 +392,12 @@ class Context implements RequestContext {
 
   annotate(key: string, value: string): void {
     this.#request.annotate(key, value);
+  }
+
+  wrote(key: string, revision: number): void {
+    // Without other servers nobody waits for this version.
+    if (this.#parts.inForce === undefined) return;
+    if (this.written === undefined || revision > this.written.revision) this.written = { key, revision };
   }
 
   whenDone(callback: (isSuccess: boolean) => void): void {

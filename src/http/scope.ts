@@ -13,6 +13,8 @@ import type { StoredObjects } from "#registry/stored-object.ts";
 import type { Schema } from "#schema/schema.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Random } from "#std/random.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
+import type { Revision } from "#storage/log-store.ts";
 import type { WatchCache } from "#storage/watch-cache.ts";
 import type { HandledRequest, Reply } from "./api-request.ts";
 import type { Sizes } from "./large-requests.ts";
@@ -67,8 +69,21 @@ export interface HandlerParts {
   readonly large?: LargeRequests;
   /** The minimum duration of watches without `timeoutSeconds`; they last at most twice as long. */
   readonly minRequestTimeoutMs: number;
+  /**
+   * Resolves when what a request has written is in force on the other servers of the store, with warnings about those that
+   * do not say so. Left out where there are no others.
+   */
+  inForce?(written: WrittenObject): MaybePromise<readonly string[]>;
   /** Counts events that were sent on watches. */
   observeWatch(definition: ResourceDefinition, events: number, bytes: number): void;
+}
+
+/** The object that a request has written. */
+export interface WrittenObject {
+  readonly definition: ResourceDefinition;
+  readonly request: HandledRequest;
+  /** The revision of the newest version that this server sees, which may be one of its own after the request's. */
+  readonly revision: Revision;
 }
 
 export interface Scope {

@@ -4,14 +4,18 @@
  */
 import type { Unstructured } from "#meta/object-meta.ts";
 import { type FieldSelector, parseFieldSelector, parseLabelSelector } from "#meta/selector.ts";
+import { indexMatches } from "#registry/index-functions.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import { servingRulesOf } from "#registry/serving-rules.ts";
 import type { EntryFilter } from "#registry/store.ts";
+import type { IndexMatch } from "#storage/watch-cache.ts";
 import type { ListOptions } from "./options.ts";
 import type { Scope } from "./scope.ts";
 
 interface Selection {
   readonly filter: EntryFilter;
+  /** The values that every match has, by which indexes narrow the search. */
+  readonly matching: readonly IndexMatch[];
   /** The name every match must have; `undefined` for any. */
   readonly name: string | undefined;
   /** The namespace that every match is in; empty for all, and for cluster-scoped resources. */
@@ -60,11 +64,15 @@ export function selectionOf(
   const fields = fieldSelectorOf(definition, options.fieldSelector);
   const name = fields.exact("metadata.name") || undefined;
   const namespace = namespaced ? scope.namespace || (fields.exact("metadata.namespace") ?? "") : "";
-  if (fields.empty && labels.empty) return { filter: undefined, name, namespace };
+  if (fields.empty && labels.empty) return { filter: undefined, matching: [], name, namespace };
+  // A single object needs no index.
+  const matching = name === undefined ? indexMatches(objects, definition, labels, fields) : [];
   if (fields.empty) {
-    return { filter: (entry) => labels.matches(objects.labels(definition, entry) ?? noLabels), name, namespace };
+    const filter: EntryFilter = (entry) => labels.matches(objects.labels(definition, entry) ?? noLabels);
+    return { filter, matching, name, namespace };
   }
   return {
+    matching,
     filter: (entry) => {
       if (!labels.empty && !labels.matches(objects.labels(definition, entry) ?? noLabels)) return false;
       const { key } = entry;

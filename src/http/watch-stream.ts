@@ -13,7 +13,15 @@ import { expired, type Status, StatusError } from "#meta/status-error.ts";
 import type { ConvertedObjects } from "#registry/stored-object.ts";
 import type { EntryFilter } from "#registry/store.ts";
 import type { Revision } from "#storage/log-store.ts";
-import type { CacheRanges, CacheWatches, Entry, EventType, StoreEvent, Watch } from "#storage/watch-cache.ts";
+import type {
+  CacheRanges,
+  CacheWatches,
+  Entry,
+  EventType,
+  IndexMatch,
+  StoreEvent,
+  Watch,
+} from "#storage/watch-cache.ts";
 import { isCompacted } from "#storage/log-store.ts";
 import { type ReplyStream, type StreamSink, slowMs } from "./api-request.ts";
 
@@ -60,7 +68,11 @@ interface WatchStreamOptions {
   readonly conversions?: ConvertedObjects;
   /** Only events after this revision are sent. */
   readonly after: Revision;
+  /** Resolves when the store has reached `after`, and rejects when it does not; left out when it has. */
+  readonly reached?: () => Promise<unknown>;
   readonly filter: EntryFilter;
+  /** The values that every entry has which passes the filter. */
+  readonly matching?: readonly IndexMatch[];
   /** Has a webhook convert entries: filter and encoder can read them for as long as the result is referenced. */
   readonly convert?: ConvertEntries;
   readonly encoder: FrameEncoder;
@@ -195,9 +207,9 @@ export class WatchStream implements ReplyStream {
 
   /** Reads the remaining initial objects again. */
   async #continue(from: string): Promise<void> {
-    const { cache, prefix, after, filter, clock, convert } = this.#options;
+    const { cache, prefix, after, filter, matching, clock, convert } = this.#options;
     try {
-      const range = await cache.rangeAt(prefix, { at: after, from });
+      const range = await cache.rangeAt(prefix, { at: after, from, matching });
       if (this.#over) return;
       if (isCompacted(range)) return this.#endExpired();
       const conversions = filter === undefined ? undefined : await convert?.(range.entries);
@@ -213,15 +225,24 @@ export class WatchStream implements ReplyStream {
   }
 
   async #follow(): Promise<void> {
-    const { cache, prefix, exact, after, encoder, initialEventsEnd } = this.#options;
+    const { cache, prefix, exact, after, matching, encoder, initialEventsEnd, reached } = this.#options;
     this.#begun();
     this.#initial = nothing;
     this.#initialNext = 0;
+    if (reached !== undefined) {
+      try {
+        await reached();
+      } catch (error) {
+        return this.#fail(error);
+      }
+      if (this.#over) return;
+    }
     if (initialEventsEnd !== undefined) this.#write(encoder.bookmark(Math.max(after, initialEventsEnd), true), 0);
     const watch = await cache.watch({
       prefix,
       exact,
       after,
+      matching: matching?.find(({ values }) => values.length === 1),
       deliver: (events) => this.#deliver(events),
       ended: (reason) => {
         if (reason === "compacted") this.#endExpired();

@@ -38,6 +38,11 @@ interface ServiceAllocatorOptions {
   readonly random: Random;
 }
 
+/** A service with its values, and whether some of them were free before. */
+interface AllocatedService extends Allocated<Service> {
+  readonly isNew: boolean;
+}
+
 /** Reserved values, each as the function that releases it. */
 type Reservations = readonly (() => void)[];
 
@@ -116,19 +121,24 @@ export class ServiceAllocator {
    * The `allocate` hook of services. Throws `invalid` for values that are reserved or out of range, and `internalError`
    * when no value is free. Upstream: a dry run may name a reserved address and ports out of range.
    */
-  allocate(object: Service, old: Service | undefined, attributes: WriteAttributes): Allocated<Service> {
-    if (attributes.subresource !== "") return { object, release: () => undefined };
+  allocate(object: Service, old: Service | undefined, attributes: WriteAttributes): AllocatedService {
+    if (attributes.subresource !== "") return { object, isNew: false, release: () => undefined };
     const pending = new PendingReservations(object.metadata.name ?? "", attributes.dryRun);
     try {
       const spec = this.#allocateSpec(object.spec, old?.spec, pending);
       const allocated = withField(object, "spec", spec);
       // A dry run shows free values and reserves none.
       if (attributes.dryRun) pending.release();
-      return { object: allocated, release: () => pending.release() };
+      return { object: allocated, isNew: !pending.isEmpty, release: () => pending.release() };
     } catch (error) {
       pending.release();
       throw error;
     }
+  }
+
+  /** Whether a stored service has an address. */
+  isInUse(ip: string): boolean {
+    return this.#addresses.problemOf(ip) === isTaken;
   }
 
   /** Whether a service needs a cluster address or families and has none. */
@@ -305,6 +315,10 @@ class PendingReservations {
   constructor(name: string, dryRun: boolean) {
     this.#name = name;
     this.dryRun = dryRun;
+  }
+
+  get isEmpty(): boolean {
+    return this.#reservations.length === 0;
   }
 
   /** Adds a reserved value by the function that releases it. */

@@ -2,8 +2,17 @@
  * The context of a request, passed as first parameter to everything that acts for a client. There is no implicit
  * context.
  */
+import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { FieldError } from "./field-error.ts";
 import type { UserInfo } from "./user-info.ts";
+
+/**
+ * Returns the revisions that keys of the store must have when a request writes; 0 means that the key is absent.
+ * `isRefused`: those that were returned before did not hold.
+ */
+export type Requirements = (
+  isRefused: boolean,
+) => MaybePromise<readonly { readonly key: string; readonly revision: number }[] | undefined>;
 
 export interface RequestContext {
   readonly user: UserInfo;
@@ -24,11 +33,13 @@ export interface RequestContext {
   annotate(key: string, value: string): void;
   /** Calls back when the request has been handled, with whether it succeeded. Absent when this is not known. */
   whenDone?(callback: (isSuccess: boolean) => void): void;
+  /** Notes that the request has written a key of the store at a revision. Absent when nobody asks. */
+  wrote?(key: string, revision: number): void;
   /**
-   * Returns whether a write of the request may still be made. Called when the write gets its revision. If absent, it
-   * always may.
+   * Returns the versions of stored keys under which the request may write, for each attempt; `undefined`: it may not
+   * write any more. If absent, it always may.
    */
-  readonly mayWrite?: (() => boolean) | undefined;
+  readonly requires?: Requirements | undefined;
   /** Whether the audit event shows bodies, and so may show values derived from them; false by default. */
   readonly recordsBodies?: boolean;
 }

@@ -7,7 +7,8 @@ import type { ApiObject } from "#meta/object-meta.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
 import { andThen, isLate, type MaybePromise } from "#std/maybe-promise.ts";
-import { isCompacted, StorageFailure } from "#storage/log-store.ts";
+import { yieldToEventLoop } from "#std/cooperative.ts";
+import { isCompacted, type Revision, StorageFailure, StorageRefusal } from "#storage/log-store.ts";
 import type {
   CacheRanges,
   CacheReader,
@@ -35,6 +36,8 @@ export interface StoreInformerOptions extends InformerHandlers {
   readonly prefix: string;
   readonly clock: Clock;
   readonly log: Log;
+  /** Called when the handlers have processed every change of the resource up to a revision. */
+  reached?(revision: Revision): void;
 }
 
 /** The first pause before a retry; each further one is twice as long. */
@@ -52,6 +55,8 @@ export class StoreInformer {
   #reached = 0;
   #synced = false;
   #watch: Watch | undefined;
+  /** Whether the watch delivers every change. */
+  #isFollowing = false;
   #closed = false;
   #cancelRestart: () => void = () => undefined;
 
@@ -69,9 +74,21 @@ export class StoreInformer {
     return this.#synced && this.#busy === undefined && this.#queue.length === 0;
   }
 
+  /** The revision up to which the handlers have processed every change of the resource. */
+  get position(): Revision {
+    return this.#isFollowing && this.idle ? Math.max(this.#watch!.position, this.#reached) : this.#reached;
+  }
+
+  /** Resolves when the handlers have processed every change that reads see now, or the resource is not followed. */
+  async inStep(): Promise<void> {
+    const { revision } = this.#options.cache;
+    while (this.position < revision && this.#synced && !this.#closed) await yieldToEventLoop();
+  }
+
   /** Delivers the current objects and follows them. Rejects when they cannot be read or a handler fails. */
   async start(): Promise<void> {
     const { cache, prefix, replace } = this.#options;
+    this.#isFollowing = false;
     for (;;) {
       await this.#busy;
       await cache.fresh();
@@ -82,6 +99,7 @@ export class StoreInformer {
       const watch = await this.#open(revision);
       if (watch === undefined) continue;
       this.#watch = watch;
+      this.#isFollowing = true;
       this.#synced = true;
       this.#reach(revision);
       if (this.#closed) watch.close();
@@ -108,6 +126,7 @@ export class StoreInformer {
     const { cache, prefix } = this.#options;
     let isOver = false;
     const ended = (reason: EndReason): void => {
+      if (!isOver) this.#isFollowing = false;
       if (!isOver && !this.#closed) void this.#restart(reason, firstPauseMs);
       isOver = true;
     };
@@ -170,8 +189,9 @@ export class StoreInformer {
       if (!this.#closed) log.warn({ prefix, reason }, "a resource that decides about requests was read again");
     } catch (error) {
       if (this.#closed) return;
-      // A watch is closed with its store, or because reading old events failed.
-      if (reason === "closed" && error instanceof StorageFailure) return this.close();
+      // A watch is closed with its store, or because reading old events failed; a refusal is not the end of a store.
+      if (reason === "closed" && error instanceof StorageFailure && !(error instanceof StorageRefusal))
+        return this.close();
       this.#synced = false;
       log.error(
         { prefix, error: String(error), pauseMs },
@@ -184,6 +204,7 @@ export class StoreInformer {
 
   #reach(revision: number): void {
     this.#reached = Math.max(this.#reached, revision);
+    if (!this.#closed) this.#options.reached?.(this.#reached);
     for (const [done, wanted] of this.#waiters) {
       if (wanted > this.#reached) continue;
       this.#waiters.delete(done);

@@ -13,7 +13,7 @@ import type { ObjectDecoder } from "./object-decoder.ts";
 import type { Schema } from "#schema/schema.ts";
 import type { Int64 } from "#std/int64.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
-import type { Revision } from "#storage/log-store.ts";
+import type { Revision, Turn } from "#storage/log-store.ts";
 
 /** A subresource (`status`, `scale`, `log`, …) with the kind of its bodies. */
 export interface SubresourceDefinition
@@ -54,11 +54,15 @@ export interface WriteAttributes {
   readonly dryRun: boolean;
   /** Whether an object that is too large with its managedFields is stored without them. */
   readonly dropsManagedFields?: boolean;
+  /** The turn of an update whose caller has decided on a state. The update rejects with `LostTurn`. */
+  readonly turn?: Turn | undefined;
 }
 
 /** An object with the values that were allocated for it. */
 export interface Allocated<T extends ApiObject = Unstructured> {
   readonly object: T;
+  /** The turn of the write that stores the object, if values were chosen among those that are free. */
+  readonly turn?: Turn | undefined;
   /**
    * Ends the reservation of the values by the write: either the stored object now owns them, or it will not be stored.
    * May be called again.
@@ -117,6 +121,11 @@ export interface Strategy<T extends ApiObject = Unstructured> extends UpdateStra
    * Throws when none is free, or a requested one is taken.
    */
   allocate?(object: T, old: T | undefined, attributes: WriteAttributes): MaybePromise<Allocated<T>>;
+  /**
+   * Returns the turn of each write of the object, where decisions about objects of another kind are made on the state of
+   * this one.
+   */
+  turn?(object: T): Turn | undefined;
   /** Runs before validation of a create: resets the status, and drops disabled fields. */
   prepareForCreate?(object: T, attributes: WriteAttributes): T;
   /** Returns the findings of a create, except those about metadata. */

@@ -2,28 +2,44 @@
 import type { ApiObject } from "#meta/object-meta.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import {
+  type InformerHandlers,
   type ObjectHandlers,
   objectHandlers,
   StoreInformer,
   type StoreInformerOptions,
   waitForSync,
 } from "./informer.ts";
+import type { Revision } from "#storage/log-store.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";
 import type { Store } from "./store.ts";
 import type { Stores } from "./stores.ts";
+import type { AppliedRevision } from "./applied-revision.ts";
 
 type GroupResource = Pick<ResourceDefinition, "group" | "resource">;
 
 const keyOf = ({ group, resource }: GroupResource): string => `${group}/${resource}`;
 
+/** The resources of which other servers are told that this one has taken in their changes. */
+export interface AnnouncedResources {
+  includes(resource: GroupResource): boolean;
+  readonly applied: AppliedRevision;
+}
+
 export class StoreInformers {
   readonly #options: Pick<StoreInformerOptions, "cache" | "clock" | "log">;
   readonly #stores: Stores;
+  readonly #announced: AnnouncedResources | undefined;
   readonly #informers = new Map<string, { readonly informer: StoreInformer; readonly store: Store }>();
 
-  constructor(options: Pick<StoreInformerOptions, "cache" | "clock" | "log">, stores: Stores) {
+  /** `announced` is left out where there are no other servers. */
+  constructor(
+    options: Pick<StoreInformerOptions, "cache" | "clock" | "log">,
+    stores: Stores,
+    announced: AnnouncedResources | undefined,
+  ) {
     this.#options = options;
     this.#stores = stores;
+    this.#announced = announced;
   }
 
   /**
@@ -36,12 +52,27 @@ export class StoreInformers {
 
   /** Delivers the current objects and follows them; does nothing when a version of the resource is already followed. */
   follow<T extends ApiObject>(definition: ResourceDefinition, handlers: ObjectHandlers<T>): Promise<void> {
+    const store = this.#stores.of(definition);
+    return this.#start(definition, store, objectHandlers<T>(store, this.#options.log, handlers));
+  }
+
+  /** Does the same for objects that requests look up in the store, of whose changes only other servers are told. */
+  followLookups(definition: ResourceDefinition): Promise<void> {
+    if (this.#announced?.includes(definition) !== true) return Promise.resolve();
+    return this.#start(definition, this.#stores.of(definition), { replace() {}, handle() {} });
+  }
+
+  #start(definition: ResourceDefinition, store: Store, handlers: InformerHandlers): Promise<void> {
     const key = keyOf(definition);
     if (this.#informers.has(key)) return Promise.resolve();
-    const store = this.#stores.of(definition);
-    const { log } = this.#options;
-    const { prefix } = store;
-    const informer = new StoreInformer({ ...this.#options, prefix, ...objectHandlers<T>(store, log, handlers) });
+    const applied = this.#announced?.includes(definition) === true ? this.#announced.applied : undefined;
+    const informer = new StoreInformer({
+      ...this.#options,
+      prefix: store.prefix,
+      ...handlers,
+      ...(applied === undefined ? {} : { reached: (revision) => applied.reached(revision) }),
+    });
+    applied?.add(informer);
     this.#informers.set(key, { informer, store });
     return informer.start();
   }
@@ -51,6 +82,20 @@ export class StoreInformers {
     const followed = this.#informers.get(keyOf(resource));
     const revision = followed?.store.peek(namespace, name)?.revision;
     return revision === undefined ? undefined : followed?.informer.caughtUpTo(revision);
+  }
+
+  /** The revision up to which the handlers of all these resources that are followed have processed every change. */
+  positionOf(resources: readonly GroupResource[]): Revision {
+    return Math.min(...this.#of(resources).map(({ position }) => position));
+  }
+
+  /** Resolves when the handlers of these resources have processed every change that reads see now. */
+  async inStep(resources: readonly GroupResource[]): Promise<void> {
+    await Promise.all(this.#of(resources).map((informer) => informer.inStep()));
+  }
+
+  #of(resources: readonly GroupResource[]): readonly StoreInformer[] {
+    return resources.flatMap((resource) => this.#informers.get(keyOf(resource))?.informer ?? []);
   }
 
   /** Whether all followed resources are in step with the store. */

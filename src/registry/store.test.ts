@@ -9,7 +9,6 @@ import { FakeClock } from "#std/fake-clock.ts";
 import type { Int64 } from "#std/int64.ts";
 import { seededRandom } from "#std/random.ts";
 import { rawNumber } from "#std/raw-number.ts";
-import { WriterReplaced } from "#storage/log-store.ts";
 import { openMemoryStore } from "#storage/memory.ts";
 import type { StoreEvent } from "#storage/watch-cache.ts";
 import { withoutRevision } from "#storage/versioned-value.ts";
@@ -72,28 +71,74 @@ test("a request that may no longer write is refused when it would be stored, wha
   const broken = { ...withoutRevision(Buffer.from("{\u0000")), decode: () => undefined };
   await cache.put(store.key("ns", "broken"), 0, broken);
   const { entry } = await store.create(thing("kept"), attributes);
-  let leads = true;
-  const caller: RequestContext = { ...context, mayWrite: () => leads };
+  const leaseKey = store.key("ns", "lease");
+  const lease = await store.create(thing("lease"), attributes);
+  let held = lease.entry!.revision;
+  const caller: RequestContext = { ...context, requires: () => [{ key: leaseKey, revision: held }] };
   const fenced: WriteAttributes = { ...attributes, context: caller };
   const change = (object: Unstructured | undefined): Unstructured => ({ ...object!, spec: { changed: true } });
   const options = { allowCreate: false, uidIsPrecondition: false, transform: change };
-  // The term ends when all plugins have admitted the write.
-  const end = (): void => void (leads = false);
+  // Another candidate takes the lease when all plugins have admitted the write.
+  const end = async (): Promise<void> => {
+    held = cache.get(leaseKey)!.revision;
+    await cache.put(leaseKey, held, broken);
+  };
   const attempts: (() => Promise<unknown>)[] = [
     () => store.create(thing("new"), fenced, end),
     () => store.update("ns", "kept", fenced, { ...options, validate: end }),
-    () => store.delete("ns", "kept", { dryRun: false, caller, admit: async () => end() }),
-    () => store.removeUnreadable("ns", "broken", readable, async () => end(), caller),
+    () => store.delete("ns", "kept", { dryRun: false, caller, admit: end }),
+    () => store.removeUnreadable("ns", "broken", readable, end, caller),
   ];
   for (const attempt of attempts) {
-    leads = true;
-    await assert.rejects(attempt(), WriterReplaced);
+    const { revision } = cache;
+    await assert.rejects(attempt(), /another writer changed the Lease/);
+    assert.equal(cache.revision, revision + 1);
   }
   assert.equal(store.peek("ns", "new"), undefined);
   assert.equal(store.peek("ns", "kept")?.revision, entry?.revision);
-  assert.equal(cache.revision, entry?.revision);
-  leads = true;
+  // A leader that has renewed its lease meanwhile writes all the same.
+  const renewed = cache.get(leaseKey)!.revision;
+  const renewing = {
+    ...context,
+    requires: (isRefused: boolean) => [{ key: leaseKey, revision: isRefused ? renewed : 1 }],
+  };
+  await store.update(
+    "ns",
+    "kept",
+    { ...attributes, context: renewing },
+    { ...options, transform: (object) => object! },
+  );
+  held = renewed;
   await store.update("ns", "kept", fenced, options);
+});
+
+test("an update that has lost its turn creates the object when it is gone meanwhile, and holds up no other write", async () => {
+  const release = (): void => undefined;
+  const { store, cache, clock } = await setup({ allocate: (object) => ({ object, release }) });
+  await store.create(thing("a"), attributes);
+  const put = cache.put.bind(cache);
+  cache.put = async (key, expected, ...rest) => {
+    if (expected === 0) return put(key, expected, ...rest);
+    // Another server takes the turn, and deletes the object.
+    await cache.remove(key, expected);
+    return { ok: false, current: undefined, failed: "turn" };
+  };
+  const change = (): Unstructured => thing("a", { labels: { changed: "yes" } });
+  const updating = store.update("ns", "a", attributes, {
+    allowCreate: true,
+    uidIsPrecondition: false,
+    transform: change,
+  });
+  const others = store.create(thing("b"), attributes);
+  let isDone = false;
+  const done = Promise.all([updating, others]).then(() => (isDone = true));
+  for (let turns = 0; turns < 200 && !isDone; turns++) {
+    clock.advance(10);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  assert.equal(isDone, true, "both writes have ended");
+  await done;
+  assert.equal((await updating).created, true);
 });
 
 test("finalizers and preconditions do not hold a corrupt object [DELST-07] [DELST-08]", async () => {

@@ -7,7 +7,7 @@
  */
 import type { Unstructured } from "#meta/object-meta.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
-import type { Entry, Range } from "#storage/watch-cache.ts";
+import type { Entry, IndexMatch, Range } from "#storage/watch-cache.ts";
 
 import type { WriteAttributes } from "./resource-definition.ts";
 import { EntryWriter } from "./store/entry-writer.ts";
@@ -18,7 +18,8 @@ import { ObjectWriter, type Stored, type Updated, type UpdateOptions } from "./s
 
 export type { Deleted } from "./store/object-deleter.ts";
 export type { EntryFilter, Listed, ListRequest } from "./store/object-lists.ts";
-export type { StoreOptions } from "./store/object-reader.ts";
+export type { NewObject, StoreOptions } from "./store/object-reader.ts";
+export { LostTurn } from "./store/allocation.ts";
 export { checkUid, type Stored } from "./store/object-writer.ts";
 
 /** The objects of one resource. `ObjectReader` has the reads of single objects. */
@@ -40,9 +41,9 @@ export class Store extends ObjectReader {
     return this.#lists.list(request);
   }
 
-  /** Returns all entries of a collection, for a watch that begins with them. */
-  all(namespace: string): Promise<Range> {
-    return this.#lists.all(namespace);
+  /** Returns the entries of a collection, for a watch that begins with them, and at least those that match. */
+  all(namespace: string, matching: readonly IndexMatch[]): Promise<Range> {
+    return this.#lists.all(namespace, matching);
   }
 
   /**

@@ -104,6 +104,25 @@ test("metadata as text is cut from the stored bytes wherever they begin as usual
   }
 });
 
+test("fields are those of the served version, whether what was decoded is kept or not", () => {
+  const objects = new StoredObjects();
+  const text = '{"kind":"Thing","apiVersion":"example.com/v1","metadata":{"name":"a"},"spec":{"size":1}}';
+  const grow = (object: Unstructured): Unstructured => ({ ...object, spec: { size: 2 } });
+  for (const change of [(object: Unstructured) => object, grow]) {
+    const fields = ({ apiVersion, spec }: Unstructured) => ({
+      apiVersion: String(apiVersion),
+      spec: JSON.stringify(spec),
+    });
+    const served = { ...version("v2", newEpoch("a"), change), strategy: { fields } };
+    const entry = entryOf(text);
+    const peeked = objects.peekFields(served, entry);
+    assert.equal(entry.decoded, undefined);
+    assert.deepEqual(peeked, objects.fields(served, entry));
+    assert.equal(peeked["apiVersion"], "example.com/v2");
+    assert.deepEqual(objects.peekFields(served, entry), peeked);
+  }
+});
+
 test("of large objects fewer stay decoded than of small ones", () => {
   const objects = new StoredObjects();
   const measureDecoding = (length: number, count = 40): number => {

@@ -46,7 +46,7 @@ interface DecodedEntry {
  * The part of a request that waits for a conversion, or writes. A conversion is aborted when no request waits for it
  * any more; a write may lose its permission. A signal is expensive, so it is created late.
  */
-export type Caller = Pick<RequestContext, "signal" | "mayWrite">;
+export type Caller = Pick<RequestContext, "signal" | "requires" | "wrote">;
 
 /** The results of webhook conversions, which stay referenced while a request needs them. */
 export type ConvertedObjects = readonly Unstructured[] | undefined;
@@ -122,6 +122,18 @@ function orderedMeta(meta: ObjectMeta): ObjectMeta {
   if (meta.finalizers !== undefined) ordered["finalizers"] = meta.finalizers;
   if (meta.managedFields !== undefined) ordered["managedFields"] = meta.managedFields;
   return ordered as ObjectMeta; // built from the same keys
+}
+
+/**
+ * Returns the stored form of an object that another program stored in the version of `definition`. Without a definition,
+ * that of a custom resource, it stays in its version.
+ */
+export function toStoredForm(object: Unstructured, definition?: ResourceDefinition): Buffer {
+  const hub = definition?.conversion?.toHub(object) ?? object;
+  const { kind = "", apiVersion = "" } = object;
+  const { storedKind, storedApiVersion } =
+    definition === undefined ? { storedKind: kind, storedApiVersion: apiVersion } : layoutOf(definition);
+  return Buffer.from(`${escapeHtml(JSON.stringify(unversionedObject(hub, storedKind, storedApiVersion)))}\n`);
 }
 
 /** Returns `object` with kind, apiVersion and metadata first, and an empty resource version. */
@@ -387,6 +399,12 @@ export class StoredObjects {
       : this.object(definition, entry).metadata.labels;
   }
 
+  /** Returns the labels of an entry that no webhook converts, and keeps nothing that had to be decoded for it. */
+  peekLabels(entry: Entry): DecodedEntry["labels"] {
+    const decoded = entry.decoded as DecodedEntry | undefined; // only this class writes it
+    return decoded === undefined ? decodeStored(entry).metadata.labels : decoded.labels;
+  }
+
   /** Whether the object of an entry is cached, so that nothing has to be decoded. */
   isDecoded(entry: Entry): boolean {
     return (entry.decoded as DecodedEntry | undefined)?.object !== undefined; // only this class writes it
@@ -525,6 +543,18 @@ export class StoredObjects {
     const decoded = this.decode(entry);
     if (decoded.fields?.by !== by) decoded.fields = { values: by(this.object(definition, entry)), by };
     return decoded.fields.values;
+  }
+
+  /** Returns the same for an entry that no webhook converts, and keeps nothing that had to be decoded for it. */
+  peekFields(definition: ResourceDefinition, entry: Entry): Readonly<Record<string, string>> {
+    const { conversion } = definition;
+    const by = definition.strategy.fields;
+    if (by === undefined) return noFields;
+    const decoded = entry.decoded as DecodedEntry | undefined; // only this class writes it
+    if (decoded?.fields?.by === by) return decoded.fields.values;
+    const stored = this.peek(entry);
+    const object = conversion === undefined ? stored : conversion.fromHub(stored);
+    return by({ ...object, kind: definition.kind, apiVersion: layoutOf(definition).servedApiVersion });
   }
 
   #conform(

@@ -51,6 +51,7 @@ import { podSecurityPlugin } from "./admission/pod-security.ts";
 import { policyPlugins } from "./admission/policies.ts";
 import type { Policies } from "./admission/policy-handlers.ts";
 import { openWebhooks } from "./admission/webhooks.ts";
+import type { CacheReader } from "#storage/watch-cache.ts";
 import { requiredSchema } from "./handler-parts.ts";
 import type { Lookups, StoreFinder } from "./lookups.ts";
 import type { ServerParts } from "./server-parts.ts";
@@ -59,6 +60,7 @@ import type { StoreFlags } from "./store/flags.ts";
 interface AdmissionParts extends ServerParts {
   readonly options: AdmissionFlags & Pick<StoreFlags, "objectBytesMax">;
   readonly plan: AdmissionPlan;
+  readonly cache: CacheReader;
   readonly tables: ApiTables;
   readonly gates: Pick<FeatureGates, "isOn">;
   readonly objects: StoredObjects;
@@ -116,9 +118,9 @@ export async function serverAdmission(parts: AdmissionParts) {
 
 /** Returns the plugins that are on by default, except webhooks and policies. */
 function initialPlugins(parts: AdmissionParts): readonly AdmissionPlugin[] {
-  const { domain, clock, random, plan, lookups, limits, client } = parts;
+  const { domain, clock, random, plan, lookups, limits, client, cache } = parts;
   return [
-    namespaceLifecycle({ domain, getNamespace: lookups.getNamespace }),
+    namespaceLifecycle({ domain, getNamespace: lookups.getNamespace, refresh: () => cache.fresh() }),
     limitRanger({ domain, ranges: limits.limitRanges }),
     serviceAccount({
       domain,

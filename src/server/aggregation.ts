@@ -18,7 +18,7 @@ import type { ProxyClient } from "./aggregation/proxy-client.ts";
 import type { GeneralFlags } from "./general-flags.ts";
 import type { ServerParts } from "./server-parts.ts";
 
-interface AggregationParts extends Pick<ServerParts, "domain" | "clock" | "log" | "metrics"> {
+interface AggregationParts extends Pick<ServerParts, "domain" | "clock" | "log" | "metrics" | "egress"> {
   readonly options: Pick<GeneralFlags, "requestTimeoutMs">;
   readonly gates: Pick<FeatureGates, "isOn">;
   readonly proxyClient: ProxyClient;
@@ -37,7 +37,12 @@ const checker = { name: "system:kube-aggregator", groups: [groupMasters] };
 export function openAggregation(parts: AggregationParts) {
   const { options, domain, clock, log, metrics, gates, aggregation: index, serviceAddress } = parts;
   const { apis } = index;
-  const backends = new Backends({ clock, serviceAddress, credentials: () => parts.proxyClient.current() });
+  const backends = new Backends({
+    clock,
+    serviceAddress,
+    tunnel: parts.egress.cluster,
+    credentials: () => parts.proxyClient.current(),
+  });
   const listeners: (() => void)[] = [];
   const published = (): void => listeners.forEach((changed) => changed());
   const documents = new AggregatedDocuments({ apis, backends, domain, clock, log, published });

@@ -16,6 +16,7 @@ import type { ControllerCredentials } from "./controllers/credentials.ts";
 import type { Endpoints } from "./endpoints.ts";
 import type { ServerOptions } from "./options.ts";
 import type { KindsPlan } from "./served-kinds.ts";
+import type { Peers } from "./peers.ts";
 import type { KubeletClient } from "./nodes/kubelet-client.ts";
 import type { ServerParts } from "./server-parts.ts";
 
@@ -38,6 +39,8 @@ export interface AssembleConfig extends ServerParts {
   readonly options: ServerOptions;
   readonly plans: Plans;
   readonly cache: WatchCache & VersionReader;
+  /** The other servers of the store; `undefined` where it has no others. */
+  readonly peers: Peers | undefined;
   /** Whether values of a resource are kept encrypted, or may be. */
   encrypts(of: { readonly group: string; readonly resource: string }): boolean;
   readonly requestMetrics: RequestMetrics;

@@ -6,6 +6,7 @@ import { keepDefaultServiceCidr } from "#controllers/service-cidrs.ts";
 import { ensureSystemNamespaces } from "#controllers/system-namespaces.ts";
 import type { RequestTarget } from "#http/request-metrics.ts";
 import { apiVersionOf, qualifiedResource } from "#meta/group-version.ts";
+import { serviceUnavailable } from "#meta/status-error.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { ResourceTable } from "#registry/resource-table.ts";
@@ -40,7 +41,11 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
   const state = openState(config);
   const access = await openAccess(config, state, clients.server, ownUsers);
   const pipeline = await openPipeline(config, state, access, clients.server);
-  loopback.serve(pipeline.handle);
+  loopback.serve(pipeline.handle, ({ namespace, name }) => {
+    const leases = state.storeOf("leases.coordination.k8s.io");
+    if (leases === undefined) throw serviceUnavailable("this server has no Leases, so nobody can lead");
+    return leases.key(namespace, name);
+  });
   observeObjects(metrics, pipeline, state.stores);
   await pipeline.start();
   await state.start(pipeline.table);
@@ -52,7 +57,7 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
     hasKind: (group, version, kind) => pipeline.table().findKind(group, version, kind) !== undefined,
     isSynced: () => state.isSynced() && pipeline.isSynced(),
     ownRequests: () => loopback.running,
-    isCaughtUp: () => state.isCaughtUp() && pipeline.isSynced(),
+    isCaughtUp: () => state.isCaughtUp() && pipeline.isIdle(),
     drain: () => pipeline.drain(),
     async close() {
       access.close();
@@ -103,9 +108,9 @@ async function runControllers(
       resourceOf: (apiVersion, kind) =>
         Iterator.from(served.list()).find((one) => one.kind === kind && apiVersionOf(one) === apiVersion),
     },
-    identity: planIdentity(plans.kinds, config.random),
+    identity: planIdentity(config),
     migratesStorage: version("StorageVersionMigrator", "storageversionmigrations") !== "",
-    kubernetesService: kubernetesService(options, plans.clusterIps, config.url),
+    kubernetesService: kubernetesService(config, plans.clusterIps),
     serviceCidrs,
     isIncomplete: (service) => services.isIncomplete(service),
     localVersions,

@@ -32,7 +32,7 @@ export function planAudit(file: string, options: AuditFlags, domain: ApiDomain):
   };
 }
 
-export interface AuditParts extends Pick<ServerParts, "domain" | "clock" | "random" | "log" | "metrics"> {
+export interface AuditParts extends Pick<ServerParts, "domain" | "clock" | "random" | "log" | "metrics" | "egress"> {
   readonly options: AuditFlags;
 }
 
@@ -47,7 +47,7 @@ const closeMs = 60_000;
 
 /** Opens the backends. Resolves with `undefined` without a backend. Rejects with `StartError`. */
 export async function openAudit({ policy, webhook }: AuditPlan, parts: AuditParts): Promise<OpenAudit | undefined> {
-  const { options, domain, clock, random, log, metrics } = parts;
+  const { options, domain, clock, random, log, metrics, egress } = parts;
   const ended = new AbortController();
   const { lost, reportRest } = auditLossReporter(log, metrics, clock);
   const backends = await openBackends({
@@ -58,7 +58,8 @@ export async function openAudit({ policy, webhook }: AuditPlan, parts: AuditPart
     webhook: webhook && {
       ...backendSettings(options, "webhook"),
       connection: webhook,
-      initialBackoffMs: options.auditWebhookInitialBackoffMs,
+      tunnel: egress.controlPlane,
+      initialBackoffMs: options.auditWebhookBatchInitialBackoffMs ?? options.auditWebhookInitialBackoffMs,
     },
     signal: ended.signal,
     lost,

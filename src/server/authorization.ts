@@ -15,7 +15,7 @@ import { type AuthorizerChain, openAuthorizers } from "./authorization/external.
 import type { AuthorizationPlan } from "./authorization/plan.ts";
 import type { ServerParts } from "./server-parts.ts";
 
-interface AuthorizationParts extends Pick<ServerParts, "domain" | "clock" | "random" | "log" | "metrics"> {
+interface AuthorizationParts extends Pick<ServerParts, "domain" | "clock" | "random" | "log" | "metrics" | "egress"> {
   readonly plan: AuthorizationPlan;
   readonly gates: Pick<FeatureGates, "isOn">;
   readonly rbacIndex: RbacIndex;

@@ -60,7 +60,9 @@ function selectable(parts: ControllersParts, informers: SharedInformers): Contro
       random,
     }),
     "clusterrole-aggregation-controller": clusterRoleAggregationController,
-    "garbage-collector-controller": garbageCollectorController({ served: parts.served }),
+    "garbage-collector-controller": options.enableGarbageCollector
+      ? garbageCollectorController({ served: parts.served })
+      : undefined,
     "legacy-serviceaccount-token-cleaner-controller": legacyTokenControllers.cleaner({
       periodMs: options.legacyTokenPeriodMs,
       secretsOf: (pod) => podReferences(pod).secrets,

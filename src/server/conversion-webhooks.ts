@@ -3,6 +3,7 @@ import type { FindServiceAddress } from "#egress/service-address.ts";
 import type { WebhookClients } from "#egress/webhook-client.ts";
 import { conversionByReview } from "#extensions/conversion-review.ts";
 import { tooManyRequests } from "#meta/status-error.ts";
+import { webhookTunnels } from "./egress.ts";
 import type { ServerParts } from "./server-parts.ts";
 
 /** The maximum time in milliseconds of one call, as upstream. */
@@ -16,13 +17,18 @@ const answerGrowth = 4;
 
 /** The HTTP client is loaded for the first call, since most servers make none. */
 export function openConversionWebhooks(
-  { domain, random, clock }: Pick<ServerParts, "domain" | "random" | "clock">,
+  { domain, random, clock, egress }: Pick<ServerParts, "domain" | "random" | "clock" | "egress">,
   serviceAddress: FindServiceAddress,
 ) {
   let clients: Promise<WebhookClients> | undefined;
   const open = async (): Promise<WebhookClients> => {
     const loaded = await import("#egress/webhook-client.ts");
-    return new loaded.WebhookClients({ clock, serviceAddress, credentials: () => undefined });
+    return new loaded.WebhookClients({
+      clock,
+      serviceAddress,
+      tunnels: webhookTunnels(egress),
+      credentials: () => undefined,
+    });
   };
   const pending = new PendingCalls();
   return {

@@ -36,7 +36,7 @@ export const generalFlags = {
   acceptDataLoss: boolean(
     binnacleFlag("accept-data-loss"),
     false,
-    "Start although writes or keys are missing from the data folder, without them; for one start, after its refusal said which.",
+    "Start although writes or keys are missing from the data folder or from etcd, without them; for one start, after its refusal said which.",
   ),
   bindAddress: text(
     ["bind-address", "Secure serving"],

@@ -1,7 +1,7 @@
 /**
  * The identity of this server, which distinguishes it from other servers of its control plane. It is the name of the
- * identity Lease, and occurs in StorageVersions and, hashed, in metric labels. It is the same at every start on one
- * machine. Source: upstream's `APIServerID`.
+ * identity Lease, and occurs in StorageVersions. It is the same at every start on one machine and port. Labels of metrics
+ * have a hash of the machine's. Source: upstream's `APIServerID`.
  */
 import { hash } from "node:crypto";
 import { hostname } from "node:os";
@@ -11,6 +11,13 @@ export const identityLabelValue = "kube-apiserver";
 
 const idBytes = 16;
 const base32 = "abcdefghijklmnopqrstuvwxyz234567";
+
+/** The ports of servers whose identity is that of their machine, as upstream's. */
+const usualPorts = new Set([443, 6443]);
+
+/** Returns the identity of the server of this machine that listens on a port. */
+export const serverIdAt = (port: number): string =>
+  usualPorts.has(port) ? serverId() : serverId(`${hostname()}:${port}`);
 
 /** Returns `apiserver-` and 26 characters, a hash of the machine's name and `identityLabelValue`. */
 export function serverId(host = hostname()): string {
@@ -23,7 +30,7 @@ export function serverId(host = hostname()): string {
   return `apiserver-${base32Of(hash("sha256", Buffer.concat(parts), "buffer").subarray(0, idBytes))}`;
 }
 
-/** Returns the hash that identifies this server in labels of metrics. */
+/** Returns the hash that identifies this machine in labels of metrics. */
 export const identityHash = (): string => `sha256:${hash("sha256", serverId())}`;
 
 function base32Of(bytes: Buffer): string {

@@ -14,6 +14,7 @@ void test("requests of the process itself are known by the way they came, and ca
     },
     user,
     userAgent: "controllers",
+    leaseKey: () => "",
     now: () => 0,
   });
   await transport.request({ method: "GET", path: "/api/v1/nodes" });
@@ -44,6 +45,7 @@ void test("a listener that throws ends its stream with that error, and nothing e
     }),
     user: { name: "u", groups: [] },
     userAgent: "controllers",
+    leaseKey: () => "",
     now: () => 0,
   });
   const lines: string[] = [];
@@ -71,6 +73,7 @@ void test("an answer that is made piece by piece is read to its end", async () =
     }),
     user: { name: "u", groups: [] },
     userAgent: "controllers",
+    leaseKey: () => "",
     now: () => 0,
   });
   const { body } = await transport.request({ method: "GET", path: "/api/v1/events" });

@@ -5,10 +5,11 @@
 import { randomUUID } from "node:crypto";
 import { type Authentication, type Authenticator, noCredentials } from "#authn/authenticator.ts";
 import { eventOfLine, type ReceivedEvent } from "#client/received-event.ts";
-import type { ClientRequest, ClientResponse, Transport } from "#client/transport.ts";
+import type { ClientRequest, ClientResponse, LeaseVersion, Transport } from "#client/transport.ts";
 import type { ApiRequest, Headers, Reply, StreamSink } from "#http/api-request.ts";
+import type { Requirements } from "#meta/request-context.ts";
 import type { UserInfo } from "#meta/user-info.ts";
-import type { MaybePromise } from "#std/maybe-promise.ts";
+import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
 import { unknownUser } from "#http/api-request.ts";
 import { unknownInfo } from "#http/request-info.ts";
 
@@ -18,6 +19,8 @@ interface InProcessOptions {
   readonly user: UserInfo;
   /** The user agent. Its first word is the field manager of written objects. */
   readonly userAgent: string;
+  /** Returns the key under which a Lease is stored. */
+  leaseKey(lease: LeaseVersion): string;
   now(): number;
 }
 
@@ -51,6 +54,9 @@ export function inProcessTransport(options: InProcessOptions): Transport {
 export const ownRequests: Authenticator = {
   authenticate: (credentials) => (credentials instanceof InProcessRequest ? credentials.identity : noCredentials),
 };
+
+/** Whether a request is one of these transports: of a controller of this server. */
+export const isOwnRequest = (request: object): boolean => request instanceof InProcessRequest;
 
 async function bodyOf(reply: Reply): Promise<Buffer> {
   if (reply.chunks !== undefined) return collectChunks(reply.chunks);
@@ -157,7 +163,7 @@ class InProcessRequest implements ApiRequest {
   info = unknownInfo;
   user = unknownUser;
   deadlineMs: number;
-  readonly mayWrite: (() => boolean) | undefined;
+  readonly requires: Requirements | undefined;
   readonly identity: Authentication;
   #annotations: Map<string, string> | undefined;
   readonly #body: Buffer | undefined;
@@ -179,7 +185,13 @@ class InProcessRequest implements ApiRequest {
     };
     this.receivedMs = options.now();
     this.deadlineMs = this.receivedMs + 60_000;
-    this.mayWrite = request.mayWrite;
+    const { lease } = request;
+    this.requires =
+      lease &&
+      ((isRefused) =>
+        andThen(lease(isRefused), (held) =>
+          held === undefined ? undefined : [{ key: options.leaseKey(held), revision: Number(held.resourceVersion) }],
+        ));
     this.#body = request.body;
     this.#outer = request.signal;
     this.#outer?.addEventListener("abort", this.#abort, { once: true });

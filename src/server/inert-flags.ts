@@ -1,6 +1,6 @@
 /**
  * Flags of kube-apiserver that this server takes without effect, so that command lines made for it start: they are about
- * etcd, other servers, profiles or parts of the log that are not here. The log names those that are given.
+ * parts of etcd, of other servers, of profiles and of the log that are not here. The log names those that are given.
  */
 import { boolean, choice, deprecated, duration, type Flag, inert, integer, list, optional } from "#std/flags.ts";
 
@@ -13,13 +13,11 @@ const misc = (name: string) => [name, "Misc"] as const;
 const whole = { min: 0, max: 2 ** 31 - 1 };
 const second = 1000;
 
-const noEtcd = "this server keeps the objects itself";
 const noProfiles = "there is no /debug/pprof";
 const noPeers = "there is no other server to ask";
 const oneStream = "the log is one stream that is written at once";
 const going = "a later release of Kubernetes has no such flag";
 
-const etcdFlag = <T>(flag: Flag<T>): Flag<T> => inert(flag, noEtcd);
 const former = <T>(flag: Flag<T>, why: string): Flag<T> => deprecated(inert(flag, why), going);
 
 /** A flag that cannot be switched off. */
@@ -34,26 +32,18 @@ function always(flag: Flag<boolean>): Flag<boolean> {
 }
 
 const ofEtcd = {
-  etcdCafile: etcdFlag(optional(etcd("etcd-cafile"), "file", "Authority of etcd's certificate.")),
-  etcdCertfile: etcdFlag(optional(etcd("etcd-certfile"), "file", "Certificate for etcd.")),
-  etcdKeyfile: etcdFlag(optional(etcd("etcd-keyfile"), "file", "Key of --etcd-certfile.")),
-  etcdPrefix: etcdFlag(optional(etcd("etcd-prefix"), "path", "Beginning of the keys in etcd.")),
-  etcdServersOverrides: etcdFlag(list(etcd("etcd-servers-overrides"), "overrides", "Servers of etcd by resource.")),
-  etcdCompactionIntervalMs: etcdFlag(
-    duration(etcd("etcd-compaction-interval"), 300 * second, "Time between compactions of etcd."),
+  etcdServersOverrides: inert(
+    list(etcd("etcd-servers-overrides"), "overrides", "Servers of etcd by resource."),
+    "all objects are in the same etcd",
   ),
-  etcdCountMetricPollPeriodMs: etcdFlag(
+  etcdCountMetricPollPeriodMs: inert(
     duration(etcd("etcd-count-metric-poll-period"), 60 * second, "Time between counts of objects."),
+    "objects are counted when the metric is read",
   ),
-  etcdDbMetricPollIntervalMs: etcdFlag(
-    duration(etcd("etcd-db-metric-poll-interval"), 30 * second, "Time between looks at the size of etcd."),
+  storageBackend: inert(
+    choice(etcd("storage-backend"), "etcd3", ["etcd3"], "Kind of storage."),
+    "--etcd-servers decides where objects are kept",
   ),
-  etcdHealthcheckTimeoutMs: etcdFlag(duration(etcd("etcd-healthcheck-timeout"), 2 * second, "Time for /livez.")),
-  etcdReadycheckTimeoutMs: etcdFlag(duration(etcd("etcd-readycheck-timeout"), 2 * second, "Time for /readyz.")),
-  leaseReuseDurationSeconds: etcdFlag(
-    integer(etcd("lease-reuse-duration-seconds"), 60, whole, "Time for which leases of etcd are shared."),
-  ),
-  storageBackend: etcdFlag(choice(etcd("storage-backend"), "etcd3", ["etcd3"], "Kind of storage.")),
   storageMediaType: inert(
     choice(
       etcd("storage-media-type"),
@@ -80,8 +70,8 @@ const ofServers = {
     "there is one version",
   ),
   permitAddressSharing: inert(
-    boolean(generic("permit-address-sharing"), false, "Listen beside servers of single addresses."),
-    "the system decides who listens",
+    boolean(generic("permit-address-sharing"), false, "Do not wait for connections of an earlier server to end."),
+    "it never waits for them",
   ),
   shutdownWatchTerminationGracePeriodMs: inert(
     duration(generic("shutdown-watch-termination-grace-period"), 0, "Time for watches at the end."),
@@ -90,10 +80,6 @@ const ofServers = {
   aggregatorRejectForwardingRedirect: inert(
     always(boolean(misc("aggregator-reject-forwarding-redirect"), true, "Refuse redirects of aggregated servers.")),
     "they are always refused",
-  ),
-  enableGarbageCollector: inert(
-    always(boolean(misc("enable-garbage-collector"), true, "Wait for the garbage collector.")),
-    "it is always waited for",
   ),
   tracingConfigFile: inert(
     optional(features("tracing-config-file"), "file", "TracingConfiguration: where traces are sent."),

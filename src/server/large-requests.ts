@@ -33,6 +33,8 @@ export class LargeRequestThreads implements LargeRequests {
     const body = await request.body(scope.parts.bodyLimitBytes);
     // A request in a thread, or waiting for one, does not use the event loop.
     request.seats?.end();
+    // The thread gets the object from the cache, which other servers may be ahead of.
+    await this.#options.cache.fresh();
     const host = new WorkerHost(scope, body, this.#options);
     const running = this.#run(request.user.name, request.signal, host).finally(() => void host.end());
     const { headers, bytes, json, ...reply } = await running;

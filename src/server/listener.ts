@@ -31,6 +31,7 @@ export async function listen(parts: ListenerParts): Promise<Listener> {
       host,
       port,
       tls: tlsFiles(options, credentials),
+      sharesPort: options.permitPortSharing,
       http1Only: options.disableHttp2,
       limits: {
         ...connectionLimits(options),

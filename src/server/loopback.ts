@@ -2,7 +2,7 @@
  * The server as a client of itself, by transports that call the request chain directly. It is created before the chain,
  * so that other parts can get their clients first; all transports are stopped together.
  */
-import type { Transport } from "#client/transport.ts";
+import type { LeaseVersion, Transport } from "#client/transport.ts";
 import type { ApiRequest, Reply } from "#http/api-request.ts";
 import { serviceUnavailable } from "#meta/status-error.ts";
 import type { UserInfo } from "#meta/user-info.ts";
@@ -16,15 +16,17 @@ export class Loopback {
   #handle: (request: ApiRequest) => MaybePromise<Reply> = () => {
     throw serviceUnavailable("the server is starting");
   };
+  #leaseKey: (lease: LeaseVersion) => string = () => "";
   #isStopped = false;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** Answers requests from now on. */
-  serve(handle: (request: ApiRequest) => MaybePromise<Reply>): void {
+  /** Answers requests from now on. `leaseKey` returns the key under which a Lease is stored. */
+  serve(handle: (request: ApiRequest) => MaybePromise<Reply>, leaseKey: (lease: LeaseVersion) => string): void {
     this.#handle = handle;
+    this.#leaseKey = leaseKey;
   }
 
   /** The number of requests that wait for an answer; watches do not count. */
@@ -38,6 +40,7 @@ export class Loopback {
       handle: (request) => this.#handle(request),
       user,
       userAgent,
+      leaseKey: (lease) => this.#leaseKey(lease),
       now: () => this.#clock.now(),
     });
     return {

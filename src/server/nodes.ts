@@ -14,7 +14,7 @@ import { type NodeFlags, preferredAddressTypes } from "./nodes/flags.ts";
 import type { KubeletClient } from "./nodes/kubelet-client.ts";
 import type { ServerParts } from "./server-parts.ts";
 
-interface NodesParts extends Pick<ServerParts, "clock" | "log"> {
+interface NodesParts extends Pick<ServerParts, "clock" | "log" | "egress"> {
   readonly options: NodeFlags & Pick<GeneralFlags, "requestTimeoutMs">;
   readonly gates: Pick<FeatureGates, "isOn">;
   readonly kubeletClient: KubeletClient;
@@ -97,10 +97,10 @@ class Peers {
   }
 
   #optionsOf(peer: PeerSort): PeerOptions {
-    const { kubeletClient, clock, route, options } = this.#parts;
+    const { kubeletClient, clock, route, options, egress } = this.#parts;
     const { certificate: cert, key } = kubeletClient.current() ?? {};
     const { ca } = kubeletClient;
-    const shared = { clock, serverName: undefined, ...(route === undefined ? {} : { route }) };
+    const shared = { clock, serverName: undefined, tunnel: egress.cluster, ...(route === undefined ? {} : { route }) };
     const none = { ...shared, ca: undefined, insecure: true, cert: undefined, key: undefined, lookup: proxyableLookup };
     const kubelet = { ...shared, ca, insecure: ca === undefined, cert, key, dialMs: options.kubeletTimeoutMs };
     switch (peer) {

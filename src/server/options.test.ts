@@ -257,8 +257,9 @@ void test("a deprecated flag is accepted, with a note that says so [VER-26]", ()
 
 void test("flags of kube-apiserver without a meaning here are taken as it takes them, with a note [VER-26]", () => {
   const given = [
-    "--etcd-cafile=/a --etcd-compaction-interval=5m --storage-backend=etcd3 --profiling=false --vmodule=a=1,b=2",
-    "--storage-media-type=application/vnd.kubernetes.protobuf --enable-garbage-collector --emulated-version=kube=1.32",
+    "--etcd-servers-overrides=/events#http://a --etcd-count-metric-poll-period=5m --storage-backend=etcd3",
+    "--profiling=false --vmodule=a=1,b=2",
+    "--storage-media-type=application/vnd.kubernetes.protobuf --emulated-version=kube=1.32",
     "--cloud-provider=external --apiserver-count=3 --enable-logs-handler=false --tracing-config-file=/t",
   ].flatMap((line) => line.split(" "));
   const settings = parse(...given);
@@ -276,13 +277,28 @@ void test("flags of kube-apiserver without a meaning here are taken as it takes 
     );
   }
   for (const [flag, reason] of [
-    ["--enable-garbage-collector=false", /cannot be false/],
     ["--emulated-version=kube=1.31", /must be kube=1\.32/],
     ["--cloud-provider=aws", /external/],
     ["--etcd-compaction-interval=x", /must be a duration/],
-    ["--egress-selector-config-file=a", /unknown flag/],
+    ["--service-account-signing-endpoint=a", /unknown flag/],
   ] as const) {
     assert.throws(() => resolveOptions(parse(flag)), reason, flag);
+  }
+});
+
+void test("flags of etcd are checked, and servers that share one elect the leader of their controllers [VER-26]", () => {
+  const servers = "--etcd-servers=https://10.0.0.1:2379,https://10.0.0.2:2379";
+  const options = resolveOptions(parse(servers, "--etcd-cafile=/ca", "--etcd-certfile=/c", "--etcd-keyfile=/k"));
+  assert.deepStrictEqual(options.etcdServers, ["https://10.0.0.1:2379", "https://10.0.0.2:2379"]);
+  assert.deepStrictEqual([options.etcdPrefix, options.leaderElect], ["/registry", true]);
+  assert.strictEqual(resolveOptions(parse(servers, "--leader-elect=false")).leaderElect, false);
+  assert.strictEqual(resolveOptions(parse()).leaderElect, false);
+  for (const [flags, reason] of [
+    [["--etcd-servers=10.0.0.1:2379"], /must be http:\/\/, https:\/\/ or unix:\/\//],
+    [[servers, "--etcd-certfile=/c"], /--etcd-certfile and --etcd-keyfile must be given together/],
+    [[servers, "--history=24h"], /--history needs a store in the data folder/],
+  ] as const) {
+    assert.throws(() => resolveOptions(parse(...flags)), reason, flags.join(" "));
   }
 });
 

@@ -21,6 +21,7 @@ import { authenticationFlags } from "./authentication/flags.ts";
 import { authorizationFlags } from "./authorization/flags.ts";
 import { controllerFlags } from "./controllers/flags.ts";
 import { checkServingFiles, credentialFlags } from "./credentials/flags.ts";
+import { egressFlags } from "./egress/flags.ts";
 import { encryptionFlags } from "./encryption/flags.ts";
 import { checkFairness, fairnessFlags } from "./flow-control/flags.ts";
 import { generalFlags } from "./general-flags.ts";
@@ -30,7 +31,8 @@ import { listenerFlags } from "./listener/flags.ts";
 import { requestFlags } from "./request-flags.ts";
 import { kindFlags } from "./served-kinds/flags.ts";
 import { checkKubeletFiles, nodeFlags } from "./nodes/flags.ts";
-import { serviceFlags } from "./services/flags.ts";
+import { checkNodePort, serviceFlags } from "./services/flags.ts";
+import { checkEtcd, etcdFlags } from "./store/etcd-flags.ts";
 import { checkHistory, storeFlags } from "./store/flags.ts";
 
 export const serverFlags = {
@@ -38,7 +40,9 @@ export const serverFlags = {
   ...inertFlags,
   ...generalFlags,
   ...storeFlags,
+  ...etcdFlags,
   ...encryptionFlags,
+  ...egressFlags,
   ...credentialFlags,
   ...listenerFlags,
   ...requestFlags,
@@ -75,6 +79,7 @@ export const parseServeArguments = (args: readonly string[]): ServeArguments => 
 const mainFlags = [
   serverFlags.dataDir,
   serverFlags.storage,
+  serverFlags.etcdServers,
   serverFlags.apiDomain,
   serverFlags.bindAddress,
   serverFlags.securePort,
@@ -116,12 +121,17 @@ export async function readConfigFile(file: string, content: string): Promise<Ser
 export function resolveOptions(...layers: readonly ServerSettings[]): ServerOptions {
   const defaults = Object.fromEntries(Object.entries(serverFlags).map(([key, flag]) => [key, flag.default]));
   const checked = layers.map((layer) => checkSettings(serverFlags, layer));
-  const options = withAdmissionControl(Object.assign(defaults, ...checked) as ServerOptions); // defaults hold every key
+  const given = withAdmissionControl(Object.assign(defaults, ...checked) as ServerOptions); // defaults hold every key
+  // Servers that share an etcd share the work of the controllers, unless a setting says otherwise.
+  const isAsked = checked.some(({ leaderElect }) => leaderElect !== undefined);
+  const options = isAsked ? given : { ...given, leaderElect: given.etcdServers.length > 0 };
   checkServingFiles(options);
   checkProxyClientFiles(options);
   checkKubeletFiles(options);
   checkHistory(options);
+  checkEtcd(options);
   checkFairness(options);
+  checkNodePort(options);
   return options;
 }
 

@@ -27,8 +27,10 @@ import { observedAuthorizer } from "./authorization/metrics.ts";
 import { type Aggregation, openAggregation } from "./aggregation.ts";
 import { openConversionWebhooks } from "./conversion-webhooks.ts";
 import { handlerParts } from "./handler-parts.ts";
+import { isOwnRequest } from "./in-process-transport.ts";
 import { LargeRequestThreads } from "./large-requests.ts";
 import { openNodes } from "./nodes.ts";
+import { RefreshedTable } from "./refreshed-table.ts";
 import { pickKindFlags } from "./served-kinds.ts";
 import { servedResources } from "./served-resources.ts";
 import { openServedTable } from "./served-table.ts";
@@ -62,8 +64,14 @@ export async function openPipeline(config: AssembleConfig, state: ServerState, a
     served,
   });
   const parts = openHandlers(config, state, access, { table, large, admission: admission.chain, nodes: nodes.access });
+  const apiServices = { group: domain.rename("apiregistration.k8s.io"), resource: "apiservices" };
+  const refreshed = new RefreshedTable({
+    ...config,
+    inStep: () => Promise.all([own.inStep(), state.inStep([apiServices])]),
+  });
   const route = createRouter({
     parts,
+    refresh: () => refreshed.refresh(),
     stores: state.stores,
     versionReader: config.cache,
     table,
@@ -84,6 +92,7 @@ export async function openPipeline(config: AssembleConfig, state: ServerState, a
     served,
     start: own.start,
     isSynced: own.isSynced,
+    isIdle: own.isIdle,
     /** Shortens the time for which requests wait for other servers, since the server ends. */
     drain() {
       aggregation.drain();
@@ -108,7 +117,8 @@ function openTable(config: AssembleConfig, state: ServerState, access: Access, c
   const { tables, gates } = plans.kinds;
   const { issuer } = plans.authentication;
   const actions = serverActions({ ...config, ...state, gates, issuer, access });
-  return openServedTable({ ...config, ...state, tables, objectBytesMax: options.objectBytesMax, actions, convert });
+  const { objectBytesMax, enableGarbageCollector: collectsGarbage } = options;
+  return openServedTable({ ...config, ...state, tables, objectBytesMax, collectsGarbage, actions, convert });
 }
 
 function openThreads(config: AssembleConfig, { builtIn, stores }: ServerState): LargeRequestThreads {
@@ -135,7 +145,7 @@ function openHandlers(
   { authorizer }: Access,
   { table, ...own }: Required<Pick<HandlerParts, "large" | "admission" | "nodes">> & { table(): ResourceTable },
 ): HandlerParts {
-  const { options, domain, clock, random, cache, requestMetrics, plans } = config;
+  const { options, domain, clock, random, cache, requestMetrics, plans, peers } = config;
   return handlerParts({
     ...plans.kinds,
     table,
@@ -150,6 +160,9 @@ function openHandlers(
     bodyLimitBytes,
     isConfidential: (definition) => holdsSecrets(definition) || config.encrypts(definition.storage),
     minRequestTimeoutMs: options.minRequestTimeoutSeconds * 1000,
+    ...(peers === undefined
+      ? {}
+      : { inForce: (written) => (isOwnRequest(written.request) ? [] : peers.warningsOf(written)) }),
     observeWatch: watchObserver(requestMetrics.watch.bind(requestMetrics)),
   });
 }

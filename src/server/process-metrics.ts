@@ -69,6 +69,14 @@ function addMetricCounts(metrics: Metrics): void {
   count("disabled_metrics_total", "disabled", () => metrics.counts.disabled);
   metrics.observable(
     {
+      name: "cardinality_enforcement_unexpected_categorizations_total",
+      help: "Uses of label values that --allow-metric-labels does not name.",
+      type: "counter",
+    },
+    () => one(metrics.counts.unexpected),
+  );
+  metrics.observable(
+    {
       name: "registered_metrics_total",
       help: "[BETA] Metrics that were made, by stability and by the release that deprecates them.",
       type: "counter",
@@ -157,20 +165,20 @@ export function storageObserver(metrics: Metrics): StorageObserver {
   };
 }
 
+/** Adds the metric of the size of the store, with a sample labelled by the name of the store. */
+export function addSizeMetric(metrics: Metrics, help: string, read: () => readonly Sample[]): void {
+  const name = "apiserver_storage_size_bytes";
+  metrics.observable({ name, help: `[STABLE] ${help}`, type: "gauge", labels: ["storage_cluster_id"] }, read);
+}
+
 /** Adds the metrics of the log of a store on disk. */
 export function addLogMetrics(
   metrics: Metrics,
   logState: () => { readonly bytes: number; readonly since: number; readonly fileBytes: number },
 ): void {
-  metrics.observable(
-    {
-      name: "apiserver_storage_size_bytes",
-      help: "[STABLE] Bytes of the files of the store on disk.",
-      type: "gauge",
-      labels: ["storage_cluster_id"],
-    },
-    () => [{ labels: ["sqlite"], value: logState().fileBytes }],
-  );
+  addSizeMetric(metrics, "Bytes of the files of the store on disk.", () => [
+    { labels: ["sqlite"], value: logState().fileBytes },
+  ]);
   const gauge = gaugesOf(metrics);
   gauge("binnacle_storage_log_bytes", "Bytes of objects in the log, with their history.", () => logState().bytes);
   gauge("binnacle_storage_history_revision", "Revision up to which old versions are gone.", () => logState().since);

@@ -8,9 +8,9 @@ import { decodeJson } from "#codec/json.ts";
 import { builtInDefinitions } from "#kinds/built-in.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { ResourceTable } from "#registry/resource-table.ts";
-import type { Clock } from "#std/clock.ts";
+import { type Clock, systemClock } from "#std/clock.ts";
 import { orStartError } from "./given-files.ts";
-import type { KindFlags } from "./served-kinds/flags.ts";
+import { kindFlags, type KindFlags } from "./served-kinds/flags.ts";
 
 export interface KindsPlan {
   readonly tables: ApiTables;
@@ -47,3 +47,16 @@ export function planKinds(options: KindFlags, domain: ApiDomain, clock: Clock): 
   );
   return { tables, gates, table: new ResourceTable(definitions, 1) };
 }
+
+/** Returns the built-in kinds that any server may have stored, whatever its flags. */
+export const allKinds = (domain: ApiDomain): KindsPlan =>
+  planKinds(
+    {
+      featureGates: ["AllAlpha=true", "AllBeta=true"],
+      runtimeConfig: ["api/all=true"],
+      eventTtlMs: kindFlags.eventTtlMs.default,
+      allowPrivileged: true,
+    },
+    domain,
+    systemClock,
+  );

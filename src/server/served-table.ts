@@ -10,9 +10,11 @@ import { isConnection, type ResourceDefinition, type SubresourceDefinition } fro
 import { ResourceTable } from "#registry/resource-table.ts";
 import type { StoredObjects } from "#registry/stored-object.ts";
 import type { Schema } from "#schema/schema.ts";
+import type { Revision } from "#storage/log-store.ts";
 import type { WatchCache } from "#storage/watch-cache.ts";
 import { type Actions, withActions } from "./actions.ts";
 import { metadataSchema } from "./handler-parts.ts";
+import type { Peers } from "./peers.ts";
 import type { ServerParts } from "./server-parts.ts";
 
 interface ServedTableParts extends Pick<ServerParts, "domain" | "clock" | "random" | "log" | "metrics"> {
@@ -22,9 +24,12 @@ interface ServedTableParts extends Pick<ServerParts, "domain" | "clock" | "rando
   readonly builtIn: ResourceTable;
   readonly objects: StoredObjects;
   readonly objectBytesMax: number;
+  readonly collectsGarbage: boolean;
   readonly actions: Actions;
   /** Calls conversion webhooks. */
   readonly convert: ConvertObjects;
+  /** The other servers; `undefined` where there are none. */
+  readonly peers: Pick<Peers, "announced" | "untilInForce"> | undefined;
 }
 
 export function openServedTable(parts: ServedTableParts) {
@@ -44,8 +49,12 @@ export function openServedTable(parts: ServedTableParts) {
     onChange: (listener: () => void) => void listeners.push(listener),
     /** Serves the custom resources of the stored definitions. */
     start: async () => custom?.start(),
+    /** Resolves when all definitions that reads see now are in force. */
+    inStep: async () => custom?.inStep(),
     /** Whether the custom resources are in step with the store. */
     isSynced: () => custom?.isSynced ?? true,
+    /** Whether all definitions that this server was told of are in force. */
+    isIdle: () => custom?.isIdle ?? true,
     close: () => custom?.close(),
   };
 }
@@ -59,7 +68,7 @@ function customResources(
   builtIn: readonly ResourceDefinition[],
   changed: () => void,
 ): CustomResourceController | undefined {
-  const { domain, tables } = parts;
+  const { domain, tables, peers } = parts;
   const group = domain.rename("apiextensions.k8s.io");
   const definition = builtIn.find((other) => other.group === group && other.resource === "customresourcedefinitions");
   if (definition === undefined) return undefined;
@@ -67,6 +76,12 @@ function customResources(
   const controller: CustomResourceController = new CustomResourceController({
     ...parts,
     ruleTimes: ruleTimes(parts),
+    ...(peers === undefined
+      ? {}
+      : {
+          applied: peers.announced.applied,
+          inForceEverywhere: (revision: Revision) => peers.untilInForce(revision),
+        }),
     changed,
     definition,
     builtIn: builtIn.map((other) => (other === definition ? waiting : other)),

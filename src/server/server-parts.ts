@@ -5,6 +5,7 @@ import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
 import type { Metrics } from "#std/metrics.ts";
 import type { Random } from "#std/random.ts";
+import type { Egress } from "./egress/ways.ts";
 
 export interface ServerParts {
   readonly domain: ApiDomain;
@@ -12,6 +13,7 @@ export interface ServerParts {
   readonly random: Random;
   readonly log: Log;
   readonly metrics: Metrics;
+  readonly egress: Egress;
   /** The health checks. Every step of the start is added here and must have ended before `/readyz` passes. */
   readonly health: Health;
 }

@@ -3,17 +3,54 @@ import type { Service } from "#api/core/v1.ts";
 import type { ServiceAllocator } from "#kinds/service-allocator.ts";
 import { qualifiedResource } from "#meta/group-version.ts";
 import { type IpRange, parseIpRange } from "#meta/ip-range.ts";
-import type { ResourceDefinition, Strategy } from "#registry/resource-definition.ts";
+import type { Allocated, ResourceDefinition, Strategy } from "#registry/resource-definition.ts";
 import { override } from "#registry/override.ts";
+import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
 import { StartError } from "#std/start-error.ts";
+import type { Revision } from "#storage/log-store.ts";
 import type { HandlersByResource } from "./index-handlers.ts";
 
+/** The knowledge of an allocator about the store. */
+export interface AllocatorState {
+  /** The revision up to which it knows all services, addresses and ranges. */
+  position(): Revision;
+  /** Resolves when it knows everything that reads see now; `undefined` if it does, or no other server decides. */
+  inStep(): Promise<void> | undefined;
+  /** Resolves when it knows everything that anybody has written before; `undefined` if it does. */
+  refresh(): Promise<void> | undefined;
+}
+
+/** The turn of all decisions about values of services (`Turn`). */
+export const servicesTurn = "services";
+
 /** Gives the definition of services the allocator; returns other definitions unchanged. */
-export function withAllocator(allocator: ServiceAllocator, definition: ResourceDefinition): ResourceDefinition {
+export function withAllocator(
+  allocator: ServiceAllocator,
+  state: AllocatorState,
+  definition: ResourceDefinition,
+): ResourceDefinition {
   if (qualifiedResource(definition) !== "services") return definition;
+  const inTurn = (...args: Parameters<ServiceAllocator["allocate"]>): Allocated<Service> => {
+    const seen = state.position();
+    const { isNew, ...allocated } = allocator.allocate(...args);
+    return isNew ? { ...allocated, turn: { name: servicesTurn, seen } } : allocated;
+  };
+  const orRefreshed = (...args: Parameters<ServiceAllocator["allocate"]>): MaybePromise<Allocated<Service>> => {
+    try {
+      return inTurn(...args);
+    } catch (error) {
+      // Another server may have released what is taken here.
+      const refreshed = state.refresh();
+      if (refreshed === undefined) throw error;
+      return refreshed.then(() => inTurn(...args));
+    }
+  };
+  const allocate = (...args: Parameters<ServiceAllocator["allocate"]>): MaybePromise<Allocated<Service>> =>
+    // A decision on an older state would lose its turn.
+    andThen(state.inStep(), () => orRefreshed(...args));
   // Safe: by the schema, the objects of this definition are services.
-  const allocate = allocator.allocate.bind(allocator) as unknown as NonNullable<Strategy["allocate"]>;
-  return override(definition, { strategy: { ...definition.strategy, allocate } });
+  const ofStrategy = allocate as unknown as NonNullable<Strategy["allocate"]>;
+  return override(definition, { strategy: { ...definition.strategy, allocate: ofStrategy } });
 }
 
 export const serviceHandlers = (allocator: ServiceAllocator): HandlersByResource => ({

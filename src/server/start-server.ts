@@ -17,10 +17,9 @@ import { type Clock, systemClock } from "#std/clock.ts";
 import { type Log, openLog, silentLog } from "#std/log.ts";
 import { Metrics } from "#std/metrics.ts";
 import { type Random, systemRandom } from "#std/random.ts";
-import { type LocalStoreOptions, openMemoryStore } from "#storage/memory.ts";
-import { type LogStore, StorageFailure } from "#storage/log-store.ts";
-import { openSqliteStore, type SqliteStore, type StorageFaults } from "#storage/sqlite.ts";
-import { UpstreamTimingLog } from "#storage/upstream-timing-log.ts";
+import { StorageFailure } from "#storage/log-store.ts";
+import type { StoreMaintenance } from "#storage/opened-store.ts";
+import type { StorageFaults } from "#storage/sqlite.ts";
 import { assemble, isServed } from "./assemble.ts";
 import type { AssembleConfig, Assembled, Plans } from "./assemble-config.ts";
 import type { AuditParts } from "./audit.ts";
@@ -32,9 +31,11 @@ import { ClientTrust } from "./authentication/client-trust.ts";
 import { readControllerCredentials } from "./controllers/credentials.ts";
 import { leaseTimes } from "./controllers/election.ts";
 import { reasonOf } from "#std/system-error.ts";
-import { checkDataFolder, type Holding, makeDataFolder, markDataFolder, type Marker } from "./data-folder.ts";
+import { checkDataFolder, type Holding, markDataFolder, type Marker } from "./data-folder.ts";
+import { planEgress } from "./egress.ts";
+import type { Egress } from "./egress/ways.ts";
 import { openEncryption, planEncryption } from "./encryption.ts";
-import type { Encryption, EncryptionPlan } from "./encryption/encryption.ts";
+import type { EncryptionPlan } from "./encryption/encryption.ts";
 import { type Backup, type Compact, serverEndpoints } from "./endpoints.ts";
 import { addHealthChecks, healthFailures } from "./health-checks.ts";
 import { healthMetrics } from "./health-metrics.ts";
@@ -43,7 +44,7 @@ import type { Instruments } from "./instruments.ts";
 import { listen } from "./listener.ts";
 import { shownMetrics } from "./metrics/flags.ts";
 import { resolveOptions, type ServerOptions, type ServerSettings } from "./options.ts";
-import { addLogMetrics, addProcessMetrics, addStorageMetrics, storageObserver } from "./process-metrics.ts";
+import { addProcessMetrics } from "./process-metrics.ts";
 import { programVersion } from "./program-version.ts";
 import {
   type CredentialSources,
@@ -55,9 +56,11 @@ import {
 } from "./credentials/serving.ts";
 import { readKubeletClient } from "./nodes/kubelet-client.ts";
 import { hostOf } from "./credentials/server-trust.ts";
+import type { Peers } from "./peers.ts";
 import { planKinds } from "./served-kinds.ts";
 import { clusterIpRanges } from "./services.ts";
-import { asStartError, checkDomainRecord } from "./store.ts";
+import { isOnEtcd, openStore } from "./open-store.ts";
+import { asStartError } from "./store.ts";
 import { tlsSettings } from "./credentials/tls-settings.ts";
 import { checkGatedFlags } from "./gated-flags.ts";
 import { zPages } from "./z-pages.ts";
@@ -117,6 +120,7 @@ export async function startServer(
   const marker = folder === undefined ? undefined : checkDataFolder(folder, options.apiDomain);
   const isUsed = marker !== undefined;
   const inputs = await readInputs({ options, folder, isUsed, clock, random }, domain, marker);
+  const egress = await planEgress(options, domain);
   const openAudit = await loadAudit(options, domain);
   const log = openLogOf(environment.log, options);
   const undo: (() => MaybePromise<void>)[] = [];
@@ -131,6 +135,7 @@ export async function startServer(
       random,
       log,
       largeBytes,
+      egress,
       inputs,
       openAudit,
       undo,
@@ -199,6 +204,7 @@ interface Start extends Sources, Pick<ServerEnvironment, "storageFaults" | "inst
   readonly log: Log;
   readonly largeBytes: number;
   readonly domain: ApiDomain;
+  readonly egress: Egress;
   readonly inputs: Inputs;
   readonly openAudit: Awaited<ReturnType<typeof loadAudit>>;
   /** The functions that undo the steps so far, in the order of the steps. */
@@ -216,7 +222,7 @@ async function start(parts: Start): Promise<RunningServer> {
   const { current, clientTrust, plans } = inputs;
   const { health, checks } = openHealth(parts);
   const gate = new StartupGate(options, health);
-  const metrics = new Metrics(shownMetrics(options));
+  const metrics = new Metrics(shownMetrics(options, log));
   const requestMetrics = openRequestMetrics(metrics, gate, plans);
   addProcessMetrics(metrics, plans.kinds.gates);
   const started = health.startupStep("start-server");
@@ -225,23 +231,28 @@ async function start(parts: Start): Promise<RunningServer> {
   undo.push(() => listener.close());
   undo.push(() => gate.giveUp());
 
-  const store = await openStore(parts, metrics, health);
-  const { cache, disk, encrypts } = store;
+  const store = await openStored(parts, metrics, health);
+  const { cache, checks: storeChecks = [], maintenance, encrypts } = store;
+  for (const check of storeChecks) health.add(check);
   addHealthChecks(health, {
     store: cache,
-    ...(disk === undefined ? {} : { askThread: () => disk.log.entriesAt([]) }),
+    ...(maintenance === undefined ? {} : { askThread: () => maintenance.probe() }),
     isSynced: () => gate.assembled?.isSynced() === true,
     isStopping: () => gate.stopping !== "no",
     clock,
   });
-  const audit = await parts.openAudit?.({ clock, random, log, metrics });
+  const audit = await parts.openAudit?.({ clock, random, log, metrics, egress: parts.egress });
   undo.push(() => audit?.close());
 
   const url = urlOf(options, listener.port);
+  const peers = await enterPeers(parts, { ...store, metrics, port: listener.port });
+  undo.push(() => peers?.close());
+  await store.confirm?.();
   const assembled = await assemble({
     ...parts,
     plans,
     cache,
+    peers,
     encrypts,
     metrics,
     requestMetrics,
@@ -252,7 +263,7 @@ async function start(parts: Start): Promise<RunningServer> {
       healthMetrics: checks,
       requestMetrics,
       log,
-      ...storeWork(disk, clock),
+      ...storeWork(maintenance, clock),
       ...pages(parts),
     }),
     clientTrust,
@@ -266,19 +277,44 @@ async function start(parts: Start): Promise<RunningServer> {
     writeCredentials(folder, url, current);
     mark(parts, folder);
   }
-  const stopRenewal = keepRenewed(parts, {
+  const stopRenewal = renewCredentials(parts, listener, url);
+  await peers?.serve();
+  gate.peers = peers;
+  store.served?.();
+  started();
+  gate.open(assembled);
+  parts.instruments?.assembled(cache, assembled);
+  const closeAll = [peers, assembled, audit, listener, store];
+  return runningServer(parts, { gate, listener, url, peers, stopRenewal, closeAll });
+}
+
+/** Uses new certificates as soon as there are some. Returns the function that ends this. */
+const renewCredentials = (
+  { inputs: { current, clientTrust }, ...parts }: Start,
+  listener: Listener,
+  url: string,
+): (() => void) =>
+  keepRenewed(parts, {
     url,
     current,
-    log,
+    log: parts.log,
     use(files, next) {
       listener.updateTls(files);
       clientTrust.update(next);
     },
   });
-  started();
-  gate.open(assembled);
-  parts.instruments?.assembled(cache, assembled);
-  return runningServer(parts, { gate, listener, url, stopRenewal, closeAll: [assembled, audit, listener, store] });
+
+/** Makes this server known to the others of its store, if there may be others. Their code is loaded only then. */
+async function enterPeers(
+  parts: Start,
+  store: Pick<Awaited<ReturnType<typeof openStored>>, "cache" | "encryptionRules"> & {
+    readonly metrics: Metrics;
+    readonly port: number;
+  },
+): Promise<Peers | undefined> {
+  if (!store.cache.isShared) return undefined;
+  const { openPeers } = await import("./peers.ts");
+  return openPeers({ ...parts, ...parts.inputs, ...store });
 }
 
 /**
@@ -287,7 +323,7 @@ async function start(parts: Start): Promise<RunningServer> {
  */
 function mark({ options, log, inputs: { marker } }: Start, folder: string): void {
   const holds = new Set<Holding>(marker?.holds).add("credentials");
-  if (options.storage === "disk") holds.add("store");
+  if (options.storage === "disk" && !isOnEtcd(options)) holds.add("store");
   if (marker !== undefined && marker.holds.length === holds.size) return;
   try {
     markDataFolder(folder, options.apiDomain, [...holds]);
@@ -323,6 +359,7 @@ class StartupGate {
   readonly #health: Health;
   readonly #ready = Promise.withResolvers<Assembled>();
   assembled: Assembled | undefined;
+  peers: Peers | undefined;
   stopping: "no" | "delayed" | "draining" = "no";
 
   constructor(options: ServerOptions, health: Health) {
@@ -334,7 +371,11 @@ class StartupGate {
   /** Requests that arrive before everything is assembled wait; health checks are answered at once. */
   readonly handle = (request: ApiRequest): MaybePromise<Reply> => {
     if (this.stopping === "draining" && this.#options.shutdownSendRetryAfter) return shuttingDown;
-    if (this.assembled !== undefined) return this.assembled.handle(request);
+    if (this.assembled !== undefined) {
+      const { assembled } = this;
+      const returning = this.peers?.comeBack();
+      return returning === undefined ? assembled.handle(request) : returning.then(() => assembled.handle(request));
+    }
     return this.#health.reply(request) ?? this.#ready.promise.then((later) => later.handle(request));
   };
 
@@ -348,65 +389,31 @@ class StartupGate {
   }
 }
 
-/** Opens the store; `disk` is absent for a store in memory. */
-async function openStore(parts: Start, metrics: Metrics, health: Health) {
-  const { options, folder, clock, log, undo, inputs } = parts;
+/** Opens the store and, before it, the encryption of its values. */
+async function openStored(parts: Start, metrics: Metrics, health: Health) {
+  const { folder, log, random, undo, inputs } = parts;
   const encryption = inputs.encryption && (await openEncryption(inputs.encryption, { ...parts, metrics, health }));
   undo.push(() => encryption?.close());
-  const storageOptions: LocalStoreOptions = {
-    clock,
-    historyBytesMax: options.historyMemoryBytes,
-    historyMs: options.historyDurationMs,
-    compactionIntervalMs: options.compactionIntervalMs,
-    wrap: wrapOf(parts, encryption),
-    // A mark that waited for the end of a rest could come together with the removal.
-    ...(options.upstreamTiming ? { watchRestMsMax: 0 } : {}),
-    observe: {
-      ...storageObserver(metrics),
-      watchError: (error) => log.error({ error }, "a watch failed"),
-      failed: (error) =>
-        log.error({ dataDir: folder, error }, "the store has failed: start the server again to write to it"),
-    },
-  };
-  if (folder !== undefined) undo.push(makeDataFolder(folder));
-  const disk =
-    options.storage === "memory" || folder === undefined
-      ? undefined
-      : await openSqliteStore({
-          ...storageOptions,
-          dataDir: folder,
-          isExpected: inputs.marker?.holds.includes("store") === true,
-          acceptLoss: options.acceptDataLoss,
-          retention: options.history,
-          ...(parts.storageFaults === undefined ? {} : { faults: parts.storageFaults }),
-        });
-  if (disk?.log.notice !== undefined) log.warn({ dataDir: folder }, disk.log.notice);
+  const isExpected = inputs.marker?.holds.includes("store") === true;
+  const store = await openStore({
+    ...parts,
+    isExpected,
+    builtIn: inputs.plans.kinds.table.definitions,
+    server: random.uuid(),
+    metrics,
+    encryption,
+    undo: (step) => void undo.push(step),
+  });
   const { loss } = inputs.current.credentials;
   if (loss !== undefined) log.warn({ dataDir: folder }, `a loss was accepted: ${loss}`);
-  const cache = disk?.cache ?? (await openMemoryStore(storageOptions));
-  undo.push(() => cache.close());
-  if (folder !== undefined) await checkDomainRecord(cache, options.apiDomain);
-  addStorageMetrics(metrics, cache);
-  encryption?.opened();
-  if (disk !== undefined) addLogMetrics(metrics, () => disk.log.size);
   const close = async (): Promise<void> => {
-    await cache.close();
+    await store.cache.close();
+    await store.close?.();
     encryption?.close();
   };
   const encrypts: AssembleConfig["encrypts"] = (of) => encryption?.encrypts(of) === true;
-  return { cache, disk, encrypts, close };
-}
-
-/** Returns the function that wraps the log of the store. */
-function wrapOf(
-  { options, clock, instruments }: Pick<Start, "options" | "clock" | "instruments">,
-  encryption: Encryption | undefined,
-): LocalStoreOptions["wrap"] {
-  const encrypting = encryption && ((log: LogStore) => encryption.wrap(log));
-  const timed = options.upstreamTiming
-    ? (log: LogStore) => new UpstreamTimingLog(encrypting?.(log) ?? log, clock)
-    : encrypting;
-  return instruments === undefined ? timed : (log) => instruments.wrapLog(timed?.(log) ?? log);
+  const encryptionRules = () => encryption?.rules ?? [];
+  return { ...store, encrypts, encryptionRules, close };
 }
 
 /** Opens the port before anything is written. */
@@ -433,6 +440,7 @@ interface Running {
   readonly gate: StartupGate;
   readonly listener: Listener;
   readonly url: string;
+  readonly peers: Peers | undefined;
   readonly stopRenewal: () => void;
   /** The parts to close in this order, after running requests have ended. */
   readonly closeAll: readonly ({ close(): MaybePromise<void> } | undefined)[];
@@ -440,12 +448,13 @@ interface Running {
 
 function runningServer(
   { options, folder, clock, log, inputs: { current } }: Start,
-  { gate, listener, url, stopRenewal, closeAll }: Running,
+  { gate, listener, url, peers, stopRenewal, closeAll }: Running,
 ): RunningServer {
   const { credentials, trust } = current;
   let closing: Promise<void> | undefined;
   const stop = async (): Promise<void> => {
     gate.stopping = "delayed";
+    peers?.leave();
     stopRenewal();
     log.info({ delayMs: options.shutdownDelayMs }, "stopping");
     if (options.shutdownDelayMs > 0) await pause(clock, options.shutdownDelayMs);
@@ -472,16 +481,26 @@ function runningServer(
 
 /** Returns the backup and the compaction of the store, which commands request. */
 const storeWork = (
-  disk: SqliteStore | undefined,
+  maintenance: StoreMaintenance | undefined,
   clock: Clock,
 ): { readonly backup: Backup; readonly compact: Compact } => ({
   backup(file) {
-    if (disk === undefined) return Promise.reject(new StorageFailure("a store in memory has nothing to back up"));
-    return disk.log.backup(file);
+    if (maintenance === undefined)
+      return Promise.reject(
+        new StorageFailure(
+          "only a store in a data folder can be backed up by its server: see binnacle backup --etcd-servers for one in etcd",
+        ),
+      );
+    return maintenance.backup(file);
   },
   compact(before) {
-    if (disk === undefined) return Promise.reject(new StorageFailure("a store in memory has no log to compact"));
-    return disk.log.drop("revision" in before ? before : { at: clock.now() - before.olderThanMs });
+    if (maintenance === undefined)
+      return Promise.reject(
+        new StorageFailure(
+          "only a store in a data folder can be compacted: servers compact their etcd every --etcd-compaction-interval",
+        ),
+      );
+    return maintenance.drop("revision" in before ? before : { at: clock.now() - before.olderThanMs });
   },
 });
 

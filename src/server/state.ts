@@ -2,14 +2,18 @@
  * The state of a server: its stores, and the in-memory indexes that decide about requests. The first phase of
  * `assemble.ts`; nothing has been read and no request is served yet.
  */
+import { namespaceLifecycleName, refusalIn } from "#admission/namespace-lifecycle.ts";
 import { WebhookLists } from "#admission/webhooks.ts";
 import { NodeGraph } from "#authz/node-graph.ts";
 import { RbacIndex } from "#authz/rbac-index.ts";
+import type { Namespace } from "#api/core/v1.ts";
 import type { FindServiceAddress } from "#egress/service-address.ts";
 import { ServiceAllocator } from "#kinds/service-allocator.ts";
 import { qualifiedResource } from "#meta/group-version.ts";
+import type { ApiObject } from "#meta/object-meta.ts";
 import { podAnnotations } from "#meta/pod-annotations.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
+import type { NewObject, Store } from "#registry/store.ts";
 import { ResourceTable } from "#registry/resource-table.ts";
 import { StoredObjects } from "#registry/stored-object.ts";
 import { StoreInformers } from "#registry/store-informers.ts";
@@ -25,7 +29,7 @@ import { Fairness } from "./flow-control.ts";
 import { type Lookups, type StoreFinder, storeFinder, storeLookups } from "./lookups.ts";
 import { findServiceAddress } from "./services/addresses.ts";
 import { AddressObjects } from "./services/address-objects.ts";
-import { serviceHandlers, withAllocator } from "./services.ts";
+import { type AllocatorState, serviceHandlers, withAllocator } from "./services.ts";
 import type { HandlersByResource } from "./index-handlers.ts";
 
 export interface ServerState {
@@ -55,6 +59,8 @@ export interface ServerState {
   readonly fairness: Fairness | undefined;
   /** Reads the current objects and follows their changes. `table` returns the served resources. */
   start(table: () => ResourceTable): Promise<void>;
+  /** Resolves when the indexes of these resources have taken in everything that reads see now. */
+  inStep: StoreInformers["inStep"];
   /** Whether all indexes are in step with the store. */
   isSynced(): boolean;
   /** Whether all indexes have taken in everything that they were told. */
@@ -65,15 +71,24 @@ export interface ServerState {
 export function openState(config: AssembleConfig): ServerState {
   const { options, domain, plans } = config;
   const objects = new StoredObjects();
-  const stores = new Stores({ ...config, objects, objectBytesMax: options.objectBytesMax });
-  const informers = new StoreInformers(config, stores);
+  const { objectBytesMax, enableGarbageCollector: collectsGarbage } = options;
+  const stores: Stores = new Stores({
+    ...config,
+    objects,
+    objectBytesMax,
+    collectsGarbage,
+    ...(options.disableAdmissionPlugins.includes(namespaceLifecycleName)
+      ? {}
+      : { conditionOf: (object) => namespaceCondition(storeOf("namespaces"), object) }),
+  });
+  const informers = new StoreInformers(config, stores, config.peers?.announced);
   const { handlersOf, ...indexes } = openIndexes(config, stores, informers);
   const { services, fairness, addressObjects } = indexes;
   const builtIn = new ResourceTable(
     plans.kinds.table.definitions
-      .map((definition) => withAllocator(services, definition))
+      .map((definition) => withAllocator(services, allocatorState(config, informers), definition))
       .map((definition) => (handlersOf(definition) === undefined ? definition : informers.waiting(definition)))
-      .map((definition) => addressObjects?.waiting(definition) ?? definition),
+      .map((definition) => addressObjects?.inStep(definition) ?? definition),
     1,
   );
   const storeOf = storeFinder(builtIn, stores, domain.rename);
@@ -89,18 +104,52 @@ export function openState(config: AssembleConfig): ServerState {
     async start(table) {
       fairness?.start(table);
       await Promise.all(
-        builtIn.definitions.flatMap((definition) => {
+        builtIn.definitions.map((definition) => {
           const handlers = handlersOf(definition);
-          return handlers === undefined ? [] : [informers.follow(definition, handlers)];
+          return handlers === undefined ? informers.followLookups(definition) : informers.follow(definition, handlers);
         }),
       );
     },
+    inStep: (resources) => informers.inStep(resources),
     isSynced: () => informers.synced,
     isCaughtUp: () => informers.idle,
     close() {
       addressObjects?.close();
       fairness?.close();
       informers.close();
+    },
+  };
+}
+
+/** Returns the condition that the namespace of a new object is as it is. Throws when nothing can be created in it. */
+function namespaceCondition(
+  namespaces: Store | undefined,
+  { definition, namespace, name }: NewObject,
+): { readonly key: string; readonly revision: number } {
+  const entry = namespaces?.peek("", namespace);
+  // Safe: the schema of the store is that of namespaces.
+  const object = entry && (namespaces?.object(entry) as ApiObject as Namespace | undefined);
+  const refused = refusalIn(namespace, object, { resource: definition, name, object: undefined });
+  if (refused !== undefined) throw refused;
+  const { key, revision } = entry!; // else it is refused
+  return { key, revision };
+}
+
+/** Returns what the allocator of services knows of the store. */
+function allocatorState({ cache, domain }: AssembleConfig, informers: StoreInformers): AllocatorState {
+  const networking = domain.rename("networking.k8s.io");
+  const followed = [
+    { group: "", resource: "services" },
+    { group: networking, resource: "ipaddresses" },
+    { group: networking, resource: "servicecidrs" },
+  ];
+  return {
+    position: () => informers.positionOf(followed),
+    inStep: () =>
+      cache.isShared && informers.positionOf(followed) < cache.revision ? informers.inStep(followed) : undefined,
+    refresh() {
+      if (!cache.isShared) return undefined;
+      return Promise.resolve(cache.fresh()).then(() => informers.inStep(followed));
     },
   };
 }

@@ -7,15 +7,22 @@ import { LostWrites, StorageFailure } from "#storage/log-store.ts";
 import { withoutRevision } from "#storage/versioned-value.ts";
 import type { CacheReader, CacheWriter } from "#storage/watch-cache.ts";
 
+export { etcdFlags } from "./store/etcd-flags.ts";
+
 /** A key that cannot be a key of the API, whose groups have a dot or are empty. */
 export const domainRecordKey = "/registry/binnacle/settings/api-domain";
 
 /** Writes the record into a store that has none, and refuses a store of another domain. */
 export async function checkDomainRecord(cache: CacheReader & CacheWriter, apiDomain: string): Promise<void> {
-  const storedDomain = cache.get(domainRecordKey)?.value.toString();
-  if (storedDomain === undefined) {
-    await cache.put(domainRecordKey, 0, { ...withoutRevision(Buffer.from(apiDomain)), decode: () => undefined });
-  } else if (storedDomain !== apiDomain) {
+  let record = cache.get(domainRecordKey);
+  if (record === undefined) {
+    const value = { ...withoutRevision(Buffer.from(apiDomain)), decode: () => undefined };
+    const written = await cache.put(domainRecordKey, 0, value);
+    // Another server that starts on the same store may have been first.
+    record = written.ok ? written.entry : written.current;
+  }
+  const storedDomain = record?.value.toString();
+  if (storedDomain !== apiDomain) {
     throw new StartError(`the store belongs to API domain ${storedDomain}: start with --api-domain=${storedDomain}`);
   }
 }

@@ -1,5 +1,5 @@
 /**
- * Verifies every object of a store that no server has open: it can be decrypted and decoded, its kind and version
+ * Verifies every object of a folder that no server has open, of a backup, or of an etcd: it can be decrypted and decoded, its kind and version
  * exist, and it matches its key. Custom resources are checked against their definitions, but not against their schemas.
  */
 import type { OwnerReference, Unstructured } from "#meta/object-meta.ts";
@@ -11,19 +11,11 @@ import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import { parseObject } from "#registry/stored-object.ts";
 import { DecodeError } from "#schema/decode-error.ts";
 import { decodeTyped } from "#schema/typed.ts";
-import { systemClock } from "#std/clock.ts";
 import { isObject } from "#std/is-object.ts";
-import {
-  openVerification,
-  type StoreProblem,
-  type StoreToVerify,
-  type Verification,
-  type VerifiedEntry,
-} from "#storage/verify.ts";
+import type { StoreProblem, Verification, VerifiedEntry } from "#storage/verify.ts";
 import { insertRevision } from "#storage/versioned-value.ts";
 import { generalFlags } from "./general-flags.ts";
-import { planKinds } from "./served-kinds.ts";
-import { kindFlags } from "./served-kinds/flags.ts";
+import { allKinds } from "./served-kinds.ts";
 import { domainRecordKey } from "./store.ts";
 import type { StoredValues, Unreadable } from "./encryption/stored-values.ts";
 
@@ -51,7 +43,8 @@ export interface EncryptionFile {
 }
 
 interface VerifyOptions {
-  readonly store: StoreToVerify;
+  /** The store, which is closed in the end. */
+  readonly verification: Verification;
   readonly encryption?: EncryptionFile | undefined;
   /** Called with the number of objects checked so far. */
   progress(objects: number): void;
@@ -60,17 +53,16 @@ interface VerifyOptions {
 const problemsMax = 1000;
 
 /**
- * Rejects with `StorageFailure` when the store cannot be opened or read, with `StartError` for an invalid
+ * Rejects with `StorageFailure` when the store cannot be read, with `StartError` for an invalid
  * configuration.
  */
-export async function verifyStore({ store, encryption, progress }: VerifyOptions): Promise<StoreReport> {
-  const verification = openVerification(store);
+export async function verifyStore({ verification, encryption, progress }: VerifyOptions): Promise<StoreReport> {
   let values: StoredValues | undefined;
   try {
     const { domain, definitions } = await planOf(verification);
     if (encryption !== undefined) {
       const { openStoredValues } = await import("./encryption/stored-values.ts");
-      values = await openStoredValues(encryption.file, encryption.text, apiDomain(domain));
+      values = await openStoredValues({ ...encryption, domain: apiDomain(domain), form: verification.form });
     }
     const readable: Buffer[] = [];
     for (const entry of definitions) {
@@ -171,7 +163,7 @@ class Report {
 }
 
 /** A decrypted object, as clients see it. */
-interface CheckedEntry extends Omit<VerifiedEntry, "value"> {
+interface CheckedEntry extends Pick<VerifiedEntry, "key" | "revision"> {
   readonly value: Buffer;
 }
 
@@ -208,16 +200,7 @@ function checkOf(
   hidesKinds: boolean,
 ): (entry: CheckedEntry) => string[] {
   const domain = apiDomain(domainName);
-  const { tables, table } = planKinds(
-    {
-      featureGates: ["AllAlpha=true", "AllBeta=true"],
-      runtimeConfig: ["api/all=true"],
-      eventTtlMs: kindFlags.eventTtlMs.default,
-      allowPrivileged: true,
-    },
-    domain,
-    systemClock,
-  );
+  const { tables, table } = allKinds(domain);
   const kinds = new Map<string, Kind>();
   for (const definition of table.definitions) {
     const { group, resource, kind, version } = definition.storage;

@@ -31,6 +31,13 @@ export class Deque<T> {
     return item;
   }
 
+  /** Removes all items. */
+  clear(): void {
+    this.#items = Array.from({ length: 16 });
+    this.#first = 0;
+    this.#length = 0;
+  }
+
   /** Returns the item `index` positions after the oldest; `undefined` outside of `0 … length - 1`. */
   at(index: number): T | undefined {
     if (index < 0 || index >= this.#length) return undefined;

@@ -188,6 +188,17 @@ export function duration(base: Base, initialMs: number, help: string): Flag<numb
   );
 }
 
+/** A duration that may be missing. */
+export function optionalDuration(base: Base, help: string): Flag<number | undefined> {
+  const { print, ...given } = duration(base, 0, help);
+  return {
+    ...given,
+    default: undefined,
+    check: (value, refuse) => (value === undefined ? undefined : given.check(value, refuse)),
+    print: (value) => (value === undefined ? "" : print(value)),
+  };
+}
+
 const sizeUnits: Readonly<Record<string, number>> = { "": 1, Ki: 2 ** 10, Mi: 2 ** 20, Gi: 2 ** 30 };
 
 /** A number of bytes, with an optional Ki, Mi or Gi. */

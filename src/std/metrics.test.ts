@@ -127,3 +127,44 @@ void test("the help of a server's metrics begins with their stability, except of
   const help = metrics.print().match(/^# HELP .*$/gm);
   assert.deepStrictEqual(help, ["# HELP a_total [ALPHA] A", "# HELP b_total [BETA] B", "# HELP c_total C"]);
 });
+
+void test("label values that are not allowed are counted together, and how often they are used", () => {
+  const allowed = new Map([["verb", new Set(["GET"])]]);
+  const names = ["a_total", "b_now", "c_sizes", "d_times", "e_seen"];
+  const metrics = new Metrics({ allowedLabels: new Map(names.map((name) => [name, allowed])) });
+  const labels = ["verb", "code"];
+  const there = new Set(["GET"]);
+  const total = metrics.counter({ name: "a_total", help: "A", labels, isThere: ([verb = ""]) => there.has(verb) });
+  const kept = total.with("PUT", "200");
+  for (let i = 0; i < 3; i++) kept.add(2);
+  total.with("GET", "200").add();
+  total.with("POST", "200").add();
+  metrics.gauge({ name: "b_now", help: "B", labels }).with("PUT", "1").set(4);
+  metrics.histogram({ name: "c_sizes", help: "C", labels, buckets: [] }).with("PUT", "1").observe(1);
+  metrics
+    .summary({ name: "d_times", help: "D", labels, quantiles: [], keptMs: 1000, now: () => 0 })
+    .with("PUT", "1")
+    .observe(5, 0);
+  assert.strictEqual(metrics.counts.unexpected, 7);
+  metrics.observable({ name: "e_seen", help: "E", type: "gauge", labels: ["verb"] }, () =>
+    ["PUT", "POST", "GET"].map((verb) => ({ labels: [verb], value: 2 })),
+  );
+  metrics
+    .counter({ name: "f_total", help: "F", labels: ["verb"] })
+    .with("PUT")
+    .add();
+  assert.deepStrictEqual(metrics.print().match(/^[^#].*$/gm), [
+    'a_total{verb="unexpected",code="200"} 7',
+    'a_total{verb="GET",code="200"} 1',
+    'b_now{verb="unexpected",code="1"} 4',
+    'c_sizes_bucket{verb="unexpected",code="1",le="+Inf"} 1',
+    'c_sizes_sum{verb="unexpected",code="1"} 1',
+    'c_sizes_count{verb="unexpected",code="1"} 1',
+    'd_times_sum{verb="unexpected",code="1"} 5',
+    'd_times_count{verb="unexpected",code="1"} 1',
+    'e_seen{verb="unexpected"} 4',
+    'e_seen{verb="GET"} 2',
+    'f_total{verb="PUT"} 1',
+  ]);
+  assert.strictEqual(metrics.counts.unexpected, 9);
+});

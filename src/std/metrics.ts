@@ -6,6 +6,7 @@
  * share one child whose labels are all `other`. Label sets of things that are gone are dropped (`isThere`).
  */
 
+import { type AllowedLabels, LabelFilter } from "./allowed-labels.ts";
 import { QuantileSummary } from "./quantile-summary.ts";
 
 interface MetricOptions {
@@ -45,12 +46,16 @@ export interface ShownMetrics {
   readonly showsHidden?: boolean;
   /** The names of metrics that are not shown in any case. */
   readonly disabled?: readonly string[];
+  /** The values that labels may have; left out: all. */
+  readonly allowedLabels?: AllowedLabels;
 }
 
 /** The numbers of metrics by their fate: shown, hidden or disabled. */
 interface MetricCounts {
   readonly hidden: number;
   readonly disabled: number;
+  /** The number of uses of label values that are not allowed. */
+  readonly unexpected: number;
   /** The shown ones, as samples with their stability level and the version that deprecated them. */
   readonly shown: readonly Sample[];
 }
@@ -202,6 +207,7 @@ export class Metrics {
   readonly #levels = new Map<string, readonly [level: string, version: string]>();
   #hidden = 0;
   #disabled = 0;
+  #unexpected = 0;
   readonly #shown: ShownMetrics;
 
   constructor(shown: ShownMetrics = {}) {
@@ -209,33 +215,75 @@ export class Metrics {
   }
 
   counter(options: MetricOptions): Family<Counter> {
-    const children = new Children(options, () => new CounterChild());
+    const { children, family } = this.#family<CounterChild, Counter>(
+      options,
+      () => new CounterChild(),
+      (child, used) => ({
+        add(by) {
+          used();
+          child.add(by);
+        },
+      }),
+    );
     this.#add(options, "counter", (lines) => printValues(options.name, children, lines));
-    return children;
+    return family;
   }
 
   gauge(options: MetricOptions): Family<Gauge> {
-    const children = new Children(options, () => new GaugeChild());
+    const { children, family } = this.#family<GaugeChild, Gauge>(
+      options,
+      () => new GaugeChild(),
+      (child, used) => ({
+        add(by) {
+          used();
+          child.add(by);
+        },
+        set(value) {
+          used();
+          child.set(value);
+        },
+      }),
+    );
     this.#add(options, "gauge", (lines) => printValues(options.name, children, lines));
-    return children;
+    return family;
   }
 
   histogram(options: HistogramOptions): Family<Histogram> {
-    const children = new Children(options, () => new HistogramChild(options.buckets));
+    const { children, family } = this.#family<HistogramChild, Histogram>(
+      options,
+      () => new HistogramChild(options.buckets),
+      (child, used) => ({
+        observe(value, times) {
+          used();
+          child.observe(value, times);
+        },
+      }),
+    );
     this.#add(options, "histogram", (lines) => printHistograms(options, children, lines));
-    return children;
+    return family;
   }
 
   summary(options: SummaryOptions): Family<Summary> {
-    const children = new Children(options, () => new QuantileSummary(options.keptMs));
+    const { children, family } = this.#family<QuantileSummary, Summary>(
+      options,
+      () => new QuantileSummary(options.keptMs),
+      (child, used) => ({
+        observe(value, nowMs, times) {
+          used();
+          child.observe(value, nowMs, times);
+        },
+      }),
+    );
     this.#add(options, "summary", (lines) => printSummaries(options, children, lines));
-    return children;
+    return family;
   }
 
-  /** Adds a metric whose values are read at every scrape. */
+  /** Adds a metric whose values are read at every scrape. Those whose labels become the same are added up. */
   observable(options: MetricOptions & { readonly type: "counter" | "gauge" }, read: () => readonly Sample[]): void {
+    const filter = this.#filterOf(options);
+    const readShown = filter === undefined ? read : () => this.#restricted(filter, read());
     this.#add(options, options.type, (lines) => {
-      for (const { labels, value } of read()) {
+      for (const { labels, value } of readShown()) {
         lines.push(`${options.name}${printLabels(options.labels ?? [], labels)} ${printNumber(value)}`);
       }
     });
@@ -258,7 +306,56 @@ export class Metrics {
   get counts(): MetricCounts {
     const byLevel = Map.groupBy(this.#levels.values(), ([level, version]) => `${level} ${version}`);
     const shown = [...byLevel.values()].map((alike) => ({ labels: alike[0]!, value: alike.length })); // a group has one
-    return { hidden: this.#hidden, disabled: this.#disabled, shown };
+    return { hidden: this.#hidden, disabled: this.#disabled, unexpected: this.#unexpected, shown };
+  }
+
+  #filterOf({ name, labels = [] }: MetricOptions): LabelFilter | undefined {
+    const allowed = this.#shown.allowedLabels?.get(name);
+    return allowed === undefined ? undefined : new LabelFilter(labels, allowed);
+  }
+
+  /**
+   * Returns the children of a metric, and the family that hands them out. `counted` makes a child that calls `used` at
+   * each use, for values that are not allowed.
+   */
+  #family<Child extends Face, Face>(
+    options: MetricOptions,
+    make: () => Child,
+    counted: (child: Child, used: () => void) => Face,
+  ): { readonly children: Children<Child>; readonly family: Family<Face> } {
+    const filter = this.#filterOf(options);
+    if (filter === undefined) {
+      const children = new Children(options, make);
+      return { children, family: children };
+    }
+    const { isThere } = options;
+    const children = new Children(
+      isThere === undefined
+        ? options
+        : { ...options, isThere: (values) => filter.isReplacement(values) || isThere(values) },
+      make,
+    );
+    return {
+      children,
+      family: {
+        with: (...values) => {
+          const { shown, replaced } = filter.restrict(values);
+          const child = children.with(...shown);
+          return replaced === 0 ? child : counted(child, () => (this.#unexpected += replaced));
+        },
+      },
+    };
+  }
+
+  #restricted(filter: LabelFilter, samples: readonly Sample[]): readonly Sample[] {
+    const sums = new Map<string, Sample>();
+    for (const { labels, value } of samples) {
+      const { shown, replaced } = filter.restrict(labels);
+      this.#unexpected += replaced;
+      const key = shown.join("\u0000");
+      sums.set(key, { labels: shown, value: (sums.get(key)?.value ?? 0) + value });
+    }
+    return [...sums.values()];
   }
 
   /** Whether a metric is shown; counts it as hidden or disabled if it is not. */

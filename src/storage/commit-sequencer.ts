@@ -11,6 +11,7 @@ import { prefixEnd } from "#std/ordered-map.ts";
 import { Expiry } from "./expiry.ts";
 import {
   type CommitResult,
+  type KeyCondition,
   type LogEntry,
   type LogEvent,
   type LogFollower,
@@ -20,7 +21,6 @@ import {
   StorageFailure,
   type StorageFull,
   type Unversioned,
-  WriterReplaced,
 } from "./log-store.ts";
 
 /** A write that was sent to the log, with its revision. It becomes the event. */
@@ -31,6 +31,7 @@ export class PendingWrite implements LogEvent {
   readonly revision: Revision;
   /** The revision of the version that it replaces, which may be pending itself; 0 when there is none. */
   readonly replaces: Revision;
+  /** The time at which the key expires, in milliseconds since the epoch; 0 for never. */
   readonly expiresAt: number;
   /** The result for the writer. */
   readonly promise: Promise<CommitResult>;
@@ -78,6 +79,22 @@ interface KeyRevision {
   readonly revision: Revision;
 }
 
+/** The current keys of a follower, which keeps them in order, so that its log need not. */
+export interface KeyIndex {
+  /** The bytes of the stored forms of all values that the follower keeps: those of current entries, and few others. */
+  readonly valueBytes: number;
+  /** Visits the current keys in [from, to) in order until `visit` returns false. */
+  scanKeys(from: string, to: string | undefined, visit: (key: string) => boolean): void;
+  /** Counts the current keys in [from, to). */
+  countKeys(from: string, to: string | undefined): number;
+}
+
+/** The part of a log that is read: keys with a prefix. */
+interface RangeBefore extends Omit<LogRangeOptions, "at"> {
+  readonly index: KeyIndex;
+  readonly prefix: string;
+}
+
 const expirySweepMs = 50;
 const expirySweepKeys = 256;
 const hourMs = 60 * 60 * 1000;
@@ -121,10 +138,11 @@ export class CommitSequencer {
     this.#follower = follower;
   }
 
-  /** Adds an existing version and delivers it. Call it before the first write. */
-  load(entry: LogEntry): void {
-    this.#keys.set(entry.key, entry.revision);
-    if (entry.expiresAt !== 0) this.#expiry.add(entry);
+  /** Adds an existing version, which expires at `expiresAt`, and delivers it. Call it before the first write. */
+  load(entry: LogEntry, expiresAt: number): void {
+    const { key, revision } = entry;
+    this.#keys.set(key, revision);
+    if (expiresAt !== 0) this.#expiry.add({ key, revision, expiresAt });
     this.#follower?.load(entry);
   }
 
@@ -146,17 +164,21 @@ export class CommitSequencer {
       // A revision is never used again, and a key that exists is not absent: so the durable version may already decide
       // the comparison.
       if (pending === undefined || durable !== expected) {
-        return Promise.resolve({ committed: false, revision: this.#durable });
+        return Promise.resolve({ committed: false, revision: this.#durable, failed: "key" });
       }
-      return new Promise<void>((resolve) => {
-        pending.waiters ??= [];
-        pending.waiters.push(resolve);
-      }).then(() => this.commit(write));
+      return this.#commitAfter(pending, write);
     }
     // A key may be a slice of a larger string, which it would keep alive: make it a string of its own.
     const own = replaces === 0 ? Buffer.from(key, "utf8").toString("utf8") : key;
     if (own !== key) return Promise.reject(new Error("a key must be well-formed text"));
-    if (write.mayWrite?.() === false) return Promise.reject(new WriterReplaced("the writer no longer leads"));
+    // A turn is always right: all writers of this log are in this process.
+    for (const condition of write.requires) {
+      const other = this.#keys.get(condition.key) ?? 0;
+      if (holds(condition, other)) continue;
+      // The writer must find what it has lost to, so that must be durable.
+      if (typeof other !== "number") return this.#commitAfter(other, write);
+      return Promise.resolve({ committed: false, revision: this.#durable, failed: "requires" });
+    }
     const revision = ++this.#lastAssigned;
     const expiresAt = ttlSeconds > 0 ? this.#options.clock.now() + ttlSeconds * 1000 : 0;
     const { submit } = this.#options;
@@ -201,12 +223,11 @@ export class CommitSequencer {
 
   /**
    * Returns the keys that start with `prefix` as they were before the changes of `rollback`, and how many follow after
-   * the last of them.
+   * the last of them. The keys of `index` are those of all durable changes.
    */
   rangeBefore(
     rollback: Rollback,
-    prefix: string,
-    { from = prefix, limit = Number.POSITIVE_INFINITY }: Omit<LogRangeOptions, "at">,
+    { index, prefix, from = prefix, limit = Number.POSITIVE_INFINITY }: RangeBefore,
   ): { readonly versions: readonly KeyRevision[]; readonly remaining: number } {
     const first = from > prefix ? from : prefix;
     const end = prefixEnd(prefix);
@@ -221,17 +242,16 @@ export class CommitSequencer {
         if (revision !== 0) versions.push({ key: name, revision });
       }
     };
-    this.#follower?.scanKeys(first, end, (key) => {
+    index.scanKeys(first, end, (key) => {
       addChangedBefore(key);
       if (versions.length === limit) return false;
-      // The follower has received every durable change.
       if (!rollback.has(key)) versions.push({ key, revision: this.#durableRevision(key) });
       return versions.length < limit;
     });
     addChangedBefore(undefined);
     if (versions.length < limit) return { versions, remaining: 0 };
     const after = limit === 0 ? first : `${versions[limit - 1]!.key}\u0000`;
-    let remaining = this.#follower?.countKeys(after, end) ?? 0;
+    let remaining = index.countKeys(after, end);
     for (const [key, revision] of changed) {
       if (key >= after) remaining += (revision !== 0 ? 1 : 0) - (this.#durableRevision(key) === 0 ? 0 : 1);
     }
@@ -249,8 +269,17 @@ export class CommitSequencer {
       this.#expiry.add({ key, revision, expiresAt });
       this.#scheduleExpiry();
     }
-    this.#follower?.changed(event, event.write);
+    this.#follower?.changed([event]);
     event.resolve({ committed: true, revision });
+  }
+
+  /** Commits a write when another one is durable or refused. */
+  async #commitAfter(pending: PendingWrite, write: LogWrite): Promise<CommitResult> {
+    await new Promise<void>((resolve) => {
+      pending.waiters ??= [];
+      pending.waiters.push(resolve);
+    });
+    return this.commit(write);
   }
 
   /** Returns the revision of the durable version; 0 for a key that does not exist. */
@@ -284,7 +313,8 @@ export class CommitSequencer {
         value: undefined,
         ttlSeconds: 0,
         isForDeletion: true,
-        mayWrite: undefined,
+        requires: [],
+        turn: undefined,
       }),
     );
     const outcomes = await Promise.allSettled(removals);
@@ -293,6 +323,12 @@ export class CommitSequencer {
     this.#expiryAt = Number.POSITIVE_INFINITY;
     if (this.failure === undefined) this.#scheduleExpiry();
   }
+}
+
+/** Whether a condition holds, given the latest version of its key, acknowledged or not. */
+function holds({ revision }: KeyCondition, latest: Revision | PendingWrite): boolean {
+  if (typeof latest === "number") return latest === revision;
+  return revision === (latest.value === undefined ? 0 : latest.revision);
 }
 
 function asFailure(error: Error): StorageFailure {

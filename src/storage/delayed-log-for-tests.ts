@@ -33,19 +33,17 @@ export class DelayedLog extends ForwardingLog {
   }
 
   override async follow(follower: LogFollower): Promise<void> {
+    const tell = (step: () => void): void => {
+      this.#told = this.#told.then(() => this.#later()).then(step);
+    };
     await this.#later();
     await this.log.follow({
       load: (entry: LogEntry) => follower.load(entry),
-      changed: (event: LogEvent, write: LogWrite | undefined) => {
-        this.#told = this.#told.then(() => this.#later()).then(() => follower.changed(event, write));
-      },
+      changed: (events: readonly LogEvent[]) => tell(() => follower.changed(events)),
+      progressed: (revision) => tell(() => follower.progressed(revision)),
+      reloaded: (entries, revision) => tell(() => follower.reloaded(entries, revision)),
       compacted: (revision: Revision) => follower.compacted(revision),
       recovered: (entries) => follower.recovered(entries),
-      get valueBytes() {
-        return follower.valueBytes;
-      },
-      scanKeys: (from, to, visit) => follower.scanKeys(from, to, visit),
-      countKeys: (from, to) => follower.countKeys(from, to),
     });
   }
 

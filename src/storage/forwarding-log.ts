@@ -15,6 +15,7 @@ import type {
   HistoryPage,
   Revision,
   StorageFull,
+  ValueForm,
 } from "./log-store.ts";
 
 export abstract class ForwardingLog implements LogStore {
@@ -23,6 +24,10 @@ export abstract class ForwardingLog implements LogStore {
 
   constructor(log: LogStore) {
     this.log = log;
+  }
+
+  get form(): ValueForm {
+    return this.log.form;
   }
 
   get revision(): Revision {
@@ -35,6 +40,14 @@ export abstract class ForwardingLog implements LogStore {
 
   get hasHistory(): boolean {
     return this.log.hasHistory;
+  }
+
+  get isShared(): boolean {
+    return this.log.isShared === true;
+  }
+
+  get addedBytes(): number {
+    return this.log.addedBytes ?? 0;
   }
 
   get failure(): Error | undefined {

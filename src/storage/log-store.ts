@@ -24,11 +24,32 @@ export interface LogWrite {
    */
   readonly isForDeletion: boolean;
   /**
-   * Returns whether the writer may still write; called when all else is right and the write gets its revision. False
-   * refuses the write with `WriterReplaced`, so that no write of a leader comes after one of its successor.
+   * Conditions on other keys, compared in the moment in which the write gets its revision: a leader writes only while
+   * its Lease is as it knows it.
    */
-  readonly mayWrite: (() => boolean) | undefined;
+  readonly requires: readonly KeyCondition[];
+  /** The state on which the writer decided, where writers of several processes may not decide on the same one. */
+  readonly turn: Turn | undefined;
 }
+
+/** A condition on a key: its latest version has this revision; 0: the key does not exist. */
+export interface KeyCondition {
+  readonly key: string;
+  readonly revision: Revision;
+}
+
+/**
+ * A state that only one writer at a time may build on, such as the addresses that are given. A write with a turn is
+ * refused if another process made one with the same turn after the revision `seen`. Its own ones do not count, since a
+ * process knows what it has decided. With `seen: everything` a write is never refused, and ends the turns of others.
+ */
+export interface Turn {
+  readonly name: string;
+  readonly seen: Revision;
+}
+
+/** A revision that no log reaches. */
+export const everything: Revision = Number.MAX_SAFE_INTEGER;
 
 /** A value without the digits of its revision (`versioned-value.ts`). */
 export interface Unversioned {
@@ -37,11 +58,29 @@ export interface Unversioned {
   readonly revisionOffset: number;
 }
 
+/** The form in which a log stores values. An encryption around the log encrypts the packed value. */
+export interface ValueForm {
+  /** Makes one piece of bytes of a value. */
+  pack(value: Unversioned): Buffer;
+  /**
+   * Reads such bytes of a key, whose memory the value shares. Damaged bytes become a value that shows no revision. Throws
+   * `UnreadableValue` for bytes of another program that cannot be read.
+   */
+  unpack(bytes: Buffer, key: string): Unversioned;
+  /** Returns the name of a key to which its encrypted value is bound. */
+  nameOf(key: string): Buffer;
+}
+
 /**
- * The result of a write. A failed precondition is a result, not an error. `revision` is that of the log when it
- * compared.
+ * The result of a write. A failed precondition is a result, not an error. `revision` is that of the write, or that of
+ * the log when it compared. `failed` is the first condition that does not hold: that on the `key` itself, one of
+ * `requires`, or the `turn`.
  */
-export type CommitResult = { readonly committed: boolean; readonly revision: Revision };
+export type CommitResult =
+  | { readonly committed: true; readonly revision: Revision }
+  | { readonly committed: false; readonly revision: Revision; readonly failed: FailedCondition };
+
+export type FailedCondition = "key" | "requires" | "turn";
 
 /** One version of one key. */
 export interface LogEntry {
@@ -49,20 +88,27 @@ export interface LogEntry {
   /** The value as written (`versioned-value.ts`). It belongs to the log; followers keep a copy. */
   readonly value: Unversioned;
   readonly revision: Revision;
-  /** The time at which the key expires, in milliseconds since the epoch; 0 for never. */
-  readonly expiresAt: number;
   /** The reason why the value cannot be read; the value is then empty. */
   readonly unreadable?: string;
 }
 
 /** One change of one key. */
-export interface LogEvent extends Omit<LogEntry, "value"> {
+export interface KeyChange extends Omit<LogEntry, "value"> {
   /** The new value; `undefined`: the key was deleted. */
   readonly value: Unversioned | undefined;
 }
 
+/** A change that a follower is given. */
+export interface LogEvent extends KeyChange {
+  /**
+   * The write that made the change, the very object that `commit` got, if this process made it; a log that cannot tell
+   * says `undefined`.
+   */
+  readonly write: LogWrite | undefined;
+}
+
 /** A change in the history, with the version that it replaced. */
-export interface HistoryEvent extends LogEvent {
+export interface HistoryEvent extends KeyChange {
   readonly previous: LogEntry | undefined;
 }
 
@@ -73,7 +119,7 @@ export interface HistoryPage {
 }
 
 /** A version of one key that the log keeps, or its deletion. */
-export interface LogVersion extends Omit<LogEvent, "expiresAt"> {
+export interface LogVersion extends KeyChange {
   /** The revision of the version it replaced; 0: there was none. */
   readonly replaces: Revision;
   /** A time shortly after it was written, in milliseconds since the epoch; `undefined`: the log does not know. */
@@ -116,24 +162,23 @@ export interface Compacted {
 export interface LogFollower {
   /** Takes a current entry; called key by key, before the first change. */
   load(entry: LogEntry): void;
-  /** Takes a durable change. `write` is the writer's own request, if this process made the change. */
-  changed(event: LogEvent, write: LogWrite | undefined): void;
+  /** Takes all durable changes of one revision, each of another key. */
+  changed(events: readonly LogEvent[]): void;
+  /** Called when all changes up to this revision have been delivered; later ones may have no change of these keys. */
+  progressed(revision: Revision): void;
+  /**
+   * Takes the present state, in the order of keys, after changes were lost that cannot be read any more. It replaces
+   * everything that was delivered before, and history begins at `revision`.
+   */
+  reloaded(entries: readonly LogEntry[], revision: Revision): void;
   /** Called when history up to this revision is gone. */
   compacted(revision: Revision): void;
   /** Takes versions that were delivered as unreadable and can be read now; some may have been superseded meanwhile. */
   recovered(entries: readonly LogEntry[]): void;
-  /** The bytes of all values that the follower keeps: those of current entries, and few others. */
-  readonly valueBytes: number;
-  /**
-   * Visits the current keys in [from, to) in order until `visit` returns false. A log in this process uses it, so that
-   * it need not order the keys, too.
-   */
-  scanKeys(from: string, to: string | undefined, visit: (key: string) => boolean): void;
-  /** Counts the current keys in [from, to). */
-  countKeys(from: string, to: string | undefined): number;
 }
 
 export interface LogStore {
+  readonly form: ValueForm;
   /** Delivers all entries and then every change to `follower`. Called once, before anything else. */
   follow(follower: LogFollower): Promise<void>;
   /** The revision that the follower has reached, or will have when all entries are loaded. */
@@ -142,12 +187,15 @@ export interface LogStore {
   readonly compactedRevision: Revision;
   /** Whether `range` and `history` can show earlier revisions; else both answer that they are compacted. */
   readonly hasHistory: boolean;
+  /** Whether other processes write to the log too, so that a follower may lag behind acknowledged writes. Default: false. */
+  readonly isShared?: boolean;
   /** Returns the last revision of the log, writes of other processes included. */
   latest(): MaybePromise<Revision>;
   /**
    * Writes a key. Resolves once the write is durable, or its precondition has failed; preconditions see earlier writes,
    * acknowledged or not. The follower may get the change before or after its commit resolves. Rejects with
-   * `StorageFailure` when durability can no longer be promised, with `StorageFull` while there is no room.
+   * `StorageFailure` when durability can no longer be promised, with `StorageFull` while there is no room, with
+   * `Unavailable` when it was not done and may be tried again, with `OutcomeUnknown` when nobody knows.
    */
   commit(write: LogWrite): Promise<CommitResult>;
   /** Reads the keys that start with `prefix`, in order, as they were at a revision. */
@@ -159,10 +207,15 @@ export interface LogStore {
   history(prefix: string, exact: boolean, after: Revision, upTo: Revision): Promise<HistoryPage | undefined>;
   /** Reads at most `limit` kept versions of a key with revisions before `before`; a log without history has none. */
   versions(key: string, before: Revision, limit: number): Promise<LogVersions>;
-  /** Forgets history before `revision`; `versions` may return more of it. */
+  /**
+   * Forgets history before `revision`; `versions` may return more of it. A log also does so by itself, as its options
+   * say.
+   */
   compact(revision: Revision): Promise<void>;
   /** Whether the current value of a key would be stored in another form if it were written again. Default: none would. */
   readonly isStale?: (key: string) => boolean;
+  /** The bytes by which the stored forms of the current values are longer than what followers got. Default: 0. */
+  readonly addedBytes?: number;
   /** The reason why the log stopped taking writes for good (a sync failed); `undefined` while it is healthy. */
   readonly failure: Error | undefined;
   /** The error of writes other than deletions while there is no room for them; `undefined` while there is. */
@@ -195,8 +248,14 @@ export class StoreFailed extends StorageRefusal {
 /** Thrown when there is no room. Writes are accepted again as soon as there is. */
 export class StorageFull extends StorageRefusal {}
 
-/** Thrown when the writer may not write any more, because another took its place. */
-export class WriterReplaced extends StorageRefusal {}
+/** Thrown when the log cannot be reached. What was asked for was not done, and may be tried again. */
+export class Unavailable extends StorageRefusal {}
+
+/** Thrown when a write was sent, and nobody knows whether it was done. */
+export class OutcomeUnknown extends StorageRefusal {}
+
+/** Thrown when a value is in a form that cannot be read; the message is the reason, and quotes nothing of the value. */
+export class UnreadableValue extends Error {}
 
 /** Thrown when another process has the store. */
 export class StoreInUse extends StorageFailure {}

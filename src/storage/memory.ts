@@ -1,12 +1,16 @@
 /** A store without durability: for tests, and for servers whose state may end with the process. */
 import { CommitSequencer } from "./commit-sequencer.ts";
-import type { LogStore } from "./log-store.ts";
+import { CompactionTimer, type CompactionTimes } from "./compaction-timer.ts";
+import type { LogStore, Revision } from "./log-store.ts";
+import { packedForm } from "./packed-value.ts";
 import { type CacheObserver, type CacheOptions, LogWatchCache } from "./watch-cache/log-watch-cache.ts";
 
 export type { LogWatchCache } from "./watch-cache/log-watch-cache.ts";
 
 /** Callbacks for metrics of a store. Each is called synchronously and must not throw. */
 export interface StorageObserver extends CacheObserver {
+  /** Called when a compaction up to `revision` is complete. */
+  readonly compaction?: (revision: Revision, seconds: number) => void;
   /** Called after a transaction of `writes` writes, with the time from sending it to its acknowledgement. */
   readonly commit?: (writes: number, seconds: number) => void;
   /** Called when expired keys have been deleted, with their number. */
@@ -15,7 +19,7 @@ export interface StorageObserver extends CacheObserver {
   readonly failed?: (failure: Error) => void;
 }
 
-export interface LocalStoreOptions extends CacheOptions {
+export interface LocalStoreOptions extends CacheOptions, CompactionTimes {
   readonly observe?: StorageObserver;
   /** Puts a log between the cache and the log that keeps the values, such as one that encrypts them. */
   readonly wrap?: ((log: LogStore) => LogStore) | undefined;
@@ -28,11 +32,21 @@ export function openMemoryStore(options: LocalStoreOptions): Promise<LogWatchCac
 }
 
 /** Makes a log whose writes are as durable as the process. It keeps no values: the cache above it has them all. */
-export function openMemoryLog({ clock, observe }: LocalStoreOptions): LogStore {
+export function openMemoryLog(options: LocalStoreOptions): LogStore {
+  const { clock, observe } = options;
   const log = new CommitSequencer({ clock, expired: observe?.expired });
   let compacted = 0;
   let reportCompacted: (revision: number) => void = () => undefined;
+  const compact = (revision: Revision): Promise<void> => {
+    if (revision <= compacted) return Promise.resolve();
+    compacted = revision;
+    reportCompacted(compacted);
+    observe?.compaction?.(compacted, 0);
+    return Promise.resolve();
+  };
+  const timer = new CompactionTimer(options, clock, { revision: () => log.revision, compact });
   return {
+    form: packedForm,
     hasHistory: false,
     get revision() {
       return log.revision;
@@ -45,6 +59,7 @@ export function openMemoryLog({ clock, observe }: LocalStoreOptions): LogStore {
     follow(follower) {
       log.follow(follower);
       reportCompacted = (revision) => follower.compacted(revision);
+      timer.start();
       return Promise.resolve();
     },
     latest: () => log.revision,
@@ -52,12 +67,9 @@ export function openMemoryLog({ clock, observe }: LocalStoreOptions): LogStore {
     range: () => Promise.resolve({ compacted: log.revision }),
     history: () => Promise.resolve(undefined),
     versions: () => Promise.resolve({ versions: [], next: 0, since: log.revision, sinceMs: undefined }),
-    compact(revision) {
-      compacted = Math.max(compacted, revision);
-      reportCompacted(compacted);
-      return Promise.resolve();
-    },
+    compact,
     close() {
+      timer.stop();
       log.seal();
       return Promise.resolve();
     },

@@ -10,7 +10,10 @@ interface Remembered {
   /** The value as it was written. A restored key has the same object, so that it counts as unchanged. */
   readonly value: Unversioned;
   readonly revision: Revision;
-  /** The time at which the key expires, in milliseconds since the epoch; 0 for never. */
+  /**
+   * The time at which the key expires, in milliseconds since the epoch; 0 for never, and for values that another process
+   * wrote.
+   */
   readonly expiresAt: number;
 }
 
@@ -37,26 +40,27 @@ export class RestorableLog extends ForwardingLog {
         this.#remember(entry);
         follower.load(entry);
       },
-      changed: (event, write) => {
-        this.#remember(event);
-        follower.changed(event, write);
+      changed: (events) => {
+        for (const event of events) this.#remember(event, event.write?.ttlSeconds);
+        follower.changed(events);
+      },
+      progressed: (revision) => follower.progressed(revision),
+      reloaded: (entries, revision) => {
+        this.#keys.clear();
+        for (const entry of entries) this.#remember(entry);
+        follower.reloaded(entries, revision);
       },
       compacted: (revision) => follower.compacted(revision),
       recovered: (entries) => {
         for (const entry of entries) if (this.#keys.get(entry.key)?.revision === entry.revision) this.#remember(entry);
         follower.recovered(entries);
       },
-      get valueBytes() {
-        return follower.valueBytes;
-      },
-      scanKeys: (from, to, visit) => follower.scanKeys(from, to, visit),
-      countKeys: (from, to) => follower.countKeys(from, to),
     });
   }
 
-  #remember({ key, value, revision, expiresAt }: LogEntry | LogEvent): void {
+  #remember({ key, value, revision }: LogEntry | LogEvent, ttlSeconds = 0): void {
     if (value === undefined) this.#keys.delete(key);
-    else this.#keys.set(key, { value, revision, expiresAt });
+    else this.#keys.set(key, { value, revision, expiresAt: ttlSeconds > 0 ? this.#now() + ttlSeconds * 1000 : 0 });
   }
 
   takeSnapshot(): StoreSnapshot {
@@ -89,7 +93,8 @@ export class RestorableLog extends ForwardingLog {
       value: saved?.value,
       ttlSeconds: expires ? Math.max(1, (saved.expiresAt - takenAtMs) / 1000) : 0,
       isForDeletion: true,
-      mayWrite: undefined,
+      requires: [],
+      turn: undefined,
     };
   }
 }

@@ -46,9 +46,7 @@ function restoreFile(options: RestoreOptions): Restored {
   const status = statSync(backupFile, { throwIfNoEntry: false });
   if (status === undefined) throw new StorageFailure(`${backupFile} does not exist`);
   if (!status.isFile()) throw new StorageFailure(`${backupFile} is no file`);
-  for (const file of [target, `${target}-wal`, headFilePath(dataDir)]) {
-    if (existsSync(file)) throw new StorageFailure(`${file} exists already: restore into an empty folder`);
-  }
+  checkWithoutStore(dataDir);
   const partial = `${target}.partial`;
   const discard = (): void => {
     for (const rest of ["", "-wal", "-journal"]) rmSync(partial + rest, { force: true });
@@ -69,6 +67,14 @@ function restoreFile(options: RestoreOptions): Restored {
     discard();
     rollback();
     throw error;
+  }
+}
+
+/** Throws `StorageFailure` when a folder has a store already. */
+export function checkWithoutStore(dataDir: string): void {
+  const target = logFilePath(dataDir);
+  for (const file of [target, `${target}-wal`, headFilePath(dataDir)]) {
+    if (existsSync(file)) throw new StorageFailure(`${file} exists already: restore into an empty folder`);
   }
 }
 

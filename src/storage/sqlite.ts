@@ -1,5 +1,7 @@
 /** The durable store: a watch cache above the log of a data folder (`sqlite/log.ts`). */
+import type { LogStore } from "./log-store.ts";
 import type { LocalStoreOptions } from "./memory.ts";
+import type { OpenedStore } from "./opened-store.ts";
 import { SqliteLog, type SqliteLogOptions } from "./sqlite/log.ts";
 import { defaultHistoryBytesMax, LogWatchCache } from "./watch-cache/log-watch-cache.ts";
 
@@ -7,10 +9,9 @@ export { hasStore } from "./sqlite/open-log.ts";
 export type { VersionRetention } from "./sqlite/log.ts";
 export type { StorageFaults } from "./sqlite/messages.ts";
 
-export type SqliteOptions = LocalStoreOptions & Omit<SqliteLogOptions, "historyBytes" | "keepsAll">;
+export type SqliteOptions = LocalStoreOptions & Omit<SqliteLogOptions, "historyBytes">;
 
-export interface SqliteStore {
-  readonly cache: LogWatchCache;
+export interface SqliteStore extends OpenedStore {
   readonly log: SqliteLog;
 }
 
@@ -19,10 +20,16 @@ export interface SqliteStore {
  * is in use by another process, or the file is damaged or of another layout; then nothing is changed.
  */
 export async function openSqliteStore(options: SqliteOptions): Promise<SqliteStore> {
-  const log = await SqliteLog.open({
-    ...options,
-    historyBytes: options.historyBytesMax ?? defaultHistoryBytesMax,
-    keepsAll: options.compactionIntervalMs === 0,
-  });
-  return { cache: await LogWatchCache.open(options.wrap?.(log) ?? log, options), log };
+  const log = await SqliteLog.open({ ...options, historyBytes: options.historyBytesMax ?? defaultHistoryBytesMax });
+  const followed: LogStore = options.wrap?.(log) ?? log;
+  const cache = await LogWatchCache.open(followed, options, (index) =>
+    log.useIndex({
+      get valueBytes() {
+        return index.valueBytes + (followed.addedBytes ?? 0);
+      },
+      scanKeys: (from, to, visit) => index.scanKeys(from, to, visit),
+      countKeys: (from, to) => index.countKeys(from, to),
+    }),
+  );
+  return { cache, log, notice: () => log.notice, maintenance: log };
 }

@@ -66,8 +66,8 @@ const subjects: Subject[] = [
     name: "a log far away",
     hasLog: false,
     async open(_dataDir, clock, historyBytesMax, random) {
-      const log = new DelayedLog(openMemoryLog({ clock }), random, 1);
-      return { cache: await LogWatchCache.open(log, { clock, historyBytesMax, compactionIntervalMs: 0 }) };
+      const log = new DelayedLog(openMemoryLog({ clock, compactionIntervalMs: 0 }), random, 1);
+      return { cache: await LogWatchCache.open(log, { clock, historyBytesMax }) };
     },
   },
   {

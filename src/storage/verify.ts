@@ -2,16 +2,15 @@
  * Reads a whole store that no process has open, or a backup, and reports what is wrong with it. It changes nothing. The
  * caller checks the meaning of the values.
  */
-import { constants, copyFileSync, existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { existsSync, statSync } from "node:fs";
 
 import type { MaybePromise } from "#std/maybe-promise.ts";
-import { type Revision, StorageFailure, type Unversioned } from "./log-store.ts";
+import { type Revision, StorageFailure, type Unversioned, type ValueForm } from "./log-store.ts";
 import { readHead } from "./sqlite/head-file.ts";
 import { LogFile, type LogRow, logFilePath } from "./sqlite/log-file.ts";
+import { revisionStep } from "./sqlite/open-log.ts";
 import { missingFrom, type Survey, surveyLog } from "./sqlite/survey.ts";
-import { unpack } from "./versioned-value.ts";
+import { packedForm, unpack } from "./packed-value.ts";
 
 /** A data folder, or the file of a backup. */
 export type StoreToVerify = { readonly dataDir: string } | { readonly backupFile: string };
@@ -22,6 +21,8 @@ export interface VerifiedEntry {
   readonly revision: Revision;
   /** The value as it is stored. */
   readonly value: Unversioned;
+  /** The time at which the entry expires, in milliseconds since the epoch; 0 for never. */
+  readonly expiresAt: number;
 }
 
 /** A fault of the store. */
@@ -35,14 +36,15 @@ export interface StoreProblem {
 
 interface VerifiedStore {
   readonly revision: Revision;
-  /** The revision to which readers can go back. */
-  readonly compacted: Revision;
+  /** Clients may know revisions up to this one; of a backup, many that its store gave out later. */
+  readonly floor: Revision;
   /** The number of current keys, and that of all rows, history included. */
   readonly keys: number;
   readonly rows: number;
 }
 
 export interface Verification {
+  readonly form: ValueForm;
   /** Reads all rows, and visits the current entries one after the other. */
   read(visit: Visit, report: (problem: StoreProblem) => void): Promise<VerifiedStore>;
   close(): void;
@@ -59,30 +61,22 @@ export function openVerification(store: StoreToVerify): Verification {
     const path = logFilePath(store.dataDir);
     if (!existsSync(path)) throw new StorageFailure(`${path} does not exist`);
     const file = new LogFile(path, { isExpected: true });
-    return { read: (visit, report) => read(file, store.dataDir, visit, report), close: () => file.abandon() };
+    return {
+      form: packedForm,
+      read: (visit, report) => read(file, store.dataDir, visit, report),
+      close: () => file.abandon(),
+    };
   }
   const { backupFile } = store;
   if (statSync(backupFile, { throwIfNoEntry: false })?.isFile() !== true) {
     throw new StorageFailure(`${backupFile} is no file`);
   }
-  // Opening the original would change it.
-  const folder = mkdtempSync(join(tmpdir(), "binnacle-verify-"));
-  const discard = (): void => rmSync(folder, { recursive: true, force: true });
-  try {
-    const copy = join(folder, "store.db");
-    copyFileSync(backupFile, copy, constants.COPYFILE_FICLONE);
-    const file = new LogFile(copy, { copyOf: backupFile });
-    return {
-      read: (visit, report) => read(file, undefined, visit, report),
-      close() {
-        file.close();
-        discard();
-      },
-    };
-  } catch (error) {
-    discard();
-    throw error;
-  }
+  const file = new LogFile(backupFile, { isBackup: true });
+  return {
+    form: packedForm,
+    read: (visit, report) => read(file, undefined, visit, report),
+    close: () => file.close(),
+  };
 }
 
 async function read(
@@ -104,9 +98,12 @@ async function read(
     if (deleted !== 0 || survey.replaced.has(revision)) continue;
     keys++;
     if (!isIntact) continue;
-    await visit({ key, revision, value: unpack(Buffer.from(value)) });
+    await visit({ key, revision, value: unpack(Buffer.from(value)), expiresAt: row.expires });
   }
-  return { revision: survey.revision, compacted: file.checkpoints.compacted, keys, rows };
+  const { revision } = survey;
+  const isBackup = dataDir === undefined;
+  const floor = isBackup ? revision + revisionStep : Math.max(revision, typeof head === "object" ? head.floor : 0);
+  return { revision, floor, keys, rows };
 }
 
 function wholeProblems(survey: Survey, head: ReturnType<typeof readHead> | undefined): string[] {

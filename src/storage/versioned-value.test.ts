@@ -2,15 +2,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { insertRevision, moveToRevision, pack, unpack, toUnversioned, withoutRevision } from "./versioned-value.ts";
+import { packedForm } from "./packed-value.ts";
+import { insertRevision, moveToRevision, toUnversioned, withoutRevision } from "./versioned-value.ts";
 
+const { pack, unpack } = packedForm;
 const member = '"resourceVersion":"';
 
 test("a value shows the revision it is read at, and can be moved to another", () => {
   const value = toUnversioned(`{"name":"ü","resourceVersion":"","spec":{"resourceVersion":""}}`, member);
   const bytes = insertRevision(value, 12);
   assert.equal(bytes.toString(), `{"name":"ü","resourceVersion":"12","spec":{"resourceVersion":""}}`);
-  assert.deepEqual(unpack(pack(value)), value);
+  assert.deepEqual(unpack(pack(value), "/a"), value);
   const later = moveToRevision(bytes, value.revisionOffset, 12, 3456);
   assert.equal(later.toString(), `{"name":"ü","resourceVersion":"3456","spec":{"resourceVersion":""}}`);
 });
@@ -21,7 +23,7 @@ test("the text before the digits may be any", () => {
 
 test("a value that shows no revision is the same at each", () => {
   for (const value of [toUnversioned("plain", member), withoutRevision(Buffer.from("plain"))]) {
-    assert.equal(unpack(pack(value)).revisionOffset, -1);
+    assert.equal(unpack(pack(value), "/a").revisionOffset, -1);
     assert.equal(insertRevision(value, 7).toString(), "plain");
     assert.equal(moveToRevision(Buffer.from("plain"), -1, 7, 8).toString(), "plain");
   }
@@ -29,7 +31,7 @@ test("a value that shows no revision is the same at each", () => {
 
 test("bytes that are no value are shown without an error", () => {
   for (const bytes of ["", "a", "\u0000\u0001 no value", "\u0000\u0000\u0000\u0009short"]) {
-    const value = unpack(Buffer.from(bytes));
+    const value = unpack(Buffer.from(bytes), "/a");
     assert.equal(value.revisionOffset, -1);
     assert.ok(insertRevision(value, 7).length <= bytes.length);
   }

@@ -4,7 +4,6 @@
  *
  *     bytes        {"kind":"Pod",…,"resourceVersion":"","uid":…      offset 47
  *     read at 57   {"kind":"Pod",…,"resourceVersion":"57","uid":…
- *     packed       00 00 00 2f {"kind":"Pod",…                       one piece of bytes, for logs
  */
 import type { Revision, Unversioned } from "./log-store.ts";
 
@@ -47,29 +46,4 @@ function withDigits(bytes: Buffer, offset: number, rest: number, digits: string)
   copy.write(digits, offset, "latin1");
   bytes.copy(copy, offset + digits.length, rest);
   return copy;
-}
-
-/** Bytes before those of the value in its packed form. */
-export const headerBytes = 4;
-/** The offset in the packed form of values that show no revision. */
-const nowhere = 0xffffffff;
-
-/** Writes the packed form into `buffer` from `at` on. */
-export function packInto(buffer: Buffer, at: number, { bytes, revisionOffset }: Unversioned): void {
-  buffer.writeUInt32BE(revisionOffset < 0 ? nowhere : revisionOffset, at);
-  bytes.copy(buffer, at + headerBytes);
-}
-
-/** Returns the packed form. */
-export function pack(value: Unversioned): Buffer {
-  const buffer = Buffer.allocUnsafe(headerBytes + value.bytes.length);
-  packInto(buffer, 0, value);
-  return buffer;
-}
-
-/** Reads the packed form, whose memory it shares. Damaged bytes become a value that shows no revision. */
-export function unpack(buffer: Buffer): Unversioned {
-  if (buffer.length < headerBytes) return { bytes: buffer.subarray(buffer.length), revisionOffset: -1 };
-  const offset = buffer.readUInt32BE(0);
-  return { bytes: buffer.subarray(headerBytes), revisionOffset: offset > buffer.length - headerBytes ? -1 : offset };
 }

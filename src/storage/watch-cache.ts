@@ -8,11 +8,14 @@
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import type {
   Compacted,
+  FailedCondition,
+  KeyCondition,
   LogVersion,
   LogVersions,
   LogRangeOptions,
   Revision,
   StorageFull,
+  Turn,
   Unversioned,
 } from "./log-store.ts";
 
@@ -56,8 +59,10 @@ export interface Encoded extends Unversioned {
 
 /** The options of a write beside its precondition. */
 export interface RemoveOptions {
-  /** See `LogWrite.mayWrite`. */
-  readonly mayWrite?: (() => boolean) | undefined;
+  /** See `LogWrite.requires`. */
+  readonly requires?: readonly KeyCondition[];
+  /** See `LogWrite.turn`. */
+  readonly turn?: Turn;
 }
 
 export interface PutOptions extends RemoveOptions {
@@ -69,14 +74,38 @@ export interface PutOptions extends RemoveOptions {
 
 /**
  * The result of a write. A failed comparison is a result, not an error: it has the entry that was found (`undefined`:
- * no such key).
+ * no such key), and the condition that does not hold.
  */
 export type WriteResult =
   | { readonly ok: true; readonly entry: Entry }
-  | { readonly ok: false; readonly current: Entry | undefined };
+  | { readonly ok: false; readonly current: Entry | undefined; readonly failed: FailedCondition };
+
+/** Derives a value from entries of one resource, by which they are looked up: a label, a field. */
+export interface IndexFunction {
+  /** The name. Functions of one resource with the same name return the same values. */
+  readonly name: string;
+  /**
+   * Returns the value of an entry, always the same one, with and without `isKept`; `undefined` when it has none. Throws
+   * when the entry cannot be read. With `isKept` it may keep what it decoded beside the entry.
+   */
+  valueOf(entry: Entry, isKept: boolean): string | undefined;
+}
+
+/** Selects the entries for which a function returns one of some values. */
+export interface IndexMatch {
+  readonly by: IndexFunction;
+  /** The values, each once. */
+  readonly values: readonly string[];
+}
 
 /** The keys that a range of the present reads. */
-export type RangeOptions = Omit<LogRangeOptions, "at">;
+export interface RangeOptions extends Omit<LogRangeOptions, "at"> {
+  /**
+   * Entries that do not meet all of these may be left out, because the caller ignores them. They are left out where an
+   * index has fewer, and nothing of the resource has changed since.
+   */
+  readonly matching?: readonly IndexMatch[] | undefined;
+}
 
 export interface Range {
   readonly entries: readonly Entry[];
@@ -111,6 +140,11 @@ export interface WatchOptions {
   readonly exact?: boolean;
   /** Only events after this revision are delivered. */
   readonly after: Revision;
+  /**
+   * Events may be left out whose entry does not meet this, before and after them, because the watcher ignores them. They
+   * cost nothing then, if it has one value and `exact` is not set.
+   */
+  readonly matching?: IndexMatch | undefined;
   /** The maximum number of undelivered events; beyond it the watch ends with the reason `slow`. */
   readonly queueLengthMax?: number;
   /**
@@ -135,6 +169,8 @@ export interface Watch {
 export interface CacheReader {
   /** The revision that reads see now. */
   readonly revision: Revision;
+  /** Whether other processes write to the store too, so that reads may lag behind acknowledged writes until `fresh`. */
+  readonly isShared: boolean;
   /** Resolves when reads see every write acknowledged anywhere before the call. */
   fresh(): MaybePromise<void>;
   /** Resolves with true once reads see `revision`, with false after `timeoutMs`. */
@@ -153,7 +189,7 @@ export interface CacheRanges {
    * Returns the entries at a revision. An old revision may be read from the log; one that is not reached yet shows the
    * present.
    */
-  rangeAt(prefix: string, options: LogRangeOptions): Promise<Range | Compacted>;
+  rangeAt(prefix: string, options: LogRangeOptions & RangeOptions): Promise<Range | Compacted>;
   /** Returns the present number of keys under the prefix. */
   count(prefix: string): number;
 }

@@ -112,6 +112,8 @@ export interface ListenerOptions {
   readonly host: string;
   /** The port; 0 picks a free one. */
   readonly port: number;
+  /** Whether other processes may listen on the port, if they permit it, too; false by default. */
+  readonly sharesPort?: boolean;
   readonly tls: TlsFiles;
   /** Whether only HTTP/1.1 is served, for clients whose HTTP/2 misbehaves. */
   readonly http1Only?: boolean;
@@ -381,9 +383,10 @@ class TlsListener implements Listener {
 
   listen(host: string, port: number): Promise<void> {
     const { server } = this.#acceptor;
+    const { sharesPort: reusePort = false } = this.#options;
     return new Promise((resolve, reject) => {
       server.once("error", reject);
-      server.listen({ host, port, backlog: backlogMax }, () => {
+      server.listen({ host, port, backlog: backlogMax, reusePort }, () => {
         server.off("error", reject);
         server.on("error", (error) => this.#options.log.error({ error }, "listener failed"));
         if (this.#options.inBackground === true) server.unref();

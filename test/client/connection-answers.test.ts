@@ -327,7 +327,10 @@ test("a write is made only while it may be, before each time", async (t) => {
     end(response, 429, { "retry-after": "1" }),
   );
   let leads = true;
-  const writing = connection.request({ ...post, mayWrite: () => leads });
+  const writing = connection.request({
+    ...post,
+    lease: () => (leads ? { namespace: "ns", name: "leader", resourceVersion: "1" } : undefined),
+  });
   await clock.untilWaiting(1000);
   leads = false;
   clock.advance(1000);

@@ -33,11 +33,10 @@ function configMap(name: string): Buffer {
   return Buffer.from(JSON.stringify({ apiVersion: "v1", kind: "ConfigMap", metadata: { name } }));
 }
 
-/** Watches until the stream ends. Resolves with the events when the first has come. */
+/** Watches until the stream ends. `hasStarted` resolves with the first event, and rejects if none comes. */
 function watch(transport: Transport, path: string, signal?: AbortSignal) {
   const events: ReceivedEvent[] = [];
   let started!: () => void;
-  const hasStarted = new Promise<void>((resolve) => (started = resolve));
   const ended = transport.stream(
     {
       method: "GET",
@@ -49,7 +48,11 @@ function watch(transport: Transport, path: string, signal?: AbortSignal) {
       started();
     },
   );
-  ended.catch(() => undefined);
+  const hasStarted = new Promise<void>((resolve, reject) => {
+    started = resolve;
+    ended.then(() => reject(new Error("the watch ended before its first event")), reject);
+  });
+  hasStarted.catch(() => undefined);
   return { events, hasStarted, ended };
 }
 
@@ -196,15 +199,20 @@ inBothDomains("a watch whose packets are swallowed fails, and so does a call, ov
     const connection = openForTest(t, settingsThrough(way, server), {
       timing: { ...timing, silenceMs: 300, probeMs: 300, connectMs: 300 },
     });
-    const { hasStarted, ended } = watch(connection, "/api/v1/namespaces");
-    await hasStarted;
+    // A busy machine is sometimes too slow for times as short as these.
+    const { ended } = await eventually(async () => {
+      const watching = watch(connection, "/api/v1/namespaces");
+      await watching.hasStarted;
+      return watching;
+    });
     way.swallow();
     way.newConnections = "swallowed";
     await assert.rejects(ended, (error) => error instanceof ConnectionError && error.sent && error.temporary);
     const lost = connection.request({ method: "POST", path: "/api/v1/namespaces", body: Buffer.from("{}") });
     await assert.rejects(lost, /^ConnectionError: https:\S+ does not answer \(ETIMEDOUT\): check the address/);
     way.newConnections = "forwarded";
-    assert.equal((await connection.request({ method: "GET", path: "/version" })).code, 200);
+    const { code } = await eventually(() => connection.request({ method: "GET", path: "/version" }));
+    assert.equal(code, 200);
   }
 });
 

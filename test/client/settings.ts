@@ -4,6 +4,7 @@ import type { ConnectionSettings } from "#client/connection-settings.ts";
 import { fixedCredentials } from "#client/credentials.ts";
 import { systemClock } from "#std/clock.ts";
 import { seededRandom } from "#std/random.ts";
+import { patienceMs } from "../client.ts";
 import type { TestServer } from "../harness.ts";
 
 /** The part of a test's context that closes things. */
@@ -64,6 +65,7 @@ export function openForTest(
     userAgent: "suite/1.0",
     environment: {},
     ...options,
+    timing: { connectMs: patienceMs, ...options.timing },
   });
   t.after(() => connection.close());
   return connection;

@@ -344,3 +344,30 @@ withOwnServer(
     (await api.get(`${configMaps}/child`)).expect(200);
   },
 );
+
+withOwnServer(
+  "without the collector, deletions leave finalizers and dependents as they are",
+  { ...gated, controllers: ["*"], enableGarbageCollector: false },
+  async (api) => {
+    const { configMaps } = await api.createNamespace();
+    for (const policy of ["Foreground", "Orphan", "Background"]) {
+      const owner = await make(api, configMaps, configMap(policy.toLowerCase()));
+      await make(api, configMaps, configMap(`of-${owner.name}`, {}, ownedBy(owner)));
+      (await api.delete(`${configMaps}/${owner.name}?propagationPolicy=${policy}`)).expect(200, { kind: "Status" });
+      (await api.get(`${configMaps}/${owner.name}`)).expect(404);
+    }
+    const finalizers = ["orphan", "example.com/own"];
+    await make(api, configMaps, configMap("kept", {}, { finalizers }));
+    (await api.delete(`${configMaps}/kept?propagationPolicy=Background`)).expect(200, {
+      "metadata.finalizers": finalizers,
+      "metadata.deletionTimestamp": present,
+    });
+    (await api.post(crds, definition("collected.example.com"))).expect(201);
+    const widgets = "/apis/collected.example.com/v1/widgets";
+    await eventually(async () => (await api.post(widgets, custom("collected.example.com", "one"))).expect(201));
+    (await api.delete(`${widgets}/one?propagationPolicy=Orphan`)).expect(200, { kind: "Status" });
+    for (const name of ["of-foreground", "of-orphan", "of-background"]) {
+      (await api.get(`${configMaps}/${name}`)).expect(200, { "metadata.ownerReferences.length": 1 });
+    }
+  },
+);

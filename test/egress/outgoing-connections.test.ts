@@ -14,7 +14,8 @@ import { eventually } from "../harness.ts";
 const authority = await fakeAuthority("others");
 const { certificate: cert, key } = await authority.issue({ commonName: "other", usage: "server" });
 const open = new Set<Duplex>();
-const server = https.createServer({ cert, key }, (_request, response) => void response.end("{}"));
+// The clients decide how long connections stay.
+const server = https.createServer({ cert, key, keepAliveTimeout: 0 }, (_request, response) => void response.end("{}"));
 server.on("secureConnection", (socket) => {
   open.add(socket);
   socket.on("error", () => undefined).once("close", () => open.delete(socket));

@@ -719,16 +719,19 @@ withOwnServer(
     const waiting = Promise.all(Array.from({ length: 12 }, waitAgain));
     // When something else fails first, the server ends below these requests, which would hide that failure.
     waiting.catch(() => undefined);
-    const slow = await connectRaw(server.endpoint, server.ca);
-    slow.write(
-      `POST ${api.name(configMaps)} HTTP/1.1\r\n${host}${admin}Content-Type: application/json\r\nContent-Length: 500\r\n\r\n{"api`,
-    );
     const answer = await eventually(async () => (await api.get(configMaps, { as: "bob" })).expect(429));
     assert.equal(answer.headers["retry-after"], "1");
     assert.match(answer.text, /Too many requests, please try again later/);
-    const write = await eventually(async () =>
-      (await api.post(configMaps, configMap("m1"), { as: "bob" })).expect(429),
-    );
+    // A write that found no free seat, because the server itself wrote just then, is followed by another one as well.
+    const slow: Awaited<ReturnType<typeof connectRaw>>[] = [];
+    const write = await eventually(async () => {
+      const raw = await connectRaw(server.endpoint, server.ca);
+      slow.push(raw);
+      raw.write(
+        `POST ${api.name(configMaps)} HTTP/1.1\r\n${host}${admin}Content-Type: application/json\r\nContent-Length: 500\r\n\r\n{"api`,
+      );
+      return (await api.post(configMaps, configMap("m1"), { as: "bob" })).expect(429);
+    });
     assert.equal(write.headers["retry-after"], "1");
     // Users with all rights get through, and watches need no seat.
     (await api.get(`${configMaps}/none`)).expect(404);
@@ -736,7 +739,7 @@ withOwnServer(
     isOver = true;
     const answers = (await waiting).flat();
     assert.ok(answers.length > 0 && answers.every((status) => status === 504), answers.join());
-    slow.socket.destroy();
+    for (const raw of slow) raw.socket.destroy();
     await eventually(async () => (await api.get(configMaps, { as: "bob" })).expect(403));
     await eventually(async () => (await api.post(configMaps, configMap("m1"), { as: "bob" })).expect(403));
   },

@@ -451,3 +451,24 @@ withOwnServer(
     );
   },
 );
+
+for (const [isOn, name] of [
+  [true, "are refused where resources of pods are served"],
+  [false, "are dropped where they are not"],
+] as const) {
+  withOwnServer(
+    `claims of a whole pod, even none, ${name}`,
+    { featureGates: [`PodLevelResources=${isOn}`] },
+    async (api) => {
+      const { ns } = await api.createNamespace();
+      const pods = `/api/v1/namespaces/${ns}/pods`;
+      const wrong = /spec\.resources\.claims: Forbidden: claims cannot be set for Resources at pod-level$/;
+      const answer = await api.post(pods, pod("none", { resources: { requests: { cpu: "1" }, claims: [] } }));
+      if (isOn) answer.expectFailure(422, "Invalid", wrong);
+      else answer.expect(201, { "spec.resources": absent });
+      (await api.post(pods, pod("null", { resources: { claims: null } }))).expect(201, {
+        "spec.resources.claims": absent,
+      });
+    },
+  );
+}

@@ -3,7 +3,16 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
 import { type Answer, patchTypes } from "../client.ts";
-import { Api, domains, eventually, openServer, suite, temporaryFolder, withOwnServer } from "../harness.ts";
+import {
+  Api,
+  domains,
+  eventually,
+  openServer,
+  suite,
+  temporaryFolder,
+  usingObserved,
+  withOwnServer,
+} from "../harness.ts";
 import { absent, type Fields, present } from "../view.ts";
 
 const inBothDomains = suite({
@@ -529,3 +538,41 @@ withOwnServer(
     (await api.get(`${defaultNamespace}/endpoints/kubernetes`)).expect(404);
   },
 );
+
+withOwnServer(
+  "the server's own service has a node port on request, and keeps the type that clients give it",
+  { kubernetesServiceNodePort: 30_443 },
+  async (api) => {
+    const path = "/api/v1/namespaces/default/services/kubernetes";
+    await eventually(async () =>
+      (await api.get(path)).expect(200, { "spec.type": "NodePort", "spec.ports[0].nodePort": 30_443 }),
+    );
+    (await api.patch(path, { spec: { type: "ClusterIP" } })).expect(200);
+    (await api.get(path)).expect(200, { "spec.type": "ClusterIP", "spec.ports[0].nodePort": absent });
+  },
+);
+
+for (const domain of domains) {
+  test(`${domain}: a client's type of the server's own service stays, and its ports lead to the server again`, async () => {
+    await usingObserved(domain, {}, async ({ api, clock }) => {
+      const path = "/api/v1/namespaces/default/services/kubernetes";
+      await eventually(async () => (await api.get(path)).expect(200));
+      const other = { name: "x", port: 444, targetPort: 1 };
+      (await api.patch(path, { spec: { type: "NodePort", ports: [other] } })).expect(200);
+      await eventually(async () => {
+        clock.advance(10_000);
+        (await api.get(path)).expect(200, {
+          "spec.type": "NodePort",
+          "spec.ports.length": 1,
+          "spec.ports[0].targetPort": api.endpoint.port,
+        });
+      });
+    });
+  });
+
+  test(`${domain}: a node port of the server's own service must be in the range`, async () => {
+    await assert.rejects(openServer(domain, { kubernetesServiceNodePort: 1000 }), {
+      message: "kubernetes service node port range 30000-32767 doesn't contain 1000",
+    });
+  });
+}

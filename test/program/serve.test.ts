@@ -228,7 +228,7 @@ void test("flags of a configuration file count, those of the command line win", 
   ]) {
     const { code, stderr } = await runProgram([...command, data], folder);
     assert.strictEqual(code, 1);
-    assert.match(stderr, /^binnacle: \S+data has no store: its servers kept none on disk\n$/);
+    assert.match(stderr, /^binnacle: \S+data has no store: its servers kept objects in memory, or in etcd \(.+\)\n$/);
   }
   assert.ok(!existsSync(join(folder, "data/store.db")));
 });

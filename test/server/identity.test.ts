@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { hostname } from "node:os";
 import { test } from "node:test";
-import { serverId } from "#server/identity.ts";
+import { serverIdAt } from "#server/identity.ts";
 import {
   Api,
   domains,
@@ -17,7 +17,8 @@ import { absent } from "../view.ts";
 
 const leases = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
 const versions = "/apis/internal.apiserver.k8s.io/v1alpha1/storageversions";
-const own = `${leases}/${serverId()}`;
+const idOf = ({ server }: Api): string => serverIdAt(Number(new URL(server.url).port));
+const ownOf = (api: Api): string => `${leases}/${idOf(api)}`;
 const identityLabel = "apiserver.kubernetes.io/identity";
 const identity = { [identityLabel]: "kube-apiserver" };
 const longAgo = { renewTime: "2020-01-01T00:00:00.000000Z", leaseDurationSeconds: 10 };
@@ -39,29 +40,29 @@ for (const domain of domains) {
         "metadata.labels": { ...identity, "kubernetes.io/hostname": hostname() },
         "spec.leaseDurationSeconds": 3600,
       };
-      const answer = await eventually(async () => (await api.get(own)).expect(200, expected));
-      assert.match(answer.string("spec.holderIdentity"), new RegExp(`^${serverId()}_[0-9a-f-]{36}$`));
-      (await api.patch(own, { metadata: { labels: { [identityLabel]: null, more: "kept" } } })).expect(200);
+      const answer = await eventually(async () => (await api.get(ownOf(api))).expect(200, expected));
+      assert.match(answer.string("spec.holderIdentity"), new RegExp(`^${idOf(api)}_[0-9a-f-]{36}$`));
+      (await api.patch(ownOf(api), { metadata: { labels: { [identityLabel]: null, more: "kept" } } })).expect(200);
       await eventually(async () => {
         clock.advance(10_000);
-        const renewed = (await api.get(own)).expect(200, {
+        const renewed = (await api.get(ownOf(api))).expect(200, {
           "metadata.labels": { ...identity, "kubernetes.io/hostname": hostname(), more: "kept" },
           "metadata.uid": answer.string("metadata.uid"),
           "spec.holderIdentity": answer.string("spec.holderIdentity"),
         });
         assert.ok(renewed.string("spec.renewTime") > answer.string("spec.renewTime"));
       });
-      (await api.delete(own)).expect(200);
+      (await api.delete(ownOf(api))).expect(200);
       await eventually(async () => {
         clock.advance(10_000);
-        (await api.get(own)).expect(200, expected);
+        (await api.get(ownOf(api))).expect(200, expected);
       });
     }));
 
   test(`${domain}: leases of servers that are gone are removed, and other leases are not`, () =>
     usingObserved(domain, alone, async ({ api, clock }) => {
       const fresh = { renewTime: "2200-01-01T00:00:00.000000Z", leaseDurationSeconds: 3600 };
-      const response = await eventually(async () => (await api.get(own)).expect(200));
+      const response = await eventually(async () => (await api.get(ownOf(api))).expect(200));
       for (const [name, labels, spec] of [
         ["gone", identity, longAgo],
         ["says-nothing", identity, {}],
@@ -78,7 +79,7 @@ for (const domain of domains) {
       });
       for (const name of ["another-kind", "no-identity", "alive"]) (await api.get(`${leases}/${name}`)).expect(200);
       // The server keeps its own lease, even if the machine slept too long to renew it.
-      (await api.get(own)).expect(200, { "metadata.uid": response.string("metadata.uid") });
+      (await api.get(ownOf(api))).expect(200, { "metadata.uid": response.string("metadata.uid") });
     }));
 
   test(`${domain}: a server says in which versions it stores, reads and serves objects`, async () => {
@@ -86,7 +87,7 @@ for (const domain of domains) {
     const api = new Api(server);
     try {
       const entry = (version: string, ...others: readonly string[]): object => ({
-        apiServerID: serverId(),
+        apiServerID: idOf(api),
         encodingVersion: version,
         decodableVersions: [version, ...others],
       });
@@ -128,7 +129,7 @@ for (const domain of domains) {
     const { api, clock, logged, close } = await startObserved(domain, storageSettings(domain, ["-*"]));
     const path = `${versions}/core.configmaps`;
     const expectWarning = async (): Promise<void> =>
-      void (await api.get(path)).expect(200, { "status.storageVersions.0.apiServerID": serverId() });
+      void (await api.get(path)).expect(200, { "status.storageVersions.0.apiServerID": idOf(api) });
     const advance = (ms: number, check: () => Promise<void>): Promise<void> =>
       eventually(async () => {
         clock.advance(ms);
@@ -169,10 +170,10 @@ for (const domain of domains) {
       (await api.put(`${versions}/${name}/status`, { metadata, spec: {}, status })).expect(200);
     };
     try {
-      await eventually(async () => (await api.get(own)).expect(200));
+      await eventually(async () => (await api.get(ownOf(api))).expect(200));
       (await api.post(leases, lease("other", identity))).expect(201);
       (await api.post(leases, lease("no-server", {}))).expect(201);
-      await say("example.com.left", [entry("other", "v1"), entry(serverId(), "v2")]);
+      await say("example.com.left", [entry("other", "v1"), entry(idOf(api), "v2")]);
       await say("example.com.none", [entry("no-server", "v1")], "v1");
       await say("example.com.empty", []);
       await eventually(async () => (await api.get(`${versions}/example.com.none`)).expect(404));
@@ -180,7 +181,7 @@ for (const domain of domains) {
       (await api.delete(`${leases}/other`)).expect(200);
       await eventually(async () =>
         (await api.get(`${versions}/example.com.left`)).expect(200, {
-          "status.storageVersions": [entry(serverId(), "v2")],
+          "status.storageVersions": [entry(idOf(api), "v2")],
           "status.commonEncodingVersion": "v2",
           "status.conditions.0.status": "True",
         }),
@@ -207,7 +208,7 @@ withOwnServer(
   async (api) => {
     // A controller creates the account, which starts after those of the server itself.
     await eventually(async () => (await api.get("/api/v1/namespaces/default/serviceaccounts/default")).expect(200));
-    (await api.get(own)).expect(404);
+    (await api.get(ownOf(api))).expect(404);
     (await api.get(leases)).expect(200, { "items.length": 0, "metadata.continue": absent });
   },
 );

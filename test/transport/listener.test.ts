@@ -1136,3 +1136,16 @@ test("a port in use is an error of its own", async () => {
     { code: "EADDRINUSE" },
   );
 });
+
+test("listeners that share their port are both on it, others are refused", async () => {
+  const first = await serve(() => text("a"), { sharesPort: true });
+  const { port } = first;
+  const second = await serve(() => text("b"), { port, sharesPort: true });
+  assert.equal(second.port, port);
+  await assert.rejects(
+    serve(() => text("c"), { port }),
+    { code: "EADDRINUSE" },
+  );
+  await first.close();
+  assert.equal((await http1(port, "/")).body.toString(), "b");
+});

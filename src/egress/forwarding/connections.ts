@@ -3,9 +3,18 @@
  * opened; an HTTP/1.1 connection serves one call at a time and is kept. Without TLS there is only HTTP/1.1.
  */
 import { connect as connectPlain, isIP, type LookupFunction, type Socket } from "node:net";
-import { checkServerIdentity, connect, createSecureContext, type SecureContext, TLSSocket } from "node:tls";
+import {
+  checkServerIdentity,
+  connect,
+  type ConnectionOptions,
+  createSecureContext,
+  type SecureContext,
+  TLSSocket,
+} from "node:tls";
 import type { Clock } from "#std/clock.ts";
+import { isLate, type MaybePromise } from "#std/maybe-promise.ts";
 import { OutgoingError } from "../outgoing-https.ts";
+import { type OpenTunnel, tlsThrough } from "../proxy-tunnel.ts";
 import { hostPort, type ServiceAddress } from "../service-address.ts";
 import type { Forwarded, Sending, UpgradedAnswer } from "./call.ts";
 import { Http1 } from "./http1.ts";
@@ -27,6 +36,8 @@ export interface PeerOptions {
   readonly key: string | undefined;
   /** Finds the addresses of a host name. Left out: the machine's resolver does. */
   readonly lookup?: LookupFunction;
+  /** Begins the connections, through a proxy that finds the addresses of names. Left out: they are direct. */
+  readonly tunnel?: OpenTunnel | undefined;
   /** The maximum time in milliseconds from the start of a connection to the end of its handshake. */
   readonly dialMs?: number;
   /** Returns the address to which the connection goes instead. Left out: it goes to the address itself. */
@@ -126,11 +137,17 @@ export class Connections {
   }
 
   #dial(address: ServiceAddress): Promise<Socket> {
+    const begun = this.#connect(address, ["h2", "http/1.1"]);
+    return isLate(begun) ? begun.then((socket) => this.#whenReady(socket)) : this.#whenReady(begun);
+  }
+
+  /** Resolves with a socket when its handshake has ended. */
+  #whenReady(socket: Socket): Promise<Socket> {
     return new Promise((resolve, reject) => {
-      const socket = this.#connect(address, ["h2", "http/1.1"]);
+      if (!this.#isSecure && !socket.connecting) return resolve(socket);
       this.#dialled.add(socket);
       const settle = (): void => void this.#dialled.delete(socket);
-      socket.once(socket instanceof TLSSocket ? "secureConnect" : "connect", () => {
+      socket.once(this.#isSecure ? "secureConnect" : "connect", () => {
         settle();
         resolve(socket);
       });
@@ -143,19 +160,45 @@ export class Connections {
     });
   }
 
+  get #isSecure(): boolean {
+    return this.#options.isPlain !== true;
+  }
+
   /** Begins a connection. It is destroyed with an error unless it is made in time. */
-  #connect(address: ServiceAddress, protocols: string[]): Socket {
-    const { clock, route, isPlain, dialMs = usualDialMs } = this.#options;
+  #connect(address: ServiceAddress, protocols: string[]): MaybePromise<Socket> {
+    const { route, tunnel } = this.#options;
     const target = route === undefined ? address : route(address);
-    const socket = isPlain === true ? this.#connectPlain(target) : this.#connectSecure(target, address.host, protocols);
-    socket.setNoDelay();
-    socket.setKeepAlive(true);
+    const through = tunnel?.(target);
+    if (through === undefined) {
+      const socket = this.#isSecure ? this.#connectSecure(target, address.host, protocols) : this.#connectPlain(target);
+      return this.#prepare(socket, this.#limit(socket, address));
+    }
+    this.#dialled.add(through.socket);
+    through.socket.once("close", () => this.#dialled.delete(through.socket));
+    const cancel = this.#limit(through.socket, address);
+    return through.opened.then((opened) => {
+      this.#dialled.delete(opened);
+      if (this.#isSecure) return this.#prepare(tlsThrough(opened, this.#tlsOptions(address.host, protocols)), cancel);
+      cancel();
+      return this.#prepare(opened, cancel);
+    });
+  }
+
+  /** Destroys a socket with an error after the time for a connection, unless the returned function is called. */
+  #limit(socket: Socket, address: ServiceAddress): () => void {
+    const { clock, dialMs = usualDialMs } = this.#options;
     const cancel = clock.after(dialMs, () => {
       const error = new OutgoingError("TIMEOUT", `no connection to ${hostPort(address)} within ${dialMs}ms`);
       socket.destroy(error);
     });
-    socket.once(isPlain === true ? "connect" : "secureConnect", cancel);
     socket.once("close", cancel);
+    return cancel;
+  }
+
+  #prepare(socket: Socket, cancelLimit: () => void): Socket {
+    socket.setNoDelay();
+    socket.setKeepAlive(true);
+    socket.once(this.#isSecure ? "secureConnect" : "connect", cancelLimit);
     return socket;
   }
 
@@ -165,22 +208,25 @@ export class Connections {
   }
 
   #connectSecure({ host, port }: ServiceAddress, name: string, protocols: string[]): TLSSocket {
-    const { ca, insecure, serverName = name, cert, key, lookup } = this.#options;
+    const { lookup } = this.#options;
+    const found = lookup === undefined ? {} : { lookup };
+    return connect({ ...this.#tlsOptions(name, protocols), host, port, ...found });
+  }
+
+  #tlsOptions(name: string, protocols: string[]): ConnectionOptions {
+    const { ca, insecure, serverName = name, cert, key } = this.#options;
     // Every configured authority is a trust anchor, even if another authority signed it.
     const anchors = ca === undefined ? {} : { ca, allowPartialTrustChain: true };
     const pair = cert === undefined ? {} : { cert, key };
     this.#secureContext ??= createSecureContext({ ...pair, minVersion: "TLSv1.2", ...anchors });
-    return connect({
-      host,
-      port,
+    return {
       // An address is no name for the extension (RFC 6066), but the certificate is compared with it all the same.
       ...(isIP(serverName) === 0 ? { servername: serverName } : {}),
       checkServerIdentity: (_host, certificate) => checkServerIdentity(serverName, certificate),
       rejectUnauthorized: !insecure,
       ALPNProtocols: protocols,
       secureContext: this.#secureContext,
-      ...(lookup === undefined ? {} : { lookup }),
-    });
+    };
   }
 }
 

@@ -1,6 +1,7 @@
 /** Calls over HTTP/1.1. Each call has a connection for itself. */
 import type { Agent, ClientRequest, IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
+import { isLate, type MaybePromise } from "#std/maybe-promise.ts";
 import { hostPort, type ServiceAddress } from "../service-address.ts";
 import {
   type Forwarded,
@@ -27,9 +28,17 @@ export class Http1 {
   #socket: Socket | undefined;
 
   /** `open` makes a connection for a call that has none. */
-  constructor(open: (address: ServiceAddress) => Socket) {
+  constructor(open: (address: ServiceAddress) => MaybePromise<Socket>) {
     for (const agent of [this.#pool, this.#single]) {
-      agent.createConnection = ({ host, port }) => this.#socket ?? open({ host: host ?? "", port: Number(port) });
+      agent.createConnection = ({ host, port }, done) => {
+        const socket = this.#socket ?? open({ host: host ?? "", port: Number(port) });
+        if (!isLate(socket)) return socket;
+        socket.then(
+          (made) => done?.(null, made),
+          (error: Error) => done?.(error, undefined as never), // a failure has no socket
+        );
+        return undefined;
+      };
     }
   }
 

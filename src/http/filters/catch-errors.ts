@@ -2,10 +2,10 @@
  * The only place that catches errors. A `StatusError` becomes its `Status` in the negotiated encoding, and so do a full
  * disk and a store that has failed. Any other error is a bug: one line in the log with its stack, and a 500 without details.
  */
-import { badRequest, internalError, serviceUnavailable, StatusError } from "#meta/status-error.ts";
+import { badRequest, internalError, serviceUnavailable, StatusError, timeout } from "#meta/status-error.ts";
 import { attempt } from "#std/maybe-promise.ts";
 import { isTooDeep } from "#std/too-deep.ts";
-import { StorageFailure, StorageRefusal, WriterReplaced } from "#storage/log-store.ts";
+import { OutcomeUnknown, StorageFailure, StorageRefusal, Unavailable } from "#storage/log-store.ts";
 import type { ApiRequest, Reply } from "../api-request.ts";
 import { MadeContent } from "../object-reply.ts";
 import { encodeObject } from "../encode-reply.ts";
@@ -38,7 +38,8 @@ export function catchErrors({ errorReply, log }: CatchErrorsOptions): Filter {
       return errorReply(request, error);
     }
     // Clients can wait, or delete something; the health check logs the full disk.
-    if (error instanceof WriterReplaced) return errorReply(request, serviceUnavailable(error.message));
+    if (error instanceof Unavailable) return errorReply(request, serviceUnavailable(error.message));
+    if (error instanceof OutcomeUnknown) return errorReply(request, timeout(error.message));
     if (error instanceof StorageRefusal) return errorReply(request, internalError(error.message));
     if (error instanceof StorageFailure && !request.aborted) {
       log.error({ error, ...describe(request) }, "the store could not be read or written");

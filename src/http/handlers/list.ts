@@ -38,7 +38,7 @@ export async function watchPath(scope: Scope): Promise<Reply> {
 
 /** Makes the request to the store. */
 export function listRequest(scope: Scope, options: ListOptions): ListRequest {
-  const { filter, name, namespace } = selectionOf(scope, options);
+  const { filter, matching, name, namespace } = selectionOf(scope, options);
   return {
     namespace,
     name,
@@ -47,6 +47,7 @@ export function listRequest(scope: Scope, options: ListOptions): ListRequest {
     resourceVersion: options.resourceVersion,
     resourceVersionMatch: options.resourceVersionMatch,
     filter,
+    matching,
     caller: scope.context,
   };
 }

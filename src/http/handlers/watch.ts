@@ -23,7 +23,7 @@ import { type EventObjects, type FrameEncoder, filterEntries, WatchStream } from
 export async function watchCollection(scope: Scope, options: ListOptions): Promise<Reply> {
   const { request, parts, definition, store } = scope;
   const { cache } = parts;
-  const { filter, name, namespace } = selectionOf(scope, options);
+  const { filter, matching, name, namespace } = selectionOf(scope, options);
   const marksEnd = options.sendInitialEvents === true && options.allowWatchBookmarks && parts.streamsLists;
   const negotiated = parts.negotiator.stream(request, marksEnd ? withoutTables(parts.transforms) : parts.transforms);
   const isSingle = name !== undefined && (namespace !== "" || !definition.namespaced);
@@ -41,7 +41,7 @@ export async function watchCollection(scope: Scope, options: ListOptions): Promi
   let initialEventsEnd: Revision | undefined;
   if (sendInitialEvents === true) {
     if (revision > cache.revision) await store.reach(resourceVersion);
-    const range = isSingle ? cache.range(prefix, { limit: 1 }) : await store.all(namespace);
+    const range = isSingle ? cache.range(prefix, { limit: 1 }) : await store.all(namespace, matching);
     const selectedEntries = isSingle ? range.entries.filter(({ key }) => key === prefix) : range.entries;
     if (filter !== undefined) conversions = await store.convertWithWebhook(selectedEntries, scope.context);
     initial = filter === undefined ? selectedEntries : await filterEntries(selectedEntries, filter, parts.clock);
@@ -66,7 +66,9 @@ export async function watchCollection(scope: Scope, options: ListOptions): Promi
       initial,
       conversions,
       after,
+      ...(after > cache.revision ? { reached: () => store.reach(String(after)) } : {}),
       filter,
+      matching,
       encoder: frameEncoder(scope, view, encoding),
       ...(isConverted ? { convert: (entries) => store.convertWithWebhook(entries, scope.context) } : {}),
       bookmarks: options.allowWatchBookmarks,

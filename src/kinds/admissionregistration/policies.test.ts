@@ -198,6 +198,7 @@ test("rules name operations, groups, versions and resources, wildcards alone", (
     { resources: ["*", "pods"] },
     `resources: Invalid value: []string{"*", "pods"}: if '*' is present, must not specify other resources without subresources`,
   );
+  expectRefusal({ resources: ["*", "", "pods/x"] }, "resources[1]: Required value");
   expectRefusal({ scope: "X" }, 'scope: Unsupported value: "X": supported values: "*", "Cluster", "Namespaced"');
   expectRefusal({ resourceNames: ["a", "a"] }, 'resourceNames[1]: Duplicate value: "a"');
 });

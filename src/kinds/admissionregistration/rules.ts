@@ -95,8 +95,8 @@ function validateResources(resources: readonly string[], path: FieldPath): Field
   if (resources.length > 1 && resources.includes("*/*")) {
     errors.push(invalid(path, shown, "if '*/*' is present, must not specify other resources"));
   }
-  // Upstream: only the last resource without a subresource is compared.
-  if (resources.includes("*") && resources.findLast((text) => !text.includes("/")) !== "*") {
+  // Upstream: only the last resource without a subresource is compared; an empty one is none.
+  if (resources.includes("*") && resources.findLast((text) => text !== "" && !text.includes("/")) !== "*") {
     const detail = "if '*' is present, must not specify other resources without subresources";
     errors.push(invalid(path, shown, detail));
   }

@@ -329,6 +329,15 @@ test("a claim of a pod is of one object, and containers take what the pod has", 
     `${at}[3]: Duplicate value: "r"`,
     `${at}[4]: Duplicate value: "r"`,
   );
+  const slashed = (...claims: readonly (readonly [name: string, request?: string])[]) =>
+    containerClaiming(claims.map(([name, request]) => ({ name, ...(request === undefined ? {} : { request }) })));
+  const unknown = (i: number, name: string): string =>
+    `${at}[${i}]: Not found: "${name}": must be one of the names in pod.spec.resourceClaims: r, s`;
+  check(slashed(["r"], ["r/a"]), unknown(1, "r/a"));
+  check(slashed(["r/a"], ["r"]), unknown(0, "r/a"), `${at}[1]: Duplicate value: "r"`);
+  check(slashed(["r/a"], ["r", "b"], ["r", "a"]), unknown(0, "r/a"), `${at}[2]: Duplicate value: "r/a"`);
+  check(slashed(["r", "a"], ["r/a"]), `${at}[1]: Duplicate value: "r/a"`, unknown(1, "r/a"));
+  check(slashed(["q/a", "b"], ["q/a"]), unknown(0, "q/a"), unknown(1, "q/a"));
   checkContainer(
     { resources: { claims: [{ name: "r" }] } },
     'resources.claims[0]: Not found: "r": must be one of the names in pod.spec.resourceClaims which is empty',

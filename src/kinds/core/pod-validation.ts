@@ -115,7 +115,7 @@ export const validatePodAnnotations = (pod: Pod, rules: PodRules): FieldError[] 
 function validateKnownAnnotations(
   { metadata: { annotations }, spec }: Pick<PodTemplateSpec, "metadata" | "spec">,
   path: FieldPath,
-  { domain, allowsAnyCost }: PodRules,
+  { domain, allowsAnyDeletionCost }: PodRules,
 ): FieldError[] {
   if (annotations === undefined) return [];
   const errors: FieldError[] = [];
@@ -129,7 +129,7 @@ function validateKnownAnnotations(
   const tolerations = annotations[names.tolerations];
   if (tolerations) checkOldTolerations(tolerations, names.tolerations, path, errors);
   const cost = annotations[deletionCost];
-  if (cost !== undefined && !allowsAnyCost && !isDeletionCost(cost)) {
+  if (cost !== undefined && !allowsAnyDeletionCost && !isDeletionCost(cost)) {
     errors.push(invalid(path.key(deletionCost), cost, "must be a 32bit integer"));
   }
   checkSecurityAnnotations(annotations, spec, path, names, errors);

@@ -5,6 +5,7 @@
 import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { objectTooLarge } from "#meta/status-error.ts";
+import { StorageFailure } from "#storage/log-store.ts";
 import type { CacheReader, Encoded, Entry } from "#storage/watch-cache.ts";
 
 import type { ResourceDefinition, WriteAttributes } from "../resource-definition.ts";
@@ -51,6 +52,8 @@ export class EntryWriter {
         if (entry !== undefined) await this.#reader.convertAnew(entry, caller);
         outcome = await attempt(entry);
       } catch (error) {
+        // It is not known whether a write was done, so the newest entry may be the one that it wrote.
+        if (error instanceof StorageFailure) throw error;
         outcome = { refusal: error };
       }
       if ("written" in outcome) return outcome.written;
@@ -100,6 +103,7 @@ export class EntryWriter {
    * written.
    */
   awaitEffects(entry: Entry, caller: Caller | undefined): MaybePromise<ConvertedObjects | void> {
+    caller?.wrote?.(entry.key, entry.revision);
     const effects = this.#definition.strategy.afterCommit?.(entry.revision);
     return effects ?? this.#reader.convertWithWebhook([entry], caller);
   }

@@ -16,6 +16,8 @@ import type { CacheReader, CacheWriter, Entry } from "#storage/watch-cache.ts";
 import type { CheckedDeleteOptions } from "../delete-options.ts";
 import type { ResourceDefinition } from "../resource-definition.ts";
 import type { Caller, StoredObjects } from "../stored-object.ts";
+import { writeWhile } from "../conditional-write.ts";
+import { turnOf } from "./allocation.ts";
 import type { EntryWriter, Outcome } from "./entry-writer.ts";
 import { withMeta } from "./metadata.ts";
 import type { ObjectReader, StoreOptions } from "./object-reader.ts";
@@ -46,6 +48,7 @@ export class ObjectDeleter {
   readonly #objects: StoredObjects;
   readonly #clock: Clock;
   readonly #timestamps: Timestamps;
+  readonly #collectsGarbage: boolean;
 
   constructor(reader: ObjectReader, entries: EntryWriter, options: StoreOptions) {
     this.#reader = reader;
@@ -55,6 +58,7 @@ export class ObjectDeleter {
     this.#objects = options.objects;
     this.#clock = options.clock;
     this.#timestamps = new Timestamps(options.clock);
+    this.#collectsGarbage = options.collectsGarbage !== false;
   }
 
   /** See `Store.delete`. */
@@ -75,8 +79,13 @@ export class ObjectDeleter {
         if (next === old) return { unwritten: { object: old, entry, removed: false } };
         if (request.dryRun) return { unwritten: { object: next, entry: undefined, removed: false } };
         const encoded = await this.#entries.encodeForDeletion(next, caller);
-        const { mayWrite } = caller ?? {};
-        const result = await this.#cache.put(entry.key, entry.revision, encoded, { isForDeletion: true, mayWrite });
+        const result = await writeWhile(caller?.requires, (conditions) =>
+          this.#cache.put(entry.key, entry.revision, encoded, {
+            ...conditions,
+            ...turnOf(this.#definition, next),
+            isForDeletion: true,
+          }),
+        );
         if (!result.ok) return { lostTo: result.current };
         await this.#entries.awaitEffects(result.entry, caller);
         return { written: { object: this.#reader.object(result.entry), entry: result.entry, removed: false } };
@@ -98,12 +107,16 @@ export class ObjectDeleter {
     const marks = !jsonEquals(last, this.#reader.object(entry));
     if (marks) {
       const encoded = await this.#entries.encodeForDeletion(last, caller);
-      const { mayWrite } = caller ?? {};
-      const marked = await this.#cache.put(entry.key, revision, encoded, { isForDeletion: true, mayWrite });
+      const marked = await writeWhile(caller?.requires, (conditions) =>
+        this.#cache.put(entry.key, entry.revision, encoded, { ...conditions, isForDeletion: true }),
+      );
       if (!marked.ok) return { lostTo: marked.current };
       ({ revision } = marked.entry);
     }
-    const result = await this.#cache.remove(entry.key, revision, caller);
+    const expected = revision;
+    const result = await writeWhile(caller?.requires, (conditions) =>
+      this.#cache.remove(entry.key, expected, { ...conditions, ...turnOf(this.#definition, last) }),
+    );
     if (result.ok) {
       ({ revision } = result.entry);
       await this.#entries.awaitEffects(result.entry, caller);
@@ -134,7 +147,8 @@ export class ObjectDeleter {
       if (entry === undefined || this.#objects.isReadable(entry)) throw readable();
       if (!isAdmitted) await admit?.({ kind, apiVersion: apiVersionOf({ group, version }), metadata });
       isAdmitted = true;
-      const removed = await this.#cache.remove(entry.key, entry.revision, caller);
+      const { key, revision } = entry;
+      const removed = await writeWhile(caller?.requires, (conditions) => this.#cache.remove(key, revision, conditions));
       if (removed.ok) return;
       entry = removed.current;
     }
@@ -240,6 +254,7 @@ export class ObjectDeleter {
 
   /** Returns the finalizers, with the propagation policy as `orphan` or `foregroundDeletion`. */
   #deletionFinalizers(before: readonly string[], request: DeleteRequest): readonly string[] {
+    if (!this.#collectsGarbage) return before;
     const { defaultPropagation } = this.#definition;
     const others = before.filter((text) => text !== orphan && text !== foreground);
     if (defaultPropagation === "Unsupported") return others.length === before.length ? before : others;

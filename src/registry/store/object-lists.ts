@@ -5,9 +5,9 @@
 import type { Clock } from "#std/clock.ts";
 import { Yielder, yieldToEventLoop } from "#std/cooperative.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
-import { expired, expiredContinue, tooLargeResourceVersion } from "#meta/status-error.ts";
+import { expired, expiredContinue } from "#meta/status-error.ts";
 import { isCompacted, type Revision } from "#storage/log-store.ts";
-import type { CacheRanges, CacheReader, Entry, Range } from "#storage/watch-cache.ts";
+import type { CacheRanges, CacheReader, Entry, IndexMatch, Range } from "#storage/watch-cache.ts";
 
 import { decodeContinue, encodeContinue } from "../continue-token.ts";
 import type { Caller, ConvertedObjects } from "../stored-object.ts";
@@ -27,6 +27,8 @@ export interface ListRequest {
   readonly resourceVersion: string;
   readonly resourceVersionMatch: string;
   readonly filter: EntryFilter;
+  /** The values that every entry has which passes the filter. */
+  readonly matching?: readonly IndexMatch[];
   readonly caller?: Caller;
 }
 
@@ -81,18 +83,18 @@ export class ObjectLists {
     return count > manyEntries && (limit === 0 || limit > manyEntries) ? yieldToEventLoop() : undefined;
   }
 
-  /** Returns all entries of a collection, for a watch that begins with them. */
-  async all(namespace: string): Promise<Range> {
+  /** Returns the entries of a collection, for a watch that begins with them, and at least those that match. */
+  async all(namespace: string, matching: readonly IndexMatch[]): Promise<Range> {
     const prefix = this.#reader.collection(namespace);
     await this.#inTurn(prefix, 0);
-    return this.#cache.range(prefix);
+    return this.#cache.range(prefix, { matching });
   }
 
   /** Lists the present state, or that of the first of several reads. */
   #listPresent(prefix: string, request: ListRequest, start: string): Promise<Listed> {
     let at: Revision | undefined;
     return this.#collect(prefix, request, start, async (from, count) => {
-      const options = { from, ...(count === undefined ? {} : { limit: count }) };
+      const options = { from, matching: request.matching, ...(count === undefined ? {} : { limit: count }) };
       if (at !== undefined && at !== this.#cache.revision) {
         const range = await this.#cache.rangeAt(prefix, { ...options, at });
         if (isCompacted(range)) throw expired("The resourceVersion for the provided list is too old.");
@@ -109,15 +111,15 @@ export class ObjectLists {
     if (token.revision === -1) {
       return this.#listPresent(prefix, request, token.start);
     }
-    if (token.revision > this.#cache.revision) {
-      throw tooLargeResourceVersion(String(token.revision), String(this.#cache.revision));
-    }
+    // The page before may come from a server that was ahead of this one.
+    await this.#reader.reach(String(token.revision));
     return this.#listAt(prefix, request, token.revision, token.start);
   }
 
   #listAt(prefix: string, request: ListRequest, at: Revision, start: string): Promise<Listed> {
     return this.#collect(prefix, request, start, async (from, count) => {
-      const range = await this.#cache.rangeAt(prefix, { at, from, ...(count === undefined ? {} : { limit: count }) });
+      const options = { at, from, matching: request.matching, ...(count === undefined ? {} : { limit: count }) };
+      const range = await this.#cache.rangeAt(prefix, options);
       if (!isCompacted(range)) return range;
       if (start === "") throw expired("The resourceVersion for the provided list is too old.");
       throw expiredContinue(
@@ -163,7 +165,8 @@ export class ObjectLists {
     const conversions: ConvertedObjects[] = [];
     const yielder = new Yielder(this.#clock);
     for (;;) {
-      const range = await read(from, limit === 0 ? undefined : Math.max(limit * 2, 512));
+      const count = limit === 0 ? undefined : Math.max(limit * 2, 512);
+      const range = await read(from, count);
       conversions.push(await this.#reader.convertWithWebhook(range.entries, caller));
       for (let i = 0; i < range.entries.length; i++) {
         const entry = range.entries[i]!;
@@ -182,7 +185,9 @@ export class ObjectLists {
         }
       }
       const last = range.entries.at(-1);
-      if (!range.more || last === undefined) {
+      // An index leaves keys out, so that fewer entries may be all, although keys follow.
+      const isAll = !range.more || count === undefined || range.entries.length < count;
+      if (isAll || last === undefined) {
         return { entries, revision: range.revision, continue: "", remainingItemCount: undefined, conversions };
       }
       from = `${last.key}\0`;

@@ -7,11 +7,12 @@ import { invalid, printFieldError, printValue } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
 import type { ObjectMeta, Unstructured } from "#meta/object-meta.ts";
 import { badRequest, notFound, tooLargeResourceVersion } from "#meta/status-error.ts";
-import type { Revision } from "#storage/log-store.ts";
+import type { KeyCondition, Revision } from "#storage/log-store.ts";
 import type { CacheRanges, CacheReader, CacheWriter, Entry } from "#storage/watch-cache.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Random } from "#std/random.ts";
 
+import type { NamespaceCondition } from "../conditional-write.ts";
 import type { ResourceDefinition } from "../resource-definition.ts";
 import type { Caller, ConvertedObjects, StoredObjects } from "../stored-object.ts";
 
@@ -23,6 +24,17 @@ export interface StoreOptions {
   readonly random: Random;
   /** The maximum size of a stored object. */
   readonly objectBytesMax: number;
+  /** Whether deletions leave finalizers for the garbage collector; true when left out. */
+  readonly collectsGarbage?: boolean;
+  /** Returns the condition under which an object is created in a namespace. Left out: in all at all times. */
+  readonly conditionOf?: (object: NewObject) => KeyCondition;
+}
+
+/** A new object in a namespace. */
+export interface NewObject {
+  readonly definition: ResourceDefinition;
+  readonly namespace: string;
+  readonly name: string;
 }
 
 /** The maximum time for which a read waits for a revision that the store has not reached. */
@@ -34,11 +46,13 @@ export class ObjectReader {
   readonly prefix: string;
   readonly #cache: StoreOptions["cache"];
   readonly #objects: StoredObjects;
+  readonly #conditionOf: StoreOptions["conditionOf"];
 
-  constructor({ definition, cache, objects }: StoreOptions) {
+  constructor({ definition, cache, objects, conditionOf }: StoreOptions) {
     this.definition = definition;
     this.#cache = cache;
     this.#objects = objects;
+    this.#conditionOf = conditionOf;
     const { storage } = definition;
     this.prefix = `/registry/${storage.group === "" ? "core" : storage.group}/${storage.resource}/`;
   }
@@ -51,6 +65,14 @@ export class ObjectReader {
   /** Returns the prefix of a collection: of one namespace, or of all. */
   collection(namespace: string): string {
     return this.definition.namespaced && namespace !== "" ? `${this.prefix}${namespace}/` : this.prefix;
+  }
+
+  /** Returns the condition under which an object is created; `undefined` for none. */
+  creationIn(namespace: string, name: string): NamespaceCondition | undefined {
+    const { definition } = this;
+    const conditionOf = this.#conditionOf;
+    if (conditionOf === undefined || !definition.namespaced) return undefined;
+    return () => conditionOf({ definition, namespace, name });
   }
 
   /** Finds objects of a namespace, or of all, that cannot be read, at most `max`. */
@@ -102,6 +124,7 @@ export class ObjectReader {
   /** Waits until reads see `resourceVersion`. */
   async reach(resourceVersion: string): Promise<Revision> {
     const revision = this.parseVersion(resourceVersion);
+    if (revision > this.#cache.revision) await this.#cache.fresh();
     if (revision > this.#cache.revision && !(await this.#cache.waitFor(revision, freshWaitMs))) {
       throw tooLargeResourceVersion(resourceVersion, String(this.#cache.revision));
     }

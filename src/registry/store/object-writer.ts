@@ -11,14 +11,11 @@ import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
 import { nameSuffix, type Random } from "#std/random.ts";
 import type { CacheReader, CacheWriter, Entry, WriteResult } from "#storage/watch-cache.ts";
 
-import {
-  type Allocated,
-  type ResourceDefinition,
-  updateStrategy,
-  type WriteAttributes,
-} from "../resource-definition.ts";
+import { type ResourceDefinition, updateStrategy, type WriteAttributes } from "../resource-definition.ts";
 import type { StoredObjects } from "../stored-object.ts";
+import { Allocation, TurnQueue } from "./allocation.ts";
 import type { EntryWriter, Outcome } from "./entry-writer.ts";
+import { writeWhile } from "../conditional-write.ts";
 import { withMeta } from "./metadata.ts";
 import type { ObjectReader, StoreOptions } from "./object-reader.ts";
 
@@ -46,12 +43,18 @@ export interface UpdateOptions {
   readonly uid?: string | undefined;
 }
 
-/** Returns the object with the values that its kind allocates. Called once for every attempt of a write. */
-type Allocate = (object: Unstructured, old: Unstructured | undefined) => MaybePromise<Unstructured>;
+/** The outcome of writing a new object. */
+type Inserted = Stored | "exists" | "lost turn";
+
+/** An update, and what it allocates. */
+interface UpdateWrite {
+  readonly namespace: string;
+  readonly name: string;
+  readonly attributes: WriteAttributes;
+  readonly allocation: Allocation;
+}
 
 const generatedNameTries = 8;
-/** Allocates nothing, like most kinds. */
-const unallocated: Allocate = (object) => object;
 const modified = "the object has been modified; please apply your changes to the latest version and try again";
 
 export class ObjectWriter {
@@ -62,8 +65,10 @@ export class ObjectWriter {
   readonly #objects: StoredObjects;
   readonly #timestamps: Timestamps;
   readonly #random: Random;
+  readonly #options: ConstructorParameters<typeof Allocation>[0];
 
   constructor(reader: ObjectReader, entries: EntryWriter, options: StoreOptions) {
+    this.#options = { ...options, queue: new TurnQueue() };
     this.#reader = reader;
     this.#entries = entries;
     this.#definition = options.definition;
@@ -79,16 +84,13 @@ export class ObjectWriter {
     attributes: WriteAttributes,
     validate?: (object: Unstructured) => MaybePromise<void>,
   ): Promise<Stored> {
-    if (this.#definition.strategy.allocate === undefined) {
-      return this.#create(object, attributes, unallocated, validate);
-    }
-    return this.#allocating(attributes, (allocate) => this.#create(object, attributes, allocate, validate));
+    return this.#allocating(attributes, (allocation) => this.#create(object, attributes, allocation, validate));
   }
 
   async #create(
     object: Unstructured,
     attributes: WriteAttributes,
-    allocate: Allocate,
+    allocation: Allocation,
     validate: ((object: Unstructured) => MaybePromise<void>) | undefined,
   ): Promise<Stored> {
     const definition = this.#definition;
@@ -101,9 +103,9 @@ export class ObjectWriter {
     if (definition.generation) created = withMeta(created, { generation: 1 });
     const { generateName } = created.metadata;
     const generates = (created.metadata.name ?? "") === "" && generateName !== undefined && generateName !== "";
-    for (let attempt = 1; ; attempt++) {
+    for (let names = 1, isFirst = true; ; isFirst = false) {
       const identified = generates ? withMeta(created, { name: this.#generateName(generateName) }) : created;
-      const candidate = await allocate(strategy.canonicalize?.(identified) ?? identified, undefined);
+      const candidate = await allocation.allocate(strategy.canonicalize?.(identified) ?? identified, undefined);
       const errors = strategy.validate?.(candidate, attributes) ?? [];
       const ruleErrors = (await strategy.checkRules?.(candidate, undefined, errors, attributes)) ?? [];
       this.#check(candidate, [
@@ -115,31 +117,38 @@ export class ObjectWriter {
         ...errors,
         ...ruleErrors,
       ]);
-      if (attempt === 1) {
+      if (isFirst) {
         for (const text of strategy.warningsOnCreate?.(candidate, attributes) ?? []) attributes.context.warn(text);
       }
       await validate?.(candidate);
       if (!attributes.dryRun && isVersion(resourceVersion)) {
         throw unclassified("resourceVersion should not be set on objects to be created");
       }
-      const stored = await this.#insert(strategy.complete?.(candidate) ?? candidate, attributes);
-      if (stored !== undefined) return stored;
-      if (!generates || attempt === generatedNameTries) throw this.#exists(candidate);
+      const inserted = await this.#insert(strategy.complete?.(candidate) ?? candidate, attributes, allocation);
+      if (inserted === "lost turn") await allocation.lostTurn();
+      else if (inserted !== "exists") return inserted;
+      else if (!generates || names++ === generatedNameTries) throw this.#exists(candidate);
     }
   }
 
-  /** Writes a new key; `undefined` when it exists. */
-  async #insert(object: Unstructured, attributes: WriteAttributes): Promise<Stored | undefined> {
+  /** Writes a new key, unless it exists. */
+  async #insert(object: Unstructured, attributes: WriteAttributes, allocation: Allocation): Promise<Inserted> {
     const definition = this.#definition;
-    const key = this.#reader.key(object.metadata.namespace ?? "", object.metadata.name ?? "");
+    const { namespace = "", name = "" } = object.metadata;
+    const key = this.#reader.key(namespace, name);
     if (attributes.dryRun) {
-      if ((await this.#cache.getFresh(key)) !== undefined) return undefined;
+      if ((await this.#cache.getFresh(key)) !== undefined) return "exists";
       return { object: await this.#objects.afterDryRun(definition, object, attributes.context), entry: undefined };
     }
     const ttl = definition.strategy.ttlSeconds?.(object) ?? 0;
     const encoded = await this.#entries.encode(object, attributes);
-    const result = await this.#cache.put(key, 0, encoded, { ttlSeconds: ttl, mayWrite: attributes.context.mayWrite });
-    if (!result.ok) return undefined;
+    const result = await writeWhile(
+      attributes.context.requires,
+      (conditions) =>
+        this.#cache.put(key, 0, encoded, { ...conditions, ...allocation.turnOf(object), ttlSeconds: ttl }),
+      this.#reader.creationIn(namespace, name),
+    );
+    if (!result.ok) return result.failed === "turn" ? "lost turn" : "exists";
     await this.#entries.awaitEffects(result.entry, attributes.context);
     return { object: this.#reader.object(result.entry), entry: result.entry };
   }
@@ -176,37 +185,29 @@ export class ObjectWriter {
 
   /** See `Store.update`. */
   update(namespace: string, name: string, attributes: WriteAttributes, options: UpdateOptions): Promise<Updated> {
-    if (this.#definition.strategy.allocate === undefined) {
-      return this.#update(namespace, name, attributes, unallocated, options);
-    }
-    return this.#allocating(attributes, (allocate) => this.#update(namespace, name, attributes, allocate, options));
+    return this.#allocating(attributes, (allocation) =>
+      this.#update({ namespace, name, attributes, allocation }, options),
+    );
   }
 
-  #update(
-    namespace: string,
-    name: string,
-    attributes: WriteAttributes,
-    allocate: Allocate,
-    options: UpdateOptions,
-  ): Promise<Updated> {
+  #update({ namespace, ...write }: UpdateWrite, options: UpdateOptions): Promise<Updated> {
+    const { name, attributes } = write;
     return this.#entries.fromNewest(this.#reader.key(namespace, name), attributes.context, async (entry) => {
-      if (entry === undefined) return this.#createInstead(name, attributes, options);
-      const next = await this.#updated(entry, name, attributes, allocate, options);
-      return this.#write(entry, next, attributes);
+      if (entry === undefined) {
+        // The creation allocates by itself, and must not wait in the queue for this update.
+        write.allocation.end();
+        return this.#createInstead(name, attributes, options);
+      }
+      return this.#write(entry, await this.#updated(entry, write, options), write);
     });
   }
 
-  /** Runs a write of a kind that allocates values. The reservation of its last attempt ends with the write. */
-  #allocating<T>(attributes: WriteAttributes, write: (allocate: Allocate) => Promise<T>): Promise<T> {
-    const { strategy } = this.#definition;
-    let reservation: Allocated | undefined;
-    return write((object, old) => {
-      reservation?.release();
-      return andThen(strategy.allocate?.(object, old, attributes), (allocated) => {
-        reservation = allocated;
-        return allocated?.object ?? object;
-      });
-    }).finally(() => reservation?.release());
+  /** Runs a write whose kind may allocate values. The reservation of its last attempt ends with the write. */
+  #allocating<T>(attributes: WriteAttributes, write: (allocation: Allocation) => Promise<T>): Promise<T> {
+    const allocation = new Allocation(this.#options, attributes);
+    const writing = write(allocation);
+    const { allocate, turn } = this.#definition.strategy;
+    return allocate === undefined && turn === undefined ? writing : writing.finally(() => allocation.end());
   }
 
   /** Creates the object of an update that does not exist. */
@@ -233,9 +234,7 @@ export class ObjectWriter {
   /** Returns the updated form of an entry. */
   async #updated(
     entry: Entry,
-    name: string,
-    attributes: WriteAttributes,
-    allocate: Allocate,
+    { name, attributes, allocation }: Omit<UpdateWrite, "namespace">,
     options: UpdateOptions,
   ): Promise<Unstructured> {
     const definition = this.#definition;
@@ -244,7 +243,7 @@ export class ObjectWriter {
     const wanted = await options.transform(old);
     if (options.uidIsPrecondition) checkUid(definition, wanted, old);
     this.#checkVersion(wanted, entry, name);
-    let next = await allocate(this.#keepSystemFields(wanted, old), old);
+    let next = await allocation.allocate(this.#keepSystemFields(wanted, old), old);
     if (hooks.prepareForUpdate !== undefined) next = hooks.prepareForUpdate(next, old, attributes);
     const errors = hooks.validateUpdate?.(next, old, attributes) ?? [];
     const ruleErrors = (await hooks.checkRules?.(next, old, errors, attributes)) ?? [];
@@ -261,7 +260,11 @@ export class ObjectWriter {
   }
 
   /** Replaces an entry by `next`, or removes it when neither a finalizer nor a grace period keeps it any more. */
-  async #write(entry: Entry, next: Unstructured, attributes: WriteAttributes): Promise<Outcome<Updated>> {
+  async #write(
+    entry: Entry,
+    next: Unstructured,
+    { attributes, allocation }: Pick<UpdateWrite, "attributes" | "allocation">,
+  ): Promise<Outcome<Updated>> {
     const old = this.#reader.object(entry);
     const isFinished = this.#isFinished(next);
     // An object that is stored in an outdated form or version is written again, so that keys and versions can be
@@ -278,21 +281,34 @@ export class ObjectWriter {
     }
     // Upstream: watchers see the object as it was, and the writer sees the object it would have written.
     const result = isFinished
-      ? await this.#cache.remove(entry.key, entry.revision, attributes.context)
-      : await this.#replace(entry, next, attributes);
-    if (!result.ok) return { lostTo: result.current };
+      ? await writeWhile(attributes.context.requires, (conditions) =>
+          this.#cache.remove(entry.key, entry.revision, conditions),
+        )
+      : await this.#replace(entry, next, attributes, allocation);
+    if (!result.ok) {
+      if (result.failed === "turn") await allocation.lostTurn();
+      return { lostTo: result.current };
+    }
     await this.#entries.awaitEffects(result.entry, attributes.context);
     if (isFinished) return { written: { object: next, entry: undefined, created: false } };
     return { written: { object: this.#reader.object(result.entry), entry: result.entry, created: false } };
   }
 
-  #replace(entry: Entry, next: Unstructured, attributes: WriteAttributes): MaybePromise<WriteResult> {
+  #replace(
+    entry: Entry,
+    next: Unstructured,
+    attributes: WriteAttributes,
+    allocation: Allocation,
+  ): MaybePromise<WriteResult> {
     return andThen(this.#entries.encode(next, attributes, entry), (encoded) =>
-      this.#cache.put(entry.key, entry.revision, encoded, {
-        ttlSeconds: this.#definition.strategy.ttlSeconds?.(next) ?? 0,
-        isForDeletion: next.metadata.deletionTimestamp !== undefined,
-        mayWrite: attributes.context.mayWrite,
-      }),
+      writeWhile(attributes.context.requires, (conditions) =>
+        this.#cache.put(entry.key, entry.revision, encoded, {
+          ...conditions,
+          ...allocation.turnOf(next),
+          ttlSeconds: this.#definition.strategy.ttlSeconds?.(next) ?? 0,
+          isForDeletion: next.metadata.deletionTimestamp !== undefined,
+        }),
+      ),
     );
   }
 

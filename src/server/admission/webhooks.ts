@@ -7,6 +7,7 @@ import type { ApiObject } from "#meta/object-meta.ts";
 import type { ObjectHandlers } from "#registry/informer.ts";
 import type { Lookups } from "../lookups.ts";
 import { rateLimited } from "#std/log.ts";
+import { webhookTunnels } from "../egress.ts";
 import type { ServerParts } from "../server-parts.ts";
 import type { AdmissionFlags } from "./flags.ts";
 import type { ServedForms } from "./object-forms.ts";
@@ -51,7 +52,12 @@ export function openWebhooks(parts: WebhookParts, forms: ServedForms) {
   const open = async (type: WebhookType): Promise<WebhookClients> => {
     const { credentialsFor, WebhookClients } = await import("#egress/webhook-client.ts");
     const users = plan.webhookCredentials.get(pluginOf[type]) ?? new Map<string, WebhookCredentials>();
-    return new WebhookClients({ clock, serviceAddress, credentials: (target) => credentialsFor(users, target) });
+    return new WebhookClients({
+      clock,
+      serviceAddress,
+      tunnels: webhookTunnels(parts.egress),
+      credentials: (target) => credentialsFor(users, target),
+    });
   };
   const clientsOf = (type: WebhookType): Promise<WebhookClients> => {
     let opened = clients.get(type);

@@ -1,6 +1,7 @@
 /** Connections to the servers of aggregated APIs: one pool per API, and reads of whole answers. */
 import { connectionProblem } from "#egress/connection-problem.ts";
 import type { Forwarder } from "#egress/forwarding.ts";
+import type { OpenTunnel } from "#egress/proxy-tunnel.ts";
 import { type FindServiceAddress, hostPort, type ServiceAddress } from "#egress/service-address.ts";
 import type { AggregatedApi } from "#extensions/aggregated-apis.ts";
 import type { KeyPair } from "#std/certificate.ts";
@@ -9,6 +10,8 @@ import type { Clock } from "#std/clock.ts";
 interface BackendsOptions {
   readonly clock: Clock;
   readonly serviceAddress: FindServiceAddress;
+  /** Begins the connections, through a proxy; `undefined` where they are direct. */
+  readonly tunnel: OpenTunnel | undefined;
   /** Returns what proves to them that it is this server that says who the user is. */
   credentials(): KeyPair;
 }
@@ -63,7 +66,8 @@ export class Backends {
     let backend = this.#backends.get(api.name);
     if (backend?.settings !== settings) {
       backend?.forwarder.retire();
-      const forwarder = openForwarder({ clock: this.#options.clock, ca, insecure, serverName, cert, key });
+      const { clock, tunnel } = this.#options;
+      const forwarder = openForwarder({ clock, tunnel, ca, insecure, serverName, cert, key });
       backend = { settings, forwarder };
       this.#backends.set(api.name, backend);
     }

@@ -3,11 +3,13 @@ import {
   boolean,
   type Bounds,
   choice,
+  deprecated,
   duration,
   type Flag,
   fraction,
   integer,
   optional,
+  optionalDuration,
   type OptionsOf,
 } from "#std/flags.ts";
 
@@ -108,6 +110,13 @@ export const auditFlags = {
     audit("audit-webhook-initial-backoff"),
     10_000,
     "Wait before a call that failed is made again.",
+  ),
+  auditWebhookBatchInitialBackoffMs: deprecated(
+    optionalDuration(
+      audit("audit-webhook-batch-initial-backoff"),
+      "Takes the place of --audit-webhook-initial-backoff.",
+    ),
+    "its name is --audit-webhook-initial-backoff",
   ),
   auditWebhookMode: modeFlag("webhook", "batch"),
   auditWebhookBatchBufferSize: bufferSize("webhook"),

@@ -8,7 +8,8 @@ import type { ExternalAuthenticationFlags } from "./external-flags.ts";
 import type { AuthenticationFlags } from "./flags.ts";
 import type { AuthenticationPlan } from "./plan.ts";
 
-export interface AuthenticationParts extends Pick<ServerParts, "domain" | "clock" | "random" | "log" | "metrics"> {
+export interface AuthenticationParts
+  extends Pick<ServerParts, "domain" | "clock" | "random" | "log" | "metrics" | "egress"> {
   readonly options: AuthenticationFlags & ExternalAuthenticationFlags & Pick<AuthorizationFlags, "authorizationMode">;
   readonly plan: AuthenticationPlan;
   readonly clientTrust: ClientTrust;

@@ -29,6 +29,8 @@ export interface ServiceAccountIssuer {
   /** The audiences that mean this server. */
   readonly audiences: readonly string[];
   readonly keys: VerificationKeys;
+  /** The id of the key that signs, which is among the others. */
+  readonly signingKeyId: string;
   /** Returns a signed token with these claims. */
   sign(claims: object): Promise<string>;
 }
@@ -59,6 +61,7 @@ export function serviceAccountIssuer(options: IssuerFlags, own: { readonly priva
     issuers: [first, ...others],
     audiences: options.apiAudiences.length === 0 ? [first] : options.apiAudiences,
     keys: new VerificationKeys(verificationKeys(options, signing)),
+    signingKeyId: signing.id,
     sign: (claims) => signJwt(claims, signing.key, signing.id),
   };
 }

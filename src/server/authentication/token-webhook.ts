@@ -6,12 +6,12 @@ import type { AuthenticationParts } from "./parts.ts";
 
 /** Opens the webhook of `--authentication-token-webhook-config-file`. */
 export const openTokenWebhook = (
-  { options, domain, clock, random, log }: AuthenticationParts,
+  { options, domain, clock, random, log, egress }: AuthenticationParts,
   connection: WebhookConnection,
   audiences: readonly string[],
 ): WebhookTokens =>
   new WebhookTokens({
-    ...openWebhook(connection, clock),
+    ...openWebhook(connection, clock, egress.controlPlane),
     apiVersion: domain.rename(`authentication.k8s.io/${options.authenticationTokenWebhookVersion}`),
     audiences,
     cacheTtlMs: options.authenticationTokenWebhookCacheTtlMs,

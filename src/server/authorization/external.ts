@@ -13,7 +13,8 @@ import type { ServerParts } from "../server-parts.ts";
 import { watchFile } from "../watched-file.ts";
 import type { AuthorizationPlan, PlannedAuthorizer } from "./plan.ts";
 
-interface AuthorizerChainOptions extends Pick<ServerParts, "domain" | "clock" | "random" | "log" | "metrics"> {
+interface AuthorizerChainOptions
+  extends Pick<ServerParts, "domain" | "clock" | "random" | "log" | "metrics" | "egress"> {
   readonly plan: AuthorizationPlan;
   /** Whether webhooks get the selectors of lists (feature gate `AuthorizeWithSelectors`). */
   readonly selectors: boolean;
@@ -149,7 +150,7 @@ async function openAuthorizer(
   const { openWebhook } = await import("#egress/webhook-connection.ts");
   return webhookAuthorizer({
     ...settings,
-    ...openWebhook(connection, options.clock),
+    ...openWebhook(connection, options.clock, options.egress.controlPlane),
     name: planned.name,
     group: options.domain.rename("authorization.k8s.io"),
     selectors: options.selectors,

@@ -47,6 +47,11 @@ export const controllerFlags = {
         ? undefined
         : "not in the list of known controllers",
   ),
+  enableGarbageCollector: boolean(
+    ["enable-garbage-collector", "Misc"],
+    true,
+    "Delete the dependents of deleted objects; without it deletions neither wait for dependents nor orphan them.",
+  ),
   clusterSigningCertFile: certificateFile("", "certificates that are asked for"),
   clusterSigningKeyFile: keyFile("", "certificates that are asked for"),
   clusterSigningDurationMs: duration(

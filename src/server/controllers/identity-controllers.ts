@@ -7,8 +7,9 @@ import { identityLeaseCollector, identityLeaseController, type ServerIdentity } 
 import { storageVersionControllers, type StoredResource } from "#controllers/storage-versions.ts";
 import { apiVersionOf } from "#meta/group-version.ts";
 import type { Random } from "#std/random.ts";
-import { identityLabelValue, serverId } from "../identity.ts";
+import { identityLabelValue, serverIdAt } from "../identity.ts";
 import type { KindsPlan } from "../served-kinds.ts";
+import type { CacheReader } from "#storage/watch-cache.ts";
 import type { Controllers } from "./pod-controllers.ts";
 
 export interface Identity extends ServerIdentity {
@@ -16,16 +17,25 @@ export interface Identity extends ServerIdentity {
   readonly storedResources: readonly StoredResource[] | undefined;
 }
 
-/** Returns the identity of this server; `undefined` without the feature gate `APIServerIdentity`. */
-export function planIdentity(kinds: KindsPlan, random: Random): Identity | undefined {
+interface IdentitySources {
+  readonly plans: { readonly kinds: KindsPlan };
+  readonly random: Random;
+  readonly url: string;
+  readonly cache: Pick<CacheReader, "isShared">;
+}
+
+/** Returns the identity of the server at a URL; `undefined` without the feature gate `APIServerIdentity`. */
+export function planIdentity({ plans, random, url, cache }: IdentitySources): Identity | undefined {
+  const { kinds } = plans;
   const { gates, table } = kinds;
   if (!gates.isOn("APIServerIdentity")) return undefined;
   const isServed = table.definitions.some(({ resource }) => resource === "storageversions");
   return {
-    id: serverId(),
+    id: serverIdAt(Number(new URL(url).port || 443)),
     hostname: hostname(),
     labelValue: identityLabelValue,
     processId: random.uuid(),
+    marksRenewals: cache.isShared,
     storedResources: isServed ? storedResources(kinds) : undefined,
   };
 }

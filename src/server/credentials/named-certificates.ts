@@ -29,6 +29,13 @@ function parseNamedFiles(text: string): NamedFiles | string {
 const splitNames = (text: string): string[] =>
   text.split(",").flatMap((name) => (name.trim() === "" ? [] : [name.trim().toLowerCase()]));
 
+/** Returns the files of the flag's values. */
+export const namedFiles = (values: readonly string[]): readonly string[] =>
+  values.flatMap((value) => {
+    const { certificate, key } = parseNamedFiles(value) as NamedFiles; // the flag has refused other values
+    return [certificate, key];
+  });
+
 /** Returns the mistake in a value of the flag. */
 export function namedFilesMistake(text: string): string | undefined {
   const parsed = parseNamedFiles(text);

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { setImmediate } from "node:timers/promises";
+import { fakeAuthority, type Issued } from "#authn/fake-authority.ts";
 import type { TlsFiles } from "#transport/listener.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import { silentLog } from "#std/log.ts";
@@ -15,6 +16,7 @@ import { keepRenewed, readServingCredentials, withCertDir, writeCredentials } fr
 const root = mkdtempSync(join(tmpdir(), "binnacle-serving-"));
 after(() => rmSync(root, { recursive: true, force: true }));
 
+const minuteMs = 60_000;
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
 const url = "https://127.0.0.1:1";
@@ -90,6 +92,50 @@ void test("a given certificate file that changed takes effect, one that became u
   // The kubeconfig now contains the new authority.
   const kubeconfig = readFileSync(join(folder, "admin.kubeconfig"), "utf8");
   assert.ok(kubeconfig.includes(Buffer.from(serving.certificate).toString("base64")));
+  stop();
+});
+
+/** Advances the clock by a minute until a condition holds, since files are read in the background. */
+async function passUntil(clock: FakeClock, isDone: () => boolean): Promise<void> {
+  while (!isDone()) {
+    clock.advance(minuteMs);
+    await setImmediate();
+  }
+}
+
+const certificateOf = async (name: string): Promise<Issued> =>
+  (await fakeAuthority()).issue({ usage: "server", commonName: name, hosts: [`${name}.example.com`] });
+
+void test("changed certificates of flags take effect within a minute, each by itself, also in memory", async () => {
+  const folder = mkdtempSync(join(root, "minutely-"));
+  const write = (name: string, { certificate, key }: Issued): string[] => {
+    writeFileSync(join(folder, `${name}.crt`), certificate);
+    writeFileSync(join(folder, `${name}.key`), key);
+    return [join(folder, `${name}.crt`), join(folder, `${name}.key`)];
+  };
+  const [cert = "", key = ""] = write("given", await certificateOf("given"));
+  const sni = write("sni", await certificateOf("sni"));
+  const clock = new FakeClock();
+  const options = resolveOptions({ tlsCertFile: cert, tlsPrivateKeyFile: key, tlsSniCertKey: [sni.join(",")] });
+  const sources = { options, folder: undefined, isUsed: false, clock, random: seededRandom(2) } as const;
+  const current = await readServingCredentials(sources);
+  const used: TlsFiles[] = [];
+  const problems: string[] = [];
+  const log = { ...silentLog, error: (_fields: object, message: string) => void problems.push(message) };
+  const stop = keepRenewed(sources, { url, current, log, use: (files) => used.push(files) });
+  const other = await certificateOf("other");
+  write("sni", other);
+  await passUntil(clock, () => used.length > 0);
+  assert.deepStrictEqual([...used[0]!.named!.keys()], ["other", "other.example.com"]);
+  assert.strictEqual(used[0]!.named!.get("other.example.com")!.certificate, other.certificate);
+  assert.strictEqual(used[0]!.cert, current.serving.certificate);
+  writeFileSync(sni[0]!, "half a fi");
+  await passUntil(clock, () => problems.includes("certificates could not be renewed"));
+  write("given", other);
+  await passUntil(clock, () => used.length > 1);
+  assert.strictEqual(used[1]!.cert, other.certificate);
+  assert.deepStrictEqual([...used[1]!.named!.keys()], ["other", "other.example.com"]);
+  assert.strictEqual(used.length, 2);
   stop();
 });
 

@@ -1,6 +1,6 @@
 /**
- * The serving certificates of a running server: its own or those of flags. They are checked every hour, so that new
- * files take effect and no certificate expires while the server runs.
+ * The serving certificates of a running server: its own or those of flags. Files of flags are read every minute, so that
+ * new ones take effect, and its own every hour, so that no certificate expires while the server runs.
  */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -15,7 +15,7 @@ import { writePrivate } from "../data-folder.ts";
 import { adminKubeconfig } from "../kubeconfig.ts";
 import type { GeneralFlags } from "../general-flags.ts";
 import type { CredentialFlags } from "./flags.ts";
-import { readNamedCertificates } from "./named-certificates.ts";
+import { namedFiles, readNamedCertificates } from "./named-certificates.ts";
 import { serverTrust, type ServerTrust } from "./server-trust.ts";
 import { tlsSettings } from "./tls-settings.ts";
 import { watchFiles } from "../watched-file.ts";
@@ -56,11 +56,7 @@ const checkIntervalMs = 3_600_000;
 /** Reads the credentials and makes missing ones in memory. Throws `StartError`. */
 export async function readServingCredentials(sources: CredentialSources): Promise<ServingCredentials> {
   const { options, folder, isUsed, clock, random } = sources;
-  const { bindAddress, externalHostname, tlsCertFile, tlsPrivateKeyFile, tlsSan } = options;
-  const givenPair =
-    tlsCertFile === undefined || tlsPrivateKeyFile === undefined
-      ? undefined
-      : readGivenPair(tlsCertFile, tlsPrivateKeyFile);
+  const { bindAddress, externalHostname, tlsSan } = options;
   const bound = /^(?:0\.0\.0\.0|::)$/.test(bindAddress) ? [] : [bindAddress];
   const names = [...bound, ...(externalHostname === undefined ? [] : [externalHostname]), ...tlsSan];
   const credentials = await prepareCredentials({
@@ -71,19 +67,48 @@ export async function readServingCredentials(sources: CredentialSources): Promis
     clock,
     random,
   });
-  const trust = serverTrust(options, credentials.ca.certificate);
-  const named = readNamedCertificates(options.tlsSniCertKey);
-  return { credentials, serving: givenPair ?? credentials.serving, named, trust, ...readBundles(options, credentials) };
+  const given = Object.assign({}, ...givenParts.map(({ read }) => read(options, credentials))) as GivenCredentials;
+  return { credentials, ...given };
 }
 
-/** Returns the authorities in the files together with the server's own. Throws `StartError`. */
-function readBundles(
-  { clientCaFile, requestheaderClientCaFile }: CredentialFlags,
-  { ca }: Credentials,
-): Pick<ServingCredentials, "clientCa" | "requestHeaderCa"> {
-  const read = (file: string | undefined): string => (file === undefined ? "" : readAuthorities(file));
-  return { clientCa: ca.certificate + read(clientCaFile), requestHeaderCa: read(requestheaderClientCaFile) };
-}
+/** The parts that files of flags give; the server has its own serving certificate and authority without them. */
+type GivenCredentials = Omit<ServingCredentials, "credentials">;
+
+type ServingOptions = CredentialSources["options"];
+
+/** Parts of the credentials that are read together. A file that cannot be used leaves the other parts up to date. */
+const givenParts: readonly {
+  /** Returns the files of flags. */
+  files(options: ServingOptions): readonly (string | undefined)[];
+  /** Throws `StartError`. */
+  read(options: ServingOptions, own: Credentials): Partial<GivenCredentials>;
+}[] = [
+  {
+    files: ({ tlsCertFile, tlsPrivateKeyFile, rootCaFile }) => [tlsCertFile, tlsPrivateKeyFile, rootCaFile],
+    read(options, { ca, serving }) {
+      const { tlsCertFile, tlsPrivateKeyFile } = options;
+      const isGiven = tlsCertFile !== undefined && tlsPrivateKeyFile !== undefined;
+      return {
+        serving: isGiven ? readGivenPair(tlsCertFile, tlsPrivateKeyFile) : serving,
+        trust: serverTrust(options, ca.certificate),
+      };
+    },
+  },
+  {
+    files: ({ tlsSniCertKey }) => namedFiles(tlsSniCertKey),
+    read: ({ tlsSniCertKey }) => ({ named: readNamedCertificates(tlsSniCertKey) }),
+  },
+  {
+    files: ({ clientCaFile, requestheaderClientCaFile }) => [clientCaFile, requestheaderClientCaFile],
+    read({ clientCaFile, requestheaderClientCaFile }, { ca }) {
+      const authorities = (file: string | undefined): string => (file === undefined ? "" : readAuthorities(file));
+      return {
+        clientCa: ca.certificate + authorities(clientCaFile),
+        requestHeaderCa: authorities(requestheaderClientCaFile),
+      };
+    },
+  },
+];
 
 /** Returns the TLS settings of the listener. Throws `StartError` for an unknown cipher suite. */
 export function tlsFiles(
@@ -115,13 +140,16 @@ interface Renewal {
   use(files: TlsFiles, next: ServingCredentials): void;
 }
 
-/** Reads bundles of authorities every minute and all other files every hour, until the returned function is called. */
+/** Reads the files of flags every minute and the server's own every hour, until the returned function is called. */
 export function keepRenewed(sources: CredentialSources, renewal: Renewal): () => void {
   const { options, folder, clock } = sources;
   const { log, url } = renewal;
   let { current } = renewal;
   function take(next: ServingCredentials): void {
+    const isTrusted = next.trust.ca === current.trust.ca && next.trust.serverName === current.trust.serverName;
+    if (folder !== undefined && (next.credentials.files.size > 0 || !isTrusted)) writeCredentials(folder, url, next);
     const isSame =
+      isTrusted &&
       next.serving.certificate === current.serving.certificate &&
       isDeepStrictEqual(next.named, current.named) &&
       next.clientCa === current.clientCa &&
@@ -133,11 +161,17 @@ export function keepRenewed(sources: CredentialSources, renewal: Renewal): () =>
     log.info({}, "certificates renewed");
   }
   const failed = (error: unknown): void => log.error({ error }, "certificates could not be renewed");
-  const stopBundles = watchFiles(
-    [options.clientCaFile, options.requestheaderClientCaFile].filter((file) => file !== undefined),
-    clock,
-    () => take({ ...current, ...readBundles(options, current.credentials) }),
-    failed,
+  const stops = givenParts.map(({ files, read }) =>
+    watchFiles(
+      files(options).filter((file) => file !== undefined),
+      clock,
+      () => {
+        // The files that the start or an earlier renewal has written are not written again.
+        const credentials = { ...current.credentials, files: new Map<string, string>() };
+        take({ ...current, credentials, ...read(options, credentials) });
+      },
+      failed,
+    ),
   );
   // A server without a folder keeps the certificates that it made.
   let cancel = folder === undefined ? undefined : clock.after(checkIntervalMs, check);
@@ -151,13 +185,11 @@ export function keepRenewed(sources: CredentialSources, renewal: Renewal): () =>
     const asNow = { ...sources, options: { ...options, acceptDataLoss: false }, isUsed: true };
     const next = await readServingCredentials(asNow);
     if (isStopped) return;
-    const isTrusted = next.trust.ca === current.trust.ca && next.trust.serverName === current.trust.serverName;
-    if (next.credentials.files.size > 0 || !isTrusted) writeCredentials(folder!, url, next);
     take(next);
   }
   return () => {
     isStopped = true;
     cancel?.();
-    stopBundles();
+    for (const stop of stops) stop();
   };
 }

@@ -71,6 +71,11 @@ export class Encryption {
     );
   }
 
+  /** The rules in force. */
+  get rules(): readonly EncryptionRule[] {
+    return this.#rules;
+  }
+
   /** Reports the stored values that cannot be decrypted. Called when the store is open. */
   opened(): void {
     const { metrics, log } = this.#parts;

@@ -1,15 +1,17 @@
-/** Decrypts stored values without a server, for `binnacle verify`, with the file of `--encryption-provider-config`. */
+/** Decrypts and encrypts stored values without a server, with the file of `--encryption-provider-config`. */
 import { readEncryptionConfig } from "#encryption/config.ts";
 import { openProviders } from "#encryption/open.ts";
-import { inClear } from "#encryption/stored-value.ts";
+import { inClear, isEncrypted } from "#encryption/stored-value.ts";
 import { TransformError } from "#encryption/transformer.ts";
+import type { Transformers } from "#encryption/transformers.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { systemClock } from "#std/clock.ts";
 import { andThen, attempt, type MaybePromise } from "#std/maybe-promise.ts";
 import { systemRandom } from "#std/random.ts";
 import { StartError } from "#std/start-error.ts";
 import { reasonOf } from "#std/system-error.ts";
-import type { Unversioned } from "#storage/log-store.ts";
+import type { CopyCipher } from "#storage/copy.ts";
+import { UnreadableValue, type Unversioned, type ValueForm } from "#storage/log-store.ts";
 import { orStartError } from "../given-files.ts";
 
 /** The reason why a value cannot be read. */
@@ -20,11 +22,22 @@ export interface Unreadable {
 export interface StoredValues {
   /** Returns the decrypted value. Never rejects. */
   clear(key: string, value: Unversioned): MaybePromise<Unversioned | Unreadable>;
+  /** Decrypts and encrypts values of any form. */
+  readonly cipher: CopyCipher;
   close(): void;
 }
 
-/** Opens the providers of a configuration. `file` is its name in errors. Rejects with `StartError`. */
-export async function openStoredValues(file: string, text: string, domain: ApiDomain): Promise<StoredValues> {
+/** A configuration: the name of its file, for errors, and its text. */
+interface StoredValuesOptions {
+  readonly file: string;
+  readonly text: string;
+  readonly domain: ApiDomain;
+  /** The form of the values for `clear`. */
+  readonly form: ValueForm;
+}
+
+/** Opens the providers of a configuration. Rejects with `StartError`. */
+export async function openStoredValues({ file, text, domain, form }: StoredValuesOptions): Promise<StoredValues> {
   const rules = orStartError(`${file}: `, () => readEncryptionConfig(text, domain));
   const environment = {
     clock: systemClock,
@@ -36,15 +49,32 @@ export async function openStoredValues(file: string, text: string, domain: ApiDo
   const providers = await openProviders(rules, environment).catch((error: unknown) => {
     throw new StartError(`${file}: ${reasonOf(error)}`, { cause: error });
   });
-  const failed = (error: unknown): Unreadable => {
-    if (error instanceof TransformError) return { problem: error.message };
-    throw error;
-  };
+  const cipher = cipherOf(providers.transformers);
   return {
-    clear(key, stored) {
-      const reading = attempt((value) => inClear(providers.transformers, key, value), stored, failed);
-      return andThen(reading, (read) => ("problem" in read ? read : read.value));
-    },
+    clear: (key, value) =>
+      andThen(cipher.open(form, { key, value }), (read) => ("problem" in read ? read : read.value)),
+    cipher,
     close: () => providers.close(),
   };
 }
+
+const cipherOf = (transformers: Transformers): CopyCipher => ({
+  open: (form, entry) => attempt((one) => inClear(transformers, form, one), entry, problemOf),
+  seal(form, key, value) {
+    const transformer = transformers.of(key);
+    if (transformer.origin === "") return value;
+    return { bytes: transformer.encrypt(form.pack(value), form.nameOf(key)), revisionOffset: -1 };
+  },
+});
+
+function problemOf(error: unknown): Unreadable {
+  if (error instanceof TransformError || error instanceof UnreadableValue) return { problem: error.message };
+  throw error;
+}
+
+/** Reads and writes values without a configuration: encrypted ones are a problem, since they belong to their store. */
+export const plainCipher: CopyCipher = {
+  open: (_form, { value }) =>
+    isEncrypted(value) ? { problem: "is encrypted: give the servers' --encryption-provider-config" } : { value },
+  seal: (_form, _key, value) => value,
+};

@@ -1,7 +1,7 @@
 /** Failures of large requests: their form in messages, and the error for a request that needs too much memory. */
-import { internalError, requestTooLarge, serviceUnavailable, StatusError } from "#meta/status-error.ts";
+import { internalError, requestTooLarge, serviceUnavailable, StatusError, timeout } from "#meta/status-error.ts";
 import { isTooDeep, tooDeep } from "#std/too-deep.ts";
-import { StorageRefusal, WriterReplaced } from "#storage/log-store.ts";
+import { OutcomeUnknown, StorageRefusal, Unavailable } from "#storage/log-store.ts";
 import type { SentFailure } from "./messages.ts";
 
 /** The memory limit of a thread in megabytes. The largest bodies of honest clients need a tenth of it. */
@@ -13,7 +13,8 @@ export const memoryExceeded = (): StatusError =>
 /** Returns the message form of an error. */
 export function failureOf(error: unknown): SentFailure {
   if (error instanceof StatusError) return { status: error.status };
-  if (error instanceof WriterReplaced) return { status: serviceUnavailable(error.message).status };
+  if (error instanceof Unavailable) return { status: serviceUnavailable(error.message).status };
+  if (error instanceof OutcomeUnknown) return { status: timeout(error.message).status };
   if (error instanceof StorageRefusal) return { status: internalError(error.message).status };
   if (isTooDeep(error)) return { isTooDeep: true };
   if (isTextTooLong(error)) return { status: memoryExceeded().status };

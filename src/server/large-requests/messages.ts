@@ -3,7 +3,7 @@ import type { AdmissionAttributes } from "#admission/plugin.ts";
 import type { Attributes, Verdict } from "#authz/authorizer.ts";
 import type { HandledRequest } from "#http/api-request.ts";
 import type { Status } from "#meta/status-error.ts";
-import type { Revision } from "#storage/log-store.ts";
+import type { FailedCondition, Revision } from "#storage/log-store.ts";
 import type { KindFlags } from "../served-kinds/flags.ts";
 
 /** The start data of a thread. */
@@ -84,7 +84,7 @@ export interface HostCalls {
     };
     readonly answer:
       | { readonly ok: true; readonly revision: Revision; readonly created: Revision }
-      | { readonly ok: false; readonly current: SentEntry | undefined };
+      | { readonly ok: false; readonly current: SentEntry | undefined; readonly failed: FailedCondition };
   };
   /** Reads the current entry of a key. */
   readonly read: { readonly parameters: string; readonly answer: SentEntry | undefined };

@@ -13,6 +13,8 @@ export class WorkerCache implements CacheReader, CacheWriter {
   readonly #callHost: CallHost;
   #entries = new Map<string, Entry & Partial<Pick<SentEntry, "isStale">>>();
   revision: Revision = 0;
+  /** The event loop reads the writes of other processes before it hands a request over. */
+  readonly isShared = false;
 
   constructor(callHost: CallHost) {
     this.#callHost = callHost;
@@ -66,7 +68,7 @@ export class WorkerCache implements CacheReader, CacheWriter {
   async #write(write: HostCalls["write"]["parameters"]): Promise<WriteResult> {
     const { key, object } = write;
     const answer = await this.#callHost("write", write);
-    if (!answer.ok) return { ok: false, current: this.#learn(key, answer.current) };
+    if (!answer.ok) return { ok: false, current: this.#learn(key, answer.current), failed: answer.failed };
     const { revision, created } = answer;
     const value =
       object === undefined ? noBytes : insertRevision({ ...object, bytes: bufferOf(object.bytes) }, revision);

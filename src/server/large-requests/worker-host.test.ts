@@ -9,6 +9,7 @@ import { type WorkerHostOptions, WorkerHost } from "./worker-host.ts";
 
 const json = (object: object): Uint8Array => Buffer.from(JSON.stringify(object));
 const service = { metadata: { name: "s" } };
+const turn = { name: "services", seen: 4 };
 
 /** Returns the host of a request for a service, whose allocation and write resolve when the test says so. */
 function serviceHost() {
@@ -16,16 +17,23 @@ function serviceHost() {
   const written = Promise.withResolvers<WriteResult>();
   const released: string[] = [];
   const definition = { group: "", resource: "services", strategy: { allocate: () => allocated.promise } };
-  const scope = { definition, context: {} } as unknown as Scope; // all that these calls look at
-  const cache = { put: () => written.promise } as unknown as CacheReader & CacheWriter; // the same
+  const store = { creationIn: () => undefined };
+  const scope = { definition, context: {}, namespace: "n", store } as unknown as Scope; // all that these calls look at
+  const turns: unknown[] = [];
+  const put = (...[, , , options]: Parameters<CacheWriter["put"]>) => {
+    turns.push(options?.turn);
+    return written.promise;
+  };
+  const cache = { put } as unknown as CacheReader & CacheWriter; // the same
   const options = { clock: new FakeClock(), cache, definitionOf: () => undefined } as unknown as WorkerHostOptions; // the same
   const host = new WorkerHost(scope, Buffer.alloc(0), options);
   const parameters = { object: json(service), old: undefined, subresource: "", dryRun: false };
   return {
     host,
     released,
+    turns,
     allocate: () => host.answer({ name: "allocate", parameters }),
-    allocated: () => allocated.resolve({ object: service, release: () => released.push("address") }),
+    allocated: () => allocated.resolve({ object: service, turn, release: () => released.push("address") }),
     write: () =>
       host.answer({
         name: "write",
@@ -37,6 +45,7 @@ function serviceHost() {
           isForDeletion: false,
         },
       }),
+    lost: () => written.resolve({ ok: false, current: undefined, failed: "turn" }),
     written: () => written.resolve({ ok: true, entry: { revision: 5, created: 5 } as Entry }), // what is looked at
   };
 }
@@ -62,4 +71,16 @@ void test("an address that is given when the request has ended is given back", a
   on.allocated();
   await Promise.all([asked, ended]);
   assert.deepEqual(on.released, ["address"]);
+});
+
+void test("a write has the turn of what was allocated for it, and its thread learns that it is lost", async () => {
+  const on = serviceHost();
+  const asked = on.allocate();
+  on.allocated();
+  await asked;
+  const writing = on.write();
+  on.lost();
+  assert.deepEqual(await writing, { ok: false, current: undefined, failed: "turn" });
+  assert.deepEqual(on.turns, [turn]);
+  await on.host.end();
 });

@@ -7,11 +7,14 @@ import { shownError } from "#http/confidential.ts";
 import type { Scope } from "#http/scope.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import type { UserInfo } from "#meta/user-info.ts";
+import { writeWhile } from "#registry/conditional-write.ts";
 import type { Allocated } from "#registry/resource-definition.ts";
 import { encodedInThread, parseObject } from "#registry/stored-object.ts";
 import type { Clock } from "#std/clock.ts";
+import { andThen } from "#std/maybe-promise.ts";
+import type { Turn } from "#storage/log-store.ts";
 import type { CacheReader, CacheWriter, Entry } from "#storage/watch-cache.ts";
-import type { HostCall, HostCalls, SentAttributes, SentEntry, SentRequest } from "./messages.ts";
+import type { HostCall, HostCalls, SentAttributes, SentEntry, SentObject, SentRequest } from "./messages.ts";
 import { bufferOf } from "./worker-cache.ts";
 import type { PendingJob } from "./worker-thread.ts";
 
@@ -87,8 +90,10 @@ export class WorkerHost implements Omit<PendingJob, "user" | "finish"> {
       case "definition":
         return this.#definition?.value ?? Promise.reject(new Error(`${this.#definitionName} is gone`));
       case "read": {
-        const entry = this.#options.cache.get(parameters);
-        return entry && sentEntry(entry, this.#options.cache);
+        return andThen(
+          this.#options.cache.getFresh(parameters),
+          (entry) => entry && sentEntry(entry, this.#options.cache),
+        );
       }
       case "write":
         return this.#whileReserved(() => this.#write(parameters));
@@ -126,21 +131,34 @@ export class WorkerHost implements Omit<PendingJob, "user" | "finish"> {
     isForDeletion,
   }: HostCalls["write"]["parameters"]): Promise<HostCalls["write"]["answer"]> {
     const { cache } = this.#options;
-    const { strategy } = this.#scope.definition;
-    const { mayWrite } = this.#scope.context;
-    const result = await (object === undefined
-      ? cache.remove(key, expected, { mayWrite })
-      : cache.put(key, expected, encodedInThread({ ...object, bytes: bufferOf(object.bytes) }, object.labels), {
-          ttlSeconds,
-          isForDeletion,
-          mayWrite,
-        }));
+    const { context, definition, namespace, store } = this.#scope;
+    const { strategy } = definition;
+    const encoded =
+      object === undefined ? undefined : encodedInThread({ ...object, bytes: bufferOf(object.bytes) }, object.labels);
+    const turn = this.#turnOf(object);
+    const result = await writeWhile(
+      context.requires,
+      (conditions) =>
+        encoded === undefined
+          ? cache.remove(key, expected, { ...conditions, ...turn })
+          : cache.put(key, expected, encoded, { ...conditions, ...turn, ttlSeconds, isForDeletion }),
+      expected === 0 ? store.creationIn(namespace, key.slice(key.lastIndexOf("/") + 1)) : undefined,
+    );
     if (!result.ok) {
-      return { ok: false, current: result.current === undefined ? undefined : sentEntry(result.current, cache) };
+      const { current, failed } = result;
+      return { ok: false, current: current && sentEntry(current, cache), failed };
     }
     const { revision, created } = result.entry;
+    context.wrote?.(key, revision);
     await strategy.afterCommit?.(revision);
     return { ok: true, revision, created };
+  }
+
+  /** Returns the turn of a write, as an option of the write. */
+  #turnOf(object: SentObject | undefined): { readonly turn?: Turn } {
+    const { turn: decides } = this.#scope.definition.strategy;
+    const turn = this.#reservation?.turn ?? (object && decides?.(parseBytes(object.bytes)));
+    return turn === undefined ? {} : { turn };
   }
 
   async #allocate({ object, old, subresource, dryRun }: HostCalls["allocate"]["parameters"]): Promise<Uint8Array> {

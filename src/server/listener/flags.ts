@@ -6,6 +6,11 @@ const count = { min: 0, max: 10_000_000 };
 
 export const listenerFlags = {
   securePort: integer(secure("secure-port"), 6443, { min: 0, max: 65_535 }, "Port for HTTPS; 0 takes a free one."),
+  permitPortSharing: boolean(
+    ["permit-port-sharing", "Generic"],
+    false,
+    "Let other processes listen on the port, too, if they permit it (SO_REUSEPORT); each gets some of the connections.",
+  ),
   http2MaxStreams: integer(
     secure("http2-max-streams-per-connection"),
     0,

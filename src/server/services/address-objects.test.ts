@@ -29,7 +29,7 @@ test("a write of a service waits for its IPAddress, until the server ends", asyn
   });
   const addresses = new AddressObjects({ allocator, domain: kubernetesDomain, clock, log: silentLog });
   const { client } = new FakeCluster(clock).environment;
-  const { afterCommit } = addresses.waiting(services).strategy;
+  const { afterCommit } = addresses.inStep(services).strategy;
   const { changed } = addresses.handlers["services"]!;
   addresses.maintain(client);
   changed("n", "s", service("10.0.0.5"));

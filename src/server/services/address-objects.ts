@@ -7,11 +7,13 @@ import type { Service } from "#api/core/v1.ts";
 import type { IPAddress, ServiceCIDR } from "#api/networking/v1beta1.ts";
 import { ignoreNotFound, type RestClient } from "#client/rest-client.ts";
 import { WorkQueue } from "#client/work-queue.ts";
+import { ignoreCodes } from "#controllers/ignore-codes.ts";
 import { addressesOf, type ServiceAllocator } from "#kinds/service-allocator.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { qualifiedResource } from "#meta/group-version.ts";
 import { ipFamily, type IpRange, parseIpRange, plainBytes } from "#meta/ip-range.ts";
 import { printIp } from "#meta/names.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
 import { timeToMs } from "#meta/time.ts";
 import type { ObjectHandlers } from "#registry/informer.ts";
 import { override } from "#registry/override.ts";
@@ -19,8 +21,9 @@ import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
 import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
+import { everything, type Turn } from "#storage/log-store.ts";
 import type { HandlersByResource } from "../index-handlers.ts";
-import { serviceHandlers } from "../services.ts";
+import { serviceHandlers, servicesTurn } from "../services.ts";
 
 interface AddressObjectsOptions {
   readonly allocator: ServiceAllocator;
@@ -32,6 +35,8 @@ interface AddressObjectsOptions {
 /** The time for which an address of a missing service is kept: the service may be in creation elsewhere. */
 const orphanMs = 60_000;
 const workersMax = 8;
+/** The turn of a write after which no earlier decision about addresses holds. */
+const changesAll: Turn = { name: servicesTurn, seen: everything };
 /** Upstream gives out addresses of an IPv6 range only if its prefix has this length or more. */
 const prefixMin = 64;
 
@@ -69,12 +74,31 @@ export class AddressObjects {
     };
   }
 
-  /** Returns the definition of services with writes that are answered when their IPAddresses are right. */
-  waiting(definition: ResourceDefinition): ResourceDefinition {
-    if (qualifiedResource(definition) !== "services") return definition;
-    const before = definition.strategy.afterCommit;
-    const afterCommit = (revision: number): MaybePromise<void> => andThen(before?.(revision), () => this.#settled());
-    return override(definition, { strategy: { ...definition.strategy, afterCommit } });
+  /**
+   * Returns the definition of services with writes that are answered when their IPAddresses are right, and those of
+   * ranges and addresses with writes that make the allocators of other servers decide again. Others are unchanged.
+   */
+  inStep(definition: ResourceDefinition): ResourceDefinition {
+    const { rename } = this.#options.domain;
+    const { strategy } = definition;
+    switch (qualifiedResource(definition)) {
+      case "services": {
+        const afterCommit = (revision: number): MaybePromise<void> =>
+          andThen(strategy.afterCommit?.(revision), () => this.#settled());
+        return override(definition, { strategy: { ...strategy, afterCommit } });
+      }
+      case rename("servicecidrs.networking.k8s.io"):
+        return override(definition, { strategy: { ...strategy, turn: () => changesAll } });
+      case rename("ipaddresses.networking.k8s.io"):
+        return override(definition, { strategy: { ...strategy, turn: (address) => this.#turnOf(address) } });
+      default:
+        return definition;
+    }
+  }
+
+  /** Returns the turn of an address, unless a service has it, so that nobody decides otherwise with the object. */
+  #turnOf({ metadata: { name = "" } }: Unstructured): Turn | undefined {
+    return this.#owners.has(name) ? undefined : changesAll;
   }
 
   /** Begins to make and remove IPAddresses. */
@@ -186,6 +210,7 @@ export class AddressObjects {
     const owner = this.#owners.get(ip);
     const object = this.#objects.get(ip);
     if (owner === undefined) {
+      if (object === undefined) this.#released.delete(ip);
       if (object === undefined || !this.#isOurs(object)) return;
       if (!this.#isGone(object)) return;
       await this.#remove(object, client);
@@ -196,7 +221,7 @@ export class AddressObjects {
     if (object !== undefined) await this.#remove(object, client);
     const slash = owner.indexOf("/");
     const [namespace, name] = [owner.slice(0, slash), owner.slice(slash + 1)];
-    await client.create<IPAddress>(this.#path, {
+    const creating = client.create<IPAddress>(this.#path, {
       apiVersion: this.#path.split("/").slice(2, 4).join("/"),
       kind: "IPAddress",
       metadata: {
@@ -205,6 +230,8 @@ export class AddressObjects {
       },
       spec: { parentRef: { resource: "services", namespace, name } },
     });
+    // Another server makes the same object. Its event brings the address here again.
+    await ignoreCodes([409], creating);
   }
 
   #remove({ metadata }: IPAddress, client: RestClient): Promise<unknown> {

@@ -1,8 +1,9 @@
 /** Flags of services and of the service `default/kubernetes`. */
 import type { PortRange } from "#kinds/service-allocator.ts";
 import { ipFamily } from "#meta/ip-range.ts";
-import { binnacleFlag, boolean, choice, type Flag, list, optional, type OptionsOf } from "#std/flags.ts";
+import { binnacleFlag, boolean, choice, type Flag, integer, list, optional, type OptionsOf } from "#std/flags.ts";
 import { isObject } from "#std/is-object.ts";
+import { StartError } from "#std/start-error.ts";
 
 const services = (name: string) => [name, "Services"] as const;
 
@@ -49,6 +50,12 @@ export const serviceFlags = {
     { first: 30_000, size: 2768 },
     "Ports of services of the types NodePort and LoadBalancer.",
   ),
+  kubernetesServiceNodePort: integer(
+    services("kubernetes-service-node-port"),
+    0,
+    { min: 0, max: 65_535 },
+    "Node port of the service default/kubernetes, which then has the type NodePort when it is made; 0 for none.",
+  ),
   advertiseAddress: optional(
     services("advertise-address"),
     "ip",
@@ -75,3 +82,11 @@ export const serviceFlags = {
 };
 
 export type ServiceFlags = OptionsOf<typeof serviceFlags>;
+
+/** Throws `StartError` for a node port outside of the range of node ports. */
+export function checkNodePort(options: Pick<ServiceFlags, "kubernetesServiceNodePort" | "serviceNodePortRange">): void {
+  const { kubernetesServiceNodePort: port, serviceNodePortRange: range } = options;
+  const last = range.first + range.size - 1;
+  if (port === 0 || (port >= range.first && port <= last)) return;
+  throw new StartError(`kubernetes service node port range ${range.first}-${last} doesn't contain ${port}`);
+}

@@ -102,10 +102,6 @@ export const storeFlags = {
     false,
     "For test suites that are tuned to etcd: 6 ms between the two writes of a deletion, and reads without a version wait until the newest write is 5 ms old. The kube-apiserver of binnacle envtest has it on.",
   ),
-  etcdServers: inert(
-    list(etcd("etcd-servers"), "urls", "Servers of etcd that keep the objects."),
-    "this server keeps the objects itself",
-  ),
   watchCache: inert(boolean(etcd("watch-cache"), true, "Serve reads and watches from memory."), inMemory),
   watchCacheSizes: inert(
     list(etcd("watch-cache-sizes"), "resource[.group]#size,...", "Recent events kept per resource.", (entry) =>

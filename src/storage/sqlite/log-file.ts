@@ -15,11 +15,12 @@
 import { closeSync, existsSync, openSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
+import { pathToFileURL } from "node:url";
 import { crc32 } from "node:zlib";
 
 import { type Revision, StorageFailure, StoreInUse } from "../log-store.ts";
 import type { RevisionSet } from "./revision-set.ts";
-import { Segments, segmentTables } from "./segments.ts";
+import { type PlannedRow, Segments, segmentTables } from "./segments.ts";
 
 /** The number of the layout of the tables. A file with another number is refused. */
 const layout = 6;
@@ -40,7 +41,7 @@ export interface LogRow {
   readonly expires: number;
   /** 1 for a deletion, which has no value; else 0. */
   readonly deleted: number;
-  /** The value without its revision, packed (`versioned-value.ts`). */
+  /** The value without its revision, packed (`packed-value.ts`). */
   readonly value: Uint8Array;
 }
 
@@ -83,11 +84,14 @@ interface LogFileOptions {
   readonly segmentRows?: number | undefined;
   /** The path of the backup that the file is a copy of: messages name the backup. */
   readonly copyOf?: string;
+  /** Whether the file is a backup that is only read: nothing is locked, and no file appears beside it. */
+  readonly isBackup?: boolean;
 }
 
 export class LogFile {
   readonly #path: string;
   readonly #copyOf: string | undefined;
+  readonly #isBackup: boolean;
   readonly #hadWal: boolean;
   readonly #database: DatabaseSync;
   readonly #begin: StatementSync;
@@ -100,13 +104,15 @@ export class LogFile {
    * Opens the file, or makes it when it is absent, and locks it until `close` or the end of the process. Throws
    * `StorageFailure` when another process has locked it, or it is damaged, or of another layout.
    */
-  constructor(path: string, { scratch = false, isExpected = false, segmentRows, copyOf }: LogFileOptions = {}) {
+  constructor(path: string, options: LogFileOptions = {}) {
+    const { scratch = false, isExpected = false, segmentRows, isBackup = false } = options;
+    const copyOf = isBackup ? path : options.copyOf;
     this.#path = path;
     this.#copyOf = copyOf;
+    this.#isBackup = isBackup;
     this.#hadWal = existsSync(`${path}-wal`);
     try {
-      makePrivateFile(path);
-      this.#database = new DatabaseSync(path, { timeout: busyTimeoutMs });
+      this.#database = isBackup ? openUnchanged(path) : openOwn(path);
     } catch (error) {
       throw explain(error, path, copyOf);
     }
@@ -180,6 +186,22 @@ export class LogFile {
       else this.withoutSync(() => this.#segments.open());
     }
     this.#segments.append(revision, key, previous, expires, deleted, checksumOf(row), value);
+  }
+
+  /** Makes room for these rows, which are in order, in a log without rows. Only in a transaction. */
+  prepareFor(rows: Iterable<PlannedRow>): void {
+    this.#segments.prepareFor(rows);
+  }
+
+  /** Adds one of the rows that `prepareFor` has made room for. Only in a transaction. */
+  insert(row: LogRow): void {
+    const { revision, key, previous, expires, deleted, value } = row;
+    this.#segments.insert(revision, key, previous, expires, deleted, checksumOf(row), value);
+  }
+
+  /** Notes that all rows of `prepareFor` are there. Only in a transaction. */
+  insertedAll(): void {
+    this.#segments.inserted();
   }
 
   setCheckpoint(name: keyof LogCheckpoints, revision: Revision): void {
@@ -325,6 +347,7 @@ export class LogFile {
    * of the write-ahead log, and remove that.
    */
   abandon(): void {
+    if (this.#isBackup) this.close();
     if (!this.#database.isOpen) return;
     const asidePath = setAsidePath(this.#path);
     renameSync(this.#path, asidePath);
@@ -375,7 +398,7 @@ export class LogFile {
   #prepareFile(path: string, isExpected: boolean, copyOf: string | undefined): void {
     const database = this.#database;
     const shown = copyOf ?? path;
-    database.exec("PRAGMA locking_mode = EXCLUSIVE");
+    database.exec("PRAGMA locking_mode = EXCLUSIVE; PRAGMA temp_store = MEMORY;");
     const applicationIdFound = this.#pragma("application_id");
     // A process killed while it made the file leaves a database without tables.
     const isNew = applicationIdFound === 0 && database.prepare("SELECT 1 FROM sqlite_schema").get() === undefined;
@@ -389,12 +412,12 @@ export class LogFile {
         `${shown} has layout ${version}, and this program reads layout ${layout} only: use the version that wrote it`,
       );
     }
+    if (this.#isBackup) return;
     // This must come before the first table is made, or it has no effect.
     if (isNew) database.exec("PRAGMA auto_vacuum = INCREMENTAL");
     database.exec(`PRAGMA journal_mode = WAL;
       PRAGMA synchronous = FULL;
-      PRAGMA wal_autocheckpoint = ${checkpointPages};
-      PRAGMA temp_store = MEMORY;`);
+      PRAGMA wal_autocheckpoint = ${checkpointPages};`);
     // The lock of the exclusive mode is kept until the file is closed. A file that exists is not written to.
     if (!isNew) {
       database.exec("BEGIN IMMEDIATE; ROLLBACK");
@@ -411,6 +434,18 @@ export class LogFile {
     // A file whose write-ahead log is lost has its tables at least.
     database.exec("PRAGMA wal_checkpoint");
   }
+}
+
+function openOwn(path: string): DatabaseSync {
+  makePrivateFile(path);
+  return new DatabaseSync(path, { timeout: busyTimeoutMs });
+}
+
+/** Opens a file of which SQLite is told that nobody changes it, so that it needs no locks and no companion files. */
+function openUnchanged(path: string): DatabaseSync {
+  const url = pathToFileURL(path);
+  url.searchParams.set("immutable", "1");
+  return new DatabaseSync(url, { readOnly: true });
 }
 
 /**

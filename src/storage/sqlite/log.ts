@@ -9,7 +9,8 @@ import { statSync } from "node:fs";
 import type { Clock } from "#std/clock.ts";
 import { prefixEnd } from "#std/ordered-map.ts";
 
-import { CommitSequencer, type PendingWrite } from "../commit-sequencer.ts";
+import { CommitSequencer, type KeyIndex, type PendingWrite } from "../commit-sequencer.ts";
+import { CompactionTimer, type CompactionTimes } from "../compaction-timer.ts";
 import {
   type CommitResult,
   type Compacted,
@@ -31,7 +32,8 @@ import {
   StoreInUse,
 } from "../log-store.ts";
 import type { StorageObserver } from "../memory.ts";
-import { unpack } from "../versioned-value.ts";
+import type { StoreMaintenance } from "../opened-store.ts";
+import { packedForm, unpack } from "../packed-value.ts";
 import { logFilePath, type LogRow } from "./log-file.ts";
 import { commitsUnderWayMax, type FromWorker, type LogFolder, type LogRequestOf, Mailbox } from "./messages.ts";
 import { packedBytesMax, readRows, RowWriter } from "./packed-rows.ts";
@@ -45,15 +47,13 @@ export interface VersionRetention {
   readonly bytes: number | undefined;
 }
 
-export interface SqliteLogOptions extends LogFolder {
+export interface SqliteLogOptions extends LogFolder, CompactionTimes {
   readonly clock: Clock;
   /**
    * The number of bytes of superseded values and deletions that are worth keeping; the log has at most some times as
    * many.
    */
   readonly historyBytes: number;
-  /** Whether only compaction drops history, whatever its size is. */
-  readonly keepsAll: boolean;
   /** Bounds of the versions of single keys that are kept beyond the history of reads. Left out: none are. */
   readonly retention?: VersionRetention | undefined;
   readonly observe?: StorageObserver;
@@ -81,7 +81,8 @@ const expiryMs = 60_000;
 
 type Opening = Extract<FromWorker, { kind: "opening" }>;
 
-export class SqliteLog implements LogStore {
+export class SqliteLog implements LogStore, StoreMaintenance {
+  readonly form = packedForm;
   readonly hasHistory = true;
   /** A notice about the start: a loss was accepted, or cannot be excluded. */
   readonly notice: string | undefined;
@@ -89,7 +90,9 @@ export class SqliteLog implements LogStore {
   readonly #mailbox: Mailbox;
   readonly #worker: WorkerClient;
   readonly #log: CommitSequencer;
+  readonly #compactions: CompactionTimer;
   #follower: LogFollower | undefined;
+  #index: KeyIndex = noKeys;
   #compacted: Revision;
   #queue: PendingWrite[] = [];
   #isDispatchScheduled = false;
@@ -150,6 +153,15 @@ export class SqliteLog implements LogStore {
     this.notice = notice;
     this.#log = new CommitSequencer({ clock, expired: observe?.expired, submit: (write) => this.#submit(write) });
     this.#log.begin(revision);
+    this.#compactions = new CompactionTimer(options, clock, {
+      revision: () => this.revision,
+      compact: (target) => this.compact(target),
+    });
+  }
+
+  /** Uses the order in which the follower keeps its keys. Call it before `follow`. */
+  useIndex(index: KeyIndex): void {
+    this.#index = index;
   }
 
   get revision(): Revision {
@@ -168,11 +180,7 @@ export class SqliteLog implements LogStore {
     return this.#log.full;
   }
 
-  /**
-   * The approximate number of bytes of all values in the log, the revision up to which superseded ones are gone, and the
-   * bytes of the file, which is asked for.
-   */
-  get size(): { readonly bytes: number; readonly since: Revision; readonly fileBytes: number } {
+  get size(): StoreMaintenance["size"] {
     const file = statSync(logFilePath(this.#options.dataDir), { throwIfNoEntry: false });
     return { bytes: this.#logBytes, since: this.#forgotten, fileBytes: file?.size ?? 0 };
   }
@@ -202,6 +210,7 @@ export class SqliteLog implements LogStore {
     this.#worker.onLost = (error) => this.#fail(error);
     this.#log.start();
     this.#scheduleTimes();
+    this.#compactions.start();
     void this.#trim(logBytes, oldHistoryMax);
   }
 
@@ -221,7 +230,7 @@ export class SqliteLog implements LogStore {
       for (const [i, key] of keys.entries()) if (!rollback.has(key)) rollback.set(key, previous[i]!);
       reached = upTo;
     }
-    const { versions, remaining } = this.#log.rangeBefore(rollback, prefix, options);
+    const { versions, remaining } = this.#log.rangeBefore(rollback, { ...options, index: this.#index, prefix });
     const logEntries = await this.entriesAt(versions.map(({ revision }) => revision));
     if (at < this.#compacted) return { compacted: this.#compacted };
     const entries = logEntries.map((entry, i) => {
@@ -239,8 +248,8 @@ export class SqliteLog implements LogStore {
     for (const row of read) {
       // Safe: a row that was replaced follows the row that replaced it.
       const previous = row.previous === 0 ? undefined : entryOf(read.next().value as LogRow);
-      const { key, value, revision, expiresAt } = entryOf(row);
-      events.push({ key, value: row.deleted === 0 ? value : undefined, revision, expiresAt, previous });
+      const { key, value, revision } = entryOf(row);
+      events.push({ key, value: row.deleted === 0 ? value : undefined, revision, previous });
     }
     return { events, reached };
   }
@@ -260,16 +269,15 @@ export class SqliteLog implements LogStore {
 
   async compact(revision: Revision): Promise<void> {
     if (revision <= this.#compacted) return;
+    const { clock, observe } = this.#options;
+    const startMs = clock.monotonic();
     this.#forget(revision);
     await this.#sweep({ revision, keepSince: this.#keepSince() });
+    observe?.compaction?.(revision, (clock.monotonic() - startMs) / 1000);
     // Versions that readers can no longer ask for count from now on.
     if (this.#options.retention !== undefined) void this.#trim(this.#logBytes, logHistoryMax);
   }
 
-  /**
-   * Drops all history before a revision, or before a time (milliseconds since the epoch), and returns the room to the
-   * file system. Resolves with the revision and the bytes by which the file shrank.
-   */
   async drop(
     before: { readonly revision: Revision } | { readonly at: number },
   ): Promise<{ readonly revision: Revision; readonly bytes: number }> {
@@ -284,6 +292,7 @@ export class SqliteLog implements LogStore {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#cancelTimes?.();
+    this.#compactions.stop();
     this.#log.seal();
     this.#dispatch();
     if (this.#inTransit.length > 0 || this.#queue.length > 0) {
@@ -293,10 +302,13 @@ export class SqliteLog implements LogStore {
     await this.#worker.stop();
   }
 
-  /** Writes a consistent copy to a file while writes go on; resolves with the revision that it shows. */
   async backup(file: string): Promise<Revision> {
     const { revision } = await this.#worker.request({ kind: "backup", file });
     return revision;
+  }
+
+  async probe(): Promise<void> {
+    await this.entriesAt([]);
   }
 
   /** Reads the rows of these revisions; `undefined` for a row that is gone. */
@@ -314,7 +326,7 @@ export class SqliteLog implements LogStore {
 
   #load(rows: Uint8Array): void {
     for (const { key, value, revision, expires } of readRows(rows)) {
-      this.#log.load({ key, value: unpack(value), revision, expiresAt: expires });
+      this.#log.load({ key, value: unpack(value), revision }, expires);
     }
     const buffer = rows.buffer as ArrayBuffer;
     this.#worker.send({ kind: "loaded", buffer }, [buffer]);
@@ -378,11 +390,11 @@ export class SqliteLog implements LogStore {
    * time.
    */
   async #trim(bytes: number, max: number): Promise<void> {
-    const superseded = bytes - (this.#follower?.valueBytes ?? 0);
-    const { retention, historyBytes, keepsAll } = this.#options;
+    const superseded = bytes - this.#index.valueBytes;
+    const { retention, historyBytes } = this.#options;
     const readersMax = max * historyBytes;
     const bytesMax = retention === undefined ? readersMax : (retention.bytes ?? Number.POSITIVE_INFINITY);
-    if (this.#isTrimming || superseded <= bytesMax || keepsAll) return;
+    if (this.#isTrimming || superseded <= bytesMax || this.#keepsAll) return;
     this.#isTrimming = true;
     try {
       // Versions that readers may go back to are dropped only if history exceeds their limit, too.
@@ -498,9 +510,14 @@ export class SqliteLog implements LogStore {
     this.#wakeDrained();
   }
 
+  /** Whether only requests for compaction drop history, whatever its size is. */
+  get #keepsAll(): boolean {
+    return this.#options.compactionIntervalMs === 0;
+  }
+
   /** Drops history to make room for the next write. */
   async #makeRoom(): Promise<void> {
-    if (this.#isTrimming || this.#options.keepsAll) return;
+    if (this.#isTrimming || this.#keepsAll) return;
     this.#isTrimming = true;
     try {
       await this.#dropAll(this.revision);
@@ -524,6 +541,9 @@ function refusal({ message, why }: Extract<FromWorker, { kind: "refused" }>): St
 }
 
 /** Makes an entry with bytes of its own, so that it does not keep the whole answer alive. */
-function entryOf({ key, value, revision, expires }: LogRow): LogEntry {
-  return { key, value: unpack(Buffer.from(value)), revision, expiresAt: expires };
+function entryOf({ key, value, revision }: LogRow): LogEntry {
+  return { key, value: unpack(Buffer.from(value)), revision };
 }
+
+/** The index of a log that nobody follows. */
+const noKeys: KeyIndex = { valueBytes: 0, scanKeys: () => undefined, countKeys: () => 0 };

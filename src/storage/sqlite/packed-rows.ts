@@ -6,7 +6,7 @@
  */
 import type { PendingWrite } from "../commit-sequencer.ts";
 import type { Revision, Unversioned } from "../log-store.ts";
-import { headerBytes as valueHeaderBytes, packInto } from "../versioned-value.ts";
+import { headerBytes as valueHeaderBytes, packInto } from "../packed-value.ts";
 import type { LogRow } from "./log-file.ts";
 
 const headerBytes = 36;

@@ -49,6 +49,12 @@ interface Segment {
   hasRest: boolean;
 }
 
+/** A row that is not there yet: its revision, and the number of bytes of its value. */
+export interface PlannedRow {
+  readonly revision: Revision;
+  readonly bytes: number;
+}
+
 /** One table as a sweep sees it. */
 interface SegmentView {
   readonly first: Revision;
@@ -62,6 +68,7 @@ export class Segments {
   readonly #database: DatabaseSync;
   readonly #rowsMax: number;
   readonly #statements = new Map<string, StatementSync>();
+  #statementsMax = statementsMax;
   /** The tables in the order of revisions. Rows are appended to the last one. */
   #list: Segment[] = [];
   /** Empty tables for later use. */
@@ -153,6 +160,38 @@ export class Segments {
     const last = this.#list.at(-1)!;
     last.rows++;
     last.bytes += columns[6].length;
+  }
+
+  /**
+   * Opens the tables for these rows, which are in order, in a log without rows; `insert` then takes the rows in any order.
+   * Only in a transaction.
+   */
+  prepareFor(rows: Iterable<PlannedRow>): void {
+    let count = 0;
+    let sum = 0;
+    for (const { revision, bytes } of rows) {
+      if (count >= this.#rowsMax || sum >= bytesMax) {
+        this.#list.push(this.#newSegment(revision));
+        count = 0;
+        sum = 0;
+      }
+      count++;
+      sum += bytes;
+    }
+    this.#statementsMax += this.#list.length;
+    this.#insert = this.#prepareInsert();
+  }
+
+  insert(...columns: [Revision, string, Revision, number, number, number, Uint8Array]): void {
+    const segment = this.#list[this.#indexOf(columns[0])]!;
+    this.#statement(`INSERT INTO ${segment.table} VALUES (?, ?, ?, ?, ?, ?, ?)`).run(...columns);
+    segment.rows++;
+    segment.bytes += columns[6].length;
+  }
+
+  /** Notes the sizes of the tables after the last `insert`. Only in a transaction. */
+  inserted(): void {
+    for (const segment of this.#list) this.#save(segment);
   }
 
   row(revision: Revision): ReturnType<StatementSync["get"]> {
@@ -347,7 +386,7 @@ export class Segments {
   #statement(sql: string): StatementSync {
     let statement = this.#statements.get(sql);
     if (statement === undefined) {
-      if (this.#statements.size >= statementsMax) this.#statements.clear();
+      if (this.#statements.size >= this.#statementsMax) this.#statements.clear();
       statement = this.#database.prepare(sql);
       this.#statements.set(sql, statement);
     }

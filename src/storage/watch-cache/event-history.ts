@@ -10,6 +10,7 @@ import { Deque } from "#std/deque.ts";
 
 import type { Revision } from "../log-store.ts";
 import type { StoreEvent } from "../watch-cache.ts";
+import type { EntryIndexes } from "./entry-indexes.ts";
 
 /** The approximate cost of an event, its version and its entries in the structures, without the values. */
 const eventOverheadBytes = 320;
@@ -28,6 +29,8 @@ export class Bucket implements EventLog {
   readonly prefix: string;
   readonly events: Deque<StoreEvent> = new Deque();
   floor: Revision;
+  /** The indexes of the current entries, once a range has asked for one. */
+  indexes: EntryIndexes | undefined = undefined;
 
   constructor(prefix: string, floor: Revision) {
     this.prefix = prefix;
@@ -38,7 +41,7 @@ export class Bucket implements EventLog {
 export class EventHistory implements EventLog {
   readonly events: Deque<StoreEvent> = new Deque();
   floor: Revision;
-  readonly #base: Revision;
+  #base: Revision;
   readonly #bytesMax: number;
   readonly #evicted: (event: StoreEvent) => void;
   readonly #buckets = new Map<string, Bucket>();
@@ -78,6 +81,22 @@ export class EventHistory implements EventLog {
   /** Evicts every event up to `revision`. */
   dropTo(revision: Revision): void {
     while ((this.events.at(0)?.revision ?? Number.POSITIVE_INFINITY) <= revision) this.#evict();
+  }
+
+  /** Forgets all events and indexes; memory begins at `revision`. The resources keep their logs, which watches read. */
+  restart(revision: Revision): void {
+    this.#base = revision;
+    this.#bytes = 0;
+    for (const log of [this, ...this.#buckets.values()]) {
+      log.events.clear();
+      log.floor = revision;
+    }
+    this.dropIndexes();
+  }
+
+  /** Forgets all indexes, and stops making them. */
+  dropIndexes(): void {
+    for (const bucket of this.#buckets.values()) bucket.indexes?.clear();
   }
 
   #evict(): void {

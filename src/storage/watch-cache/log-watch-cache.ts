@@ -11,9 +11,11 @@ import { isLate, type MaybePromise } from "#std/maybe-promise.ts";
 import { OrderedMap, prefixEnd } from "#std/ordered-map.ts";
 
 import { type Digest, digestSum } from "../digest.ts";
+import type { KeyIndex } from "../commit-sequencer.ts";
 import {
   type Compacted,
   isCompacted,
+  type KeyCondition,
   type LogVersion,
   type LogVersions,
   type LogEntry,
@@ -26,12 +28,16 @@ import {
   type Revision,
   StorageFailure,
   type StorageFull,
+  type Turn,
+  Unavailable,
+  type Unversioned,
 } from "../log-store.ts";
 import { insertRevision } from "../versioned-value.ts";
 import type {
   Encoded,
   Entry,
   EventType,
+  IndexMatch,
   KeyVersions,
   VersionReader,
   PutOptions,
@@ -44,6 +50,7 @@ import type {
   WatchOptions,
   WriteResult,
 } from "../watch-cache.ts";
+import { EntryIndexes } from "./entry-indexes.ts";
 import { bucketPrefix, type EventLog, EventHistory, indexAfter } from "./event-history.ts";
 import { deletedVersion, newVersion, type Version, VersionChain, versionAt } from "./version.ts";
 import { type EventPage, WatchHub } from "./watch-hub.ts";
@@ -52,8 +59,6 @@ import { type EventPage, WatchHub } from "./watch-hub.ts";
 export interface CacheObserver {
   /** Called after each turn with the number of batches that watchers were given in it. */
   readonly flush?: (deliveries: number) => void;
-  /** Called when a compaction up to `revision` is complete. */
-  readonly compaction?: (revision: Revision, seconds: number) => void;
   /** Called when a callback of a watcher threw, or reading old events failed; the watch has been ended. */
   readonly watchError?: (error: unknown) => void;
 }
@@ -62,12 +67,6 @@ export interface CacheOptions {
   readonly clock: Clock;
   /** The maximum number of bytes of superseded versions and events in memory; default 64 MiB. */
   readonly historyBytesMax?: number;
-  /**
-   * The time between two compactions of history, and the age of the history that is kept at least; default 5 minutes
-   * each, 0 for never.
-   */
-  readonly compactionIntervalMs?: number;
-  readonly historyMs?: number;
   /** The longest pause of a large audience between two rounds of events; default 4 ms. */
   readonly watchRestMsMax?: number;
   readonly observe?: CacheObserver;
@@ -84,8 +83,11 @@ interface CacheStatistics {
 }
 
 export const defaultHistoryBytesMax = 64 * 1024 * 1024;
-const defaultCompactionMs = 5 * 60 * 1000;
 const defaultWatchRestMsMax = 4;
+/** The longest time that a writer waits until reads see the revision that its result is about. */
+const writeVisibleMsMax = 3000;
+/** The number of keys from which a range may use an index. */
+const indexedCountMin = 128;
 
 /** A write of this process; it gets the entry that it becomes. */
 class CacheWrite implements LogWrite {
@@ -94,7 +96,8 @@ class CacheWrite implements LogWrite {
   readonly value: Encoded | undefined;
   readonly ttlSeconds: number;
   readonly isForDeletion: boolean;
-  readonly mayWrite: (() => boolean) | undefined;
+  readonly requires: readonly KeyCondition[];
+  readonly turn: Turn | undefined;
   /** The written version, once it is visible. */
   entry: Version | undefined = undefined;
 
@@ -104,11 +107,14 @@ class CacheWrite implements LogWrite {
     this.value = encoded;
     this.ttlSeconds = options.ttlSeconds ?? 0;
     this.isForDeletion = encoded === undefined || options.isForDeletion === true;
-    this.mayWrite = options.mayWrite;
+    this.requires = options.requires ?? noConditions;
+    this.turn = options.turn;
   }
 }
 
+const nothing: Unversioned = { bytes: Buffer.alloc(0), revisionOffset: -1 };
 const noOptions: PutOptions = {};
+const noConditions: readonly KeyCondition[] = [];
 
 /** A caller that waits until reads see a revision. */
 interface Waiter {
@@ -117,14 +123,14 @@ interface Waiter {
   wake(isVisible: boolean): void;
 }
 
-export class LogWatchCache implements WatchCache, VersionReader, LogFollower {
+export class LogWatchCache implements WatchCache, VersionReader, LogFollower, KeyIndex {
   readonly #options: CacheOptions;
   readonly #log: LogStore;
   readonly #keys = new Map<string, VersionChain>();
   /** The keys that exist. */
-  readonly #live = new OrderedMap<VersionChain>();
+  #live = new OrderedMap<VersionChain>();
   /** Deleted keys that history still has. */
-  readonly #tombstones = new OrderedMap<VersionChain>();
+  #tombstones = new OrderedMap<VersionChain>();
   readonly #history: EventHistory;
   readonly #hub: WatchHub;
   readonly #waiting = new Heap<Waiter>((a, b) => a.revision < b.revision);
@@ -135,9 +141,6 @@ export class LogWatchCache implements WatchCache, VersionReader, LogFollower {
   #isClosed = false;
   /** Whether the cache is closed, so that no further change becomes visible. */
   #isOver = false;
-  #cancelCompaction: (() => void) | undefined;
-  /** Revisions seen at past ticks of the compaction timer, oldest first. */
-  #checkpoints: { readonly at: number; readonly revision: Revision }[] = [];
 
   private constructor(log: LogStore, options: CacheOptions) {
     const {
@@ -161,25 +164,30 @@ export class LogWatchCache implements WatchCache, VersionReader, LogFollower {
       onFlush: observe?.flush,
       onWatchError: observe?.watchError,
     });
-    // All loaded entries are older than now.
-    this.#checkpoints.push({ at: clock.monotonic(), revision: this.#visible });
   }
 
-  /** Reads all entries of `log`, and follows it. A log that cannot be read is closed. */
-  static async open(log: LogStore, options: CacheOptions): Promise<LogWatchCache> {
+  /**
+   * Reads all entries of `log`, and follows it. A log that cannot be read is closed. `lend` is called first with the
+   * order of the keys, which a log may use.
+   */
+  static async open(log: LogStore, options: CacheOptions, lend?: (index: KeyIndex) => void): Promise<LogWatchCache> {
     const cache = new LogWatchCache(log, options);
+    lend?.(cache);
     try {
       await log.follow(cache);
     } catch (error) {
       await log.close();
       throw error;
     }
-    cache.#scheduleCompaction();
     return cache;
   }
 
   get revision(): Revision {
     return this.#visible;
+  }
+
+  get isShared(): boolean {
+    return this.#log.isShared === true;
   }
 
   get compactedRevision(): Revision {
@@ -229,23 +237,70 @@ export class LogWatchCache implements WatchCache, VersionReader, LogFollower {
   load(entry: LogEntry): void {
     const { key, value, revision } = entry;
     const chain = this.#openKey(key);
-    const version = newVersion(key, value, entry, revision);
+    this.#begin(chain, newVersion(key, value, entry, revision));
+  }
+
+  /** Makes a version the first one that this cache knows of its key. */
+  #begin(chain: VersionChain, version: Version): void {
+    const { key, revision } = version;
     chain.head = version;
     this.#live.set(key, chain);
     this.#valueBytes += version.value.length;
     this.#digestSum = digestSum(this.#digestSum + revision);
   }
 
-  /** Takes a durable change from the log. */
-  changed(change: LogEvent, write: LogWrite | undefined): void {
-    const { key, value, revision } = change;
-    const chain = this.#keys.get(key) ?? this.#openKey(key);
+  /** Takes all durable changes of one revision from the log. */
+  changed(events: readonly LogEvent[]): void {
+    for (const event of events) this.#apply(event);
+    this.progressed(events[events.length - 1]!.revision);
+  }
+
+  /** Takes the word of the log that it has delivered everything up to `revision`. */
+  progressed(revision: Revision): void {
+    if (revision > this.#visible) this.#visible = revision;
+    while (this.#waiting.size > 0 && this.#waiting.peek()!.revision <= revision) this.#waiting.pop()!.wake(true);
+  }
+
+  /**
+   * Takes the present state from the log after changes were lost. All watches end, and their clients list again. Versions
+   * that are as they were stay the same objects, unless the history is another one, as after a backup was restored: then a
+   * revision may be that of another value, and the layers above know versions by their objects and revisions.
+   */
+  reloaded(entries: readonly LogEntry[], revision: Revision): void {
+    const before = new Map(this.#keys);
+    // Everything up to the visible revision was heard.
+    const isOther = entries.some(
+      (entry) => entry.revision <= this.#visible && !shows(before.get(entry.key)?.current, entry),
+    );
+    this.#keys.clear();
+    this.#live = new OrderedMap();
+    this.#tombstones = new OrderedMap();
+    this.#valueBytes = 0;
+    this.#digestSum = 0;
+    this.#history.restart(revision);
+    for (const entry of entries) {
+      const known = isOther ? undefined : before.get(entry.key)?.current;
+      const isKnown = known?.revision === entry.revision;
+      const version = isKnown ? known : newVersion(entry.key, entry.value, entry, entry.revision);
+      version.older = undefined;
+      this.#begin(this.#openKey(version.key), version);
+    }
+    this.#compacted = revision;
+    this.progressed(revision);
+    this.#hub.endAll("compacted");
+  }
+
+  #apply(change: LogEvent): void {
+    const { key, value, revision, write } = change;
+    const known = this.#keys.get(key);
+    // A log elsewhere may tell of the end of a key that was never shown.
+    if (value === undefined && known?.current === undefined) return;
+    const chain = known ?? this.#openKey(key);
     const previous = chain.current;
     let version: Version;
     let type: EventType;
     if (value === undefined) {
-      // Safe: a log deletes only what exists.
-      version = deletedVersion(previous!, revision);
+      version = deletedVersion(previous!, revision); // the key exists
       type = "DELETED";
       this.#live.delete(chain.key);
       this.#tombstones.set(chain.key, chain);
@@ -263,13 +318,12 @@ export class LogWatchCache implements WatchCache, VersionReader, LogFollower {
     }
     version.older = chain.head;
     chain.head = version;
-    this.#visible = revision;
     this.#valueBytes += version.value.length;
     this.#digestSum = digestSum(this.#digestSum + (version.deleted ? 0 : revision) - (previous?.revision ?? 0));
+    chain.bucket.indexes?.changed(chain.key, previous, version.deleted ? undefined : version);
     const event: StoreEvent = { type, revision, entry: version, previous, frames: undefined };
     this.#history.add(event, chain.bucket);
     this.#hub.publish(event, chain.bucket);
-    while (this.#waiting.size > 0 && this.#waiting.peek()!.revision <= revision) this.#waiting.pop()!.wake(true);
   }
 
   /** Called by the log when history is compacted. */
@@ -292,6 +346,7 @@ export class LogWatchCache implements WatchCache, VersionReader, LogFollower {
       version.decoded = undefined;
       this.#valueBytes += version.value.length;
       buckets.add(chain!.bucket.prefix);
+      chain!.bucket.indexes?.clear();
     }
     this.#hub.endUnder(buckets);
   }
@@ -310,6 +365,10 @@ export class LogWatchCache implements WatchCache, VersionReader, LogFollower {
 
   range(prefix: string, options: RangeOptions = {}): Range {
     const { from, to, limit } = bounds(prefix, options);
+    if (options.matching !== undefined && options.matching.length > 0) {
+      const found = this.#rangeByIndex(prefix, options.matching, { from, to, limit });
+      if (found !== undefined) return found;
+    }
     const entries: Entry[] = [];
     this.#live.scan(from, to, (chain) => {
       if (entries.length === limit) return false;
@@ -320,13 +379,51 @@ export class LogWatchCache implements WatchCache, VersionReader, LogFollower {
     return { entries, revision: this.#visible, more: remaining > 0, remaining };
   }
 
+  /** Returns a range without most of the entries that do not match; `undefined` when no index makes that cheaper. */
+  #rangeByIndex(prefix: string, matching: readonly IndexMatch[], { from, to, limit }: Bounds): Range | undefined {
+    if (bucketPrefix(prefix) === undefined) return undefined;
+    const first = this.#live.rank(from);
+    const count = this.#live.rank(to) - first;
+    if (count < indexedCountMin) return undefined;
+    // A key of an index costs about as much as four of a range, which of n keys looks at limit · n ÷ (those that match).
+    const keysMax = Math.min(count / 4, Math.sqrt(limit * count) / 2);
+    const candidates = this.#indexesOf(prefix).candidates(matching, keysMax);
+    if (candidates === undefined) return undefined;
+    const keys = candidates.filter((key) => key >= from && (to === undefined || key < to)).sort();
+    const entries: Entry[] = [];
+    for (const key of keys) {
+      if (entries.length === limit) break;
+      const entry = this.get(key);
+      if (entry !== undefined) entries.push(entry);
+    }
+    const last = entries.at(-1);
+    const remaining = last === undefined ? 0 : first + count - this.#live.rank(`${last.key}\0`);
+    return { entries, revision: this.#visible, more: remaining > 0, remaining };
+  }
+
+  #indexesOf(prefix: string): EntryIndexes {
+    const bucket = this.#history.bucketOf(prefix);
+    return (bucket.indexes ??= this.#openIndexes(bucket.prefix));
+  }
+
+  #openIndexes(prefix: string): EntryIndexes {
+    const end = prefixEnd(prefix);
+    const entries = {
+      count: () => this.countKeys(prefix, end),
+      scan: (from: string, visit: (entry: Entry) => boolean) => {
+        this.#live.scan(from > prefix ? from : prefix, end, (chain) => visit(chain.head!)); // live keys have a version
+      },
+    };
+    return new EntryIndexes(entries, this.#options.clock);
+  }
+
   getFresh(key: string): MaybePromise<Entry | undefined> {
     const waiting = this.fresh();
     return isLate(waiting) ? waiting.then(() => this.get(key)) : this.get(key);
   }
 
   /** Returns the entries at a revision; one that is not reached yet shows the present. */
-  async rangeAt(prefix: string, options: LogRangeOptions): Promise<Range | Compacted> {
+  async rangeAt(prefix: string, options: LogRangeOptions & RangeOptions): Promise<Range | Compacted> {
     const { at } = options;
     if (at < this.#compacted) return { compacted: this.#compacted };
     const log = this.#logOf(prefix);
@@ -400,28 +497,35 @@ export class LogWatchCache implements WatchCache, VersionReader, LogFollower {
 
   async compact(revision: Revision): Promise<void> {
     const target = Math.min(revision, this.#visible);
-    if (target <= this.#compacted) return;
-    const { clock, observe } = this.#options;
-    const start = clock.monotonic();
-    await this.#log.compact(target);
-    observe?.compaction?.(target, (clock.monotonic() - start) / 1000);
+    if (target > this.#compacted) await this.#log.compact(target);
   }
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    this.#cancelCompaction?.();
     await this.#log.close();
     this.#isOver = true;
+    this.#history.dropIndexes();
     while (this.#waiting.size > 0) this.#waiting.pop()!.wake(false);
-    this.#hub.close();
+    this.#hub.endAll("closed");
   }
 
   async #commit(write: CacheWrite): Promise<WriteResult> {
-    const { committed, revision } = await this.#log.commit(write);
-    if (revision > this.#visible) await this.#caughtUpTo(revision);
-    if (!committed) return { ok: false, current: this.get(write.key) };
-    // Safe: the log tells of the writes of this process with what it was given.
-    return { ok: true, entry: write.entry! };
+    const result = await this.#log.commit(write);
+    // A log that does not tell of its changes any more must not keep the writer.
+    const isVisible = result.revision <= this.#visible || (await this.waitFor(result.revision, writeVisibleMsMax));
+    if (!isVisible && !result.committed) throw new Unavailable("the log does not tell of its changes");
+    if (!result.committed) return { ok: false, current: this.get(write.key), failed: result.failed };
+    return { ok: true, entry: write.entry ?? this.#written(write, result.revision) };
+  }
+
+  /** Returns the version of an own write whose change was not delivered, or not as its own. */
+  #written({ key, value }: CacheWrite, revision: Revision): Entry {
+    let known = this.#keys.get(key)?.head;
+    while (known !== undefined && known.revision > revision) known = known.older;
+    if (known?.revision === revision) return known;
+    const version = newVersion(key, value ?? nothing, { revision }, revision);
+    version.decoded = value?.decode(revision);
+    return version;
   }
 
   /** Resolves when reads see `revision`, which the log has reached. */
@@ -467,7 +571,7 @@ export class LogWatchCache implements WatchCache, VersionReader, LogFollower {
   }
 
   /** Returns the state at `at`, which memory still has. */
-  #rangeInMemory(prefix: string, options: LogRangeOptions, log: EventLog): Range {
+  #rangeInMemory(prefix: string, options: LogRangeOptions & RangeOptions, log: EventLog): Range {
     const { at } = options;
     const last = log.events.last();
     if (last === undefined || last.revision <= at) {
@@ -506,23 +610,13 @@ export class LogWatchCache implements WatchCache, VersionReader, LogFollower {
     }
     return count;
   }
-
-  #scheduleCompaction(): void {
-    const { clock, compactionIntervalMs = defaultCompactionMs, historyMs = defaultCompactionMs } = this.#options;
-    if (compactionIntervalMs <= 0 || this.#isClosed) return;
-    this.#cancelCompaction = clock.after(compactionIntervalMs, () => {
-      const now = clock.monotonic();
-      this.#checkpoints.push({ at: now, revision: this.#visible });
-      let target: Revision | undefined;
-      while (this.#checkpoints[0] !== undefined && this.#checkpoints[0].at <= now - historyMs) {
-        target = this.#checkpoints.shift()!.revision;
-      }
-      this.#scheduleCompaction();
-      // A log that cannot be compacted cannot be written either, which `failure` will report.
-      if (target !== undefined) this.compact(target).catch(() => undefined);
-    });
-  }
 }
+
+/** Whether a version is that of an entry of the log, and shows the same. */
+const shows = (version: Version | undefined, { revision, value, unreadable }: LogEntry): boolean =>
+  version?.revision === revision &&
+  version.unreadable === unreadable &&
+  version.value.equals(insertRevision(value, revision));
 
 /** Returns the versions in memory, for logs that keep none. */
 function versionsInMemory(
@@ -547,13 +641,20 @@ function versionsInMemory(
   return { versions, next, since: compacted, sinceMs: undefined };
 }
 
-function bounds(prefix: string, options: RangeOptions): { from: string; to: string | undefined; limit: number } {
+/** The keys from `from` (inclusive) to `to` (exclusive), at most `limit` of them. */
+interface Bounds {
+  readonly from: string;
+  readonly to: string | undefined;
+  readonly limit: number;
+}
+
+function bounds(prefix: string, options: RangeOptions): Bounds {
   const from = options.from !== undefined && options.from > prefix ? options.from : prefix;
   return { from, to: prefixEnd(prefix), limit: options.limit ?? Number.POSITIVE_INFINITY };
 }
 
 /** Makes an entry of a version of the log. */
-function entryOf({ key, value, revision, unreadable }: Omit<LogEntry, "expiresAt">, at = revision): Entry {
+function entryOf({ key, value, revision, unreadable }: LogEntry, at = revision): Entry {
   const entry = {
     key,
     value: insertRevision(value, at),

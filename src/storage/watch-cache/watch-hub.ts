@@ -1,8 +1,8 @@
 /**
  * Delivers events to watchers. Hot path: thousands of events a second to thousands of watchers, so an event costs only
- * its audience (channels by resource, namespace and key). The watchers of a channel are visited in a circle, a few in
- * each turn of the loop, while any of them lacks an event. A visit delivers everything a watcher lacks at once;
- * watchers at the same position get the same array.
+ * its audience (channels by resource, namespace, key, and one value of a label or field). The watchers of a channel are
+ * visited in a circle, a few in each turn of the loop, while any of them lacks an event. A visit delivers everything a
+ * watcher lacks at once; watchers at the same position get the same array.
  *
  * A watcher is in step (it lacks only events in its channel's `recent`), or behind. One that is behind has no queue: it
  * keeps its position and reads on from the event log of its resource in pieces, and from the durable log
@@ -17,7 +17,8 @@
  */
 import type { Clock } from "#std/clock.ts";
 import type { Revision } from "../log-store.ts";
-import type { StoreEvent, Watch, WatchOptions } from "../watch-cache.ts";
+import type { IndexFunction, StoreEvent, Watch, WatchOptions } from "../watch-cache.ts";
+import { type IndexedValue, indexedValue, unreadable } from "./entry-indexes.ts";
 import { type Bucket, bucketPrefix, type EventLog, type EventHistory, indexAfter } from "./event-history.ts";
 
 /** Events of a prefix from the durable log, oldest first; all events up to `reached` have been read. */
@@ -65,13 +66,21 @@ const restPerWatcherMs = 0.1;
  * once, and the time of a visit that finds few for it.
  */
 const pageLength = 500;
+/**
+ * The maximum number of functions by which the watchers of a resource, or of a namespace of it, have channels of their own.
+ * Each of them is asked about each event.
+ */
+const selectionsMax = 32;
 
 interface Channel {
   readonly id: string;
   readonly prefix: string;
   readonly exact: boolean;
   readonly log: EventLog;
-  readonly home: Map<string, Channel> | Set<Channel>;
+  /** The map in which it is found by its id. */
+  readonly home: Map<string, Channel>;
+  /** The function and the value that an event must have before or after it, if the channel takes only such ones. */
+  readonly selected: { readonly by: IndexFunction; readonly value: string } | undefined;
   /** The watchers, and for a while those that have ended. */
   watchers: Watcher[];
   /** The number of watchers that have not ended. */
@@ -99,6 +108,12 @@ interface Channel {
   /** The number of events ever published here. */
   published: number;
   fetches: Map<Revision, Promise<EventPage | undefined>>;
+}
+
+/** The channels of a prefix that take the events with one value of a function, by the value. */
+interface Selection {
+  readonly by: IndexFunction;
+  readonly channels: Map<string, Channel>;
 }
 
 interface Page extends EventPage {
@@ -150,7 +165,9 @@ export class WatchHub {
   readonly #namespaces = new Map<string, Channel>();
   readonly #keys = new Map<string, Channel>();
   /** Channels with any other prefix; every event checks them. */
-  readonly #others = new Set<Channel>();
+  readonly #others = new Map<string, Channel>();
+  /** Channels of one value of a function, by the prefix of a resource or of one of its namespaces, and the function. */
+  readonly #selections = new Map<string, Map<string, Selection>>();
   #dirty: Channel[] = [];
   #ready: Watcher[] = [];
   #scheduled = false;
@@ -181,7 +198,7 @@ export class WatchHub {
 
   /** Opens a watch. The caller has checked that events after `after` are not compacted. */
   watch(options: WatchOptions): Watch {
-    const channel = this.#channelFor(options.prefix, options.exact ?? false);
+    const channel = this.#channelFor(options);
     const revision = this.#options.revision();
     const watcher: Watcher = {
       options,
@@ -221,16 +238,38 @@ export class WatchHub {
       if (slash !== -1) this.#append(this.#namespaces.get(key.slice(0, slash + 1)), event);
     }
     if (this.#keys.size > 0) this.#append(this.#keys.get(key), event);
-    for (const channel of this.#others) {
+    for (const channel of this.#others.values()) {
       if (key.startsWith(channel.prefix)) this.#append(channel, event);
+    }
+    if (this.#selections.size > 0) this.#publishSelected(event, bucket);
+  }
+
+  #publishSelected(event: StoreEvent, { prefix }: Bucket): void {
+    const { key } = event.entry;
+    this.#publishIn(this.#selections.get(prefix), event);
+    const slash = key.indexOf("/", prefix.length);
+    if (slash !== -1) this.#publishIn(this.#selections.get(key.slice(0, slash + 1)), event);
+  }
+
+  #publishIn(selections: ReadonlyMap<string, Selection> | undefined, event: StoreEvent): void {
+    if (selections === undefined) return;
+    for (const { by, channels } of selections.values()) {
+      const [now, before] = valuesOf(by, event);
+      if (now === unreadable || before === unreadable)
+        for (const channel of channels.values()) this.#append(channel, event);
+      else {
+        if (typeof now === "string") this.#append(channels.get(now), event);
+        if (typeof before === "string" && before !== now) this.#append(channels.get(before), event);
+      }
     }
   }
 
-  /** Ends every watch with `closed`. */
-  close(): void {
+  /** Ends every watch. */
+  endAll(reason: "compacted" | "closed"): void {
     for (const channel of this.#channels()) {
-      for (const watcher of channel.watchers) this.#end(watcher, "closed");
+      for (const watcher of channel.watchers) this.#end(watcher, reason);
     }
+    this.#lastPage = undefined;
   }
 
   /** Ends watches that may see keys with these prefixes as if they were too slow, so that their clients begin again. */
@@ -245,7 +284,11 @@ export class WatchHub {
   }
 
   #channels(): Channel[] {
-    return [...this.#resources.values(), ...this.#namespaces.values(), ...this.#keys.values(), ...this.#others];
+    const homes = [this.#resources, this.#namespaces, this.#keys, this.#others];
+    for (const selections of this.#selections.values()) {
+      for (const { channels } of selections.values()) homes.push(channels);
+    }
+    return homes.flatMap((home) => [...home.values()]);
   }
 
   #append(channel: Channel | undefined, event: StoreEvent): void {
@@ -357,6 +400,8 @@ export class WatchHub {
     if (watcher.closed) return false;
     const { channel } = watcher;
     if (!watcher.inStep || watcher.paused) {
+      // It has everything before the first event that it lacks, however long ago it got one.
+      watcher.position = this.#positionOf(watcher);
       watcher.inStep = false;
       if (watcher.paused && channel.published - watcher.taken > watcher.queueLengthMax) this.#end(watcher, "slow");
       return false;
@@ -425,12 +470,12 @@ export class WatchHub {
     if (last?.channel === channel && last.after === position && last.published === published) return last;
     const events: StoreEvent[] = [];
     const first = indexAfter(log, position);
-    const end = Math.min(first + pageLength, log.events.length);
+    const end = endOfPage(log, first);
     let reached = position;
     for (let index = first; index < end; index++) {
       const event = log.events.at(index)!;
       reached = event.revision;
-      if (matches(channel, event.entry.key)) events.push(event);
+      if (concerns(channel, event)) events.push(event);
     }
     this.#lastPage = { channel, after: position, published, events, reached, complete: end === log.events.length };
     return this.#lastPage;
@@ -502,30 +547,52 @@ export class WatchHub {
       channel.recent = [];
       channel.next = 0;
       channel.visitsLeft = 0;
-      if (channel.home instanceof Set) channel.home.delete(channel);
-      else if (channel.home.get(channel.id) === channel) channel.home.delete(channel.id);
+      if (channel.home.get(channel.id) === channel) channel.home.delete(channel.id);
+      if (channel.selected !== undefined && channel.home.size === 0)
+        this.#forgetSelection(channel, channel.selected.by);
     } else if (channel.open * 2 < channel.watchers.length) {
       channel.watchers = channel.watchers.filter((watcher) => !watcher.closed);
       channel.next = 0;
     }
   }
 
-  #channelFor(prefix: string, exact: boolean): Channel {
+  /** Removes the selection whose last channel a channel was. */
+  #forgetSelection({ prefix, home }: Channel, { name }: IndexFunction): void {
+    const selections = this.#selections.get(prefix);
+    if (selections?.get(name)?.channels !== home) return;
+    selections.delete(name);
+    if (selections.size === 0) this.#selections.delete(prefix);
+  }
+
+  #channelFor({ prefix, exact = false, matching }: WatchOptions): Channel {
     const bucket = bucketPrefix(prefix);
     const { history } = this.#options;
-    let home: Map<string, Channel> | Set<Channel> = this.#others;
+    const isOfResource = bucket === prefix;
+    const isOfNamespace = bucket !== undefined && prefix.indexOf("/", bucket.length) === prefix.length - 1;
+    let home = this.#others;
+    let id = prefix;
+    let selected: Channel["selected"];
     if (exact) home = this.#keys;
-    else if (bucket === prefix) home = this.#resources;
-    else if (bucket !== undefined && prefix.indexOf("/", bucket.length) === prefix.length - 1) home = this.#namespaces;
-    const existing = home instanceof Set ? [...home].find((channel) => channel.prefix === prefix) : home.get(prefix);
+    else if (
+      (isOfResource || isOfNamespace) &&
+      matching?.values.length === 1 &&
+      this.#hasRoomFor(prefix, matching.by)
+    ) {
+      id = matching.values[0]!;
+      selected = { by: matching.by, value: id };
+      home = this.#selectionFor(prefix, matching.by).channels;
+    } else if (isOfResource) home = this.#resources;
+    else if (isOfNamespace) home = this.#namespaces;
+    const existing = home.get(id);
     if (existing !== undefined) return existing;
     const channel: Channel = {
-      id: prefix,
+      id,
       prefix,
       exact,
       // A prefix above the resources reads the log of everything.
       log: exact || bucket !== undefined ? history.bucketOf(prefix) : history,
       home,
+      selected,
       watchers: [],
       open: 0,
       dirty: false,
@@ -540,9 +607,21 @@ export class WatchHub {
       published: 0,
       fetches: new Map(),
     };
-    if (home instanceof Set) home.add(channel);
-    else home.set(prefix, channel);
+    home.set(id, channel);
     return channel;
+  }
+
+  #hasRoomFor(prefix: string, { name }: IndexFunction): boolean {
+    const selections = this.#selections.get(prefix);
+    return selections === undefined || selections.size < selectionsMax || selections.has(name);
+  }
+
+  #selectionFor(prefix: string, by: IndexFunction): Selection {
+    let selections = this.#selections.get(prefix);
+    if (selections === undefined) this.#selections.set(prefix, (selections = new Map<string, Selection>()));
+    let selection = selections.get(by.name);
+    if (selection === undefined) selections.set(by.name, (selection = { by, channels: new Map() }));
+    return selection;
   }
 }
 
@@ -568,6 +647,25 @@ function forgetTail(channel: Channel): void {
   channel.tailAt = -1;
 }
 
-function matches(channel: Channel, key: string): boolean {
-  return channel.exact ? key === channel.prefix : key.startsWith(channel.prefix);
+/** Returns the index after a page of events that begins at `first`. A page has all events of its last revision. */
+function endOfPage({ events }: EventLog, first: number): number {
+  let end = Math.min(first + pageLength, events.length);
+  while (end > first && end < events.length && events.at(end)!.revision === events.at(end - 1)!.revision) end++;
+  return end;
+}
+
+/** Returns the values of the entry of an event and of the one before; for a deletion both are those of the last one. */
+function valuesOf(by: IndexFunction, { type, entry, previous }: StoreEvent): readonly [IndexedValue, IndexedValue] {
+  const before = indexedValue(by, previous ?? entry, true);
+  return [type === "DELETED" || previous === undefined ? before : indexedValue(by, entry, true), before];
+}
+
+/** Whether the watchers of a channel may need an event of its log. */
+function concerns({ exact, prefix, selected }: Channel, event: StoreEvent): boolean {
+  const { key } = event.entry;
+  if (exact) return key === prefix;
+  if (!key.startsWith(prefix)) return false;
+  if (selected === undefined) return true;
+  const values = valuesOf(selected.by, event);
+  return values.includes(selected.value) || values.includes(unreadable);
 }

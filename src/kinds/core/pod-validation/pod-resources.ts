@@ -6,6 +6,7 @@ import type { PodSpec } from "#api/core/v1.ts";
 import { type FieldError, forbidden, GoSyntax, invalid, notSupported } from "#meta/field-error.ts";
 import type { FieldPath } from "#meta/field-path.ts";
 import { compareQuantities, formatQuantity, parseQuantity } from "#meta/quantity.ts";
+import { emptyMembers } from "#schema/given-empty.ts";
 import { compareQuantityTexts } from "../claim-spec.ts";
 import { containerRequests } from "../pod-requests.ts";
 import { type OwnPrefix, validateResourceName } from "../resource-names.ts";
@@ -32,7 +33,7 @@ export function checkPodResources(
   const { resources } = spec;
   if (resources === undefined) return;
   const at = path.child("resources");
-  if (resources.claims !== undefined) {
+  if (resources.claims !== undefined || emptyMembers(resources).includes("claims")) {
     errors.push(forbidden(at.child("claims"), "claims cannot be set for Resources at pod-level"));
     checkTakenClaims(resources.claims, claims, at.child("claims"), errors);
   }

@@ -49,8 +49,9 @@ export function checkTakenClaims(
   path: FieldPath,
   errors: Errors,
 ): void {
-  /** The used requests of each claim; `undefined` if the whole claim is used. */
-  const taken = new Map<string, Set<string> | undefined>();
+  /** The used claims as `name` or `name/request`, and the parts of these texts before the first slash. */
+  const taken = new Set<string>();
+  const inParts = new Set<string>();
   let listText: string | undefined;
   for (const [i, { name, request = "" }] of claims.entries()) {
     const at = path.index(i);
@@ -59,11 +60,11 @@ export function checkTakenClaims(
       continue;
     }
     checkOptionalName(request, dns1123Label, at.child("request"), errors);
-    const requests = taken.get(name);
-    const isWhole = requests === undefined && taken.has(name);
-    if (isWhole || (request === "" && requests !== undefined)) errors.push(duplicate(at, name));
-    else if (requests?.has(request) === true) errors.push(duplicate(at, `${name}/${request}`));
-    taken.set(name, isWhole || request === "" ? undefined : (requests ?? new Set()).add(request));
+    const text = request === "" ? name : `${name}/${request}`;
+    if (taken.has(name) || (request === "" && inParts.has(name))) errors.push(duplicate(at, name));
+    else if (taken.has(text)) errors.push(duplicate(at, text));
+    taken.add(text);
+    if (text.includes("/")) inParts.add(text.slice(0, text.indexOf("/")));
     if (names.has(name)) continue;
     listText ??= names.size === 0 ? " which is empty" : `: ${[...names].sort().join(", ")}`;
     errors.push(notFound(at, name, `must be one of the names in pod.spec.resourceClaims${listText}`));

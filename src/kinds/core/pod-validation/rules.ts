@@ -19,9 +19,9 @@ export interface PodRules {
   /** Whether classes of volume attributes are checked. */
   readonly hasAttributesClasses: boolean;
   /** Whether a pod may mount its volumes with its label. */
-  readonly mountsLabels: boolean;
+  readonly allowsSELinuxMount: boolean;
   /** Whether the annotation of the deletion cost may have any value. */
-  readonly allowsAnyCost: boolean;
+  readonly allowsAnyDeletionCost: boolean;
   /** Whether containers may be privileged. */
   readonly allowsPrivileged: boolean;
 }
@@ -44,8 +44,8 @@ export function podRules({
     allowsAnySearch: gate("RelaxedDNSSearchValidation"),
     allowsAnyVariable: gate("RelaxedEnvironmentVariableValidation"),
     hasAttributesClasses: gate("VolumeAttributesClass"),
-    mountsLabels: gate("SELinuxMount"),
-    allowsAnyCost: !gate("PodDeletionCost"),
+    allowsSELinuxMount: gate("SELinuxMount"),
+    allowsAnyDeletionCost: !gate("PodDeletionCost"),
     allowsPrivileged,
   };
   return ({ spec }, old) => {
@@ -57,8 +57,9 @@ export function podRules({
       allowsZeroSleep: always.allowsZeroSleep || containersOf(spec).some(sleepsForNoTime),
       allowsAnySearch: always.allowsAnySearch || (dnsConfig?.searches ?? []).some(isUnusualSearch),
       allowsAnyVariable: always.allowsAnyVariable || keepsUnusualVariable(spec, old.spec),
-      mountsLabels: always.mountsLabels || securityContext?.seLinuxChangePolicy !== undefined,
-      allowsAnyCost: always.allowsAnyCost || !isDeletionCost(old.metadata.annotations?.[deletionCost] ?? "0"),
+      allowsSELinuxMount: always.allowsSELinuxMount || securityContext?.seLinuxChangePolicy !== undefined,
+      allowsAnyDeletionCost:
+        always.allowsAnyDeletionCost || !isDeletionCost(old.metadata.annotations?.[deletionCost] ?? "0"),
     };
   };
 }

@@ -37,7 +37,7 @@ const credentialBytesMax = 64 * 1024;
 export function checkPodSecurity(
   spec: PodSpec,
   path: FieldPath,
-  { mountsLabels }: Pick<PodRules, "mountsLabels">,
+  { allowsSELinuxMount }: Pick<PodRules, "allowsSELinuxMount">,
   errors: Errors,
 ): void {
   checkHostUsers(spec, path, errors);
@@ -66,7 +66,7 @@ export function checkPodSecurity(
   checkWindowsOptions(context.windowsOptions, at.child("windowsOptions"), errors);
   checkAppArmor(context.appArmorProfile, at.child("appArmorProfile"), errors);
   checkOptionalOneOf(context.supplementalGroupsPolicy, groupPolicies, at.child("supplementalGroupsPolicy"), errors);
-  const policies = mountsLabels ? selinuxPolicies : ["Recursive"];
+  const policies = allowsSELinuxMount ? selinuxPolicies : ["Recursive"];
   checkOptionalOneOf(context.seLinuxChangePolicy, policies, at.child("seLinuxChangePolicy"), errors);
 }
 

@@ -1,0 +1,144 @@
+/** Opens the store that the options name: one of a list, each with a cache above its log. */
+import type { ApiDomain } from "#meta/api-domain.ts";
+import type { ResourceDefinition } from "#registry/resource-definition.ts";
+import type { Metrics } from "#std/metrics.ts";
+import type { Clock } from "#std/clock.ts";
+import type { Log } from "#std/log.ts";
+import type { Random } from "#std/random.ts";
+import { type LocalStoreOptions, openMemoryStore } from "#storage/memory.ts";
+import type { LogStore } from "#storage/log-store.ts";
+import type { OpenedStore } from "#storage/opened-store.ts";
+import { openSqliteStore, type StorageFaults } from "#storage/sqlite.ts";
+import { UpstreamTimingLog } from "#storage/upstream-timing-log.ts";
+import { makeDataFolder } from "./data-folder.ts";
+import type { Encryption } from "./encryption/encryption.ts";
+import type { Instruments } from "./instruments.ts";
+import type { ServerOptions } from "./options.ts";
+import { addLogMetrics, addStorageMetrics, storageObserver } from "./process-metrics.ts";
+import { checkDomainRecord } from "./store.ts";
+
+interface StoreSources {
+  readonly options: ServerOptions;
+  /** The data folder; `undefined` where nothing is kept. */
+  readonly folder: string | undefined;
+  /** Whether the data folder had a store at its last start. */
+  readonly isExpected: boolean;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly domain: ApiDomain;
+  /** The definitions of built-in kinds. */
+  readonly builtIn: readonly ResourceDefinition[];
+  /** The name of this server, which no other has. */
+  readonly server: string;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly encryption: Encryption | undefined;
+  readonly storageFaults?: StorageFaults | undefined;
+  readonly instruments?: Instruments | undefined;
+  /** Notes how a step is undone. */
+  undo(step: () => Promise<void> | void): void;
+}
+
+/** Opens the store. Its cache is closed when the start is undone. */
+export async function openStore(sources: StoreSources): Promise<OpenedStore> {
+  const { options, folder, log, metrics, encryption, undo } = sources;
+  if (folder !== undefined) undo(makeDataFolder(folder));
+  const store = await kindOf(sources)(sources, cacheOptions(sources));
+  const notice = store.notice();
+  if (notice !== undefined) log.warn({ dataDir: folder }, notice);
+  const { cache, maintenance } = store;
+  undo(async () => {
+    await cache.close();
+    await store.close?.();
+  });
+  if (cache.isShared) await (await import("./peers.ts")).refuseBesideKubeApiServers({ ...sources, cache });
+  if (folder !== undefined || isOnEtcd(options)) await checkDomainRecord(cache, options.apiDomain);
+  addStorageMetrics(metrics, cache);
+  encryption?.opened();
+  if (maintenance !== undefined) addLogMetrics(metrics, () => maintenance.size);
+  return store;
+}
+
+/** Whether the objects are in etcd, so that the data folder has only credentials. */
+export const isOnEtcd = ({ etcdServers }: Pick<ServerOptions, "etcdServers">): boolean => etcdServers.length > 0;
+
+function kindOf({ options, folder }: StoreSources): OpenKind {
+  if (isOnEtcd(options)) return openOnEtcd;
+  return options.storage === "memory" || folder === undefined ? openMemory : openFolder;
+}
+
+type OpenKind = (sources: StoreSources, options: LocalStoreOptions) => Promise<OpenedStore>;
+
+const openMemory: OpenKind = async (_sources, options) => ({
+  cache: await openMemoryStore(options),
+  notice: () => undefined,
+});
+
+const openFolder: OpenKind = ({ options, folder = "", isExpected, storageFaults }, cacheOptions) =>
+  openSqliteStore({
+    ...cacheOptions,
+    dataDir: folder,
+    isExpected,
+    acceptLoss: options.acceptDataLoss,
+    retention: options.history,
+    ...(storageFaults === undefined ? {} : { faults: storageFaults }),
+  });
+
+const openOnEtcd: OpenKind = async (sources, cacheOptions) => {
+  const { options, folder, clock, random, builtIn, domain, server, metrics } = sources;
+  const { openEtcdStore } = await import("#storage/etcd.ts");
+  const { etcdObserver } = await import("./store/etcd-metrics.ts");
+  const { etcdPaths, foreignReader } = await import("./store/etcd-layout.ts");
+  const { etcdCafile: authority, etcdCertfile: certificate, etcdKeyfile: key } = options;
+  return openEtcdStore({
+    ...cacheOptions,
+    clock,
+    random,
+    endpoints: options.etcdServers,
+    tls: {
+      ...(authority === undefined ? {} : { authority }),
+      ...(certificate === undefined ? {} : { certificate }),
+      ...(key === undefined ? {} : { key }),
+    },
+    prefix: options.etcdPrefix,
+    paths: etcdPaths(builtIn, domain),
+    readForeign: foreignReader(builtIn, domain),
+    server,
+    ...(folder === undefined ? {} : { folder }),
+    acceptLoss: options.acceptDataLoss,
+    compactionIntervalMs: options.etcdCompactionIntervalMs,
+    leaseReuseSeconds: options.leaseReuseDurationSeconds,
+    healthTimeoutMs: options.etcdHealthcheckTimeoutMs,
+    readyTimeoutMs: options.etcdReadycheckTimeoutMs,
+    sizePollMs: options.etcdDbMetricPollIntervalMs,
+    observer: etcdObserver(metrics),
+  });
+};
+
+function cacheOptions(sources: StoreSources): LocalStoreOptions {
+  const { options, folder, clock, log, metrics } = sources;
+  return {
+    clock,
+    historyBytesMax: options.historyMemoryBytes,
+    historyMs: options.historyDurationMs,
+    compactionIntervalMs: options.compactionIntervalMs,
+    wrap: wrapOf(sources),
+    // A mark that waited for the end of a rest could come together with the removal.
+    ...(options.upstreamTiming ? { watchRestMsMax: 0 } : {}),
+    observe: {
+      ...storageObserver(metrics),
+      watchError: (error) => log.error({ error }, "a watch failed"),
+      failed: (error) =>
+        log.error({ dataDir: folder, error }, "the store has failed: start the server again to write to it"),
+    },
+  };
+}
+
+/** Returns the function that wraps the log of the store. */
+function wrapOf({ options, clock, instruments, encryption }: StoreSources): LocalStoreOptions["wrap"] {
+  const encrypting = encryption && ((log: LogStore) => encryption.wrap(log));
+  const timed = options.upstreamTiming
+    ? (log: LogStore) => new UpstreamTimingLog(encrypting?.(log) ?? log, clock)
+    : encrypting;
+  return instruments === undefined ? timed : (log) => instruments.wrapLog(timed?.(log) ?? log);
+}
