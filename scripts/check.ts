@@ -4,7 +4,7 @@
  */
 import { styleText } from "node:util";
 import { readCommandLine } from "./command-line.ts";
-import { findTests, printFailures, printSkips, runTests, type Tally } from "./run-tests.ts";
+import { findTests, printFailures, printSkips, runFailedAgain, runTests, type Tally } from "./run-tests.ts";
 import { type Outcome, report, step, tool } from "./steps.ts";
 import { tidyReport } from "./tidy.ts";
 
@@ -38,11 +38,11 @@ function unitTests(): Promise<Tally> {
 /** Runs test files as one reported step. */
 export async function runStep(name: string, files: readonly string[]): Promise<Tally> {
   const start = performance.now();
-  const tally = await runTests(name, files);
+  const tally = await runFailedAgain(await runTests(name, files));
   const seconds = (performance.now() - start) / 1000;
   const counts = `${tally.passed} passed${tally.skipped > 0 ? `, ${tally.skipped} skipped` : ""}`;
   report(name, tally.failed === 0, seconds, tally.failed === 0 ? counts : `${tally.failed} failed, ${counts}`);
-  printFailures(tally);
+  printFailures(tally.failures);
   return tally;
 }
 

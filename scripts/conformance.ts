@@ -14,7 +14,7 @@ import { readCommandLine } from "./command-line.ts";
 import { type Program, startProgram } from "./program.ts";
 import { writeAmendedRecordings } from "../test/scenarios/amendments.ts";
 import { readSkips, reasonFor } from "../test/scenarios/skips.ts";
-import { addTallies, emptyTally, printSkips, type SkippedTest, type Tally } from "./run-tests.ts";
+import { addTallies, emptyTally, printSkips, type Failure, type SkippedTest, type Tally } from "./run-tests.ts";
 import { report, root } from "./steps.ts";
 
 const shared = join(root, "../shared/conformance");
@@ -115,7 +115,7 @@ async function replayDomain(domain: string, selection: Selection, verbose: boole
   for (const set of sets) tally = addTallies(tally, await replaySet(domain, set, selection, verbose));
   const detail = `${tally.passed} passed, ${tally.failed} failed, ${tally.skipped} skipped`;
   const seconds = (performance.now() - start) / 1000;
-  report(domain, tally.failed === 0, seconds, [detail, ...tally.failures].join("\n"));
+  report(domain, tally.failed === 0, seconds, [detail, ...tally.failures.map(({ text }) => text)].join("\n"));
   return tally;
 }
 
@@ -146,8 +146,8 @@ async function replaySet(domain: string, set: ScenarioSet, selection: Selection,
     .sort();
   const { servers } = selection;
   const first = await replayFresh(domain, set, { files, only: selection.only, verbose, servers });
-  if (first.failed === 0 || !first.failures.every(isOrderOfManagers)) return first;
-  const titles = first.failures.map((failure) => /^FAIL (.*)$/m.exec(failure)?.[1] ?? "");
+  if (first.failed === 0 || !first.failures.every(({ text }) => isOrderOfManagers(text))) return first;
+  const titles = first.failures.map(({ text }) => /^FAIL (.*)$/m.exec(text)?.[1] ?? "");
   for (const title of titles) process.stdout.write(`${domain.padEnd(12)} once more ${title}\n`);
   const only = `^(?:${titles.map((title) => RegExp.escape(title)).join("|")})$`;
   const again = await replayFresh(domain, set, { files, only, verbose, servers });
@@ -223,6 +223,7 @@ async function replay(domain: string, url: string, { files, golden, only, verbos
     ...files,
   ];
   const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
+  const asFailure = (text: string): Failure => ({ file: `recordings of ${domain}`, text });
   const blocks: string[] = [];
   let counts = "";
   for await (const line of createInterface({ input: child.stdout })) {
@@ -233,9 +234,10 @@ async function replay(domain: string, url: string, { files, golden, only, verbos
   }
   const [passed, failed] = [...counts.matchAll(/\d+/g)].map(Number);
   if (passed === undefined || failed === undefined) {
-    return { ...emptyTally, failed: 1, failures: [...blocks, "replay.mjs did not finish"] };
+    blocks.push("replay.mjs did not finish");
+    return { ...emptyTally, failed: 1, failures: blocks.map(asFailure) };
   }
-  return { ...emptyTally, passed, failed, failures: blocks };
+  return { ...emptyTally, passed, failed, failures: blocks.map(asFailure) };
 }
 
 if (import.meta.main) {

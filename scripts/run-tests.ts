@@ -10,9 +10,15 @@ export interface Tally {
   readonly passed: number;
   readonly failed: number;
   readonly skipped: number;
-  /** A readable block for each failed test. */
-  readonly failures: readonly string[];
+  readonly failures: readonly Failure[];
   readonly skips: readonly SkippedTest[];
+}
+
+export interface Failure {
+  /** The path of the test file in the repository, or what else failed. */
+  readonly file: string;
+  /** The report that a person reads, in several lines. */
+  readonly text: string;
 }
 
 export interface SkippedTest {
@@ -58,7 +64,7 @@ export async function runTests(
   let passed = 0;
   let failed = 0;
   let skipped = 0;
-  const failures: string[] = [];
+  const failures: Failure[] = [];
   const skips: SkippedTest[] = [];
   const output = new Map<string, string>();
   const expected = expectedSeconds(files);
@@ -87,7 +93,8 @@ export async function runTests(
     failed += 1;
     const file = testFile(event.file ?? "", cause);
     const said = isFile(event.name) ? (output.get(event.name) ?? output.get(event.file ?? "") ?? "").trim() : "";
-    failures.push([`${file}: ${event.name}`, said, text(cause)].filter((part) => part !== "").join("\n"));
+    const parts = [`${file}: ${event.name}`, said, text(cause)];
+    failures.push({ file, text: parts.filter((part) => part !== "").join("\n") });
   });
   // The other events come in the order of the files: those of a file wait until the files before it have ended.
   stream.on("test:complete", ({ name, file, details, skip }) => {
@@ -119,10 +126,33 @@ function text(cause: unknown): string {
   return (cause.stack ?? cause.message).split("\n").slice(0, 25).join("\n");
 }
 
-/** Prints failures, one block for each. */
-export function printFailures(tally: Tally): void {
-  for (const failure of tally.failures) {
-    process.stdout.write(`${styleText("red", "not ok")} ${failure.replaceAll("\n", "\n  ")}\n`);
+/** The maximum of files that are run again. When more files fail, the cause is not that the machine was busy. */
+const againMax = 3;
+
+/**
+ * Runs each file that failed beside others once more, alone. A file that passes then is unsteady: its failures are
+ * printed, as a fault of the test or of the server that somebody has to mend, and do not count.
+ */
+export async function runFailedAgain(tally: Tally): Promise<Tally> {
+  const files = [...new Set(tally.failures.map(({ file }) => file))];
+  if (files.length > againMax || !files.every((file) => /\.(?:test|fuzz)\.ts$/.test(file))) return tally;
+  let { passed, failed, failures } = tally;
+  for (const file of files) {
+    const again = await runTests(`again ${file}`, [file], 1);
+    if (again.failed > 0 || again.passed === 0) continue;
+    const unsteady = failures.filter((failure) => failure.file === file);
+    printFailures(unsteady, "unsteady");
+    failures = failures.filter((failure) => failure.file !== file);
+    passed += unsteady.length;
+    failed -= unsteady.length;
+  }
+  return { ...tally, passed, failed, failures };
+}
+
+/** Prints failures, one block for each, below the word `mark`. */
+export function printFailures(failures: readonly Failure[], mark: "not ok" | "unsteady" = "not ok"): void {
+  for (const { text } of failures) {
+    process.stdout.write(`${styleText(mark === "not ok" ? "red" : "yellow", mark)} ${text.replaceAll("\n", "\n  ")}\n`);
   }
 }
 

@@ -106,7 +106,7 @@ async function main(): Promise<boolean> {
   Object.assign(process.env, { TEST_KUBECONFIG: path, TEST_DOMAIN: domain, TEST_RUN: run });
   try {
     const tally = await runTests("client", files, 1);
-    printFailures(tally);
+    printFailures(tally.failures);
     printSkips(tally, values.verbose);
     const line = `${tally.passed} passed, ${tally.failed} failed, ${tally.skipped} skipped`;
     process.stdout.write(`${styleText(tally.failed === 0 ? "green" : "red", line)}\n`);
