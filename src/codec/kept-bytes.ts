@@ -1,4 +1,5 @@
 /** Encoded bytes that are kept for later answers, by what they were made of, in bounded memory. */
+import { ownCopy } from "#std/own-copy.ts";
 
 /**
  * The bytes that an entry takes beside its content: the buffer and its backing store, the entry, and its place in the
@@ -39,11 +40,4 @@ export class KeptBytes<T extends Kept> {
       entry.bytes.buffer.byteLength === bytes.length ? entry : { ...entry, bytes: ownCopy(bytes) },
     );
   }
-}
-
-/** Returns a copy in memory of its own: a part of the runtime's pool would keep the whole block of 64 KiB in memory. */
-function ownCopy(bytes: Buffer): Buffer {
-  const copy = Buffer.allocUnsafeSlow(bytes.length);
-  copy.set(bytes);
-  return copy;
 }

@@ -13,7 +13,7 @@ test("a value shows the revision it is read at, and can be moved to another", ()
   const bytes = insertRevision(value, 12);
   assert.equal(bytes.toString(), `{"name":"ü","resourceVersion":"12","spec":{"resourceVersion":""}}`);
   assert.deepEqual(unpack(pack(value), "/a"), value);
-  const later = moveToRevision(bytes, value.revisionOffset, 12, 3456);
+  const later = moveToRevision(bytes, value.revisionOffset, { from: 12, to: 3456 });
   assert.equal(later.toString(), `{"name":"ü","resourceVersion":"3456","spec":{"resourceVersion":""}}`);
 });
 
@@ -25,7 +25,7 @@ test("a value that shows no revision is the same at each", () => {
   for (const value of [toUnversioned("plain", member), withoutRevision(Buffer.from("plain"))]) {
     assert.equal(unpack(pack(value), "/a").revisionOffset, -1);
     assert.equal(insertRevision(value, 7).toString(), "plain");
-    assert.equal(moveToRevision(Buffer.from("plain"), -1, 7, 8).toString(), "plain");
+    assert.equal(moveToRevision(Buffer.from("plain"), -1, { from: 7, to: 8 }).toString(), "plain");
   }
 });
 

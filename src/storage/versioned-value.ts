@@ -24,24 +24,49 @@ export function revisionOffsetIn(bytes: Buffer, text: string, before: string): n
 /** Makes a value that shows no revision, and is the same at each. */
 export const withoutRevision = (bytes: Uint8Array): Unversioned => ({ bytes: Buffer.from(bytes), revisionOffset: -1 });
 
-/** Returns the bytes at a revision, in memory of their own. */
-export function insertRevision({ bytes, revisionOffset }: Unversioned, revision: Revision): Buffer {
-  return withDigits(bytes, revisionOffset, revisionOffset, String(revision));
+/** Returns memory for a number of bytes. */
+export type Allocate = (length: number) => Buffer;
+
+/** Returns memory that is shared with nothing. */
+export const allocateOwn: Allocate = (length) => Buffer.allocUnsafeSlow(length);
+
+/** Returns the bytes at a revision, in memory of `allocate`, or of their own. */
+export function insertRevision(
+  { bytes, revisionOffset }: Unversioned,
+  revision: Revision,
+  allocate: Allocate = allocateOwn,
+): Buffer {
+  return withDigits(bytes, { from: revisionOffset, to: revisionOffset, digits: String(revision) }, allocate);
 }
 
-/** Returns the bytes with the digits at `offset`, those of the revision `from`, replaced by those of `to`. */
-export function moveToRevision(bytes: Buffer, offset: number, from: Revision, to: Revision): Buffer {
-  return withDigits(bytes, offset, offset + String(from).length, String(to));
+/**
+ * Returns the bytes with the digits at `offset`, those of the revision `from`, replaced by those of `to`, in memory of
+ * `allocate`.
+ */
+export function moveToRevision(
+  bytes: Buffer,
+  offset: number,
+  { from, to }: { readonly from: Revision; readonly to: Revision },
+  allocate: Allocate = allocateOwn,
+): Buffer {
+  return withDigits(bytes, { from: offset, to: offset + String(from).length, digits: String(to) }, allocate);
 }
 
-/** Returns a copy with `digits` instead of the bytes from `offset` to `rest`; a plain copy where `offset` is -1. */
-function withDigits(bytes: Buffer, offset: number, rest: number, digits: string): Buffer {
+/** Digits that take the place of the bytes in [from, to). */
+interface Splice {
+  readonly from: number;
+  readonly to: number;
+  readonly digits: string;
+}
+
+/** Returns a copy with the digits in their place; a plain copy where that is at -1. */
+function withDigits(bytes: Buffer, { from: offset, to: rest, digits }: Splice, allocate: Allocate): Buffer {
   if (offset < 0) {
-    const copy = Buffer.allocUnsafeSlow(bytes.length);
+    const copy = allocate(bytes.length);
     bytes.copy(copy);
     return copy;
   }
-  const copy = Buffer.allocUnsafeSlow(offset + digits.length + bytes.length - rest);
+  const copy = allocate(offset + digits.length + bytes.length - rest);
   bytes.copy(copy, 0, 0, offset);
   copy.write(digits, offset, "latin1");
   bytes.copy(copy, offset + digits.length, rest);

@@ -90,7 +90,6 @@ function makeFault(random: Random, ways: readonly FaultyProxy[], { faults }: Tes
 
 test("under 1,000 faults an informer ends like client-go's: in the state of the server, with every deletion told", {
   skip: module.missingModule(".") ?? false,
-  timeout: 300_000,
 }, async (t) => {
   const program = join(temporaryFolder(), "client-go");
   module.build(".", program);

@@ -12,6 +12,7 @@ import type { Allocated } from "#registry/resource-definition.ts";
 import { encodedInThread, parseObject } from "#registry/stored-object.ts";
 import type { Clock } from "#std/clock.ts";
 import { andThen } from "#std/maybe-promise.ts";
+import { ownCopy } from "#std/own-copy.ts";
 import type { Turn } from "#storage/log-store.ts";
 import type { CacheReader, CacheWriter, Entry } from "#storage/watch-cache.ts";
 import type { HostCall, HostCalls, SentAttributes, SentEntry, SentObject, SentRequest } from "./messages.ts";
@@ -220,7 +221,7 @@ const sentUser = ({ name, uid, groups, extra }: UserInfo): UserInfo => ({
 
 const sentEntry = (entry: Entry, cache: Pick<CacheWriter, "isStale">): SentEntry => ({
   key: entry.key,
-  value: entry.value,
+  value: ownCopy(entry.value),
   revision: entry.revision,
   created: entry.created,
   unreadable: entry.unreadable,

@@ -6,6 +6,7 @@
  * Hot path, plain code: `get` and `changed` do one map look-up; only a new or deleted key touches the tree.
  */
 import type { Clock } from "#std/clock.ts";
+import { Yielder } from "#std/cooperative.ts";
 import { Heap } from "#std/heap.ts";
 import { isLate, type MaybePromise } from "#std/maybe-promise.ts";
 import { OrderedMap, prefixEnd } from "#std/ordered-map.ts";
@@ -32,7 +33,7 @@ import {
   Unavailable,
   type Unversioned,
 } from "../log-store.ts";
-import { insertRevision } from "../versioned-value.ts";
+import { type Allocate, allocateOwn, insertRevision } from "../versioned-value.ts";
 import type {
   Encoded,
   Entry,
@@ -52,6 +53,7 @@ import type {
 } from "../watch-cache.ts";
 import { EntryIndexes } from "./entry-indexes.ts";
 import { bucketPrefix, type EventLog, EventHistory, indexAfter } from "./event-history.ts";
+import { ValueSlabs } from "./value-slabs.ts";
 import { deletedVersion, newVersion, type Version, VersionChain, versionAt } from "./version.ts";
 import { type EventPage, WatchHub } from "./watch-hub.ts";
 
@@ -112,6 +114,9 @@ class CacheWrite implements LogWrite {
   }
 }
 
+/** The number of values that are looked at between two reads of the clock. */
+const entriesPerLook = 64;
+
 const nothing: Unversioned = { bytes: Buffer.alloc(0), revisionOffset: -1 };
 const noOptions: PutOptions = {};
 const noConditions: readonly KeyCondition[] = [];
@@ -137,6 +142,9 @@ export class LogWatchCache implements WatchCache, VersionReader, LogFollower, Ke
   #visible: Revision;
   #compacted: Revision;
   #valueBytes = 0;
+  #slabs = new ValueSlabs();
+  readonly #allocate = (length: number): Buffer => this.#slabs.allocate(length);
+  #isMovingValues = false;
   #digestSum = 0;
   #isClosed = false;
   /** Whether the cache is closed, so that no further change becomes visible. */
@@ -236,8 +244,7 @@ export class LogWatchCache implements WatchCache, VersionReader, LogFollower, Ke
   /** Takes a current entry from the log. */
   load(entry: LogEntry): void {
     const { key, value, revision } = entry;
-    const chain = this.#openKey(key);
-    this.#begin(chain, newVersion(key, value, entry, revision));
+    this.#begin(this.#openKey(key), newVersion(key, value, entry, revision, this.#allocate));
   }
 
   /** Makes a version the first one that this cache knows of its key. */
@@ -276,12 +283,14 @@ export class LogWatchCache implements WatchCache, VersionReader, LogFollower, Ke
     this.#live = new OrderedMap();
     this.#tombstones = new OrderedMap();
     this.#valueBytes = 0;
+    this.#slabs = new ValueSlabs();
     this.#digestSum = 0;
     this.#history.restart(revision);
     for (const entry of entries) {
       const known = isOther ? undefined : before.get(entry.key)?.current;
       const isKnown = known?.revision === entry.revision;
-      const version = isKnown ? known : newVersion(entry.key, entry.value, entry, entry.revision);
+      const version = isKnown ? known : newVersion(entry.key, entry.value, entry, entry.revision, this.#allocate);
+      if (isKnown) version.value = copyOf(version.value, this.#allocate);
       version.older = undefined;
       this.#begin(this.#openKey(version.key), version);
     }
@@ -300,12 +309,13 @@ export class LogWatchCache implements WatchCache, VersionReader, LogFollower, Ke
     let version: Version;
     let type: EventType;
     if (value === undefined) {
-      version = deletedVersion(previous!, revision); // the key exists
+      version = deletedVersion(previous!, revision, this.#allocate); // the key exists
       type = "DELETED";
       this.#live.delete(chain.key);
       this.#tombstones.set(chain.key, chain);
     } else {
-      version = newVersion(chain.key, value, change, previous === undefined ? revision : previous.created);
+      const created = previous === undefined ? revision : previous.created;
+      version = newVersion(chain.key, value, change, created, this.#allocate);
       type = previous === undefined ? "ADDED" : "MODIFIED";
       if (previous === undefined) {
         if (chain.head !== undefined) this.#tombstones.delete(chain.key);
@@ -340,7 +350,8 @@ export class LogWatchCache implements WatchCache, VersionReader, LogFollower, Ke
       const chain = this.#keys.get(key);
       const version = chain?.head;
       if (version?.unreadable === undefined || version.revision !== revision) continue;
-      version.value = insertRevision(value, revision);
+      this.#slabs.release(version.value);
+      version.value = insertRevision(value, revision, this.#allocate);
       version.revisionOffset = value.revisionOffset;
       version.unreadable = undefined;
       version.decoded = undefined;
@@ -523,7 +534,7 @@ export class LogWatchCache implements WatchCache, VersionReader, LogFollower, Ke
     let known = this.#keys.get(key)?.head;
     while (known !== undefined && known.revision > revision) known = known.older;
     if (known?.revision === revision) return known;
-    const version = newVersion(key, value ?? nothing, { revision }, revision);
+    const version = newVersion(key, value ?? nothing, { revision }, revision, allocateOwn);
     version.decoded = value?.decode(revision);
     return version;
   }
@@ -546,13 +557,46 @@ export class LogWatchCache implements WatchCache, VersionReader, LogFollower, Ke
     // Safe: every event of this store is made of its own versions.
     const version = event.entry as Version;
     version.older = undefined;
-    if (event.previous !== undefined) this.#valueBytes -= event.previous.value.length;
+    // Safe, too.
+    if (event.previous !== undefined) this.#release(event.previous as Version);
     if (!version.deleted) return;
-    this.#valueBytes -= version.value.length;
+    this.#release(version);
     const chain = this.#keys.get(version.key);
     if (chain?.head !== version) return;
     this.#tombstones.delete(chain.key);
     this.#keys.delete(chain.key);
+  }
+
+  /** Gives up the memory of a version that nothing in this cache needs any more. */
+  #release({ value }: Version): void {
+    this.#valueBytes -= value.length;
+    this.#slabs.release(value);
+    if (this.#slabs.isWasteful && !this.#isMovingValues) void this.#moveValues();
+  }
+
+  /** Moves current values out of memory of which much is released, some at a time. */
+  async #moveValues(): Promise<void> {
+    this.#isMovingValues = true;
+    const slabs = this.#slabs;
+    const sparse = slabs.sparse();
+    const yielder = new Yielder(this.#options.clock);
+    for (let from: string | undefined = ""; from !== undefined && slabs === this.#slabs && !this.#isOver; ) {
+      await yielder.pause();
+      let next: string | undefined;
+      let seen = 0;
+      this.#live.scan(from, undefined, ({ head }, key) => {
+        if (++seen % entriesPerLook === 0 && yielder.isDue) {
+          next = key;
+          return false;
+        }
+        const version = head!; // live keys have a version
+        if (sparse.has(version.value.buffer)) version.value = slabs.move(version.value);
+        return true;
+      });
+      from = next;
+    }
+    slabs.passed(sparse);
+    this.#isMovingValues = false;
   }
 
   #openKey(key: string): VersionChain {
@@ -651,6 +695,12 @@ interface Bounds {
 function bounds(prefix: string, options: RangeOptions): Bounds {
   const from = options.from !== undefined && options.from > prefix ? options.from : prefix;
   return { from, to: prefixEnd(prefix), limit: options.limit ?? Number.POSITIVE_INFINITY };
+}
+
+function copyOf(bytes: Buffer, allocate: Allocate): Buffer {
+  const copy = allocate(bytes.length);
+  copy.set(bytes);
+  return copy;
 }
 
 /** Makes an entry of a version of the log. */

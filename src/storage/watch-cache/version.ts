@@ -8,7 +8,7 @@
  *     history evicts event 9: the chain is gone.
  */
 import type { LogEntry, Revision, Unversioned } from "../log-store.ts";
-import { insertRevision, moveToRevision } from "../versioned-value.ts";
+import { type Allocate, insertRevision, moveToRevision } from "../versioned-value.ts";
 import type { Entry } from "../watch-cache.ts";
 import type { Bucket } from "./event-history.ts";
 
@@ -40,20 +40,22 @@ export class Version implements Entry {
 
 type VersionFields = Pick<Version, "key" | "value" | "revisionOffset" | "revision" | "created" | "unreadable">;
 
-/** Makes the version that is visible once `value` was written to `key`. */
+/** Makes the version that is visible once a value was written to `key`, with memory of `allocate`. */
 export function newVersion(
   key: string,
   value: Unversioned,
   { revision, unreadable }: Pick<LogEntry, "revision" | "unreadable">,
   created: Revision,
+  allocate: Allocate,
 ): Version {
   const { revisionOffset } = value;
-  return new Version({ key, value: insertRevision(value, revision), revisionOffset, revision, created, unreadable });
+  const bytes = insertRevision(value, revision, allocate);
+  return new Version({ key, value: bytes, revisionOffset, revision, created, unreadable });
 }
 
 /** Makes the version that is visible once the key of `last` was deleted: its last state, at the deletion's revision. */
-export function deletedVersion(last: Version, revision: Revision): Version {
-  const value = moveToRevision(last.value, last.revisionOffset, last.revision, revision);
+export function deletedVersion(last: Version, revision: Revision, allocate: Allocate): Version {
+  const value = moveToRevision(last.value, last.revisionOffset, { from: last.revision, to: revision }, allocate);
   const { key, revisionOffset, created, unreadable } = last;
   const version = new Version({ key, value, revisionOffset, revision, created, unreadable });
   version.deleted = true;

@@ -1,0 +1,98 @@
+/** Memory of values: what is shared, given up and moved. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { setImmediate as turn } from "node:timers/promises";
+
+import { FakeClock } from "#std/fake-clock.ts";
+import { seededRandom } from "#std/random.ts";
+import { openMemoryStore } from "../memory.ts";
+import { toUnversioned } from "../versioned-value.ts";
+import { ValueSlabs } from "./value-slabs.ts";
+
+const slabBytes = 1024 * 1024;
+
+/** Returns the number of blocks of memory of some values. */
+const blocksOf = (values: Iterable<Buffer>): number => new Set([...values].map(({ buffer }) => buffer)).size;
+
+test("many small values share few blocks, and a long one has its own", () => {
+  const slabs = new ValueSlabs();
+  const values = Array.from({ length: 3000 }, (_, i) => slabs.allocate(1000).fill(i % 251));
+  assert.equal(blocksOf(values), 3);
+  assert.ok(values.every((value, i) => value.length === 1000 && value.every((byte) => byte === i % 251)));
+  assert.equal(slabs.allocate(200_000).buffer.byteLength, 200_000);
+});
+
+test("memory stays near the live bytes while values come and go, and no value changes", () => {
+  const random = seededRandom(7);
+  const slabs = new ValueSlabs();
+  const live: { value: Buffer; fill: number }[] = [];
+  let liveBytes = 0;
+  let passes = 0;
+  for (let i = 0; i < 200_000; i++) {
+    if (live.length > 20_000) {
+      const at = Math.floor(random.next() * live.length);
+      const { value: gone } = live[at]!;
+      live[at] = live.at(-1)!;
+      live.pop();
+      liveBytes -= gone.length;
+      slabs.release(gone);
+    }
+    const fill = i % 256;
+    const value = slabs.allocate(1 + Math.floor(random.next() * 2000)).fill(fill);
+    liveBytes += value.length;
+    live.push({ value, fill });
+    if (!slabs.isWasteful) continue;
+    passes++;
+    const sparse = slabs.sparse();
+    for (const entry of live) if (sparse.has(entry.value.buffer)) entry.value = slabs.move(entry.value);
+    slabs.passed(sparse);
+    assert.ok(!slabs.isWasteful, "a pass frees what it can");
+  }
+  assert.ok(live.every(({ value, fill }) => value.every((byte) => byte === fill)));
+  assert.ok(passes > 3, `${passes} passes`);
+  const blocks = blocksOf(live.map(({ value }) => value));
+  assert.ok(blocks * slabBytes < liveBytes * 1.6 + 16 * slabBytes, `${blocks} blocks for ${liveBytes} bytes`);
+});
+
+test("a slab without values is forgotten, also one that was emptied while it was open", () => {
+  const slabs = new ValueSlabs();
+  for (let i = 0; i < 100; i++) {
+    const values = Array.from({ length: 20 }, () => slabs.allocate(60_000));
+    for (const value of values) slabs.release(value);
+  }
+  assert.equal(slabs.sparse().size, 0);
+  assert.ok(!slabs.isWasteful);
+});
+
+test("a cache whose objects are written again and again moves the values that stay", async (t) => {
+  const cache = await openMemoryStore({ clock: new FakeClock(), compactionIntervalMs: 0, historyBytesMax: 100_000 });
+  t.after(() => cache.close());
+  const prefix = "/registry//configmaps/";
+  const write = async (name: string, expected: number, round: number): Promise<number> => {
+    const text = `{"name":"${name}","round":${round},"resourceVersion":"","filler":"${"x".repeat(4000)}"}`;
+    const value = { ...toUnversioned(text, '"resourceVersion":"'), decode: () => undefined };
+    const result = await cache.put(prefix + name, expected, value);
+    assert.ok(result.ok);
+    return result.entry.revision;
+  };
+  // One value of ten stays, among others that are replaced.
+  const names = Array.from({ length: 10_000 }, (_, i) => String(i).padStart(5, "0"));
+  const revisions = new Map<string, number>();
+  for (let round = 0; round < 4; round++) {
+    for (const [i, name] of names.entries()) {
+      if (round > 0 && i % 10 === 0) continue;
+      revisions.set(name, await write(name, revisions.get(name) ?? 0, round));
+      // Passes go on in turns of the event loop.
+      if (i % 100 === 1) await turn();
+    }
+  }
+  const { entries } = cache.range(prefix);
+  assert.equal(entries.length, names.length);
+  for (const [i, { value, revision }] of entries.entries()) {
+    const { name, round, resourceVersion } = JSON.parse(value.toString()) as Readonly<Record<string, string | number>>;
+    assert.deepEqual([name, round, resourceVersion], [names[i], i % 10 === 0 ? 0 : 3, String(revision)]);
+  }
+  const bytes = entries.reduce((sum, { value }) => sum + value.length, 0);
+  const blocks = blocksOf(entries.map(({ value }) => value));
+  assert.ok(blocks * slabBytes < bytes * 1.5 + 12 * slabBytes, `${blocks} blocks for ${bytes} bytes`);
+});

@@ -1,0 +1,107 @@
+/**
+ * Memory for the values of versions: slabs of 1 MiB that many values share. The garbage collector walks one object for
+ * each slab instead of one for each value, which a million values of their own would turn into pauses of seconds.
+ *
+ *     slab   [ v1 | v2 (released) | v3 | v4 (released) | … | free ]      live: the bytes of v1 and v3
+ *
+ * A slab is never written again where a value was, since answers on their way may still read it. It goes when nothing
+ * refers to it; one of which much is released is emptied by moving its values.
+ *
+ * Hot path: one addition for each value; one lookup of a slab when a value is released.
+ */
+
+const slabBytes = 1024 * 1024;
+/** Longer values have memory of their own, so that the end of a slab that stays free is short. */
+const sharedBytesMax = slabBytes / 16;
+/** A slab with fewer live bytes is sparse: it is worth moving what is left. */
+const sparseBytes = (slabBytes * 3) / 4;
+/** The released bytes in sparse slabs that are not worth a pass over all values: at least, and as a part of the live ones. */
+const wasteBytesMin = 8 * slabBytes;
+const wastePart = 1 / 8;
+
+export class ValueSlabs {
+  /** The slab that takes new values, the bytes that are taken of it, and those of them that are live. */
+  #open: Buffer | undefined;
+  #taken = 0;
+  #openLive = 0;
+  /** The live bytes of each slab that is full. */
+  readonly #live = new Map<ArrayBufferLike, number>();
+  #liveBytes = 0;
+  /** The released bytes in sparse slabs, and how many of them the last pass had to leave. */
+  #waste = 0;
+  #wasteLeft = 0;
+
+  /** Returns memory for a value. Its content is undefined. */
+  allocate(length: number): Buffer {
+    if (length > sharedBytesMax) return Buffer.allocUnsafeSlow(length);
+    if (this.#open === undefined || this.#taken + length > slabBytes) this.#openNext();
+    const from = this.#taken;
+    this.#taken += length;
+    this.#openLive += length;
+    this.#liveBytes += length;
+    return this.#open!.subarray(from, this.#taken);
+  }
+
+  /** Notes that a value from `allocate` is needed no longer; called once for each. */
+  release(value: Buffer): void {
+    const { length, buffer } = value;
+    if (length > sharedBytesMax || length === 0) return;
+    this.#liveBytes -= length;
+    if (buffer === this.#open?.buffer) {
+      this.#openLive -= length;
+      return;
+    }
+    const before = this.#live.get(buffer)!; // every slab but the open one is in the map
+    this.#live.set(buffer, before - length);
+    this.#countWaste(before, before - length);
+    if (before === length) this.#drop(buffer);
+  }
+
+  /** Whether a pass over all values, which moves those of sparse slabs, would free much. */
+  get isWasteful(): boolean {
+    return this.#waste - this.#wasteLeft > Math.max(wasteBytesMin, this.#liveBytes * wastePart);
+  }
+
+  /** Returns the sparse slabs, whose values `move` may move. */
+  sparse(): ReadonlySet<ArrayBufferLike> {
+    return new Set([...this.#live].filter(([, live]) => live < sparseBytes).map(([buffer]) => buffer));
+  }
+
+  /** Returns the same value in another slab, and releases it where it was. */
+  move(value: Buffer): Buffer {
+    const moved = this.allocate(value.length);
+    moved.set(value);
+    this.release(value);
+    return moved;
+  }
+
+  /** Notes that a pass over all values has ended, which moved what it could of these slabs. */
+  passed(sparse: ReadonlySet<ArrayBufferLike>): void {
+    this.#wasteLeft = 0;
+    for (const slab of sparse) this.#wasteLeft += slabBytes - (this.#live.get(slab) ?? slabBytes);
+  }
+
+  #openNext(): void {
+    const full = this.#open?.buffer;
+    if (full !== undefined) {
+      this.#live.set(full, this.#openLive);
+      this.#countWaste(slabBytes, this.#openLive);
+      if (this.#openLive === 0) this.#drop(full);
+    }
+    this.#open = Buffer.allocUnsafeSlow(slabBytes);
+    this.#taken = this.#openLive = 0;
+  }
+
+  /** Counts what is released of a slab whose live bytes become fewer. */
+  #countWaste(before: number, after: number): void {
+    if (after >= sparseBytes) return;
+    this.#waste += before < sparseBytes ? before - after : slabBytes - after;
+  }
+
+  /** Forgets a slab without values. */
+  #drop(slab: ArrayBufferLike): void {
+    this.#live.delete(slab);
+    this.#waste -= slabBytes;
+    this.#wasteLeft = Math.min(this.#wasteLeft, this.#waste);
+  }
+}
