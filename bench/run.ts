@@ -11,6 +11,7 @@ import { controllersSuite } from "./controllers.bench.ts";
 import { crdsSuite } from "./crds.bench.ts";
 import { comparePeers } from "./peer.ts";
 import { defaultSeconds, runSuites } from "./report.ts";
+import { processesSuite } from "./processes.bench.ts";
 import { policiesSuite } from "./policies.bench.ts";
 import { startServer } from "./server-process.ts";
 import { podsSuite } from "./pods.bench.ts";
@@ -33,6 +34,7 @@ const suites: readonly Suite[] = [
   policiesSuite,
   podsSuite,
   etcdSuite,
+  processesSuite,
   growthSuite,
   fairnessSuite,
   structuralSuite,

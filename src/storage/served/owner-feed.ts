@@ -1,0 +1,299 @@
+/**
+ * The feed of a process from the owner of the log: all entries at one revision, and then every change. A connection that
+ * is lost is made anew, and the feed goes on with the history after what was heard. When that is not kept any more,
+ * everything is read again.
+ */
+import { type Clock, pause } from "#std/clock.ts";
+import { Heap } from "#std/heap.ts";
+import {
+  type LogEntry,
+  type LogEvent,
+  type LogFollower,
+  type Revision,
+  StorageFailure,
+  StoreFailed,
+  Unavailable,
+} from "../log-store.ts";
+import { DamagedFrame } from "./frame-bytes.ts";
+import type { LogState, SentChange } from "./messages.ts";
+import { type Notice, OwnerConnection } from "./owner-connection.ts";
+import { readState } from "./state-reader.ts";
+
+interface FeedOptions {
+  /** The path of the socket of the owner. */
+  readonly path: string;
+  readonly clock: Clock;
+  /** Is told why a connection was ended. */
+  readonly warn: (problem: string) => void;
+  /** Called when the log has gone back behind what was heard of it, so that this process cannot go on. */
+  readonly goneBack: (failure: StorageFailure) => void;
+}
+
+type ChangeNotice = Exclude<Notice, { readonly kind: "state" }>;
+
+/** A caller that waits for a revision. */
+interface RevisionWaiter {
+  readonly revision: Revision;
+  wake(): void;
+}
+
+/** A state that was read before there was a follower, and the connection to go on with. */
+interface FirstState {
+  entries: readonly LogEntry[];
+  readonly connection: OwnerConnection;
+}
+
+/** The pause before a lost connection is made anew. */
+const reconnectMs = 50;
+/** The time in which the first connection must be made. */
+const startMs = 60_000;
+const pageMs = 15_000;
+/** The number of revisions that may be missing when changes begin to come; more are read before. */
+const missedMax = 1000;
+/** The number of changes that may wait until the history before them was read. */
+const heldMax = 100_000;
+
+const unreachable = "the process that keeps the log cannot be reached";
+
+export class OwnerFeed {
+  readonly #options: FeedOptions;
+  readonly #closing = new AbortController();
+  readonly #waiters = new Heap<RevisionWaiter>((a, b) => a.revision < b.revision);
+  #liveWaiters = new Set<(connection: OwnerConnection) => void>();
+  #follower!: LogFollower;
+  #first: FirstState | undefined;
+  /** The connection whose changes are delivered as they come. */
+  #live: OwnerConnection | undefined;
+  /** The changes that came while history before them was read. */
+  #held: ChangeNotice[] = [];
+  /** Whether history does not tell everything after the revision that was heard. */
+  #mustReload = false;
+  /** The revision up to which everything was heard, and the oldest one that can be read. */
+  heard: Revision = 0;
+  compacted: Revision = 0;
+  state: LogState = { size: { bytes: 0, since: 0, fileBytes: 0 } };
+  failure: StoreFailed | undefined;
+
+  constructor(options: FeedOptions) {
+    this.#options = options;
+  }
+
+  /** Connects, and reads the state. Rejects with `StorageFailure` when that takes too long. */
+  async prepare(): Promise<void> {
+    const { clock } = this.#options;
+    const untilMs = clock.monotonic() + startMs;
+    for (;;) {
+      try {
+        const connection = await this.#connect();
+        return await this.#readFirst(connection);
+      } catch (error) {
+        if (!(error instanceof StorageFailure)) throw error;
+        if (clock.monotonic() > untilMs) throw new StorageFailure(`${unreachable}: ${error.message}`, { cause: error });
+      }
+      await pause(clock, reconnectMs, this.#closing.signal);
+    }
+  }
+
+  async #readFirst(connection: OwnerConnection): Promise<void> {
+    try {
+      const { entries, revision, compacted } = await readState(connection);
+      this.#first = { entries, connection };
+      this.heard = revision;
+      this.compacted = compacted;
+    } catch (error) {
+      connection.cut(undefined);
+      throw error;
+    }
+  }
+
+  /** Delivers the state of `prepare`, and follows the changes from then on. Resolves when they come. */
+  async start(follower: LogFollower): Promise<void> {
+    this.#follower = follower;
+    const { entries, connection } = this.#first!; // `prepare` was called
+    this.#first = undefined;
+    for (const entry of entries) follower.load(entry);
+    const isLive = new Promise((resolve) => this.#liveWaiters.add(resolve));
+    void this.#run(connection);
+    await isLive;
+  }
+
+  /** Resolves with the connection to the owner as soon as there is one; rejects with `Unavailable` after `timeoutMs`. */
+  connection(timeoutMs: number): OwnerConnection | Promise<OwnerConnection> {
+    if (this.#live !== undefined) return this.#live;
+    return new Promise((resolve, reject) => {
+      const cancel = this.#options.clock.after(timeoutMs, () => {
+        this.#liveWaiters.delete(wake);
+        reject(new Unavailable(unreachable));
+      });
+      const wake = (connection: OwnerConnection): void => {
+        cancel();
+        resolve(connection);
+      };
+      this.#liveWaiters.add(wake);
+    });
+  }
+
+  /** Resolves when everything up to a revision was heard; rejects with `Unavailable` after `timeoutMs`. */
+  until(revision: Revision, timeoutMs: number): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const cancel = this.#options.clock.after(timeoutMs, () => {
+        this.#waiters.filter((other) => other !== waiter);
+        reject(
+          new Unavailable(`the changes up to revision ${revision} have not come from the process that keeps the log`),
+        );
+      });
+      const waiter: RevisionWaiter = {
+        revision,
+        wake() {
+          cancel();
+          resolve();
+        },
+      };
+      this.#waiters.push(waiter);
+    });
+  }
+
+  /** Resolves when what is under way is settled. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await this.#live?.drained();
+    this.#live?.cut(undefined);
+    this.#first?.connection.cut(undefined);
+  }
+
+  #connect(): Promise<OwnerConnection> {
+    const { path, clock } = this.#options;
+    return OwnerConnection.open({ path, clock, noticed: (notice, connection) => this.#noticed(notice, connection) });
+  }
+
+  /** Follows the log until the feed is closed. `first` is the connection to begin with. */
+  async #run(first: OwnerConnection): Promise<void> {
+    const { clock, warn } = this.#options;
+    const { signal } = this.#closing;
+    for (let connection: OwnerConnection | undefined = first; !signal.aborted; connection = undefined) {
+      try {
+        connection ??= await this.#connect();
+        await this.#catchUp(connection);
+        const problem = await connection.closed;
+        if (problem !== undefined) warn(`the connection to the log was lost: ${problem}`);
+      } catch (error) {
+        if (!(error instanceof StorageFailure || error instanceof DamagedFrame)) throw error;
+        if (error instanceof DamagedFrame) warn(`the owner of the log tells what cannot be: ${error.message}`);
+        connection?.cut(undefined);
+      }
+      this.#live = undefined;
+      if (this.failure !== undefined) return;
+      await pause(clock, reconnectMs, signal);
+    }
+  }
+
+  /** Reads what was missed, and makes the connection the live one. Rejects with `Unavailable`. */
+  async #catchUp(connection: OwnerConnection): Promise<void> {
+    let { revision, compacted } = await connection.ask({ kind: "present" }, pageMs);
+    if (revision < this.heard) return this.#goneBack(connection, revision);
+    if (this.#mustReload || this.heard < compacted) {
+      const state = await readState(connection);
+      ({ revision, compacted } = state);
+      this.#mustReload = false;
+      this.#follower.reloaded(state.entries, revision);
+      this.compacted = revision;
+      this.#hear(revision);
+    }
+    for (; revision - this.heard > missedMax; { revision } = await connection.ask({ kind: "present" }, pageMs)) {
+      await this.#readHistory(connection, revision);
+    }
+    this.#held = [];
+    const position = await connection.ask({ kind: "subscribe" }, pageMs);
+    await this.#readHistory(connection, position.revision);
+    for (const notice of this.#held) this.#apply(notice, connection);
+    this.#held = [];
+    this.#compact(position.compacted);
+    this.#live = connection;
+    const waiters = this.#liveWaiters;
+    this.#liveWaiters = new Set();
+    for (const wake of waiters) wake(connection);
+  }
+
+  #goneBack(connection: OwnerConnection, revision: Revision): void {
+    this.failure = new StoreFailed(`the log is at revision ${revision}, and was at ${this.heard}`);
+    connection.cut(undefined);
+    this.#options.goneBack(this.failure);
+  }
+
+  /** Delivers the changes up to a revision. Rejects with `Unavailable`, also when they are not kept any more. */
+  async #readHistory(connection: OwnerConnection, upTo: Revision): Promise<void> {
+    while (this.heard < upTo) {
+      const question = { kind: "history", prefix: "", exact: false, after: this.heard, upTo } as const;
+      const page = await connection.ask(question, pageMs);
+      if (page === undefined) {
+        this.#mustReload = true;
+        throw new Unavailable("the changes that were missed are not kept any more");
+      }
+      let events: LogEvent[] = [];
+      for (const [at, { previous: _, ...event }] of page.events.entries()) {
+        events.push({ ...event, value: event.value, write: undefined });
+        if (page.events[at + 1]?.revision === event.revision) continue;
+        this.#follower.changed(events);
+        this.#hear(event.revision);
+        events = [];
+      }
+      this.#progressed(page.reached);
+    }
+  }
+
+  #noticed(notice: Notice, connection: OwnerConnection): void {
+    if (notice.kind === "state") {
+      this.state = notice;
+    } else if (connection === this.#live) {
+      this.#apply(notice, connection);
+    } else {
+      this.#held.push(notice);
+      if (this.#held.length > heldMax) connection.cut("changes come faster than the history before them");
+    }
+  }
+
+  #apply(notice: ChangeNotice, connection: OwnerConnection): void {
+    if (notice.kind === "changed") this.#changed(notice, connection);
+    else if (notice.kind === "progressed") this.#progressed(notice.revision);
+    else if (notice.kind === "compacted") this.#compact(notice.revision);
+    else this.#follower.recovered(notice.entries);
+  }
+
+  #changed(
+    { revision, changes }: { readonly revision: Revision; readonly changes: readonly SentChange[] },
+    connection: OwnerConnection,
+  ): void {
+    if (changes.length === 0) throw new DamagedFrame("a revision has no change");
+    // History has told of it.
+    if (revision <= this.heard) return;
+    const events = changes.map((change): LogEvent => {
+      if (change.kind === "own") {
+        const write = connection.writeOf(change.id);
+        return { key: write.key, value: write.value, revision, write };
+      }
+      if (change.kind === "deleted") return { key: change.key, value: undefined, revision, write: undefined };
+      const { kind: _, ...put } = change;
+      return { ...put, revision, write: undefined };
+    });
+    this.#follower.changed(events);
+    this.#hear(revision);
+    for (const change of changes) if (change.kind === "own") connection.done(change.id, revision);
+  }
+
+  #progressed(revision: Revision): void {
+    if (revision <= this.heard) return;
+    this.#follower.progressed(revision);
+    this.#hear(revision);
+  }
+
+  #compact(revision: Revision): void {
+    if (revision <= this.compacted) return;
+    this.compacted = revision;
+    this.#follower.compacted(revision);
+  }
+
+  #hear(revision: Revision): void {
+    this.heard = Math.max(this.heard, revision);
+    while (this.#waiters.size > 0 && this.#waiters.peek()!.revision <= this.heard) this.#waiters.pop()!.wake();
+  }
+}

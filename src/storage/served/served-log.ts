@@ -1,0 +1,222 @@
+/**
+ * The log of the process that owns it, served to the other processes of the machine through a unix socket. It tells them
+ * of every change when it tells the follower of this process, and keeps the turns of all.
+ */
+import { rmSync } from "node:fs";
+import { createServer, type Server, type Socket } from "node:net";
+import { join } from "node:path";
+
+import type { Clock } from "#std/clock.ts";
+import { ForwardingLog } from "../forwarding-log.ts";
+import {
+  type CommitResult,
+  type LogEvent,
+  type LogFollower,
+  type LogStore,
+  type LogWrite,
+  type Revision,
+  StorageFailure,
+} from "../log-store.ts";
+import type { StoreMaintenance } from "../opened-store.ts";
+import { frameOf } from "./fields.ts";
+import { type FromOwner, fromOwner, type LogState } from "./messages.ts";
+import { changedFrame, makerOf, ProcessConnection, type ServedParts } from "./process-connection.ts";
+import { RevisionWriter } from "./revision-file.ts";
+import { TurnKeeper } from "./turn-keeper.ts";
+
+interface ServedLogOptions {
+  /** The folder for the socket and the file of the revision. Nobody but the user may enter it. */
+  readonly folder: string;
+  readonly clock: Clock;
+  /** Is told why a connection was ended. */
+  readonly warn: (problem: string) => void;
+}
+
+/** The number of turns that are known at a time. */
+const turnNamesMax = 10_000;
+/** The time between two looks at the state of the log. */
+const statePollMs = 1000;
+
+/** Returns the path of the socket of a runtime folder. */
+export const socketPathIn = (folder: string): string => join(folder, "log.sock");
+
+export class ServedLog extends ForwardingLog {
+  readonly #options: ServedLogOptions;
+  readonly #turns: TurnKeeper;
+  readonly #file: RevisionWriter;
+  readonly #connections = new Set<ProcessConnection>();
+  readonly #parts: ServedParts;
+  #server: Server | undefined;
+  #maintenance: StoreMaintenance | undefined;
+  /** The revision up to which everything was delivered. */
+  #delivered: Revision;
+  #closing: Promise<void> | undefined;
+  #told = "";
+  #cancelPoll: (() => void) | undefined;
+
+  /** Serves `log`, which is open and not followed yet. The socket is there when the log is followed. */
+  constructor(log: LogStore, options: ServedLogOptions) {
+    super(log);
+    this.#options = options;
+    this.#delivered = log.revision;
+    this.#turns = new TurnKeeper({
+      began: log.revision,
+      namesMax: turnNamesMax,
+      revision: () => log.revision,
+      commit: (write) => log.commit(write),
+    });
+    this.#file = new RevisionWriter(options.folder, log.revision);
+    this.#parts = {
+      log,
+      turns: this.#turns,
+      isClosing: () => this.#closing !== undefined,
+      position: () => ({ revision: this.#delivered, compacted: this.compactedRevision }),
+      state: () => this.#state,
+      maintenance: () => this.#maintenance,
+      left: (connection, problem) => this.#left(connection, problem),
+    };
+  }
+
+  override get isShared(): boolean {
+    return true;
+  }
+
+  /** Lets other processes ask for this work, too. */
+  maintain(work: StoreMaintenance | undefined): void {
+    this.#maintenance = work;
+  }
+
+  override async follow(follower: LogFollower): Promise<void> {
+    await super.follow({
+      load: (entry) => follower.load(entry),
+      changed: (events) => {
+        this.#changed(events);
+        follower.changed(events);
+      },
+      progressed: (revision) => {
+        this.#deliver(revision);
+        this.#tell({ kind: "progressed", revision });
+        follower.progressed(revision);
+      },
+      reloaded: (entries, revision) => {
+        this.#deliver(revision);
+        for (const connection of this.#connections) connection.cut("the log was read anew");
+        follower.reloaded(entries, revision);
+      },
+      compacted: (revision) => {
+        this.#tell({ kind: "compacted", revision });
+        follower.compacted(revision);
+      },
+      recovered: (entries) => {
+        for (const entry of entries) this.#tell({ kind: "recovered", entries: [entry] });
+        follower.recovered(entries);
+      },
+    });
+    await this.#listen();
+    this.#pollState();
+  }
+
+  override async commit(write: LogWrite): Promise<CommitResult> {
+    const result = await this.#turns.commit(write, this);
+    // The change of a log around this one may come after the result.
+    if (result.committed) this.#file.raise(result.revision);
+    return result;
+  }
+
+  /** Other processes get all changes before their connections end. */
+  override close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    this.#cancelPoll?.();
+    const closed = new Promise<void>((resolve) => {
+      if (this.#server === undefined) resolve();
+      else this.#server.close(() => resolve());
+    });
+    await super.close();
+    for (const connection of this.#connections) connection.end();
+    const giveUp = this.#options.clock.after(endMs, () => {
+      for (const connection of this.#connections) connection.cut("the process does not read");
+    });
+    await closed;
+    giveUp();
+    this.#file.close();
+  }
+
+  /** Notes that everything up to a revision is about to become visible. */
+  #deliver(revision: Revision): void {
+    this.#file.raise(revision);
+    this.#delivered = Math.max(this.#delivered, revision);
+  }
+
+  #changed(events: readonly LogEvent[]): void {
+    this.#deliver(events[0]!.revision);
+    const maker = makerOf(events);
+    let frame: Buffer | undefined;
+    for (const connection of this.#connections) {
+      if (!connection.isLive) continue;
+      if (connection === maker) connection.tellOwn(events);
+      else connection.tellFrame((frame ??= changedFrame(events, undefined)));
+    }
+  }
+
+  #tell(message: FromOwner): void {
+    let frame: Buffer | undefined;
+    for (const connection of this.#connections) {
+      if (connection.isLive) connection.tellFrame((frame ??= frameOf(fromOwner, message)));
+    }
+  }
+
+  async #listen(): Promise<void> {
+    const path = socketPathIn(this.#options.folder);
+    // It is that of an owner that has ended.
+    rmSync(path, { force: true });
+    const server = createServer((socket) => this.#accept(socket));
+    this.#server = server;
+    await new Promise<void>((resolve, reject) => {
+      server.once("error", (error) => {
+        reject(new StorageFailure(`the log cannot be served at ${path}: ${error.message}`, { cause: error }));
+      });
+      // A process of a cluster would ask its supervisor to listen.
+      server.listen({ path, exclusive: true }, resolve);
+    });
+    server.on("error", (error) => this.#options.warn(`the socket of the log has failed: ${error.message}`));
+  }
+
+  #accept(socket: Socket): void {
+    if (this.#closing !== undefined) return void socket.destroy();
+    this.#connections.add(new ProcessConnection(socket, this.#parts));
+  }
+
+  #left(connection: ProcessConnection, problem: string | undefined): void {
+    this.#connections.delete(connection);
+    if (problem !== undefined) this.#options.warn(`the connection of a process to the log was ended: ${problem}`);
+  }
+
+  get #state(): LogState {
+    const { full, failure } = this;
+    return {
+      ...(full === undefined ? {} : { full: full.message }),
+      ...(failure === undefined ? {} : { failure: failure.message }),
+      size: this.#maintenance?.size ?? { bytes: 0, since: 0, fileBytes: 0 },
+    };
+  }
+
+  /** Tells of the state of the log whenever it has changed. */
+  #pollState(): void {
+    if (this.#connections.size > 0) {
+      const state = this.#state;
+      const text = JSON.stringify(state);
+      for (const connection of this.#connections) {
+        if (text !== this.#told && connection.isGreeted) connection.tell({ kind: "state", ...state });
+      }
+      this.#told = text;
+    }
+    this.#cancelPoll = this.#options.clock.after(statePollMs, () => this.#pollState());
+  }
+}
+
+/** The time that other processes have to read the last changes. */
+const endMs = 2000;

@@ -1,0 +1,57 @@
+/** Reads of many keys from the owner of the log, in pages that follow the size of the values. */
+import { type Compacted, isCompacted, type LogEntry, type LogRange, type Revision } from "../log-store.ts";
+import type { OwnerConnection } from "./owner-connection.ts";
+
+const entriesAtFirst = 16;
+const entriesMax = 1000;
+/** The bytes of values that a page should have at most. */
+const bytesWanted = 2 * 1024 * 1024;
+/** The time in which a page must come. */
+const pageMs = 15_000;
+
+interface PagedRange {
+  readonly prefix: string;
+  readonly from: string;
+  readonly limit: number;
+  readonly at: Revision;
+}
+
+/** Reads a range at one revision. Rejects with `Unavailable`. */
+export async function readRange(
+  connection: OwnerConnection,
+  { prefix, from, limit, at }: PagedRange,
+): Promise<LogRange | Compacted> {
+  const entries: LogEntry[] = [];
+  let next = from;
+  for (let size = Math.min(entriesAtFirst, limit); ; ) {
+    const page = await connection.ask({ kind: "range", prefix, from: next, limit: size, at }, pageMs);
+    if (isCompacted(page)) return { compacted: page.compacted };
+    let bytes = 1;
+    for (const entry of page.entries) {
+      entries.push(entry);
+      bytes += entry.value.bytes.length;
+    }
+    const last = page.entries.at(-1);
+    const left = limit - entries.length;
+    if (last === undefined || page.remaining === 0 || left <= 0) return { entries, remaining: page.remaining };
+    next = `${last.key}\u0000`;
+    const fitting = Math.max(1, Math.floor((bytesWanted * page.entries.length) / bytes));
+    size = Math.min(left, entriesMax, 4 * size, fitting);
+  }
+}
+
+/** Reads all entries at the present revision, from the start again for as long as it is compacted meanwhile. */
+export async function readState(
+  connection: OwnerConnection,
+): Promise<{ readonly entries: readonly LogEntry[]; readonly revision: Revision; readonly compacted: Revision }> {
+  for (;;) {
+    const { revision, compacted } = await connection.ask({ kind: "present" }, pageMs);
+    const range = await readRange(connection, {
+      prefix: "",
+      from: "",
+      limit: Number.MAX_SAFE_INTEGER,
+      at: revision,
+    });
+    if (!isCompacted(range)) return { entries: range.entries, revision, compacted };
+  }
+}
