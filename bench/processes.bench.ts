@@ -41,11 +41,11 @@ async function measure(run: Run): Promise<void> {
     await own.cache.close();
     const owner = new Program(process.execPath, [
       "--conditions=source",
-      fileURLToPath(new URL("log-owner.ts", import.meta.url)),
+      fileURLToPath(new URL("../src/storage/served/owner-child.ts", import.meta.url)),
       folder,
     ]);
     try {
-      assert.equal(await owner.line(), "ready");
+      assert.equal(await owner.line(), "serving");
       const warn = (problem: string): void => console.error(problem);
       const remote = await openServedStore({ clock, folder, warn, goneBack: (failure) => warn(failure.message) });
       for (const writers of [1, 64]) {

@@ -2,76 +2,79 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 
-import type { LogEntry, LogEvent, LogFollower, LogWrite, Revision } from "./log-store.ts";
-import { Processes } from "./served/served-for-tests.ts";
+import { readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { createConnection } from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
+
+import { FakeClock } from "#std/fake-clock.ts";
+import { ForwardingLog } from "./forwarding-log.ts";
+import {
+  type CommitResult,
+  everything,
+  type LogStore,
+  type LogWrite,
+  type Revision,
+  StorageFull,
+  Unavailable,
+} from "./log-store.ts";
+import { frameOf } from "./served/fields.ts";
+import { Line } from "./served/line-for-tests.ts";
+import { fromOwner, protocolName, toOwner } from "./served/messages.ts";
+import type { RemoteLogOptions } from "./served/remote-log.ts";
+import { prefix, Processes, RecordingFollower, writeOf } from "./served/served-for-tests.ts";
 import { waitUntil } from "./store.contract.ts";
 import { toUnversioned } from "./versioned-value.ts";
 
-const prefix = "/registry//pods/";
+/** Holds writes back until it is opened. */
+class Gate {
+  waiting = 0;
+  #opened: Promise<void> | undefined;
+  #open: () => void = () => undefined;
 
-/** Records what a log delivers. */
-class Follower implements LogFollower {
-  readonly entries = new Map<string, Pick<LogEntry, "value" | "revision">>();
-  readonly events: LogEvent[] = [];
-  revision: Revision = 0;
-  reloads = 0;
-  compactedTo: Revision = 0;
-
-  load(entry: LogEntry): void {
-    this.#set(entry);
+  close(): void {
+    this.#opened = new Promise((resolve) => (this.#open = resolve));
   }
 
-  changed(events: readonly LogEvent[]): void {
-    for (const event of events) {
-      assert.ok(event.revision > this.revision, `${event.revision} comes after ${this.revision}`);
-      this.events.push(event);
-      if (event.value === undefined) this.entries.delete(event.key);
-      else this.#set({ ...event, value: event.value });
-    }
-    this.revision = events[0]!.revision;
+  open(): void {
+    this.#open();
   }
 
-  progressed(revision: Revision): void {
-    this.revision = Math.max(this.revision, revision);
-  }
-
-  reloaded(entries: readonly LogEntry[], revision: Revision): void {
-    this.reloads++;
-    this.entries.clear();
-    for (const entry of entries) this.#set(entry);
-    this.revision = revision;
-  }
-
-  compacted(revision: Revision): void {
-    this.compactedTo = revision;
-  }
-
-  recovered(): void {
-    assert.fail("nothing is unreadable");
-  }
-
-  /** The texts of all keys, in order, each with its revision: `a=1@7`. */
-  get texts(): string[] {
-    const texts = [...this.entries].map(([key, { value, revision }]) => `${key}=${value.bytes.toString()}@${revision}`);
-    return texts.map((text) => text.slice(prefix.length)).sort();
-  }
-
-  #set({ key, value, revision }: LogEntry): void {
-    this.entries.set(key, { value: { ...value, bytes: Buffer.from(value.bytes) }, revision });
+  async pass(): Promise<void> {
+    this.waiting++;
+    await this.#opened;
+    this.waiting--;
   }
 }
 
-function writeOf(name: string, expected: Revision, text: string | undefined, more: Partial<LogWrite> = {}): LogWrite {
-  return {
-    key: prefix + name,
-    expected,
-    value: text === undefined ? undefined : toUnversioned(text, "none"),
-    ttlSeconds: 0,
-    isForDeletion: text === undefined,
-    requires: [],
-    turn: undefined,
-    ...more,
-  };
+/** A log whose writes wait for a gate. */
+class GatedLog extends ForwardingLog {
+  readonly #gate: Gate;
+
+  constructor(log: LogStore, gate: Gate) {
+    super(log);
+    this.#gate = gate;
+  }
+
+  override async commit(write: LogWrite): Promise<CommitResult> {
+    await this.#gate.pass();
+    return super.commit(write);
+  }
+}
+
+/** Returns the frame of a commit with another number of conditions on other keys. */
+function withRequires(frame: Buffer, count: number): Buffer {
+  const bytes = Buffer.from(frame);
+  // The list and the turn, which is missing, are the last fields.
+  bytes.writeUInt32LE(count, bytes.length - 5);
+  return bytes;
+}
+
+/** Returns a frame with one more byte. */
+function longer(frame: Buffer): Buffer {
+  const bytes = Buffer.concat([frame, Buffer.alloc(1)]);
+  bytes.writeUInt32LE(bytes.length - 4, 0);
+  return bytes;
 }
 
 async function start(t: TestContext, settings: Parameters<typeof Processes.start>[0] = {}): Promise<Processes> {
@@ -81,9 +84,9 @@ async function start(t: TestContext, settings: Parameters<typeof Processes.start
 }
 
 /** Opens the log of another process, and follows it. */
-async function join(t: TestContext, processes: Processes) {
-  const log = await processes.openLog();
-  const follower = new Follower();
+async function join(t: TestContext, processes: Processes, options: Partial<RemoteLogOptions> = {}) {
+  const log = await processes.openLog(options);
+  const follower = new RecordingFollower();
   await log.follow(follower);
   t.after(() => log.close());
   return { log, follower };
@@ -110,7 +113,7 @@ test("a process knows its own writes, and gets those of all others, in order", a
   await waitUntil(() => a.follower.revision === revision && b.follower.revision === revision);
   assert.deepEqual(a.follower.texts, b.follower.texts);
   assert.equal(a.follower.texts.length, 101);
-  const own = (follower: Follower): unknown[] => follower.events.map(({ write }) => write).filter(Boolean);
+  const own = (follower: RecordingFollower): unknown[] => follower.events.map(({ write }) => write).filter(Boolean);
   assert.deepEqual(new Set(own(a.follower)), new Set(writes));
   assert.ok(
     own(a.follower).every((write) => writes.includes(write as LogWrite)),
@@ -133,4 +136,382 @@ test("a process that joins later has the state, and what is acknowledged anywher
   assert.equal(await b.log.latest(), revision);
   assert.ok(b.follower.texts.includes(`k0=new@${revision}`));
   assert.ok((await processes.owner.served.latest()) >= revision);
+});
+
+/** Opens the log of another process behind a line. */
+async function joinByLine(t: TestContext, processes: Processes, name: string, options: Partial<RemoteLogOptions> = {}) {
+  const line = await Line.open(processes.folder, name);
+  t.after(() => line.close());
+  return { ...(await join(t, processes, { folder: line.folder, ...options })), line };
+}
+
+const outcomeOf = (commit: Promise<CommitResult>): Promise<string> =>
+  commit.then(
+    (result) => (result.committed ? "committed" : result.failed),
+    (error: Error) => error.constructor.name,
+  );
+
+const heard = (follower: RecordingFollower, revision: Revision): Promise<void> =>
+  waitUntil(() => follower.revision >= revision);
+
+test("a process that is cut off goes on with what it missed, once and in order", async (t) => {
+  const processes = await start(t);
+  const a = await join(t, processes);
+  const b = await joinByLine(t, processes, "b");
+  const first = await committed(b.log.commit(writeOf("k", 0, "1")));
+  b.line.isCut = true;
+  let revision = first;
+  for (let at = 2; at <= 30; at++) revision = await committed(a.log.commit(writeOf("k", revision, String(at))));
+  assert.equal(b.follower.revision, first);
+  b.line.isCut = false;
+  await heard(b.follower, revision);
+  assert.equal(b.follower.reloads, 0);
+  assert.deepEqual(
+    b.follower.events.map(({ value }) => value!.bytes.toString()),
+    a.follower.events.map(({ value }) => value!.bytes.toString()),
+  );
+  await committed(b.log.commit(writeOf("k", revision, "last")));
+});
+
+test("a process that was cut off for too long has the state read anew", async (t) => {
+  const processes = await start(t);
+  const { cache } = processes.owner.store;
+  const a = await join(t, processes);
+  const b = await joinByLine(t, processes, "b");
+  const kept = await committed(b.log.commit(writeOf("kept", 0, "kept")));
+  await committed(b.log.commit(writeOf("gone", 0, "gone")));
+  b.line.isCut = true;
+  await committed(a.log.commit(writeOf("gone", a.follower.entries.get(`${prefix}gone`)!.revision, undefined)));
+  const revision = await committed(a.log.commit(writeOf("new", 0, "new")));
+  await cache.compact(revision);
+  b.line.isCut = false;
+  await heard(b.follower, revision);
+  assert.equal(b.follower.reloads, 1);
+  assert.deepEqual(b.follower.texts, [`kept=kept@${kept}`, `new=new@${revision}`]);
+  assert.equal(b.log.compactedRevision, revision);
+  const next = await committed(b.log.commit(writeOf("new", revision, "newer")));
+  await heard(a.follower, next);
+  assert.deepEqual(a.follower.texts, b.follower.texts);
+});
+
+test("the outcome of writes under way is unknown when the connection is lost, and later ones wait for the next", async (t) => {
+  const processes = await start(t);
+  const b = await joinByLine(t, processes, "b");
+  b.line.stop("in");
+  const under = Array.from({ length: 20 }, (_, at) => outcomeOf(b.log.commit(writeOf(`k${at}`, 0, "x"))));
+  await waitUntil(() => processes.owner.store.cache.count(prefix) === 20);
+  b.line.isCut = true;
+  assert.deepEqual(new Set(await Promise.all(under)), new Set(["OutcomeUnknown"]));
+  const waiting = outcomeOf(b.log.commit(writeOf("later", 0, "later")));
+  b.line.isCut = false;
+  b.line.goOn();
+  assert.equal(await waiting, "committed");
+  // All of them were done, and come as the changes of somebody else.
+  assert.equal(b.follower.entries.size, 21);
+  assert.equal(b.follower.events.filter(({ write }) => write !== undefined).length, 1);
+});
+
+test("without an owner writes are refused after some time, reads of the present go on, and all ends with the next owner", async (t) => {
+  const processes = await start(t);
+  const clock = new FakeClock();
+  const a = await join(t, processes, { clock });
+  const revision = await committed(a.log.commit(writeOf("k", 0, "1")));
+  await processes.owner.store.cache.close();
+  assert.equal(a.log.latest(), revision);
+  // The process may not have noticed yet.
+  let isNoticed = false;
+  void outcomeOf(a.log.commit(writeOf("k", 5, "2"))).then(() => (isNoticed = true));
+  await waitUntil(() => {
+    clock.advance(20);
+    return isNoticed;
+  });
+  const refused = outcomeOf(a.log.commit(writeOf("k", revision, "2")));
+  const history = assert.rejects(a.log.history(prefix, false, 0, revision), Unavailable);
+  // The connections that are tried meanwhile end at once.
+  let isOver = false;
+  void Promise.all([refused, history]).then(() => (isOver = true));
+  await waitUntil(() => {
+    clock.advance(20);
+    return isOver;
+  });
+  assert.equal(await refused, "Unavailable");
+  await history;
+  await processes.startOwner();
+  let after: string | undefined;
+  void outcomeOf(a.log.commit(writeOf("k", revision, "3"))).then((outcome) => (after = outcome));
+  await waitUntil(() => {
+    clock.advance(1);
+    return after !== undefined;
+  });
+  assert.equal(after, "committed");
+  assert.equal(a.follower.events.length, 2);
+});
+
+test("an owner that does not answer leaves the outcome of a write unknown, and its change comes as that of the write", async (t) => {
+  const processes = await start(t);
+  const clock = new FakeClock();
+  const a = await joinByLine(t, processes, "a", { clock });
+  a.line.stop("out");
+  const write = writeOf("k", 0, "1");
+  const outcome = outcomeOf(a.log.commit(write));
+  clock.advance(9000);
+  clock.advance(2000);
+  assert.equal(await outcome, "OutcomeUnknown");
+  a.line.goOn();
+  await waitUntil(() => a.follower.entries.size === 1);
+  assert.equal(a.follower.events[0]!.write, write);
+  assert.deepEqual(processes.warnings, []);
+});
+
+test("a process that is stopped delays no other, and has everything when it goes on", async (t) => {
+  const processes = await start(t);
+  const [a, b] = [await join(t, processes), await joinByLine(t, processes, "b")];
+  b.line.stop("in");
+  let revision = 0;
+  for (let at = 0; at < 100; at++) revision = await committed(a.log.commit(writeOf("k", revision, "x".repeat(10_000))));
+  assert.equal(b.follower.revision < revision, true);
+  const latest = b.log.latest();
+  assert.ok(latest instanceof Promise, "the stopped process knows that it is behind");
+  b.line.goOn();
+  assert.equal(await latest, revision);
+  assert.equal(b.follower.events.length, 100);
+  assert.equal(b.line.connections, 1);
+});
+
+test("a process that reads too slowly is cut off, and comes back", async (t) => {
+  const processes = await start(t);
+  const [a, b] = [await join(t, processes), await joinByLine(t, processes, "b")];
+  b.line.stop("in");
+  let revision = 0;
+  while (processes.warnings.length === 0) {
+    revision = await committed(a.log.commit(writeOf("k", revision, "x".repeat(3_000_000))));
+  }
+  assert.match(processes.warnings[0]!, /bytes wait for a process that does not read them/);
+  b.line.goOn();
+  await heard(b.follower, revision);
+  assert.equal(b.line.connections, 2);
+  assert.equal(b.follower.events.length, a.follower.events.length);
+});
+
+test("turns of another process refuse, those that are under way are awaited first", async (t) => {
+  const gate = new Gate();
+  const processes = await start(t, { wrap: (log) => new GatedLog(log, gate) });
+  const [a, b] = [await join(t, processes), await join(t, processes)];
+  const { cache } = processes.owner.store;
+  const seen = a.log.revision;
+  const turn = { name: "addresses", seen };
+  gate.close();
+  const first = outcomeOf(a.log.commit(writeOf("a1", 0, "x", { turn })));
+  const again = outcomeOf(a.log.commit(writeOf("a2", 0, "x", { turn })));
+  let isSettled = false;
+  const other = outcomeOf(b.log.commit(writeOf("b1", 0, "x", { turn }))).finally(() => (isSettled = true));
+  const elsewhere = outcomeOf(b.log.commit(writeOf("b2", 0, "x", { turn: { name: "ports", seen } })));
+  await waitUntil(() => gate.waiting === 3);
+  assert.equal(isSettled, false);
+  gate.open();
+  assert.deepEqual(await Promise.all([first, again, other, elsewhere]), [
+    "committed",
+    "committed",
+    "turn",
+    "committed",
+  ]);
+  const encoded = { ...toUnversioned("x", "none"), decode: () => undefined };
+  // The owner takes its turns beside the others.
+  const owners = await cache.put(`${prefix}c1`, 0, encoded, { turn });
+  assert.deepEqual(owners.ok || owners.failed, "turn");
+  const fresh = await cache.put(`${prefix}c1`, 0, encoded, { turn: { ...turn, seen: cache.revision } });
+  assert.ok(fresh.ok);
+  // A process that took it before and after another one has not seen that.
+  assert.equal(await outcomeOf(a.log.commit(writeOf("a3", 0, "x", { turn }))), "turn");
+  await a.log.latest();
+  assert.equal(
+    await outcomeOf(a.log.commit(writeOf("a3", 0, "x", { turn: { ...turn, seen: a.log.revision } }))),
+    "committed",
+  );
+  assert.equal(await outcomeOf(a.log.commit(writeOf("a4", 0, "x", { turn }))), "turn");
+  assert.equal(
+    await outcomeOf(b.log.commit(writeOf("b3", 0, "x", { turn: { ...turn, seen: everything } }))),
+    "committed",
+  );
+});
+
+test("a write whose turn was refused leaves the turn to others", async (t) => {
+  const processes = await start(t);
+  const [a, b] = [await join(t, processes), await join(t, processes)];
+  const turn = { name: "addresses", seen: a.log.revision };
+  assert.equal(await outcomeOf(a.log.commit(writeOf("a", 5, "x", { turn }))), "key");
+  assert.equal(await outcomeOf(b.log.commit(writeOf("b", 0, "x", { turn }))), "committed");
+});
+
+test("after the owner was started again, turns that were seen before are refused", async (t) => {
+  const processes = await start(t);
+  const [a, b] = [await join(t, processes), await join(t, processes)];
+  const seen = a.log.revision;
+  const revision = await committed(a.log.commit(writeOf("a", 0, "x", { turn: { name: "addresses", seen } })));
+  await processes.owner.store.cache.close();
+  await processes.startOwner();
+  for (const { log } of [a, b]) {
+    assert.equal(await outcomeOf(log.commit(writeOf("b", 0, "x", { turn: { name: "addresses", seen } }))), "turn");
+  }
+  assert.ok((await b.log.latest()) >= revision);
+  const turn = { name: "addresses", seen: b.log.revision };
+  assert.equal(await outcomeOf(b.log.commit(writeOf("b", 0, "x", { turn }))), "committed");
+});
+
+test("a write requires keys of other processes as they are", async (t) => {
+  const processes = await start(t);
+  const [a, b] = [await join(t, processes), await join(t, processes)];
+  const lease = await committed(a.log.commit(writeOf("lease", 0, "a")));
+  const requires = [{ key: `${prefix}lease`, revision: lease }];
+  const one = await committed(b.log.commit(writeOf("k", 0, "x", { requires })));
+  await committed(a.log.commit(writeOf("lease", lease, "b")));
+  assert.equal(await outcomeOf(b.log.commit(writeOf("k", one, "y", { requires }))), "requires");
+});
+
+test("a key that expires goes everywhere", async (t) => {
+  const processes = await start(t);
+  const [a, b] = [await join(t, processes), await join(t, processes)];
+  await committed(a.log.commit(writeOf("k", 0, "x", { ttlSeconds: 1 })));
+  for (const { follower } of [a, b]) await waitUntil(() => follower.events.length === 2 && follower.entries.size === 0);
+});
+
+test("all processes know that the disk is full, and when it no longer is", async (t) => {
+  const full = path.join(tmpdir(), `binnacle-full-${process.pid}`);
+  t.after(() => rmSync(full, { force: true }));
+  const processes = await start(t, { faults: { fullWhile: full } });
+  const [a, b] = [await join(t, processes), await join(t, processes)];
+  const revision = await committed(a.log.commit(writeOf("k", 0, "x")));
+  writeFileSync(full, "");
+  await assert.rejects(a.log.commit(writeOf("l", 0, "x")), StorageFull);
+  await waitUntil(() => a.log.full !== undefined && b.log.full !== undefined);
+  assert.equal(b.log.full?.message, processes.owner.store.cache.full?.message);
+  await committed(b.log.commit(writeOf("k", revision, undefined)));
+  rmSync(full);
+  await waitUntil(() => a.log.full === undefined && b.log.full === undefined);
+  await committed(b.log.commit(writeOf("l", 0, "x")));
+});
+
+test("a log that has failed is known to all processes", async (t) => {
+  const processes = await start(t, { faults: { failCommit: 2 } });
+  const a = await join(t, processes);
+  await committed(a.log.commit(writeOf("k", 0, "x")));
+  await assert.rejects(a.log.commit(writeOf("l", 0, "x")), /the store has failed/);
+  await waitUntil(() => a.log.failure !== undefined);
+  assert.match(a.log.failure!.message, /the store has failed/);
+});
+
+test("a process ends when the log has gone back behind what it has shown", async (t) => {
+  const processes = await start(t);
+  let failure: Error | undefined;
+  const a = await join(t, processes, { goneBack: (error) => (failure = error) });
+  const revision = await committed(a.log.commit(writeOf("k", 0, "x")));
+  await processes.owner.store.cache.close();
+  rmSync(path.join(processes.folder, "data"), { recursive: true });
+  await processes.startOwner();
+  await waitUntil(() => failure !== undefined);
+  assert.match(failure!.message, new RegExp(`the log is at revision 0, and was at ${revision}`));
+  assert.equal(a.log.failure, failure);
+  await assert.rejects(a.log.commit(writeOf("k", 0, "x")), failure);
+});
+
+test("a file of the revision that is torn is noticed, and the owner is asked", async (t) => {
+  const processes = await start(t);
+  const [a, b] = [await join(t, processes), await join(t, processes)];
+  const revision = await committed(a.log.commit(writeOf("k", 0, "x")));
+  const file = path.join(processes.folder, "revision");
+  const whole = readFileSync(file);
+  for (const torn of [
+    Buffer.concat([whole.subarray(0, 8), Buffer.alloc(8)]),
+    whole.subarray(0, 12),
+    Buffer.alloc(16, 0xff),
+    Buffer.alloc(0),
+  ]) {
+    writeFileSync(file, torn);
+    const latest = b.log.latest();
+    assert.ok(latest instanceof Promise);
+    assert.equal(await latest, revision);
+  }
+  const next = await committed(a.log.commit(writeOf("k", revision, "y")));
+  assert.deepEqual(readFileSync(file).subarray(0, 8), readFileSync(file).subarray(8));
+  assert.equal(await b.log.latest(), next);
+});
+
+test("bytes that are no message end the connection, and nothing else", async (t) => {
+  const processes = await start(t);
+  const a = await join(t, processes);
+  const hello = frameOf(toOwner, { kind: "hello", protocol: protocolName });
+  const lengthOf = (length: number): Buffer => {
+    const bytes = Buffer.alloc(4);
+    bytes.writeUInt32LE(length);
+    return bytes;
+  };
+  const commit = frameOf(toOwner, { kind: "commit", id: 1, write: writeOf("k", 0, "x") });
+  const cases: readonly (readonly [string, RegExp, ...Buffer[]])[] = [
+    ["another protocol", /no frame is \d+ bytes long/, Buffer.from("GET / HTTP/1.1\r\n\r\n")],
+    ["a length of 0", /no frame is 0 bytes long/, hello, lengthOf(0)],
+    ["a length that is too long", /no frame is 4294967295 bytes long/, hello, lengthOf(0xffffffff)],
+    ["an unknown kind", /there is no kind 99/, hello, lengthOf(1), Buffer.from([99])],
+    ["a frame that is too short", /ends within a field/, hello, lengthOf(3), Buffer.from([1, 0, 0])],
+    ["a list that is too long", /ends within a field/, hello, withRequires(commit, 0xffffffff)],
+    ["bytes after the last field", /bytes after its last field/, hello, longer(commit)],
+    ["no greeting", /the first message is not a greeting/, commit],
+    ["another version", /does not speak/, frameOf(toOwner, { kind: "hello", protocol: "binnacle log 0" })],
+  ];
+  for (const [name, expected, ...pieces] of cases) {
+    processes.warnings.length = 0;
+    const socket = createConnection(path.join(processes.folder, "log.sock"));
+    socket.on("error", () => undefined);
+    socket.resume();
+    const closed = new Promise((resolve) => socket.on("close", resolve));
+    for (const piece of pieces) socket.write(piece);
+    await closed;
+    await waitUntil(() => processes.warnings.length > 0);
+    assert.match(processes.warnings.join(), expected, name);
+  }
+  // A frame that does not end costs nobody anything.
+  const slow = createConnection(path.join(processes.folder, "log.sock"));
+  t.after(() => slow.destroy());
+  slow.write(Buffer.concat([hello, lengthOf(60_000_000), Buffer.alloc(1000)]));
+  await committed(a.log.commit(writeOf("k", 0, "x")));
+});
+
+test("a process that is told what cannot be ends the connection, and loses nothing", async (t) => {
+  const processes = await start(t);
+  const [a, b] = [await join(t, processes), await joinByLine(t, processes, "b")];
+  const cases: readonly (readonly [RegExp, Buffer])[] = [
+    [/no frame is/, Buffer.alloc(100)],
+    [
+      /there is no write 77/,
+      frameOf(fromOwner, { kind: "changed", revision: 1e6, changes: [{ kind: "own", id: 77 }] }),
+    ],
+    [/has no change/, frameOf(fromOwner, { kind: "changed", revision: 1e6, changes: [] })],
+    [/nothing with the number 78/, frameOf(fromOwner, { kind: "answer", id: 78, body: Buffer.alloc(3) })],
+  ];
+  let revision = 0;
+  for (const [expected, bytes] of cases) {
+    processes.warnings.length = 0;
+    b.line.inject("in", bytes);
+    await waitUntil(() => processes.warnings.length > 0);
+    assert.match(processes.warnings[0]!, expected);
+    revision = await committed(a.log.commit(writeOf("k", revision, "x")));
+    await heard(b.follower, revision);
+  }
+  assert.deepEqual(b.follower.texts, a.follower.texts);
+  assert.equal(b.line.connections, cases.length + 1);
+});
+
+test("the work on the log is done by the owner", async (t) => {
+  const processes = await start(t);
+  const { log } = await join(t, processes);
+  let revision = 0;
+  for (let at = 0; at < 20; at++) revision = await committed(log.commit(writeOf("k", revision, "x".repeat(1000))));
+  await log.probe();
+  await waitUntil(() => log.size.fileBytes > 0);
+  const backup = path.join(processes.folder, "backup");
+  assert.equal(await log.backup(backup), revision);
+  assert.ok(statSync(backup).size > 0);
+  const versions = await log.versions(`${prefix}k`, revision + 1, 5);
+  assert.equal(versions.versions.length, 5);
+  assert.equal((await log.drop({ revision })).revision, revision);
+  await waitUntil(() => log.compactedRevision === revision);
 });

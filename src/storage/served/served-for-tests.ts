@@ -5,14 +5,16 @@
  *     const processes = await Processes.start();     // the owner, with its cache
  *     const log = await processes.openLog();         // the log of another process
  */
+import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { systemClock } from "#std/clock.ts";
 import { ForwardingLog } from "../forwarding-log.ts";
-import type { LogStore } from "../log-store.ts";
+import type { LogEntry, LogEvent, LogFollower, LogStore, LogWrite, Revision } from "../log-store.ts";
 import { openSqliteStore, type SqliteStore, type StorageFaults } from "../sqlite.ts";
+import { toUnversioned } from "../versioned-value.ts";
 import { RemoteLog, type RemoteLogOptions } from "./remote-log.ts";
 import { ServedLog } from "./served-log.ts";
 
@@ -83,4 +85,77 @@ export class LogWithOwner extends ForwardingLog {
     await super.close();
     await this.#processes.stop();
   }
+}
+
+/** The beginning of the keys of `writeOf`. */
+export const prefix = "/registry//pods/";
+
+/** Records what a log delivers, and checks the order of it. */
+export class RecordingFollower implements LogFollower {
+  readonly entries = new Map<string, Pick<LogEntry, "value" | "revision">>();
+  readonly events: LogEvent[] = [];
+  revision: Revision = 0;
+  reloads = 0;
+  compactedTo: Revision = 0;
+
+  load(entry: LogEntry): void {
+    this.#set(entry);
+  }
+
+  changed(events: readonly LogEvent[]): void {
+    for (const event of events) {
+      assert.ok(event.revision > this.revision, `${event.revision} comes after ${this.revision}`);
+      this.events.push(event);
+      if (event.value === undefined) this.entries.delete(event.key);
+      else this.#set({ ...event, value: event.value });
+    }
+    this.revision = events[0]!.revision;
+  }
+
+  progressed(revision: Revision): void {
+    this.revision = Math.max(this.revision, revision);
+  }
+
+  reloaded(entries: readonly LogEntry[], revision: Revision): void {
+    this.reloads++;
+    this.entries.clear();
+    for (const entry of entries) this.#set(entry);
+    this.revision = revision;
+  }
+
+  compacted(revision: Revision): void {
+    this.compactedTo = revision;
+  }
+
+  recovered(): void {
+    assert.fail("nothing is unreadable");
+  }
+
+  /** The texts of all keys, in order, each with its revision: `a=1@7`. */
+  get texts(): string[] {
+    const texts = [...this.entries].map(([key, { value, revision }]) => `${key}=${value.bytes.toString()}@${revision}`);
+    return texts.map((text) => text.slice(prefix.length)).sort();
+  }
+
+  #set({ key, value, revision }: LogEntry): void {
+    this.entries.set(key, { value: { ...value, bytes: Buffer.from(value.bytes) }, revision });
+  }
+}
+
+export function writeOf(
+  name: string,
+  expected: Revision,
+  text: string | undefined,
+  more: Partial<LogWrite> = {},
+): LogWrite {
+  return {
+    key: prefix + name,
+    expected,
+    value: text === undefined ? undefined : toUnversioned(text, "none"),
+    ttlSeconds: 0,
+    isForDeletion: text === undefined,
+    requires: [],
+    turn: undefined,
+    ...more,
+  };
 }
