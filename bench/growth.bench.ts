@@ -1,15 +1,21 @@
 /**
- * Costs that must not grow with the collection: lists by a selector from an index, and events to watchers that have a
- * selector each. To run it alone: `node --conditions=source bench/growth.bench.ts`.
+ * Costs as collections grow: lists by a selector from an index, events to watchers that have a selector each, and a store
+ * of a million objects. To run it alone: `node --conditions=source bench/growth.bench.ts`.
  */
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { setImmediate as turn, setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
 
 import { systemClock } from "#std/clock.ts";
 import { openMemoryStore } from "#storage/memory.ts";
 import { toUnversioned } from "#storage/versioned-value.ts";
 import type { Encoded, Entry, IndexFunction, IndexMatch, WatchCache } from "#storage/watch-cache.ts";
 import { bestOf } from "./in-process.ts";
+import type { LargeStoreFigures } from "./large-store.ts";
 import { progress, runAlone } from "./report.ts";
 import type { Measurement, Run, Suite } from "./suite.ts";
 
@@ -20,13 +26,15 @@ const watchers = 10_000;
 
 export const growthSuite: Suite = {
   name: "growth",
-  about: "lists by a selector and events to selectors, as collections grow; no server",
+  about: "lists by a selector, events to selectors and memory, as collections grow; no server",
   rows: {
     "selector-5000": "50 of 5,000 objects by a label",
     "selector-1000000": "50 of a million",
     "index-1000000": "making the index of a million objects of 1 KB; MB are those of the index",
     "change-indexed": "a change of an object that four indexes have",
     "selector-watchers-10000": "an event to 10,000 watchers, each of another node, one of which gets it",
+    "open-1000000": "opening a folder of a million objects of 1 KB; MB are those of the process, ms how long the loop was held",
+    "write-1000000": "then 500 writes a second, for 10 seconds",
   },
   workloads: [],
   measure,
@@ -96,6 +104,39 @@ async function measure(run: Run): Promise<void> {
     await cache.close();
   }
   await run.row("selector-watchers-10000", events);
+  if (run.isWanted("open-1000000") || run.isWanted("write-1000000")) {
+    progress("filling a folder");
+    const { openMs, openMb, longestOpeningMs, ...writing } = largeStore();
+    await run.row("open-1000000", () => ({
+      name: "open-1000000",
+      ms: openMs,
+      longestMs: longestOpeningMs,
+      rssMb: openMb,
+    }));
+    await run.row("write-1000000", () => ({
+      name: "write-1000000",
+      cpuUsPerOp: writing.writeCpuUs,
+      longestMs: writing.longestWritingMs,
+      rssMb: writing.writtenMb,
+    }));
+  }
+}
+
+/** Fills a folder with a million objects, and opens it in a process of its own. */
+function largeStore(): LargeStoreFigures {
+  const folder = mkdtempSync(join(tmpdir(), "binnacle-bench-"));
+  const program = fileURLToPath(new URL("large-store.ts", import.meta.url));
+  const runProgram = (...args: readonly string[]): string =>
+    execFileSync(process.execPath, ["--conditions=source", "--max-semi-space-size=16", program, ...args], {
+      encoding: "utf8",
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+  try {
+    runProgram("fill", folder, String(large));
+    return JSON.parse(runProgram("open", folder, "10")) as LargeStoreFigures; // the program printed it
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 }
 
 /** Makes an index of many objects while a timer shows how long the event loop is held. */
