@@ -46,6 +46,10 @@ export abstract class ForwardingLog implements LogStore {
     return this.log.isShared === true;
   }
 
+  get formChanges(): number | undefined {
+    return this.log.formChanges;
+  }
+
   get addedBytes(): number {
     return this.log.addedBytes ?? 0;
   }

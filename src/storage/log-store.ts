@@ -214,6 +214,8 @@ export interface LogStore {
   compact(revision: Revision): Promise<void>;
   /** Whether the current value of a key would be stored in another form if it were written again. Default: none would. */
   readonly isStale?: (key: string) => boolean;
+  /** A number that grows when `isStale` may have changed for all keys at once. Left out: it never does. */
+  readonly formChanges?: number | undefined;
   /** The bytes by which the stored forms of the current values are longer than what followers got. Default: 0. */
   readonly addedBytes?: number;
   /** The reason why the log stopped taking writes for good (a sync failed); `undefined` while it is healthy. */

@@ -7,11 +7,13 @@ import { createConnection } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 
+import { systemClock } from "#std/clock.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import { ForwardingLog } from "./forwarding-log.ts";
 import {
   type CommitResult,
   everything,
+  type LogFollower,
   type LogStore,
   type LogWrite,
   type Revision,
@@ -21,10 +23,11 @@ import {
 import { frameOf } from "./served/fields.ts";
 import { Line } from "./served/line-for-tests.ts";
 import { fromOwner, protocolName, toOwner } from "./served/messages.ts";
-import type { RemoteLogOptions } from "./served/remote-log.ts";
+import type { RemoteLog, RemoteLogOptions } from "./served/remote-log.ts";
 import { prefix, Processes, RecordingFollower, writeOf } from "./served/served-for-tests.ts";
 import { waitUntil } from "./store.contract.ts";
 import { toUnversioned } from "./versioned-value.ts";
+import { LogWatchCache } from "./watch-cache/log-watch-cache.ts";
 
 /** Holds writes back until it is opened. */
 class Gate {
@@ -59,6 +62,30 @@ class GatedLog extends ForwardingLog {
   override async commit(write: LogWrite): Promise<CommitResult> {
     await this.#gate.pass();
     return super.commit(write);
+  }
+}
+
+/** A log that stores values in forms, as an encryption does. */
+class FormLog extends ForwardingLog {
+  readonly stale = new Set<string>();
+  #changes = 0;
+  follower!: LogFollower;
+
+  override get formChanges(): number {
+    return this.#changes;
+  }
+
+  change(): void {
+    this.#changes++;
+  }
+
+  override isStale(key: string): boolean {
+    return this.stale.has(key);
+  }
+
+  override follow(follower: LogFollower): Promise<void> {
+    this.follower = follower;
+    return super.follow(follower);
   }
 }
 
@@ -482,7 +509,7 @@ test("a process that is told what cannot be ends the connection, and loses nothi
     [/no frame is/, Buffer.alloc(100)],
     [
       /there is no write 77/,
-      frameOf(fromOwner, { kind: "changed", revision: 1e6, changes: [{ kind: "own", id: 77 }] }),
+      frameOf(fromOwner, { kind: "changed", revision: 1e6, changes: [{ kind: "own", id: 77, isStale: false }] }),
     ],
     [/has no change/, frameOf(fromOwner, { kind: "changed", revision: 1e6, changes: [] })],
     [/nothing with the number 78/, frameOf(fromOwner, { kind: "answer", id: 78, body: Buffer.alloc(3) })],
@@ -514,4 +541,53 @@ test("the work on the log is done by the owner", async (t) => {
   assert.equal(versions.versions.length, 5);
   assert.equal((await log.drop({ revision })).revision, revision);
   await waitUntil(() => log.compactedRevision === revision);
+});
+
+test("keys whose values would be stored in another form are known to all processes", async (t) => {
+  let forms!: FormLog;
+  const processes = await start(t, { wrap: (log) => (forms = new FormLog(log)) });
+  const a = await join(t, processes);
+  const names = ["k", "l", "m"];
+  for (const name of names) await committed(a.log.commit(writeOf(name, 0, "x")));
+  forms.stale.add(`${prefix}l`);
+  const b = await join(t, processes);
+  const staleOf = (log: RemoteLog): readonly string[] => names.filter((name) => log.isStale(prefix + name));
+  assert.deepEqual([staleOf(a.log), staleOf(b.log)], [[], ["l"]]);
+  const revisionOf = (name: string): Revision => a.follower.entries.get(prefix + name)!.revision;
+  forms.stale.add(`${prefix}m`);
+  await committed(a.log.commit(writeOf("m", revisionOf("m"), "y")));
+  await b.log.latest();
+  assert.deepEqual([staleOf(a.log), staleOf(b.log)], [["m"], ["l", "m"]]);
+  // Another form has come into force, and values are stored in it from now on.
+  forms.change();
+  await waitUntil(() => a.log.isStale(`${prefix}k`) && b.log.isStale(`${prefix}k`));
+  assert.deepEqual(staleOf(a.log), names);
+  forms.stale.clear();
+  await committed(b.log.commit(writeOf("l", revisionOf("l"), "z")));
+  await a.log.latest();
+  assert.deepEqual(
+    [staleOf(a.log), staleOf(b.log)],
+    [
+      ["k", "m"],
+      ["k", "m"],
+    ],
+  );
+});
+
+test("a value that can be read again is told to all processes", async (t) => {
+  let forms!: FormLog;
+  const processes = await start(t, { wrap: (log) => (forms = new FormLog(log)) });
+  const unread = { bytes: Buffer.alloc(0), revisionOffset: -1 };
+  const log = await processes.openLog();
+  t.after(() => log.close());
+  const cache = await LogWatchCache.open(log, { clock: systemClock });
+  await cache.fresh();
+  const key = `${prefix}k`;
+  const revision = processes.owner.store.cache.revision + 1;
+  forms.follower.changed([{ key, value: unread, revision, unreadable: "the key is missing", write: undefined }]);
+  await cache.fresh();
+  assert.deepEqual([cache.get(key)?.unreadable, cache.get(key)?.value.length], ["the key is missing", 0]);
+  forms.follower.recovered([{ key, value: toUnversioned("clear", "none"), revision }]);
+  await waitUntil(() => cache.get(key)?.unreadable === undefined);
+  assert.equal(cache.get(key)?.value.toString(), "clear");
 });

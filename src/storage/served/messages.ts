@@ -147,7 +147,12 @@ export const answers = {
   present: position,
   subscribe: position,
   range: oneOf({
-    page: record<LogRange>({ entries: list(entry), remaining: natural }),
+    page: record<LogRange & { readonly stale: readonly string[] }>({
+      entries: list(entry),
+      remaining: natural,
+      /** The keys of the entries whose current values are stale (`stale-keys.ts`). */
+      stale: list(text),
+    }),
     compacted: record<Compacted>({ compacted: natural }),
   }),
   history: optional(record<HistoryPage>({ events: list(historyEvent), reached: natural })),
@@ -173,8 +178,13 @@ export const toOwner = oneOf({
 
 const change = oneOf({
   /** A write of the process that gets the message, and knows its key and value. */
-  own: record<{ readonly id: number }>({ id: natural }),
-  put: record<Omit<LogEntry, "revision">>({ key: text, value, unreadable: optional(text) }),
+  own: record<{ readonly id: number; readonly isStale: boolean }>({ id: natural, isStale: boolean }),
+  put: record<Omit<LogEntry, "revision"> & { readonly isStale: boolean }>({
+    key: text,
+    value,
+    unreadable: optional(text),
+    isStale: boolean,
+  }),
   deleted: record<{ readonly key: string }>({ key: text }),
 });
 export type SentChange = TypeOf<typeof change>;
@@ -183,6 +193,8 @@ export type SentChange = TypeOf<typeof change>;
 export interface LogState {
   readonly full?: string;
   readonly failure?: string;
+  /** A name of the form in which values are stored (`stale-keys.ts`). */
+  readonly form: string;
   readonly size: StoreMaintenance["size"];
 }
 
@@ -203,6 +215,7 @@ export const fromOwner = oneOf({
   state: record<LogState>({
     full: optional(text),
     failure: optional(text),
+    form: text,
     size: record<StoreMaintenance["size"]>({ bytes: number, since: natural, fileBytes: number }),
   }),
 });

@@ -17,6 +17,7 @@ import {
 import { DamagedFrame } from "./frame-bytes.ts";
 import type { LogState, SentChange } from "./messages.ts";
 import { type Notice, OwnerConnection } from "./owner-connection.ts";
+import { StaleKeys } from "./stale-keys.ts";
 import { readState } from "./state-reader.ts";
 
 interface FeedOptions {
@@ -50,8 +51,8 @@ const startMs = 60_000;
 const pageMs = 15_000;
 /** The number of revisions that may be missing when changes begin to come; more are read before. */
 const missedMax = 1000;
-/** The number of changes that may wait until the history before them was read. */
-const heldMax = 100_000;
+/** The bytes of changes that may wait until the history before them was read. */
+const heldBytesMax = 64 * 1024 * 1024;
 
 const unreachable = "the process that keeps the log cannot be reached";
 
@@ -66,13 +67,15 @@ export class OwnerFeed {
   #live: OwnerConnection | undefined;
   /** The changes that came while history before them was read. */
   #held: ChangeNotice[] = [];
+  #heldBytes = 0;
   /** Whether history does not tell everything after the revision that was heard. */
   #mustReload = false;
   /** The revision up to which everything was heard, and the oldest one that can be read. */
   heard: Revision = 0;
   compacted: Revision = 0;
-  state: LogState = { size: { bytes: 0, since: 0, fileBytes: 0 } };
+  state: LogState = { form: "", size: { bytes: 0, since: 0, fileBytes: 0 } };
   failure: StoreFailed | undefined;
+  readonly stale = new StaleKeys();
 
   constructor(options: FeedOptions) {
     this.#options = options;
@@ -96,7 +99,8 @@ export class OwnerFeed {
 
   async #readFirst(connection: OwnerConnection): Promise<void> {
     try {
-      const { entries, revision, compacted } = await readState(connection);
+      const { entries, stale, revision, compacted } = await readState(connection);
+      this.stale.reset(stale);
       this.#first = { entries, connection };
       this.heard = revision;
       this.compacted = compacted;
@@ -195,6 +199,7 @@ export class OwnerFeed {
       const state = await readState(connection);
       ({ revision, compacted } = state);
       this.#mustReload = false;
+      this.stale.reset(state.stale);
       this.#follower.reloaded(state.entries, revision);
       this.compacted = revision;
       this.#hear(revision);
@@ -202,11 +207,10 @@ export class OwnerFeed {
     for (; revision - this.heard > missedMax; { revision } = await connection.ask({ kind: "present" }, pageMs)) {
       await this.#readHistory(connection, revision);
     }
-    this.#held = [];
+    this.#release();
     const position = await connection.ask({ kind: "subscribe" }, pageMs);
     await this.#readHistory(connection, position.revision);
-    for (const notice of this.#held) this.#apply(notice, connection);
-    this.#held = [];
+    for (const notice of this.#release()) this.#apply(notice, connection);
     this.#compact(position.compacted);
     this.#live = connection;
     const waiters = this.#liveWaiters;
@@ -244,12 +248,22 @@ export class OwnerFeed {
   #noticed(notice: Notice, connection: OwnerConnection): void {
     if (notice.kind === "state") {
       this.state = notice;
+      this.stale.use(notice.form);
     } else if (connection === this.#live) {
       this.#apply(notice, connection);
     } else {
       this.#held.push(notice);
-      if (this.#held.length > heldMax) connection.cut("changes come faster than the history before them");
+      this.#heldBytes += sizeOf(notice);
+      if (this.#heldBytes > heldBytesMax) connection.cut("changes come faster than the history before them");
     }
+  }
+
+  /** Returns the changes that were held, and holds none any more. */
+  #release(): readonly ChangeNotice[] {
+    const held = this.#held;
+    this.#held = [];
+    this.#heldBytes = 0;
+    return held;
   }
 
   #apply(notice: ChangeNotice, connection: OwnerConnection): void {
@@ -272,9 +286,14 @@ export class OwnerFeed {
         return { key: write.key, value: write.value, revision, write };
       }
       if (change.kind === "deleted") return { key: change.key, value: undefined, revision, write: undefined };
-      const { kind: _, ...put } = change;
+      const { kind: _kind, isStale: _isStale, ...put } = change;
       return { ...put, revision, write: undefined };
     });
+    for (const [at, change] of changes.entries()) {
+      const { key, value } = events[at]!;
+      if (value === undefined || change.kind === "deleted") this.stale.forget(key);
+      else this.stale.note(key, change.isStale);
+    }
     this.#follower.changed(events);
     this.#hear(revision);
     for (const change of changes) if (change.kind === "own") connection.done(change.id, revision);
@@ -296,4 +315,10 @@ export class OwnerFeed {
     this.heard = Math.max(this.heard, revision);
     while (this.#waiters.size > 0 && this.#waiters.peek()!.revision <= this.heard) this.#waiters.pop()!.wake();
   }
+}
+
+/** Returns about how many bytes a notice has in memory. */
+function sizeOf(notice: ChangeNotice): number {
+  const values = notice.kind === "changed" ? notice.changes : notice.kind === "recovered" ? notice.entries : [];
+  return values.reduce((sum, one) => sum + ("value" in one ? one.value.bytes.length : 0) + 200, 200);
 }

@@ -44,6 +44,7 @@ export interface ServedParts {
   position(): LogPosition;
   state(): LogState;
   maintenance(): StoreMaintenance | undefined;
+  isStale(key: string): boolean;
   /** Called once, when the connection has ended; `problem` says why this side ended it. */
   left(connection: ProcessConnection, problem: string | undefined): void;
 }
@@ -112,7 +113,7 @@ export class ProcessConnection {
 
   /** Tells of the changes of one revision, of which this process made some. */
   tellOwn(events: readonly LogEvent[]): void {
-    this.#socket.send(changedFrame(events, this));
+    this.#socket.send(changedFrame(events, this, this.#served));
   }
 
   end(): void {
@@ -193,7 +194,9 @@ export class ProcessConnection {
       let bytes = 0;
       const cutAt = range.entries.findIndex((entry) => (bytes += entry.value.bytes.length) > pageBytesMax) + 1;
       const entries = cutAt === 0 ? range.entries : range.entries.slice(0, cutAt);
-      return { kind: "page", entries, remaining: range.remaining + range.entries.length - entries.length };
+      const remaining = range.remaining + range.entries.length - entries.length;
+      const stale = entries.map(({ key }) => key).filter((key) => this.#served.isStale(key));
+      return { kind: "page", entries, remaining, stale };
     },
     history: ({ prefix, exact, after, upTo }) => this.#served.log.history(prefix, exact, after, upTo),
     versions: ({ key, before, limit }) => this.#served.log.versions(key, before, Math.min(limit, pageEntriesMax)),
@@ -223,17 +226,22 @@ export function makerOf(events: readonly LogEvent[]): ProcessConnection | undefi
 }
 
 /** Returns the frame that tells of the changes of one revision. The writes of `receiver` are told without their values. */
-export function changedFrame(events: readonly LogEvent[], receiver: ProcessConnection | undefined): Buffer {
+export function changedFrame(
+  events: readonly LogEvent[],
+  receiver: ProcessConnection | undefined,
+  served: Pick<ServedParts, "isStale">,
+): Buffer {
   let bytes = 64;
   const changes = events.map((event): SentChange => {
     const { key, value, write, unreadable } = event;
     if (receiver !== undefined && write instanceof ForeignWrite && write.connection === receiver) {
       write.isTold = true;
-      return { kind: "own", id: write.id };
+      return { kind: "own", id: write.id, isStale: served.isStale(key) };
     }
     bytes += 3 * key.length + 32 + (value?.bytes.length ?? 0);
     if (value === undefined) return { kind: "deleted", key };
-    return unreadable === undefined ? { kind: "put", key, value } : { kind: "put", key, value, unreadable };
+    const isStale = served.isStale(key);
+    return { kind: "put", key, value, isStale, ...(unreadable === undefined ? {} : { unreadable }) };
   });
   return frameOf(fromOwner, { kind: "changed", revision: events[0]!.revision, changes }, bytes);
 }

@@ -89,6 +89,10 @@ export class RemoteLog implements LogStore, StoreMaintenance {
     return this.#feed.state.size;
   }
 
+  isStale(key: string): boolean {
+    return this.#feed.stale.has(key);
+  }
+
   follow(follower: LogFollower): Promise<void> {
     return this.#feed.start(follower);
   }

@@ -46,6 +46,8 @@ export class ServedLog extends ForwardingLog {
   readonly #file: RevisionWriter;
   readonly #connections = new Set<ProcessConnection>();
   readonly #parts: ServedParts;
+  /** The time of the start, which tells this owner from the one before. */
+  readonly #startedAt: number;
   #server: Server | undefined;
   #maintenance: StoreMaintenance | undefined;
   /** The revision up to which everything was delivered. */
@@ -59,6 +61,7 @@ export class ServedLog extends ForwardingLog {
     super(log);
     this.#options = options;
     this.#delivered = log.revision;
+    this.#startedAt = options.clock.now();
     this.#turns = new TurnKeeper({
       began: log.revision,
       namesMax: turnNamesMax,
@@ -73,6 +76,7 @@ export class ServedLog extends ForwardingLog {
       position: () => ({ revision: this.#delivered, compacted: this.compactedRevision }),
       state: () => this.#state,
       maintenance: () => this.#maintenance,
+      isStale: (key) => log.isStale?.(key) === true,
       left: (connection, problem) => this.#left(connection, problem),
     };
   }
@@ -158,7 +162,7 @@ export class ServedLog extends ForwardingLog {
     for (const connection of this.#connections) {
       if (!connection.isLive) continue;
       if (connection === maker) connection.tellOwn(events);
-      else connection.tellFrame((frame ??= changedFrame(events, undefined)));
+      else connection.tellFrame((frame ??= changedFrame(events, undefined, this.#parts)));
     }
   }
 
@@ -196,10 +200,11 @@ export class ServedLog extends ForwardingLog {
   }
 
   get #state(): LogState {
-    const { full, failure } = this;
+    const { full, failure, formChanges } = this;
     return {
       ...(full === undefined ? {} : { full: full.message }),
       ...(failure === undefined ? {} : { failure: failure.message }),
+      form: formChanges === undefined ? "" : `${this.#startedAt} ${formChanges}`,
       size: this.#maintenance?.size ?? { bytes: 0, since: 0, fileBytes: 0 },
     };
   }

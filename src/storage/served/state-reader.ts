@@ -16,12 +16,13 @@ interface PagedRange {
   readonly at: Revision;
 }
 
-/** Reads a range at one revision. Rejects with `Unavailable`. */
+/** Reads a range at one revision, with the keys that are stale. Rejects with `Unavailable`. */
 export async function readRange(
   connection: OwnerConnection,
   { prefix, from, limit, at }: PagedRange,
-): Promise<LogRange | Compacted> {
+): Promise<(LogRange & { readonly stale: readonly string[] }) | Compacted> {
   const entries: LogEntry[] = [];
+  const stale: string[] = [];
   let next = from;
   for (let size = Math.min(entriesAtFirst, limit); ; ) {
     const page = await connection.ask({ kind: "range", prefix, from: next, limit: size, at }, pageMs);
@@ -31,19 +32,26 @@ export async function readRange(
       entries.push(entry);
       bytes += entry.value.bytes.length;
     }
+    stale.push(...page.stale);
     const last = page.entries.at(-1);
     const left = limit - entries.length;
-    if (last === undefined || page.remaining === 0 || left <= 0) return { entries, remaining: page.remaining };
+    if (last === undefined || page.remaining === 0 || left <= 0) return { entries, remaining: page.remaining, stale };
     next = `${last.key}\u0000`;
     const fitting = Math.max(1, Math.floor((bytesWanted * page.entries.length) / bytes));
     size = Math.min(left, entriesMax, 4 * size, fitting);
   }
 }
 
+/** All entries at a revision. */
+interface ReadState {
+  readonly entries: readonly LogEntry[];
+  readonly stale: readonly string[];
+  readonly revision: Revision;
+  readonly compacted: Revision;
+}
+
 /** Reads all entries at the present revision, from the start again for as long as it is compacted meanwhile. */
-export async function readState(
-  connection: OwnerConnection,
-): Promise<{ readonly entries: readonly LogEntry[]; readonly revision: Revision; readonly compacted: Revision }> {
+export async function readState(connection: OwnerConnection): Promise<ReadState> {
   for (;;) {
     const { revision, compacted } = await connection.ask({ kind: "present" }, pageMs);
     const range = await readRange(connection, {
@@ -52,6 +60,6 @@ export async function readState(
       limit: Number.MAX_SAFE_INTEGER,
       at: revision,
     });
-    if (!isCompacted(range)) return { entries: range.entries, revision, compacted };
+    if (!isCompacted(range)) return { entries: range.entries, stale: range.stale, revision, compacted };
   }
 }
