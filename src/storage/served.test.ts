@@ -284,6 +284,7 @@ test("an owner that does not answer leaves the outcome of a write unknown, and i
   clock.advance(9000);
   clock.advance(2000);
   assert.equal(await outcome, "OutcomeUnknown");
+  assert.equal(await outcomeOf(a.log.commit(writeOf("l", 0, "1"))), "Unavailable");
   a.line.goOn();
   await waitUntil(() => a.follower.entries.size === 1);
   assert.equal(a.follower.events[0]!.write, write);

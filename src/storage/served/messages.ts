@@ -31,7 +31,6 @@ import type {
   Unversioned,
 } from "../log-store.ts";
 import type { StoreMaintenance } from "../opened-store.ts";
-import { packedForm } from "../packed-value.ts";
 import { type SentError, sentError } from "./errors.ts";
 import {
   boolean,
@@ -52,9 +51,18 @@ import {
 export const protocolName = "binnacle log 1";
 
 const value: FrameField<Unversioned> = {
-  write: (to, one) => to.bytes(packedForm.pack(one)),
-  read: (from) => packedForm.unpack(from.bytes(), ""),
+  write(to, { bytes, revisionOffset }) {
+    to.uint32(revisionOffset < 0 ? nowhere : revisionOffset);
+    to.bytes(bytes);
+  },
+  read(from) {
+    const offset = from.uint32();
+    const bytes = from.bytes();
+    return { bytes, revisionOffset: offset > bytes.length ? -1 : offset };
+  },
 };
+/** The offset of values that show no revision. */
+const nowhere = 0xffffffff;
 const nothing = record<object>({});
 const revision = record<{ readonly revision: Revision }>({ revision: natural });
 const entry = record<LogEntry>({ key: text, value, revision: natural, unreadable: optional(text) });

@@ -68,6 +68,8 @@ export class OwnerConnection {
   /** The number of writers that wait. */
   #writers = 0;
   #isClosed = false;
+  /** Whether the owner let somebody wait too long, and has not sent anything since. */
+  #isSilent = false;
   #cancelSweep: (() => void) | undefined;
 
   /** Connects and greets. Rejects with `Unavailable`. */
@@ -163,6 +165,7 @@ export class OwnerConnection {
   /** The reason why nothing more can be sent. */
   get #problem(): string | undefined {
     if (this.#isClosed) return lost;
+    if (this.#isSilent) return slow;
     return this.#pending.size >= pendingMax || this.#socket.waitingBytes > waitingBytesMax ? busy : undefined;
   }
 
@@ -175,6 +178,7 @@ export class OwnerConnection {
   }
 
   #take(message: FromOwner): void {
+    this.#isSilent = false;
     if (message.kind === "welcome") {
       if (message.protocol !== protocolName) throw new DamagedFrame(`the owner does not speak "${protocolName}"`);
       this.#welcome.resolve();
@@ -217,7 +221,11 @@ export class OwnerConnection {
   /** Answers those who have waited too long. A write stays known, since its change may still come. */
   #sweep(): void {
     const now = this.#options.clock.monotonic();
-    for (const pending of this.#pending.values()) if (pending.endMs <= now) this.#refuse(pending, slow);
+    for (const pending of this.#pending.values()) {
+      if (pending.isOver || pending.endMs > now) continue;
+      this.#isSilent = true;
+      this.#refuse(pending, slow);
+    }
     this.#cancelSweep = this.#pending.size === 0 ? undefined : this.#options.clock.after(sweepMs, () => this.#sweep());
   }
 
