@@ -33,7 +33,8 @@ export const growthSuite: Suite = {
     "index-1000000": "making the index of a million objects of 1 KB; MB are those of the index",
     "change-indexed": "a change of an object that four indexes have",
     "selector-watchers-10000": "an event to 10,000 watchers, each of another node, one of which gets it",
-    "open-1000000": "opening a folder of a million objects of 1 KB; MB are those of the process, ms how long the loop was held",
+    "open-1000000":
+      "opening a folder of a million objects of 1 KB; MB are those of the process, ms how long the loop was held",
     "write-1000000": "then 500 writes a second, for 10 seconds",
   },
   workloads: [],

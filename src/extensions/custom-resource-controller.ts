@@ -269,7 +269,7 @@ export class CustomResourceController {
 
   /** Returns the new state for an entry, without changing anything yet. */
   *#build(entry: Entry, old: DefinitionState | undefined): Steps<DefinitionState> {
-    const isLarge = entry.value.length > largeBytes;
+    const isLarge = entry.valueLength > largeBytes;
     const definition = this.#read(entry);
     const { spec, status, metadata } = definition;
     const isServed = isConditionTrue(definition, "NamesAccepted") || isConditionTrue(definition, "Established");

@@ -46,7 +46,7 @@ export async function readVersions(
   let bytes = 0;
   const isFull = (): boolean => versions.length >= Math.min(count, 2) && bytes > pageBytesMax;
   for (;;) {
-    bytes += lastPage.versions.reduce((sum, { entry }) => sum + (entry?.value.length ?? 0), 0);
+    bytes += lastPage.versions.reduce((sum, { entry }) => sum + (entry?.valueLength ?? 0), 0);
     if (lastPage.next === 0 || versions.length >= count || isFull() || request.aborted) return { versions, lastPage };
     lastPage = await versionReader.versions(key, lastPage.next, count - versions.length);
     versions.push(...lastPage.versions);

@@ -76,7 +76,7 @@ async function customListPieces(
 function joinEntries(head: Buffer, tail: Buffer, entries: readonly Entry[], skip: number, open: boolean): BytePieces {
   const extra = open ? 1 : 0;
   let length = head.length + tail.length + Math.max(0, entries.length - 1);
-  for (const entry of entries) length += entry.value.length - skip - 1 + extra;
+  for (const entry of entries) length += entry.valueLength - skip - 1 + extra;
   return {
     length,
     *[Symbol.iterator]() {
@@ -85,8 +85,8 @@ function joinEntries(head: Buffer, tail: Buffer, entries: readonly Entry[], skip
       let at = head.length;
       let bytesLeft = length;
       for (let i = 0; i < entries.length; i++) {
-        const { value } = entries[i]!;
-        const need = value.length - skip - 1 + extra + 1;
+        const entry = entries[i]!;
+        const need = entry.valueLength - skip - 1 + extra + 1;
         if (at + need > piece.length) {
           bytesLeft -= at;
           yield piece.subarray(0, at);
@@ -95,7 +95,7 @@ function joinEntries(head: Buffer, tail: Buffer, entries: readonly Entry[], skip
         }
         if (i > 0) piece[at++] = comma;
         if (open) piece[at++] = brace;
-        at += value.copy(piece, at, skip, value.length - 1);
+        at += entry.copyValue(piece, at, skip, entry.valueLength - 1);
       }
       if (at + tail.length > piece.length) {
         yield piece.subarray(0, at);
@@ -111,7 +111,7 @@ function joinEntries(head: Buffer, tail: Buffer, entries: readonly Entry[], skip
       let runBytes = 0;
       for (let i = 0; i < entries.length; i++) {
         const entry = entries[i]!;
-        runBytes += entry.value.length;
+        runBytes += entry.valueLength;
         // An entry decides where a chunk ends, not only a length: an added or deleted entry moves few of the ends after
         // it.
         const ends = runBytes >= 2 * pieceLength || (runBytes >= pieceLength / 2 && entry.created % 16 === 0);
@@ -134,14 +134,14 @@ function entryChunk(entries: readonly Entry[], from: number, to: number, skip: n
     mark,
     bytes() {
       let length = 0;
-      for (let i = from; i < to; i++) length += entries[i]!.value.length - skip + 1;
+      for (let i = from; i < to; i++) length += entries[i]!.valueLength - skip + 1;
       const bytes = Buffer.allocUnsafe(length);
       let at = 0;
       for (let i = from; i < to; i++) {
-        const { value } = entries[i]!;
+        const entry = entries[i]!;
         if (i > 0) bytes[at++] = comma;
         if (open) bytes[at++] = brace;
-        at += value.copy(bytes, at, skip, value.length - 1);
+        at += entry.copyValue(bytes, at, skip, entry.valueLength - 1);
       }
       return bytes.subarray(0, at);
     },

@@ -73,7 +73,7 @@ export function listReply(scope: Scope, negotiated: Negotiated, listed: Listed):
           () => objectAt(positionOf(at)),
           () => objects.metadataText(definition, entries[positionOf(at)]!),
         )),
-    weight: (at) => entries[positionOf(at)]!.value.length,
+    weight: (at) => entries[positionOf(at)]!.valueLength,
     ...(negotiated.transform === "" && isJoinable(definition)
       ? { json: () => listPieces(definition, objects, frame.members, entries, clock) }
       : {}),

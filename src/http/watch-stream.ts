@@ -309,7 +309,7 @@ export class WatchStream implements ReplyStream {
       if (type === undefined) continue;
       const handed = new HandedEvent(type, event, objects, encoder);
       count++;
-      bytes += handed.entry.value.length;
+      bytes += handed.entry.valueLength;
       this.#sink?.event?.(handed);
     }
     observe?.(count, bytes);

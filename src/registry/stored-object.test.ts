@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Unstructured } from "#meta/object-meta.ts";
-import type { Entry } from "#storage/watch-cache.ts";
+import { DetachedEntry, type Entry } from "#storage/watch-cache.ts";
 import { customFacts } from "./definition-for-tests.ts";
 import type { SchemaEpoch, ResourceDefinition } from "./resource-definition.ts";
 import { parseObject, StoredObjects } from "./stored-object.ts";
@@ -27,13 +27,13 @@ function version(name: string, epoch: SchemaEpoch, change: (object: Unstructured
   } as unknown as ResourceDefinition; // the parts that encodings look at
 }
 
-const entryOf = (text: string): Entry => ({
-  key: "/registry/example.com/things/x",
-  value: Buffer.from(`${text}\n`),
-  revision: 1,
-  created: 1,
-  decoded: undefined,
-});
+const entryOf = (text: string): Entry =>
+  new DetachedEntry({
+    key: "/registry/example.com/things/x",
+    value: Buffer.from(`${text}\n`),
+    revision: 1,
+    created: 1,
+  });
 
 const bytes = (apiVersion: string): string =>
   `{"kind":"Thing","apiVersion":"${apiVersion}","metadata":{"name":"x"},"a":1}`;

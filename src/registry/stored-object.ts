@@ -318,7 +318,7 @@ export class StoredObjects {
     if (entry.decoded === undefined) {
       const object = decodeStored(entry);
       const decoded: DecodedEntry = { labels: object.metadata.labels, object };
-      this.#recent.add(decoded, entry.value.length);
+      this.#recent.add(decoded, entry.valueLength);
       entry.decoded = decoded;
     }
     return entry.decoded as DecodedEntry; // only this class writes it
@@ -415,7 +415,7 @@ export class StoredObjects {
     const decoded = this.decode(entry);
     if (decoded.object === undefined) {
       decoded.object = decodeStored(entry);
-      this.#recent.add(decoded, entry.value.length);
+      this.#recent.add(decoded, entry.valueLength);
     }
     return decoded.object;
   }
@@ -490,7 +490,7 @@ export class StoredObjects {
       decoded.converted = new Map(
         [...(decoded.converted ?? []), [webhook, new WeakRef(object)] as const].slice(-versionsMax),
       );
-      this.#converted.add(object, entry.value.length);
+      this.#converted.add(object, entry.valueLength);
     });
     return objects;
   }

@@ -24,51 +24,48 @@ export function revisionOffsetIn(bytes: Buffer, text: string, before: string): n
 /** Makes a value that shows no revision, and is the same at each. */
 export const withoutRevision = (bytes: Uint8Array): Unversioned => ({ bytes: Buffer.from(bytes), revisionOffset: -1 });
 
-/** Returns memory for a number of bytes. */
-export type Allocate = (length: number) => Buffer;
-
-/** Returns memory that is shared with nothing. */
-export const allocateOwn: Allocate = (length) => Buffer.allocUnsafeSlow(length);
-
-/** Returns the bytes at a revision, in memory of `allocate`, or of their own. */
-export function insertRevision(
-  { bytes, revisionOffset }: Unversioned,
-  revision: Revision,
-  allocate: Allocate = allocateOwn,
-): Buffer {
-  return withDigits(bytes, { from: revisionOffset, to: revisionOffset, digits: String(revision) }, allocate);
+/** Returns the bytes at a revision, in memory of their own. */
+export function insertRevision(value: Unversioned, revision: Revision): Buffer {
+  const spliced = atRevision(value, revision);
+  const copy = Buffer.allocUnsafeSlow(splicedLength(spliced));
+  writeSpliced(spliced, copy, 0);
+  return copy;
 }
 
-/**
- * Returns the bytes with the digits at `offset`, those of the revision `from`, replaced by those of `to`, in memory of
- * `allocate`.
- */
-export function moveToRevision(
-  bytes: Buffer,
-  offset: number,
-  { from, to }: { readonly from: Revision; readonly to: Revision },
-  allocate: Allocate = allocateOwn,
-): Buffer {
-  return withDigits(bytes, { from: offset, to: offset + String(from).length, digits: String(to) }, allocate);
-}
-
-/** Digits that take the place of the bytes in [from, to). */
-interface Splice {
+/** Bytes of which those in [from, to) are replaced by digits; none are where `from` is -1. */
+export interface SplicedBytes {
+  readonly bytes: Buffer;
   readonly from: number;
   readonly to: number;
   readonly digits: string;
 }
 
-/** Returns a copy with the digits in their place; a plain copy where that is at -1. */
-function withDigits(bytes: Buffer, { from: offset, to: rest, digits }: Splice, allocate: Allocate): Buffer {
-  if (offset < 0) {
-    const copy = allocate(bytes.length);
-    bytes.copy(copy);
-    return copy;
+/** Returns the bytes of a value at a revision. */
+export const atRevision = ({ bytes, revisionOffset }: Unversioned, revision: Revision): SplicedBytes => ({
+  bytes,
+  from: revisionOffset,
+  to: revisionOffset,
+  digits: String(revision),
+});
+
+/** Returns bytes of a value at the revision `last`, whose digits are at `offset`, at another revision. */
+export const movedToRevision = (bytes: Buffer, offset: number, last: Revision, revision: Revision): SplicedBytes => ({
+  bytes,
+  from: offset,
+  to: offset + String(last).length,
+  digits: String(revision),
+});
+
+export const splicedLength = ({ bytes, from, to, digits }: SplicedBytes): number =>
+  from < 0 ? bytes.length : bytes.length - (to - from) + digits.length;
+
+/** Writes the bytes into `target` at `at`. */
+export function writeSpliced({ bytes, from, to, digits }: SplicedBytes, target: Buffer, at: number): void {
+  if (from < 0) {
+    bytes.copy(target, at);
+    return;
   }
-  const copy = allocate(offset + digits.length + bytes.length - rest);
-  bytes.copy(copy, 0, 0, offset);
-  copy.write(digits, offset, "latin1");
-  bytes.copy(copy, offset + digits.length, rest);
-  return copy;
+  bytes.copy(target, at, 0, from);
+  target.write(digits, at + from, "latin1");
+  bytes.copy(target, at + from + digits.length, to);
 }

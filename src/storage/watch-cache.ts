@@ -19,13 +19,19 @@ import type {
   Unversioned,
 } from "./log-store.ts";
 
+export { DetachedEntry } from "./watch-cache/detached-entry.ts";
+
 /**
  * One version of one key. Shared and immutable, except `decoded`, where the layer above caches data derived from the bytes
  * (labels, a decoded object); storage never reads it.
  */
 export interface Entry {
   readonly key: string;
+  /** The value. Each read may make a new view of it: `valueLength` and `copyValue` are cheaper for many entries. */
   readonly value: Buffer;
+  readonly valueLength: number;
+  /** Copies the bytes in [from, to) of the value into `target` at `at`, and returns their number. */
+  copyValue(target: Buffer, at: number, from: number, to: number): number;
   /** The revision that wrote this version; in the entry of a deletion event, the revision of the deletion. */
   readonly revision: Revision;
   /** The revision of the first version that this process knows, since the key was last created. */

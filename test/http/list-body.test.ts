@@ -9,7 +9,7 @@ import { StoredObjects } from "#registry/stored-object.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import { seededRandom } from "#std/random.ts";
-import type { Entry } from "#storage/watch-cache.ts";
+import { DetachedEntry, type Entry } from "#storage/watch-cache.ts";
 import type { BytePieces } from "#std/byte-pieces.ts";
 import { Gzip } from "#transport/gzip.ts";
 import { joinChunks, ChunkCache } from "#http/chunk-cache.ts";
@@ -29,7 +29,7 @@ function entry(name: string, created = ++revision): Entry {
   const text = "x".repeat(Math.floor(random.next() ** 3 * 20_000));
   const object = { kind: "ConfigMap", apiVersion: "v1", metadata: { name, resourceVersion: String(revision) }, text };
   const value = Buffer.from(`${JSON.stringify(object)}\n`);
-  return { key: `/registry//configmaps/x/${name}`, value, revision, created, decoded: undefined };
+  return new DetachedEntry({ key: `/registry//configmaps/x/${name}`, value, revision, created });
 }
 
 function body(entries: readonly Entry[]): BytePieces {

@@ -61,6 +61,6 @@ async function admitConnection(scope: Scope, part: SubresourceDefinition): Promi
 async function readPod(scope: Scope, name: string): Promise<Partial<Pod>> {
   const { store, context, namespace } = scope;
   const entry = await store.get(namespace, name, "", context);
-  await markSlow(scope, turnFor(entry.value.length));
+  await markSlow(scope, turnFor(entry.valueLength));
   return store.object(entry) as Partial<Pod>; // pods are served by this definition
 }

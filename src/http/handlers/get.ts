@@ -17,7 +17,7 @@ export function getObject(scope: Scope): MaybePromise<Reply> {
       return { code: 200, encoding, object: new StoredContent(parts.objects, definition, entry) };
     }
     parts.sizes.check(weightOf(entry.value));
-    const waiting = turnFor(entry.value.length);
+    const waiting = turnFor(entry.valueLength);
     if (isLate(waiting)) request.seats?.slow();
     return andThen(waiting, () => objectReply(scope, negotiated, 200, store.object(entry), entry));
   });

@@ -5,7 +5,15 @@
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { Revision } from "#storage/log-store.ts";
 import { insertRevision } from "#storage/versioned-value.ts";
-import type { CacheReader, CacheWriter, Encoded, Entry, PutOptions, WriteResult } from "#storage/watch-cache.ts";
+import {
+  type CacheReader,
+  type CacheWriter,
+  DetachedEntry,
+  type Encoded,
+  type Entry,
+  type PutOptions,
+  type WriteResult,
+} from "#storage/watch-cache.ts";
 import type { CallHost } from "./rpc-client.ts";
 import type { HostCalls, SentEntry, SentObject } from "./messages.ts";
 
@@ -72,7 +80,7 @@ export class WorkerCache implements CacheReader, CacheWriter {
     const { revision, created } = answer;
     const value =
       object === undefined ? noBytes : insertRevision({ ...object, bytes: bufferOf(object.bytes) }, revision);
-    return { ok: true, entry: { key, value, revision, created, decoded: undefined } };
+    return { ok: true, entry: new DetachedEntry({ key, value, revision, created }) };
   }
 
   isStale(key: string): boolean {
@@ -82,7 +90,7 @@ export class WorkerCache implements CacheReader, CacheWriter {
 
 const noBytes = Buffer.alloc(0);
 
-const entryOf = (sent: SentEntry): Entry => ({ ...sent, value: bufferOf(sent.value), decoded: undefined });
+const entryOf = (sent: SentEntry): Entry => new DetachedEntry({ ...sent, value: bufferOf(sent.value) });
 
 /** Returns the same bytes as a buffer, without a copy. */
 export const bufferOf = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);

@@ -145,7 +145,7 @@ export class EntryIndexes {
     index.isComplete = true;
     this.#entries.scan(index.madeTo, (entry) => {
       index.add(entry);
-      bytes += entry.value.length;
+      bytes += entry.valueLength;
       if (++count < stepLength && bytes < stepBytes) return true;
       index.isComplete = false;
       index.madeTo = `${entry.key}\0`;

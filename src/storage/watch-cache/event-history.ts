@@ -126,6 +126,6 @@ export function indexAfter(log: EventLog, revision: Revision): number {
 }
 
 function bytesOf(event: StoreEvent): number {
-  const dead = event.type === "DELETED" ? event.entry.value.length : 0;
-  return eventOverheadBytes + dead + (event.previous?.value.length ?? 0);
+  const dead = event.type === "DELETED" ? event.entry.valueLength : 0;
+  return eventOverheadBytes + dead + (event.previous?.valueLength ?? 0);
 }

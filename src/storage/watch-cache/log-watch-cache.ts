@@ -33,7 +33,7 @@ import {
   Unavailable,
   type Unversioned,
 } from "../log-store.ts";
-import { type Allocate, allocateOwn, insertRevision } from "../versioned-value.ts";
+import { atRevision, insertRevision } from "../versioned-value.ts";
 import type {
   Encoded,
   Entry,
@@ -53,6 +53,7 @@ import type {
 } from "../watch-cache.ts";
 import { EntryIndexes } from "./entry-indexes.ts";
 import { bucketPrefix, type EventLog, EventHistory, indexAfter } from "./event-history.ts";
+import { DetachedEntry } from "./detached-entry.ts";
 import { ValueSlabs } from "./value-slabs.ts";
 import { deletedVersion, newVersion, type Version, VersionChain, versionAt } from "./version.ts";
 import { type EventPage, WatchHub } from "./watch-hub.ts";
@@ -143,7 +144,6 @@ export class LogWatchCache implements WatchCache, VersionReader, LogFollower, Ke
   #compacted: Revision;
   #valueBytes = 0;
   #slabs = new ValueSlabs();
-  readonly #allocate = (length: number): Buffer => this.#slabs.allocate(length);
   #isMovingValues = false;
   #digestSum = 0;
   #isClosed = false;
@@ -244,7 +244,7 @@ export class LogWatchCache implements WatchCache, VersionReader, LogFollower, Ke
   /** Takes a current entry from the log. */
   load(entry: LogEntry): void {
     const { key, value, revision } = entry;
-    this.#begin(this.#openKey(key), newVersion(key, value, entry, revision, this.#allocate));
+    this.#begin(this.#openKey(key), newVersion(key, value, entry, revision, this.#slabs));
   }
 
   /** Makes a version the first one that this cache knows of its key. */
@@ -252,7 +252,7 @@ export class LogWatchCache implements WatchCache, VersionReader, LogFollower, Ke
     const { key, revision } = version;
     chain.head = version;
     this.#live.set(key, chain);
-    this.#valueBytes += version.value.length;
+    this.#valueBytes += version.valueLength;
     this.#digestSum = digestSum(this.#digestSum + revision);
   }
 
@@ -289,8 +289,8 @@ export class LogWatchCache implements WatchCache, VersionReader, LogFollower, Ke
     for (const entry of entries) {
       const known = isOther ? undefined : before.get(entry.key)?.current;
       const isKnown = known?.revision === entry.revision;
-      const version = isKnown ? known : newVersion(entry.key, entry.value, entry, entry.revision, this.#allocate);
-      if (isKnown) version.value = copyOf(version.value, this.#allocate);
+      const version = isKnown ? known : newVersion(entry.key, entry.value, entry, entry.revision, this.#slabs);
+      if (isKnown) this.#slabs.adopt(version);
       version.older = undefined;
       this.#begin(this.#openKey(version.key), version);
     }
@@ -309,13 +309,13 @@ export class LogWatchCache implements WatchCache, VersionReader, LogFollower, Ke
     let version: Version;
     let type: EventType;
     if (value === undefined) {
-      version = deletedVersion(previous!, revision, this.#allocate); // the key exists
+      version = deletedVersion(previous!, revision, this.#slabs); // the key exists
       type = "DELETED";
       this.#live.delete(chain.key);
       this.#tombstones.set(chain.key, chain);
     } else {
       const created = previous === undefined ? revision : previous.created;
-      version = newVersion(chain.key, value, change, created, this.#allocate);
+      version = newVersion(chain.key, value, change, created, this.#slabs);
       type = previous === undefined ? "ADDED" : "MODIFIED";
       if (previous === undefined) {
         if (chain.head !== undefined) this.#tombstones.delete(chain.key);
@@ -328,7 +328,7 @@ export class LogWatchCache implements WatchCache, VersionReader, LogFollower, Ke
     }
     version.older = chain.head;
     chain.head = version;
-    this.#valueBytes += version.value.length;
+    this.#valueBytes += version.valueLength;
     this.#digestSum = digestSum(this.#digestSum + (version.deleted ? 0 : revision) - (previous?.revision ?? 0));
     chain.bucket.indexes?.changed(chain.key, previous, version.deleted ? undefined : version);
     const event: StoreEvent = { type, revision, entry: version, previous, frames: undefined };
@@ -350,12 +350,12 @@ export class LogWatchCache implements WatchCache, VersionReader, LogFollower, Ke
       const chain = this.#keys.get(key);
       const version = chain?.head;
       if (version?.unreadable === undefined || version.revision !== revision) continue;
-      this.#slabs.release(version.value);
-      version.value = insertRevision(value, revision, this.#allocate);
+      this.#slabs.release(version);
+      version.write(atRevision(value, revision), this.#slabs);
       version.revisionOffset = value.revisionOffset;
       version.unreadable = undefined;
       version.decoded = undefined;
-      this.#valueBytes += version.value.length;
+      this.#valueBytes += version.valueLength;
       buckets.add(chain!.bucket.prefix);
       chain!.bucket.indexes?.clear();
     }
@@ -534,9 +534,8 @@ export class LogWatchCache implements WatchCache, VersionReader, LogFollower, Ke
     let known = this.#keys.get(key)?.head;
     while (known !== undefined && known.revision > revision) known = known.older;
     if (known?.revision === revision) return known;
-    const version = newVersion(key, value ?? nothing, { revision }, revision, allocateOwn);
-    version.decoded = value?.decode(revision);
-    return version;
+    const bytes = insertRevision(value ?? nothing, revision);
+    return new DetachedEntry({ key, value: bytes, revision, created: revision, decoded: value?.decode(revision) });
   }
 
   /** Resolves when reads see `revision`, which the log has reached. */
@@ -568,9 +567,9 @@ export class LogWatchCache implements WatchCache, VersionReader, LogFollower, Ke
   }
 
   /** Gives up the memory of a version that nothing in this cache needs any more. */
-  #release({ value }: Version): void {
-    this.#valueBytes -= value.length;
-    this.#slabs.release(value);
+  #release(version: Version): void {
+    this.#valueBytes -= version.valueLength;
+    this.#slabs.release(version);
     if (this.#slabs.isWasteful && !this.#isMovingValues) void this.#moveValues();
   }
 
@@ -590,7 +589,7 @@ export class LogWatchCache implements WatchCache, VersionReader, LogFollower, Ke
           return false;
         }
         const version = head!; // live keys have a version
-        if (sparse.has(version.value.buffer)) version.value = slabs.move(version.value);
+        if (sparse.has(version.memory)) slabs.move(version);
         return true;
       });
       from = next;
@@ -697,23 +696,9 @@ function bounds(prefix: string, options: RangeOptions): Bounds {
   return { from, to: prefixEnd(prefix), limit: options.limit ?? Number.POSITIVE_INFINITY };
 }
 
-function copyOf(bytes: Buffer, allocate: Allocate): Buffer {
-  const copy = allocate(bytes.length);
-  copy.set(bytes);
-  return copy;
-}
-
 /** Makes an entry of a version of the log. */
-function entryOf({ key, value, revision, unreadable }: LogEntry, at = revision): Entry {
-  const entry = {
-    key,
-    value: insertRevision(value, at),
-    revision: at,
-    created: revision,
-    decoded: undefined,
-  };
-  return unreadable === undefined ? entry : { ...entry, unreadable };
-}
+const entryOf = ({ key, value, revision, unreadable }: LogEntry, at = revision): Entry =>
+  new DetachedEntry({ key, value: insertRevision(value, at), revision: at, created: revision, unreadable });
 
 /** Makes an event of a change in the history. For a deletion it shows the last state, at the deletion's revision. */
 function storeEvent({ value, previous, ...of }: HistoryEvent): StoreEvent {

@@ -7,57 +7,75 @@ import { FakeClock } from "#std/fake-clock.ts";
 import { seededRandom } from "#std/random.ts";
 import { openMemoryStore } from "../memory.ts";
 import { toUnversioned } from "../versioned-value.ts";
-import { ValueSlabs } from "./value-slabs.ts";
+import { type Placed, ValueSlabs } from "./value-slabs.ts";
 
 const slabBytes = 1024 * 1024;
 
+/** A value all of whose bytes are the same. */
+class Filled implements Placed {
+  memory = Buffer.alloc(0);
+  start = 0;
+  valueLength = 0;
+  readonly fill: number;
+
+  constructor(slabs: ValueSlabs, length: number, fill: number) {
+    this.fill = fill;
+    slabs.allocate(this, length);
+    this.memory.fill(fill, this.start, this.start + length);
+  }
+
+  get isWhole(): boolean {
+    return this.memory.subarray(this.start, this.start + this.valueLength).every((byte) => byte === this.fill);
+  }
+}
+
 /** Returns the number of blocks of memory of some values. */
-const blocksOf = (values: Iterable<Buffer>): number => new Set([...values].map(({ buffer }) => buffer)).size;
+const blocksOf = (memories: Iterable<ArrayBufferLike>): number => new Set(memories).size;
 
 test("many small values share few blocks, and a long one has its own", () => {
   const slabs = new ValueSlabs();
-  const values = Array.from({ length: 3000 }, (_, i) => slabs.allocate(1000).fill(i % 251));
-  assert.equal(blocksOf(values), 3);
-  assert.ok(values.every((value, i) => value.length === 1000 && value.every((byte) => byte === i % 251)));
-  assert.equal(slabs.allocate(200_000).buffer.byteLength, 200_000);
+  const values = Array.from({ length: 3000 }, (_, i) => new Filled(slabs, 1000, i % 251));
+  assert.equal(blocksOf(values.map(({ memory }) => memory.buffer)), 3);
+  assert.ok(values.every(({ isWhole, valueLength }) => isWhole && valueLength === 1000));
+  assert.equal(new Filled(slabs, 200_000, 1).memory.length, 200_000);
 });
 
 test("memory stays near the live bytes while values come and go, and no value changes", () => {
   const random = seededRandom(7);
   const slabs = new ValueSlabs();
-  const live: { value: Buffer; fill: number }[] = [];
+  const live: Filled[] = [];
   let liveBytes = 0;
   let passes = 0;
   for (let i = 0; i < 200_000; i++) {
     if (live.length > 20_000) {
       const at = Math.floor(random.next() * live.length);
-      const { value: gone } = live[at]!;
+      const gone = live[at]!;
       live[at] = live.at(-1)!;
       live.pop();
-      liveBytes -= gone.length;
+      liveBytes -= gone.valueLength;
       slabs.release(gone);
+      assert.ok(gone.isWhole, "a reader may still need it");
     }
-    const fill = i % 256;
-    const value = slabs.allocate(1 + Math.floor(random.next() * 2000)).fill(fill);
-    liveBytes += value.length;
-    live.push({ value, fill });
+    const value = new Filled(slabs, 1 + Math.floor(random.next() * 2000), i % 256);
+    liveBytes += value.valueLength;
+    live.push(value);
     if (!slabs.isWasteful) continue;
     passes++;
     const sparse = slabs.sparse();
-    for (const entry of live) if (sparse.has(entry.value.buffer)) entry.value = slabs.move(entry.value);
+    for (const entry of live) if (sparse.has(entry.memory)) slabs.move(entry);
     slabs.passed(sparse);
     assert.ok(!slabs.isWasteful, "a pass frees what it can");
   }
-  assert.ok(live.every(({ value, fill }) => value.every((byte) => byte === fill)));
+  assert.ok(live.every(({ isWhole }) => isWhole));
   assert.ok(passes > 3, `${passes} passes`);
-  const blocks = blocksOf(live.map(({ value }) => value));
+  const blocks = blocksOf(live.map(({ memory }) => memory.buffer));
   assert.ok(blocks * slabBytes < liveBytes * 1.6 + 16 * slabBytes, `${blocks} blocks for ${liveBytes} bytes`);
 });
 
 test("a slab without values is forgotten, also one that was emptied while it was open", () => {
   const slabs = new ValueSlabs();
   for (let i = 0; i < 100; i++) {
-    const values = Array.from({ length: 20 }, () => slabs.allocate(60_000));
+    const values = Array.from({ length: 20 }, () => new Filled(slabs, 60_000, 1));
     for (const value of values) slabs.release(value);
   }
   assert.equal(slabs.sparse().size, 0);
@@ -93,6 +111,6 @@ test("a cache whose objects are written again and again moves the values that st
     assert.deepEqual([name, round, resourceVersion], [names[i], i % 10 === 0 ? 0 : 3, String(revision)]);
   }
   const bytes = entries.reduce((sum, { value }) => sum + value.length, 0);
-  const blocks = blocksOf(entries.map(({ value }) => value));
+  const blocks = blocksOf(entries.map(({ value }) => value.buffer));
   assert.ok(blocks * slabBytes < bytes * 1.5 + 12 * slabBytes, `${blocks} blocks for ${bytes} bytes`);
 });

@@ -19,42 +19,53 @@ const sparseBytes = (slabBytes * 3) / 4;
 const wasteBytesMin = 8 * slabBytes;
 const wastePart = 1 / 8;
 
+/** A value in [start, start + valueLength) of `memory`, which `ValueSlabs` sets. */
+export interface Placed {
+  memory: Buffer;
+  start: number;
+  valueLength: number;
+}
+
 export class ValueSlabs {
   /** The slab that takes new values, the bytes that are taken of it, and those of them that are live. */
   #open: Buffer | undefined;
   #taken = 0;
   #openLive = 0;
   /** The live bytes of each slab that is full. */
-  readonly #live = new Map<ArrayBufferLike, number>();
+  readonly #live = new Map<Buffer, number>();
   #liveBytes = 0;
   /** The released bytes in sparse slabs, and how many of them the last pass had to leave. */
   #waste = 0;
   #wasteLeft = 0;
 
-  /** Returns memory for a value. Its content is undefined. */
-  allocate(length: number): Buffer {
-    if (length > sharedBytesMax) return Buffer.allocUnsafeSlow(length);
-    if (this.#open === undefined || this.#taken + length > slabBytes) this.#openNext();
-    const from = this.#taken;
+  /** Gives memory to a value, in which its owner then writes it. */
+  allocate(owner: Placed, length: number): void {
+    owner.valueLength = length;
+    if (length > sharedBytesMax) {
+      owner.memory = Buffer.allocUnsafeSlow(length);
+      owner.start = 0;
+      return;
+    }
+    if (this.#open === undefined || this.#taken + length > slabBytes) this.#open = this.#openNext();
+    owner.memory = this.#open;
+    owner.start = this.#taken;
     this.#taken += length;
     this.#openLive += length;
     this.#liveBytes += length;
-    return this.#open!.subarray(from, this.#taken);
   }
 
-  /** Notes that a value from `allocate` is needed no longer; called once for each. */
-  release(value: Buffer): void {
-    const { length, buffer } = value;
+  /** Notes that a value with memory of `allocate` is needed no longer; called once for each. Its owner may still be read. */
+  release({ memory, valueLength: length }: Placed): void {
     if (length > sharedBytesMax || length === 0) return;
     this.#liveBytes -= length;
-    if (buffer === this.#open?.buffer) {
+    if (memory === this.#open) {
       this.#openLive -= length;
       return;
     }
-    const before = this.#live.get(buffer)!; // every slab but the open one is in the map
-    this.#live.set(buffer, before - length);
+    const before = this.#live.get(memory)!; // every slab but the open one is in the map
+    this.#live.set(memory, before - length);
     this.#countWaste(before, before - length);
-    if (before === length) this.#drop(buffer);
+    if (before === length) this.#drop(memory);
   }
 
   /** Whether a pass over all values, which moves those of sparse slabs, would free much. */
@@ -63,33 +74,38 @@ export class ValueSlabs {
   }
 
   /** Returns the sparse slabs, whose values `move` may move. */
-  sparse(): ReadonlySet<ArrayBufferLike> {
-    return new Set([...this.#live].filter(([, live]) => live < sparseBytes).map(([buffer]) => buffer));
+  sparse(): ReadonlySet<Buffer> {
+    return new Set([...this.#live].filter(([, live]) => live < sparseBytes).map(([slab]) => slab));
   }
 
-  /** Returns the same value in another slab, and releases it where it was. */
-  move(value: Buffer): Buffer {
-    const moved = this.allocate(value.length);
-    moved.set(value);
-    this.release(value);
-    return moved;
+  /** Moves a value to another slab. */
+  move(owner: Placed): void {
+    this.release(owner);
+    this.adopt(owner);
+  }
+
+  /** Copies a value, which may be of other slabs, into memory of these. */
+  adopt(owner: Placed): void {
+    const { memory, start, valueLength } = owner;
+    this.allocate(owner, valueLength);
+    memory.copy(owner.memory, owner.start, start, start + valueLength);
   }
 
   /** Notes that a pass over all values has ended, which moved what it could of these slabs. */
-  passed(sparse: ReadonlySet<ArrayBufferLike>): void {
+  passed(sparse: ReadonlySet<Buffer>): void {
     this.#wasteLeft = 0;
     for (const slab of sparse) this.#wasteLeft += slabBytes - (this.#live.get(slab) ?? slabBytes);
   }
 
-  #openNext(): void {
-    const full = this.#open?.buffer;
+  #openNext(): Buffer {
+    const full = this.#open;
     if (full !== undefined) {
       this.#live.set(full, this.#openLive);
       this.#countWaste(slabBytes, this.#openLive);
       if (this.#openLive === 0) this.#drop(full);
     }
-    this.#open = Buffer.allocUnsafeSlow(slabBytes);
     this.#taken = this.#openLive = 0;
+    return Buffer.allocUnsafeSlow(slabBytes);
   }
 
   /** Counts what is released of a slab whose live bytes become fewer. */
@@ -99,7 +115,7 @@ export class ValueSlabs {
   }
 
   /** Forgets a slab without values. */
-  #drop(slab: ArrayBufferLike): void {
+  #drop(slab: Buffer): void {
     this.#live.delete(slab);
     this.#waste -= slabBytes;
     this.#wasteLeft = Math.min(this.#wasteLeft, this.#waste);

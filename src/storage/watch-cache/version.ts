@@ -8,15 +8,18 @@
  *     history evicts event 9: the chain is gone.
  */
 import type { LogEntry, Revision, Unversioned } from "../log-store.ts";
-import { type Allocate, insertRevision, moveToRevision } from "../versioned-value.ts";
+import { atRevision, movedToRevision, type SplicedBytes, splicedLength, writeSpliced } from "../versioned-value.ts";
 import type { Entry } from "../watch-cache.ts";
 import type { Bucket } from "./event-history.ts";
+import { type Placed, type ValueSlabs } from "./value-slabs.ts";
 
 /** One version of a key. A deletion is a version too; its value is what the deletion event carries. */
-export class Version implements Entry {
+export class Version implements Entry, Placed {
   readonly key: string;
-  /** The value; empty while it cannot be read. */
-  value: Buffer;
+  /** The place of the value, which is empty while it cannot be read. A million views would be a hundred megabytes. */
+  memory: Buffer = noMemory;
+  start = 0;
+  valueLength = 0;
   /** The offset in the value at which the digits of the revision begin; -1: the value shows none. */
   revisionOffset: number;
   readonly revision: Revision;
@@ -28,36 +31,52 @@ export class Version implements Entry {
   /** The version that this one replaced, while history still has it. */
   older: Version | undefined = undefined;
 
-  constructor({ key, value, revisionOffset, revision, created, unreadable }: VersionFields) {
+  constructor({ key, revisionOffset, revision, created, unreadable }: VersionFields) {
     this.key = key;
-    this.value = value;
     this.revisionOffset = revisionOffset;
     this.revision = revision;
     this.created = created;
     this.unreadable = unreadable;
   }
+
+  get value(): Buffer {
+    return this.memory.subarray(this.start, this.start + this.valueLength);
+  }
+
+  copyValue(target: Buffer, at: number, from: number, to: number): number {
+    return this.memory.copy(target, at, this.start + from, this.start + to);
+  }
+
+  /** Writes the value into memory of `slabs`. */
+  write(value: SplicedBytes, slabs: ValueSlabs): void {
+    slabs.allocate(this, splicedLength(value));
+    writeSpliced(value, this.memory, this.start);
+  }
 }
 
-type VersionFields = Pick<Version, "key" | "value" | "revisionOffset" | "revision" | "created" | "unreadable">;
+type VersionFields = Pick<Version, "key" | "revisionOffset" | "revision" | "created" | "unreadable">;
 
-/** Makes the version that is visible once a value was written to `key`, with memory of `allocate`. */
+const noMemory = Buffer.alloc(0);
+
+/** Makes the version that is visible once a value was written to `key`, with memory of `slabs`. */
 export function newVersion(
   key: string,
   value: Unversioned,
   { revision, unreadable }: Pick<LogEntry, "revision" | "unreadable">,
   created: Revision,
-  allocate: Allocate,
+  slabs: ValueSlabs,
 ): Version {
   const { revisionOffset } = value;
-  const bytes = insertRevision(value, revision, allocate);
-  return new Version({ key, value: bytes, revisionOffset, revision, created, unreadable });
+  const version = new Version({ key, revisionOffset, revision, created, unreadable });
+  version.write(atRevision(value, revision), slabs);
+  return version;
 }
 
 /** Makes the version that is visible once the key of `last` was deleted: its last state, at the deletion's revision. */
-export function deletedVersion(last: Version, revision: Revision, allocate: Allocate): Version {
-  const value = moveToRevision(last.value, last.revisionOffset, { from: last.revision, to: revision }, allocate);
+export function deletedVersion(last: Version, revision: Revision, slabs: ValueSlabs): Version {
   const { key, revisionOffset, created, unreadable } = last;
-  const version = new Version({ key, value, revisionOffset, revision, created, unreadable });
+  const version = new Version({ key, revisionOffset, revision, created, unreadable });
+  version.write(movedToRevision(last.value, revisionOffset, last.revision, revision), slabs);
   version.deleted = true;
   return version;
 }
