@@ -12,6 +12,7 @@ import { crdsSuite } from "./crds.bench.ts";
 import { comparePeers } from "./peer.ts";
 import { defaultSeconds, runSuites } from "./report.ts";
 import { processesSuite } from "./processes.bench.ts";
+import { sharedPortSuite } from "./shared-port.bench.ts";
 import { policiesSuite } from "./policies.bench.ts";
 import { startServer } from "./server-process.ts";
 import { podsSuite } from "./pods.bench.ts";
@@ -28,6 +29,7 @@ import { UsageError } from "./usage-error.ts";
 
 const suites: readonly Suite[] = [
   serverSuite,
+  sharedPortSuite,
   crdsSuite,
   applySuite,
   accessSuite,

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { Writable } from "node:stream";
 import { test, type TestContext } from "node:test";
 import { gunzipSync } from "node:zlib";
+import { systemClock } from "#std/clock.ts";
 import { FakeClock } from "#std/fake-clock.ts";
 import { type AuditEvent, EventRecord } from "./event.ts";
 import { type AuditFileOptions, openLogFile, streamWriter } from "./log-file.ts";
@@ -29,6 +30,7 @@ function options(file: string, own: Partial<AuditFileOptions> = {}): AuditFileOp
     keepMs: 0,
     backupsMax: 0,
     compress: false,
+    sharing: "alone",
     failed: assert.ifError,
     ...own,
   };
@@ -93,6 +95,39 @@ test("full files are compressed, and removed beyond their number or age; other f
   const again = await openLogFile(options(file, own));
   await again.close();
   assert.deepEqual(readdirSync(folder).sort(), ["audit-notes.log", "audit.log"]);
+});
+
+test("several processes write whole lines into one file, which one of them rotates, and lose none", async (t) => {
+  const folder = folderOf(t);
+  const file = join(folder, "audit.log");
+  const shared = { bytesMax: 200, compress: true, clock: systemClock };
+  const keeper = await openLogFile(options(file, { ...shared, sharing: "rotates" }));
+  const followers = [1, 2].map(() => openLogFile(options(file, { ...shared, sharing: "follows" })));
+  const writers = [keeper, ...(await Promise.all(followers))];
+  const written = writers.map(async (writer, index) => {
+    for (let at = 0; at < 150; at++) await writer.write([record(`event-${index}-${at}-`.padEnd(19, "."))]);
+  });
+  await Promise.all(written);
+  // A file that followers fill alone is rotated, too.
+  for (let at = 150; at < 200; at++) await writers[1]!.write([record(`event-1-${at}-`.padEnd(19, "."))]);
+  while (statSync(file).size > 200) await new Promise((resolve) => setTimeout(resolve, 20));
+  for (const writer of writers) await writer.close();
+  const lines = readdirSync(folder).flatMap((name) => {
+    const bytes = readFileSync(join(folder, name));
+    return (name.endsWith(".gz") ? gunzipSync(bytes) : bytes).toString().split("\n");
+  });
+  assert.ok(lines.every((line) => line === "" || line.length === 19));
+  assert.equal(new Set(lines.filter((line) => line !== "")).size, 500);
+});
+
+test("a line that another process left half written does not spoil the next", async (t) => {
+  const file = join(folderOf(t), "audit.log");
+  const writer = await openLogFile(options(file, { sharing: "follows" }));
+  await writer.write([record("a")]);
+  writeFileSync(file, "ha", { flag: "a" });
+  await writer.write([record("b")]);
+  await writer.close();
+  assert.equal(readFileSync(file, "utf8"), "a\nha\nb\n");
 });
 
 test("a failed write is reported to everybody who waits for it, and the next write tries again", async (t) => {

@@ -1,9 +1,12 @@
 /**
  * The audit log file, one event per line, rotated by size. Concurrent writers share one write, and no write blocks the
  * process. Names and limits of rotated files are those of `lumberjack`, which upstream uses.
+ *
+ * Several processes may write the same file, each group of lines with one call that appends. One of them rotates it; the
+ * others look before and after each write whether the file is still the one of that name.
  */
 import { createReadStream, createWriteStream } from "node:fs";
-import { access, type FileHandle, open, readdir, rename, rm } from "node:fs/promises";
+import { access, type FileHandle, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, extname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
@@ -25,9 +28,13 @@ export interface AuditFileOptions {
   readonly backupsMax: number;
   /** Whether rotated files are compressed. */
   readonly compress: boolean;
+  /** Whether this process is the only writer, or one of several, of which one rotates the file. */
+  readonly sharing: FileSharing;
   /** Called when a rotated file could not be compressed or removed. */
   failed(error: unknown): void;
 }
+
+export type FileSharing = "alone" | "rotates" | "follows";
 
 interface Waiting {
   readonly text: string;
@@ -45,6 +52,8 @@ export async function openLogFile(options: AuditFileOptions): Promise<EventWrite
 interface Opened {
   readonly handle: FileHandle;
   readonly bytes: number;
+  /** The number of the file in its file system. */
+  readonly inode: number;
   /** Whether the last line is incomplete. */
   readonly isTorn: boolean;
 }
@@ -52,10 +61,8 @@ interface Opened {
 async function openToAppend(file: string): Promise<Opened> {
   const handle = await open(file, "a+", 0o600);
   try {
-    const { size } = await handle.stat();
-    if (size === 0) return { handle, bytes: 0, isTorn: false };
-    const { buffer, bytesRead } = await handle.read(Buffer.alloc(1), 0, 1, size - 1);
-    return { handle, bytes: size, isTorn: bytesRead === 1 && buffer[0] !== newline };
+    const { size, ino: inode } = await handle.stat();
+    return { handle, bytes: size, inode, isTorn: await endsTorn(handle, size) };
   } catch (error) {
     await handle.close();
     throw error;
@@ -63,6 +70,16 @@ async function openToAppend(file: string): Promise<Opened> {
 }
 
 const newline = 0x0a;
+
+/** Whether the last line of a file is incomplete. */
+async function endsTorn(handle: FileHandle, size: number): Promise<boolean> {
+  if (size === 0) return false;
+  const { buffer, bytesRead } = await handle.read(Buffer.alloc(1), 0, 1, size - 1);
+  return bytesRead === 1 && buffer[0] !== newline;
+}
+
+/** The pause between two looks at the size of a file that other processes write, too. */
+const lookMs = 1000;
 
 class LogFile implements EventWriter {
   readonly #options: AuditFileOptions;
@@ -72,13 +89,17 @@ class LogFile implements EventWriter {
   #waiting: Waiting[] = [];
   #writing: Promise<void> | undefined;
   #tidying: Promise<void> = Promise.resolve();
+  #cancelLook: () => void = () => undefined;
+  #isClosed = false;
 
   constructor(options: AuditFileOptions, opened: Opened) {
     this.#options = options;
     this.#opened = opened;
     this.#bytes = opened.bytes;
     this.#isTorn = opened.isTorn;
+    if (options.sharing === "follows") return;
     if (options.keepMs > 0 || options.backupsMax > 0) this.#tidy();
+    if (options.sharing === "rotates") this.#lookLater();
   }
 
   write(records: readonly EventRecord[]): Promise<void> {
@@ -98,6 +119,8 @@ class LogFile implements EventWriter {
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#cancelLook();
     while (this.#writing !== undefined) await this.#writing;
     await this.#tidying;
     await this.#opened?.handle.close();
@@ -135,12 +158,53 @@ class LogFile implements EventWriter {
   async #writeGroup(group: readonly Waiting[]): Promise<void> {
     const text = group.map((one) => one.text).join("");
     const bytes = group.reduce((sum, one) => sum + one.bytes, 0);
-    if (this.#bytes > 0 && this.#bytes + bytes > this.#options.bytesMax) await this.#rotate();
+    const { sharing, bytesMax } = this.#options;
+    if (sharing !== "alone") await this.#look();
+    if (sharing !== "follows" && this.#bytes > 0 && this.#bytes + bytes > bytesMax) await this.#rotate();
     this.#opened ??= await this.#reopen();
     // A line break separates the text from a line that a failed write or a killed process left incomplete.
-    await this.#opened.handle.appendFile(this.#isTorn ? `\n${text}` : text);
+    const separated = this.#isTorn ? `\n${text}` : text;
+    if (sharing === "alone") await this.#opened.handle.appendFile(separated);
+    else await appendAtOnce(this.#opened.handle, separated);
     this.#isTorn = false;
     this.#bytes += bytes;
+    // The file may have been put aside and compressed without these lines. They are rather there twice than not at all.
+    if (sharing === "follows" && !(await this.#look())) await this.#writeGroup(group);
+  }
+
+  /** Looks at a file that others write, too. Resolves with whether it is still the file that is open. */
+  async #look(): Promise<boolean> {
+    const opened = this.#opened;
+    const present = await stat(this.#options.file).catch(() => undefined);
+    if (opened === undefined || present?.ino !== opened.inode) {
+      await opened?.handle.close();
+      this.#opened = undefined;
+      this.#opened = await this.#reopen();
+      return false;
+    }
+    this.#bytes = present.size;
+    this.#isTorn = await endsTorn(opened.handle, present.size);
+    return true;
+  }
+
+  /** Rotates a file that others have filled while this process had nothing to write. */
+  #lookLater(): void {
+    const { clock, file, bytesMax } = this.#options;
+    this.#cancelLook = clock.after(lookMs, () => {
+      void stat(file).then(
+        ({ size }) => {
+          if (size > bytesMax && !this.#isClosed) this.#writeNothing();
+        },
+        () => undefined,
+      );
+      this.#lookLater();
+    });
+  }
+
+  #writeNothing(): void {
+    const { failed } = this.#options;
+    this.#waiting.push({ text: "", bytes: 0, resolve: () => undefined, reject: failed });
+    this.#start();
   }
 
   async #reopen(): Promise<Opened> {
@@ -169,6 +233,13 @@ class LogFile implements EventWriter {
       .then(() => tidy(this.#options))
       .catch((error: unknown) => this.#options.failed(error));
   }
+}
+
+/** Appends a text with one call, so that no other process writes between its parts. */
+async function appendAtOnce(handle: FileHandle, text: string): Promise<void> {
+  const bytes = Buffer.from(text);
+  const { bytesWritten } = await handle.write(bytes, 0, bytes.length);
+  if (bytesWritten < bytes.length) throw new Error(`${bytesWritten} of ${bytes.length} bytes could be written`);
 }
 
 /** Returns the name of a rotated file: `audit-2026-01-31T12-00-00.000.log` beside `audit.log`. */

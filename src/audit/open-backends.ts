@@ -13,7 +13,7 @@ import { type AuditBackend, blockingBackend, type EventsLost, type EventWriter, 
 import { Batching } from "./batching.ts";
 import { auditVersion } from "./configuration.ts";
 import { legacyLine } from "./event.ts";
-import { type LineOf, openLogFile, streamWriter } from "./log-file.ts";
+import { type FileSharing, type LineOf, openLogFile, streamWriter } from "./log-file.ts";
 import { auditWebhook } from "./webhook.ts";
 
 /** The mode in which events reach a backend, and its limits. */
@@ -34,6 +34,8 @@ export interface LogSettings extends BackendSettings {
   /** The maximum number of rotated files; 0 for no limit. */
   readonly backupsMax: number;
   readonly compress: boolean;
+  /** Whether other processes write the file, too, and whether this one rotates it. */
+  readonly sharing: FileSharing;
 }
 
 interface AuditWebhookSettings extends BackendSettings {
@@ -77,12 +79,12 @@ export async function openBackends(parts: BackendParts): Promise<readonly AuditB
 }
 
 async function openLog(settings: LogSettings, apiVersion: string, { clock, lost }: BackendParts): Promise<EventWriter> {
-  const { path: file, format, bytesMax, keepMs, backupsMax, compress } = settings;
+  const { path: file, format, ...limits } = settings;
   const lineOf: LineOf = (record) => (format === "json" ? record.line(apiVersion) : legacyLine(record.event));
   if (file === "-") return streamWriter(process.stdout, lineOf);
   const failed = (error: unknown): void => lost("log", 0, error);
   try {
-    return await openLogFile({ file, lineOf, clock, bytesMax, keepMs, backupsMax, compress, failed });
+    return await openLogFile({ ...limits, file, lineOf, clock, failed });
   } catch (error) {
     throw new StartError(`--audit-log-path: ${file} cannot be opened: ${reasonOf(error)}`, { cause: error });
   }

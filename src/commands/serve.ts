@@ -2,9 +2,6 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { styleText } from "node:util";
-import { systemClock } from "#std/clock.ts";
-import { endWithParent } from "./end-with-parent.ts";
 import { keepNewObjectsYoung } from "#server/young-objects.ts";
 import {
   flagNotes,
@@ -17,7 +14,11 @@ import {
 import { readGiven } from "#server/given-files.ts";
 import { refuseArguments } from "#std/flags.ts";
 import { StartError } from "#std/start-error.ts";
-import { type RunningServer, startServer } from "#server/start-server.ts";
+import { startServer } from "#server/start-server.ts";
+import { endWithParent } from "./end-with-parent.ts";
+import { announcement, factsOf, type OutputFormat } from "./serve/greeting.ts";
+import { processVariable } from "./serve/messages.ts";
+import { stopOnSignal } from "./serve/stop-on-signal.ts";
 
 /**
  * Runs the server until a signal arrives. `defaults` are the settings that neither the command line nor a file sets.
@@ -25,6 +26,15 @@ import { type RunningServer, startServer } from "#server/start-server.ts";
  */
 export async function serve(args: readonly string[], defaults: ServerSettings = {}): Promise<void> {
   keepNewObjectsYoung();
+  // All files are for their owner only, also those of the store.
+  process.umask(0o077);
+  const index = process.env[processVariable];
+  if (index !== undefined) {
+    // Programs that a server starts are none of its processes.
+    delete process.env[processVariable];
+    await (await import("./serve/serving-process.ts")).serveAsProcess(Number(index));
+    return;
+  }
   const { output, rest: own } = takeOutput(args);
   const { settings: typed, help, rest } = parseServeArguments(own);
   if (help) {
@@ -42,15 +52,36 @@ export async function serve(args: readonly string[], defaults: ServerSettings = 
     dataDir: given.dataDir ?? (given.storage === "memory" ? temporaryFolder() : "./.binnacle"),
   };
   for (const note of flagNotes(settings)) process.stderr.write(`binnacle: ${note}\n`);
+  const run = (settings.processes ?? 1) > 1 ? runProcesses : runServer;
+  await run(settings, output);
+}
 
-  // All files are for their owner only, also those of the store.
-  process.umask(0o077);
+/** Serves in this process. */
+async function runServer(settings: ServerSettings, output: OutputFormat): Promise<void> {
   const starting = startServer(settings, { log: "stderr" });
-  const stop = stopOnSignal(starting);
+  const stop = stopOnSignal({ close: async () => (await starting).close(), kill: () => undefined });
+  endWithStarter(stop, output);
+  process.stdout.write(announcement(factsOf(await starting), output));
+}
+
+/** Lets several processes serve, which this one supervises. */
+async function runProcesses(settings: ServerSettings, output: OutputFormat): Promise<void> {
+  const { FirstEnd, Supervisor } = await import("./serve/supervisor.ts");
+  const supervisor = new Supervisor(settings);
+  endWithStarter(stopOnSignal(supervisor), output);
+  try {
+    process.stdout.write(announcement(await supervisor.start(), output));
+  } catch (error) {
+    // The other processes end with this one.
+    if (error instanceof FirstEnd && error.isTold) process.exit(1);
+    throw error;
+  }
+}
+
+/** Ends the server with the program that started it, where that may end without a signal. */
+function endWithStarter(stop: () => void, output: OutputFormat): void {
   // npm does not pass each signal on, and a program that reads the JSON may be killed.
   if (output === "json" || process.env["npm_execpath"] !== undefined) endWithParent(stop);
-  const server = await starting;
-  process.stdout.write(output === "json" ? `${JSON.stringify(summary(server))}\n` : greeting(server));
 }
 
 const usage = `Starts the API server.
@@ -68,13 +99,14 @@ Examples:
   binnacle serve --api-domain=k8s.io                    with the names of Kubernetes, for kubectl and Helm
   binnacle serve --storage=memory --secure-port=0       for a moment: nothing is kept, any free port
   binnacle serve --bind-address=0.0.0.0 --tls-san=api.example.com
+  binnacle serve --processes=4                          four processes behind one port, for as many cores
   binnacle serve --config=server.yaml
 
 binnacle serve --help=all prints all flags: those of kube-apiserver under their names, and others.
 `;
 
 /** Takes `-o json` from the arguments, since it belongs to the command and not to the server. */
-function takeOutput(args: readonly string[]): { output: "text" | "json"; rest: readonly string[] } {
+function takeOutput(args: readonly string[]): { output: OutputFormat; rest: readonly string[] } {
   const at = args.findIndex((arg) => /^(?:-o|--output)(?:=.*)?$/.test(arg));
   if (at < 0) return { output: "text", rest: args };
   const glued = args[at]!.includes("=");
@@ -84,49 +116,6 @@ function takeOutput(args: readonly string[]): { output: "text" | "json"; rest: r
   return { output: value, rest: [...args.slice(0, at), ...args.slice(at + (glued ? 1 : 2))] };
 }
 
-function summary(server: RunningServer): Record<string, unknown> {
-  const { options, url, port, kubeconfigFile } = server;
-  return {
-    url,
-    port,
-    apiDomain: options.apiDomain,
-    storage: options.storage,
-    dataDir: options.dataDir,
-    kubeconfig: kubeconfigFile,
-  };
-}
-
-/** Returns where the objects are, for people. */
-function storageOf({ etcdServers, storage, dataDir }: RunningServer["options"]): string {
-  if (etcdServers.length > 0) return `etcd at ${etcdServers.join(", ")}`;
-  return storage === "disk" ? dataDir : "memory: objects are gone when the server ends";
-}
-
-function greeting(server: RunningServer): string {
-  const { options, url, kubeconfigFile } = server;
-  const dim = (text: string): string => styleText("dim", text);
-  const pki = `${options.dataDir}/pki`;
-  const rows: readonly [string, string][] = [
-    ["server", url],
-    ["API domain", options.apiDomain],
-    ["storage", storageOf(options)],
-    ["kubeconfig", kubeconfigFile ?? "none"],
-  ];
-  const lines = rows.map(([name, value]) => `  ${dim(name.padEnd(12))}${value}`);
-  if (kubeconfigFile === undefined) return `${styleText("bold", "Binnacle is ready.")}\n\n${lines.join("\n")}\n`;
-  const next =
-    options.apiDomain === "k8s.io"
-      ? `kubectl --kubeconfig ${options.dataDir}/admin.kubeconfig get namespaces`
-      : `curl --cacert ${options.tlsCertFile ?? `${pki}/ca.crt`} --cert ${pki}/admin.crt --key ${pki}/admin.key ${url}/api/v1/namespaces`;
-  return `${styleText("bold", "Binnacle is ready.")}\n\n${lines.join("\n")}\n\nTry next:\n  ${next}\n`;
-}
-
-/**
- * The time after the first signal in which signals count as the same one: npm passes the terminal's signal on a second
- * time.
- */
-const sameSignalMs = 300;
-
 /**
  * Makes the folder for the credentials of a server in memory, which nothing outlives. It is removed when the process
  * ends.
@@ -135,35 +124,4 @@ function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), "binnacle-"));
   process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
   return folder;
-}
-
-/**
- * Closes the server at the first signal, and ends the process at the second one. Returns a function that closes it
- * without a signal.
- */
-function stopOnSignal(starting: Promise<RunningServer>): () => void {
-  let askedAt: number | undefined;
-  const stop = async (): Promise<void> => {
-    try {
-      await (await starting).close();
-      process.exit(0);
-    } catch (error) {
-      // `serve` reports a failed start itself.
-      if (!(error instanceof StartError)) process.stderr.write(`binnacle: bad end: ${String(error)}\n`);
-      process.exit(1);
-    }
-  };
-  const onSignal = (signal: NodeJS.Signals): void => {
-    const now = systemClock.monotonic();
-    if (askedAt !== undefined) {
-      if (now - askedAt < sameSignalMs) return;
-      process.stderr.write(`binnacle: ${signal} again: stopping at once\n`);
-      process.exit(1);
-    }
-    askedAt = now;
-    void stop();
-  };
-  process.on("SIGTERM", onSignal);
-  process.on("SIGINT", onSignal);
-  return () => void stop();
 }

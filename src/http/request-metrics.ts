@@ -6,6 +6,7 @@
  * unserved group, version or resource, an unknown verb or path never becomes a label value (in CVE-2020-8552 memory
  * grew with every made-up verb).
  */
+import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
 import type { Counter, Family, Gauge, Histogram, Metrics } from "#std/metrics.ts";
 import type { ApiRequest, HandledRequest, Reply, RequestInfo } from "./api-request.ts";
 
@@ -195,15 +196,15 @@ export class RequestMetrics {
     this.#deprecated.with(info.group, info.version, info.resource, info.subresource, removedRelease).set(1);
   }
 
-  /** Answers `/metrics`; `undefined` for other paths. */
-  reply(request: HandledRequest): Reply | undefined {
+  /** Answers `/metrics`; `undefined` for other paths. `complete` returns the whole page for that of this process. */
+  reply(request: HandledRequest, complete?: (own: string) => Promise<string>): MaybePromise<Reply> | undefined {
     if (request.path !== "/metrics") return undefined;
-    return {
+    return andThen(complete?.(this.#metrics.print()) ?? this.#metrics.print(), (page) => ({
       code: 200,
-      bytes: Buffer.from(this.#metrics.print()),
+      bytes: Buffer.from(page),
       contentType: "text/plain; version=0.0.4; charset=utf-8",
       compressible: true,
-    };
+    }));
   }
 
   #recorder(request: Pick<ApiRequest, "info" | "url">): Recorder {

@@ -13,6 +13,7 @@ import type { ApiDomain } from "#meta/api-domain.ts";
 import type { AuditFlags } from "./audit/flags.ts";
 import { orStartError, readGiven } from "./given-files.ts";
 import { checkAuditFlags, backendSettings, logSettings } from "./audit/settings.ts";
+import { keepsFolder, type ServingProcess } from "./processes.ts";
 import type { ServerParts } from "./server-parts.ts";
 
 /** The parsed configuration. */
@@ -34,6 +35,8 @@ export function planAudit(file: string, options: AuditFlags, domain: ApiDomain):
 
 export interface AuditParts extends Pick<ServerParts, "domain" | "clock" | "random" | "log" | "metrics" | "egress"> {
   readonly options: AuditFlags;
+  /** This process as one of several that write the log. */
+  readonly processes?: ServingProcess | undefined;
 }
 
 interface OpenAudit {
@@ -54,7 +57,7 @@ export async function openAudit({ policy, webhook }: AuditPlan, parts: AuditPart
     domain,
     clock,
     random,
-    log: logSettings(options),
+    log: logSettings(options, sharingOf(parts.processes)),
     webhook: webhook && {
       ...backendSettings(options, "webhook"),
       connection: webhook,
@@ -100,4 +103,10 @@ export async function openAudit({ policy, webhook }: AuditPlan, parts: AuditPart
       reportRest();
     },
   };
+}
+
+/** The process that keeps the data folder rotates the file. */
+function sharingOf(process: ServingProcess | undefined) {
+  if (process === undefined) return "alone";
+  return keepsFolder(process) ? "rotates" : "follows";
 }

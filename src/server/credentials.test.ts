@@ -39,7 +39,7 @@ async function prepare(
   names: readonly string[] = [],
   { isUsed = false, acceptLoss = false }: Partial<CredentialsWanted> = {},
 ): Promise<Credentials> {
-  const made = await prepareCredentials({ folder, isUsed, acceptLoss, names, clock, random });
+  const made = await prepareCredentials({ folder, isUsed, isKeeper: true, acceptLoss, names, clock, random });
   for (const [path, content] of made.files) {
     if (folder === undefined) break;
     mkdirSync(dirname(join(folder, path)), { recursive: true });
@@ -93,7 +93,7 @@ void test("a later start does not load what makes certificates", async () => {
     const { readAuthority } = await import("#std/certificate.ts");
     const { FakeClock } = await import("#std/fake-clock.ts");
     const { seededRandom } = await import("#std/random.ts");
-    const wanted = { folder: process.argv[1], names: [], clock: new FakeClock(), random: seededRandom(1) };
+    const wanted = { folder: process.argv[1], names: [], isKeeper: true, clock: new FakeClock(), random: seededRandom(1) };
     const { ca } = await prepareCredentials(wanted);
     readAuthority(ca.certificate, ca.key);
     const isMaker = (url) => /std.x509|node_modules.*asn1/.test(url);

@@ -39,6 +39,8 @@ export interface CredentialsWanted {
   readonly folder: string | undefined;
   /** Whether the folder was used before. If so, the files on which other programs rely must exist. */
   readonly isUsed: boolean;
+  /** Whether this process writes the files of the folder. One that does not takes certificates until their end. */
+  readonly isKeeper: boolean;
   /** Whether lost credentials are replaced by new ones. */
   readonly acceptLoss: boolean;
   /** Names in the certificate, in addition to the names of every server. */
@@ -196,7 +198,7 @@ class Maker {
 
   async authority(name: string, commonName: string): Promise<KeyPair> {
     const old = this.#storedPair(name);
-    if (old !== undefined && isFresh(old, this.#wanted.clock)) return old;
+    if (old !== undefined && isFresh(old, this.#wanted)) return old;
     const subject: Subject = { commonName, usage: "authority" };
     return this.#keep(name, await this.#issue(subject, authorityDays, { commonName }, this.#loneKey(name)));
   }
@@ -205,7 +207,7 @@ class Maker {
     const { fits, subject, authorityName: commonName = authorityName } = leaf;
     const authorityKey = createPrivateKey(authority.key);
     const old = this.#storedPair(name);
-    if (old !== undefined && isFresh(old, this.#wanted.clock) && isIssuedBy(old, authorityKey) && fits(old)) return old;
+    if (old !== undefined && isFresh(old, this.#wanted) && isIssuedBy(old, authorityKey) && fits(old)) return old;
     return this.#keep(name, await this.#issue(subject, leafDays, { commonName, key: authorityKey }));
   }
 
@@ -353,9 +355,10 @@ function publicPem(file: string, privateKey: string): string {
   }
 }
 
-function isFresh(pair: KeyPair, clock: Clock): boolean {
+function isFresh(pair: KeyPair, { clock, isKeeper }: Pick<CredentialsWanted, "clock" | "isKeeper">): boolean {
   const { validFromDate, validToDate } = new X509Certificate(pair.certificate);
-  return validFromDate.getTime() <= clock.now() && validToDate.getTime() - clock.now() > renewBeforeMs;
+  const neededMs = isKeeper ? renewBeforeMs : 0;
+  return validFromDate.getTime() <= clock.now() && validToDate.getTime() - clock.now() > neededMs;
 }
 
 function hasNames(pair: KeyPair, names: readonly string[]): boolean {

@@ -10,6 +10,7 @@ import type { MaybePromise } from "#std/maybe-promise.ts";
 import type { Revision } from "#storage/log-store.ts";
 import { isDebugFlags, replyDebugFlags } from "./debug-flags.ts";
 import type { HealthMetrics } from "./health-metrics.ts";
+import type { ServingProcess } from "./processes.ts";
 
 /** The path at which `binnacle backup` asks a running server for a copy; the body is `{"file": "<absolute path>"}`. */
 export const backupPath = "/binnacle/v1/backup";
@@ -30,6 +31,8 @@ interface EndpointParts {
   readonly compact: Compact;
   /** This program's version. */
   readonly version: string;
+  /** This process, if there are several, whose metrics are on one page. */
+  readonly processes: Pick<ServingProcess, "gatherMetrics"> | undefined;
   /** Answers `/flagz` and `/statusz`, as far as they are on. */
   zPages(request: HandledRequest): Reply | undefined;
 }
@@ -57,7 +60,7 @@ export function serverEndpoints(parts: EndpointParts): Endpoints {
     return (
       health.reply(request) ??
       healthMetrics.reply(request) ??
-      requestMetrics.reply(request) ??
+      requestMetrics.reply(request, parts.processes?.gatherMetrics) ??
       parts.zPages(request) ??
       versionReply(document, request)
     );

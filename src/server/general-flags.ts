@@ -38,6 +38,12 @@ export const generalFlags = {
     false,
     "Start although writes or keys are missing from the data folder or from etcd, without them; for one start, after its refusal said which.",
   ),
+  processes: integer(
+    binnacleFlag("processes"),
+    1,
+    { min: 1, max: 64 },
+    "Processes that serve the port, for more cores than one uses (docs/processes.md). One that ends is started again.",
+  ),
   bindAddress: text(
     ["bind-address", "Secure serving"],
     "127.0.0.1",

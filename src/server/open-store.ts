@@ -15,12 +15,15 @@ import type { Encryption } from "./encryption/encryption.ts";
 import type { Instruments } from "./instruments.ts";
 import type { ServerOptions } from "./options.ts";
 import { addLogMetrics, addStorageMetrics, storageObserver } from "./process-metrics.ts";
+import type { ServingProcess } from "./processes.ts";
 import { checkDomainRecord } from "./store.ts";
 
 interface StoreSources {
   readonly options: ServerOptions;
   /** The data folder; `undefined` where nothing is kept. */
   readonly folder: string | undefined;
+  /** Whether this process writes the files of the data folder. */
+  readonly isKeeper: boolean;
   /** Whether the data folder had a store at its last start. */
   readonly isExpected: boolean;
   readonly clock: Clock;
@@ -33,6 +36,8 @@ interface StoreSources {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly encryption: Encryption | undefined;
+  /** This process as one of several, of which process 0 owns the log of a data folder. */
+  readonly processes?: ServingProcess | undefined;
   readonly storageFaults?: StorageFaults | undefined;
   readonly instruments?: Instruments | undefined;
   /** Notes how a step is undone. */
@@ -51,7 +56,7 @@ export async function openStore(sources: StoreSources): Promise<OpenedStore> {
     await cache.close();
     await store.close?.();
   });
-  if (cache.isShared) await (await import("./peers.ts")).refuseBesideKubeApiServers({ ...sources, cache });
+  if (isOnEtcd(options)) await (await import("./peers.ts")).refuseBesideKubeApiServers({ ...sources, cache });
   if (folder !== undefined || isOnEtcd(options)) await checkDomainRecord(cache, options.apiDomain);
   addStorageMetrics(metrics, cache);
   encryption?.opened();
@@ -62,8 +67,9 @@ export async function openStore(sources: StoreSources): Promise<OpenedStore> {
 /** Whether the objects are in etcd, so that the data folder has only credentials. */
 export const isOnEtcd = ({ etcdServers }: Pick<ServerOptions, "etcdServers">): boolean => etcdServers.length > 0;
 
-function kindOf({ options, folder }: StoreSources): OpenKind {
+function kindOf({ options, folder, processes }: StoreSources): OpenKind {
   if (isOnEtcd(options)) return openOnEtcd;
+  if (processes !== undefined) return processes.index === 0 ? openShared : openServed;
   return options.storage === "memory" || folder === undefined ? openMemory : openFolder;
 }
 
@@ -84,8 +90,36 @@ const openFolder: OpenKind = ({ options, folder = "", isExpected, storageFaults 
     ...(storageFaults === undefined ? {} : { faults: storageFaults }),
   });
 
+/** Opens the store of the folder, and serves its log to the other processes. */
+const openShared: OpenKind = async (sources, cacheOptions) => {
+  const { ServedLog } = await import("#storage/served.ts");
+  const { clock, log, processes } = sources;
+  let served: InstanceType<typeof ServedLog> | undefined;
+  const serve = (own: LogStore): LogStore => {
+    const warn = (problem: string): void => log.warn({}, problem);
+    served = new ServedLog(own, { folder: processes?.folder ?? "", clock, warn });
+    return served;
+  };
+  const store = await openFolder(sources, { ...cacheOptions, wrap: wrapOf(sources, serve) });
+  served?.maintain(store.maintenance);
+  return store;
+};
+
+/** Opens the store whose log process 0 serves, which has its values as they were before they were encrypted. */
+const openServed: OpenKind = async (sources, cacheOptions) => {
+  const { openServedStore } = await import("#storage/served.ts");
+  const { log, processes } = sources;
+  return openServedStore({
+    ...cacheOptions,
+    wrap: wrapOf({ ...sources, encryption: undefined }),
+    folder: processes?.folder ?? "",
+    warn: (problem) => log.warn({}, problem),
+    goneBack: () => processes?.end(),
+  });
+};
+
 const openOnEtcd: OpenKind = async (sources, cacheOptions) => {
-  const { options, folder, clock, random, builtIn, domain, server, metrics } = sources;
+  const { options, folder, isKeeper, clock, random, builtIn, domain, server, metrics } = sources;
   const { openEtcdStore } = await import("#storage/etcd.ts");
   const { etcdObserver } = await import("./store/etcd-metrics.ts");
   const { etcdPaths, foreignReader } = await import("./store/etcd-layout.ts");
@@ -105,6 +139,7 @@ const openOnEtcd: OpenKind = async (sources, cacheOptions) => {
     readForeign: foreignReader(builtIn, domain),
     server,
     ...(folder === undefined ? {} : { folder }),
+    writesHead: isKeeper,
     acceptLoss: options.acceptDataLoss,
     compactionIntervalMs: options.etcdCompactionIntervalMs,
     leaseReuseSeconds: options.leaseReuseDurationSeconds,
@@ -134,11 +169,19 @@ function cacheOptions(sources: StoreSources): LocalStoreOptions {
   };
 }
 
-/** Returns the function that wraps the log of the store. */
-function wrapOf({ options, clock, instruments, encryption }: StoreSources): LocalStoreOptions["wrap"] {
-  const encrypting = encryption && ((log: LogStore) => encryption.wrap(log));
-  const timed = options.upstreamTiming
-    ? (log: LogStore) => new UpstreamTimingLog(encrypting?.(log) ?? log, clock)
-    : encrypting;
-  return instruments === undefined ? timed : (log) => instruments.wrapLog(timed?.(log) ?? log);
+type Wrap = (log: LogStore) => LogStore;
+
+/**
+ * Returns the function that wraps the log of the store; `undefined` where nothing does. `serve` wraps one that is served to
+ * other processes.
+ */
+function wrapOf({ options, clock, instruments, encryption }: StoreSources, serve?: Wrap): Wrap | undefined {
+  const wraps: readonly (Wrap | undefined)[] = [
+    encryption && ((log) => encryption.wrap(log)),
+    serve,
+    options.upstreamTiming ? (log) => new UpstreamTimingLog(log, clock) : undefined,
+    instruments && ((log) => instruments.wrapLog(log)),
+  ];
+  const used = wraps.filter((wrap) => wrap !== undefined);
+  return used.length === 0 ? undefined : (log) => used.reduce((wrapped, wrap) => wrap(wrapped), log);
 }

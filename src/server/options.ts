@@ -31,6 +31,7 @@ import { listenerFlags } from "./listener/flags.ts";
 import { requestFlags } from "./request-flags.ts";
 import { kindFlags } from "./served-kinds/flags.ts";
 import { checkKubeletFiles, nodeFlags } from "./nodes/flags.ts";
+import { checkProcesses } from "./processes.ts";
 import { checkNodePort, serviceFlags } from "./services/flags.ts";
 import { checkEtcd, etcdFlags } from "./store/etcd-flags.ts";
 import { checkHistory, storeFlags } from "./store/flags.ts";
@@ -85,6 +86,7 @@ const mainFlags = [
   serverFlags.securePort,
   serverFlags.tlsSan,
   serverFlags.tokenAuthFile,
+  serverFlags.processes,
   serverFlags.history,
   serverFlags.config,
   serverFlags.verbosity,
@@ -122,9 +124,10 @@ export function resolveOptions(...layers: readonly ServerSettings[]): ServerOpti
   const defaults = Object.fromEntries(Object.entries(serverFlags).map(([key, flag]) => [key, flag.default]));
   const checked = layers.map((layer) => checkSettings(serverFlags, layer));
   const given = withAdmissionControl(Object.assign(defaults, ...checked) as ServerOptions); // defaults hold every key
-  // Servers that share an etcd share the work of the controllers, unless a setting says otherwise.
+  // Servers and processes that share a store share the work of the controllers, unless a setting says otherwise.
   const isAsked = checked.some(({ leaderElect }) => leaderElect !== undefined);
-  const options = isAsked ? given : { ...given, leaderElect: given.etcdServers.length > 0 };
+  const isShared = given.etcdServers.length > 0 || given.processes > 1;
+  const options = isAsked ? given : { ...given, leaderElect: isShared };
   checkServingFiles(options);
   checkProxyClientFiles(options);
   checkKubeletFiles(options);
@@ -132,6 +135,7 @@ export function resolveOptions(...layers: readonly ServerSettings[]): ServerOpti
   checkEtcd(options);
   checkFairness(options);
   checkNodePort(options);
+  checkProcesses(options);
   return options;
 }
 

@@ -14,7 +14,7 @@ import { type ApiDomain, apiDomain } from "#meta/api-domain.ts";
 import { serviceUnavailable } from "#meta/status-error.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import { type Clock, systemClock } from "#std/clock.ts";
-import { type Log, openLog, silentLog } from "#std/log.ts";
+import { type Log, silentLog } from "#std/log.ts";
 import { Metrics } from "#std/metrics.ts";
 import { type Random, systemRandom } from "#std/random.ts";
 import { StorageFailure } from "#storage/log-store.ts";
@@ -30,6 +30,7 @@ import { planAuthorization } from "./authorization/plan.ts";
 import { ClientTrust } from "./authentication/client-trust.ts";
 import { readControllerCredentials } from "./controllers/credentials.ts";
 import { leaseTimes } from "./controllers/election.ts";
+import { StartError } from "#std/start-error.ts";
 import { reasonOf } from "#std/system-error.ts";
 import { checkDataFolder, type Holding, markDataFolder, type Marker } from "./data-folder.ts";
 import { planEgress } from "./egress.ts";
@@ -45,6 +46,8 @@ import { listen } from "./listener.ts";
 import { shownMetrics } from "./metrics/flags.ts";
 import { resolveOptions, type ServerOptions, type ServerSettings } from "./options.ts";
 import { addProcessMetrics } from "./process-metrics.ts";
+import { dividedBounds } from "./divided-bounds.ts";
+import { keepsFolder, type ServingProcess } from "./processes.ts";
 import { programVersion } from "./program-version.ts";
 import {
   type CredentialSources,
@@ -60,6 +63,7 @@ import type { Peers } from "./peers.ts";
 import { planKinds } from "./served-kinds.ts";
 import { clusterIpRanges } from "./services.ts";
 import { isOnEtcd, openStore } from "./open-store.ts";
+import { openServerLog } from "./server-log.ts";
 import { asStartError } from "./store.ts";
 import { tlsSettings } from "./credentials/tls-settings.ts";
 import { checkGatedFlags } from "./gated-flags.ts";
@@ -82,6 +86,8 @@ export interface ServerEnvironment {
   readonly route?: (address: ServiceAddress) => ServiceAddress;
   /** The hooks of the test kit in the server. */
   readonly instruments?: Instruments;
+  /** This process as one of several that serve together, which `binnacle serve` starts. */
+  readonly processes?: ServingProcess;
 }
 
 export interface RunningServer {
@@ -114,23 +120,27 @@ export async function startServer(
   environment: ServerEnvironment = {},
 ): Promise<RunningServer> {
   const { clock = systemClock, random = systemRandom, largeBytes = measuredLargeBytes } = environment;
-  const options = withCertDir(resolveOptions(settings));
+  const given = withCertDir(resolveOptions(settings));
+  const options = dividedBounds(given, processCount(given, environment));
   const folder = options.storage === "memory" && settings.dataDir === undefined ? undefined : resolve(options.dataDir);
   const domain = apiDomain(options.apiDomain);
   const marker = folder === undefined ? undefined : checkDataFolder(folder, options.apiDomain);
   const isUsed = marker !== undefined;
-  const inputs = await readInputs({ options, folder, isUsed, clock, random }, domain, marker);
+  const isKeeper = keepsFolder(environment.processes);
+  const inputs = await readInputs({ options, folder, isUsed, isKeeper, clock, random }, domain, marker);
   const egress = await planEgress(options, domain);
   const openAudit = await loadAudit(options, domain);
-  const log = openLogOf(environment.log, options);
+  const log = openLogOf(environment, options);
   const undo: (() => MaybePromise<void>)[] = [];
   try {
     return await start({
       ...environment,
       options,
+      given,
       domain,
       folder,
       isUsed,
+      isKeeper,
       clock,
       random,
       log,
@@ -144,6 +154,13 @@ export async function startServer(
     for (const step of undo.reverse()) await step();
     throw asStartError(error);
   }
+}
+
+/** Returns the number of processes that serve together. Throws `StartError` where nobody has started the others. */
+function processCount({ processes }: ServerOptions, environment: ServerEnvironment): number {
+  if (processes > 1 && environment.processes === undefined)
+    throw new StartError("several processes need a supervisor: start them with binnacle serve --processes");
+  return processes;
 }
 
 /** The content of files that flags name or that are in the data folder; all of it is read and checked. */
@@ -200,7 +217,9 @@ async function readInputs(sources: Sources, domain: ApiDomain, marker: Marker | 
   return { current, clientTrust, plans, encryption, marker };
 }
 
-interface Start extends Sources, Pick<ServerEnvironment, "storageFaults" | "instruments" | "route"> {
+interface Start extends Sources, Pick<ServerEnvironment, "storageFaults" | "instruments" | "route" | "processes"> {
+  /** The options before the bounds were divided. */
+  readonly given: ServerOptions;
   readonly log: Log;
   readonly largeBytes: number;
   readonly domain: ApiDomain;
@@ -212,19 +231,18 @@ interface Start extends Sources, Pick<ServerEnvironment, "storageFaults" | "inst
 }
 
 /** Returns the parts of endpoints that show the program. */
-function pages({ options, clock, inputs }: Start) {
+function pages({ given, clock, inputs, processes }: Start) {
   const version = programVersion();
-  return { version, zPages: zPages(inputs.plans.kinds.gates.isOn, { options, clock, version }) };
+  return { version, zPages: zPages(inputs.plans.kinds.gates.isOn, { options: given, clock, version }), processes };
 }
 
 async function start(parts: Start): Promise<RunningServer> {
-  const { options, folder, clock, random, log, inputs, undo } = parts;
+  const { options, folder, clock, log, inputs, undo } = parts;
   const { current, clientTrust, plans } = inputs;
   const { health, checks } = openHealth(parts);
   const gate = new StartupGate(options, health);
-  const metrics = new Metrics(shownMetrics(options, log));
+  const metrics = openMetrics(parts);
   const requestMetrics = openRequestMetrics(metrics, gate, plans);
-  addProcessMetrics(metrics, plans.kinds.gates);
   const started = health.startupStep("start-server");
 
   const listener = await openPort(parts, gate, metrics, requestMetrics);
@@ -241,7 +259,7 @@ async function start(parts: Start): Promise<RunningServer> {
     isStopping: () => gate.stopping !== "no",
     clock,
   });
-  const audit = await parts.openAudit?.({ clock, random, log, metrics, egress: parts.egress });
+  const audit = await parts.openAudit?.({ ...parts, metrics });
   undo.push(() => audit?.close());
 
   const url = urlOf(options, listener.port);
@@ -273,7 +291,7 @@ async function start(parts: Start): Promise<RunningServer> {
   });
   undo.push(() => assembled.close());
 
-  if (folder !== undefined) {
+  if (folder !== undefined && parts.isKeeper) {
     writeCredentials(folder, url, current);
     mark(parts, folder);
   }
@@ -342,6 +360,13 @@ function openHealth({ options, clock, log }: Start) {
     observed: checks.observe,
   });
   return { health, checks };
+}
+
+function openMetrics({ options, log, inputs, processes }: Start): Metrics {
+  const metrics = new Metrics(shownMetrics(options, log));
+  addProcessMetrics(metrics, inputs.plans.kinds.gates);
+  processes?.offerMetrics(() => metrics.print());
+  return metrics;
 }
 
 /** Makes the metrics of requests. Only the built-in kinds count as served until everything is assembled. */
@@ -447,7 +472,7 @@ interface Running {
 }
 
 function runningServer(
-  { options, folder, clock, log, inputs: { current } }: Start,
+  { given, options, folder, clock, log, processes, inputs: { current } }: Start,
   { gate, listener, url, peers, stopRenewal, closeAll }: Running,
 ): RunningServer {
   const { credentials, trust } = current;
@@ -462,12 +487,13 @@ function runningServer(
     gate.assembled?.drain();
     const answered = await listener.drain(clock.now() + options.requestTimeoutMs);
     if (!answered) log.warn({ requests: listener.requests }, "requests were cut off");
+    await processes?.othersEnded();
     for (const part of closeAll) await part?.close();
     log.info({}, "stopped");
     await log.flush();
   };
   return {
-    options,
+    options: given,
     url,
     address: listener.address,
     port: listener.port,
@@ -510,14 +536,10 @@ function urlOf(options: ServerOptions, port: number): string {
   return `https://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
-function openLogOf(log: ServerEnvironment["log"], options: ServerOptions): Log {
+function openLogOf({ log, processes }: ServerEnvironment, options: ServerOptions): Log {
   if (log !== "stderr") return log ?? silentLog;
-  return openLog({ format: logFormat(options), verbosity: options.verbosity });
-}
-
-function logFormat({ loggingFormat }: ServerOptions): "json" | "text" {
-  if (loggingFormat !== "auto") return loggingFormat;
-  return process.stderr.isTTY ? "text" : "json";
+  const own = openServerLog(options);
+  return processes === undefined ? own : own.with({ process: processes.index });
 }
 
 const pause = (clock: Clock, ms: number): Promise<void> => new Promise((wake) => void clock.after(ms, wake));

@@ -15,6 +15,7 @@ import { isObject } from "#std/is-object.ts";
 import type { StoreProblem, Verification, VerifiedEntry } from "#storage/verify.ts";
 import { insertRevision } from "#storage/versioned-value.ts";
 import { generalFlags } from "./general-flags.ts";
+import { recordPrefix } from "./peers/record.ts";
 import { allKinds } from "./served-kinds.ts";
 import { domainRecordKey } from "./store.ts";
 import type { StoredValues, Unreadable } from "./encryption/stored-values.ts";
@@ -146,7 +147,8 @@ class Report {
 
   async add(entry: VerifiedEntry): Promise<void> {
     const { key, revision } = entry;
-    if (key === domainRecordKey) return;
+    // The records of servers are no objects. They expire, and stay in a store whose processes were killed.
+    if (key === domainRecordKey || key.startsWith(recordPrefix)) return;
     this.#progress(++this.#objects);
     const parsed = parseKey(key);
     const name = parsed === undefined ? "unknown" : qualifiedResource(parsed);

@@ -441,7 +441,8 @@ function printLabels(names: readonly string[], values: readonly string[]): strin
 const escapeLabel = (value: string): string =>
   value.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n");
 
-function printNumber(value: number): string {
+/** Returns a number as the text format has it. */
+export function printNumber(value: number): string {
   if (Number.isFinite(value)) return String(value);
   if (Number.isNaN(value)) return "NaN";
   return value > 0 ? "+Inf" : "-Inf";

@@ -41,6 +41,8 @@ interface EtcdStoreOptions extends LocalStoreOptions {
   readonly random: Random;
   /** The folder that remembers which etcd was used; left out: none does. */
   readonly folder?: string;
+  /** Whether this process writes the record in the folder; otherwise another one does. */
+  readonly writesHead: boolean;
   /** Whether an etcd that has gone back, or another one, is taken for the one that was used. */
   readonly acceptLoss: boolean;
 }
@@ -48,7 +50,7 @@ interface EtcdStoreOptions extends LocalStoreOptions {
 /** Opens the store, reading all current entries into memory. Rejects with `StorageFailure`, whose message has a remedy. */
 export async function openEtcdStore(options: EtcdStoreOptions): Promise<OpenedStore> {
   const { clock, endpoints, random, server, tls, prefix, paths, wrap, healthTimeoutMs, readyTimeoutMs } = options;
-  const { observer, sizePollMs, folder } = options;
+  const { observer, sizePollMs, folder, writesHead } = options;
   const keys = new EtcdKeys(prefix, paths);
   const client = openClient({ endpoints, tls, server, clock, random });
   try {
@@ -61,7 +63,7 @@ export async function openEtcdStore(options: EtcdStoreOptions): Promise<OpenedSt
       compactionIntervalMs: options.compactionIntervalMs ?? 0,
     });
     const cache = await LogWatchCache.open(wrap?.(log) ?? log, options);
-    const head = folder === undefined ? undefined : new EtcdHeadFile(folder, cluster, log);
+    const head = folder === undefined || !writesHead ? undefined : new EtcdHeadFile(folder, cluster, log);
     const health = new EtcdHealth({
       client,
       clock,

@@ -25,7 +25,7 @@ const megabyte = 1024 * 1024;
 const dayMs = 24 * 60 * 60_000;
 
 /** Returns the settings of the log backend; `undefined` without a log. */
-export function logSettings(options: AuditFlags): LogSettings | undefined {
+export function logSettings(options: AuditFlags, sharing: LogSettings["sharing"]): LogSettings | undefined {
   if (options.auditLogPath === undefined) return undefined;
   return {
     ...backendSettings(options, "log"),
@@ -35,6 +35,7 @@ export function logSettings(options: AuditFlags): LogSettings | undefined {
     keepMs: options.auditLogMaxAge * dayMs,
     backupsMax: options.auditLogMaxBackup,
     compress: options.auditLogCompress,
+    sharing,
   };
 }
 

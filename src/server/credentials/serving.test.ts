@@ -27,6 +27,7 @@ async function startServing(name: string, settings: ServerSettings = {}, clock =
     options: resolveOptions(settings),
     folder,
     isUsed: false,
+    isKeeper: true,
     clock,
     random: seededRandom(2),
   } as const;
@@ -69,6 +70,7 @@ void test("a given certificate file that changed takes effect, one that became u
     options: resolveOptions(),
     folder: undefined,
     isUsed: false,
+    isKeeper: true,
     clock: new FakeClock(),
     random: seededRandom(3),
   });
@@ -117,7 +119,14 @@ void test("changed certificates of flags take effect within a minute, each by it
   const sni = write("sni", await certificateOf("sni"));
   const clock = new FakeClock();
   const options = resolveOptions({ tlsCertFile: cert, tlsPrivateKeyFile: key, tlsSniCertKey: [sni.join(",")] });
-  const sources = { options, folder: undefined, isUsed: false, clock, random: seededRandom(2) } as const;
+  const sources = {
+    options,
+    folder: undefined,
+    isUsed: false,
+    isKeeper: true,
+    clock,
+    random: seededRandom(2),
+  } as const;
   const current = await readServingCredentials(sources);
   const used: TlsFiles[] = [];
   const problems: string[] = [];

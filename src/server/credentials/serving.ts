@@ -10,6 +10,7 @@ import type { KeyPair } from "#std/certificate.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
 import type { Random } from "#std/random.ts";
+import { StartError } from "#std/start-error.ts";
 import { type Credentials, prepareCredentials, readAuthorities, readGivenPair } from "../credentials.ts";
 import { writePrivate } from "../data-folder.ts";
 import { adminKubeconfig } from "../kubeconfig.ts";
@@ -35,6 +36,8 @@ export interface CredentialSources {
   readonly folder: string | undefined;
   /** Whether the folder was used before. If so, the files on which other programs rely must exist. */
   readonly isUsed: boolean;
+  /** Whether this process writes the files of the folder; otherwise another one does. */
+  readonly isKeeper: boolean;
   readonly clock: Clock;
   readonly random: Random;
 }
@@ -52,21 +55,31 @@ export interface ServingCredentials {
 }
 
 const checkIntervalMs = 3_600_000;
+/** The interval in which a process that does not write the files reads them. */
+const readIntervalMs = 60_000;
 
-/** Reads the credentials and makes missing ones in memory. Throws `StartError`. */
+/**
+ * Reads the credentials and makes missing ones in memory. Throws `StartError`, also when some are missing or too old that
+ * another process writes.
+ */
 export async function readServingCredentials(sources: CredentialSources): Promise<ServingCredentials> {
-  const { options, folder, isUsed, clock, random } = sources;
+  const { options, folder, isUsed, isKeeper, clock, random } = sources;
   const { bindAddress, externalHostname, tlsSan } = options;
   const bound = /^(?:0\.0\.0\.0|::)$/.test(bindAddress) ? [] : [bindAddress];
   const names = [...bound, ...(externalHostname === undefined ? [] : [externalHostname]), ...tlsSan];
   const credentials = await prepareCredentials({
     folder,
     isUsed,
+    isKeeper,
     acceptLoss: options.acceptDataLoss,
     names,
     clock,
     random,
   });
+  if (!isKeeper && credentials.files.size > 0) {
+    const files = [...credentials.files.keys()].join(", ");
+    throw new StartError(`process 0, which writes the credentials in ${folder}, has not written ${files}`);
+  }
   const given = Object.assign({}, ...givenParts.map(({ read }) => read(options, credentials))) as GivenCredentials;
   return { credentials, ...given };
 }
@@ -142,12 +155,14 @@ interface Renewal {
 
 /** Reads the files of flags every minute and the server's own every hour, until the returned function is called. */
 export function keepRenewed(sources: CredentialSources, renewal: Renewal): () => void {
-  const { options, folder, clock } = sources;
+  const { options, folder, isKeeper, clock } = sources;
   const { log, url } = renewal;
+  const intervalMs = isKeeper ? checkIntervalMs : readIntervalMs;
   let { current } = renewal;
   function take(next: ServingCredentials): void {
     const isTrusted = next.trust.ca === current.trust.ca && next.trust.serverName === current.trust.serverName;
-    if (folder !== undefined && (next.credentials.files.size > 0 || !isTrusted)) writeCredentials(folder, url, next);
+    if (folder !== undefined && isKeeper && (next.credentials.files.size > 0 || !isTrusted))
+      writeCredentials(folder, url, next);
     const isSame =
       isTrusted &&
       next.serving.certificate === current.serving.certificate &&
@@ -174,10 +189,10 @@ export function keepRenewed(sources: CredentialSources, renewal: Renewal): () =>
     ),
   );
   // A server without a folder keeps the certificates that it made.
-  let cancel = folder === undefined ? undefined : clock.after(checkIntervalMs, check);
+  let cancel = folder === undefined ? undefined : clock.after(intervalMs, check);
   let isStopped = false;
   function check(): void {
-    cancel = clock.after(checkIntervalMs, check);
+    cancel = clock.after(intervalMs, check);
     void renew().catch(failed);
   }
   async function renew(): Promise<void> {

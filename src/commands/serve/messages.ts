@@ -1,0 +1,33 @@
+/** The messages between the supervisor and the serving processes. */
+import type { ServerSettings } from "#server/options.ts";
+import type { ServerFacts } from "./greeting.ts";
+
+/** The variable of the environment by which a process knows that it is a serving one, and its number. */
+export const processVariable = "BINNACLE_PROCESS";
+
+export type FromProcess =
+  /** The first message: the process asks what it should do. */
+  | { readonly type: "hello" }
+  | { readonly type: "ready"; readonly facts: ServerFacts }
+  /** Asks for the metrics of all others. */
+  | { readonly type: "gather"; readonly id: number }
+  /** The metrics of this process, for the question `id` of the supervisor. */
+  | { readonly type: "metrics"; readonly id: number; readonly page: string };
+
+export type ToProcess =
+  | ProcessStart
+  /** Asks for the metrics of this process. */
+  | { readonly type: "metrics"; readonly id: number }
+  /** The metrics of the others that have answered, for the question `id` of this process. */
+  | { readonly type: "gathered"; readonly id: number; readonly pages: readonly string[] }
+  | { readonly type: "stop" }
+  | { readonly type: "othersEnded" };
+
+/** The answer to the first message. */
+export interface ProcessStart {
+  readonly type: "start";
+  readonly settings: ServerSettings;
+  readonly count: number;
+  /** The private folder of the processes. */
+  readonly folder: string;
+}

@@ -1,0 +1,117 @@
+/**
+ * A serving process of `binnacle serve --processes=N`. It gets its settings from the supervisor, and does what that says:
+ * signals reach all processes of a terminal or a service at once, but they end in an order. Where the supervisor is gone,
+ * Node's cluster ends the process at once; a restart then finds the data folder free.
+ */
+import { rmSync } from "node:fs";
+import { StartError } from "#std/start-error.ts";
+import { mergeMetrics } from "#server/merge-metrics.ts";
+import type { ServingProcess } from "#server/processes.ts";
+import { startServer } from "#server/start-server.ts";
+import { factsOf } from "./greeting.ts";
+import type { FromProcess, ProcessStart, ToProcess } from "./messages.ts";
+
+/** Serves until the supervisor says stop. Rejects with `StartError` when the server cannot start. */
+export async function serveAsProcess(index: number): Promise<void> {
+  for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => undefined);
+  const supervisor = new Supervisor();
+  const start = await supervisor.started;
+  process.once("exit", () => {
+    // A supervisor that was killed has left the folder.
+    if (!process.connected) rmSync(start.folder, { recursive: true, force: true });
+  });
+  const starting = startServer(start.settings, { log: "stderr", processes: supervisor.processOf(index, start) });
+  void supervisor.stopped.then(async () => {
+    try {
+      await (await starting).close();
+      process.exit(0);
+    } catch (error) {
+      // A failed start is reported by who awaits it.
+      if (!(error instanceof StartError)) process.stderr.write(`binnacle: bad end: ${String(error)}\n`);
+      process.exit(1);
+    }
+  });
+  supervisor.send({ type: "ready", facts: factsOf(await starting) });
+}
+
+/** The supervisor as a serving process has it. */
+class Supervisor {
+  readonly #start = Promise.withResolvers<ProcessStart>();
+  readonly #stop = Promise.withResolvers<void>();
+  readonly #othersEnded = Promise.withResolvers<void>();
+  #printMetrics: () => string = () => "";
+  /** The question that is asked now, and the one after it, which requests that come meanwhile share. */
+  #question: Question | undefined;
+  #next: Question | undefined;
+  #questions = 0;
+
+  constructor() {
+    process.on("message", (message: ToProcess) => this.#take(message));
+    this.send({ type: "hello" });
+  }
+
+  get started(): Promise<ProcessStart> {
+    return this.#start.promise;
+  }
+
+  get stopped(): Promise<void> {
+    return this.#stop.promise;
+  }
+
+  send(message: FromProcess): void {
+    // An error means that the supervisor is gone, and this process ends.
+    process.send?.(message, undefined, undefined, () => undefined);
+  }
+
+  processOf(index: number, { count, folder }: ProcessStart): ServingProcess {
+    return {
+      index,
+      count,
+      folder,
+      offerMetrics: (print) => {
+        this.#printMetrics = print;
+      },
+      gatherMetrics: async (own) => {
+        const others = await this.#gather();
+        return mergeMetrics([own, ...others], count - 1 - others.length);
+      },
+      end: () => process.exit(1),
+      othersEnded: () => (index === 0 ? this.#othersEnded.promise : Promise.resolve()),
+    };
+  }
+
+  #take(message: ToProcess): void {
+    if (message.type === "start") this.#start.resolve(message);
+    else if (message.type === "metrics") this.send({ type: "metrics", id: message.id, page: this.#printMetrics() });
+    else if (message.type === "gathered") this.#answered(message);
+    else if (message.type === "stop") this.#stop.resolve();
+    else this.#othersEnded.resolve();
+  }
+
+  /** Resolves with the metrics of the others as they are after this call. */
+  #gather(): Promise<readonly string[]> {
+    if (this.#question === undefined) {
+      this.#question = this.#newQuestion();
+      this.send({ type: "gather", id: this.#question.id });
+      return this.#question.promise;
+    }
+    this.#next ??= this.#newQuestion();
+    return this.#next.promise;
+  }
+
+  #newQuestion(): Question {
+    return { id: this.#questions++, ...Promise.withResolvers<readonly string[]>() };
+  }
+
+  #answered({ id, pages }: Extract<ToProcess, { type: "gathered" }>): void {
+    if (this.#question?.id !== id) return;
+    this.#question.resolve(pages);
+    this.#question = this.#next;
+    this.#next = undefined;
+    if (this.#question !== undefined) this.send({ type: "gather", id: this.#question.id });
+  }
+}
+
+interface Question extends PromiseWithResolvers<readonly string[]> {
+  readonly id: number;
+}

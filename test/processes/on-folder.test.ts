@@ -1,0 +1,87 @@
+/** Several processes behind one port, with their objects in the data folder, whose log process 0 owns. */
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { createServer } from "node:net";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { describe, test } from "node:test";
+import { StartError } from "#std/start-error.ts";
+import { startServer } from "#server/start-server.ts";
+import { file, temporaryFolder } from "../harness.ts";
+import { runProgram } from "../program/program.ts";
+import { processTests } from "./process-tests.ts";
+import { ServedProcesses, unsuitable } from "./served-processes.ts";
+
+describe("processes on a data folder", { skip: unsuitable ?? false }, () => {
+  processTests(() => []);
+
+  test("a start that cannot be ends with the message of the process, and writes nothing", async (t) => {
+    const folder = temporaryFolder();
+    const taken = createServer().listen(0, "127.0.0.1");
+    t.after(() => taken.close());
+    await once(taken, "listening");
+    const { port } = taken.address() as AddressInfo; // a TCP server's address is never a text
+    const cases: readonly (readonly [string[], RegExp])[] = [
+      [["--storage=memory"], /^binnacle: --processes needs a store that processes can share[^\n]*\n$/],
+      [["--permit-port-sharing"], /^binnacle: --processes shares the port by itself[^\n]*\n$/],
+      [[`--secure-port=${port}`], /^binnacle: port \d+ of 127\.0\.0\.1 is in use by another program[^\n]*\n$/],
+      [["--token-auth-file=none"], /^binnacle: cannot read none: no such file[^\n]*\n$/],
+    ];
+    for (const [args, message] of cases) {
+      const { code, stdout, stderr } = await runProgram(
+        ["serve", "--processes=2", "--data-dir=data", "--secure-port=0", ...args],
+        folder,
+      );
+      assert.match(stderr, message);
+      assert.deepEqual([code, stdout], [1, ""]);
+    }
+    assert.deepEqual(readdirSync(folder), []);
+  });
+
+  test("a server in a program of its own has no processes", async () => {
+    await assert.rejects(startServer({ processes: 2, dataDir: join(temporaryFolder(), "data") }), (error) => {
+      assert.ok(error instanceof StartError);
+      assert.match(error.message, /start them with binnacle serve --processes/);
+      return true;
+    });
+  });
+
+  test("the audit log of all processes is one file with whole lines, and has each request", async (t) => {
+    const policy = file("policy.yaml", "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{ level: Metadata }]\n");
+    const log = join(temporaryFolder(), "audit.log");
+    const served = await ServedProcesses.start(t, {
+      count: 2,
+      flags: [`--audit-policy-file=${policy}`, `--audit-log-path=${log}`],
+    });
+    const apis = await served.connectToAll();
+    const answers = await Promise.all(
+      apis.map(async (api) => {
+        const ids: unknown[] = [];
+        for (let at = 0; at < 100; at++) ids.push((await api.get("/api/v1/podtemplates")).headers["audit-id"]);
+        return ids;
+      }),
+    );
+    const lines = readFileSync(log, "utf8").trimEnd().split("\n");
+    const logged = new Set(lines.map((line) => (JSON.parse(line) as { auditID: string }).auditID));
+    for (const id of answers.flat()) assert.ok(logged.has(String(id)));
+  });
+
+  test("the processes share the files of a folder, which are for their owner only and stay as they are", async (t) => {
+    const first = await ServedProcesses.start(t, { count: 2 });
+    const names = readdirSync(first.dataDir, { recursive: true, encoding: "utf8" });
+    for (const name of names) assert.equal(statSync(join(first.dataDir, name)).mode & 0o077, 0, name);
+    const credentials = names.filter((name) => name.startsWith("pki/"));
+    const textsOf = (): readonly string[] => credentials.map((name) => readFileSync(join(first.dataDir, name), "utf8"));
+    const before = textsOf();
+    await first.killAndAwait(0);
+    await first.killAndAwait(1);
+    assert.deepEqual(textsOf(), before);
+    first.supervisor.kill("SIGTERM");
+    assert.equal(await first.exited, 0);
+    // One process serves the same folder afterwards.
+    const again = await ServedProcesses.start(t, { count: 1, dataDir: first.dataDir });
+    (await again.connect().get("/readyz")).expect(200);
+    assert.ok(existsSync(join(first.dataDir, "store.db")));
+  });
+});
