@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 
-import { readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createConnection } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -13,18 +13,22 @@ import { ForwardingLog } from "./forwarding-log.ts";
 import {
   type CommitResult,
   everything,
+  isCompacted,
   type LogFollower,
   type LogStore,
   type LogWrite,
   type Revision,
+  StorageFailure,
   StorageFull,
   Unavailable,
 } from "./log-store.ts";
+import { ServedLog } from "./served.ts";
 import { frameOf } from "./served/fields.ts";
 import { Line } from "./served/line-for-tests.ts";
 import { fromOwner, protocolName, toOwner } from "./served/messages.ts";
 import type { RemoteLog, RemoteLogOptions } from "./served/remote-log.ts";
 import { prefix, Processes, RecordingFollower, writeOf } from "./served/served-for-tests.ts";
+import { openSqliteStore } from "./sqlite.ts";
 import { waitUntil } from "./store.contract.ts";
 import { toUnversioned } from "./versioned-value.ts";
 import { LogWatchCache } from "./watch-cache/log-watch-cache.ts";
@@ -591,4 +595,30 @@ test("a value that can be read again is told to all processes", async (t) => {
   forms.follower.recovered([{ key, value: toUnversioned("clear", "none"), revision }]);
   await waitUntil(() => cache.get(key)?.unreadable === undefined);
   assert.equal(cache.get(key)?.value.toString(), "clear");
+});
+
+test("large writes and large reads of many at once wait for room, and none is refused", async (t) => {
+  const processes = await start(t);
+  const a = await join(t, processes);
+  const text = "x".repeat(2_000_000);
+  const writes = Array.from({ length: 40 }, (_, at) => a.log.commit(writeOf(`k${at}`, 0, text)));
+  const revisions = await Promise.all(writes.map(committed));
+  const at = Math.max(...revisions);
+  const ranges = await Promise.all(Array.from({ length: 20 }, () => a.log.range(prefix, { at, limit: 3 })));
+  for (const range of ranges) assert.ok(!isCompacted(range) && range.entries.length === 3);
+  assert.deepEqual(processes.warnings, []);
+});
+
+test("a folder in which no socket can be made is named, and the store is closed again", async (t) => {
+  const folder = path.join(tmpdir(), `binnacle-${"long".repeat(30)}`);
+  mkdirSync(folder, { recursive: true });
+  t.after(() => rmSync(folder, { recursive: true }));
+  const options = { clock: systemClock, dataDir: path.join(folder, "data") };
+  const wrap = (log: LogStore): LogStore => new ServedLog(log, { folder, clock: systemClock, warn: () => undefined });
+  await assert.rejects(openSqliteStore({ ...options, wrap }), (error) => {
+    assert.ok(error instanceof StorageFailure);
+    return error.message.startsWith(`the log cannot be served at ${folder}/log.sock: `);
+  });
+  const { cache } = await openSqliteStore(options);
+  await cache.close();
 });

@@ -4,10 +4,12 @@
  */
 import type { Socket } from "node:net";
 
+import { Deque } from "#std/deque.ts";
 import { DamagedFrame, FrameSplitter } from "./frame-bytes.ts";
 
-/** The bytes that may wait for a peer that does not read. */
+/** The bytes that may wait for a peer that does not read, and those with which there is no room for large frames. */
 const waitingBytesMax = 64 * 1024 * 1024;
+const roomBytes = 16 * 1024 * 1024;
 /** The bytes up to which frames are copied into one buffer: a few system calls cost more. */
 const joinedBytesMax = 256 * 1024;
 
@@ -24,18 +26,24 @@ export class FrameSocket {
   readonly #splitter = new FrameSplitter();
   #frames: Buffer[] = [];
   #bytes = 0;
+  /** The steps that wait for room. */
+  readonly #steps = new Deque<() => void>();
   #problem: string | undefined;
 
   constructor(socket: Socket, options: FrameSocketOptions) {
     this.#socket = socket;
     this.#options = options;
     socket.on("data", (piece: Buffer) => this.#take(piece));
+    socket.on("drain", () => this.#goOn());
     socket.on("error", (error) => (this.#problem ??= error.message));
-    socket.on("close", () => options.closed(this.#problem));
+    socket.on("close", () => {
+      this.#steps.clear();
+      options.closed(this.#problem);
+    });
   }
 
   /** The bytes that wait for the peer. */
-  get waitingBytes(): number {
+  get #waitingBytes(): number {
     return this.#bytes + this.#socket.writableLength;
   }
 
@@ -44,9 +52,15 @@ export class FrameSocket {
     if (this.#frames.length === 0) setImmediate(() => this.#flush());
     this.#frames.push(frame);
     this.#bytes += frame.length;
-    if (this.waitingBytes > waitingBytesMax + frame.length) {
-      this.cut(`${this.waitingBytes} bytes wait for a process that does not read them`);
+    if (this.#waitingBytes > waitingBytesMax + frame.length) {
+      this.cut(`${this.#waitingBytes} bytes wait for a process that does not read them`);
     }
+  }
+
+  /** Calls `step` when there is room for a large frame, after the steps before it; never when the connection ends first. */
+  whenRoom(step: () => void): void {
+    if (this.#steps.length === 0 && this.#waitingBytes < roomBytes) step();
+    else this.#steps.push(step);
   }
 
   /** Reads no more until `resume` is called. */
@@ -82,7 +96,16 @@ export class FrameSocket {
     }
   }
 
+  #goOn(): void {
+    while (this.#steps.length > 0 && this.#waitingBytes < roomBytes) this.#steps.shift()!();
+  }
+
   #flush(): void {
+    this.#write();
+    this.#goOn();
+  }
+
+  #write(): void {
     const frames = this.#frames;
     const bytes = this.#bytes;
     this.#frames = [];

@@ -37,7 +37,8 @@ interface Pending {
   readonly write: LogWrite | undefined;
   /** The time at which the caller waits no longer, by the monotonic clock. */
   readonly endMs: number;
-  /** Whether the caller has its answer. */
+  /** Whether it is on its way to the owner, and whether the caller has its answer. */
+  isSent: boolean;
   isOver: boolean;
   settle(message: Extract<FromOwner, { readonly kind: "settled" | "answer" }>): void;
   reject(error: StorageFailure): void;
@@ -47,9 +48,8 @@ const greetingMs = 5000;
 /** The time in which a write must be settled, and the time between two looks at those under way. */
 const commitMs = 10_000;
 const sweepMs = 1000;
-/** The writes and questions that may be under way, and the bytes that may wait to be read by the owner. */
+/** The writes and questions that may be under way. */
 const pendingMax = 10_000;
-const waitingBytesMax = 32 * 1024 * 1024;
 /** The bytes of a frame beside those of a value. */
 const frameSlackBytes = 64 * 1024;
 
@@ -106,17 +106,23 @@ export class OwnerConnection {
     const problem = this.#problem;
     if (problem !== undefined) return Promise.reject(new Unavailable(problem));
     return new Promise((resolve, reject) => {
-      const id = this.#begin({
+      const pending: Pending = {
         write,
         endMs: this.#options.clock.monotonic() + commitMs,
+        isSent: false,
         isOver: false,
         settle: (message) => {
-          if (message.kind === "settled") resolve(message.result);
-          else reject(new OutcomeUnknown("the answer to a write is none"));
+          if (message.kind !== "settled") throw new DamagedFrame("a write is answered like a question");
+          resolve(message.result);
         },
         reject,
+      };
+      const id = this.#begin(pending);
+      this.#socket.whenRoom(() => {
+        pending.isSent = !pending.isOver;
+        if (pending.isSent) this.#socket.send(frameOf(toOwner, { kind: "commit", id, write }, bytes + 256));
+        else this.#pending.delete(id);
       });
-      this.#socket.send(frameOf(toOwner, { kind: "commit", id, write }, bytes + 256));
     });
   }
 
@@ -130,6 +136,7 @@ export class OwnerConnection {
       const id = this.#begin({
         write: undefined,
         endMs: this.#options.clock.monotonic() + timeoutMs,
+        isSent: true,
         isOver: false,
         settle: (message) => {
           if (message.kind !== "answer") throw new DamagedFrame("a question is settled like a write");
@@ -166,7 +173,7 @@ export class OwnerConnection {
   get #problem(): string | undefined {
     if (this.#isClosed) return lost;
     if (this.#isSilent) return slow;
-    return this.#pending.size >= pendingMax || this.#socket.waitingBytes > waitingBytesMax ? busy : undefined;
+    return this.#pending.size >= pendingMax ? busy : undefined;
   }
 
   #begin(pending: Pending): number {
@@ -215,7 +222,8 @@ export class OwnerConnection {
 
   #refuse(pending: Pending, reason: string): void {
     if (!this.#leave(pending)) return;
-    pending.reject(pending.write === undefined ? new Unavailable(reason) : new OutcomeUnknown(reason));
+    const isUnknown = pending.write !== undefined && pending.isSent;
+    pending.reject(isUnknown ? new OutcomeUnknown(reason) : new Unavailable(reason));
   }
 
   /** Answers those who have waited too long. A write stays known, since its change may still come. */

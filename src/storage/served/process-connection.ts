@@ -4,6 +4,7 @@
  */
 import type { Socket } from "node:net";
 
+import { Deque } from "#std/deque.ts";
 import {
   isCompacted,
   type LogEvent,
@@ -52,6 +53,9 @@ export interface ServedParts {
 /** The writes and questions of a process that may be under way, and their bytes; more are not read. */
 const pendingMax = 4096;
 const pendingBytesMax = 64 * 1024 * 1024;
+/** The reads of the log that are under way at a time, since each has a page in memory. */
+const readsMax = 8;
+const reads: ReadonlySet<QuestionKind> = new Set(["range", "history", "versions"]);
 /** The maximum number of entries of a page, and the bytes of values after which a page ends. */
 const pageEntriesMax = 1000;
 const pageBytesMax = 4 * 1024 * 1024;
@@ -90,6 +94,9 @@ export class ProcessConnection {
   readonly #socket: FrameSocket;
   #pending = 0;
   #pendingBytes = 0;
+  /** The reads under way, and those that wait. */
+  #reads = 0;
+  readonly #waiting = new Deque<() => void>();
   /** Whether the process has said who it is, and whether it is told of changes. */
   isGreeted = false;
   isLive = false;
@@ -171,7 +178,23 @@ export class ProcessConnection {
   }
 
   async #answer(id: number, question: Question): Promise<void> {
+    if (!reads.has(question.kind)) return this.#give(id, question);
+    if (this.#reads === readsMax) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    else this.#reads++;
+    try {
+      await this.#give(id, question);
+    } finally {
+      // The next one takes over its share.
+      const next = this.#waiting.shift();
+      if (next === undefined) this.#reads--;
+      else next();
+    }
+  }
+
+  /** Gives the answer to a question when the process has room for it. */
+  async #give(id: number, question: Question): Promise<void> {
     const body = await this.#bodyOf(question.kind, question);
+    await new Promise<void>((resolve) => this.#socket.whenRoom(resolve));
     this.tell({ kind: "answer", id, body });
   }
 
