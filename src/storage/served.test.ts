@@ -622,3 +622,20 @@ test("a folder in which no socket can be made is named, and the store is closed 
   const { cache } = await openSqliteStore(options);
   await cache.close();
 });
+
+test("a log that is closed while it is cut off, or catches up, has no connection afterwards", async (t) => {
+  const processes = await start(t);
+  const b = await joinByLine(t, processes, "b");
+  b.line.isCut = true;
+  const c = await joinByLine(t, processes, "c");
+  c.line.stop("in");
+  c.line.drop();
+  await waitUntil(() => c.line.connections === 2);
+  await b.log.close();
+  await c.log.close();
+  c.line.goOn();
+  b.line.isCut = false;
+  await waitUntil(() => c.line.open === 0 && b.line.open === 0);
+  await assert.rejects(b.log.commit(writeOf("k", 0, "x")), /the store is closed/);
+  await assert.rejects(async () => b.log.latest(), /the store is closed/);
+});

@@ -42,6 +42,11 @@ export class Line {
     return line;
   }
 
+  /** The number of open sockets; a connection has two. */
+  get open(): number {
+    return this.#sockets.size;
+  }
+
   /** Whether there is no connection, nor can there be one. */
   get isCut(): boolean {
     return this.#isCut;

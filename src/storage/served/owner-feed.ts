@@ -40,7 +40,8 @@ interface RevisionWaiter {
 
 /** A state that was read before there was a follower, and the connection to go on with. */
 interface FirstState {
-  entries: readonly LogEntry[];
+  /** The entries, the last key first. */
+  readonly entries: LogEntry[];
   readonly connection: OwnerConnection;
 }
 
@@ -63,6 +64,8 @@ export class OwnerFeed {
   #liveWaiters = new Set<(connection: OwnerConnection) => void>();
   #follower!: LogFollower;
   #first: FirstState | undefined;
+  /** The last connection that was made. */
+  #last: OwnerConnection | undefined;
   /** The connection whose changes are delivered as they come. */
   #live: OwnerConnection | undefined;
   /** The changes that came while history before them was read. */
@@ -101,7 +104,7 @@ export class OwnerFeed {
     try {
       const { entries, stale, revision, compacted } = await readState(connection);
       this.stale.reset(stale);
-      this.#first = { entries, connection };
+      this.#first = { entries: entries.reverse(), connection };
       this.heard = revision;
       this.compacted = compacted;
     } catch (error) {
@@ -115,7 +118,8 @@ export class OwnerFeed {
     this.#follower = follower;
     const { entries, connection } = this.#first!; // `prepare` was called
     this.#first = undefined;
-    for (const entry of entries) follower.load(entry);
+    // Entries that were delivered are not kept: the state is in memory once.
+    for (let entry = entries.pop(); entry !== undefined; entry = entries.pop()) follower.load(entry);
     const isLive = new Promise((resolve) => this.#liveWaiters.add(resolve));
     void this.#run(connection);
     await isLive;
@@ -161,13 +165,19 @@ export class OwnerFeed {
   async close(): Promise<void> {
     this.#closing.abort();
     await this.#live?.drained();
-    this.#live?.cut(undefined);
-    this.#first?.connection.cut(undefined);
+    this.#last?.cut(undefined);
   }
 
-  #connect(): Promise<OwnerConnection> {
+  async #connect(): Promise<OwnerConnection> {
     const { path, clock } = this.#options;
-    return OwnerConnection.open({ path, clock, noticed: (notice, connection) => this.#noticed(notice, connection) });
+    const connection = await OwnerConnection.open({
+      path,
+      clock,
+      noticed: (notice, from) => this.#noticed(notice, from),
+    });
+    this.#last = connection;
+    if (this.#closing.signal.aborted) connection.cut(undefined);
+    return connection;
   }
 
   /** Follows the log until the feed is closed. `first` is the connection to begin with. */

@@ -16,11 +16,17 @@ interface PagedRange {
   readonly at: Revision;
 }
 
-/** Reads a range at one revision, with the keys that are stale. Rejects with `Unavailable`. */
+interface StateRange extends LogRange {
+  readonly entries: LogEntry[];
+  /** The keys of the entries that are stale (`stale-keys.ts`). */
+  readonly stale: readonly string[];
+}
+
+/** Reads a range at one revision. Rejects with `Unavailable`. */
 export async function readRange(
   connection: OwnerConnection,
   { prefix, from, limit, at }: PagedRange,
-): Promise<(LogRange & { readonly stale: readonly string[] }) | Compacted> {
+): Promise<StateRange | Compacted> {
   const entries: LogEntry[] = [];
   const stale: string[] = [];
   let next = from;
@@ -44,7 +50,8 @@ export async function readRange(
 
 /** All entries at a revision. */
 interface ReadState {
-  readonly entries: readonly LogEntry[];
+  /** The entries in the order of keys; they belong to the caller. */
+  readonly entries: LogEntry[];
   readonly stale: readonly string[];
   readonly revision: Revision;
   readonly compacted: Revision;
