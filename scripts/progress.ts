@@ -47,7 +47,7 @@ function remember(seconds: Readonly<Record<string, number>>): void {
  */
 function guessSeconds(file: string): number {
   const kilobytes = statSync(join(root, file)).size / 1024;
-  if (/^test\/(?:hostile|program|scale-out|simulation)\//.test(file)) return 60 + kilobytes;
+  if (/^test\/(?:hostile|processes|program|scale-out|simulation)\//.test(file)) return 60 + kilobytes;
   return file.startsWith("test/") ? 2 + kilobytes / 4 : 0.5 + kilobytes / 40;
 }
 

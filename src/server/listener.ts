@@ -16,6 +16,8 @@ interface ListenerParts extends Pick<ServerParts, "clock" | "random" | "log" | "
   readonly credentials: ServingCredentials;
   /** Whether large bodies are compressed for clients that accept it. */
   readonly compress: boolean;
+  /** The port that other processes serve already, if this is one of several: it takes connections after `begin`. */
+  readonly knownPort: number | undefined;
   /** Whether the port and its connections let the process end. */
   readonly inBackground: boolean;
   handle(request: ApiRequest): MaybePromise<Reply>;
@@ -24,12 +26,14 @@ interface ListenerParts extends Pick<ServerParts, "clock" | "random" | "log" | "
 
 /** Opens the port. Rejects with `StartError` when the port is not available. */
 export async function listen(parts: ListenerParts): Promise<Listener> {
-  const { options, credentials, compress, inBackground, handle, handshakeFailed, log, clock, random, metrics } = parts;
+  const { options, credentials, handle, handshakeFailed, log, clock, random, metrics } = parts;
   const { bindAddress: host, securePort: port } = options;
+  const { knownPort, compress, inBackground } = parts;
   try {
     return await openListener({
       host,
       port,
+      knownPort,
       tls: tlsFiles(options, credentials),
       sharesPort: options.permitPortSharing,
       http1Only: options.disableHttp2,
@@ -48,13 +52,28 @@ export async function listen(parts: ListenerParts): Promise<Listener> {
       random,
     });
   } catch (error) {
-    const why: Readonly<Record<string, string>> = {
-      EADDRINUSE: `port ${port} of ${host} is in use by another program: choose one with --secure-port`,
-      EACCES: `port ${port} of ${host} may not be used: permission denied`,
-      EADDRNOTAVAIL: `${host} is no address of this machine (--bind-address)`,
-      ENOTFOUND: `${host} is no address of this machine (--bind-address)`,
-    };
-    const { code } = error as NodeJS.ErrnoException;
-    throw new StartError(why[code ?? ""] ?? `cannot listen on ${host}: ${reasonOf(error)}`, { cause: error });
+    throw portError(options, error);
   }
+}
+
+/** Takes connections on a port that other processes serve already. Rejects with `StartError`. */
+export async function beginToListen(listener: Listener, options: PortOptions): Promise<void> {
+  try {
+    await listener.begin();
+  } catch (error) {
+    throw portError(options, error);
+  }
+}
+
+type PortOptions = Pick<ListenerFlags, "securePort"> & Pick<GeneralFlags, "bindAddress">;
+
+function portError({ bindAddress: host, securePort: port }: PortOptions, error: unknown): StartError {
+  const why: Readonly<Record<string, string>> = {
+    EADDRINUSE: `port ${port} of ${host} is in use by another program: choose one with --secure-port`,
+    EACCES: `port ${port} of ${host} may not be used: permission denied`,
+    EADDRNOTAVAIL: `${host} is no address of this machine (--bind-address)`,
+    ENOTFOUND: `${host} is no address of this machine (--bind-address)`,
+  };
+  const { code } = error as NodeJS.ErrnoException;
+  return new StartError(why[code ?? ""] ?? `cannot listen on ${host}: ${reasonOf(error)}`, { cause: error });
 }

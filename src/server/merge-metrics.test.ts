@@ -92,6 +92,7 @@ test("somebody has thought of each gauge of a server", async (t) => {
       processes: {
         index: 0,
         count: 2,
+        port: undefined,
         folder,
         offerMetrics(of) {
           print = of;

@@ -12,6 +12,8 @@ export interface ServingProcess {
   readonly index: number;
   /** The number of processes. */
   readonly count: number;
+  /** The port, if other processes serve it already; this one takes connections when it is ready. */
+  readonly port: number | undefined;
   /** The private folder of the processes, for what exists while they run: the socket of the log. */
   readonly folder: string;
   /** Takes the function that prints the metrics of this process, for the pages of the others. */

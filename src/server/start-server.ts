@@ -42,7 +42,7 @@ import { addHealthChecks, healthFailures } from "./health-checks.ts";
 import { healthMetrics } from "./health-metrics.ts";
 import { adminKubeconfig } from "./kubeconfig.ts";
 import type { Instruments } from "./instruments.ts";
-import { listen } from "./listener.ts";
+import { beginToListen, listen } from "./listener.ts";
 import { shownMetrics } from "./metrics/flags.ts";
 import { resolveOptions, type ServerOptions, type ServerSettings } from "./options.ts";
 import { addProcessMetrics } from "./process-metrics.ts";
@@ -297,10 +297,10 @@ async function start(parts: Start): Promise<RunningServer> {
   }
   const stopRenewal = renewCredentials(parts, listener, url);
   await peers?.serve();
-  gate.peers = peers;
   store.served?.();
   started();
-  gate.open(assembled);
+  gate.open(assembled, peers);
+  await beginToListen(listener, options);
   parts.instruments?.assembled(cache, assembled);
   const closeAll = [peers, assembled, audit, listener, store];
   return runningServer(parts, { gate, listener, url, peers, stopRenewal, closeAll });
@@ -384,7 +384,7 @@ class StartupGate {
   readonly #health: Health;
   readonly #ready = Promise.withResolvers<Assembled>();
   assembled: Assembled | undefined;
-  peers: Peers | undefined;
+  #peers: Peers | undefined;
   stopping: "no" | "delayed" | "draining" = "no";
 
   constructor(options: ServerOptions, health: Health) {
@@ -398,14 +398,15 @@ class StartupGate {
     if (this.stopping === "draining" && this.#options.shutdownSendRetryAfter) return shuttingDown;
     if (this.assembled !== undefined) {
       const { assembled } = this;
-      const returning = this.peers?.comeBack();
+      const returning = this.#peers?.comeBack();
       return returning === undefined ? assembled.handle(request) : returning.then(() => assembled.handle(request));
     }
     return this.#health.reply(request) ?? this.#ready.promise.then((later) => later.handle(request));
   };
 
-  open(assembled: Assembled): void {
+  open(assembled: Assembled, peers: Peers | undefined): void {
     this.assembled = assembled;
+    this.#peers = peers;
     this.#ready.resolve(assembled);
   }
 
@@ -441,9 +442,9 @@ async function openStored(parts: Start, metrics: Metrics, health: Health) {
   return { ...store, encrypts, encryptionRules, close };
 }
 
-/** Opens the port before anything is written. */
+/** Opens the port before anything is written, unless other processes serve it already. */
 const openPort = (
-  { options, inputs, clock, random, log, instruments }: Start,
+  { options, inputs, clock, random, log, instruments, processes }: Start,
   { handle }: StartupGate,
   metrics: Metrics,
   { handshakeErrors }: RequestMetrics,
@@ -452,6 +453,7 @@ const openPort = (
     options,
     credentials: inputs.current,
     compress: inputs.plans.kinds.gates.isOn("APIResponseCompression"),
+    knownPort: processes?.port,
     handle: instruments?.wrapHandler(handle) ?? handle,
     inBackground: instruments?.inBackground === true,
     handshakeFailed: () => handshakeErrors.add(),

@@ -112,6 +112,10 @@ export interface ListenerOptions {
   readonly host: string;
   /** The port; 0 picks a free one. */
   readonly port: number;
+  /**
+   * The port, if it is known because other processes of a cluster listen on it; this one takes connections after `begin`.
+   */
+  readonly knownPort?: number | undefined;
   /** Whether other processes may listen on the port, if they permit it, too; false by default. */
   readonly sharesPort?: boolean;
   readonly tls: TlsFiles;
@@ -141,6 +145,8 @@ export interface ListenerOptions {
 export interface Listener {
   readonly address: string;
   readonly port: number;
+  /** Takes connections on a known port; another listener does so already. Rejects as `openListener` does. */
+  begin(): Promise<void>;
   /**
    * Uses the files for new connections; existing ones keep theirs. `clientCa` and `named` can be changed, but not added.
    */
@@ -162,7 +168,7 @@ export interface Listener {
 /** Rejects with the system's error (`EADDRINUSE`, `EACCES`) or OpenSSL's when it cannot start. */
 export async function openListener(options: ListenerOptions): Promise<Listener> {
   const listener = new TlsListener(options);
-  await listener.listen(options.host, options.port);
+  if (options.knownPort === undefined) await listener.listen();
   return listener;
 }
 
@@ -288,8 +294,8 @@ function texts(value: string | readonly string[] | undefined): readonly string[]
 }
 
 class TlsListener implements Listener {
-  address = "";
-  port = 0;
+  address: string;
+  port: number;
   readonly #options: ListenerOptions;
   readonly #limits: ListenerLimits;
   readonly #settings: ReplySettings;
@@ -313,6 +319,8 @@ class TlsListener implements Listener {
 
   constructor(options: ListenerOptions) {
     this.#options = options;
+    this.address = options.host;
+    this.port = options.knownPort ?? options.port;
     this.#limits = { ...defaultLimits, ...options.limits };
     this.#settings = {
       clock: options.clock,
@@ -381,9 +389,13 @@ class TlsListener implements Listener {
     this.#server.emit("connection", socket);
   }
 
-  listen(host: string, port: number): Promise<void> {
+  async begin(): Promise<void> {
+    if (!this.#acceptor.server.listening && !this.#stopping) await this.listen();
+  }
+
+  listen(): Promise<void> {
     const { server } = this.#acceptor;
-    const { sharesPort: reusePort = false } = this.#options;
+    const { host, port, sharesPort: reusePort = false } = this.#options;
     return new Promise((resolve, reject) => {
       server.once("error", reject);
       server.listen({ host, port, backlog: backlogMax, reusePort }, () => {

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Api, eventually } from "../harness.ts";
+import { Counter } from "./counter.ts";
 import { ServedProcesses, untilGone } from "./served-processes.ts";
 
 const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
@@ -130,6 +131,25 @@ export function processTests(storeFlags: () => readonly string[]): void {
     served.signal(1, "SIGCONT");
     (await late).expect(200);
     (await b.get(configMaps)).expect(200, { "items.length": 100 });
+  });
+
+  test("a number that all processes read and raise never goes back while they are killed and stand still", async (t) => {
+    const served = await ServedProcesses.start(t, { count: 3, flags: storeFlags() });
+    const counter = await Counter.start(served, 8);
+    const goesOn = async (): Promise<void> => {
+      const before = counter.acknowledged;
+      while (counter.acknowledged < before + 10) await sleep(5);
+    };
+    for (const index of [1, 0, 2, 0]) {
+      await goesOn();
+      served.signal(index, "SIGSTOP");
+      await sleep(500);
+      served.signal(index, "SIGCONT");
+      await goesOn();
+      await served.killAndAwait(index);
+    }
+    await goesOn();
+    await counter.finish();
   });
 
   test("SIGTERM ends all processes, and keeps every acknowledged write", async (t) => {

@@ -28,6 +28,8 @@ export interface ProcessStart {
   readonly type: "start";
   readonly settings: ServerSettings;
   readonly count: number;
+  /** The port that other processes serve already. */
+  readonly port: number | undefined;
   /** The private folder of the processes. */
   readonly folder: string;
 }

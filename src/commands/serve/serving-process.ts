@@ -63,10 +63,11 @@ class Supervisor {
     process.send?.(message, undefined, undefined, () => undefined);
   }
 
-  processOf(index: number, { count, folder }: ProcessStart): ServingProcess {
+  processOf(index: number, { count, port, folder }: ProcessStart): ServingProcess {
     return {
       index,
       count,
+      port,
       folder,
       offerMetrics: (print) => {
         this.#printMetrics = print;

@@ -109,6 +109,7 @@ export class Supervisor {
         type: "start",
         settings: this.#settingsFor(slot),
         count: this.#slots.length,
+        port: this.#port,
         folder: this.#folder,
       });
     } else if (message.type === "ready") {
