@@ -438,7 +438,8 @@ async function openStored(parts: Start, metrics: Metrics, health: Health) {
     encryption?.close();
   };
   const encrypts: AssembleConfig["encrypts"] = (of) => encryption?.encrypts(of) === true;
-  const encryptionRules = () => encryption?.rules ?? [];
+  // The processes of a data folder get plain values from the one that owns it, so their rules need not agree.
+  const encryptionRules = () => (isOnEtcd(parts.options) ? (encryption?.rules ?? []) : []);
   return { ...store, encrypts, encryptionRules, close };
 }
 

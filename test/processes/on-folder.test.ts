@@ -1,14 +1,14 @@
 /** Several processes behind one port, with their objects in the data folder, whose log process 0 owns. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { StartError } from "#std/start-error.ts";
 import { startServer } from "#server/start-server.ts";
-import { file, temporaryFolder } from "../harness.ts";
+import { eventually, file, temporaryFolder } from "../harness.ts";
 import { runProgram } from "../program/program.ts";
 import { processTests } from "./process-tests.ts";
 import { ServedProcesses, unsuitable } from "./served-processes.ts";
@@ -83,5 +83,45 @@ describe("processes on a data folder", { skip: unsuitable ?? false }, () => {
     const again = await ServedProcesses.start(t, { count: 1, dataDir: first.dataDir });
     (await again.connect().get("/readyz")).expect(200);
     assert.ok(existsSync(join(first.dataDir, "store.db")));
+  });
+
+  test("a write that changes nothing stores a value with the new key, through any process", async (t) => {
+    const rotation = (names: readonly string[]): string =>
+      JSON.stringify({
+        apiVersion: "apiserver.config.k8s.io/v1",
+        kind: "EncryptionConfiguration",
+        resources: [
+          {
+            resources: ["secrets"],
+            providers: [
+              {
+                secretbox: {
+                  keys: names.map((name) => ({ name, secret: Buffer.alloc(32, name).toString("base64") })),
+                },
+              },
+            ],
+          },
+        ],
+      });
+    const config = file("encryption.json", rotation(["key1"]));
+    const served = await ServedProcesses.start(t, { count: 2, flags: [`--encryption-provider-config=${config}`] });
+    const api = await served.connectTo(1);
+    const { secrets } = await api.createNamespace();
+    const created = (await api.post(secrets, { metadata: { name: "s" }, data: { a: "c2VjcmV0" } })).expect(201);
+    const putBack = async (): Promise<string> => {
+      const { value } = (await api.get(`${secrets}/s`)).expect(200);
+      return (await api.put(`${secrets}/s`, value)).expect(200).string("metadata.resourceVersion");
+    };
+    const first = created.string("metadata.resourceVersion");
+    assert.equal(await putBack(), first);
+    writeFileSync(config, rotation(["key2", "key1"]));
+    await served.killAndAwait(0);
+    const second = await eventually(async () => {
+      const version = await putBack();
+      assert.notEqual(version, first);
+      return version;
+    });
+    assert.equal(await putBack(), second);
+    (await (await served.connectTo(0)).get(`${secrets}/s`)).expect(200, { "data.a": "c2VjcmV0" });
   });
 });
