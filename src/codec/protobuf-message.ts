@@ -4,6 +4,7 @@
  * absent, maps in the order of their keys. Each schema is compiled to functions once. Source of the format: upstream's
  * `generated.proto`.
  */
+import { leadingSeconds } from "#meta/time.ts";
 import type { Field, Schema, SpecialType } from "#schema/schema.ts";
 import { compareCodePoints } from "#std/code-points.ts";
 import { escapeHtml } from "#std/escape-html.ts";
@@ -214,9 +215,8 @@ function canonicalJson(value: unknown): string {
 function writeTime(writer: ProtobufWriter, value: unknown): void {
   if (value === undefined) return;
   const text = value as string;
-  const seconds = Date.parse(`${text.slice(0, 19)}Z`) / 1000;
   writer.integer(2, text[19] === "." ? Number(text.slice(20, 26)) * 1000 : 0);
-  writer.integer(1, seconds);
+  writer.integer(1, leadingSeconds(text));
 }
 
 function writeIntOrString(writer: ProtobufWriter, value: unknown = 0): void {

