@@ -95,7 +95,8 @@ async function commits(
   const used = process.cpuUsage(before);
   const ownUs = used.user + used.system;
   const ownerUs = owner === undefined ? 0 : usageOf(owner).cpuUs - ownerBefore;
-  return { name, rate, cpuUsPerOp: (ownUs + ownerUs) / count, clientUsPerOp: ownUs / count };
+  const cpuUsPerOp = (ownUs + ownerUs) / count;
+  return owner === undefined ? { name, rate, cpuUsPerOp } : { name, rate, cpuUsPerOp, clientUsPerOp: ownUs / count };
 }
 
 async function freshReads({ cache }: OpenedStore, seconds: number): Promise<Measurement> {
