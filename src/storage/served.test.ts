@@ -639,3 +639,61 @@ test("a log that is closed while it is cut off, or catches up, has no connection
   await assert.rejects(b.log.commit(writeOf("k", 0, "x")), /the store is closed/);
   await assert.rejects(async () => b.log.latest(), /the store is closed/);
 });
+
+/** A log that does something before it answers a read of the past. */
+class InterruptedLog extends ForwardingLog {
+  beforeRange: () => Promise<void> = () => Promise.resolve();
+  beforeHistory: () => Promise<boolean> = () => Promise.resolve(true);
+
+  override async range(...args: Parameters<LogStore["range"]>): ReturnType<LogStore["range"]> {
+    await this.beforeRange();
+    return super.range(...args);
+  }
+
+  override async history(...args: Parameters<LogStore["history"]>): ReturnType<LogStore["history"]> {
+    return (await this.beforeHistory()) ? super.history(...args) : undefined;
+  }
+}
+
+test("a state that is compacted while it is read is read again from the start", async (t) => {
+  let own!: InterruptedLog;
+  const processes = await start(t, { wrap: (log) => (own = new InterruptedLog(log)) });
+  const a = await join(t, processes);
+  for (let at = 0; at < 40; at++) await committed(a.log.commit(writeOf(`k${at}`, 0, "1")));
+  const { cache } = processes.owner.store;
+  let pages = 0;
+  own.beforeRange = async () => {
+    if (++pages !== 2) return;
+    const revision = await committed(a.log.commit(writeOf("k0", a.follower.entries.get(`${prefix}k0`)!.revision, "2")));
+    await cache.compact(revision);
+  };
+  const b = await join(t, processes);
+  assert.ok(pages > 3);
+  assert.deepEqual(b.follower.texts, a.follower.texts);
+  assert.equal(b.follower.reloads, 0);
+});
+
+test("changes go on while a process that comes back reads what it missed, and after the owner could not tell it", async (t) => {
+  let own!: InterruptedLog;
+  const processes = await start(t, { wrap: (log) => (own = new InterruptedLog(log)) });
+  const [a, b] = [await join(t, processes), await joinByLine(t, processes, "b")];
+  for (const isKept of [true, false]) {
+    b.line.isCut = true;
+    let revision = await committed(a.log.commit(writeOf(`k${isKept}`, 0, "0")));
+    let isAnswered = false;
+    own.beforeHistory = async () => {
+      // The process is told of these while it waits for what was before them.
+      for (let at = 1; at <= 20 && !isAnswered; at++) {
+        revision = await committed(a.log.commit(writeOf(`k${isKept}`, revision, String(at))));
+      }
+      const isFirst = !isAnswered;
+      isAnswered = true;
+      return isKept || !isFirst;
+    };
+    b.line.isCut = false;
+    await waitUntil(() => isAnswered && b.follower.revision >= revision);
+    assert.equal(b.follower.reloads, isKept ? 0 : 1);
+    assert.deepEqual(b.follower.texts, a.follower.texts);
+    await committed(b.log.commit(writeOf(`k${isKept}`, revision, "last")));
+  }
+});
