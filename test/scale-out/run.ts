@@ -11,7 +11,7 @@ import { programs, tests } from "./checks.ts";
 const folder = fileURLToPath(new URL(".", import.meta.url));
 const lines = (of: Readonly<Record<string, string>>): string =>
   Object.entries(of)
-    .map(([name, sentence]) => `  ${name.padEnd(17)}${sentence}`)
+    .map(([name, sentence]) => `  ${name.padEnd(21)}${sentence}`)
     .join("\n");
 const sentences = (of: typeof programs): Record<string, string> =>
   Object.fromEntries(Object.entries(of).map(([name, { sentence }]) => [name, sentence]));
