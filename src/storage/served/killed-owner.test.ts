@@ -1,4 +1,4 @@
-/** The owner of a log is killed while others write: no acknowledged write is missing, and none is done twice. */
+/** The owner of a log is killed while others write: no acknowledged write is missing, none is done twice, and reads go on. */
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -55,6 +55,8 @@ test("no acknowledged write is missing after the owner of the log was killed, an
   );
   const acknowledged = new Map<Revision, string>();
   const unknown = new Set<string>();
+  /** The last revision that any process has shown. */
+  let shown = 0;
   let isOver = false;
   let count = 0;
   const writing = processes.flatMap(({ log, follower }, process) =>
@@ -63,8 +65,12 @@ test("no acknowledged write is missing after the owner of the log was killed, an
         const name = `${process}-${writer}`;
         const text = `${name} ${++count}`;
         try {
+          const before = shown;
           await log.latest();
+          assert.ok(follower.revision >= before, `a read shows ${follower.revision}, and ${before} was shown before`);
+          shown = Math.max(shown, follower.revision);
           const result = await log.commit(writeOf(name, follower.entries.get(prefix + name)?.revision ?? 0, text));
+          shown = Math.max(shown, result.revision);
           if (result.committed) acknowledged.set(result.revision, text);
         } catch (error) {
           if (!(error instanceof StorageFailure)) throw error;
