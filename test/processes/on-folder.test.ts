@@ -85,6 +85,38 @@ describe("processes on a data folder", { skip: unsuitable ?? false }, () => {
     assert.ok(existsSync(join(first.dataDir, "store.db")));
   });
 
+  test("all processes together give an address and a node port once, also while the owner of the log is killed", async (t) => {
+    const flags = ["--service-cluster-ip-range=10.0.0.0/24", "--service-node-port-range=30000-30199"];
+    const served = await ServedProcesses.start(t, { count: 3, flags });
+    const apis = await served.connectToAll();
+    const services = "/api/v1/namespaces/default/services";
+    let count = 0;
+    let given = 0;
+    let isOver = false;
+    const work = apis.slice(1).flatMap((api) =>
+      Array.from({ length: 3 }, async () => {
+        while (!isOver && count < 150) {
+          const spec = { type: "NodePort", ports: [{ port: 80 }] };
+          const answer = await api.post(services, { metadata: { name: `s-${count++}` }, spec });
+          if (answer.status === 201) given++;
+          else assert.ok([503, 504].includes(answer.status), answer.title);
+        }
+      }),
+    );
+    await eventually(async () => assert.ok(given >= 20));
+    await served.killAndAwait(0);
+    const before = given;
+    await eventually(async () => assert.ok(given >= before + 20 || count >= 150));
+    isOver = true;
+    await Promise.all(work);
+    const items = (await apis[1]!.get("/api/v1/services")).expect(200).list("items");
+    assert.ok(items.length > given);
+    const distinct = (values: readonly unknown[]): void =>
+      assert.equal(new Set(values).size, values.length, `given once: ${values.join(" ")}`);
+    distinct(items.map((item) => item.string("spec.clusterIP")));
+    distinct(items.flatMap((item) => item.at("spec.ports.0.nodePort") ?? []));
+  });
+
   test("a write that changes nothing stores a value with the new key, through any process", async (t) => {
     const rotation = (names: readonly string[]): string =>
       JSON.stringify({
