@@ -1,8 +1,8 @@
 /**
  * The durable half of storage: versions of values under keys, in one sequence of revisions. It stores bytes and knows
  * no objects. All its operations are asynchronous, so it can be remote; frequent reads use the `WatchCache` above it.
- * Implementations: `memory.ts` and `sqlite.ts`, both over `commit-sequencer.ts`; logs around another log extend
- * `forwarding-log.ts`.
+ * Implementations: `memory.ts` and `sqlite.ts`, both over `commit-sequencer.ts`; `etcd.ts`; `served.ts` for the log of
+ * another process. Logs around another log extend `forwarding-log.ts`.
  */
 import type { MaybePromise } from "#std/maybe-promise.ts";
 
