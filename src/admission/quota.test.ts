@@ -17,13 +17,7 @@ const secrets = {
 
 /** A namespace with a quota on secrets, whose writes a test sees. */
 class QuotaFixture {
-  readonly quotas = new Quotas({
-    domain: kubernetesDomain,
-    clock: new FakeClock(),
-    hasDevices: false,
-    revision: () => this.version,
-    caughtUp: () => this.caughtUp(),
-  });
+  readonly quotas: Quotas;
   readonly written: string[] = [];
   options: ChargeOptions = { limited: [], write: (quota) => this.write(quota) };
   version = 1;
@@ -32,7 +26,15 @@ class QuotaFixture {
   /** Runs before a write takes effect. */
   meanwhile: () => Promise<void> | void = () => undefined;
 
-  constructor(hard: string, used: string) {
+  constructor(hard: string, used: string, giveWay?: () => Promise<void>) {
+    this.quotas = new Quotas({
+      domain: kubernetesDomain,
+      clock: new FakeClock(),
+      hasDevices: false,
+      revision: () => this.version,
+      caughtUp: () => this.caughtUp(),
+      giveWay,
+    });
     this.store({ hard: { secrets: hard }, used: { secrets: used } });
   }
 
@@ -119,6 +121,20 @@ test("a charge is checked again when another writer was faster", async () => {
   fixture.meanwhile = () => fixture.store({ hard: { secrets: "3" }, used: { secrets: "3" } });
   assert.match(await messageOf(fixture.ask("two").answer), /exceeded quota/);
   assert.equal(fixture.used, "3");
+});
+
+test("where other servers charge the same quota, a charge gives way after each attempt, and goes on for longer", async () => {
+  let turns = 0;
+  const fixture = new QuotaFixture("50", "0", () => Promise.resolve(void turns++));
+  const beFaster = (): void => {
+    if (turns < 30) fixture.meanwhile = beFaster;
+    fixture.store({ hard: { secrets: "50" }, used: { secrets: String(turns) } });
+  };
+  fixture.meanwhile = beFaster;
+  assert.equal(await messageOf(fixture.ask("one").answer), "");
+  assert.equal(fixture.used, "31");
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(turns, 32);
 });
 
 test("a charge waits until it knows the version that another writer has stored", async () => {

@@ -25,6 +25,11 @@ interface QuotasOptions extends UsageOptions {
   revision(): number;
   /** Resolves when `set` has been called with the newest version of a quota. */
   caughtUp(namespace: string, name: string): MaybePromise<void>;
+  /**
+   * Resolves after a moment in which other servers may charge the same quotas; left out: there are none. Without such
+   * moments the server that is nearest to the store would be first each time.
+   */
+  giveWay?: (() => Promise<void>) | undefined;
 }
 
 export interface ChargeOptions {
@@ -57,8 +62,12 @@ interface Unsettled {
   readonly gone: Set<string>;
 }
 
-/** The maximum number of attempts to charge a batch while other writers change the same quotas. */
+/**
+ * The maximum number of attempts to charge a batch while other writers change the same quotas: clients alone, or other
+ * servers, which charge them as often as this one.
+ */
 const triesMax = 10;
+const sharedTriesMax = 100;
 
 const changedMeanwhile = "the quota was updated by another client";
 
@@ -67,6 +76,7 @@ export class Quotas {
   readonly #evaluators: UsageEvaluators;
   readonly #revision: () => number;
   readonly #caughtUp: QuotasOptions["caughtUp"];
+  readonly #giveWay: QuotasOptions["giveWay"];
   /** The end of the last batch of each namespace. */
   readonly #running = new Map<string, Promise<void>>();
   readonly #waiting = new Map<string, Waiting[]>();
@@ -79,6 +89,7 @@ export class Quotas {
     this.#evaluators = new UsageEvaluators(options);
     this.#revision = () => options.revision();
     this.#caughtUp = (namespace, name) => options.caughtUp(namespace, name);
+    this.#giveWay = options.giveWay;
   }
 
   /** Sets a quota as it is stored; `undefined` when it is deleted. */
@@ -202,6 +213,7 @@ export class Quotas {
     } catch (error) {
       for (const waiting of batch) end(waiting, error);
     }
+    await this.#giveWay?.();
   }
 
   /** Charges a batch. Each quota is written once. */
@@ -216,7 +228,10 @@ export class Quotas {
       await Promise.all(writes);
       for (const waiting of remaining) if (!again.has(waiting)) end(waiting);
       remaining = [...again].filter(({ isOver }) => !isOver);
-      if (tries < triesMax) continue;
+      if (tries < (this.#giveWay === undefined ? triesMax : sharedTriesMax)) {
+        if (remaining.length > 0) await this.#giveWay?.();
+        continue;
+      }
       for (const waiting of remaining) end(waiting, conflict(resourceQuotas, "", changedMeanwhile));
       return;
     }

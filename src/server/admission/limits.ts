@@ -9,9 +9,9 @@ import type { WatchCache } from "#storage/watch-cache.ts";
 import type { ServerParts } from "../server-parts.ts";
 import type { HandlersByResource } from "../index-handlers.ts";
 
-interface LimitParts extends Pick<ServerParts, "domain" | "clock"> {
+interface LimitParts extends Pick<ServerParts, "domain" | "clock" | "random"> {
   readonly gates: Pick<FeatureGates, "isOn">;
-  readonly cache: Pick<WatchCache, "revision">;
+  readonly cache: Pick<WatchCache, "revision" | "isShared">;
   readonly informers: Pick<StoreInformers, "caughtUp">;
 }
 
@@ -22,13 +22,19 @@ export interface Limits {
   readonly priorityClasses: NamespaceIndex<PriorityClass>;
 }
 
-export function openLimits({ domain, clock, gates, cache, informers }: LimitParts): Limits {
+/** The longest time for which a server leaves quotas to others, after it has charged some. */
+const giveWayMs = 4;
+
+export function openLimits({ domain, clock, random, gates, cache, informers }: LimitParts): Limits {
+  const giveWay = (): Promise<void> =>
+    new Promise((resolve) => void clock.after(random.next() * giveWayMs, () => resolve()));
   const quotas = new Quotas({
     domain,
     clock,
     hasDevices: gates.isOn("DynamicResourceAllocation"),
     revision: () => cache.revision,
     caughtUp: (namespace, name) => informers.caughtUp({ group: "", resource: "resourcequotas" }, namespace, name),
+    giveWay: cache.isShared ? giveWay : undefined,
   });
   return { quotas, limitRanges: new NamespaceIndex(), priorityClasses: new NamespaceIndex() };
 }
