@@ -67,6 +67,33 @@ describe("processes on a data folder", { skip: unsuitable ?? false }, () => {
     for (const id of answers.flat()) assert.ok(logged.has(String(id)));
   });
 
+  test("process 0 encrypts what any process writes, and any process reads it, also after a restart", async (t) => {
+    const key = Buffer.alloc(32, 7).toString("base64");
+    const config = file(
+      "encryption.yaml",
+      `apiVersion: apiserver.config.k8s.io/v1
+kind: EncryptionConfiguration
+resources: [{ resources: [secrets], providers: [{ aesgcm: { keys: [{ name: k, secret: ${key} }] } }] }]
+`,
+    );
+    const served = await ServedProcesses.start(t, { count: 2, flags: [`--encryption-provider-config=${config}`] });
+    const apis = await served.connectToAll();
+    const { secrets } = await apis[0]!.createNamespace();
+    const text = "aVeryLongSecretTextThatNobodyMayFind";
+    for (const [at, api] of apis.entries())
+      (await api.post(secrets, { metadata: { name: `s${at}` }, stringData: { text } })).expect(201);
+    await served.killAndAwait(0);
+    await served.killAndAwait(1);
+    for (const api of await served.connectToAll())
+      for (const at of [0, 1])
+        (await api.get(`${secrets}/s${at}`)).expect(200, { "data.text": Buffer.from(text).toString("base64") });
+    served.supervisor.kill("SIGTERM");
+    await served.exited;
+    const stored = readFileSync(join(served.dataDir, "store.db")).toString("latin1");
+    assert.ok(stored.includes("k8s:enc:aesgcm:v1:k:"));
+    assert.ok(!stored.includes(Buffer.from(text).toString("base64")) && !stored.includes(text));
+  });
+
   test("the processes share the files of a folder, which are for their owner only and stay as they are", async (t) => {
     const first = await ServedProcesses.start(t, { count: 2 });
     const names = readdirSync(first.dataDir, { recursive: true, encoding: "utf8" });
