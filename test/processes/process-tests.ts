@@ -105,6 +105,15 @@ export function processTests(storeFlags: () => readonly string[]): void {
       }
     });
 
+  test("when all processes are killed at once, all are started again behind the same port", async (t) => {
+    const served = await ServedProcesses.start(t, { count: 2, flags: storeFlags() });
+    const api = served.connect();
+    const { configMaps } = await api.createNamespace();
+    (await api.post(configMaps, { metadata: { name: "c" } })).expect(201);
+    await Promise.all([served.killAndAwait(0), served.killAndAwait(1)]);
+    for (const again of await served.connectToAll()) (await again.get(`${configMaps}/c`)).expect(200);
+  });
+
   test("a process that stands still does not hold up the others, and answers correctly when it goes on", async (t) => {
     const served = await ServedProcesses.start(t, { count: 2, flags: storeFlags() });
     const [a, b] = (await served.connectToAll()) as [Api, Api];

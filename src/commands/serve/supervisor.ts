@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { resolveOptions, type ServerOptions, type ServerSettings } from "#server/options.ts";
 import { openServerLog } from "#server/server-log.ts";
-import { systemClock } from "#std/clock.ts";
+import { machineClock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
 import { StartError } from "#std/start-error.ts";
 import type { ServerFacts } from "./greeting.ts";
@@ -33,6 +33,9 @@ interface Slot {
   cancelRestart: () => void;
 }
 
+/** Its timers keep the program alive while no process runs, since all have ended. */
+const clock = machineClock(true);
+
 /** The time in which audit logs are written at the end of a process, and its store is closed. */
 const closingMs = 70_000;
 
@@ -43,7 +46,7 @@ export class Supervisor {
   readonly #slots: readonly Slot[];
   /** The private folder of the processes. The paths of sockets must be short. */
   readonly #folder = mkdtempSync(join(tmpdir(), "binnacle-"));
-  readonly #gathering = new MetricsGathering(systemClock);
+  readonly #gathering = new MetricsGathering(clock);
   /** The port that a free one was chosen for. */
   #port: number | undefined;
   #closing: Promise<void> | undefined;
@@ -59,7 +62,7 @@ export class Supervisor {
     cluster.setupPrimary({ serialization: "advanced" });
     this.#slots = Array.from({ length: options.processes }, (_, index) => ({
       index,
-      pause: new RestartPause(systemClock),
+      pause: new RestartPause(clock),
       worker: undefined,
       isListening: false,
       isReady: false,
@@ -157,13 +160,13 @@ export class Supervisor {
     }
     const pauseMs = slot.pause.next();
     this.#log.error({ process: slot.index, ...how, pauseMs }, "a process has ended, and is started again");
-    slot.cancelRestart = systemClock.after(pauseMs, () => this.#fork(slot));
+    slot.cancelRestart = clock.after(pauseMs, () => this.#fork(slot));
   }
 
   async #close(): Promise<void> {
     for (const slot of this.#slots) slot.cancelRestart();
     const { shutdownDelayMs, requestTimeoutMs } = this.#options;
-    const cancelKill = systemClock.after(shutdownDelayMs + requestTimeoutMs + closingMs, () => {
+    const cancelKill = clock.after(shutdownDelayMs + requestTimeoutMs + closingMs, () => {
       this.#log.error({}, "processes that did not end were killed");
       this.kill();
     });
