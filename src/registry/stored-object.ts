@@ -609,12 +609,13 @@ export class StoredObjects {
   servedBytes(definition: ResourceDefinition, entry: Entry): Buffer {
     const layout = layoutOf(definition);
     this.checkShape(definition, entry);
-    if (layout.sameBytes) return entry.value;
+    // A client that does not read its answer keeps it in memory.
+    if (layout.sameBytes) return entry.ownValue;
     const skip = this.typeLength(definition, entry);
     if (skip < 0) return Buffer.from(`${escapeHtml(JSON.stringify(this.object(definition, entry)))}\n`);
     const { servedPrefix } = layout;
     const isSame = skip === servedPrefix.length && entry.value.compare(servedPrefix, 0, skip, 0, skip) === 0;
-    return isSame ? entry.value : Buffer.concat([servedPrefix, entry.value.subarray(skip)]);
+    return isSame ? entry.ownValue : Buffer.concat([servedPrefix, entry.value.subarray(skip)]);
   }
 }
 

@@ -30,6 +30,8 @@ export interface Entry {
   /** The value. Each read may make a new view of it: `valueLength` and `copyValue` are cheaper for many entries. */
   readonly value: Buffer;
   readonly valueLength: number;
+  /** The value in memory that may be kept for long; a view may keep a thousand other values in memory. */
+  readonly ownValue: Buffer;
   /** Copies the bytes in [from, to) of the value into `target` at `at`, and returns their number. */
   copyValue(target: Buffer, at: number, from: number, to: number): number;
   /** The revision that wrote this version; in the entry of a deletion event, the revision of the deletion. */

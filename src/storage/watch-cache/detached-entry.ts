@@ -32,6 +32,10 @@ export class DetachedEntry {
     return this.value.length;
   }
 
+  get ownValue(): Buffer {
+    return this.value;
+  }
+
   copyValue(target: Buffer, at: number, from: number, to: number): number {
     return this.value.copy(target, at, from, to);
   }

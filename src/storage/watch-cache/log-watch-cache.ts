@@ -355,6 +355,7 @@ export class LogWatchCache implements WatchCache, VersionReader, LogFollower, Ke
       version.revisionOffset = value.revisionOffset;
       version.unreadable = undefined;
       version.decoded = undefined;
+      // The value was empty.
       this.#valueBytes += version.valueLength;
       buckets.add(chain!.bucket.prefix);
       chain!.bucket.indexes?.clear();
@@ -573,13 +574,17 @@ export class LogWatchCache implements WatchCache, VersionReader, LogFollower, Ke
     if (this.#slabs.isWasteful && !this.#isMovingValues) void this.#moveValues();
   }
 
-  /** Moves current values out of memory of which much is released, some at a time. */
+  /** Moves values out of memory of which much is released, some at a time: current ones, then those of history. */
   async #moveValues(): Promise<void> {
     this.#isMovingValues = true;
     const slabs = this.#slabs;
     const sparse = slabs.sparse();
     const yielder = new Yielder(this.#options.clock);
-    for (let from: string | undefined = ""; from !== undefined && slabs === this.#slabs && !this.#isOver; ) {
+    const goesOn = (): boolean => slabs === this.#slabs && !this.#isOver;
+    const move = (version: Version | undefined): void => {
+      if (version !== undefined && sparse.has(version.memory)) slabs.move(version);
+    };
+    for (let from: string | undefined = ""; from !== undefined && goesOn(); ) {
       await yielder.pause();
       let next: string | undefined;
       let seen = 0;
@@ -588,11 +593,19 @@ export class LogWatchCache implements WatchCache, VersionReader, LogFollower, Ke
           next = key;
           return false;
         }
-        const version = head!; // live keys have a version
-        if (sparse.has(version.memory)) slabs.move(version);
+        move(head);
         return true;
       });
       from = next;
+    }
+    const { events } = this.#history;
+    for (let i = 0; goesOn() && i < events.length; i++) {
+      const { entry, previous } = events.at(i)!;
+      // Safe: every event of this store is made of its own versions.
+      move(entry as Version);
+      move(previous as Version | undefined);
+      // Events that go meanwhile may let a later one be left out, until the next pass.
+      if (i % entriesPerLook === 0 && yielder.isDue) await yielder.pause();
     }
     slabs.passed(sparse);
     this.#isMovingValues = false;

@@ -5,8 +5,10 @@ import { setImmediate as turn } from "node:timers/promises";
 
 import { FakeClock } from "#std/fake-clock.ts";
 import { seededRandom } from "#std/random.ts";
+import { isCompacted } from "../log-store.ts";
 import { openMemoryStore } from "../memory.ts";
 import { toUnversioned } from "../versioned-value.ts";
+import type { StoreEvent } from "../watch-cache.ts";
 import { type Placed, ValueSlabs } from "./value-slabs.ts";
 
 const slabBytes = 1024 * 1024;
@@ -113,4 +115,45 @@ test("a cache whose objects are written again and again moves the values that st
   const bytes = entries.reduce((sum, { value }) => sum + value.length, 0);
   const blocks = blocksOf(entries.map(({ value }) => value.buffer));
   assert.ok(blocks * slabBytes < bytes * 1.5 + 12 * slabBytes, `${blocks} blocks for ${bytes} bytes`);
+});
+
+test("a cache moves the values of history, too", async (t) => {
+  const cache = await openMemoryStore({ clock: new FakeClock(), compactionIntervalMs: 0, historyBytesMax: 2 ** 30 });
+  t.after(() => cache.close());
+  const prefix = "/registry//configmaps/";
+  const filler = "x".repeat(1000);
+  const count = 40_000;
+  const random = seededRandom(3);
+  const keys = Array.from({ length: count }, (_, i) => `${prefix}${String(i).padStart(5, "0")}`);
+  for (const key of keys) {
+    const value = { ...toUnversioned(`${key} "" ${filler}`, '"'), decode: () => undefined };
+    assert.ok((await cache.put(key, 0, value)).ok);
+  }
+  // Nine of ten are deleted, far from each other, and history has the last third of the deletions.
+  const order = keys.toSorted(() => random.next() - 0.5).slice(0, (count * 9) / 10);
+  const deletions: number[] = [];
+  for (const [i, key] of order.entries()) {
+    const result = await cache.remove(key, cache.get(key)!.revision);
+    assert.ok(result.ok);
+    deletions.push(result.entry.revision);
+    if (i % 100 === 0) await turn();
+  }
+  const from = deletions[Math.floor((deletions.length * 2) / 3)]!;
+  await cache.compact(from);
+  while (cache.statistics.historyEvents > deletions.length / 3 + 1) await turn();
+  for (let i = 0; i < 200; i++) await turn();
+  const events: StoreEvent[] = [];
+  const watch = await cache.watch({
+    prefix,
+    after: from,
+    deliver: (batch) => events.push(...batch) > 0,
+    ended: () => undefined,
+  });
+  assert.ok(!isCompacted(watch));
+  while (events.length < deletions.length / 3 - 1) await turn();
+  const values = [...cache.range(prefix).entries, ...events.flatMap(({ entry, previous }) => [entry, previous!])];
+  for (const { key, value } of values) assert.ok(value.toString().startsWith(key) && value.toString().endsWith(filler));
+  const bytes = values.reduce((sum, { valueLength }) => sum + valueLength, 0);
+  const blocks = blocksOf(values.map(({ value }) => value.buffer));
+  assert.ok(blocks * slabBytes < bytes * 1.4 + 6 * slabBytes, `${blocks} blocks for ${bytes} bytes`);
 });

@@ -43,6 +43,10 @@ export class Version implements Entry, Placed {
     return this.memory.subarray(this.start, this.start + this.valueLength);
   }
 
+  get ownValue(): Buffer {
+    return this.memory.length === this.valueLength ? this.memory : Buffer.from(this.value);
+  }
+
   copyValue(target: Buffer, at: number, from: number, to: number): number {
     return this.memory.copy(target, at, this.start + from, this.start + to);
   }
