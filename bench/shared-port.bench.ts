@@ -19,6 +19,8 @@ const objects = 100;
 const collection = "/api/v1/namespaces/default/configmaps";
 const paths = { get: `${collection}/c0`, list: collection } as const;
 const clientThreads = 2;
+/** The warm-up for each process: code is compiled in each of them. */
+const warmupSeconds = 2 * defaultWarmupSeconds;
 /** The connections of each thread. */
 const connections = 32;
 
@@ -45,8 +47,7 @@ async function measure(run: Run): Promise<void> {
     const server = await startServer(undefined, [], [`--processes=${count}`]);
     try {
       await fill(server, count);
-      for (const verb of verbs)
-        await run.row(nameOf(verb, count), () => reads(server, nameOf(verb, count), paths[verb], run.seconds));
+      for (const verb of verbs) await run.row(nameOf(verb, count), () => reads(server, verb, count, run.seconds));
     } finally {
       await server.stop();
     }
@@ -63,14 +64,19 @@ async function fill(target: Target, count: number): Promise<void> {
   client.close();
 }
 
-async function reads(target: Target, name: string, path: string, seconds: number): Promise<Measurement> {
-  const request = requestBytes("GET", path, target.token);
+async function reads(target: Target, verb: keyof typeof paths, count: number, seconds: number): Promise<Measurement> {
+  const request = requestBytes("GET", paths[verb], target.token);
   const { host, port, ca } = target;
-  await inThreads({ host, port, ca, request, connections, seconds: defaultWarmupSeconds });
+  await inThreads({ host, port, ca, request, connections, seconds: warmupSeconds * count });
   const before = usageOf(target.pid);
   const counted = await inThreads({ host, port, ca, request, connections, seconds });
   const after = usageOf(target.pid);
-  return { name, rate: counted / seconds, cpuUsPerOp: (after.cpuUs - before.cpuUs) / counted, rssMb: after.rssMb };
+  return {
+    name: nameOf(verb, count),
+    rate: counted / seconds,
+    cpuUsPerOp: (after.cpuUs - before.cpuUs) / counted,
+    rssMb: after.rssMb,
+  };
 }
 
 /** Runs the loop in threads at the same time. Returns the number of answers of all. */
