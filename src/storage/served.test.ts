@@ -69,6 +69,21 @@ class GatedLog extends ForwardingLog {
   }
 }
 
+/** A log whose follower gets its entries when a gate is open. */
+class SlowlyLoadedLog extends ForwardingLog {
+  readonly #gate: Gate;
+
+  constructor(log: LogStore, gate: Gate) {
+    super(log);
+    this.#gate = gate;
+  }
+
+  override async follow(follower: LogFollower): Promise<void> {
+    await this.#gate.pass();
+    return super.follow(follower);
+  }
+}
+
 /** A log that stores values in forms, as an encryption does. */
 class FormLog extends ForwardingLog {
   readonly stale = new Set<string>();
@@ -444,6 +459,27 @@ test("a process ends when the log has gone back behind what it has shown", async
   assert.match(failure!.message, new RegExp(`the log is at revision 0, and was at ${revision}`));
   assert.equal(a.log.failure, failure);
   await assert.rejects(a.log.commit(writeOf("k", 0, "x")), failure);
+});
+
+test("fresh reads go on while the next owner loads the log, and then see what nobody has shown before", async (t) => {
+  const loading = new Gate();
+  const processes = await start(t, { wrap: (log) => new SlowlyLoadedLog(log, loading) });
+  const a = await join(t, processes);
+  const revision = await committed(a.log.commit(writeOf("k", 0, "x")));
+  await processes.owner.store.cache.close();
+  // This is durable, and its owner has ended before anybody has heard of it.
+  const untold = await openSqliteStore({ clock: systemClock, dataDir: path.join(processes.folder, "data") });
+  await untold.cache.put(`${prefix}l`, 0, { ...toUnversioned("y", "none"), decode: () => undefined });
+  const next = untold.cache.revision;
+  await untold.cache.close();
+  loading.close();
+  const started = processes.startOwner();
+  await waitUntil(() => loading.waiting === 1);
+  assert.equal(a.log.latest(), revision);
+  loading.open();
+  await started;
+  assert.equal(await a.log.latest(), next);
+  assert.equal(a.follower.revision, next);
 });
 
 test("a file of the revision that is torn is noticed, and the owner is asked", async (t) => {

@@ -24,10 +24,15 @@ export class RevisionWriter {
   readonly #bytes = Buffer.alloc(fileBytes);
   #revision: Revision;
 
+  /**
+   * Opens the file with the revision that an owner before this one has shown, so that fresh reads of the other processes
+   * go on. `revision` is that of the log; a file that says more is lowered, since the log has gone back.
+   */
   constructor(folder: string, revision: Revision) {
     this.#file = openSync(pathIn(folder), constants.O_RDWR | constants.O_CREAT, 0o600);
-    this.#revision = revision;
-    this.#write();
+    const shown = readFrom(this.#file, this.#bytes);
+    this.#revision = Math.min(shown ?? revision, revision);
+    if (shown !== this.#revision) this.#write();
   }
 
   /** Notes that `revision` may be shown from now on. */
@@ -59,16 +64,21 @@ export class RevisionReader {
 
   /** Returns the revision; `undefined` for a file that does not show one. */
   read(): Revision | undefined {
-    for (let tries = 0; tries < triesMax; tries++) {
-      const length = readSync(this.#file, this.#bytes, 0, fileBytes, 0);
-      const revision = this.#bytes.readDoubleLE(0);
-      const isWhole = length === fileBytes && Object.is(revision, this.#bytes.readDoubleLE(8));
-      if (isWhole && Number.isSafeInteger(revision) && revision >= 0) return revision;
-    }
-    return undefined;
+    return readFrom(this.#file, this.#bytes);
   }
 
   close(): void {
     closeSync(this.#file);
   }
+}
+
+/** Reads the revision of a file into `bytes`; `undefined` for a file that does not show one. */
+function readFrom(file: number, bytes: Buffer): Revision | undefined {
+  for (let tries = 0; tries < triesMax; tries++) {
+    const length = readSync(file, bytes, 0, fileBytes, 0);
+    const revision = bytes.readDoubleLE(0);
+    const isWhole = length === fileBytes && Object.is(revision, bytes.readDoubleLE(8));
+    if (isWhole && Number.isSafeInteger(revision) && revision >= 0) return revision;
+  }
+  return undefined;
 }

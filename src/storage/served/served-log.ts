@@ -116,6 +116,8 @@ export class ServedLog extends ForwardingLog {
         follower.recovered(entries);
       },
     });
+    // Nobody has shown what was loaded and is new, so that reads of other processes need not have waited for it.
+    this.#file.raise(this.log.revision);
     await this.#listen();
     this.#pollState();
   }
