@@ -145,6 +145,19 @@ export interface LogRangeOptions {
   readonly limit?: number;
   /** The revision whose state is read. */
   readonly at: Revision;
+  /** The same object for all pages of a range, which are read one after the other in the order of keys. Default: none. */
+  readonly undone?: UndoneChanges;
+}
+
+/**
+ * The changes after the revision of a range, which a log without snapshots has to undo. The log keeps them here between
+ * pages, so that each page reads only changes since the last one.
+ */
+export interface UndoneChanges {
+  /** The changed keys that are still to be read, with the revision that the first of these changes replaced; 0 for none. */
+  readonly replaced: Map<string, Revision>;
+  /** The revision up to which changes were read; in the beginning that of the range. */
+  reached: Revision;
 }
 
 export interface LogRange {

@@ -15,6 +15,7 @@ import {
   everything,
   isCompacted,
   type LogFollower,
+  type LogRangeOptions,
   type LogStore,
   type LogWrite,
   type Revision,
@@ -680,10 +681,16 @@ test("a log that is closed while it is cut off, or catches up, has no connection
 class InterruptedLog extends ForwardingLog {
   beforeRange: () => Promise<void> = () => Promise.resolve();
   beforeHistory: () => Promise<boolean> = () => Promise.resolve(true);
+  /** The number of changes that ranges have undone. */
+  changesRead = 0;
 
-  override async range(...args: Parameters<LogStore["range"]>): ReturnType<LogStore["range"]> {
+  override async range(prefix: string, options: LogRangeOptions): ReturnType<LogStore["range"]> {
     await this.beforeRange();
-    return super.range(...args);
+    const undone = options.undone ?? { replaced: new Map(), reached: options.at };
+    const { reached } = undone;
+    const range = await super.range(prefix, { ...options, undone });
+    this.changesRead += undone.reached - reached;
+    return range;
   }
 
   override async history(...args: Parameters<LogStore["history"]>): ReturnType<LogStore["history"]> {
@@ -707,6 +714,47 @@ test("a state that is compacted while it is read is read again from the start", 
   assert.ok(pages > 3);
   assert.deepEqual(b.follower.texts, a.follower.texts);
   assert.equal(b.follower.reloads, 0);
+});
+
+test("a process joins while others write, and no change is read twice for its pages", async (t) => {
+  let own!: InterruptedLog;
+  const processes = await start(t, { wrap: (log) => (own = new InterruptedLog(log)) });
+  const a = await join(t, processes);
+  const revisions = await Promise.all(
+    Array.from({ length: 400 }, (_, at) => committed(a.log.commit(writeOf(`k${at}`, 0, "1")))),
+  );
+  const began = a.log.revision;
+  let pages = 0;
+  own.beforeRange = async () => {
+    pages++;
+    // Keys of pages to come and of pages before are changed, deleted and made.
+    await a.log.latest();
+    const name = `k${pages * 7}`;
+    const again = await committed(a.log.commit(writeOf(name, revisions[pages * 7]!, "2")));
+    await committed(a.log.commit(writeOf(name, again, undefined)));
+    await committed(a.log.commit(writeOf(`k${pages * 7}new`, 0, "3")));
+  };
+  const log = await processes.openLog();
+  t.after(() => log.close());
+  const follower = new RecordingFollower();
+  const loaded = new RecordingFollower();
+  await log.follow({
+    load(entry) {
+      follower.load(entry);
+      loaded.load(entry);
+    },
+    changed: (events) => follower.changed(events),
+    progressed: (revision) => follower.progressed(revision),
+    reloaded: () => assert.fail("everything is in history"),
+    compacted: (revision) => follower.compacted(revision),
+    recovered: () => follower.recovered(),
+  });
+  assert.ok(pages > 3);
+  assert.equal(own.changesRead, 3 * pages);
+  assert.deepEqual(new Set([...loaded.entries.values()].map(({ revision }) => revision)), new Set(revisions));
+  assert.ok(revisions.every((revision) => revision <= began));
+  await log.latest();
+  assert.deepEqual(follower.texts, a.follower.texts);
 });
 
 test("changes go on while a process that comes back reads what it missed, and after the owner could not tell it", async (t) => {

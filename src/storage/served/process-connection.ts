@@ -13,6 +13,7 @@ import {
   type Revision,
   StorageRefusal,
   Unavailable,
+  type UndoneChanges,
 } from "../log-store.ts";
 import type { StoreMaintenance } from "../opened-store.ts";
 import { type SentError, toSentError } from "./errors.ts";
@@ -62,6 +63,14 @@ const pageBytesMax = 4 * 1024 * 1024;
 
 const ending = "the process that keeps the log is ending";
 
+/** A page of a range, and what the next one need not read again. */
+interface LastPage {
+  readonly prefix: string;
+  readonly at: Revision;
+  readonly lastKey: string;
+  readonly undone: UndoneChanges;
+}
+
 /** A write of another process. */
 class ForeignWrite implements LogWrite {
   readonly connection: ProcessConnection;
@@ -97,6 +106,8 @@ export class ProcessConnection {
   /** The reads under way, and those that wait. */
   #reads = 0;
   readonly #waiting = new Deque<() => void>();
+  /** The page of a range that was answered last and has a next one. */
+  #lastPage: LastPage | undefined;
   /** Whether the process has said who it is, and whether it is told of changes. */
   isGreeted = false;
   isLive = false;
@@ -212,12 +223,15 @@ export class ProcessConnection {
       return Promise.resolve(this.#served.position());
     },
     range: async ({ prefix, from, limit, at }) => {
-      const range = await this.#served.log.range(prefix, { at, from, limit: Math.min(limit, pageEntriesMax) });
+      const undone = this.#takeUndone(prefix, from, at);
+      const options = { at, from, limit: Math.min(limit, pageEntriesMax), undone };
+      const range = await this.#served.log.range(prefix, options);
       if (isCompacted(range)) return { kind: "compacted", ...range };
       let bytes = 0;
       const cutAt = range.entries.findIndex((entry) => (bytes += entry.value.bytes.length) > pageBytesMax) + 1;
       const entries = cutAt === 0 ? range.entries : range.entries.slice(0, cutAt);
       const remaining = range.remaining + range.entries.length - entries.length;
+      if (remaining > 0) this.#lastPage = { prefix, at, lastKey: entries.at(-1)?.key ?? from, undone };
       const stale = entries.map(({ key }) => key).filter((key) => this.#served.isStale(key));
       return { kind: "page", entries, remaining, stale };
     },
@@ -234,6 +248,16 @@ export class ProcessConnection {
       return {};
     },
   };
+
+  /** Returns the changes that the page before has undone, if this one follows it. No other page uses them meanwhile. */
+  #takeUndone(prefix: string, from: string, at: Revision): UndoneChanges {
+    const page = this.#lastPage;
+    if (page === undefined || page.prefix !== prefix || page.at !== at || page.lastKey > from) {
+      return { replaced: new Map(), reached: at };
+    }
+    this.#lastPage = undefined;
+    return page.undone;
+  }
 
   get #maintenance(): StoreMaintenance {
     const maintenance = this.#served.maintenance();

@@ -221,16 +221,18 @@ export class SqliteLog implements LogStore, StoreMaintenance {
   async range(prefix: string, options: LogRangeOptions): Promise<LogRange | Compacted> {
     const { at } = options;
     const from = options.from !== undefined && options.from > prefix ? options.from : prefix;
-    const rollback = new Map<string, Revision>();
+    const undone = options.undone ?? { replaced: new Map<string, Revision>(), reached: at };
+    const { replaced } = undone;
+    for (const key of replaced.keys()) if (key < from) replaced.delete(key);
     // More is written while the log is read: it is read until there is no more.
-    for (let reached = at; reached < this.#log.revision; ) {
+    while (undone.reached < this.#log.revision) {
       const upTo = this.#log.revision;
-      const request = { kind: "rollback", from, to: prefixEnd(prefix), after: reached, upTo } as const;
+      const request = { kind: "rollback", from, to: prefixEnd(prefix), after: undone.reached, upTo } as const;
       const { keys, previous } = await this.#worker.request(request);
-      for (const [i, key] of keys.entries()) if (!rollback.has(key)) rollback.set(key, previous[i]!);
-      reached = upTo;
+      for (const [i, key] of keys.entries()) if (!replaced.has(key)) replaced.set(key, previous[i]!);
+      undone.reached = upTo;
     }
-    const { versions, remaining } = this.#log.rangeBefore(rollback, { ...options, index: this.#index, prefix });
+    const { versions, remaining } = this.#log.rangeBefore(replaced, { ...options, index: this.#index, prefix });
     const logEntries = await this.entriesAt(versions.map(({ revision }) => revision));
     if (at < this.#compacted) return { compacted: this.#compacted };
     const entries = logEntries.map((entry, i) => {
