@@ -14,7 +14,6 @@ import {
 import { readGiven } from "#server/given-files.ts";
 import { refuseArguments } from "#std/flags.ts";
 import { StartError } from "#std/start-error.ts";
-import { startServer } from "#server/start-server.ts";
 import { endWithParent } from "./end-with-parent.ts";
 import { announcement, factsOf, type OutputFormat } from "./serve/greeting.ts";
 import { processVariable } from "./serve/messages.ts";
@@ -58,6 +57,8 @@ export async function serve(args: readonly string[], defaults: ServerSettings = 
 
 /** Serves in this process. */
 async function runServer(settings: ServerSettings, output: OutputFormat): Promise<void> {
+  // A supervisor needs nothing of this.
+  const { startServer } = await import("#server/start-server.ts");
   const starting = startServer(settings, { log: "stderr" });
   const stop = stopOnSignal({ close: async () => (await starting).close(), kill: () => undefined });
   endWithStarter(stop, output);
@@ -72,7 +73,7 @@ async function runProcesses(settings: ServerSettings, output: OutputFormat): Pro
   try {
     process.stdout.write(announcement(await supervisor.start(), output));
   } catch (error) {
-    // The other processes end with this one.
+    await supervisor.abandon();
     if (error instanceof FirstEnd && error.isTold) process.exit(1);
     throw error;
   }

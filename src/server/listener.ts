@@ -3,6 +3,7 @@ import type { ApiRequest, Reply } from "#http/api-request.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import { StartError } from "#std/start-error.ts";
 import { reasonOf } from "#std/system-error.ts";
+import type { HeldPort } from "#transport/held-port.ts";
 import { type Listener, openListener } from "#transport/listener.ts";
 import type { CredentialFlags } from "./credentials/flags.ts";
 import { type ServingCredentials, tlsFiles } from "./credentials/serving.ts";
@@ -16,8 +17,8 @@ interface ListenerParts extends Pick<ServerParts, "clock" | "random" | "log" | "
   readonly credentials: ServingCredentials;
   /** Whether large bodies are compressed for clients that accept it. */
   readonly compress: boolean;
-  /** The port that other processes serve already, if this is one of several: it takes connections after `begin`. */
-  readonly knownPort: number | undefined;
+  /** The port of several processes, if this is one of them. Where it is held, `begin` lets this one take connections. */
+  readonly heldPort: HeldPort | undefined;
   /** Whether the port and its connections let the process end. */
   readonly inBackground: boolean;
   handle(request: ApiRequest): MaybePromise<Reply>;
@@ -28,12 +29,12 @@ interface ListenerParts extends Pick<ServerParts, "clock" | "random" | "log" | "
 export async function listen(parts: ListenerParts): Promise<Listener> {
   const { options, credentials, handle, handshakeFailed, log, clock, random, metrics } = parts;
   const { bindAddress: host, securePort: port } = options;
-  const { knownPort, compress, inBackground } = parts;
+  const { heldPort, compress, inBackground } = parts;
   try {
     return await openListener({
       host,
       port,
-      knownPort,
+      heldPort,
       tls: tlsFiles(options, credentials),
       sharesPort: options.permitPortSharing,
       http1Only: options.disableHttp2,

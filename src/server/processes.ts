@@ -3,7 +3,10 @@
  * share a port, a data folder and a store. Process 0 keeps the folder: it alone writes the files in it.
  */
 import { StartError } from "#std/start-error.ts";
+import type { ConnectionLimits } from "#transport/acceptor.ts";
+import type { HeldPort } from "#transport/held-port.ts";
 import type { GeneralFlags } from "./general-flags.ts";
+import { connectionLimits } from "./listener/connection-limits.ts";
 import type { ListenerFlags } from "./listener/flags.ts";
 import type { StoreFlags } from "./store/flags.ts";
 
@@ -12,8 +15,8 @@ export interface ServingProcess {
   readonly index: number;
   /** The number of processes. */
   readonly count: number;
-  /** The port, if other processes serve it already; this one takes connections when it is ready. */
-  readonly port: number | undefined;
+  /** The port that the processes share. Where it is served already, this one takes connections when it is ready. */
+  readonly port: HeldPort | undefined;
   /** The private folder of the processes, for what exists while they run: the socket of the log. */
   readonly folder: string;
   /** Takes the function that prints the metrics of this process, for the pages of the others. */
@@ -44,4 +47,25 @@ export function checkProcesses({ processes, storage, etcdServers, permitPortShar
   if (permitPortSharing) {
     throw new StartError("--processes shares the port by itself: leave out --permit-port-sharing");
   }
+}
+
+/** The maximum number of connections that wait for a process. */
+const waitingMax = 2048;
+/** The time in which a connection must be taken: that in which a client must finish the handshake of TLS. */
+const waitMs = 32_000;
+
+/** The limits of connections that wait for a process. */
+export interface WaitingLimits extends Pick<ConnectionLimits, "connections" | "connectionsPerAddress"> {
+  /** A connection that was not taken for this many milliseconds is closed. */
+  readonly waitMs: number;
+}
+
+/** Returns how many connections wait for one of the processes, and for how long. */
+export function waitingLimits(options: ListenerFlags): WaitingLimits {
+  const { connections, connectionsPerAddress } = connectionLimits(options);
+  return {
+    connections: Math.min(connections, waitingMax),
+    connectionsPerAddress: Math.min(connectionsPerAddress, waitingMax / 2),
+    waitMs,
+  };
 }

@@ -454,7 +454,7 @@ const openPort = (
     options,
     credentials: inputs.current,
     compress: inputs.plans.kinds.gates.isOn("APIResponseCompression"),
-    knownPort: processes?.port,
+    heldPort: processes?.port,
     handle: instruments?.wrapHandler(handle) ?? handle,
     inBackground: instruments?.inBackground === true,
     handshakeFailed: () => handshakeErrors.add(),

@@ -6,6 +6,7 @@
  * which no user is known read nothing until they end.
  */
 import { createServer, type Server, type Socket } from "node:net";
+import { stopReading } from "./read-turns.ts";
 
 export interface ConnectionLimits {
   /** The maximum number of connections: in total, of one address, and of one user. */
@@ -59,6 +60,12 @@ export class Acceptor {
   /** All open connections. */
   get sockets(): ReadonlySet<Socket> {
     return this.#sockets;
+  }
+
+  /** Takes a connection that another process accepted. */
+  take(socket: Socket): void {
+    stopReading(socket);
+    this.#enter(socket);
   }
 
   #enter(socket: Socket): void {

@@ -43,6 +43,7 @@ import { Http1Message, Http1ResponseWriter } from "./http1-response-writer.ts";
 import { Http2Message, Http2ResponseWriter } from "./http2-response-writer.ts";
 import { IncomingRequest, type RequestDependencies, type Peer } from "./incoming-request.ts";
 import { ChunkCache } from "#http/chunk-cache.ts";
+import type { HeldPort } from "./held-port.ts";
 import { type SocketReader, ReadTurns } from "./read-turns.ts";
 import { Exchange, type ReplySettings } from "./reply-writer.ts";
 import { headProblem } from "./request-head.ts";
@@ -113,9 +114,9 @@ export interface ListenerOptions {
   /** The port; 0 picks a free one. */
   readonly port: number;
   /**
-   * The port, if it is known because other processes of a cluster listen on it; this one takes connections after `begin`.
+   * Holds the port in place of this process. Where it is held already, this listener takes connections after `begin`.
    */
-  readonly knownPort?: number | undefined;
+  readonly heldPort?: HeldPort | undefined;
   /** Whether other processes may listen on the port, if they permit it, too; false by default. */
   readonly sharesPort?: boolean;
   readonly tls: TlsFiles;
@@ -168,7 +169,7 @@ export interface Listener {
 /** Rejects with the system's error (`EADDRINUSE`, `EACCES`) or OpenSSL's when it cannot start. */
 export async function openListener(options: ListenerOptions): Promise<Listener> {
   const listener = new TlsListener(options);
-  if (options.knownPort === undefined) await listener.listen();
+  if (options.heldPort?.number === undefined) await listener.listen();
   return listener;
 }
 
@@ -311,6 +312,7 @@ class TlsListener implements Listener {
   readonly #turns: ReadTurns;
   readonly #finished = (): void => this.#finish();
   readonly #excess = (user: string): void => this.#options.connectionRefused?.("user", user);
+  #isListening = false;
   #stopping = false;
   /** Whether a stream that begins ends at once. */
   #endsStreams = false;
@@ -320,7 +322,7 @@ class TlsListener implements Listener {
   constructor(options: ListenerOptions) {
     this.#options = options;
     this.address = options.host;
-    this.port = options.knownPort ?? options.port;
+    this.port = options.heldPort?.number ?? options.port;
     this.#limits = { ...defaultLimits, ...options.limits };
     this.#settings = {
       clock: options.clock,
@@ -390,10 +392,19 @@ class TlsListener implements Listener {
   }
 
   async begin(): Promise<void> {
-    if (!this.#acceptor.server.listening && !this.#stopping) await this.listen();
+    if (!this.#isListening && !this.#stopping) await this.listen();
   }
 
-  listen(): Promise<void> {
+  async listen(): Promise<void> {
+    this.#isListening = true;
+    const { heldPort, host, port } = this.#options;
+    if (heldPort === undefined) return this.#listen();
+    const bound = await heldPort.listen({ host, port, backlog: backlogMax }, (socket) => this.#acceptor.take(socket));
+    this.address = bound.address;
+    this.port = bound.port;
+  }
+
+  #listen(): Promise<void> {
     const { server } = this.#acceptor;
     const { host, port, sharesPort: reusePort = false } = this.#options;
     return new Promise((resolve, reject) => {
@@ -643,6 +654,7 @@ class TlsListener implements Listener {
   stopAccepting(): void {
     if (this.#stopping) return;
     this.#stopping = true;
+    this.#options.heldPort?.stop();
     this.#acceptor.server.close();
     for (const { session } of this.#connections.values()) session?.close();
   }

@@ -58,7 +58,7 @@ const batchBytesMin = turnBytesMax / 4;
 /** The part of Node's handle that starts and stops the reading of a socket, below streams and protocols. */
 interface Handle {
   /** Whether the stream above wants to read. */
-  readonly reading?: boolean;
+  reading?: boolean;
   readStart(): unknown;
   readStop(): unknown;
 }
@@ -241,10 +241,21 @@ export class SocketReader implements SampledConnection {
     if (handle?.reading !== false) handle?.readStart();
   }
 
-  /** Node has no public way to stop reading at once: a paused stream reads on until its buffer is full. */
   get #handle(): Handle | null | undefined {
-    return (this.#socket as unknown as { readonly _handle: Handle | null })._handle; // `null` once it is closed
+    return handleOf(this.#socket);
   }
+}
+
+/** Node has no public way to stop reading at once: a paused stream reads on until its buffer is full. */
+const handleOf = (socket: Socket): Handle | null | undefined =>
+  (socket as unknown as { readonly _handle: Handle | null })._handle; // `null` once it is closed
+
+/** Stops the reading of a socket that nobody reads yet. The stream that is laid over it begins anew. */
+export function stopReading(socket: Socket): void {
+  const handle = handleOf(socket);
+  if (handle === null || handle === undefined) return;
+  handle.readStop();
+  handle.reading = false;
 }
 
 export class ReadTurns {

@@ -28,6 +28,9 @@ interface Options {
   /** The data folder; a new one when left out. */
   readonly dataDir?: string;
   readonly flags?: readonly string[];
+  /** The executable of Node; that of the tests when left out. */
+  readonly node?: string;
+  readonly variables?: NodeJS.ProcessEnv;
 }
 
 export class ServedProcesses {
@@ -57,7 +60,7 @@ export class ServedProcesses {
 
   /** Starts the processes, and waits until all are ready. They are killed at the end of the test. */
   static async start(t: TestContext, options: Options): Promise<ServedProcesses> {
-    const { count, dataDir = join(temporaryFolder(), "data"), flags = [] } = options;
+    const { count, dataDir = join(temporaryFolder(), "data"), flags = [], node = process.execPath } = options;
     const args = [
       "--disable-warning=ExperimentalWarning",
       ...program,
@@ -73,7 +76,8 @@ export class ServedProcesses {
       "-v=4",
       ...flags,
     ];
-    const supervisor = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe"] });
+    const env = { ...process.env, ...options.variables };
+    const supervisor = spawn(node, args, { env, stdio: ["ignore", "pipe", "pipe"] });
     endWithUs(supervisor);
     const kill = (): boolean => supervisor.kill("SIGKILL");
     leftOpen.add(kill);
@@ -141,14 +145,7 @@ export class ServedProcesses {
 
   /** Returns the ids of the processes that run, by their numbers. */
   pids(): ReadonlyMap<number, number> {
-    const { pid } = this.supervisor;
-    const children = textOf(`/proc/${pid}/task/${pid}/children`).split(" ").filter(Boolean).map(Number);
-    return new Map(
-      children.flatMap((child) => {
-        const [, index] = /(?:^|\0)BINNACLE_PROCESS=(\d+)/.exec(textOf(`/proc/${child}/environ`)) ?? [];
-        return index === undefined ? [] : [[Number(index), child]];
-      }),
-    );
+    return processesOf(this.supervisor);
   }
 
   /** Sends a signal to a process. */
@@ -176,6 +173,17 @@ export class ServedProcesses {
   }
 }
 
+/** Returns the ids of the serving processes that run under a supervisor, by their numbers. */
+export function processesOf({ pid }: ChildProcess): ReadonlyMap<number, number> {
+  const children = textOf(`/proc/${pid}/task/${pid}/children`).split(" ").filter(Boolean).map(Number);
+  return new Map(
+    children.flatMap((child) => {
+      const [, index] = /(?:^|\0)BINNACLE_PROCESS=(\d+)/.exec(textOf(`/proc/${child}/environ`)) ?? [];
+      return index === undefined ? [] : [[Number(index), child]];
+    }),
+  );
+}
+
 function textOf(path: string): string {
   try {
     return readFileSync(path, "utf8");
@@ -186,5 +194,8 @@ function textOf(path: string): string {
 
 /** Resolves when none of these processes is there any more. */
 export async function untilGone(pids: Iterable<number>): Promise<void> {
-  for (const pid of pids) while (/^State:\s+[^ZX]/m.test(textOf(`/proc/${pid}/status`))) await sleep(20);
+  for (const pid of pids) while (isThere(pid)) await sleep(20);
 }
+
+/** Whether a process runs, or stands still. */
+export const isThere = (pid: number): boolean => /^State:\s+[^ZX]/m.test(textOf(`/proc/${pid}/status`));

@@ -1,5 +1,6 @@
 /** The messages between the supervisor and the serving processes. */
 import type { ServerSettings } from "#server/options.ts";
+import type { HeldAddress } from "#transport/held-port.ts";
 import type { ServerFacts } from "./greeting.ts";
 
 /** The variable of the environment by which a process knows that it is a serving one, and its number. */
@@ -9,6 +10,12 @@ export type FromProcess =
   /** The first message: the process asks what it should do. */
   | { readonly type: "hello" }
   | { readonly type: "ready"; readonly facts: ServerFacts }
+  /** Asks for the port, and for connections. */
+  | { readonly type: "listen"; readonly at: HeldAddress }
+  /** Says that this process takes no more connections. */
+  | { readonly type: "leave" }
+  /** The answer to `connection`. */
+  | { readonly type: "took"; readonly isTaken: boolean }
   /** Asks for the metrics of all others. */
   | { readonly type: "gather"; readonly id: number }
   /** The metrics of this process, for the question `id` of the supervisor. */
@@ -16,6 +23,11 @@ export type FromProcess =
 
 export type ToProcess =
   | ProcessStart
+  /** The answers to `listen`: the address that is served, or the error of the system. */
+  | { readonly type: "listening"; readonly address: string; readonly port: number }
+  | { readonly type: "cannotListen"; readonly code: string | undefined; readonly message: string }
+  /** A new connection, whose socket comes with the message. */
+  | { readonly type: "connection" }
   /** Asks for the metrics of this process. */
   | { readonly type: "metrics"; readonly id: number }
   /** The metrics of the others that have answered, for the question `id` of this process. */

@@ -1,5 +1,5 @@
 /** Asks serving processes for their metrics, for one of them that shows those of all. */
-import type { Worker } from "node:cluster";
+import type { ChildProcess } from "node:child_process";
 import type { Clock } from "#std/clock.ts";
 import type { FromProcess, ToProcess } from "./messages.ts";
 
@@ -7,7 +7,7 @@ import type { FromProcess, ToProcess } from "./messages.ts";
 const patienceMs = 1000;
 
 /** The part of a process that is used. */
-type Asked = Pick<Worker, "isConnected"> & {
+type Asked = Pick<ChildProcess, "connected"> & {
   send(message: ToProcess, handle: undefined, options: undefined, done: () => void): unknown;
 };
 
@@ -29,7 +29,7 @@ export class MetricsGathering {
   /** Calls `done` with the pages of those that answer within a second. */
   ask(processes: readonly Asked[], done: (pages: readonly string[]) => void): void {
     const id = this.#count++;
-    const asked = processes.filter((one) => one.isConnected());
+    const asked = processes.filter((one) => one.connected);
     const pages: string[] = [];
     const end = (): void => {
       cancel();

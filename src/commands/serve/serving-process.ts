@@ -1,11 +1,12 @@
 /**
  * A serving process of `binnacle serve --processes=N`. It gets its settings from the supervisor, and does what that says:
  * signals reach all processes of a terminal or a service at once, but they end in an order. Where the supervisor is gone,
- * Node's cluster ends the process at once; a restart then finds the data folder free.
+ * the process ends at once; a restart then finds the data folder free.
  */
 import { rmSync } from "node:fs";
-import { StartError } from "#std/start-error.ts";
+import { Socket } from "node:net";
 import { mergeMetrics } from "#server/merge-metrics.ts";
+import type { HeldPort, HeldAddress } from "#transport/held-port.ts";
 import type { ServingProcess } from "#server/processes.ts";
 import { startServer } from "#server/start-server.ts";
 import { factsOf } from "./greeting.ts";
@@ -14,24 +15,32 @@ import type { FromProcess, ProcessStart, ToProcess } from "./messages.ts";
 /** Serves until the supervisor says stop. Rejects with `StartError` when the server cannot start. */
 export async function serveAsProcess(index: number): Promise<void> {
   for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => undefined);
+  process.once("disconnect", () => process.exit(1));
   const supervisor = new Supervisor();
+  let isReady = false;
+  void supervisor.stopped.then(() => {
+    if (!isReady) process.exit(0);
+  });
   const start = await supervisor.started;
   process.once("exit", () => {
     // A supervisor that was killed has left the folder.
     if (!process.connected) rmSync(start.folder, { recursive: true, force: true });
   });
-  const starting = startServer(start.settings, { log: "stderr", processes: supervisor.processOf(index, start) });
+  const server = await startServer(start.settings, {
+    log: "stderr",
+    processes: supervisor.processOf(index, start),
+  });
+  isReady = true;
   void supervisor.stopped.then(async () => {
     try {
-      await (await starting).close();
+      await server.close();
       process.exit(0);
     } catch (error) {
-      // A failed start is reported by who awaits it.
-      if (!(error instanceof StartError)) process.stderr.write(`binnacle: bad end: ${String(error)}\n`);
+      process.stderr.write(`binnacle: bad end: ${String(error)}\n`);
       process.exit(1);
     }
   });
-  supervisor.send({ type: "ready", facts: factsOf(await starting) });
+  supervisor.send({ type: "ready", facts: factsOf(server) });
 }
 
 /** The supervisor as a serving process has it. */
@@ -45,8 +54,11 @@ class Supervisor {
   #next: Question | undefined;
   #questions = 0;
 
+  #listening = Promise.withResolvers<{ readonly address: string; readonly port: number }>();
+  #connect: ((socket: Socket) => void) | undefined;
+
   constructor() {
-    process.on("message", (message: ToProcess) => this.#take(message));
+    process.on("message", (message: ToProcess, socket: unknown) => this.#take(message, socket));
     this.send({ type: "hello" });
   }
 
@@ -67,7 +79,7 @@ class Supervisor {
     return {
       index,
       count,
-      port,
+      port: this.#portOf(port),
       folder,
       offerMetrics: (print) => {
         this.#printMetrics = print;
@@ -81,12 +93,38 @@ class Supervisor {
     };
   }
 
-  #take(message: ToProcess): void {
+  #portOf(number: number | undefined): HeldPort {
+    return {
+      number,
+      listen: (at: HeldAddress, take) => {
+        this.#connect = take;
+        this.send({ type: "listen", at });
+        return this.#listening.promise;
+      },
+      stop: () => {
+        this.#connect = undefined;
+        this.send({ type: "leave" });
+      },
+    };
+  }
+
+  #take(message: ToProcess, socket: unknown): void {
     if (message.type === "start") this.#start.resolve(message);
+    else if (message.type === "connection") this.#takeConnection(socket);
+    else if (message.type === "listening") this.#listening.resolve(message);
+    else if (message.type === "cannotListen") this.#listening.reject(systemError(message));
     else if (message.type === "metrics") this.send({ type: "metrics", id: message.id, page: this.#printMetrics() });
     else if (message.type === "gathered") this.#answered(message);
     else if (message.type === "stop") this.#stop.resolve();
     else this.#othersEnded.resolve();
+  }
+
+  #takeConnection(socket: unknown): void {
+    // Without a free descriptor, the message comes without its socket.
+    const isTaken = this.#connect !== undefined && socket instanceof Socket;
+    this.send({ type: "took", isTaken });
+    if (isTaken) this.#connect?.(socket);
+    else if (socket instanceof Socket) socket.destroy();
   }
 
   /** Resolves with the metrics of the others as they are after this call. */
@@ -112,6 +150,9 @@ class Supervisor {
     if (this.#question !== undefined) this.send({ type: "gather", id: this.#question.id });
   }
 }
+
+const systemError = ({ code, message }: { readonly code: string | undefined; readonly message: string }): Error =>
+  Object.assign(new Error(message), { code });
 
 interface Question extends PromiseWithResolvers<readonly string[]> {
   readonly id: number;

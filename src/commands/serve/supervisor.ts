@@ -1,29 +1,32 @@
 /**
  * The supervisor of `binnacle serve --processes=N`. It serves nothing and opens no store: it starts serving processes of
- * the same program, hands each new connection to the next one that is free (Node's cluster), starts those again that end,
- * and ends them in order. Process 0 starts first and ends last, since it keeps the data folder and its log.
+ * the same program, holds their port and hands each new connection to the next one that is free, starts those again that
+ * end, and ends them in order. Process 0 starts first and ends last, since it keeps the data folder and its log.
  */
-import cluster, { type Worker } from "node:cluster";
+import { type ChildProcess, fork } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { resolveOptions, type ServerOptions, type ServerSettings } from "#server/options.ts";
+import { waitingLimits } from "#server/processes.ts";
 import { openServerLog } from "#server/server-log.ts";
 import { machineClock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
 import { StartError } from "#std/start-error.ts";
+import { reasonOf } from "#std/system-error.ts";
+import type { HeldAddress } from "#transport/held-port.ts";
 import type { ServerFacts } from "./greeting.ts";
 import { type FromProcess, processVariable, type ToProcess } from "./messages.ts";
 import { MetricsGathering } from "./metrics-gathering.ts";
 import { RestartPause } from "./restart-pause.ts";
+import { SharedPort } from "./shared-port.ts";
 
 /** A place for a serving process, which has one after the other. */
 interface Slot {
   readonly index: number;
   readonly pause: RestartPause;
-  worker: Worker | undefined;
-  /** Whether the process listens, and so holds the port. */
-  isListening: boolean;
+  /** The process, if there is one. */
+  worker: ChildProcess | undefined;
   /** Whether the process answers requests. */
   isReady: boolean;
   /** Is settled when the first process of this place is ready, or has ended before. */
@@ -47,8 +50,8 @@ export class Supervisor {
   /** The private folder of the processes. The paths of sockets must be short. */
   readonly #folder = mkdtempSync(join(tmpdir(), "binnacle-"));
   readonly #gathering = new MetricsGathering(clock);
-  /** The port that a free one was chosen for. */
-  #port: number | undefined;
+  readonly #port: SharedPort;
+  #isClosing = false;
   #closing: Promise<void> | undefined;
 
   /** Throws `StartError` for settings that cannot be. */
@@ -58,13 +61,11 @@ export class Supervisor {
     this.#options = options;
     this.#log = openServerLog(options);
     process.once("exit", () => rmSync(this.#folder, { recursive: true, force: true }));
-    cluster.schedulingPolicy = cluster.SCHED_RR;
-    cluster.setupPrimary({ serialization: "advanced" });
+    this.#port = new SharedPort({ limits: waitingLimits(options), clock, log: this.#log });
     this.#slots = Array.from({ length: options.processes }, (_, index) => ({
       index,
       pause: new RestartPause(clock),
       worker: undefined,
-      isListening: false,
       isReady: false,
       first: Promise.withResolvers<ServerFacts>(),
       hasServed: false,
@@ -87,32 +88,60 @@ export class Supervisor {
 
   /** Ends all processes at once. */
   kill(): void {
-    for (const { worker } of this.#slots) worker?.process.kill("SIGKILL");
+    for (const { worker } of this.#slots) worker?.kill("SIGKILL");
+  }
+
+  /** Ends all processes at once, and resolves when they have ended. */
+  async abandon(): Promise<void> {
+    this.#isClosing = true;
+    const ends = this.#slots.map((slot) => goodEnd(slot));
+    this.kill();
+    await Promise.all(ends);
   }
 
   /** Starts the first process of a place. The promise stays open when the program ends meanwhile. */
   #startFirst(slot: Slot): Promise<ServerFacts> {
-    if (this.#closing === undefined) this.#fork(slot);
+    if (!this.#isClosing) this.#fork(slot);
     return slot.first.promise;
   }
 
   #fork(slot: Slot): void {
-    const worker = cluster.fork({ [processVariable]: String(slot.index) });
-    slot.worker = worker;
+    const { index } = slot;
     slot.pause.began();
+    let worker: ChildProcess;
+    try {
+      worker = fork(process.argv[1] ?? "", process.argv.slice(2), {
+        env: { ...process.env, [processVariable]: String(index) },
+        serialization: "advanced",
+      });
+    } catch (error) {
+      this.#ended(slot, { error });
+      return;
+    }
+    if (worker.pid === undefined) {
+      // There is an error, and no end.
+      worker.once("error", (error) => this.#ended(slot, { error }));
+      return;
+    }
+    slot.worker = worker;
     worker.on("message", (message: FromProcess) => this.#take(slot, worker, message));
-    worker.on("listening", ({ port }) => this.#listens(slot, worker, port));
-    worker.on("error", (error) => this.#log.error({ process: slot.index, error }, "a process could not be reached"));
-    worker.once("exit", (code: number | null, signal: string | null) => this.#ended(slot, worker, { code, signal }));
+    worker.on("error", (error) => this.#log.error({ process: index, error }, "a process could not be reached"));
+    worker.once("exit", (code, signal) => {
+      slot.worker = undefined;
+      slot.isReady = false;
+      this.#gathering.lost(worker);
+      this.#port.leave(worker);
+      this.#ended(slot, { code, signal });
+    });
   }
 
-  #take(slot: Slot, worker: Worker, message: FromProcess): void {
+  #take(slot: Slot, worker: ChildProcess, message: FromProcess): void {
     if (message.type === "hello") {
       send(worker, {
         type: "start",
         settings: this.#settingsFor(slot),
         count: this.#slots.length,
-        port: this.#port,
+        port: this.#port.number,
         folder: this.#folder,
       });
     } else if (message.type === "ready") {
@@ -120,7 +149,10 @@ export class Supervisor {
       slot.hasServed = true;
       slot.isReady = true;
       slot.first.resolve(message.facts);
-    } else if (message.type === "gather") {
+    } else if (message.type === "listen") void this.#listen(worker, message.at);
+    else if (message.type === "leave") this.#port.leave(worker);
+    else if (message.type === "took") this.#port.took(worker, message.isTaken);
+    else if (message.type === "gather") {
       const others = this.#slots.flatMap((one) => (one.isReady && one !== slot ? [one.worker!] : [])); // it is there
       this.#gathering.ask(others, (pages) => send(worker, { type: "gathered", id: message.id, pages }));
     } else this.#gathering.answered(worker, message);
@@ -129,31 +161,23 @@ export class Supervisor {
   /** Only the very first start of a program accepts a loss, and only process 0 can find one. */
   #settingsFor({ index, hasServed }: Slot): ServerSettings {
     const acceptDataLoss = this.#options.acceptDataLoss && index === 0 && !hasServed;
-    return { ...this.#settings, acceptDataLoss, securePort: this.#portFor() };
+    return { ...this.#settings, acceptDataLoss };
   }
 
-  /**
-   * Returns the port for a process that starts. Processes that ask for any free port share the one that the first of them
-   * got, while one of them listens; when none does, that port has to be asked for again.
-   */
-  #portFor(): number {
-    const isHeld = this.#slots.some(({ isListening }) => isListening);
-    return this.#port === undefined || isHeld ? this.#options.securePort : this.#port;
+  async #listen(worker: ChildProcess, at: HeldAddress): Promise<void> {
+    try {
+      const { address, port } = await this.#port.open(at);
+      send(worker, { type: "listening", address, port });
+      if (worker.connected) this.#port.join(worker);
+    } catch (error) {
+      const { code, message } = error as NodeJS.ErrnoException;
+      send(worker, { type: "cannotListen", code, message });
+    }
   }
 
-  #listens(slot: Slot, worker: Worker, port: number): void {
-    slot.isListening = true;
-    this.#port ??= port;
-    // The processes that held the port ended while this one started. It starts again with the number of the port.
-    if (port !== this.#port) worker.process.kill("SIGKILL");
-  }
-
-  #ended(slot: Slot, worker: Worker, how: { readonly code: number | null; readonly signal: string | null }): void {
-    slot.worker = undefined;
-    slot.isListening = false;
-    slot.isReady = false;
-    this.#gathering.lost(worker);
-    if (this.#closing !== undefined) return;
+  /** Notes that the process of a place has ended, or could not be made. */
+  #ended(slot: Slot, how: End): void {
+    if (this.#isClosing) return;
     if (!slot.hasServed) {
       slot.first.reject(new FirstEnd(slot.index, how));
       return;
@@ -164,31 +188,42 @@ export class Supervisor {
   }
 
   async #close(): Promise<void> {
+    this.#isClosing = true;
     for (const slot of this.#slots) slot.cancelRestart();
     const { shutdownDelayMs, requestTimeoutMs } = this.#options;
     const cancelKill = clock.after(shutdownDelayMs + requestTimeoutMs + closingMs, () => {
       this.#log.error({}, "processes that did not end were killed");
       this.kill();
     });
-    const workers = this.#slots.map(({ worker }) => worker);
-    const ends = workers.map((worker) => (worker === undefined ? Promise.resolve(undefined) : ended(worker)));
-    for (const worker of workers) if (worker !== undefined) send(worker, { type: "stop" });
-    const [keeperEnds, ...otherEnds] = ends;
-    const others = await Promise.all(otherEnds);
-    if (workers[0] !== undefined) send(workers[0], { type: "othersEnded" });
-    const codes = [await keeperEnds, ...others];
+    const [keeper, ...others] = this.#slots.map((slot) => goodEnd(slot));
+    for (const { worker } of this.#slots) if (worker !== undefined) send(worker, { type: "stop" });
+    this.#port.closeWithLast();
+    const areGood = await Promise.all(others);
+    const keeperProcess = this.#slots[0]?.worker;
+    if (keeperProcess !== undefined) send(keeperProcess, { type: "othersEnded" });
+    areGood.push(await keeper!); // there is one
+    this.#port.close();
     cancelKill();
-    if (codes.some((code) => code !== undefined && code !== 0)) throw new Error("a process did not end in good order");
+    if (areGood.includes(false)) throw new Error("a process did not end in good order");
   }
 }
 
-/** Resolves with the exit code of a process. */
-const ended = (worker: Worker): Promise<number | null> =>
-  new Promise((resolve) => void worker.once("exit", (code: number | null) => resolve(code)));
+/** The end of a process, or the error of the system that did not make it. */
+type End = { readonly code: number | null; readonly signal: string | null } | { readonly error: unknown };
 
-function send(worker: Worker, message: ToProcess): void {
+/** Resolves with the exit code of a process. */
+const ended = (worker: ChildProcess): Promise<number | null> =>
+  new Promise((resolve) => void worker.once("exit", (code) => resolve(code)));
+
+/** Resolves when the process of a place has ended, with whether that was in good order, if it served. */
+async function goodEnd({ worker, isReady }: Slot): Promise<boolean> {
+  const code = worker === undefined ? 0 : await ended(worker);
+  return !isReady || code === 0;
+}
+
+function send(worker: ChildProcess, message: ToProcess): void {
   // A process that has ended is noticed by its end.
-  if (worker.isConnected()) worker.send(message, undefined, undefined, () => undefined);
+  if (worker.connected) worker.send(message, undefined, undefined, () => undefined);
 }
 
 /** The end of a process before it was ready. */
@@ -196,8 +231,12 @@ export class FirstEnd extends StartError {
   /** Whether the process has said why. */
   readonly isTold: boolean;
 
-  constructor(index: number, { code, signal }: { readonly code: number | null; readonly signal: string | null }) {
-    super(`process ${index} has ended before it was ready: ${signal ?? `exit code ${code}`}`);
-    this.isTold = code !== null && code !== 0;
+  constructor(index: number, end: End) {
+    super(
+      "error" in end
+        ? `process ${index} cannot be started: ${reasonOf(end.error)}`
+        : `process ${index} has ended before it was ready: ${end.signal ?? `exit code ${end.code}`}`,
+    );
+    this.isTold = "code" in end && end.code !== null && end.code !== 0;
   }
 }
