@@ -9,6 +9,8 @@ import path from "node:path";
 
 import { systemClock } from "#std/clock.ts";
 import { FakeClock } from "#std/fake-clock.ts";
+import { seededRandom } from "#std/random.ts";
+import { DelayedLog } from "./delayed-log-for-tests.ts";
 import { ForwardingLog } from "./forwarding-log.ts";
 import {
   type CommitResult,
@@ -521,8 +523,8 @@ test("bytes that are no message end the connection, and nothing else", async (t)
     ["a length that is too long", /no frame is 4294967295 bytes long/, hello, lengthOf(0xffffffff)],
     ["an unknown kind", /there is no kind 99/, hello, lengthOf(1), Buffer.from([99])],
     ["a frame that is too short", /ends within a field/, hello, lengthOf(3), Buffer.from([1, 0, 0])],
-    ["a list that is too long", /ends within a field/, hello, withRequires(commit, 0xffffffff)],
     ["bytes after the last field", /bytes after its last field/, hello, longer(commit)],
+    ["a list that is too long", /ends within a field/, hello, withRequires(commit, 0xffffffff)],
     ["no greeting", /the first message is not a greeting/, commit],
     ["another version", /does not speak/, frameOf(toOwner, { kind: "hello", protocol: "binnacle log 0" })],
   ];
@@ -537,6 +539,18 @@ test("bytes that are no message end the connection, and nothing else", async (t)
     await waitUntil(() => processes.warnings.length > 0);
     assert.match(processes.warnings.join(), expected, name);
   }
+  // A process that comes again with the same problem is told of once.
+  processes.warnings.length = 0;
+  for (let at = 0; at < 3; at++) {
+    const socket = createConnection(path.join(processes.folder, "log.sock"));
+    const closed = new Promise((resolve) => socket.on("close", resolve));
+    socket.on("error", () => undefined);
+    socket.resume();
+    socket.write(cases.at(-1)![2]!);
+    await closed;
+  }
+  await committed(a.log.commit(writeOf("before", 0, "x")));
+  assert.deepEqual(processes.warnings, []);
   // A frame that does not end costs nobody anything.
   const slow = createConnection(path.join(processes.folder, "log.sock"));
   t.after(() => slow.destroy());
@@ -567,6 +581,24 @@ test("a process that is told what cannot be ends the connection, and loses nothi
   }
   assert.deepEqual(b.follower.texts, a.follower.texts);
   assert.equal(b.line.connections, cases.length + 1);
+});
+
+test("a change that comes after its write was answered keeps the connection, and all fresh reads wait for it", async (t) => {
+  const processes = await start(t, { wrap: (log) => new DelayedLog(log, seededRandom(1)) });
+  const [a, b] = [await join(t, processes), await joinByLine(t, processes, "b")];
+  let revision = 0;
+  for (let at = 0; at < 30; at++) {
+    revision = await committed(b.log.commit(writeOf("k", revision, String(at))));
+    assert.ok((await a.log.latest()) >= revision);
+    assert.equal(a.follower.entries.get(`${prefix}k`)?.revision, revision);
+  }
+  await heard(b.follower, revision);
+  assert.ok(
+    b.follower.events.some(({ write }) => write === undefined),
+    "a change came after the answer",
+  );
+  assert.deepEqual(b.follower.texts, a.follower.texts);
+  assert.deepEqual([processes.warnings, b.line.connections], [[], 1]);
 });
 
 test("the work on the log is done by the owner", async (t) => {

@@ -27,6 +27,8 @@ export type Notice = Extract<
 interface ConnectionOptions {
   readonly path: string;
   readonly clock: Clock;
+  /** Called when there is an owner; it may refuse the greeting. */
+  reached(): void;
   /** Takes what the owner tells by itself. */
   noticed(notice: Notice, connection: OwnerConnection): void;
 }
@@ -57,6 +59,8 @@ const lost = "the connection to the process that keeps the log was lost";
 const busy = "too much waits for the process that keeps the log";
 const slow = "the process that keeps the log does not answer in time";
 
+const unreadable = "the process that keeps the log gives an answer that cannot be read";
+
 export class OwnerConnection {
   readonly #options: ConnectionOptions;
   readonly #socket: FrameSocket;
@@ -86,7 +90,7 @@ export class OwnerConnection {
 
   private constructor(options: ConnectionOptions) {
     this.#options = options;
-    this.#socket = new FrameSocket(createConnection(options.path), {
+    this.#socket = new FrameSocket(createConnection(options.path, options.reached), {
       taken: (fields) => this.#take(readAll(fromOwner, fields)),
       closed: (problem) => this.#lost(problem),
     });
@@ -201,7 +205,14 @@ export class OwnerConnection {
 
   #settle(message: Extract<FromOwner, { readonly kind: "settled" | "answer" }>): void {
     const pending = this.#end(message.id);
-    if (this.#leave(pending)) pending.settle(message);
+    if (!this.#leave(pending)) return;
+    try {
+      pending.settle(message);
+    } catch (error) {
+      // The error ends the connection, which knows nothing of this caller any more.
+      pending.reject(refusalOf(pending, `${unreadable}: ${(error as Error).message}`));
+      throw error;
+    }
   }
 
   #end(id: number): Pending {
@@ -221,9 +232,7 @@ export class OwnerConnection {
   }
 
   #refuse(pending: Pending, reason: string): void {
-    if (!this.#leave(pending)) return;
-    const isUnknown = pending.write !== undefined && pending.isSent;
-    pending.reject(isUnknown ? new OutcomeUnknown(reason) : new Unavailable(reason));
+    if (this.#leave(pending)) pending.reject(refusalOf(pending, reason));
   }
 
   /** Answers those who have waited too long. A write stays known, since its change may still come. */
@@ -246,4 +255,9 @@ export class OwnerConnection {
     this.#pending.clear();
     this.#closed.resolve(problem);
   }
+}
+
+/** Returns the error of a caller that gets no answer: nobody knows what became of a write that was sent. */
+function refusalOf({ write, isSent }: Pending, reason: string): StorageFailure {
+  return write !== undefined && isSent ? new OutcomeUnknown(reason) : new Unavailable(reason);
 }

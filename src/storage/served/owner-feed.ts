@@ -45,8 +45,9 @@ interface FirstState {
   readonly connection: OwnerConnection;
 }
 
-/** The pause before a lost connection is made anew. */
+/** The pause before a lost connection is made anew, and the one to which it grows with an owner that refuses. */
 const reconnectMs = 50;
+const reconnectMsMax = 2000;
 /** The time in which the first connection must be made. */
 const startMs = 60_000;
 const pageMs = 15_000;
@@ -68,6 +69,9 @@ export class OwnerFeed {
   #last: OwnerConnection | undefined;
   /** The connection whose changes are delivered as they come. */
   #live: OwnerConnection | undefined;
+  /** Whether there was an owner when the last connection was tried, and the pause before the next one. */
+  #isReached = false;
+  #pauseMs = reconnectMs;
   /** The changes that came while history before them was read. */
   #held: ChangeNotice[] = [];
   #heldBytes = 0;
@@ -96,8 +100,17 @@ export class OwnerFeed {
         if (!(error instanceof StorageFailure)) throw error;
         if (clock.monotonic() > untilMs) throw new StorageFailure(`${unreachable}: ${error.message}`, { cause: error });
       }
-      await pause(clock, reconnectMs, this.#closing.signal);
+      await this.#pause();
     }
+  }
+
+  /**
+   * Waits before the next connection. An owner that is being started is not there for a while; one that is there and ends
+   * connections before they can be used is asked less and less often.
+   */
+  async #pause(): Promise<void> {
+    this.#pauseMs = this.#isReached ? Math.min(2 * this.#pauseMs, reconnectMsMax) : reconnectMs;
+    await pause(this.#options.clock, this.#pauseMs, this.#closing.signal);
   }
 
   async #readFirst(connection: OwnerConnection): Promise<void> {
@@ -170,9 +183,11 @@ export class OwnerFeed {
 
   async #connect(): Promise<OwnerConnection> {
     const { path, clock } = this.#options;
+    this.#isReached = false;
     const connection = await OwnerConnection.open({
       path,
       clock,
+      reached: () => void (this.#isReached = true),
       noticed: (notice, from) => this.#noticed(notice, from),
     });
     this.#last = connection;
@@ -182,7 +197,7 @@ export class OwnerFeed {
 
   /** Follows the log until the feed is closed. `first` is the connection to begin with. */
   async #run(first: OwnerConnection): Promise<void> {
-    const { clock, warn } = this.#options;
+    const { warn } = this.#options;
     const { signal } = this.#closing;
     for (let connection: OwnerConnection | undefined = first; !signal.aborted; connection = undefined) {
       try {
@@ -197,7 +212,7 @@ export class OwnerFeed {
       }
       this.#live = undefined;
       if (this.failure !== undefined) return;
-      await pause(clock, reconnectMs, signal);
+      await this.#pause();
     }
   }
 
@@ -223,6 +238,7 @@ export class OwnerFeed {
     for (const notice of this.#release()) this.#apply(notice, connection);
     this.#compact(position.compacted);
     this.#live = connection;
+    this.#isReached = false;
     const waiters = this.#liveWaiters;
     this.#liveWaiters = new Set();
     for (const wake of waiters) wake(connection);

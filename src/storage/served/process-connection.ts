@@ -44,6 +44,8 @@ export interface ServedParts {
   isClosing(): boolean;
   /** The revision up to which changes were delivered. */
   position(): LogPosition;
+  /** Lets fresh reads of all processes wait for a revision that is about to be acknowledged. */
+  aboutToShow(revision: Revision): void;
   state(): LogState;
   maintenance(): StoreMaintenance | undefined;
   isStale(key: string): boolean;
@@ -82,8 +84,9 @@ class ForeignWrite implements LogWrite {
   readonly isForDeletion: boolean;
   readonly requires: LogWrite["requires"];
   readonly turn: LogWrite["turn"];
-  /** Whether the process was told of the change that this write made. */
+  /** Whether the process was told of the change that this write made, or of its result before the change came. */
   isTold = false;
+  isSettled = false;
 
   constructor(connection: ProcessConnection, id: number, write: LogWrite) {
     this.connection = connection;
@@ -185,7 +188,10 @@ export class ProcessConnection {
     if (this.#served.isClosing()) throw new Unavailable(ending);
     const write = new ForeignWrite(this, id, sent);
     const result = await this.#served.turns.commit(write, this);
-    if (!write.isTold) this.tell({ kind: "settled", id, result });
+    if (write.isTold) return;
+    if (result.committed) this.#served.aboutToShow(result.revision);
+    write.isSettled = true;
+    this.tell({ kind: "settled", id, result });
   }
 
   async #answer(id: number, question: Question): Promise<void> {
@@ -281,7 +287,8 @@ export function changedFrame(
   let bytes = 64;
   const changes = events.map((event): SentChange => {
     const { key, value, write, unreadable } = event;
-    if (receiver !== undefined && write instanceof ForeignWrite && write.connection === receiver) {
+    // A write that was settled is known no more, and its change comes like one of somebody else.
+    if (write instanceof ForeignWrite && write.connection === receiver && !write.isSettled) {
       write.isTold = true;
       return { kind: "own", id: write.id, isStale: served.isStale(key) };
     }

@@ -36,6 +36,8 @@ interface ServedLogOptions {
 const turnNamesMax = 10_000;
 /** The time between two looks at the state of the log. */
 const statePollMs = 1000;
+/** The time in which the same problem of a connection is told once. */
+const sameWarningMs = 60_000;
 
 /** Returns the path of the socket of a runtime folder. */
 export const socketPathIn = (folder: string): string => join(folder, "log.sock");
@@ -54,6 +56,7 @@ export class ServedLog extends ForwardingLog {
   #delivered: Revision;
   #closing: Promise<void> | undefined;
   #told = "";
+  #lastWarning: { readonly problem: string; readonly atMs: number } | undefined;
   #cancelPoll: (() => void) | undefined;
 
   /** Serves `log`, which is open and not followed yet. The socket is there when the log is followed. */
@@ -74,6 +77,7 @@ export class ServedLog extends ForwardingLog {
       turns: this.#turns,
       isClosing: () => this.#closing !== undefined,
       position: () => ({ revision: this.#delivered, compacted: this.compactedRevision }),
+      aboutToShow: (revision) => this.#file.raise(revision),
       state: () => this.#state,
       maintenance: () => this.#maintenance,
       isStale: (key) => log.isStale?.(key) === true,
@@ -198,7 +202,13 @@ export class ServedLog extends ForwardingLog {
 
   #left(connection: ProcessConnection, problem: string | undefined): void {
     this.#connections.delete(connection);
-    if (problem !== undefined) this.#options.warn(`the connection of a process to the log was ended: ${problem}`);
+    if (problem === undefined) return;
+    const now = this.#options.clock.monotonic();
+    const last = this.#lastWarning;
+    // A process that is refused comes again and again.
+    if (last !== undefined && last.problem === problem && now - last.atMs < sameWarningMs) return;
+    this.#lastWarning = { problem, atMs: now };
+    this.#options.warn(`the connection of a process to the log was ended: ${problem}`);
   }
 
   get #state(): LogState {
