@@ -4,9 +4,10 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
+import { systemClock } from "#std/clock.ts";
 import { Metrics } from "#std/metrics.ts";
 import { startServer } from "./start-server.ts";
-import { gaugeRule, mergeMetrics } from "./merge-metrics.ts";
+import { countedMetrics, gaugeRule, mergeMetrics } from "./merge-metrics.ts";
 
 /** Returns the page of a process that has done some work. */
 function page(work: (metrics: Metrics) => void): string {
@@ -15,7 +16,7 @@ function page(work: (metrics: Metrics) => void): string {
   return metrics.print();
 }
 
-test("counters and histograms add up, also those that only one process has", () => {
+test("counters and histograms add up, also those that only one process has", async () => {
   const pages = [1, 2].map((by) =>
     page((metrics) => {
       const requests = metrics.counter({ name: "requests_total", help: "Requests.", labels: ["path"] });
@@ -26,8 +27,8 @@ test("counters and histograms add up, also those that only one process has", () 
     }),
   );
   assert.equal(
-    mergeMetrics(pages, 3),
-    `# HELP binnacle_processes_missing [ALPHA] Processes of this server whose figures are not on this page, since they did not answer.
+    await mergeMetrics(pages, 3, systemClock),
+    `# HELP binnacle_processes_missing [ALPHA] Processes of this server that did not answer, so that this page has their last figures.
 # TYPE binnacle_processes_missing gauge
 binnacle_processes_missing 3
 # HELP requests_total Requests.
@@ -46,7 +47,7 @@ times_count 2
   );
 });
 
-test("gauges of work add up, what all processes know alike does not, and the start is that of the eldest", () => {
+test("gauges of work add up, what all processes know alike does not, and the start is that of the eldest", async () => {
   const pages = [5, 7].map((value) =>
     page((metrics) => {
       for (const name of [
@@ -59,7 +60,7 @@ test("gauges of work add up, what all processes know alike does not, and the sta
         metrics.gauge({ name, help: "Text." }).with().set(value);
     }),
   );
-  const merged = mergeMetrics(pages, 0);
+  const merged = await mergeMetrics(pages, 0, systemClock);
   for (const line of [
     "process_open_fds 12",
     "binnacle_storage_watchers 12",
@@ -70,7 +71,7 @@ test("gauges of work add up, what all processes know alike does not, and the sta
     assert.ok(merged.includes(`\n${line}\n`), line);
 });
 
-test("quantiles of a summary are the largest, and its count adds up", () => {
+test("quantiles of a summary are the largest, and its count adds up", async () => {
   const pages = [0, 3].map((times) =>
     page((metrics) => {
       const summary = metrics.summary({ name: "waits", help: "Waits.", quantiles: [0.5], keptMs: 1000, now: () => 0 });
@@ -78,9 +79,62 @@ test("quantiles of a summary are the largest, and its count adds up", () => {
       else summary.with();
     }),
   );
-  const merged = mergeMetrics(pages, 0);
+  const merged = await mergeMetrics(pages, 0, systemClock);
   assert.match(merged, /^waits\{quantile="0.5"\} (?:1|0\.9|1\.0)/m);
   assert.match(merged, /^waits_count 3$/m);
+});
+
+test("what ended processes have counted is kept, without gauges and quantiles", async () => {
+  const pages = [1, 2].map((by) =>
+    page((metrics) => {
+      metrics.counter({ name: "requests_total", help: "Requests." }).with().add(by);
+      metrics.gauge({ name: "depth", help: "Depth." }).with().set(by);
+      metrics
+        .histogram({ name: "times", help: "Times.", buckets: [1] })
+        .with()
+        .observe(by);
+      const summary = metrics.summary({ name: "waits", help: "Waits.", quantiles: [0.5], keptMs: 1000, now: () => 0 });
+      summary.with().observe(by, 0, 1);
+    }),
+  );
+  const counted = await countedMetrics(pages, systemClock);
+  assert.equal(
+    counted,
+    `# HELP requests_total Requests.
+# TYPE requests_total counter
+requests_total 3
+# HELP times Times.
+# TYPE times histogram
+times_bucket{le="1"} 1
+times_bucket{le="+Inf"} 2
+times_sum 3
+times_count 2
+# HELP waits Waits.
+# TYPE waits summary
+waits_sum 3
+waits_count 2
+`,
+  );
+  assert.equal(await countedMetrics([counted], systemClock), counted);
+});
+
+test("other work has its turn while long pages are merged", async () => {
+  const long = page((metrics) => {
+    const requests = metrics.counter({ name: "requests_total", help: "Requests.", labels: ["path"] });
+    for (let at = 0; at < 5000; at++) requests.with(`/${at}`).add();
+  });
+  // A pause is due whenever somebody asks.
+  let now = 0;
+  const clock = { ...systemClock, monotonic: () => (now += 1000) };
+  let turns = 0;
+  const turn = (): void => {
+    turns++;
+    next = setImmediate(turn);
+  };
+  let next = setImmediate(turn);
+  await mergeMetrics([long, long, long], 0, clock);
+  clearImmediate(next);
+  assert.ok(turns >= 50, `${turns}`);
 });
 
 test("somebody has thought of each gauge of a server", async (t) => {

@@ -3,6 +3,8 @@
  * processes know alike, the page has the largest value. Pages are in Prometheus' text format 0.0.4, as `std/metrics.ts`
  * prints it.
  */
+import type { Clock } from "#std/clock.ts";
+import { Yielder } from "#std/cooperative.ts";
 import { printNumber } from "#std/metrics.ts";
 
 type Rule = (a: number, b: number) => number;
@@ -52,37 +54,74 @@ interface Family {
   readonly series: Map<string, number>;
 }
 
-/** Returns one page for several. `missing` is the number of processes whose page is not there. */
-export function mergeMetrics(pages: readonly string[], missing: number): string {
-  const families = new Map<string, Family>();
-  for (const page of pages) addPage(families, page);
+/** Returns one page for several. `missing` is the number of processes that have not answered. */
+export async function mergeMetrics(pages: readonly string[], missing: number, clock: Clock): Promise<string> {
+  const yielder = new Yielder(clock);
+  const families = await familiesOf(pages, yielder);
   families.set("binnacle_processes_missing", {
-    help: "[ALPHA] Processes of this server whose figures are not on this page, since they did not answer.",
+    help: "[ALPHA] Processes of this server that did not answer, so that this page has their last figures.",
     type: "gauge",
     series: new Map([["binnacle_processes_missing", missing]]),
   });
-  const byName = [...families].sort(([a], [b]) => (a < b ? -1 : 1));
-  const lines = byName.flatMap(([name, { help, type, series }]) => [
-    `# HELP ${name} ${help}`,
-    `# TYPE ${name} ${type}`,
-    ...Array.from(series, ([key, value]) => `${key} ${printNumber(value)}`),
-  ]);
-  return `${lines.join("\n")}\n`;
+  return printFamilies(families, yielder);
 }
 
-function addPage(families: Map<string, Family>, page: string): void {
+/**
+ * Returns a page with what processes have counted, for others that count on after their end: counters, histograms, and
+ * the sums of summaries.
+ */
+export async function countedMetrics(pages: readonly string[], clock: Clock): Promise<string> {
+  const yielder = new Yielder(clock);
+  const families = await familiesOf(pages, yielder);
+  for (const [name, { type, series }] of families) {
+    if (type === "gauge") families.delete(name);
+    else if (type === "summary") for (const key of series.keys()) if (isQuantile(name, key)) series.delete(key);
+  }
+  return printFamilies(families, yielder);
+}
+
+/** The number of lines after which other work may have a turn. */
+const linesPerPiece = 256;
+
+async function printFamilies(families: ReadonlyMap<string, Family>, yielder: Yielder): Promise<string> {
+  const byName = [...families].sort(([a], [b]) => (a < b ? -1 : 1));
+  let text = "";
+  for (const [name, { help, type, series }] of byName) {
+    text += `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n`;
+    let count = 0;
+    for (const [key, value] of series) {
+      text += `${key} ${printNumber(value)}\n`;
+      if (++count % linesPerPiece === 0 && yielder.isDue) await yielder.pause();
+    }
+  }
+  return text;
+}
+
+async function familiesOf(pages: readonly string[], yielder: Yielder): Promise<Map<string, Family>> {
+  const families = new Map<string, Family>();
+  for (const page of pages) await addPage(families, page, yielder);
+  return families;
+}
+
+async function addPage(families: Map<string, Family>, page: string, yielder: Yielder): Promise<void> {
   let name = "";
   let help = "";
   let family: Family | undefined;
-  for (const line of page.split("\n")) {
+  let count = 0;
+  for (let start = 0; start < page.length; ) {
+    const found = page.indexOf("\n", start);
+    const end = found < 0 ? page.length : found;
+    const line = page.slice(start, end);
+    start = end + 1;
     if (line.startsWith("# HELP ")) {
-      const end = line.indexOf(" ", 7);
-      name = line.slice(7, end);
-      help = line.slice(end + 1);
+      const nameEnd = line.indexOf(" ", 7);
+      name = line.slice(7, nameEnd);
+      help = line.slice(nameEnd + 1);
     } else if (line.startsWith("# TYPE ")) {
       family = families.get(name) ?? { help, type: line.slice(line.lastIndexOf(" ") + 1), series: new Map() };
       families.set(name, family);
     } else if (family !== undefined && line !== "") addSample(name, family, line);
+    if (++count % linesPerPiece === 0 && yielder.isDue) await yielder.pause();
   }
 }
 
@@ -97,9 +136,11 @@ function addSample(name: string, { type, series }: Family, line: string): void {
 function ruleOf(name: string, type: string, key: string): Rule {
   if (type === "gauge") return gaugeRule(name) ?? sum;
   if (type === "counter") return constantCounters.test(name) ? largest : sum;
-  // A summary's quantiles have its name; its sum and its count have endings.
-  return type === "summary" && key.startsWith(`${name}{`) ? largest : sum;
+  return type === "summary" && isQuantile(name, key) ? largest : sum;
 }
+
+/** Whether a line of a summary is a quantile: these have its name; its sum and its count have endings. */
+const isQuantile = (name: string, key: string): boolean => key.startsWith(`${name}{`);
 
 function readNumber(text: string): number {
   return text.endsWith("Inf") ? Number(text.replace("Inf", "Infinity")) : Number(text);

@@ -2,12 +2,12 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { copyFileSync, readdirSync, renameSync } from "node:fs";
+import { copyFileSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { eventually, temporaryFolder } from "../harness.ts";
-import { program } from "../program/program.ts";
+import { program, runProgram } from "../program/program.ts";
 import { isThere, processesOf, ServedProcesses, unsuitable, untilGone } from "./served-processes.ts";
 
 describe("the supervisor of processes", { skip: unsuitable ?? false }, () => {
@@ -64,6 +64,49 @@ describe("the supervisor of processes", { skip: unsuitable ?? false }, () => {
     for (const index of [0, 1]) served.signal(index, "SIGCONT");
     // They have been taken.
     await eventually(async () => assert.ok(descriptors() <= before, `${before} ${descriptors()}`));
+  });
+
+  test("counters do not get less while a process is late, or when it was started again", async (t) => {
+    const served = await ServedProcesses.start(t, { count: 2 });
+    const [a, b] = await served.connectToAll();
+    for (let count = 0; count < 5; count++) (await b!.get("/api/v1/podtemplates")).expect(200);
+    const page = async (): Promise<readonly [counted: number, missing: number]> => {
+      const { text } = (await a!.get("/metrics")).expect(200);
+      const counted = /^apiserver_request_total\{verb="LIST",[^}]*resource="podtemplates".*\} (\d+)$/m.exec(text)?.[1];
+      return [Number(counted), Number(/^binnacle_processes_missing (\d+)$/m.exec(text)?.[1])];
+    };
+    assert.deepEqual(await page(), [5, 0]);
+    served.signal(1, "SIGSTOP");
+    assert.deepEqual(await page(), [5, 1]);
+    served.signal(1, "SIGCONT");
+    await served.killAndAwait(1);
+    assert.deepEqual(await page(), [5, 0]);
+    (await (await served.connectTo(1)).get("/api/v1/podtemplates")).expect(200);
+    assert.deepEqual(await page(), [6, 0]);
+  });
+
+  test("the private folder is made again when the temporary folder was emptied", async (t) => {
+    const temporary = temporaryFolder();
+    const served = await ServedProcesses.start(t, { count: 2, variables: { TMPDIR: temporary } });
+    const [name] = readdirSync(temporary);
+    rmSync(join(temporary, name!), { recursive: true });
+    await served.killAndAwait(0);
+    assert.deepEqual(readdirSync(temporary), [name]);
+    assert.equal(statSync(join(temporary, name!)).mode & 0o777, 0o700);
+    served.supervisor.kill("SIGTERM");
+    assert.equal(await served.exited, 0, served.logged.slice(-5).join("\n"));
+    assert.deepEqual(readdirSync(temporary), []);
+  });
+
+  test("a temporary folder whose path is too long for a socket is refused", async () => {
+    const folder = temporaryFolder();
+    const long = join(folder, "x".repeat(100));
+    mkdirSync(long);
+    const args = ["serve", "--processes=2", "--secure-port=0", "--data-dir=data"];
+    const { code, stderr } = await runProgram(args, folder, { TMPDIR: long });
+    assert.match(stderr, /^binnacle: \S+ is too long for a socket of the processes: [^\n]*TMPDIR[^\n]*\n$/);
+    assert.equal(code, 1);
+    assert.deepEqual(readdirSync(long), []);
   });
 
   test("SIGTERM while a process is being started again ends all in good order", async (t) => {

@@ -16,8 +16,8 @@ export type FromProcess =
   | { readonly type: "leave" }
   /** The answer to `connection`. */
   | { readonly type: "took"; readonly isTaken: boolean }
-  /** Asks for the metrics of all others. */
-  | { readonly type: "gather"; readonly id: number }
+  /** Asks for the metrics of all others. The own ones are kept, for the time when this process is late or has ended. */
+  | { readonly type: "gather"; readonly id: number; readonly page: string }
   /** The metrics of this process, for the question `id` of the supervisor. */
   | { readonly type: "metrics"; readonly id: number; readonly page: string };
 
@@ -30,8 +30,16 @@ export type ToProcess =
   | { readonly type: "connection" }
   /** Asks for the metrics of this process. */
   | { readonly type: "metrics"; readonly id: number }
-  /** The metrics of the others that have answered, for the question `id` of this process. */
-  | { readonly type: "gathered"; readonly id: number; readonly pages: readonly string[] }
+  /**
+   * The metrics of the others, for the question `id` of this process: of those that run, of which `missing` have not
+   * answered, and of those that have ended.
+   */
+  | {
+      readonly type: "gathered";
+      readonly id: number;
+      readonly pages: readonly string[];
+      readonly missing: number;
+    }
   | { readonly type: "stop" }
   | { readonly type: "othersEnded" };
 

@@ -5,6 +5,7 @@
  */
 import { rmSync } from "node:fs";
 import { Socket } from "node:net";
+import { systemClock } from "#std/clock.ts";
 import { mergeMetrics } from "#server/merge-metrics.ts";
 import type { HeldPort, HeldAddress } from "#transport/held-port.ts";
 import type { ServingProcess } from "#server/processes.ts";
@@ -84,10 +85,7 @@ class Supervisor {
       offerMetrics: (print) => {
         this.#printMetrics = print;
       },
-      gatherMetrics: async (own) => {
-        const others = await this.#gather();
-        return mergeMetrics([own, ...others], count - 1 - others.length);
-      },
+      gatherMetrics: (own) => this.#gather(own),
       end: () => process.exit(1),
       othersEnded: () => (index === 0 ? this.#othersEnded.promise : Promise.resolve()),
     };
@@ -127,33 +125,40 @@ class Supervisor {
     else if (socket instanceof Socket) socket.destroy();
   }
 
-  /** Resolves with the metrics of the others as they are after this call. */
-  #gather(): Promise<readonly string[]> {
+  /** Resolves with the metrics of all processes as they are after this call. */
+  #gather(own: string): Promise<string> {
     if (this.#question === undefined) {
-      this.#question = this.#newQuestion();
-      this.send({ type: "gather", id: this.#question.id });
+      this.#question = this.#newQuestion(own);
+      this.#ask(this.#question);
       return this.#question.promise;
     }
-    this.#next ??= this.#newQuestion();
+    this.#next ??= this.#newQuestion(own);
+    this.#next.page = own;
     return this.#next.promise;
   }
 
-  #newQuestion(): Question {
-    return { id: this.#questions++, ...Promise.withResolvers<readonly string[]>() };
+  #newQuestion(page: string): Question {
+    return { id: this.#questions++, page, ...Promise.withResolvers<string>() };
   }
 
-  #answered({ id, pages }: Extract<ToProcess, { type: "gathered" }>): void {
+  #ask({ id, page }: Question): void {
+    this.send({ type: "gather", id, page });
+  }
+
+  #answered({ id, pages, missing }: Extract<ToProcess, { type: "gathered" }>): void {
     if (this.#question?.id !== id) return;
-    this.#question.resolve(pages);
+    this.#question.resolve(mergeMetrics([this.#question.page, ...pages], missing, systemClock));
     this.#question = this.#next;
     this.#next = undefined;
-    if (this.#question !== undefined) this.send({ type: "gather", id: this.#question.id });
+    if (this.#question !== undefined) this.#ask(this.#question);
   }
 }
 
 const systemError = ({ code, message }: { readonly code: string | undefined; readonly message: string }): Error =>
   Object.assign(new Error(message), { code });
 
-interface Question extends PromiseWithResolvers<readonly string[]> {
+interface Question extends PromiseWithResolvers<string> {
   readonly id: number;
+  /** The metrics of this process, which are those of the last request that shares the question. */
+  page: string;
 }

@@ -4,9 +4,6 @@
  * end, and ends them in order. Process 0 starts first and ends last, since it keeps the data folder and its log.
  */
 import { type ChildProcess, fork } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { resolveOptions, type ServerOptions, type ServerSettings } from "#server/options.ts";
 import { waitingLimits } from "#server/processes.ts";
 import { openServerLog } from "#server/server-log.ts";
@@ -19,6 +16,7 @@ import type { ServerFacts } from "./greeting.ts";
 import { type FromProcess, processVariable, type ToProcess } from "./messages.ts";
 import { MetricsGathering } from "./metrics-gathering.ts";
 import { RestartPause } from "./restart-pause.ts";
+import { RuntimeFolder } from "./runtime-folder.ts";
 import { SharedPort } from "./shared-port.ts";
 
 /** A place for a serving process, which has one after the other. */
@@ -47,8 +45,7 @@ export class Supervisor {
   readonly #options: ServerOptions;
   readonly #log: Log;
   readonly #slots: readonly Slot[];
-  /** The private folder of the processes. The paths of sockets must be short. */
-  readonly #folder = mkdtempSync(join(tmpdir(), "binnacle-"));
+  readonly #folder: RuntimeFolder;
   readonly #gathering = new MetricsGathering(clock);
   readonly #port: SharedPort;
   #isClosing = false;
@@ -60,7 +57,8 @@ export class Supervisor {
     this.#settings = settings;
     this.#options = options;
     this.#log = openServerLog(options);
-    process.once("exit", () => rmSync(this.#folder, { recursive: true, force: true }));
+    this.#folder = new RuntimeFolder({ hasSocket: options.etcdServers.length === 0 });
+    process.once("exit", () => this.#folder.remove());
     this.#port = new SharedPort({ limits: waitingLimits(options), clock, log: this.#log });
     this.#slots = Array.from({ length: options.processes }, (_, index) => ({
       index,
@@ -110,6 +108,8 @@ export class Supervisor {
     slot.pause.began();
     let worker: ChildProcess;
     try {
+      // The temporary folder may have been emptied.
+      if (index === 0) this.#folder.restore();
       worker = fork(process.argv[1] ?? "", process.argv.slice(2), {
         env: { ...process.env, [processVariable]: String(index) },
         serialization: "advanced",
@@ -142,19 +142,22 @@ export class Supervisor {
         settings: this.#settingsFor(slot),
         count: this.#slots.length,
         port: this.#port.number,
-        folder: this.#folder,
+        folder: this.#folder.path,
       });
     } else if (message.type === "ready") {
       if (slot.hasServed) this.#log.info({ process: slot.index }, "a process serves again");
       slot.hasServed = true;
       slot.isReady = true;
+      this.#gathering.joined(worker);
       slot.first.resolve(message.facts);
     } else if (message.type === "listen") void this.#listen(worker, message.at);
     else if (message.type === "leave") this.#port.leave(worker);
     else if (message.type === "took") this.#port.took(worker, message.isTaken);
     else if (message.type === "gather") {
-      const others = this.#slots.flatMap((one) => (one.isReady && one !== slot ? [one.worker!] : [])); // it is there
-      this.#gathering.ask(others, (pages) => send(worker, { type: "gathered", id: message.id, pages }));
+      const { id, page } = message;
+      this.#gathering.ask(worker, page, ({ pages, answered }) =>
+        send(worker, { type: "gathered", id, pages, missing: this.#slots.length - 1 - answered }),
+      );
     } else this.#gathering.answered(worker, message);
   }
 
