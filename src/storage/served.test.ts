@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 
-import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { createConnection } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -505,6 +505,50 @@ test("a file of the revision that is torn is noticed, and the owner is asked", a
   const next = await committed(a.log.commit(writeOf("k", revision, "y")));
   assert.deepEqual(readFileSync(file).subarray(0, 8), readFileSync(file).subarray(8));
   assert.equal(await b.log.latest(), next);
+});
+
+test("another file of the revision, which the next owner makes, is read", async (t) => {
+  const processes = await start(t);
+  const a = await join(t, processes);
+  const revision = await committed(a.log.commit(writeOf("k", 0, "x")));
+  await processes.owner.store.cache.close();
+  rmSync(path.join(processes.folder, "revision"));
+  await waitUntil(() => a.log.latest() === revision);
+  await processes.startOwner();
+  const written = await processes.owner.store.cache.put(`${prefix}l`, 0, {
+    ...toUnversioned("y", "none"),
+    decode: () => undefined,
+  });
+  assert.ok(written.ok);
+  assert.equal(await a.log.latest(), written.entry.revision);
+  assert.equal(a.follower.entries.size, 2);
+});
+
+test("a file of the revision that cannot be written ends all writes, and what was not shown stays so", async (t) => {
+  const processes = new Processes();
+  // It says 0, and is full.
+  symlinkSync("/dev/full", path.join(processes.folder, "revision"));
+  await processes.startOwner();
+  t.after(() => processes.stop());
+  const a = await join(t, processes);
+  const { cache } = processes.owner.store;
+  await assert.rejects(a.log.commit(writeOf("k", 0, "x")), /the store has failed.*ENOSPC/);
+  const encoded = { ...toUnversioned("x", "none"), decode: () => undefined };
+  await assert.rejects(cache.put(`${prefix}l`, 0, encoded), /the store has failed.*ENOSPC/);
+  assert.match(cache.failure?.message ?? "", /the store has failed/);
+  await waitUntil(() => a.log.failure !== undefined);
+  await cache.fresh();
+  assert.deepEqual([cache.revision, cache.count(prefix), await a.log.latest(), a.follower.entries.size], [0, 0, 0, 0]);
+  assert.match(processes.warnings.join(), /the file of the revision .* has failed/);
+});
+
+test("a process says so when there is no file of the revision", async (t) => {
+  const processes = await start(t);
+  rmSync(path.join(processes.folder, "revision"));
+  await assert.rejects(processes.openLog(), (error) => {
+    assert.ok(error instanceof StorageFailure);
+    return /the file of the revision .* has failed: ENOENT/.test(error.message);
+  });
 });
 
 test("bytes that are no message end the connection, and nothing else", async (t) => {

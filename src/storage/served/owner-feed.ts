@@ -67,7 +67,6 @@ export class OwnerFeed {
   #first: FirstState | undefined;
   /** The last connection that was made. */
   #last: OwnerConnection | undefined;
-  /** The connection whose changes are delivered as they come. */
   #live: OwnerConnection | undefined;
   /** Whether there was an owner when the last connection was tried, and the pause before the next one. */
   #isReached = false;
@@ -136,6 +135,11 @@ export class OwnerFeed {
     const isLive = new Promise((resolve) => this.#liveWaiters.add(resolve));
     void this.#run(connection);
     await isLive;
+  }
+
+  /** The connection whose changes are delivered as they come. */
+  get live(): OwnerConnection | undefined {
+    return this.#live;
   }
 
   /** Resolves with the connection to the owner as soon as there is one; rejects with `Unavailable` after `timeoutMs`. */

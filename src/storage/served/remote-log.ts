@@ -53,13 +53,20 @@ export class RemoteLog implements LogStore, StoreMaintenance {
   readonly isShared = true;
   readonly #feed: OwnerFeed;
   readonly #file: RevisionReader;
+  /** The connection with which the file was opened: another owner may have made another file. */
+  #fileOf: OwnerConnection | undefined;
   #isClosed = false;
 
   /** Waits until the owner serves the log, and reads its state. Rejects with `StorageFailure`. */
   static async open(options: RemoteLogOptions): Promise<RemoteLog> {
     const feed = new OwnerFeed({ ...options, path: socketPathIn(options.folder) });
     await feed.prepare();
-    return new RemoteLog(options, feed);
+    try {
+      return new RemoteLog(options, feed);
+    } catch (error) {
+      await feed.close();
+      throw error;
+    }
   }
 
   private constructor({ folder }: RemoteLogOptions, feed: OwnerFeed) {
@@ -100,7 +107,12 @@ export class RemoteLog implements LogStore, StoreMaintenance {
   /** Returns the last revision that any process may have shown, when this one has heard of it. */
   latest(): MaybePromise<Revision> {
     if (this.#isClosed) return Promise.reject(closed());
-    const revision = this.#file.read();
+    let revision: Revision | undefined;
+    try {
+      revision = this.#readFile();
+    } catch (error) {
+      return Promise.reject(error as StorageFailure);
+    }
     if (revision === undefined) return this.#askLatest();
     return revision <= this.#feed.heard ? revision : this.#heard(revision);
   }
@@ -159,6 +171,16 @@ export class RemoteLog implements LogStore, StoreMaintenance {
 
   async #ask<K extends QuestionKind>(question: QuestionOf<K>, timeoutMs: number): Promise<AnswerOf<K>> {
     return (await this.#connection()).ask(question, timeoutMs);
+  }
+
+  /** Throws `StorageFailure`. */
+  #readFile(): Revision | undefined {
+    const { live } = this.#feed;
+    if (live === undefined || live !== this.#fileOf) {
+      this.#file.renew();
+      this.#fileOf = live;
+    }
+    return this.#file.read();
   }
 
   async #askLatest(): Promise<Revision> {

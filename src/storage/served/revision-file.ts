@@ -7,10 +7,10 @@
  *
  * Hot path: a read or a write is one system call.
  */
-import { closeSync, constants, openSync, readSync, writeSync } from "node:fs";
+import { closeSync, constants, existsSync, openSync, readSync, writeSync } from "node:fs";
 import { join } from "node:path";
 
-import type { Revision } from "../log-store.ts";
+import { type Revision, StorageFailure } from "../log-store.ts";
 
 const fileBytes = 16;
 /** The number of times that a file that is being written is read again. */
@@ -20,55 +20,78 @@ const pathIn = (folder: string): string => join(folder, "revision");
 
 /** The file as the owner of the log has it. The file outlives the owner, since other processes have it open. */
 export class RevisionWriter {
+  readonly #path: string;
   readonly #file: number;
   readonly #bytes = Buffer.alloc(fileBytes);
   #revision: Revision;
 
   /**
    * Opens the file with the revision that an owner before this one has shown, so that fresh reads of the other processes
-   * go on. `revision` is that of the log; a file that says more is lowered, since the log has gone back.
+   * go on. `revision` is that of the log; a file that says more is lowered, since the log has gone back. Throws
+   * `StorageFailure`.
    */
   constructor(folder: string, revision: Revision) {
-    this.#file = openSync(pathIn(folder), constants.O_RDWR | constants.O_CREAT, 0o600);
-    const shown = readFrom(this.#file, this.#bytes);
+    const path = pathIn(folder);
+    this.#file = inWords(path, () => openSync(path, constants.O_RDWR | constants.O_CREAT, 0o600));
+    this.#path = path;
+    const shown = inWords(path, () => readFrom(this.#file, this.#bytes));
     this.#revision = Math.min(shown ?? revision, revision);
-    if (shown !== this.#revision) this.#write();
+    if (shown !== this.#revision) this.#write(this.#revision);
   }
 
-  /** Notes that `revision` may be shown from now on. */
+  /** Notes that `revision` may be shown from now on. Throws `StorageFailure`; then it may not. */
   raise(revision: Revision): void {
     if (revision <= this.#revision) return;
+    this.#write(revision);
     this.#revision = revision;
-    this.#write();
   }
 
   close(): void {
     closeSync(this.#file);
   }
 
-  #write(): void {
-    this.#bytes.writeDoubleLE(this.#revision, 0);
-    this.#bytes.writeDoubleLE(this.#revision, 8);
-    writeSync(this.#file, this.#bytes, 0, fileBytes, 0);
+  #write(revision: Revision): void {
+    this.#bytes.writeDoubleLE(revision, 0);
+    this.#bytes.writeDoubleLE(revision, 8);
+    const length = inWords(this.#path, () => writeSync(this.#file, this.#bytes, 0, fileBytes, 0));
+    if (length < fileBytes) throw new StorageFailure(`${this.#path} was written in part`);
   }
 }
 
 /** The file as the other processes have it. */
 export class RevisionReader {
-  readonly #file: number;
+  readonly #path: string;
+  #file: number;
   readonly #bytes = Buffer.alloc(fileBytes);
 
+  /** Throws `StorageFailure`. */
   constructor(folder: string) {
-    this.#file = openSync(pathIn(folder), constants.O_RDONLY);
+    this.#path = pathIn(folder);
+    this.#file = this.#open();
   }
 
-  /** Returns the revision; `undefined` for a file that does not show one. */
+  /**
+   * Opens the file anew, since another owner may have made another one; one that is gone stays what it was, for as long as
+   * no owner makes it again. Throws `StorageFailure`.
+   */
+  renew(): void {
+    if (!existsSync(this.#path)) return;
+    const file = this.#open();
+    closeSync(this.#file);
+    this.#file = file;
+  }
+
+  /** Returns the revision; `undefined` for a file that does not show one. Throws `StorageFailure`. */
   read(): Revision | undefined {
-    return readFrom(this.#file, this.#bytes);
+    return inWords(this.#path, () => readFrom(this.#file, this.#bytes));
   }
 
   close(): void {
     closeSync(this.#file);
+  }
+
+  #open(): number {
+    return inWords(this.#path, () => openSync(this.#path, constants.O_RDONLY));
   }
 }
 
@@ -81,4 +104,15 @@ function readFrom(file: number, bytes: Buffer): Revision | undefined {
     if (isWhole && Number.isSafeInteger(revision) && revision >= 0) return revision;
   }
   return undefined;
+}
+
+/** Makes failures of the file those of the store. */
+function inWords<T>(path: string, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    throw new StorageFailure(`the file of the revision ${path} has failed: ${(error as Error).message}`, {
+      cause: error,
+    });
+  }
 }

@@ -7,6 +7,7 @@ import { createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
 
 import type { Clock } from "#std/clock.ts";
+import type { MaybePromise } from "#std/maybe-promise.ts";
 import { ForwardingLog } from "../forwarding-log.ts";
 import {
   type CommitResult,
@@ -16,6 +17,7 @@ import {
   type LogWrite,
   type Revision,
   StorageFailure,
+  StoreFailed,
 } from "../log-store.ts";
 import type { StoreMaintenance } from "../opened-store.ts";
 import { frameOf } from "./fields.ts";
@@ -55,6 +57,8 @@ export class ServedLog extends ForwardingLog {
   /** The revision up to which everything was delivered. */
   #delivered: Revision;
   #closing: Promise<void> | undefined;
+  /** Set when the file of the revision could not be written. */
+  #fileFailure: StoreFailed | undefined;
   #told = "";
   #lastWarning: { readonly problem: string; readonly atMs: number } | undefined;
   #cancelPoll: (() => void) | undefined;
@@ -69,7 +73,7 @@ export class ServedLog extends ForwardingLog {
       began: log.revision,
       namesMax: turnNamesMax,
       revision: () => log.revision,
-      commit: (write) => log.commit(write),
+      commit: (write) => (this.#fileFailure === undefined ? log.commit(write) : Promise.reject(this.#fileFailure)),
     });
     this.#file = new RevisionWriter(options.folder, log.revision);
     this.#parts = {
@@ -77,7 +81,9 @@ export class ServedLog extends ForwardingLog {
       turns: this.#turns,
       isClosing: () => this.#closing !== undefined,
       position: () => ({ revision: this.#delivered, compacted: this.compactedRevision }),
-      aboutToShow: (revision) => this.#file.raise(revision),
+      aboutToShow: (revision) => {
+        if (!this.#raise(revision)) throw this.#fileFailure!;
+      },
       state: () => this.#state,
       maintenance: () => this.#maintenance,
       isStale: (key) => log.isStale?.(key) === true,
@@ -98,16 +104,17 @@ export class ServedLog extends ForwardingLog {
     await super.follow({
       load: (entry) => follower.load(entry),
       changed: (events) => {
+        if (!this.#deliver(events[0]!.revision)) return;
         this.#changed(events);
         follower.changed(events);
       },
       progressed: (revision) => {
-        this.#deliver(revision);
+        if (!this.#deliver(revision)) return;
         this.#tell({ kind: "progressed", revision });
         follower.progressed(revision);
       },
       reloaded: (entries, revision) => {
-        this.#deliver(revision);
+        if (!this.#deliver(revision)) return;
         for (const connection of this.#connections) connection.cut("the log was read anew");
         follower.reloaded(entries, revision);
       },
@@ -121,7 +128,7 @@ export class ServedLog extends ForwardingLog {
       },
     });
     // Nobody has shown what was loaded and is new, so that reads of other processes need not have waited for it.
-    this.#file.raise(this.log.revision);
+    if (!this.#raise(this.log.revision)) throw this.#fileFailure!;
     await this.#listen();
     this.#pollState();
   }
@@ -129,8 +136,17 @@ export class ServedLog extends ForwardingLog {
   override async commit(write: LogWrite): Promise<CommitResult> {
     const result = await this.#turns.commit(write, this);
     // The change of a log around this one may come after the result.
-    if (result.committed) this.#file.raise(result.revision);
+    if (result.committed && !this.#raise(result.revision)) throw this.#fileFailure!;
     return result;
+  }
+
+  override get failure(): Error | undefined {
+    return this.#fileFailure ?? super.failure;
+  }
+
+  /** Returns the last revision that may be shown. */
+  override latest(): MaybePromise<Revision> {
+    return this.#fileFailure === undefined ? super.latest() : this.#delivered;
   }
 
   /** Other processes get all changes before their connections end. */
@@ -155,14 +171,31 @@ export class ServedLog extends ForwardingLog {
     this.#file.close();
   }
 
-  /** Notes that everything up to a revision is about to become visible. */
-  #deliver(revision: Revision): void {
-    this.#file.raise(revision);
+  /** Notes that everything up to a revision is about to become visible. Returns whether it may. */
+  #deliver(revision: Revision): boolean {
+    if (!this.#raise(revision)) return false;
     this.#delivered = Math.max(this.#delivered, revision);
+    return true;
+  }
+
+  /**
+   * Raises the revision of the file. When that fails, fresh reads of other processes would miss what comes, so nothing more
+   * is written or shown.
+   */
+  #raise(revision: Revision): boolean {
+    if (this.#fileFailure !== undefined) return false;
+    try {
+      this.#file.raise(revision);
+      return true;
+    } catch (error) {
+      if (!(error instanceof StorageFailure)) throw error;
+      this.#fileFailure = new StoreFailed(error.message, { cause: error });
+      this.#options.warn(error.message);
+      return false;
+    }
   }
 
   #changed(events: readonly LogEvent[]): void {
-    this.#deliver(events[0]!.revision);
     const maker = makerOf(events);
     let frame: Buffer | undefined;
     for (const connection of this.#connections) {
