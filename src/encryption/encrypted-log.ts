@@ -87,8 +87,6 @@ export class EncryptedLog extends ForwardingLog {
   readonly #stored = new Map<string, StoredForm>();
   readonly #forms = new Map<string, StoredForm>();
   #extraBytes = 0;
-  /** The number of times that other transformers were used. */
-  #uses = 0;
   /** The current values that cannot be read, as they are stored. */
   readonly #unreadable = new Map<string, LogEntry>();
   /** The last of the notifications that wait for an earlier asynchronous step; `undefined` when none waits. */
@@ -99,8 +97,8 @@ export class EncryptedLog extends ForwardingLog {
     this.#transformers = transformers;
   }
 
-  override get formChanges(): number {
-    return (super.formChanges ?? 0) + this.#uses;
+  override get formName(): string | undefined {
+    return this.#transformers.formName;
   }
 
   override get addedBytes(): number {
@@ -183,7 +181,6 @@ export class EncryptedLog extends ForwardingLog {
    */
   async use(transformers: Transformers): Promise<Unknown> {
     this.#transformers = transformers;
-    this.#uses++;
     await this.retry();
     let values = 0;
     let first: string | undefined;

@@ -1,4 +1,6 @@
 /** The transformers of a configuration, by store key. */
+import { hash } from "node:crypto";
+
 import type { EncryptionRule } from "./config.ts";
 import { identity } from "./identity.ts";
 import { ProviderList, type ValueTransformer } from "./transformer.ts";
@@ -30,6 +32,19 @@ export class Transformers {
 
   constructor(rules: readonly OpenRule[]) {
     this.#rules = rules;
+  }
+
+  /**
+   * A name of the forms in which values are encrypted now: it is the same for the same resources and first keys. `undefined`
+   * while a provider does not know its key.
+   */
+  get formName(): string | undefined {
+    const forms = this.#rules.map(({ resources, providers }) => ({
+      resources,
+      origin: (providers[0] ?? identity).origin,
+    }));
+    if (forms.some(({ origin }) => origin === undefined)) return undefined;
+    return hash("sha256", JSON.stringify(forms));
   }
 
   /** Returns the transformer of a key: by the rules for its resource, or `identity` without a rule. */

@@ -46,8 +46,8 @@ export abstract class ForwardingLog implements LogStore {
     return this.log.isShared === true;
   }
 
-  get formChanges(): number | undefined {
-    return this.log.formChanges;
+  get formName(): string | undefined {
+    return this.log.formName;
   }
 
   get addedBytes(): number {

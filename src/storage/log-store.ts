@@ -227,8 +227,11 @@ export interface LogStore {
   compact(revision: Revision): Promise<void>;
   /** Whether the current value of a key would be stored in another form if it were written again. Default: none would. */
   readonly isStale?: (key: string) => boolean;
-  /** A number that grows when `isStale` may have changed for all keys at once. Left out: it never does. */
-  readonly formChanges?: number | undefined;
+  /**
+   * A name of the forms in which values are stored now. While it is the same, also after a start, `isStale` changes only for
+   * keys that are written. Left out or `undefined`: nothing is known of that.
+   */
+  readonly formName?: string | undefined;
   /** The bytes by which the stored forms of the current values are longer than what followers got. Default: 0. */
   readonly addedBytes?: number;
   /** The reason why the log stopped taking writes for good (a sync failed); `undefined` while it is healthy. */

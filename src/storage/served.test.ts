@@ -93,8 +93,8 @@ class FormLog extends ForwardingLog {
   #changes = 0;
   follower!: LogFollower;
 
-  override get formChanges(): number {
-    return this.#changes;
+  override get formName(): string {
+    return `form ${this.#changes}`;
   }
 
   change(): void {
@@ -690,6 +690,18 @@ test("keys whose values would be stored in another form are known to all process
       ["k", "m"],
     ],
   );
+});
+
+test("keys are not stale because the owner was started again", async (t) => {
+  const processes = await start(t, { wrap: (log) => new FormLog(log) });
+  const a = await join(t, processes);
+  const revision = await committed(a.log.commit(writeOf("k", 0, "x")));
+  await processes.owner.store.cache.close();
+  await processes.startOwner();
+  const next = await committed(a.log.commit(writeOf("l", 0, "y")));
+  assert.equal(await a.log.latest(), next);
+  assert.deepEqual([a.log.isStale(`${prefix}k`), a.log.isStale(`${prefix}l`)], [false, false]);
+  assert.ok(next > revision);
 });
 
 test("a value that can be read again is told to all processes", async (t) => {

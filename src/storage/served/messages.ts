@@ -201,7 +201,7 @@ export type SentChange = TypeOf<typeof change>;
 export interface LogState {
   readonly full?: string;
   readonly failure?: string;
-  /** A name of the form in which values are stored (`stale-keys.ts`). */
+  /** A name of the form in which values are stored (`stale-keys.ts`); empty: none is known. */
   readonly form: string;
   readonly size: StoreMaintenance["size"];
 }

@@ -50,8 +50,6 @@ export class ServedLog extends ForwardingLog {
   readonly #file: RevisionWriter;
   readonly #connections = new Set<ProcessConnection>();
   readonly #parts: ServedParts;
-  /** The time of the start, which tells this owner from the one before. */
-  readonly #startedAt: number;
   #server: Server | undefined;
   #maintenance: StoreMaintenance | undefined;
   /** The revision up to which everything was delivered. */
@@ -68,7 +66,6 @@ export class ServedLog extends ForwardingLog {
     super(log);
     this.#options = options;
     this.#delivered = log.revision;
-    this.#startedAt = options.clock.now();
     this.#turns = new TurnKeeper({
       began: log.revision,
       namesMax: turnNamesMax,
@@ -245,11 +242,11 @@ export class ServedLog extends ForwardingLog {
   }
 
   get #state(): LogState {
-    const { full, failure, formChanges } = this;
+    const { full, failure, formName = "" } = this;
     return {
       ...(full === undefined ? {} : { full: full.message }),
       ...(failure === undefined ? {} : { failure: failure.message }),
-      form: formChanges === undefined ? "" : `${this.#startedAt} ${formChanges}`,
+      form: formName,
       size: this.#maintenance?.size ?? { bytes: 0, since: 0, fileBytes: 0 },
     };
   }

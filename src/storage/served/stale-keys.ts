@@ -14,8 +14,9 @@ export class StaleKeys {
     return this.#keys.has(key) !== this.#isInverted;
   }
 
-  /** Takes the form that the owner has now. */
+  /** Takes the form that the owner has now; an empty one says nothing. */
   use(form: string): void {
+    if (form === "") return;
     const isOther = this.#form !== undefined && form !== this.#form;
     this.#form = form;
     if (!isOther) return;
