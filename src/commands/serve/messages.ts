@@ -15,7 +15,7 @@ export type FromProcess =
   /** Says that this process takes no more connections. */
   | { readonly type: "leave" }
   /** The answer to `connection`. */
-  | { readonly type: "took"; readonly isTaken: boolean }
+  | { readonly type: "took"; readonly id: number; readonly isTaken: boolean }
   /** Asks for the metrics of all others. The own ones are kept, for the time when this process is late or has ended. */
   | { readonly type: "gather"; readonly id: number; readonly page: string }
   /** The metrics of this process, for the question `id` of the supervisor. */
@@ -27,7 +27,7 @@ export type ToProcess =
   | { readonly type: "listening"; readonly address: string; readonly port: number }
   | { readonly type: "cannotListen"; readonly code: string | undefined; readonly message: string }
   /** A new connection, whose socket comes with the message. */
-  | { readonly type: "connection" }
+  | { readonly type: "connection"; readonly id: number }
   /** Asks for the metrics of this process. */
   | { readonly type: "metrics"; readonly id: number }
   /**

@@ -108,7 +108,7 @@ class Supervisor {
 
   #take(message: ToProcess, socket: unknown): void {
     if (message.type === "start") this.#start.resolve(message);
-    else if (message.type === "connection") this.#takeConnection(socket);
+    else if (message.type === "connection") this.#takeConnection(message.id, socket);
     else if (message.type === "listening") this.#listening.resolve(message);
     else if (message.type === "cannotListen") this.#listening.reject(systemError(message));
     else if (message.type === "metrics") this.send({ type: "metrics", id: message.id, page: this.#printMetrics() });
@@ -117,10 +117,10 @@ class Supervisor {
     else this.#othersEnded.resolve();
   }
 
-  #takeConnection(socket: unknown): void {
+  #takeConnection(id: number, socket: unknown): void {
     // Without a free descriptor, the message comes without its socket.
     const isTaken = this.#connect !== undefined && socket instanceof Socket;
-    this.send({ type: "took", isTaken });
+    this.send({ type: "took", id, isTaken });
     if (isTaken) this.#connect?.(socket);
     else if (socket instanceof Socket) socket.destroy();
   }

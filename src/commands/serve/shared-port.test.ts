@@ -5,6 +5,7 @@ import { connect, Socket } from "node:net";
 import { test, type TestContext } from "node:test";
 import { systemClock } from "#std/clock.ts";
 import type { WaitingLimits } from "#server/processes.ts";
+import type { ToProcess } from "./messages.ts";
 import { SharedPort } from "./shared-port.ts";
 
 const limits: WaitingLimits = { connections: 100, connectionsPerAddress: 100, waitMs: 60_000 };
@@ -14,8 +15,11 @@ class Process {
   readonly #given: Socket[] = [];
   readonly #asked: ((socket: Socket) => void)[] = [];
 
-  send(_message: unknown, socket: unknown): void {
-    assert.ok(socket instanceof Socket);
+  id = -1;
+
+  send(message: ToProcess, socket: unknown): void {
+    assert.ok(message.type === "connection" && socket instanceof Socket);
+    this.id = message.id;
     const asked = this.#asked.shift();
     if (asked === undefined) this.#given.push(socket);
     else asked(socket);
@@ -63,10 +67,10 @@ test("a process gets its next connection when it has taken the last one", async 
   assert.ok(isSame(clients[0]!, first));
   assert.ok(isSame(clients[1]!, await b.next()));
   assert.equal(a.count + b.count, 0);
-  port.took(b, true);
+  port.took(b, b.id, true);
   assert.ok(isSame(clients[2]!, await b.next()));
   assert.equal(first.destroyed, false);
-  port.took(a, true);
+  port.took(a, a.id, true);
   assert.equal(first.destroyed, true);
 });
 
@@ -79,12 +83,12 @@ test("a connection that a process has not taken before its end goes to another o
   port.leave(a);
   port.join(b);
   assert.ok(isSame(first, await b.next()));
-  port.took(b, false);
+  port.took(b, b.id, false);
   port.join(c);
   assert.ok(isSame(first, await c.next()));
-  port.took(c, true);
+  port.took(c, c.id, true);
   assert.ok(isSame(second, await c.next()));
-  port.took(a, true);
+  port.took(a, a.id, true);
   assert.equal(b.count, 0);
 });
 
@@ -98,7 +102,7 @@ test("beyond the bound the oldest connection that waits is closed", async (t) =>
   const process = new Process();
   port.join(process);
   assert.ok(isSame(second, await process.next()));
-  port.took(process, true);
+  port.took(process, process.id, true);
   assert.ok(isSame(third, await process.next()));
 });
 
@@ -110,20 +114,27 @@ test("an address has its own bound, beyond which its new connections are closed"
   const process = new Process();
   port.join(process);
   assert.ok(isSame(first, await process.next()));
-  port.took(process, true);
+  port.took(process, process.id, true);
   const third = await client();
   assert.ok(isSame(third, await process.next()));
 });
 
 test("a connection that nobody takes is closed", async (t) => {
-  const { port, client } = await opened(t, { waitMs: 20 });
+  const { port, client } = await opened(t, { waitMs: 200 });
   const first = await client();
   await once(first.resume(), "close");
   const process = new Process();
   port.join(process);
   const second = await client();
   assert.ok(isSame(second, await process.next()));
+  const { id } = process;
   await once(second.resume(), "close");
+  // The process may go on, and say then that it has taken the connection.
+  const third = await client();
+  assert.ok(isSame(third, await process.next()));
+  port.took(process, id, true);
+  await client();
+  assert.equal(process.count, 0);
 });
 
 test("the port is closed when the last process takes no more", async (t) => {
@@ -133,7 +144,7 @@ test("the port is closed when the last process takes no more", async (t) => {
   port.closeWithLast();
   await client();
   await process.next();
-  port.took(process, true);
+  port.took(process, process.id, true);
   port.leave(process);
   await assert.rejects(client(), { code: "ECONNREFUSED" });
 });

@@ -41,7 +41,8 @@ export class SharedPort {
   /** The connections that nobody was asked to take, the oldest first. */
   #waiting = new Set<Socket>();
   /** The connections that processes were asked to take. */
-  readonly #given = new Map<Taker, Socket>();
+  readonly #given = new Map<Taker, { readonly id: number; readonly socket: Socket }>();
+  #count = 0;
   /** The addresses of all these connections, and how many each has. */
   readonly #addresses = new Map<Socket, string>();
   readonly #perAddress = new Map<string, number>();
@@ -95,15 +96,19 @@ export class SharedPort {
   }
 
   /** Notes that a process has taken the connection that it was given, or does not take it. */
-  took(taker: Taker, isTaken: boolean): void {
-    const socket = this.#given.get(taker);
-    if (socket === undefined) return;
+  took(taker: Taker, id: number, isTaken: boolean): void {
+    const given = this.#given.get(taker);
+    if (given?.id !== id) return;
     if (!isTaken) {
       this.leave(taker);
       return;
     }
+    this.#forget(given.socket);
+    this.#release(taker);
+  }
+
+  #release(taker: Taker): void {
     this.#given.delete(taker);
-    this.#forget(socket);
     if (this.#takers.has(taker)) this.#free.add(taker);
     this.#advance();
   }
@@ -112,9 +117,9 @@ export class SharedPort {
   leave(taker: Taker): void {
     this.#takers.delete(taker);
     this.#free.delete(taker);
-    const socket = this.#given.get(taker);
+    const socket = this.#given.get(taker)?.socket;
     this.#given.delete(taker);
-    if (socket !== undefined && !socket.destroyed) this.#waiting = new Set([socket, ...this.#waiting]);
+    if (socket !== undefined) this.#waiting = new Set([socket, ...this.#waiting]);
     this.#advance();
     if (this.#isClosing && this.#takers.size === 0) this.close();
   }
@@ -154,8 +159,14 @@ export class SharedPort {
     this.#waiting.add(socket);
     socket.on("error", () => this.#forget(socket));
     socket.once("close", () => this.#forget(socket));
-    socket.setTimeout(this.#limits.waitMs, () => this.#forget(socket));
+    socket.setTimeout(this.#limits.waitMs, () => this.#expire(socket));
     this.#advance();
+  }
+
+  #expire(socket: Socket): void {
+    this.#forget(socket);
+    // The process that was given it stands still, or had no descriptor for it, and may take others later.
+    for (const [taker, given] of this.#given) if (given.socket === socket) this.#release(taker);
   }
 
   /** Closes the descriptor of this process. A connection that another process has taken stays open. */
@@ -177,9 +188,10 @@ export class SharedPort {
       if (taker === undefined) return;
       this.#waiting.delete(socket);
       this.#free.delete(taker);
-      this.#given.set(taker, socket);
+      const id = this.#count++;
+      this.#given.set(taker, { id, socket });
       // A process that cannot be reached has ended, or does so soon; then the connection goes to another one.
-      taker.send({ type: "connection" }, socket, { keepOpen: true }, () => undefined);
+      taker.send({ type: "connection", id }, socket, { keepOpen: true }, () => undefined);
     }
   }
 }

@@ -152,7 +152,7 @@ export class Supervisor {
       slot.first.resolve(message.facts);
     } else if (message.type === "listen") void this.#listen(worker, message.at);
     else if (message.type === "leave") this.#port.leave(worker);
-    else if (message.type === "took") this.#port.took(worker, message.isTaken);
+    else if (message.type === "took") this.#port.took(worker, message.id, message.isTaken);
     else if (message.type === "gather") {
       const { id, page } = message;
       this.#gathering.ask(worker, page, ({ pages, answered }) =>
