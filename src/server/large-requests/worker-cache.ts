@@ -19,7 +19,9 @@ import type { HostCalls, SentEntry, SentObject } from "./messages.ts";
 
 export class WorkerCache implements CacheReader, CacheWriter {
   readonly #callHost: CallHost;
-  #entries = new Map<string, Entry & Partial<Pick<SentEntry, "isStale">>>();
+  #entries = new Map<string, Entry>();
+  /** The keys of entries that would be stored in another form now. */
+  #stale = new Set<string>();
   revision: Revision = 0;
   /** The event loop reads the writes of other processes before it hands a request over. */
   readonly isShared = false;
@@ -32,7 +34,8 @@ export class WorkerCache implements CacheReader, CacheWriter {
   begin(revision: Revision, entry: SentEntry | undefined): void {
     this.revision = revision;
     this.#entries = new Map();
-    if (entry !== undefined) this.#entries.set(entry.key, entryOf(entry));
+    this.#stale = new Set();
+    if (entry !== undefined) this.#learn(entry.key, entry);
   }
 
   /** Does nothing: the entry was read after the request had arrived. */
@@ -67,9 +70,14 @@ export class WorkerCache implements CacheReader, CacheWriter {
   }
 
   #learn(key: string, sent: SentEntry | undefined): Entry | undefined {
-    const entry = sent === undefined ? undefined : entryOf(sent);
-    if (entry === undefined) this.#entries.delete(key);
-    else this.#entries.set(key, entry);
+    this.#stale.delete(key);
+    if (sent === undefined) {
+      this.#entries.delete(key);
+      return undefined;
+    }
+    const entry = new DetachedEntry({ ...sent, value: bufferOf(sent.value) });
+    this.#entries.set(key, entry);
+    if (sent.isStale) this.#stale.add(key);
     return entry;
   }
 
@@ -84,13 +92,11 @@ export class WorkerCache implements CacheReader, CacheWriter {
   }
 
   isStale(key: string): boolean {
-    return this.#entries.get(key)?.isStale === true;
+    return this.#stale.has(key);
   }
 }
 
 const noBytes = Buffer.alloc(0);
-
-const entryOf = (sent: SentEntry): Entry => new DetachedEntry({ ...sent, value: bufferOf(sent.value) });
 
 /** Returns the same bytes as a buffer, without a copy. */
 export const bufferOf = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
