@@ -34,10 +34,12 @@ class Filled implements Placed {
 /** Returns the number of blocks of memory of some values. */
 const blocksOf = (memories: Iterable<ArrayBufferLike>): number => new Set(memories).size;
 
-test("many small values share few blocks, and a long one has its own", () => {
+test("a store of few values takes little memory, many small values share few blocks, and a long one has its own", () => {
   const slabs = new ValueSlabs();
-  const values = Array.from({ length: 3000 }, (_, i) => new Filled(slabs, 1000, i % 251));
-  assert.equal(blocksOf(values.map(({ memory }) => memory.buffer)), 3);
+  const values = Array.from({ length: 10_000 }, (_, i) => new Filled(slabs, 1000, i % 251));
+  assert.equal(values[0]!.memory.length, 16 * 1024);
+  assert.equal(values.at(-1)!.memory.length, slabBytes);
+  assert.ok(blocksOf(values.map(({ memory }) => memory.buffer)) < 20);
   assert.ok(values.every(({ isWhole, valueLength }) => isWhole && valueLength === 1000));
   assert.equal(new Filled(slabs, 200_000, 1).memory.length, 200_000);
 });

@@ -1,5 +1,5 @@
 /**
- * Memory for the values of versions: slabs of 1 MiB that many values share. The garbage collector walks one object for
+ * Memory for the values of versions: slabs of up to 1 MiB that many values share. The garbage collector walks one object for
  * each slab instead of one for each value, which a million values of their own would turn into pauses of seconds.
  *
  *     slab   [ v1 | v2 (released) | v3 | v4 (released) | … | free ]      live: the bytes of v1 and v3
@@ -10,13 +10,15 @@
  * Hot path: one addition for each value; one lookup of a slab when a value is released.
  */
 
-const slabBytes = 1024 * 1024;
+/** The length of the first slab, twice that of each next one, up to the longest: a small store needs little memory. */
+const slabBytesMin = 16 * 1024;
+const slabBytesMax = 1024 * 1024;
 /** Longer values have memory of their own, so that the end of a slab that stays free is short. */
-const sharedBytesMax = slabBytes / 16;
-/** A slab with fewer live bytes is sparse: it is worth moving what is left. */
-const sparseBytes = (slabBytes * 3) / 4;
+const sharedBytesMax = slabBytesMax / 16;
+/** A slab with a smaller part of live bytes is sparse: it is worth moving what is left. */
+const sparsePart = 3 / 4;
 /** The released bytes in sparse slabs that are not worth a pass over all values: at least, and as a part of the live ones. */
-const wasteBytesMin = 8 * slabBytes;
+const wasteBytesMin = 8 * slabBytesMax;
 const wastePart = 1 / 8;
 
 /** A value in [start, start + valueLength) of `memory`, which `ValueSlabs` sets. */
@@ -46,7 +48,7 @@ export class ValueSlabs {
       owner.start = 0;
       return;
     }
-    if (this.#open === undefined || this.#taken + length > slabBytes) this.#open = this.#openNext();
+    if (this.#open === undefined || this.#taken + length > this.#open.length) this.#open = this.#openNext(length);
     owner.memory = this.#open;
     owner.start = this.#taken;
     this.#taken += length;
@@ -64,7 +66,7 @@ export class ValueSlabs {
     }
     const before = this.#live.get(memory)!; // every slab but the open one is in the map
     this.#live.set(memory, before - length);
-    this.#countWaste(before, before - length);
+    this.#countWaste(memory, before, before - length);
     if (before === length) this.#drop(memory);
   }
 
@@ -75,7 +77,7 @@ export class ValueSlabs {
 
   /** Returns the sparse slabs, whose values `move` may move. */
   sparse(): ReadonlySet<Buffer> {
-    return new Set([...this.#live].filter(([, live]) => live < sparseBytes).map(([slab]) => slab));
+    return new Set([...this.#live].filter(([slab, live]) => live < slab.length * sparsePart).map(([slab]) => slab));
   }
 
   /** Moves a value to another slab. */
@@ -94,30 +96,34 @@ export class ValueSlabs {
   /** Notes that a pass over all values has ended, which moved what it could of these slabs. */
   passed(sparse: ReadonlySet<Buffer>): void {
     this.#wasteLeft = 0;
-    for (const slab of sparse) this.#wasteLeft += slabBytes - (this.#live.get(slab) ?? slabBytes);
+    for (const slab of sparse) this.#wasteLeft += slab.length - (this.#live.get(slab) ?? slab.length);
   }
 
-  #openNext(): Buffer {
+  /** Returns a new slab, in which a value of this length has room. */
+  #openNext(length: number): Buffer {
     const full = this.#open;
+    let bytes = slabBytesMin;
     if (full !== undefined) {
+      bytes = Math.min(full.length * 2, slabBytesMax);
       this.#live.set(full, this.#openLive);
-      this.#countWaste(slabBytes, this.#openLive);
+      this.#countWaste(full, full.length, this.#openLive);
       if (this.#openLive === 0) this.#drop(full);
     }
     this.#taken = this.#openLive = 0;
-    return Buffer.allocUnsafeSlow(slabBytes);
+    return Buffer.allocUnsafeSlow(Math.max(bytes, length));
   }
 
   /** Counts what is released of a slab whose live bytes become fewer. */
-  #countWaste(before: number, after: number): void {
+  #countWaste({ length }: Buffer, before: number, after: number): void {
+    const sparseBytes = length * sparsePart;
     if (after >= sparseBytes) return;
-    this.#waste += before < sparseBytes ? before - after : slabBytes - after;
+    this.#waste += before < sparseBytes ? before - after : length - after;
   }
 
   /** Forgets a slab without values. */
   #drop(slab: Buffer): void {
     this.#live.delete(slab);
-    this.#waste -= slabBytes;
+    this.#waste -= slab.length;
     this.#wasteLeft = Math.min(this.#wasteLeft, this.#waste);
   }
 }
