@@ -62,7 +62,7 @@ async function customListPieces(
   for (const entry of entries) {
     const skip = objects.typeLength(definition, entry);
     lengths.push(skip);
-    areServed &&= skip === servedPrefix.length && entry.value.compare(servedPrefix, 0, skip, 0, skip) === 0;
+    areServed &&= skip >= 0 && entry.beginsWith(servedPrefix);
     if (yielder.isDue) await yielder.pause();
   }
   if (areServed) return joinEntries(head, tail, entries, 0, false);

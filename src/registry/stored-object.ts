@@ -375,7 +375,7 @@ export class StoredObjects {
   /** Whether an entry is in the version in which it would be stored now. */
   isInStoredVersion(definition: ResourceDefinition, entry: Entry): boolean {
     const { prefix } = layoutOf(definition);
-    return entry.value.subarray(0, prefix.length).equals(prefix);
+    return entry.beginsWith(prefix);
   }
 
   /** Returns the metadata of an entry as JSON text, cut from its bytes if possible. */
@@ -472,8 +472,7 @@ export class StoredObjects {
 
   /** Whether an entry is in another version than the served one; decoded only if its bytes do not show it. */
   #isForeign(entry: Entry, { servedPrefix, servedApiVersion }: Layout): boolean {
-    const isServed = entry.value.subarray(0, servedPrefix.length).equals(servedPrefix);
-    return !isServed && this.stored(entry).apiVersion !== servedApiVersion;
+    return !entry.beginsWith(servedPrefix) && this.stored(entry).apiVersion !== servedApiVersion;
   }
 
   async #convert(
@@ -593,13 +592,11 @@ export class StoredObjects {
       if (conversion.fromHub(stored) !== stored) return -1;
       markConforming(decoded, epoch);
     }
-    const { value } = entry;
     const { servedPrefix } = layout;
-    const { length } = servedPrefix;
-    if (value.compare(servedPrefix, 0, length, 0, length) === 0) return length;
+    if (entry.beginsWith(servedPrefix)) return servedPrefix.length;
     const head = layout.head!; // every custom resource has one
-    if (value.compare(head, 0, head.length, 0, head.length) !== 0) return -1;
-    const end = value.indexOf(quote, head.length);
+    if (!entry.beginsWith(head)) return -1;
+    const end = entry.value.indexOf(quote, head.length);
     return end < 0 ? -1 : end + 2;
   }
 
@@ -614,8 +611,7 @@ export class StoredObjects {
     const skip = this.typeLength(definition, entry);
     if (skip < 0) return Buffer.from(`${escapeHtml(JSON.stringify(this.object(definition, entry)))}\n`);
     const { servedPrefix } = layout;
-    const isSame = skip === servedPrefix.length && entry.value.compare(servedPrefix, 0, skip, 0, skip) === 0;
-    return isSame ? entry.ownValue : Buffer.concat([servedPrefix, entry.value.subarray(skip)]);
+    return entry.beginsWith(servedPrefix) ? entry.ownValue : Buffer.concat([servedPrefix, entry.value.subarray(skip)]);
   }
 }
 

@@ -32,6 +32,8 @@ export interface Entry {
   readonly valueLength: number;
   /** The value in memory that may be kept for long; a view may keep a thousand other values in memory. */
   readonly ownValue: Buffer;
+  /** Whether the value begins with these bytes. */
+  beginsWith(bytes: Buffer): boolean;
   /** Copies the bytes in [from, to) of the value into `target` at `at`, and returns their number. */
   copyValue(target: Buffer, at: number, from: number, to: number): number;
   /** The revision that wrote this version; in the entry of a deletion event, the revision of the deletion. */

@@ -36,6 +36,10 @@ export class DetachedEntry {
     return this.value;
   }
 
+  beginsWith(bytes: Buffer): boolean {
+    return this.value.subarray(0, bytes.length).equals(bytes);
+  }
+
   copyValue(target: Buffer, at: number, from: number, to: number): number {
     return this.value.copy(target, at, from, to);
   }

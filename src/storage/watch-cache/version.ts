@@ -47,6 +47,11 @@ export class Version implements Entry, Placed {
     return this.memory.length === this.valueLength ? this.memory : Buffer.from(this.value);
   }
 
+  beginsWith(bytes: Buffer): boolean {
+    const { length } = bytes;
+    return length <= this.valueLength && this.memory.compare(bytes, 0, length, this.start, this.start + length) === 0;
+  }
+
   copyValue(target: Buffer, at: number, from: number, to: number): number {
     return this.memory.copy(target, at, this.start + from, this.start + to);
   }
