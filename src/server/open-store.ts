@@ -56,8 +56,9 @@ export async function openStore(sources: StoreSources): Promise<OpenedStore> {
     await cache.close();
     await store.close?.();
   });
-  if (isOnEtcd(options)) await (await import("./peers.ts")).refuseBesideKubeApiServers({ ...sources, cache });
-  if (folder !== undefined || isOnEtcd(options)) await checkDomainRecord(cache, options.apiDomain);
+  const hasOtherPrograms = cache.isShared && !isSharedFolder(sources);
+  if (hasOtherPrograms) await (await import("./peers.ts")).refuseBesideKubeApiServers({ ...sources, cache });
+  if (folder !== undefined || cache.isShared) await checkDomainRecord(cache, options.apiDomain);
   addStorageMetrics(metrics, cache);
   encryption?.opened();
   if (maintenance !== undefined) addLogMetrics(metrics, () => maintenance.size);
@@ -66,6 +67,10 @@ export async function openStore(sources: StoreSources): Promise<OpenedStore> {
 
 /** Whether the objects are in etcd, so that the data folder has only credentials. */
 export const isOnEtcd = ({ etcdServers }: Pick<ServerOptions, "etcdServers">): boolean => etcdServers.length > 0;
+
+/** Whether the store is a data folder of several processes, of which one reads and writes it for all. */
+export const isSharedFolder = ({ options, processes }: Pick<StoreSources, "options" | "processes">): boolean =>
+  processes !== undefined && !isOnEtcd(options);
 
 function kindOf({ options, folder, processes }: StoreSources): OpenKind {
   if (isOnEtcd(options)) return openOnEtcd;

@@ -62,7 +62,7 @@ import { hostOf } from "./credentials/server-trust.ts";
 import type { Peers } from "./peers.ts";
 import { planKinds } from "./served-kinds.ts";
 import { clusterIpRanges } from "./services.ts";
-import { isOnEtcd, openStore } from "./open-store.ts";
+import { isOnEtcd, isSharedFolder, openStore } from "./open-store.ts";
 import { openServerLog } from "./server-log.ts";
 import { asStartError } from "./store.ts";
 import { tlsSettings } from "./credentials/tls-settings.ts";
@@ -439,7 +439,7 @@ async function openStored(parts: Start, metrics: Metrics, health: Health) {
   };
   const encrypts: AssembleConfig["encrypts"] = (of) => encryption?.encrypts(of) === true;
   // The processes of a data folder get plain values from the one that owns it, so their rules need not agree.
-  const encryptionRules = () => (isOnEtcd(parts.options) ? (encryption?.rules ?? []) : []);
+  const encryptionRules = () => (isSharedFolder(parts) ? [] : (encryption?.rules ?? []));
   return { ...store, encrypts, encryptionRules, close };
 }
 
