@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { keepNewObjectsYoung } from "#server/young-objects.ts";
+import { keepNewObjectsYoung, optimizeSooner } from "#server/v8-settings.ts";
 import {
   flagNotes,
   parseServeArguments,
@@ -63,6 +63,7 @@ async function runServer(settings: ServerSettings, output: OutputFormat): Promis
   const stop = stopOnSignal({ close: async () => (await starting).close(), kill: () => undefined });
   endWithStarter(stop, output);
   process.stdout.write(announcement(factsOf(await starting), output));
+  optimizeSooner();
 }
 
 /** Lets several processes serve, which this one supervises. */

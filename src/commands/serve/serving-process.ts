@@ -10,6 +10,7 @@ import { mergeMetrics } from "#server/merge-metrics.ts";
 import type { HeldPort, HeldAddress } from "#transport/held-port.ts";
 import type { ServingProcess } from "#server/processes.ts";
 import { startServer } from "#server/start-server.ts";
+import { optimizeSooner } from "#server/v8-settings.ts";
 import { factsOf } from "./greeting.ts";
 import type { FromProcess, ProcessStart, ToProcess } from "./messages.ts";
 
@@ -32,6 +33,7 @@ export async function serveAsProcess(index: number): Promise<void> {
     processes: supervisor.processOf(index, start),
   });
   isReady = true;
+  optimizeSooner();
   void supervisor.stopped.then(async () => {
     try {
       await server.close();
