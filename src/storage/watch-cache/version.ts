@@ -44,7 +44,11 @@ export class Version implements Entry, Placed {
   }
 
   get ownValue(): Buffer {
-    return this.memory.length === this.valueLength ? this.memory : Buffer.from(this.value);
+    const { memory, start, valueLength } = this;
+    if (memory.length === valueLength) return memory;
+    const copy = Buffer.allocUnsafe(valueLength);
+    memory.copy(copy, 0, start, start + valueLength);
+    return copy;
   }
 
   beginsWith(bytes: Buffer): boolean {
