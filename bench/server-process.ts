@@ -16,7 +16,7 @@ export interface Server extends Target {
 /** The token of a user who may do everything. */
 export const benchToken = "bench-token";
 
-const program = new URL("../dist/bin/binnacle.js", import.meta.url).pathname;
+const ownProgram = new URL("../dist/bin/binnacle.js", import.meta.url).pathname;
 
 async function freePort(): Promise<number> {
   const probe = createServer();
@@ -31,12 +31,13 @@ async function freePort(): Promise<number> {
 
 /**
  * Starts a server. The folder `given` stays; without it the server gets a new folder, which is deleted with it. `users`
- * are further lines of its token file.
+ * are further lines of its token file. `program` may be that of another version.
  */
 export async function startServer(
   given?: string,
   users: readonly string[] = [],
   flags: readonly string[] = [],
+  program = ownProgram,
 ): Promise<Server> {
   const folder = given ?? mkdtempSync(join(tmpdir(), "binnacle-bench-"));
   const tokens = join(folder, "tokens.csv");
