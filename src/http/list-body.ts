@@ -9,7 +9,7 @@ import type { EncodableList } from "#codec/encoding.ts";
 import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import { servingRulesOf } from "#registry/serving-rules.ts";
 import { layoutOf, type StoredObjects } from "#registry/stored-object.ts";
-import type { Chunk, BytePieces } from "#std/byte-pieces.ts";
+import { type Chunk, type BytePieces, wholeBytesMax } from "#std/byte-pieces.ts";
 import type { Clock } from "#std/clock.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
 import { Yielder } from "#std/cooperative.ts";
@@ -80,7 +80,8 @@ function joinEntries(head: Buffer, tail: Buffer, entries: readonly Entry[], skip
   return {
     length,
     *[Symbol.iterator]() {
-      let piece = Buffer.allocUnsafe(Math.min(length, pieceLength));
+      const longest = length <= wholeBytesMax ? length : pieceLength;
+      let piece = Buffer.allocUnsafe(longest);
       head.copy(piece);
       let at = head.length;
       let bytesLeft = length;
@@ -90,7 +91,7 @@ function joinEntries(head: Buffer, tail: Buffer, entries: readonly Entry[], skip
         if (at + need > piece.length) {
           bytesLeft -= at;
           yield piece.subarray(0, at);
-          piece = Buffer.allocUnsafe(Math.max(need, Math.min(bytesLeft, pieceLength)));
+          piece = Buffer.allocUnsafe(Math.max(need, Math.min(bytesLeft, longest)));
           at = 0;
         }
         if (i > 0) piece[at++] = comma;

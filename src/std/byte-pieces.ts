@@ -1,5 +1,8 @@
 /** Long bodies, produced in pieces while the peer reads. */
 
+/** The length up to which a body is sent in one write, such as a page of a hundred objects; it is best made as one piece. */
+export const wholeBytesMax = 256 * 1024;
+
 /** Bytes produced piece by piece, so that a large list is never in memory twice. */
 export interface BytePieces extends Iterable<Buffer> {
   /** The sum of the lengths of all pieces, known before the first piece is made. */

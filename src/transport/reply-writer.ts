@@ -5,7 +5,7 @@
 import type { Clock } from "#std/clock.ts";
 import type { LinkedList, Node } from "#std/linked-list.ts";
 import { type Reply, slowMs, type StreamSink, type Tunnel } from "#http/api-request.ts";
-import type { Chunk, Chunks, BytePieces } from "#std/byte-pieces.ts";
+import { type Chunk, type Chunks, type BytePieces, wholeBytesMax } from "#std/byte-pieces.ts";
 import { tellClosed } from "./channel-sink.ts";
 import type { Gzip } from "./gzip.ts";
 import type { HeaderNames } from "./header-names.ts";
@@ -31,8 +31,6 @@ export interface ReplySettings {
 const compressAbove = 128 * 1024;
 /** The size in bytes of the writes that carry a long body. */
 export const pieceLength = 64 * 1024;
-/** The maximum bytes of a body that is sent in one write, such as a page of a hundred objects. */
-const wholeMax = 256 * 1024;
 
 /**
  * One exchange from the request to the last byte. `done` is called once, when no more will be written: the reply was
@@ -176,7 +174,7 @@ export class Exchange {
       this.finish();
       return;
     }
-    if (!gzip && length <= wholeMax) {
+    if (!gzip && length <= wholeBytesMax) {
       const all = [...buffers];
       writer.whole(reply.code, headers, all.length === 1 ? all[0] : Buffer.concat(all, length), length);
       this.#handedOver();
@@ -198,7 +196,7 @@ export class Exchange {
     const first: Buffer[] = [];
     let hasHead = false;
     try {
-      const shortMax = this.#wantsGzip(reply, wholeMax) ? compressAbove : wholeMax;
+      const shortMax = this.#wantsGzip(reply, wholeBytesMax) ? compressAbove : wholeBytesMax;
       let length = 0;
       let next = await iterator.next();
       for (; next.done !== true && length <= shortMax; next = await iterator.next()) {
