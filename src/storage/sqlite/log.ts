@@ -201,12 +201,27 @@ export class SqliteLog implements LogStore, StoreMaintenance {
       else if (message.kind === "opened") loaded.resolve(message.logBytes);
       else if (message.kind === "refused") loaded.reject(refusal(message));
     };
-    this.#worker.onMessage = take;
-    this.#worker.onLost = (error) => loaded.reject(error);
-    for (const message of this.#early) take(message);
+    // The thread sends rows as fast as they are taken, and Node hands over many messages in one turn of the event loop. One
+    // is taken in each turn, so that a million objects do not hold it for seconds.
+    const waiting = [...this.#early];
+    const takeNext = (): void => {
+      const message = waiting.shift();
+      if (message !== undefined) take(message);
+      if (waiting.length > 0) setImmediate(takeNext);
+    };
+    this.#worker.onMessage = (message) => {
+      if (waiting.push(message) === 1) setImmediate(takeNext);
+    };
+    this.#worker.onLost = (error) => {
+      // The thread may have said why it ended.
+      for (const message of waiting.splice(0)) take(message);
+      loaded.reject(error);
+    };
+    if (waiting.length > 0) setImmediate(takeNext);
     const logBytes = await loaded.promise;
     this.#logBytes = logBytes;
     this.#worker.onMessage = (message) => this.#receive(message);
+    for (const message of waiting.splice(0)) this.#receive(message);
     this.#worker.onLost = (error) => this.#fail(error);
     this.#log.start();
     this.#scheduleTimes();
