@@ -502,7 +502,8 @@ withOwnServer(
   async (api) => {
     const metrics = (await api.get("/metrics")).expect(200).text;
     assert.match(metrics, new RegExp(`^# HELP ${inUse} \\(Deprecated from 1\\.31\\) `, "m"));
-    assert.match(metrics, new RegExp(`^${inUse}\\{priority_level="exempt",flow_schema="exempt"\\} 1$`, "m"));
+    // This request is one; the server may make others of its own meanwhile.
+    assert.match(metrics, new RegExp(`^${inUse}\\{priority_level="exempt",flow_schema="exempt"\\} [1-9]$`, "m"));
     assert.ok(!metrics.includes(seats));
   },
 );
