@@ -18,7 +18,7 @@ Usage: npm run bench:beside -- FOLDER [options]
 FOLDER is another checkout of the program in which \`npm ci && npm run build\` was run. A ratio below 1 says that this
 version needs less. Watch the error behind it: with four starts, most rows show differences of three percent.
 
-  --rows NAMES      comma-separated: create, get, update, apply, list, table (default: all)
+  --rows NAMES      comma-separated: create, get, update, apply, list, table, selector (default: all)
   --seconds N       measured time of a row (default 5)
   --starts N        number of times that both are started (default 4)
   -o json           print the ratios as JSON
@@ -92,12 +92,22 @@ interface Row {
 
 const configMap = (name: string) => ({ metadata: { name }, data: { text: filler, count: "" } });
 
-async function createListed(target: Measured): Promise<void> {
-  const listed = { metadata: { name: "listed" } };
-  if ((await target.send("GET", "/api/v1/namespaces")).includes(`"name":"listed"`)) return;
-  await target.send("POST", "/api/v1/namespaces", listed);
-  const collection = "/api/v1/namespaces/listed/configmaps";
-  await Promise.all(Array.from({ length: 500 }, (_, at) => target.send("POST", collection, configMap(`c${at}`))));
+/** Creates objects of 1 KB in a namespace of their own, unless another row has. One of a hundred is picked by its label. */
+async function createListed(target: Measured, namespace: string, count: number): Promise<void> {
+  if ((await target.send("GET", "/api/v1/namespaces")).includes(`"name":"${namespace}"`)) return;
+  await target.send("POST", "/api/v1/namespaces", { metadata: { name: namespace } });
+  let next = 0;
+  const create = async (): Promise<void> => {
+    for (let at = next++; at < count; at = next++) {
+      const { metadata, data } = configMap(`c${at}`);
+      const labels = at % 100 === 0 ? { picked: "yes" } : {};
+      await target.send("POST", `/api/v1/namespaces/${namespace}/configmaps`, {
+        metadata: { ...metadata, labels },
+        data,
+      });
+    }
+  };
+  await Promise.all(Array.from({ length: streams }, create));
 }
 
 /** Returns a Deployment as one of two managers applies it. */
@@ -150,17 +160,23 @@ const rows: Readonly<Record<string, Row>> = {
   list: {
     turn: 8,
     streams: 4,
-    prepare: createListed,
+    prepare: (target) => createListed(target, "listed", 500),
     request: (target) => target.send("GET", "/api/v1/namespaces/listed/configmaps"),
   },
   table: {
     turn: 8,
     streams: 4,
-    prepare: createListed,
+    prepare: (target) => createListed(target, "listed", 500),
     request(target) {
       const accept = `application/json;as=Table;v=v1;g=meta.${target.server.domain}`;
       return target.send("GET", "/api/v1/namespaces/listed/configmaps", undefined, { accept });
     },
+  },
+  selector: {
+    turn: 32,
+    streams: 4,
+    prepare: (target) => createListed(target, "many", 5000),
+    request: (target) => target.send("GET", "/api/v1/namespaces/many/configmaps?labelSelector=picked%3Dyes"),
   },
 };
 

@@ -30,8 +30,9 @@ export function usageOf(pid: number | undefined): Usage {
   }
 }
 
-function treeOf(root: number): number[] {
-  const pids = [root];
+/** Returns the process and its descendants: its children in the order of their start, then theirs. */
+export function treeOf(root: number | undefined): readonly number[] {
+  const pids = root === undefined ? [] : [root];
   for (const pid of pids) {
     for (const thread of readdirSync(`/proc/${pid}/task`)) {
       const children = childrenOf(pid, thread);

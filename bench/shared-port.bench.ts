@@ -8,7 +8,8 @@ import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import type { ReadLoop } from "./read-thread.ts";
 import { requestBytes } from "./connection.ts";
-import { usageOf } from "./process-usage.ts";
+import { postLoop } from "./closed-loop.ts";
+import { treeOf, usageOf } from "./process-usage.ts";
 import { runAlone } from "./report.ts";
 import { startServer } from "./server-process.ts";
 import { defaultWarmupSeconds, type Measurement, type Run, type Suite } from "./suite.ts";
@@ -32,6 +33,9 @@ export const sharedPortSuite: Suite = {
     "get-2-processes": "the same by two processes",
     "list-1-process": "a list of 100 objects by one process",
     "list-2-processes": "the same by two processes",
+    "create-asked": "a create with three processes, over one connection: CPU of the process that is asked",
+    "create-owner": "the CPU of process 0 meanwhile, which owns the log and is not asked",
+    "create-other": "the CPU of a process that only hears of the change",
   },
   workloads: [],
   measure,
@@ -51,6 +55,41 @@ async function measure(run: Run): Promise<void> {
     } finally {
       await server.stop();
     }
+  }
+  await createShares(run);
+}
+
+/** Measures the CPU time of each process while one that does not own the log is asked to create objects. */
+async function createShares(run: Run): Promise<void> {
+  const names = ["create-asked", "create-owner", "create-other"] as const;
+  if (!names.some((name) => run.isWanted(name))) return;
+  const server = await startServer(undefined, [], ["--processes=3"]);
+  try {
+    await fill(server, 3);
+    const processes = treeOf(server.pid).slice(1);
+    let created = 0;
+    const data = { text: "x".repeat(900) };
+    const body = (): string => JSON.stringify({ metadata: { name: `n${created++}` }, data });
+    // Each loop has a new connection, which comes to the next process.
+    const create = (name: string, seconds: number) =>
+      postLoop(server, collection, { name, streams: 16, seconds, body });
+    for (const _process of processes) await create("warm-up", warmupSeconds);
+    let owner: number;
+    let others: readonly number[];
+    do {
+      const before = processes.map((pid) => usageOf(pid).cpuUs);
+      const first = created;
+      await create("create", run.seconds);
+      const costs = processes.map((pid, at) => (usageOf(pid).cpuUs - before[at]!) / (created - first));
+      [owner = Number.NaN, ...others] = costs;
+      // The process that is asked takes the most time.
+    } while (owner > Math.max(...others));
+    const shares = [Math.max(...others), owner, Math.min(...others)];
+    for (const [at, name] of names.entries()) {
+      await run.row(name, () => Promise.resolve({ name, cpuUsPerOp: shares[at]! }));
+    }
+  } finally {
+    await server.stop();
   }
 }
 
