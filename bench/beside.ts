@@ -222,7 +222,7 @@ const { values, positionals } = readCommandLine(
   true,
 );
 const other = join(resolve(positionals[0] ?? ""), "dist/bin/binnacle.js");
-const names = values.rows.split(",");
+const names = [...new Set(values.rows.split(","))];
 const unknown = names.find((name) => !Object.hasOwn(rows, name));
 if (positionals.length !== 1 || !existsSync(other) || unknown !== undefined) {
   const why =
@@ -234,17 +234,20 @@ const ratios = new Map<string, number[]>(names.map((name) => [name, []]));
 for (let start = 0; start < Number(values.starts); start++) {
   const own = new Measured(await startServer());
   const before = new Measured(await startServer(undefined, [], [], other));
-  for (const name of names) {
-    // Each version goes first as often as the other.
-    const order = start % 2 === 0 ? [own, before] : [before, own];
-    const costs = await measure(rows[name]!, order, Number(values.seconds));
-    const [ours, theirs] = start % 2 === 0 ? [costs[0]!, costs[1]!] : [costs[1]!, costs[0]!];
-    ratios.get(name)!.push(ours / theirs);
-    process.stderr.write(
-      `start ${start + 1}  ${name.padEnd(8)} ${ours.toFixed(1).padStart(8)} us, the other ${theirs.toFixed(1).padStart(8)} us\n`,
-    );
+  // Each version goes first as often as the other.
+  const isOwnFirst = start % 2 === 0;
+  try {
+    for (const name of names) {
+      const costs = await measure(rows[name]!, isOwnFirst ? [own, before] : [before, own], Number(values.seconds));
+      const [ours, theirs] = isOwnFirst ? [costs[0]!, costs[1]!] : [costs[1]!, costs[0]!];
+      ratios.get(name)!.push(ours / theirs);
+      process.stderr.write(
+        `start ${start + 1}  ${name.padEnd(8)} ${ours.toFixed(1).padStart(8)} us, the other ${theirs.toFixed(1).padStart(8)} us\n`,
+      );
+    }
+  } finally {
+    await Promise.all([own.stop(), before.stop()]);
   }
-  await Promise.all([own.stop(), before.stop()]);
 }
 const summaries = Object.fromEntries([...ratios].map(([name, all]) => [name, summarize(all)]));
 if (values.output === "json") process.stdout.write(`${JSON.stringify(summaries)}\n`);
