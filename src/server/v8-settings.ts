@@ -8,9 +8,9 @@ import { setFlagsFromString } from "node:v8";
 const startedMs = 500;
 
 /**
- * Makes V8 optimize functions after fewer calls than by default, so that the first 30,000 requests of a server cost a
- * tenth to a quarter less CPU. Call it when the server is ready: it waits half a second more, because a start would be
- * slower with it. Figures: docs/performance.md.
+ * Makes V8 optimize functions after fewer calls than by default, so that the first ten thousands of reads and creates cost
+ * a sixth less CPU. Call it when the server is ready: it waits half a second more, because a start would be slower with it.
+ * Figures: docs/performance.md.
  */
 export function optimizeSooner(): void {
   if (!isKnownRelease()) return;
