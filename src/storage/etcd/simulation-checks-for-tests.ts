@@ -47,6 +47,11 @@ function either(before: Truth, truth: Truth, check: (truth: Truth) => void): voi
 
 const show = (value: unknown): string => JSON.stringify(value);
 
+/** Throws an `AssertionError` unless something holds. Its message is made only then: most of a check would be messages. */
+function holds(isTrue: boolean, message: () => string): asserts isTrue {
+  if (!isTrue) assert.fail(message());
+}
+
 /** Returns the changes that a write may have made: those with its value, or the deletion of the version it expects. */
 function changesOf(write: WriteRecord, truth: Truth): TrueChange[] {
   return truth.changes.filter(({ key, id, previous }) =>
@@ -58,36 +63,39 @@ function changesOf(write: WriteRecord, truth: Truth): TrueChange[] {
 function checkWrite(write: WriteRecord, truth: Truth, restored: Restored | undefined): void {
   const changes = changesOf(write, truth);
   const { outcome, startMs, endMs, key, expected, requires } = write;
-  const text = show(write);
-  assert.ok(changes.length <= 1, `a write was done twice: ${text}, ${show(changes)}`);
+  const text = (): string => show(write);
+  holds(changes.length <= 1, () => `a write was done twice: ${text()}, ${show(changes)}`);
   const [change] = changes;
   if (outcome.kind === "done") {
-    assert.ok(change !== undefined, `a write that was acknowledged was not done: ${text}`);
-    assert.equal(change.revision, outcome.revision, `a write has another revision: ${text}`);
+    holds(change !== undefined, () => `a write that was acknowledged was not done: ${text()}`);
+    holds(change.revision === outcome.revision, () => `a write has another revision: ${text()}`);
     // A deletion without an answer counts as done, too, when another server has deleted the same version.
     const isOwn = write.isDeletion || change.atMs >= startMs;
-    assert.ok(isOwn && change.atMs <= endMs, `a write was done at another time: ${text}`);
+    holds(isOwn && change.atMs <= endMs, () => `a write was done at another time: ${text()}`);
   }
   if (change !== undefined && (outcome.kind === "done" || !write.isDeletion)) {
-    assert.equal(change.previous?.revision ?? 0, expected, `a write replaced another version: ${text}`);
+    holds((change.previous?.revision ?? 0) === expected, () => `a write replaced another version: ${text()}`);
     const before = truth.at(change.revision - 1);
     for (const condition of requires) {
-      assert.equal(before.get(condition.key)?.revision ?? 0, condition.revision, `a condition did not hold: ${text}`);
+      holds(
+        (before.get(condition.key)?.revision ?? 0) === condition.revision,
+        () => `a condition did not hold: ${text()}`,
+      );
     }
   }
   if ((outcome.kind === "refused" || outcome.kind === "failed") && !write.isDeletion)
-    assert.equal(change, undefined, `a write was done although its caller was told otherwise: ${text}`);
+    holds(change === undefined, () => `a write was done although its caller was told otherwise: ${text()}`);
   if (outcome.kind !== "failed") return;
   const versions = truth.versionsIn(key, startMs, endMs).map((version) => version?.revision ?? 0);
   // A server may not have noticed the restoration yet, and know one of the states that are lost.
   if (restored !== undefined && endMs >= restored.atMs)
     for (let at = restored.revision; at <= restored.truth.revision; at++)
       versions.push(restored.truth.at(at).get(key)?.revision ?? 0);
-  assert.ok(versions.includes(outcome.current), `the present version is wrong: ${text}, ${show(versions)}`);
+  holds(versions.includes(outcome.current), () => `the present version is wrong: ${text()}, ${show(versions)}`);
   if (outcome.failed === "key" && !(write.isDeletion && expected === 0))
-    assert.ok(
+    holds(
       versions.some((version) => version !== expected),
-      `a write lost to nobody: ${text}`,
+      () => `a write lost to nobody: ${text()}`,
     );
   if (outcome.failed === "requires") {
     const fails = requires.some((condition) =>
@@ -95,7 +103,7 @@ function checkWrite(write: WriteRecord, truth: Truth, restored: Restored | undef
         .versionsIn(condition.key, startMs, endMs)
         .some((version) => (version?.revision ?? 0) !== condition.revision),
     );
-    assert.ok(fails, `a write lost although its conditions held: ${text}`);
+    holds(fails, () => `a write lost although its conditions held: ${text()}`);
   }
 }
 
@@ -107,7 +115,7 @@ function checkChange(
   truth: Truth,
 ): void {
   if (change.id !== undefined) {
-    assert.equal(byId.get(change.id)?.key, change.key, `nobody made a change: ${show(change)}`);
+    holds(byId.get(change.id)?.key === change.key, () => `nobody made a change: ${show(change)}`);
     return;
   }
   const claims = writes.filter(
@@ -122,9 +130,9 @@ function checkChange(
   );
   if (claims.length > 0) return;
   const written = byId.get(change.previous!.id!)!;
-  assert.ok(written.ttlSeconds > 0, `nobody deleted a key: ${show(change)} ${truth.revision}`);
+  holds(written.ttlSeconds > 0, () => `nobody deleted a key: ${show(change)} ${truth.revision}`);
   const ageMs = change.atMs - written.startMs;
-  assert.ok(ageMs >= written.ttlSeconds * 1000, `a key expired after ${ageMs} ms: ${show(written)}`);
+  holds(ageMs >= written.ttlSeconds * 1000, () => `a key expired after ${ageMs} ms: ${show(written)}`);
 }
 
 /** Nobody but the server itself took the turn between what a writer had seen and its write. */
@@ -137,7 +145,7 @@ function checkTurns(writes: readonly WriteRecord[], truth: Truth): void {
     const between = taken.find(
       (other) => other.write.server !== write.server && other.revision < revision && other.revision > write.turn!.seen,
     );
-    assert.equal(between, undefined, `a turn was taken twice: ${show(write)}, ${show(between)}`);
+    holds(between === undefined, () => `a turn was taken twice: ${show(write)}, ${show(between)}`);
   }
 }
 
@@ -145,7 +153,10 @@ function checkTurns(writes: readonly WriteRecord[], truth: Truth): void {
 function checkRead(read: ReadRecord, truth: Truth): void {
   const { prefix, isExact, startMs, endMs, revision } = read;
   const [first, last] = [truth.revisionAt(startMs), truth.revisionAt(endMs)];
-  assert.ok(revision >= first && revision <= last, `a read shows ${revision}, not ${first} to ${last}: ${show(read)}`);
+  holds(
+    revision >= first && revision <= last,
+    () => `a read shows ${revision}, not ${first} to ${last}: ${show(read)}`,
+  );
   const wanted = truth.range(prefix, revision).filter(({ key }) => !isExact || key === prefix);
   assert.deepEqual(
     read.entries.map(({ key, value }) => [key, value.toString()]),
