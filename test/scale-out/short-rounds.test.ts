@@ -123,7 +123,7 @@ describe("the rules for histories of several servers", { skip: noChecker ?? fals
 describe("rounds of three servers on three members of etcd", { skip: noServers ?? false }, () => {
   for (const seed of [1, 2, 3]) {
     test(`under the faults of seed ${seed} every answer and every watch is right`, async (t) => {
-      const round = await runRound(seed, 12, (text) => t.diagnostic(text));
+      const round = await runRound({ seed, seconds: 12, writers: 8, said: (text) => t.diagnostic(text) });
       assert.deepEqual(round.problems, [], `the history is in ${round.folder}`);
       assert.ok(round.acknowledged > 0 && round.events > 0 && round.faults > 0, JSON.stringify(round));
     });

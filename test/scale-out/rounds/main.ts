@@ -13,6 +13,7 @@ Usage: npm run scale-out -- rounds [options]
   --seed N       the seed of the first round (default 1); each further round has the next one
   --runs N       the number of rounds (default 1)
   --seconds N    the length of a round, 60 by default
+  --writers N    the number of clients that write and read, 8 by default; most of them wait most of the time
   -o FORMAT      json prints each round as a line of JSON
   -v, --verbose  print each fault
   -h, --help     print this
@@ -25,6 +26,7 @@ const { values } = readCommandLine(usage, {
   seed: { type: "string", default: "1" },
   runs: { type: "string", default: "1" },
   seconds: { type: "string", default: "60" },
+  writers: { type: "string", default: "8" },
   output: { type: "string", short: "o" },
   verbose: { type: "boolean", short: "v", default: false },
 });
@@ -58,8 +60,12 @@ const isJson = values.output === "json";
 const say = (text: string): void => void process.stdout.write(`${text}\n`);
 if (!isJson) say(row(headings));
 for (let at = 0; at < Number(values.runs); at++) {
-  const told = values.verbose ? (text: string) => say(`  ${text}`) : undefined;
-  const round = await runRound(Number(values.seed) + at, Number(values.seconds), told);
+  const round = await runRound({
+    seed: Number(values.seed) + at,
+    seconds: Number(values.seconds),
+    writers: Number(values.writers),
+    said: (text) => values.verbose && say(`  ${text}`),
+  });
   say(isJson ? JSON.stringify(round) : lineOf(round));
   if (values.verbose && !isJson) say(`  ${JSON.stringify(round.statuses)}`);
   if (round.problems.length === 0) continue;

@@ -40,14 +40,19 @@ export interface RoundResult {
 
 const namespace = "rounds";
 const path = `/api/v1/namespaces/${namespace}/configmaps`;
-const keys = Array.from({ length: 12 }, (_, at) => `k${at}`);
 
-/** Runs a round of some seconds. `said` is told what happens. */
-export async function runRound(
-  seed: number,
-  seconds: number,
-  said: (text: string) => void = () => undefined,
-): Promise<RoundResult> {
+interface RoundOptions {
+  readonly seed: number;
+  readonly seconds: number;
+  /** The number of clients that write and read. There are half as many objects again. */
+  readonly writers: number;
+  /** Is told what happens. */
+  said(text: string): void;
+}
+
+/** Runs a round. */
+export async function runRound(options: RoundOptions): Promise<RoundResult> {
+  const { seed } = options;
   const relay = new Relay();
   let cluster: EtcdCluster | undefined;
   let servers: Servers | undefined;
@@ -55,7 +60,7 @@ export async function runRound(
   try {
     cluster = await EtcdCluster.start({ members: 3, relay });
     servers = await Servers.start({ cluster, count: 3, relay, flags: ["--etcd-compaction-interval=10s"] });
-    const made = await record({ cluster, servers, relay }, seed, seconds, said);
+    const made = await record({ cluster, servers, relay }, options);
     const problems = [...made.problems, ...(await check(made.history))];
     logged = await servers.stop();
     const folder = problems.length === 0 ? undefined : save(seed, { ...made, problems }, logged);
@@ -75,18 +80,14 @@ interface Recorded {
   readonly relists: number;
 }
 
-async function record(
-  targets: FaultTargets,
-  seed: number,
-  seconds: number,
-  said: (text: string) => void,
-): Promise<Recorded> {
+async function record(targets: FaultTargets, { seed, seconds, writers: count, said }: RoundOptions): Promise<Recorded> {
   const { cluster, servers } = targets;
   const random = seededRandom(seed);
   const own = (): ReturnType<typeof seededRandom> => seededRandom(Math.floor(random.next() * 2 ** 32));
   const first = await begin(servers);
   const truth = new Truth(`/registry/configmaps/${namespace}/`, first + 1, cluster.endpoints);
-  const writers = Array.from({ length: 8 }, (_, id) => new Writer(id, servers.all, path, keys, own()));
+  const keys = Array.from({ length: Math.ceil(count * 1.5) }, (_, at) => `k${at}`);
+  const writers = Array.from({ length: count }, (_, id) => new Writer(id, servers.all, path, keys, own()));
   const watchers = Array.from({ length: 3 }, (_, id) => new Watcher(id, servers.all, path, own()));
   const told: string[] = [];
   const tell = (text: string): void => {
