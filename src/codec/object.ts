@@ -3,7 +3,7 @@
  * validation, and upstream's errors. Source of the wording: upstream's `serializer/json` and handlers.
  */
 import { goQuote } from "#meta/field-error.ts";
-import { apiVersionOf, type GroupVersionKind, parseApiVersion } from "#meta/group-version.ts";
+import { apiVersionOf, type GroupVersionKind, internalPackage, parseApiVersion } from "#meta/group-version.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { badRequest } from "#meta/status-error.ts";
 import { DecodeError } from "#schema/decode-error.ts";
@@ -199,7 +199,7 @@ export function checkKind(expected: Expected, actual: GroupVersionKind, text: ()
   if (isOptions(expected) && actual.kind === gvk.kind) return;
   if (actual.version === "") throw new DecodeError(`Object 'apiVersion' is missing in '${text()}'`);
   if (expected.isRegistered?.(actual) !== true) {
-    throw new DecodeError(`no kind "${actual.kind}" is registered for version "${apiVersionOf(actual)}"`);
+    throw new DecodeError(`no kind ${goQuote(actual.kind)} is registered for version ${goQuote(apiVersionOf(actual))}`);
   }
   if (actual.kind === gvk.kind) {
     throw badRequest(
@@ -210,9 +210,6 @@ export function checkKind(expected: Expected, actual: GroupVersionKind, text: ()
     `converting (${actual.version}.${actual.kind}) to (${internalPackage(gvk.group)}.${gvk.kind}): unknown conversion`,
   );
 }
-
-/** Returns the name of the package with upstream's internal types of a group. */
-const internalPackage = (group: string): string => (group === "" ? "core" : group.split(".", 1)[0]!);
 
 /**
  * Returns the answer 400, in upstream's words, to a body that does not fit the type of its kind. `cause` is the

@@ -22,14 +22,21 @@ export const protobufBodies: BodyEncoding = {
   // Protobuf messages embed values of any type as JSON.
   objects: (bytes) => messagesIn(bytes, magicLength) + bracesIn(bytes),
   decode(bytes, schema) {
-    const { apiVersion, kind, value } = decodeProtobuf(bytes, schema);
+    const { apiVersion, kind, value, refusal } = decodeProtobuf(bytes, schema);
     const typed = {
-      ...(value as object), // schemas of kinds are structs
+      ...value,
       ...(kind === "" ? {} : { kind }),
       // Upstream: without a version the group does not count either, as if both were absent.
       ...((parseApiVersion(apiVersion)?.version ?? "") === "" ? {} : { apiVersion }),
     };
-    return { value: typed, keys: undefined, text: () => sortedJson(typed), duplicates: [], hasRawNumbers: true };
+    return {
+      value: typed,
+      keys: undefined,
+      text: () => sortedJson(typed),
+      duplicates: [],
+      hasRawNumbers: true,
+      ...(refusal === undefined ? {} : { refusal }),
+    };
   },
 };
 

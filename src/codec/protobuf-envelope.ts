@@ -21,6 +21,7 @@ interface Envelope {
 /** Reads an envelope. Throws `DecodeError` for bytes without an envelope. */
 export function readEnvelope(bytes: Uint8Array): Envelope {
   const all = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  if (all.length === 0) throw new DecodeError("empty data");
   if (all.length < magic.length || !all.subarray(0, magic.length).equals(magic)) {
     throw new DecodeError("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]");
   }
@@ -28,14 +29,20 @@ export function readEnvelope(bytes: Uint8Array): Envelope {
   let apiVersion = "";
   let kind = "";
   let raw = new ProtobufReader(all, 0, 0);
-  for (const reader = new ProtobufReader(all, magic.length, all.length); reader.next(); ) {
+  const reader = new ProtobufReader(all, magic.length, all.length);
+  reader.name = "Unknown";
+  while (reader.next()) {
     if (reader.number === 1) {
-      for (const inner = reader.message(); inner.next(); ) {
-        if (inner.number === 1) apiVersion = inner.text();
-        else if (inner.number === 2) kind = inner.text();
+      const inner = reader.message("TypeMeta");
+      inner.name = "TypeMeta";
+      while (inner.next()) {
+        if (inner.number === 1) apiVersion = inner.text("APIVersion");
+        else if (inner.number === 2) kind = inner.text("Kind");
         else inner.skip();
       }
-    } else if (reader.number === 2) raw = reader.message();
+    } else if (reader.number === 2) raw = reader.message("Raw");
+    else if (reader.number === 3) reader.text("ContentEncoding");
+    else if (reader.number === 4) reader.text("ContentType");
     else reader.skip();
   }
   return { apiVersion, kind, raw };

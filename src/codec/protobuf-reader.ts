@@ -7,15 +7,21 @@ export const fixed64Type = 1;
 export const bytesType = 2;
 export const fixed32Type = 5;
 
+/** Wire types of the deprecated groups, which surround fields. Only `skip` takes them. */
+const groupType = 3;
+const groupEndType = 4;
+
 const unexpectedEof = (): DecodeError => new DecodeError("unexpected EOF");
-const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+const negativeLength = (): DecodeError => new DecodeError("proto: negative length found during unmarshaling");
 
 /**
  * Reads the fields of one message in their order. After each `next`, the caller calls exactly one other method, which
- * reads the value.
+ * reads the value. Messages of errors are those of upstream's generated code.
  */
 export class ProtobufReader {
-  /** The number of the current field; `type` is its wire type. */
+  /** The name of the message in errors, behind its last point: `io.k8s.api.core.v1.Pod`. */
+  name = "";
+  /** The number of the current field; `type` is its wire type, which a caller may replace. */
   number = 0;
   type = 0;
   readonly #bytes: Buffer;
@@ -30,39 +36,62 @@ export class ProtobufReader {
 
   /** Goes on to the next field. Returns false at the end. */
   next(): boolean {
-    if (this.#at >= this.#end) return false;
-    const tag = Number(this.#varint());
-    this.number = Math.floor(tag / 8);
-    this.type = tag % 8;
-    if (this.number < 1) throw new DecodeError(`proto: illegal tag ${this.number} (wire type ${this.type})`);
+    if (!this.nextInEntry()) return false;
+    if (this.number < 1 || this.type === groupEndType) throw this.#illegalTag();
     return true;
   }
 
-  skip(): void {
-    if (this.type === varintType) this.#varint();
-    else if (this.type === bytesType) this.#take(this.#length());
-    else if (this.type === fixed64Type) this.#take(8);
-    else if (this.type === fixed32Type) this.#take(4);
-    else throw new DecodeError(`proto: illegal wireType ${this.type}`);
+  /** Goes on to the next field in an entry of a map, where upstream takes every tag. Returns false at the end. */
+  nextInEntry(): boolean {
+    if (this.#at >= this.#end) return false;
+    this.#readTag();
+    return true;
   }
 
-  /** Returns a reader of the value, which is a message. */
-  message(): ProtobufReader {
-    this.#need(bytesType);
+  #readTag(): void {
+    const tag = this.#varint();
+    if (typeof tag === "number") {
+      this.number = tag >>> 3;
+      this.type = tag & 7;
+    } else {
+      this.number = Number(BigInt.asIntN(32, tag >> 3n));
+      this.type = Number(tag & 7n);
+    }
+  }
+
+  #illegalTag(): DecodeError {
+    const message = this.name === "" ? "" : `${this.name.slice(this.name.lastIndexOf(".") + 1)}: `;
+    if (this.type === groupEndType) return new DecodeError(`proto: ${message}wiretype end group for non-group`);
+    return new DecodeError(`proto: ${message}illegal tag ${this.number} (wire type ${this.type})`);
+  }
+
+  skip(): void {
+    for (let depth = 0; ; this.#readTag()) {
+      if (this.type === varintType) this.#varint();
+      else if (this.type === bytesType) this.#take(this.#length());
+      else if (this.type === fixed64Type) this.#take(8);
+      else if (this.type === fixed32Type) this.#take(4);
+      else if (this.type === groupType) depth++;
+      else if (this.type !== groupEndType) throw new DecodeError(`proto: illegal wireType ${this.type}`);
+      else if (depth-- === 0) throw new DecodeError("proto: unexpected end of group");
+      if (depth === 0) return;
+    }
+  }
+
+  /** Returns a reader of the value, which is a message. `field` is the name of the field in errors, here and below. */
+  message(field?: string): ProtobufReader {
+    this.#need(bytesType, field);
     const length = this.#length();
     const from = this.#take(length);
     return new ProtobufReader(this.#bytes, from, from + length);
   }
 
-  text(): string {
-    this.#need(bytesType);
+  text(field?: string): string {
+    this.#need(bytesType, field);
     const length = this.#length();
     const from = this.#take(length);
-    try {
-      return utf8.decode(this.#bytes.subarray(from, from + length));
-    } catch (cause) {
-      throw new DecodeError("proto: string field contains invalid UTF-8", { cause });
-    }
+    // Bytes that are no UTF-8 become U+FFFD, as they do in JSON.
+    return this.#bytes.toString("utf8", from, from + length);
   }
 
   bytes(): Buffer {
@@ -73,8 +102,8 @@ export class ProtobufReader {
   }
 
   /** Reads a signed integer of 64 bits. */
-  integer(): number | bigint {
-    this.#need(varintType);
+  integer(field?: string): number | bigint {
+    this.#need(varintType, field);
     return this.#signed();
   }
 
@@ -93,8 +122,8 @@ export class ProtobufReader {
     };
   }
 
-  #need(type: number): void {
-    if (this.type !== type) throw new DecodeError(`proto: wrong wireType = ${this.type} for field ${this.number}`);
+  #need(type: number, field: string | number = this.number): void {
+    if (this.type !== type) throw new DecodeError(`proto: wrong wireType = ${this.type} for field ${field}`);
   }
 
   #signed(): number | bigint {
@@ -107,8 +136,8 @@ export class ProtobufReader {
 
   #length(): number {
     const length = Number(this.#varint());
-    if (length > this.#end - this.#at) throw unexpectedEof();
-    return length;
+    if (length <= this.#end - this.#at) return length;
+    throw length + this.#at >= 2 ** 63 ? negativeLength() : unexpectedEof();
   }
 
   /** Returns the offset of the next `length` bytes and moves after them. Throws if there are fewer. */

@@ -3,28 +3,37 @@
  * object, which is then processed like every other body. Source of the format: upstream's `generated.proto`.
  */
 import { DecodeError } from "#schema/decode-error.ts";
+import { wrongQuantityFormat } from "#meta/quantity.ts";
 import { formatTime } from "#meta/time.ts";
 import { rawNumber } from "#std/raw-number.ts";
 import type { Field, Schema, SpecialType } from "#schema/schema.ts";
 import { setKey } from "#schema/json-values.ts";
 import { decodeJson } from "./json.ts";
 import { readEnvelope } from "./protobuf-envelope.ts";
-import { bytesType, ProtobufReader } from "./protobuf-reader.ts";
+import { goFieldName } from "./protobuf-names.ts";
+import { bytesType, fixed64Type, ProtobufReader, varintType } from "./protobuf-reader.ts";
 
 interface ProtobufBody {
   readonly apiVersion: string;
   readonly kind: string;
-  /** The object in its JSON form, not canonical yet. */
-  readonly value: unknown;
+  /** The object in its JSON form, not canonical yet; empty if `refusal` is set. */
+  readonly value: object;
+  /** The error of an object that does not fit the schema, in an envelope that could be read. */
+  readonly refusal: DecodeError | undefined;
 }
 
 /** The maximum nesting of messages; one property of a schema takes two levels. */
 const depthMax = 400;
 
-/** Decodes an enveloped object. Throws `DecodeError` for bytes that are not one. */
+/** Decodes an enveloped object. Throws `DecodeError` for bytes without an envelope. */
 export function decodeProtobuf(bytes: Uint8Array, schema: Schema): ProtobufBody {
   const { apiVersion, kind, raw } = readEnvelope(bytes);
-  return { apiVersion, kind, value: message(schema, raw, {}, 0) };
+  try {
+    return { apiVersion, kind, value: message(schema, raw, {}, 0), refusal: undefined };
+  } catch (error) {
+    if (!(error instanceof DecodeError)) throw error;
+    return { apiVersion, kind, value: {}, refusal: error };
+  }
 }
 
 /**
@@ -35,6 +44,8 @@ interface NumberedField {
   readonly name: string;
   readonly field: Field | undefined;
   readonly through: ReadonlyMap<number, NumberedField> | undefined;
+  /** The wire type of a value. A list of scalars may also be packed into bytes. */
+  readonly type: number;
 }
 
 const numberedFields = new WeakMap<Schema, ReadonlyMap<number, NumberedField>>();
@@ -56,10 +67,10 @@ function collectByNumber(schema: Schema): ReadonlyMap<number, NumberedField> {
     for (const [number] of field.protoIn ?? []) {
       // The map is mutable, since this function made it.
       const through = (level.get(number)?.through ?? new Map<number, NumberedField>()) as Map<number, NumberedField>;
-      level.set(number, { name: "", field: undefined, through });
+      level.set(number, { name: "", field: undefined, through, type: bytesType });
       level = through;
     }
-    level.set(field.proto[0], { name, field, through: undefined });
+    level.set(field.proto[0], { name, field, through: undefined, type: typeOf(field.schema) });
   }
   return root;
 }
@@ -68,8 +79,16 @@ type Json = Record<string, unknown>;
 
 /** Adds the fields of a message to `out`, since a message may consist of several parts. */
 function message(schema: Schema, reader: ProtobufReader, out: Json, depth: number): Json {
+  reader.name = schema.name ?? "";
   fill(out, fieldsByNumber(schema), reader, depth);
   return out;
+}
+
+/** Returns the wire type of a value, or of an item of a list. */
+function typeOf(schema: Schema): number {
+  if (schema.special === undefined && schema.type === "array") return typeOf(schema.items!);
+  if (!isScalar(schema)) return bytesType;
+  return schema.type === "number" ? fixed64Type : varintType;
 }
 
 function fill(out: Json, numbers: ReadonlyMap<number, NumberedField>, reader: ProtobufReader, depth: number): void {
@@ -77,10 +96,19 @@ function fill(out: Json, numbers: ReadonlyMap<number, NumberedField>, reader: Pr
   while (reader.next()) {
     const target = numbers.get(reader.number);
     if (target === undefined) reader.skip();
+    else if (reader.type !== target.type && !isPacked(target, reader)) throw wrongType(target, reader);
     else if (target.through !== undefined) fill(out, target.through, reader.message(), depth + 1);
     else add(out, target.name, target.field!.schema, reader, depth);
   }
 }
+
+const isPacked = ({ field }: NumberedField, { type }: ProtobufReader): boolean =>
+  type === bytesType && field?.schema.special === undefined && field?.schema.type === "array";
+
+const wrongType = ({ name, field }: NumberedField, { type, number }: ProtobufReader): DecodeError =>
+  new DecodeError(
+    `proto: wrong wireType = ${type} for field ${field === undefined ? number : goFieldName(name, field.schema)}`,
+  );
 
 function add(out: Json, name: string, schema: Schema, reader: ProtobufReader, depth: number): void {
   if (schema.special === undefined && schema.type === "array") {
@@ -138,10 +166,15 @@ const nothing = Buffer.from([bytesType + 8, 0]);
 function entry(map: Json, items: Schema, reader: ProtobufReader, depth: number): void {
   let key = "";
   let value: unknown;
-  while (reader.next()) {
+  while (reader.nextInEntry()) {
+    if (reader.number !== 1 && reader.number !== 2) {
+      reader.skip();
+      continue;
+    }
+    // Upstream ignores the wire types of an entry.
+    reader.type = reader.number === 1 ? bytesType : typeOf(items);
     if (reader.number === 1) key = reader.text();
-    else if (reader.number === 2) value = one(items, reader, depth);
-    else reader.skip();
+    else value = one(items, reader, depth);
   }
   if (value === undefined) {
     const none = new ProtobufReader(nothing, 0, nothing.length);
@@ -160,11 +193,12 @@ function special(schema: Schema, form: SpecialType, reader: ProtobufReader, dept
     case "duration":
       return `${firstField(reader, (field) => field.integer()) ?? 0}ns`;
     case "quantity":
-      return firstField(reader, (field) => field.text()) ?? "";
+      return quantity(reader);
     case "intOrString":
       return intOrString(reader);
-    case "rawExtension":
     case "fieldsV1":
+      return fieldSet(reader);
+    case "rawExtension":
     case "json":
       return embeddedJson(reader);
     default:
@@ -180,6 +214,13 @@ function firstField<T>(reader: ProtobufReader, read: (reader: ProtobufReader) =>
     else reader.skip();
   }
   return value;
+}
+
+/** Returns the text of a quantity. JSON may have spaces around it, protobuf may not. */
+function quantity(reader: ProtobufReader): string {
+  const text = firstField(reader, (field) => field.text()) ?? "";
+  if (text !== "" && text.trim() !== text) throw new DecodeError(wrongQuantityFormat);
+  return text;
 }
 
 function intOrString(reader: ProtobufReader): unknown {
@@ -219,22 +260,39 @@ function schemaOr(form: SpecialType, items: Schema, reader: ProtobufReader, dept
 const secondsMin = -62_135_596_800;
 const secondsMax = 253_402_300_800;
 
-/** Decodes seconds and nanoseconds. Returns null for an empty message, which is the zero time. */
+/**
+ * Decodes seconds and nanoseconds, of which a `time` has none. Returns null for an empty message, which is the zero
+ * time.
+ */
 function time(form: "time" | "microTime", reader: ProtobufReader): string | null {
   let seconds = 0;
   let nanos = 0;
   let isEmpty = true;
+  reader.name = "Timestamp";
   while (reader.next()) {
     isEmpty = false;
-    if (reader.number === 1) seconds = Number(reader.integer());
-    else if (reader.number === 2) nanos = Number(reader.integer());
+    if (reader.number === 1) seconds = Number(reader.integer("Seconds"));
+    else if (reader.number === 2) nanos = Number(BigInt.asIntN(32, BigInt(reader.integer("Nanos"))));
     else reader.skip();
   }
   if (isEmpty) return null;
-  if (seconds < secondsMin || seconds >= secondsMax || nanos < 0 || nanos >= 1_000_000_000) {
-    throw new DecodeError("proto: time out of range");
-  }
+  if (form === "time") nanos = 0;
+  // Nanoseconds may be negative or more than a second.
+  const carried = Math.floor(nanos / 1e9);
+  seconds += carried;
+  nanos -= carried * 1e9;
+  if (seconds < secondsMin || seconds >= secondsMax) throw new DecodeError("proto: time out of range");
   return formatTime({ seconds, nanos }, form === "time" ? "seconds" : "micro");
+}
+
+/** Decodes the fields of a manager. Upstream keeps the bytes, and drops an entry whose bytes are no JSON later. */
+function fieldSet(reader: ProtobufReader): unknown {
+  try {
+    return embeddedJson(reader);
+  } catch (error) {
+    if (error instanceof DecodeError) return null;
+    throw error;
+  }
 }
 
 /** Decodes JSON from the bytes of the first field. */

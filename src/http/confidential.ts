@@ -155,6 +155,8 @@ const safe: readonly (readonly [form: RegExp, replacement: string])[] = [
   ],
   [/^(strict decoding error: (?:(?:, )?(?:json patch )?(?:unknown|duplicate) field "[\w./[\]-]*")+)$/, "$1"],
   [/^(exceeded max depth|unexpected end of JSON input|quantities must match the regular expression .*)$/, "$1"],
+  [/^(proto: [\w ()=:-]+|unexpected EOF)$/, "$1"],
+  [/^(converting \(\w+\.\w+\) to \(\w+\.\w+\): unknown conversion)$/, "$1"],
   [/^parsing time [^]*$/, "the text is no time"],
   [/^Object '(\w+)' is missing [^]*$/, "Object '$1' is missing"],
   [/^((?:\.[\w/-]+|\[\d+\])+: (?:expected [\w ()]+|field not declared in schema))(?:, got [^]*)?$/, "$1"],

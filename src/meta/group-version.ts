@@ -37,3 +37,10 @@ export function parseApiVersion(text: string): GroupVersion | undefined {
 export function qualifiedResource(of: { readonly group: string; readonly resource: string }): string {
   return of.group === "" ? of.resource : `${of.resource}.${of.group}`;
 }
+
+/** Returns the name of the package with upstream's internal types of a group, which some errors show. */
+export function internalPackage(group: string): string {
+  const name = group.split(".", 1)[0]!;
+  if (name === "" || name === "events") return "core";
+  return name === "internal" ? "apiserverinternal" : name;
+}

@@ -15,7 +15,9 @@ export interface Quantity {
   readonly format: QuantityFormat;
 }
 
-const wrongFormat = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
+/** The reason why a text is no quantity, in upstream's words, if it has the wrong form. */
+export const wrongQuantityFormat =
+  "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 const wrongSuffix = "unable to parse quantity's suffix";
 const wrongNumber = "unable to parse numeric part of quantity";
 
@@ -52,10 +54,10 @@ const shape = /^([+-]?)([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)$/;
 
 /** Returns the parts of a text, or an error message when it is not a quantity. */
 function split(text: string): Parts | string {
-  if (text === "" || text.length > lengthMax) return wrongFormat;
+  if (text === "" || text.length > lengthMax) return wrongQuantityFormat;
   const match = shape.exec(text);
   // `$` also matches before a final line feed, which is invalid in a quantity.
-  if (match === null || text.endsWith("\n")) return wrongFormat;
+  if (match === null || text.endsWith("\n")) return wrongQuantityFormat;
   const [, sign = "", digits = "", fraction = "", suffix = ""] = match;
   const family = readSuffix(suffix);
   if (family === undefined) return wrongSuffix;

@@ -40,7 +40,14 @@ test("a time with microseconds that happens to have none is a time", () => {
   assert.deepEqual(leaseRenewedAt(integer(1, 1_700_000_000), integer(2, 999_999_999)), {
     renewTime: "2023-11-14T22:13:20.999999Z",
   });
-  assert.throws(() => leaseRenewedAt(integer(1, 1_700_000_000), integer(2, 1_000_000_000)), /time out of range/);
+  assert.deepEqual(leaseRenewedAt(integer(1, 1_700_000_000), integer(2, 1_000_000_000)), {
+    renewTime: "2023-11-14T22:13:21.000000Z",
+  });
+  const minusThousand = Buffer.from([2 * 8, 0x98, 0xf8, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01]);
+  assert.deepEqual(leaseRenewedAt(integer(1, 1_700_000_000), minusThousand), {
+    renewTime: "2023-11-14T22:13:19.999999Z",
+  });
+  assert.throws(() => leaseRenewedAt(integer(1, 253_402_300_800)), /time out of range/);
 });
 
 test("schemas of custom resources are read with all they may be: schema or list, schema or boolean, JSON", () => {

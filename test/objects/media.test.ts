@@ -286,6 +286,107 @@ inBothDomains("a protobuf body without its prefix, or broken, is refused [MEDIA-
   (await api.get(configMaps)).expect(200, { items: [] });
 });
 
+inBothDomains("what is wrong with a protobuf body is told in the words of 1.32 [MEDIA-13]", async (api) => {
+  const { configMaps, ns } = await api.createNamespace();
+  const resourceQuotas = `/api/v1/namespaces/${ns}/resourcequotas`;
+  const options = { type: protobuf, accept: "application/json" };
+  const cannot = (why: string): string => `ConfigMap in version "v1" cannot be handled as a ConfigMap: ${why}`;
+  const metadata = (...more: readonly number[]): Buffer => field(1, field(1, "m1"), Buffer.from(more));
+  const cases: readonly (readonly [fields: readonly Buffer[], message: string])[] = [
+    [[Buffer.from([0x0f])], cannot("proto: wrong wireType = 7 for field ObjectMeta")],
+    [[metadata(5 * 8, 1)], cannot("proto: wrong wireType = 0 for field UID")],
+    [[metadata(0, 0)], cannot("proto: ObjectMeta: illegal tag 0 (wire type 0)")],
+    [[metadata(12)], cannot("proto: ObjectMeta: wiretype end group for non-group")],
+    [[metadata(0xa6, 6)], cannot("proto: illegal wireType 6")],
+    [[metadata(8 * 8 + 2, 2, 10, 1)], cannot("proto: wrong wireType = 2 for field Seconds")],
+    [[metadata(10, 5)], cannot("unexpected EOF")],
+    [[metadata(10, ...Array<number>(9).fill(0xff), 1)], cannot("proto: negative length found during unmarshaling")],
+  ];
+  for (const [fields, message] of cases) {
+    const answer = await api.post(configMaps, envelope("v1", "ConfigMap", ...fields), options);
+    answer.expectFailure(400, "BadRequest", message);
+  }
+  const pod = envelope("v1", "Pod", field(1, field(1, "m1")), field(2, field(2, field(1, "a"))));
+  (await api.post(configMaps, pod, options)).expectFailure(
+    400,
+    "BadRequest",
+    'Pod in version "v1" cannot be handled as a ConfigMap: converting (v1.Pod) to (core.ConfigMap): unknown conversion',
+  );
+  const unrecognized = "the object provided is unrecognized (must be of type ConfigMap): ";
+  (await api.post(configMaps, Buffer.alloc(0), options)).expectFailure(
+    400,
+    "BadRequest",
+    `${unrecognized}empty data (<empty>)`,
+  );
+  const good = envelope("v1", "ConfigMap", metadata());
+  (await api.post(configMaps, Buffer.concat([good, Buffer.from([0, 0])]), options)).expectFailure(
+    400,
+    "BadRequest",
+    new RegExp(`^${RegExp.escape(unrecognized)}proto: Unknown: illegal tag 0 \\(wire type 0\\) \\(6b3873`),
+  );
+  (await api.post(configMaps, Buffer.concat([good, Buffer.from([2 * 8, 1])]), options)).expectFailure(
+    400,
+    "BadRequest",
+    new RegExp(`^${RegExp.escape(unrecognized)}proto: wrong wireType = 0 for field Raw \\(6b3873`),
+  );
+  const hard = (amount: string): Buffer =>
+    envelope("v1", "ResourceQuota", metadata(), field(2, field(1, field(1, "cpu"), field(2, field(1, amount)))));
+  (await api.post(resourceQuotas, hard(" 1"), options)).expectFailure(
+    400,
+    "BadRequest",
+    /cannot be handled as a ResourceQuota: quantities must match the regular expression/,
+  );
+  (await api.post(resourceQuotas, hard("1"), options)).expect(201);
+});
+
+inBothDomains("protobuf bodies have groups and texts that are no UTF-8, as 1.32 takes them", async (api) => {
+  const { configMaps } = await api.createNamespace();
+  const options = { type: protobuf, accept: "application/json" };
+  // A group with the number 100 that has another one in it.
+  const group = Buffer.from([0xa3, 6, 0x0b, 0x0c, 0x20, 1, 0xa4, 6]);
+  const data = field(2, field(1, "k"), field(2, Buffer.from([0x61, 0xff, 0x62])));
+  const body = envelope("v1", "ConfigMap", field(1, field(1, "m1"), group), group, data);
+  (await api.post(configMaps, body, options)).expect(201, { data: { k: "a\ufffdb" } });
+  // The fields of a manager that are no JSON are dropped with all managers.
+  const manager = field(
+    17,
+    field(1, "m"),
+    field(2, "Update"),
+    field(3, "v1"),
+    field(6, "FieldsV1"),
+    field(7, field(1, "x")),
+  );
+  const managed = envelope("v1", "ConfigMap", field(1, field(1, "m2"), manager), entry(2, "k", "v"));
+  (await api.post(configMaps, managed, options)).expect(201, { "metadata.managedFields.length": 1 });
+});
+
+inBothDomains("a patch of an unknown type without a body is refused as if no type of answer fitted", async (api) => {
+  const { configMaps } = await api.createNamespace();
+  (await api.post(configMaps, configMap("a"))).expect(201);
+  const type = "application/merge-patch+yaml";
+  const none = "406: Not Acceptable\n\nAvailable representations: ";
+  (await api.patch(`${configMaps}/a`, "", type)).expectFailure(406, "NotAcceptable", none);
+  (await api.patch(`${configMaps}/a`, "a", type)).expectFailure(
+    415,
+    "UnsupportedMediaType",
+    "415: Unsupported Media Type",
+  );
+});
+
+inBothDomains("a refused view names the type of the object, as the handlers of 1.32 have it", async (api) => {
+  const { configMaps } = await api.createNamespace();
+  const one = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+  const message = (type: string): string =>
+    `you requested PartialObjectMetadata, but the requested object is a list (*${type})`;
+  for (const [path, type] of [
+    [configMaps, "core.ConfigMapList"],
+    [`/apis/${api.name("events.k8s.io/v1")}/events`, "core.EventList"],
+    [`/apis/${api.name("rbac.authorization.k8s.io/v1")}/clusterroles`, "rbac.ClusterRoleList"],
+  ] as const) {
+    (await api.get(path, { accept: one })).expectFailure(406, "NotAcceptable", message(type));
+  }
+});
+
 inBothDomains("a refusal names what the route can produce, streams where it has them [MEDIA-20]", async (api) => {
   const { configMaps } = await api.createNamespace();
   (await api.post(configMaps, configMap("a"))).expect(201);

@@ -17,6 +17,7 @@ import {
   contentTypeNotConsumed,
   failedPatch,
   invalidObject,
+  representationNotAcceptable,
   requestTooLarge,
   unclassified,
   unsupportedMediaType,
@@ -58,7 +59,9 @@ export async function patchObject(scope: Scope): Promise<Reply> {
   const textTypes = rules.acceptsStrategicPatches ? patchTypes : customPatchTypes;
   const types = parts.acceptsCborPatches ? [...textTypes, applyCborType] : textTypes;
   if (!isConsumable(contentType, types)) {
-    throw rules.hasRoutes ? contentTypeNotConsumed() : unsupportedMediaType(types);
+    if (!rules.hasRoutes) throw unsupportedMediaType(types);
+    // Upstream looks for a type of the answer if no body is announced, after no route is left.
+    throw Number(request.headers["content-length"]) > 0 ? contentTypeNotConsumed() : representationNotAcceptable([]);
   }
   const type = contentType!.split(";", 1)[0]!.trim();
   if (type === applyPatchType) return applyObject(scope, "YAML");
