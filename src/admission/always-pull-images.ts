@@ -16,13 +16,12 @@ export const alwaysPullImages: AdmissionPlugin = {
   operations: ["CREATE", "UPDATE"],
   admit(attributes) {
     const pod = podWithNewImages(attributes);
-    return pod === undefined || checkPolicies(pod.spec).length === 0 ? undefined : { ...pod, spec: pulled(pod.spec) };
+    return pod === undefined || isPulled(pod.spec) ? undefined : { ...pod, spec: pulled(pod.spec) };
   },
   validate(attributes) {
     const pod = podWithNewImages(attributes);
-    if (pod === undefined) return;
-    const errors = checkPolicies(pod.spec);
-    if (errors.length > 0) throw refusal(attributes, aggregate(errors.map(printFieldError)));
+    if (pod === undefined || isPulled(pod.spec)) return;
+    throw refusal(attributes, aggregate(checkPolicies(pod.spec).map(printFieldError)));
   },
 };
 
@@ -35,6 +34,11 @@ function podWithNewImages(attributes: AdmissionAttributes): Pod | undefined {
   const known = new Set(allContainers(before.spec).map(({ image }) => image));
   return allContainers(pod.spec).every(({ image }) => known.has(image)) ? undefined : pod;
 }
+
+/** Whether all containers and volumes pull their images at each start. */
+const isPulled = (spec: PodSpec): boolean =>
+  allContainers(spec).every(({ imagePullPolicy }) => imagePullPolicy === always) &&
+  (spec.volumes ?? []).every(({ image }) => image === undefined || image.pullPolicy === always);
 
 /** Returns an error for each other pull policy. */
 function checkPolicies(spec: PodSpec): readonly FieldError[] {

@@ -4,37 +4,66 @@ import { nearestNumber } from "#std/int64.ts";
 
 /** Joins both lists, and leaves out tolerations that others make unnecessary; of equal ones the first stays. */
 export function mergeTolerations(first: readonly Toleration[], second: readonly Toleration[]): readonly Toleration[] {
-  const distinct = new Map<string, Toleration>();
-  for (const one of [...first, ...second]) {
-    const id = idOf(one);
-    if (!distinct.has(id)) distinct.set(id, one);
+  const distinct = new Map<string, Compared>();
+  for (const list of [first, second]) {
+    for (const toleration of list) {
+      const one = new Compared(toleration);
+      if (!distinct.has(one.id)) distinct.set(one.id, one);
+    }
   }
+  const all = [...distinct.values()];
   const later = new TolerationSet();
-  const needed: Toleration[] = [];
-  for (const one of [...distinct.values()].toReversed()) {
-    if (!later.covers(one)) needed.push(one);
-    later.add(one);
+  const needed: Compared[] = [];
+  for (let at = all.length - 1; at >= 0; at--) {
+    const one = all[at]!;
+    if (!later.widens(one)) needed.push(one);
+    later.addCompared(one);
   }
-  const kept = new TolerationSet();
-  return needed.toReversed().filter((one) => {
-    if (kept.covers(one)) return false;
-    kept.add(one);
-    return true;
-  });
+  const earlier = new TolerationSet();
+  const kept: Toleration[] = [];
+  for (let at = needed.length - 1; at >= 0; at--) {
+    const one = needed[at]!;
+    if (earlier.widens(one)) continue;
+    earlier.addCompared(one);
+    kept.push(one.toleration);
+  }
+  return kept;
+}
+
+/** A toleration with the texts by which it is compared with others. */
+class Compared {
+  readonly toleration: Toleration;
+  readonly key: string;
+  readonly operator: string;
+  readonly value: string;
+  readonly effect: string;
+  /** The time in seconds; without one a toleration has no end. */
+  readonly seconds: number;
+  /** A text that only equal tolerations share. */
+  readonly id: string;
+
+  constructor(toleration: Toleration) {
+    const { key = "", operator = "", value = "", effect = "", tolerationSeconds } = toleration;
+    this.toleration = toleration;
+    this.key = key;
+    this.operator = operator;
+    this.value = value;
+    this.effect = effect;
+    this.seconds = tolerationSeconds === undefined ? Number.POSITIVE_INFINITY : nearestNumber(tolerationSeconds);
+    this.id = `${idOf(key, effect)}${operator.length}:${operator}${value.length}:${value}${String(tolerationSeconds)}`;
+  }
 }
 
 /** Tolerations by what they tolerate. A question takes the same time for any number of them. */
 export class TolerationSet {
   readonly #ids = new Set<string>();
-  /** The longest time in seconds for each key, effect and value; the value is absent where every value is tolerated. */
-  readonly #seconds = new Map<string, number>();
+  /** The longest time in seconds for each key and effect of which every value is tolerated. */
+  readonly #ofAllValues = new Map<string, number>();
+  /** The longest time in seconds for each key and effect, by value. */
+  readonly #ofOneValue = new Map<string, Map<string, number>>();
 
   add(one: Toleration): void {
-    const { key = "", operator = "", value = "", effect = "" } = one;
-    this.#ids.add(idOf(one));
-    if (operator !== "" && operator !== "Equal" && operator !== "Exists") return;
-    const id = JSON.stringify(operator === "Exists" ? [key, effect] : [key, effect, value]);
-    this.#seconds.set(id, Math.max(this.#seconds.get(id) ?? Number.NEGATIVE_INFINITY, secondsOf(one)));
+    this.addCompared(new Compared(one));
   }
 
   /**
@@ -42,20 +71,45 @@ export class TolerationSet {
    * `Equal` in the wider one alone.
    */
   covers(one: Toleration): boolean {
-    if (this.#ids.has(idOf(one))) return true;
-    const { key = "", operator = "", value = "", effect = "" } = one;
-    const seconds = secondsOf(one);
-    const holds = (...id: readonly string[]): boolean =>
-      (this.#seconds.get(JSON.stringify(id)) ?? Number.NaN) >= seconds;
-    return [effect, ""].some(
-      (wide) => holds(key, wide) || holds("", wide) || (operator === "Equal" && holds(key, wide, value)),
-    );
+    return this.widens(new Compared(one));
+  }
+
+  addCompared({ id, key, operator, value, effect, seconds }: Compared): void {
+    this.#ids.add(id);
+    const place = idOf(key, effect);
+    if (operator === "Exists") raise(this.#ofAllValues, place, seconds);
+    else if (operator === "" || operator === "Equal") {
+      let byValue = this.#ofOneValue.get(place);
+      if (byValue === undefined) this.#ofOneValue.set(place, (byValue = new Map()));
+      raise(byValue, value, seconds);
+    }
+  }
+
+  widens({ id, key, operator, value, effect, seconds }: Compared): boolean {
+    if (this.#ids.has(id)) return true;
+    const [isAny, isSome] = [this.#ofAllValues.size > 0, operator === "Equal" && this.#ofOneValue.size > 0];
+    if (!isAny && !isSome) return false;
+    for (const wide of effect === "" ? [""] : [effect, ""]) {
+      const place = idOf(key, wide);
+      if (isAny && (lasts(this.#ofAllValues, place, seconds) || lasts(this.#ofAllValues, idOf("", wide), seconds))) {
+        return true;
+      }
+      const byValue = isSome ? this.#ofOneValue.get(place) : undefined;
+      if (byValue !== undefined && lasts(byValue, value, seconds)) return true;
+    }
+    return false;
   }
 }
 
-const idOf = ({ key = "", operator = "", value = "", effect = "", tolerationSeconds }: Toleration): string =>
-  JSON.stringify([key, operator, value, effect, tolerationSeconds]);
+const idOf = (key: string, effect: string): string => `${key.length}:${key}${effect.length}:${effect}`;
 
-/** A toleration without a time has no end. */
-const secondsOf = ({ tolerationSeconds: seconds }: Toleration): number =>
-  seconds === undefined ? Number.POSITIVE_INFINITY : nearestNumber(seconds);
+/** Whether something is tolerated for as long as `seconds`. */
+function lasts(longest: ReadonlyMap<string, number>, id: string, seconds: number): boolean {
+  const known = longest.get(id);
+  return known !== undefined && known >= seconds;
+}
+
+function raise(longest: Map<string, number>, id: string, seconds: number): void {
+  const before = longest.get(id);
+  if (before === undefined || before < seconds) longest.set(id, seconds);
+}
