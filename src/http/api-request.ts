@@ -29,6 +29,10 @@ interface RequestHead {
   readonly url: string;
   /** The path, decoded once; it never contains dot segments. */
   readonly path: string;
+  /** The beginning of the path in `url` that names a plane, which `path` lacks; `undefined` outside of planes. */
+  readonly planePrefix?: string | undefined;
+  /** Takes the beginning that names a plane off `path`. The member is absent where requests reach no planes. */
+  enterPlane?(prefix: string): void;
   readonly query: URLSearchParams;
   readonly headers: Headers;
   /** Returns every value of a header that may repeat, in order, read as UTF-8; `name` is in lower case. */
@@ -109,6 +113,7 @@ export interface ApiRequest extends RequestHead, RequestState {}
 /** The members of a request that only filters and the audit log read. */
 type OfFilters =
   | "forgetHeaders"
+  | "enterPlane"
   | "protocol"
   | "clientCertificate"
   | "clientCertificateProblem"

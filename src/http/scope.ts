@@ -74,6 +74,8 @@ export interface HandlerParts {
    * do not say so. Left out where there are no others.
    */
   inForce?(written: WrittenObject): MaybePromise<readonly string[]>;
+  /** Aborted when the server ends before its port, with the reason for clients: watches end with it. */
+  readonly endOfService?: AbortSignal | undefined;
   /** Counts events that were sent on watches. */
   observeWatch(definition: ResourceDefinition, events: number, bytes: number): void;
 }

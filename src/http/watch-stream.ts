@@ -84,8 +84,11 @@ interface WatchStreamOptions {
   readonly initialEventsEnd: Revision | undefined;
   readonly timeoutMs: number;
   readonly clock: Clock;
-  /** Aborted when the kind is no longer served, or in another way: the stream ends. */
-  readonly endOfService?: AbortSignal;
+  /**
+   * Aborted when the kind is no longer served, or in another way: the stream ends. A reason that is a `StatusError` is told
+   * by an ERROR event.
+   */
+  readonly endsOfService?: readonly AbortSignal[];
   /** Counts the events and bytes that are sent. */
   observe?(events: number, bytes: number): void;
   /** Called once, when the stream has ended. */
@@ -141,12 +144,16 @@ export class WatchStream implements ReplyStream {
       this.#cancels.push(clock.after(timeoutMs - bookmarkBeforeEndMs, () => this.#bookmark()));
     }
     if (bookmarks) this.#scheduleBookmark();
-    const { endOfService } = this.#options;
-    if (endOfService?.aborted === true) return this.#end();
-    if (endOfService !== undefined) {
-      const end = (): void => this.#end();
-      endOfService.addEventListener("abort", end);
-      this.#cancels[3] = () => endOfService.removeEventListener("abort", end);
+    const { endsOfService = [] } = this.#options;
+    const ended = endsOfService.find(({ aborted }) => aborted);
+    if (ended !== undefined) return this.#fail(ended.reason);
+    if (endsOfService.length > 0) {
+      const removals = endsOfService.map((signal) => {
+        const end = (): void => this.#fail(signal.reason);
+        signal.addEventListener("abort", end);
+        return () => signal.removeEventListener("abort", end);
+      });
+      this.#cancels[3] = () => removals.forEach((remove) => remove());
     }
     if (!this.#over) this.#sendConverted();
   }

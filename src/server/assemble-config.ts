@@ -1,4 +1,5 @@
 /** Input and output of `assemble`. */
+import type { RestClient } from "#client/rest-client.ts";
 import type { ServiceAddress } from "#egress/service-address.ts";
 import type { ApiRequest, Reply } from "#http/api-request.ts";
 import type { ChainOptions } from "#http/chain.ts";
@@ -57,9 +58,13 @@ export interface AssembleConfig extends ServerParts {
   readonly adminToken: string;
   /** The URL by which clients on this machine reach the server. */
   readonly url: string;
+  /** Aborted when the server ends before its port, with the reason for clients. */
+  readonly endOfService?: AbortSignal | undefined;
 }
 
 export interface Assembled {
+  /** The client of the server itself, which may do everything. */
+  readonly client: RestClient;
   /** Never rejects: errors become replies. */
   handle(request: ApiRequest): MaybePromise<Reply>;
   /** Whether a resource or subresource exists. Bounds the label values of metrics. */

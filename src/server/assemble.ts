@@ -52,6 +52,7 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
   const stopControllers = await runControllers(config, state, pipeline, clients);
 
   return {
+    client: clients.server,
     handle: pipeline.handle,
     serves: (target) => isServed(pipeline.table(), target),
     hasKind: (group, version, kind) => pipeline.table().findKind(group, version, kind) !== undefined,

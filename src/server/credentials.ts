@@ -74,11 +74,7 @@ const commonNames = [
 
 /** Reads existing credentials and creates missing ones. Throws `StartError` for unreadable, invalid or lost files. */
 export async function prepareCredentials(wanted: CredentialsWanted): Promise<Credentials> {
-  const loss = lostFiles(wanted);
-  if (loss !== undefined && !wanted.acceptLoss) {
-    const wayOn = "restore a backup of the folder, or go on with new ones by one start with --accept-data-loss";
-    throw new StartError(`${loss}; put it back, ${wayOn}`);
-  }
+  const loss = acceptedLoss(roots, wanted);
   const maker = new Maker(wanted);
   const authority = await maker.authority("ca", authorityName);
   const names = [...new Set([...commonNames, ...wanted.names])];
@@ -90,13 +86,7 @@ export async function prepareCredentials(wanted: CredentialsWanted): Promise<Cre
     fits: () => true,
     subject: { commonName: "admin", organizations: ["system:masters"], usage: "client" },
   });
-  const frontProxyCa = await maker.authority("front-proxy-ca", frontProxyAuthorityName);
-  const client = await maker.leaf(frontProxyName, frontProxyCa, {
-    fits: () => true,
-    subject: { commonName: frontProxyName, usage: "client" },
-    authorityName: frontProxyAuthorityName,
-  });
-  const frontProxy = { ca: frontProxyCa, client };
+  const frontProxy = await frontProxyOf(maker);
   const token = maker.adminToken();
   const serviceAccount = maker.serviceAccountKeys();
   const lost = loss === undefined ? {} : { loss };
@@ -109,6 +99,44 @@ export async function prepareCredentials(wanted: CredentialsWanted): Promise<Cre
     files: maker.files,
     ...lost,
   };
+}
+
+/** The credentials of a plane, a control plane without a port: it has no certificate of its own, and signs none for clients. */
+export interface PlaneCredentials extends Pick<Credentials, "frontProxy" | "serviceAccount" | "files"> {
+  readonly adminToken: string;
+}
+
+/** Does the same as `prepareCredentials` for a plane. */
+export async function preparePlaneCredentials(wanted: CredentialsWanted): Promise<PlaneCredentials> {
+  acceptedLoss(
+    roots.filter(({ key }) => key !== "pki/ca.key"),
+    wanted,
+  );
+  const maker = new Maker(wanted);
+  return {
+    frontProxy: await frontProxyOf(maker),
+    adminToken: maker.adminToken(),
+    serviceAccount: maker.serviceAccountKeys(),
+    files: maker.files,
+  };
+}
+
+async function frontProxyOf(maker: Maker): Promise<Credentials["frontProxy"]> {
+  const ca = await maker.authority("front-proxy-ca", frontProxyAuthorityName);
+  const client = await maker.leaf(frontProxyName, ca, {
+    fits: () => true,
+    subject: { commonName: frontProxyName, usage: "client" },
+    authorityName: frontProxyAuthorityName,
+  });
+  return { ca, client };
+}
+
+/** Returns the message about a loss that was accepted, if there is one. Throws `StartError` for a loss that was not. */
+function acceptedLoss(required: readonly Root[], wanted: CredentialsWanted): string | undefined {
+  const loss = lostFiles(required, wanted);
+  if (loss === undefined || wanted.acceptLoss) return loss;
+  const wayOn = "restore a backup of the folder, or go on with new ones by one start with --accept-data-loss";
+  throw new StartError(`${loss}; put it back, ${wayOn}`);
 }
 
 /** A key on which other programs rely. All other credentials can be made again from such keys. */
@@ -136,10 +164,10 @@ const roots: readonly Root[] = [
 ];
 
 /** Returns a message about the lost files; `undefined` when no file is lost. */
-function lostFiles({ folder, isUsed }: CredentialsWanted): string | undefined {
+function lostFiles(required: readonly Root[], { folder, isUsed }: CredentialsWanted): string | undefined {
   if (folder === undefined) return undefined;
   const problems: string[] = [];
-  for (const { key, certificate, lost } of roots) {
+  for (const { key, certificate, lost } of required) {
     const files = certificate === undefined ? [key] : [key, certificate];
     const contents = files.map((file) => readPem(folder, file)?.trim());
     // An interrupted first start leaves a key without its certificate.

@@ -32,6 +32,7 @@ import { requestFlags } from "./request-flags.ts";
 import { kindFlags } from "./served-kinds/flags.ts";
 import { checkKubeletFiles, nodeFlags } from "./nodes/flags.ts";
 import { checkProcesses } from "./processes.ts";
+import { checkPlanes, planeFlags } from "./plane-flags.ts";
 import { checkNodePort, serviceFlags } from "./services/flags.ts";
 import { checkEtcd, etcdFlags } from "./store/etcd-flags.ts";
 import { checkHistory, storeFlags } from "./store/flags.ts";
@@ -59,6 +60,7 @@ export const serverFlags = {
   ...serviceFlags,
   ...nodeFlags,
   ...controllerFlags,
+  ...planeFlags,
 };
 
 /** The complete, validated options of a server. Durations are in milliseconds unless the name says otherwise. */
@@ -136,6 +138,7 @@ export function resolveOptions(...layers: readonly ServerSettings[]): ServerOpti
   checkFairness(options);
   checkNodePort(options);
   checkProcesses(options);
+  checkPlanes(options);
   return options;
 }
 

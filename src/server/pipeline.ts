@@ -160,6 +160,7 @@ function openHandlers(
     bodyLimitBytes,
     isConfidential: (definition) => holdsSecrets(definition) || config.encrypts(definition.storage),
     minRequestTimeoutMs: options.minRequestTimeoutSeconds * 1000,
+    endOfService: config.endOfService,
     ...(peers === undefined
       ? {}
       : { inForce: (written) => (isOwnRequest(written.request) ? [] : peers.warningsOf(written)) }),

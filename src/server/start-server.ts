@@ -27,6 +27,7 @@ import { planAdmission } from "./admission/plan.ts";
 import { readProxyClient } from "./aggregation/proxy-client.ts";
 import { planAuthentication } from "./authentication/plan.ts";
 import { planAuthorization } from "./authorization/plan.ts";
+import { externalUrl } from "./authentication/service-account-issuer.ts";
 import { ClientTrust } from "./authentication/client-trust.ts";
 import { readControllerCredentials } from "./controllers/credentials.ts";
 import { leaseTimes } from "./controllers/election.ts";
@@ -60,6 +61,7 @@ import {
 import { readKubeletClient } from "./nodes/kubelet-client.ts";
 import { hostOf } from "./credentials/server-trust.ts";
 import type { Peers } from "./peers.ts";
+import type { Planes } from "./planes.ts";
 import { planKinds } from "./served-kinds.ts";
 import { clusterIpRanges } from "./services.ts";
 import { isOnEtcd, isSharedFolder, openStore } from "./open-store.ts";
@@ -230,14 +232,15 @@ interface Start extends Sources, Pick<ServerEnvironment, "storageFaults" | "inst
   readonly undo: (() => MaybePromise<void>)[];
 }
 
-/** Returns the parts of endpoints that show the program. */
-function pages({ given, clock, inputs, processes }: Start) {
+/** Returns the parts of endpoints that show the program, or change what it keeps and logs. */
+function pages({ given, clock, inputs, processes, log }: Start, maintenance: StoreMaintenance | undefined) {
   const version = programVersion();
-  return { version, zPages: zPages(inputs.plans.kinds.gates.isOn, { options: given, clock, version }), processes };
+  const shown = zPages(inputs.plans.kinds.gates.isOn, { options: given, clock, version });
+  return { version, zPages: shown, processes, log, ...storeWork(maintenance, clock) };
 }
 
 async function start(parts: Start): Promise<RunningServer> {
-  const { options, folder, clock, log, inputs, undo } = parts;
+  const { options, folder, clock, inputs, undo } = parts;
   const { current, clientTrust, plans } = inputs;
   const { health, checks } = openHealth(parts);
   const gate = new StartupGate(options, health);
@@ -245,7 +248,9 @@ async function start(parts: Start): Promise<RunningServer> {
   const requestMetrics = openRequestMetrics(metrics, gate, plans);
   const started = health.startupStep("start-server");
 
-  const listener = await openPort(parts, gate, metrics, requestMetrics);
+  const planes = await loadPlanes(options);
+  const handle = planes?.route(gate.handle) ?? gate.handle;
+  const listener = await openPort(parts, handle, metrics, requestMetrics);
   undo.push(() => listener.close());
   undo.push(() => gate.giveUp());
 
@@ -266,6 +271,7 @@ async function start(parts: Start): Promise<RunningServer> {
   const peers = await enterPeers(parts, { ...store, metrics, port: listener.port });
   undo.push(() => peers?.close());
   await store.confirm?.();
+  const connectionClock = parts.instruments?.connectionClock ?? parts.clock;
   const assembled = await assemble({
     ...parts,
     plans,
@@ -275,21 +281,15 @@ async function start(parts: Start): Promise<RunningServer> {
     metrics,
     requestMetrics,
     health,
-    connectionClock: parts.instruments?.connectionClock ?? parts.clock,
-    endpoints: serverEndpoints({
-      health,
-      healthMetrics: checks,
-      requestMetrics,
-      log,
-      ...storeWork(maintenance, clock),
-      ...pages(parts),
-    }),
+    connectionClock,
+    endpoints: serverEndpoints({ health, healthMetrics: checks, requestMetrics, ...pages(parts, maintenance) }),
     clientTrust,
     auditFilters: audit?.filters,
     adminToken: current.credentials.admin.token,
     url,
   });
   undo.push(() => assembled.close());
+  undo.push(() => planes?.close());
 
   if (folder !== undefined && parts.isKeeper) {
     writeCredentials(folder, url, current);
@@ -298,12 +298,14 @@ async function start(parts: Start): Promise<RunningServer> {
   const stopRenewal = renewCredentials(parts, listener, url);
   await peers?.serve();
   store.served?.();
+  const host = { ...parts, ...inputs, connectionClock, auditFilters: audit?.filters };
+  await planes?.start({ host, url: externalUrl(options, url), trust: current.trust, client: assembled.client });
   started();
   gate.open(assembled, peers);
   await beginToListen(listener, options);
   parts.instruments?.assembled(cache, assembled);
-  const closeAll = [peers, assembled, audit, listener, store];
-  return runningServer(parts, { gate, listener, url, peers, stopRenewal, closeAll });
+  const closeAll = [planes, peers, assembled, audit, listener, store];
+  return runningServer(parts, { gate, listener, url, peers, planes, stopRenewal, closeAll });
 }
 
 /** Uses new certificates as soon as there are some. Returns the function that ends this. */
@@ -321,6 +323,13 @@ const renewCredentials = (
       clientTrust.update(next);
     },
   });
+
+/** Loads the code of planes only when there may be some. */
+async function loadPlanes(options: ServerOptions): Promise<Planes | undefined> {
+  if (options.planes === undefined) return undefined;
+  const { Planes: Loaded } = await import("./planes.ts");
+  return new Loaded();
+}
 
 /** Makes this server known to the others of its store, if there may be others. Their code is loaded only then. */
 async function enterPeers(
@@ -446,7 +455,7 @@ async function openStored(parts: Start, metrics: Metrics, health: Health) {
 /** Opens the port before anything is written, unless other processes serve it already. */
 const openPort = (
   { options, inputs, clock, random, log, instruments, processes }: Start,
-  { handle }: StartupGate,
+  handle: StartupGate["handle"],
   metrics: Metrics,
   { handshakeErrors }: RequestMetrics,
 ): Promise<Listener> =>
@@ -469,6 +478,7 @@ interface Running {
   readonly listener: Listener;
   readonly url: string;
   readonly peers: Peers | undefined;
+  readonly planes: Planes | undefined;
   readonly stopRenewal: () => void;
   /** The parts to close in this order, after running requests have ended. */
   readonly closeAll: readonly ({ close(): MaybePromise<void> } | undefined)[];
@@ -476,7 +486,7 @@ interface Running {
 
 function runningServer(
   { given, options, folder, clock, log, processes, inputs: { current } }: Start,
-  { gate, listener, url, peers, stopRenewal, closeAll }: Running,
+  { gate, listener, url, peers, planes, stopRenewal, closeAll }: Running,
 ): RunningServer {
   const { credentials, trust } = current;
   let closing: Promise<void> | undefined;
@@ -488,6 +498,7 @@ function runningServer(
     if (options.shutdownDelayMs > 0) await pause(clock, options.shutdownDelayMs);
     gate.stopping = "draining";
     gate.assembled?.drain();
+    planes?.drain();
     const answered = await listener.drain(clock.now() + options.requestTimeoutMs);
     if (!answered) log.warn({ requests: listener.requests }, "requests were cut off");
     await processes?.othersEnded();

@@ -58,7 +58,8 @@ export interface RequestDependencies {
 export class IncomingRequest implements ApiRequest {
   readonly method: string;
   readonly url: string;
-  readonly path: string;
+  path: string;
+  planePrefix: string | undefined = undefined;
   readonly protocol: "HTTP/1.1" | "HTTP/2.0";
   readonly receivedMs: number;
   readonly refusal: StatusError | undefined;
@@ -135,6 +136,11 @@ export class IncomingRequest implements ApiRequest {
       // The name stays without a value, because deleting it would make every later look-up slower.
       if (matches(name)) headers[name] = undefined;
     }
+  }
+
+  enterPlane(prefix: string): void {
+    this.planePrefix = prefix;
+    this.path = this.path.slice(prefix.length) || "/";
   }
 
   get remoteAddress(): string {

@@ -75,7 +75,7 @@ export async function watchCollection(scope: Scope, options: ListOptions): Promi
       initialEventsEnd,
       timeoutMs,
       clock: parts.clock,
-      ...(definition.custom === undefined ? {} : { endOfService: definition.custom.endOfService }),
+      endsOfService: [definition.custom?.endOfService, parts.endOfService].filter((signal) => signal !== undefined),
       observe: (count, bytes) => parts.observeWatch(definition, count, bytes),
     });
   // The writer takes the connection over for the one upgrade that gets here, to a WebSocket.

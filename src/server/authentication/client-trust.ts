@@ -1,13 +1,19 @@
 /** The current certificate authorities of clients and of authenticating proxies. */
 import { CertificateAuthorities } from "#authn/certificate-authorities.ts";
+import type { Credentials } from "../credentials.ts";
 import type { ServingCredentials } from "../credentials/serving.ts";
+
+/** The parts of credentials that say who is trusted. */
+interface TrustSources extends Pick<ServingCredentials, "clientCa" | "requestHeaderCa"> {
+  readonly credentials: Pick<Credentials, "frontProxy">;
+}
 
 export class ClientTrust {
   #clients: CertificateAuthorities;
   #proxies: CertificateAuthorities | undefined;
-  #credentials: ServingCredentials;
+  #credentials: TrustSources;
 
-  constructor(credentials: ServingCredentials) {
+  constructor(credentials: TrustSources) {
     this.#credentials = credentials;
     this.#clients = new CertificateAuthorities(credentials.clientCa);
     this.#proxies = proxiesOf(credentials);
@@ -23,17 +29,17 @@ export class ClientTrust {
   }
 
   /** The certificates of both authorities as PEM. */
-  get bundles(): Pick<ServingCredentials, "clientCa" | "requestHeaderCa"> {
+  get bundles(): Omit<TrustSources, "credentials"> {
     return this.#credentials;
   }
 
   /** The certificate that identifies this server to aggregated servers when no flag names another one. */
-  get frontProxy(): ServingCredentials["credentials"]["frontProxy"] {
+  get frontProxy(): Credentials["frontProxy"] {
     return this.#credentials.credentials.frontProxy;
   }
 
   /** Uses new authorities. Certificates are validated again, also on open connections. */
-  update(credentials: ServingCredentials): void {
+  update(credentials: TrustSources): void {
     const proxies = proxiesOf(credentials);
     this.#credentials = credentials;
     this.#clients = new CertificateAuthorities(credentials.clientCa);
@@ -41,5 +47,5 @@ export class ClientTrust {
   }
 }
 
-const proxiesOf = ({ requestHeaderCa }: ServingCredentials): CertificateAuthorities | undefined =>
+const proxiesOf = ({ requestHeaderCa }: TrustSources): CertificateAuthorities | undefined =>
   requestHeaderCa === "" ? undefined : new CertificateAuthorities(requestHeaderCa);

@@ -24,10 +24,12 @@ export async function proxyRequest(scope: Scope, access: NodeAccess, target: Pro
   const path = proxiedPath(request);
   if (path === "") {
     if (request.upgrade === undefined && (request.method === "GET" || request.method === "HEAD")) {
-      return { code: 301, headers: { location: `${escapePath(request.path)}/${queryOf(request)}` }, bytes: noBytes };
+      const location = `${escapePath(`${request.planePrefix ?? ""}${request.path}`)}/${queryOf(request)}`;
+      return { code: 301, headers: { location }, bytes: noBytes };
     }
   }
-  const base = request.path.slice(0, request.path.length - pathBehind(request.info).length);
+  const own = request.path.slice(0, request.path.length - pathBehind(request.info).length);
+  const base = `${request.planePrefix ?? ""}${own}`;
   const call: Omit<Forwarded, "body"> = {
     method: request.method,
     path: `${escapePath(path === "" ? "/" : path)}${queryOf(request)}`,

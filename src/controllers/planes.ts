@@ -1,0 +1,176 @@
+/**
+ * Makes and removes planes, control planes beside the server's own, as objects of the kind Plane ask for. It keeps the
+ * definition of the kind in force, tells in the status whether a plane is ready, and leaves the credentials of its first
+ * administrator in a Secret of the system namespace, which only administrators of the server can read.
+ */
+import type { Secret } from "#api/core/v1.ts";
+import { ignoreNotFound, type RestClient } from "#client/rest-client.ts";
+import type { ApiDomain } from "#meta/api-domain.ts";
+import type { ApiObject, ObjectMeta } from "#meta/object-meta.ts";
+import { timestampOf } from "#meta/time.ts";
+import type { ControllerEnvironment } from "./controller.ts";
+import { ignoreCodes } from "./ignore-codes.ts";
+import { inPages } from "./pages.ts";
+import { objectPath } from "./paths.ts";
+import { planeDefinition, planeGroup, planeVersion } from "./planes/definition.ts";
+import { reconcile } from "./reconcile.ts";
+import { retryUntilDone } from "./repeat.ts";
+
+/** The work of the controller outside of the API. */
+export interface PlaneAccess {
+  /** Opens a plane, and makes what it lacks. Rejects with an error whose message people may read. */
+  make(name: string, uid: string): Promise<MadePlane>;
+  /** Closes a plane, if there is one, and removes all that it has stored. */
+  remove(name: string, uid: string): Promise<void>;
+}
+
+interface MadePlane {
+  /** The URL by which clients reach the plane. */
+  readonly url: string;
+  /** The kubeconfig of the plane's administrator. */
+  readonly kubeconfig: string;
+}
+
+interface Condition {
+  readonly type: string;
+  readonly status: string;
+  readonly reason: string;
+  readonly message: string;
+  readonly lastTransitionTime: string;
+  readonly observedGeneration?: ObjectMeta["generation"];
+}
+
+/** An object that asks for a plane. */
+interface PlaneObject extends ApiObject {
+  readonly status?: {
+    readonly url?: string;
+    readonly kubeconfigSecret?: { readonly namespace: string; readonly name: string };
+    readonly conditions?: readonly Condition[];
+  };
+}
+
+interface PlanesController {
+  /** Resolves with the planes that exist, when their kind is served. */
+  prepare(environment: ControllerEnvironment): Promise<readonly { readonly name: string; readonly uid: string }[]>;
+  run(environment: ControllerEnvironment): Promise<void>;
+}
+
+/** The number of planes that are made or removed at the same time. */
+const workersMax = 4;
+
+/** Returns the name of the Secret with the kubeconfig of a plane. */
+const secretName = (plane: string): string => `plane-${plane}-kubeconfig`;
+
+export function planesController(access: PlaneAccess): PlanesController {
+  return {
+    async prepare(environment) {
+      const { client, domain } = environment;
+      const planes: { readonly name: string; readonly uid: string }[] = [];
+      await retryUntilDone(environment, "serve planes", async () => {
+        await keepDefinition(client, domain);
+        planes.length = 0;
+        for await (const { metadata } of inPages<PlaneObject>(client, collectionOf(domain))) {
+          const { name = "", uid = "", deletionTimestamp } = metadata;
+          if (deletionTimestamp === undefined) planes.push({ name, uid });
+        }
+      });
+      return planes;
+    },
+    run: (environment) =>
+      reconcile<PlaneObject>(environment, {
+        path: collectionOf(environment.domain),
+        what: "planes",
+        name: "planes",
+        logKey: "plane",
+        failure: "could not make or remove a plane; trying again",
+        workersMax,
+        matters: () => true,
+        work: (plane) => work(environment, access, plane),
+      }),
+  };
+}
+
+const collectionOf = (domain: ApiDomain): string => `/apis/${planeGroup(domain)}/${planeVersion}/planes`;
+const finalizerOf = (domain: ApiDomain): string => `${planeGroup(domain)}/data`;
+
+/** Creates the definition of planes, or updates one of an earlier release. */
+async function keepDefinition(client: RestClient, domain: ApiDomain): Promise<void> {
+  const path = `/apis/${domain.rename("apiextensions.k8s.io")}/v1/customresourcedefinitions`;
+  const definition = planeDefinition(domain);
+  await client.apply(objectPath(path, definition.metadata), "binnacle-planes", definition);
+}
+
+async function work(environment: ControllerEnvironment, access: PlaneAccess, plane: PlaneObject): Promise<void> {
+  const { client, domain } = environment;
+  const path = objectPath(collectionOf(domain), plane.metadata);
+  const { name = "", uid = "", finalizers = [], resourceVersion = "" } = plane.metadata;
+  const finalizer = finalizerOf(domain);
+  if (plane.metadata.deletionTimestamp !== undefined) {
+    if (!finalizers.includes(finalizer)) return;
+    await access.remove(name, uid);
+    await ignoreCodes([404], client.delete(`${secretsOf(domain)}/${secretName(name)}`));
+    const rest = finalizers.filter((one) => one !== finalizer);
+    await ignoreCodes([404], client.patch(path, { metadata: { resourceVersion, finalizers: rest } }));
+    return;
+  }
+  // A plane without the finalizer could not be removed with its object.
+  if (!finalizers.includes(finalizer)) {
+    await client.patch(path, { metadata: { resourceVersion, finalizers: [...finalizers, finalizer] } });
+    return;
+  }
+  let made: MadePlane;
+  try {
+    made = await access.make(name, uid);
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    await tell(environment, path, plane, { status: "False", reason: "CannotOpen", message });
+    throw error;
+  }
+  const kubeconfigSecret = await keepSecret(client, domain, plane, made.kubeconfig);
+  const condition = { status: "True", reason: "Open", message: "" };
+  await tell(environment, path, plane, condition, { url: made.url, kubeconfigSecret });
+}
+
+const secretsOf = (domain: ApiDomain): string => `/api/v1/namespaces/${domain.rename("kube-system")}/secrets`;
+
+/** Stores the kubeconfig in the Secret of a plane, which goes with the plane. Resolves with the Secret's names. */
+async function keepSecret(client: RestClient, domain: ApiDomain, plane: PlaneObject, kubeconfig: string) {
+  const { name: planeName = "", uid = "" } = plane.metadata;
+  const [name, namespace] = [secretName(planeName), domain.rename("kube-system")];
+  const data = { kubeconfig: Buffer.from(kubeconfig).toString("base64") };
+  const present = await ignoreNotFound(client.get<Secret>(`${secretsOf(domain)}/${name}`));
+  if (present?.data?.["kubeconfig"] === data.kubeconfig) return { namespace, name };
+  const apiVersion = `${planeGroup(domain)}/${planeVersion}`;
+  await client.apply<Secret>(`${secretsOf(domain)}/${name}`, "binnacle-planes", {
+    apiVersion: "v1",
+    kind: "Secret",
+    metadata: { name, namespace, ownerReferences: [{ apiVersion, kind: "Plane", name: planeName, uid }] },
+    type: `${planeGroup(domain)}/kubeconfig`,
+    data,
+  });
+  return { namespace, name };
+}
+
+/** Writes the condition, and the other fields, unless the status has them. */
+async function tell(
+  { client, clock }: ControllerEnvironment,
+  path: string,
+  { metadata, status = {} }: PlaneObject,
+  told: Pick<Condition, "status" | "reason" | "message">,
+  fields: Omit<NonNullable<PlaneObject["status"]>, "conditions"> = {},
+): Promise<void> {
+  const before = status.conditions?.find(({ type }) => type === "Ready");
+  const { kubeconfigSecret: secret } = status;
+  const isTold =
+    before?.status === told.status &&
+    before.reason === told.reason &&
+    before.message === told.message &&
+    (fields.url === undefined || fields.url === status.url) &&
+    (fields.kubeconfigSecret === undefined || fields.kubeconfigSecret.name === secret?.name);
+  if (isTold) return;
+  const lastTransitionTime = before?.status === told.status ? before.lastTransitionTime : timestampOf(clock.now());
+  const condition = { type: "Ready", ...told, lastTransitionTime, observedGeneration: metadata.generation };
+  const others = (status.conditions ?? []).filter(({ type }) => type !== "Ready");
+  const next = { ...fields, conditions: [...others, condition] };
+  await ignoreCodes([404], client.patch<PlaneObject>(`${path}/status`, { status: next }));
+}

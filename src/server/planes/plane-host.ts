@@ -1,0 +1,27 @@
+/** The parts of a server that its planes use. */
+import type { ServiceAddress } from "#egress/service-address.ts";
+import type { ApiDomain } from "#meta/api-domain.ts";
+import type { Clock } from "#std/clock.ts";
+import type { Log } from "#std/log.ts";
+import type { Random } from "#std/random.ts";
+import type { StorageFaults } from "#storage/sqlite.ts";
+import type { AssembleConfig, Plans } from "../assemble-config.ts";
+import type { Egress } from "../egress/ways.ts";
+import type { EncryptionPlan } from "../encryption/encryption.ts";
+import type { ServerOptions } from "../options.ts";
+
+export interface PlaneHost {
+  readonly options: ServerOptions;
+  readonly domain: ApiDomain;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly egress: Egress;
+  readonly largeBytes: number;
+  readonly connectionClock: Clock;
+  readonly plans: Plans;
+  readonly encryption: EncryptionPlan | undefined;
+  readonly auditFilters: AssembleConfig["auditFilters"];
+  readonly storageFaults?: StorageFaults | undefined;
+  readonly route?: ((address: ServiceAddress) => ServiceAddress) | undefined;
+}

@@ -1,0 +1,272 @@
+/**
+ * One plane: a whole control plane without a port. It has its own store, identities, permissions, quotas, custom resources,
+ * flow control and controllers; it shares the kinds, the way out of the machine and the audit log of the server.
+ */
+import { legacyClaims } from "#authn/service-account-token.ts";
+import type { ApiRequest, HandledRequest, Reply } from "#http/api-request.ts";
+import { Health } from "#http/health.ts";
+import { RequestMetrics } from "#http/request-metrics.ts";
+import { serviceUnavailable, type StatusError } from "#meta/status-error.ts";
+import { versionDocument, versionReply } from "#publication/version.ts";
+import { isLate, type MaybePromise } from "#std/maybe-promise.ts";
+import { Metrics } from "#std/metrics.ts";
+import { assemble, isServed } from "../assemble.ts";
+import type { Assembled, Plans } from "../assemble-config.ts";
+import { planAdmission } from "../admission/plan.ts";
+import { readProxyClient } from "../aggregation/proxy-client.ts";
+import { ClientTrust } from "../authentication/client-trust.ts";
+import { planAuthentication } from "../authentication/plan.ts";
+import { planAuthorization } from "../authorization/plan.ts";
+import { type PlaneCredentials, preparePlaneCredentials } from "../credentials.ts";
+import { checkDataFolder, markDataFolder, writePrivate } from "../data-folder.ts";
+import { openEncryption } from "../encryption.ts";
+import type { Endpoints } from "../endpoints.ts";
+import { addHealthChecks, healthFailures } from "../health-checks.ts";
+import { healthMetrics } from "../health-metrics.ts";
+import { shownMetrics } from "../metrics/flags.ts";
+import { readKubeletClient } from "../nodes/kubelet-client.ts";
+import { openStore } from "../open-store.ts";
+import type { ServerOptions } from "../options.ts";
+import { programVersion } from "../program-version.ts";
+import type { PlaneHost } from "./plane-host.ts";
+import { planeOptions } from "./plane-options.ts";
+
+export interface PlaneSettings {
+  readonly name: string;
+  /** The URL by which clients reach the plane. */
+  readonly url: string;
+  /** The folder of the plane; `undefined` for one in memory. */
+  readonly folder: string | undefined;
+}
+
+/** The time for which requests and watches may take to end when their plane ends. */
+const endMs = 5000;
+
+/** Opens a plane, and makes what it lacks. Rejects with `StartError` or `StorageFailure`; then nothing is open. */
+export async function openPlane(host: PlaneHost, settings: PlaneSettings): Promise<Plane> {
+  const undo: (() => MaybePromise<void>)[] = [];
+  try {
+    return await open(host, settings, undo);
+  } catch (error) {
+    for (const step of undo.reverse()) await step();
+    throw error;
+  }
+}
+
+async function open(
+  host: PlaneHost,
+  { name, url, folder }: PlaneSettings,
+  undo: (() => MaybePromise<void>)[],
+): Promise<Plane> {
+  const { clock, random, domain } = host;
+  const options = planeOptions(host.options, url);
+  const marker = folder === undefined ? undefined : checkDataFolder(folder, options.apiDomain);
+  const credentials = await preparePlaneCredentials({
+    folder,
+    isUsed: marker !== undefined,
+    isKeeper: true,
+    acceptLoss: options.acceptDataLoss,
+    names: [],
+    clock,
+    random,
+  });
+  const clientTrust = trustOf(credentials);
+  const plans = await plansOf(host, options, credentials, clientTrust);
+  const parts = { ...host, options, plans, log: host.log.with({ plane: name }), folder, clientTrust };
+  const end = new AbortController();
+  let assembled: Assembled | undefined;
+  const observed = observe(parts, () => assembled);
+  const started = observed.health.startupStep("start-server");
+  const encryption = host.encryption && (await openEncryption(host.encryption, { ...parts, ...observed }));
+  undo.push(() => encryption?.close());
+  const store = await openStore({
+    ...parts,
+    ...observed,
+    isKeeper: true,
+    isExpected: marker?.holds.includes("store") === true,
+    builtIn: plans.kinds.table.definitions,
+    server: random.uuid(),
+    encryption,
+    undo: (step) => void undo.push(step),
+  });
+  addHealthChecks(observed.health, {
+    store: store.cache,
+    isSynced: () => assembled?.isSynced() === true,
+    isStopping: () => end.signal.aborted,
+    clock,
+  });
+  assembled = await assemble({
+    ...parts,
+    ...observed,
+    cache: store.cache,
+    peers: undefined,
+    encrypts: (of) => encryption?.encrypts(of) === true,
+    endpoints: endpointsOf(observed),
+    adminToken: credentials.adminToken,
+    url,
+    endOfService: end.signal,
+  });
+  if (folder !== undefined) {
+    for (const [path, content] of credentials.files) writePrivate(folder, path, content);
+    if (marker === undefined) markDataFolder(folder, domain.name, ["credentials", "store"]);
+  }
+  store.served?.();
+  started();
+  const close = async (): Promise<void> => {
+    await assembled.close();
+    await store.cache.close();
+    await store.close?.();
+    encryption?.close();
+  };
+  return new Plane({ url, host, credentials, assembled, end, close });
+}
+
+/** Makes the health checks and the metrics of a plane. */
+function observe(
+  { clock, log, options, plans }: Pick<PlaneHost, "clock" | "log" | "options" | "plans">,
+  assembled: () => Assembled | undefined,
+) {
+  const checks = healthMetrics();
+  const health = new Health({
+    clock,
+    livezGracePeriodMs: options.livezGracePeriodMs,
+    failed: healthFailures(clock, log),
+    observed: checks.observe,
+  });
+  const metrics = new Metrics(shownMetrics(options, log));
+  const { table } = plans.kinds;
+  const requestMetrics = new RequestMetrics({
+    metrics,
+    isServed: (target) => assembled()?.serves(target) ?? isServed(table, target),
+    hasKind: (group, version, kind) =>
+      assembled()?.hasKind(group, version, kind) ?? table.findKind(group, version, kind) !== undefined,
+  });
+  return { checks, health, metrics, requestMetrics };
+}
+
+/** Returns the trust of a plane: no client is known by a certificate, and aggregated servers know the plane's own. */
+const trustOf = ({ frontProxy }: PlaneCredentials): ClientTrust =>
+  new ClientTrust({ clientCa: "", requestHeaderCa: "", credentials: { frontProxy } });
+
+/** Returns the plans of a plane; the kinds are those of the server. */
+async function plansOf(
+  { domain, plans }: PlaneHost,
+  options: ServerOptions,
+  { serviceAccount }: PlaneCredentials,
+  clientTrust: ClientTrust,
+): Promise<Plans> {
+  const { kinds, clusterIps, controllerCredentials } = plans;
+  const authentication = await planAuthentication(options, domain, serviceAccount, kinds.gates);
+  return {
+    kinds,
+    clusterIps,
+    authentication,
+    authorization: await planAuthorization(options, domain, kinds.gates),
+    admission: await planAdmission(options, domain),
+    controllerCredentials: {
+      // The port would accept no certificate of a plane.
+      authority: () => undefined,
+      signToken: (parties) => authentication.issuer.sign(legacyClaims(parties, domain)),
+      rootCertificates: controllerCredentials.rootCertificates,
+      follow: () => () => undefined,
+    },
+    proxyClient: readProxyClient(options, clientTrust),
+    kubeletClient: readKubeletClient(options),
+  };
+}
+
+/**
+ * Returns the paths of a plane outside of the API. What reaches beyond the plane, such as backups to a path of the machine
+ * and the settings of the log, is the server's alone.
+ */
+function endpointsOf({ health, checks, requestMetrics }: ReturnType<typeof observe>): Endpoints {
+  const document = versionDocument(programVersion());
+  return (request: HandledRequest) =>
+    health.reply(request) ??
+    checks.reply(request) ??
+    requestMetrics.reply(request, undefined) ??
+    versionReply(document, request);
+}
+
+interface OpenParts {
+  readonly url: string;
+  readonly host: PlaneHost;
+  readonly credentials: PlaneCredentials;
+  readonly assembled: Assembled;
+  readonly end: AbortController;
+  readonly close: () => Promise<void>;
+}
+
+/** An open plane. */
+export class Plane {
+  readonly url: string;
+  /** The bearer token of the plane's administrator. */
+  readonly adminToken: string;
+  readonly #parts: OpenParts;
+  /** The requests that were not answered yet, and the open streams. */
+  readonly #running = new Set<ApiRequest>();
+  #closing: Promise<void> | undefined;
+  #onQuiet: (() => void) | undefined;
+
+  constructor(parts: OpenParts) {
+    this.#parts = parts;
+    this.url = parts.url;
+    this.adminToken = parts.credentials.adminToken;
+  }
+
+  /** The number of requests that run, open watches included. */
+  get running(): number {
+    return this.#running.size;
+  }
+
+  /** The reason for clients, once the plane ends; `undefined` while it serves. */
+  get ended(): StatusError | undefined {
+    const { signal } = this.#parts.end;
+    return signal.aborted ? (signal.reason as StatusError) : undefined; // `end` gives it
+  }
+
+  /** Handles a request below the plane's prefix. Never rejects. */
+  handle(request: ApiRequest): MaybePromise<Reply> {
+    this.#running.add(request);
+    const ended = (reply: Reply): Reply => ({
+      ...reply,
+      done: () => {
+        reply.done?.();
+        this.#forget(request);
+      },
+    });
+    const reply = this.#parts.assembled.handle(request);
+    return isLate(reply) ? reply.then(ended) : ended(reply);
+  }
+
+  /** Shortens the time for which requests wait for other servers, since the server ends. */
+  drain(): void {
+    this.#parts.assembled.drain();
+  }
+
+  /** Ends running requests and watches with `reason`, and closes everything. */
+  end(reason: StatusError = serviceUnavailable("the control plane is closed")): Promise<void> {
+    return (this.#closing ??= this.#end(reason));
+  }
+
+  async #end(reason: StatusError): Promise<void> {
+    const { end, assembled, host, close } = this.#parts;
+    const { clock } = host;
+    end.abort(reason);
+    assembled.drain();
+    for (const request of this.#running) request.abort(reason);
+    if (this.#running.size > 0) {
+      const quiet = Promise.withResolvers<void>();
+      this.#onQuiet = quiet.resolve;
+      const cancel = clock.after(endMs, quiet.resolve);
+      await quiet.promise;
+      cancel();
+    }
+    await close();
+  }
+
+  #forget(request: ApiRequest): void {
+    this.#running.delete(request);
+    if (this.#running.size === 0) this.#onQuiet?.();
+  }
+}

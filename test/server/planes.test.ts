@@ -1,0 +1,251 @@
+/** Planes: control planes beside the server's own, made and removed by objects (`docs/planes.md`). */
+import assert from "node:assert/strict";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test, type TestContext } from "node:test";
+import type { ServerSettings } from "#server/options.ts";
+import type { Answer } from "../client.ts";
+import { Api, type Domain, domains, eventually, openServer, temporaryFolder } from "../harness.ts";
+import { configMap, secret } from "../objects.ts";
+
+const group = "planes.k8s.io";
+const planes = `/apis/${group}/v1alpha1/planes`;
+const plane = (name: string) => ({ apiVersion: `${group}/v1alpha1`, kind: "Plane", metadata: { name } });
+const configMaps = "/api/v1/namespaces/default/configmaps";
+
+/** Opens a server with planes in memory, unless the settings say otherwise, and closes it when the test ends. */
+async function open(t: TestContext, domain: Domain, settings: ServerSettings = {}): Promise<Api> {
+  const server = await openServer(domain, { planes: join(temporaryFolder(), "planes"), ...settings });
+  t.after(() => server.close());
+  return new Api(server);
+}
+
+/** A plane as its administrator sees it. */
+interface Opened {
+  /** The beginning of all paths. */
+  readonly prefix: string;
+  /** The administrator's token. */
+  readonly as: string;
+}
+
+/** Makes a plane, waits until it is ready, and reads the administrator's credentials. */
+async function make(api: Api, name: string): Promise<Opened> {
+  (await api.post(planes, plane(name))).expect(201);
+  return ready(api, name);
+}
+
+async function ready(api: Api, name: string): Promise<Opened> {
+  const answer = await condition(api, name, "True");
+  const { namespace, name: secretName } = answer.at("status.kubeconfigSecret") as { namespace: string; name: string };
+  const kept = (await api.get(`/api/v1/namespaces/${namespace}/secrets/${secretName}`, { literal: true })).expect(200);
+  const kubeconfig = JSON.parse(Buffer.from(kept.string("data.kubeconfig"), "base64").toString()) as {
+    readonly clusters: readonly [{ readonly cluster: { readonly server: string } }];
+    readonly users: readonly [{ readonly user: { readonly token: string } }];
+  };
+  const url = kubeconfig.clusters[0].cluster.server;
+  assert.equal(url, answer.string("status.url"));
+  return { prefix: new URL(url).pathname, as: kubeconfig.users[0].user.token };
+}
+
+/** Waits until the condition `Ready` of a plane has this value, and returns the plane. */
+async function condition(api: Api, name: string, status: string): Promise<Answer> {
+  return eventually(async () =>
+    (await api.get(`${planes}/${name}`)).expect(200, {
+      "status.conditions": (value: unknown) => (value as readonly { status: string }[])[0]?.status === status,
+    }),
+  );
+}
+
+const removed = (api: Api, name: string): Promise<Answer> =>
+  eventually(async () => (await api.get(`${planes}/${name}`)).expect(404));
+
+for (const domain of domains) {
+  test(`an object of the kind Plane makes a control plane of its own, in ${domain}`, async (t) => {
+    const api = await open(t, domain);
+    const { prefix, as } = await make(api, "alpha");
+    assert.equal(prefix, "/planes/alpha");
+    (await api.get(`${prefix}/readyz`, { as })).expect(200);
+    (await api.get(`${prefix}/openapi/v3`, { as })).expect(200);
+    (await api.get(`${prefix}/metrics`, { as })).expect(200);
+    (await api.post(`${prefix}${configMaps}`, configMap("a", { v: "1" }), { as })).expect(201);
+    (await api.get(`${prefix}${configMaps}/a`, { as })).expect(200, { "data.v": "1" });
+    (await api.get(`${configMaps}/a`)).expect(404);
+  });
+}
+
+test("what one plane has, another does not: objects, kinds, users and permissions", async (t) => {
+  const api = await open(t, "k8s.io");
+  const [a, b] = [await make(api, "a"), await make(api, "b")];
+  const crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+  const names = { plural: "boats", kind: "Boat" };
+  const versions = [{ name: "v1", served: true, storage: true, schema: { openAPIV3Schema: { type: "object" } } }];
+  const crd = {
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    metadata: { name: "boats.example.com" },
+    spec: { group: "example.com", scope: "Cluster", names, versions },
+  };
+  (await api.post(`${a.prefix}${crds}`, crd, a)).expect(201);
+  await eventually(async () => (await api.get(`${a.prefix}/apis/example.com/v1/boats`, a)).expect(200));
+  (await api.get(`${b.prefix}/apis/example.com/v1/boats`, b)).expect(404);
+  (await api.get("/apis/example.com/v1/boats")).expect(404);
+
+  for (const [{ prefix }, as] of [
+    [a, b.as],
+    [b, a.as],
+    [a, "admin"],
+    [a, "nobody"],
+  ] as const) {
+    (await api.get(`${prefix}/version`, { as })).expectFailure(401, "Unauthorized");
+  }
+  (await api.get("/api/v1/namespaces", a)).expectFailure(401, "Unauthorized");
+
+  const accounts = "/api/v1/namespaces/default/serviceaccounts";
+  const robot = { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "robot" } };
+  for (const { prefix, as } of [a, b]) (await api.post(`${prefix}${accounts}`, robot, { as })).expect(201);
+  const request = { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec: {} };
+  const token = (await api.post(`${a.prefix}${accounts}/robot/token`, request, a)).expect(201).string("status.token");
+  const claims = JSON.parse(Buffer.from(token.split(".")[1]!, "base64url").toString()) as {
+    iss: string;
+    aud: string[];
+  };
+  assert.equal(claims.iss, `${api.server.url}/planes/a`);
+  assert.deepEqual(claims.aud, [`${api.server.url}/planes/a`]);
+  (await api.get(`${a.prefix}/api/v1/namespaces`, { as: token })).expectFailure(403, "Forbidden");
+  (await api.get(`${b.prefix}/api/v1/namespaces`, { as: token })).expectFailure(401, "Unauthorized");
+  (await api.get("/api/v1/namespaces", { as: token })).expectFailure(401, "Unauthorized");
+});
+
+test("names of planes cannot be guessed without credentials", async (t) => {
+  const api = await open(t, "k8s.io");
+  const { prefix } = await make(api, "there");
+  for (const as of ["nobody", "some-token"]) {
+    for (const path of ["/version", "/healthz", "/api", "/apis/apps/v1/deployments", ""]) {
+      const there = (await api.get(`${prefix}${path}`, { as })).expectFailure(401, "Unauthorized");
+      const absent = (await api.get(`/planes/absent${path}`, { as })).expectFailure(401, "Unauthorized");
+      assert.equal(absent.text, there.text);
+      assert.deepEqual(Object.keys(absent.headers).sort(), Object.keys(there.headers).sort());
+    }
+  }
+  (await api.get("/planes/absent/version")).expect(404);
+});
+
+test("identity headers and impersonation count only in the plane that they reach", async (t) => {
+  const api = await open(t, "k8s.io");
+  const [a, b] = [await make(api, "a"), await make(api, "b")];
+  const headers = { "x-remote-user": "admin", "x-remote-group": "system:masters" };
+  (await api.get(`${b.prefix}/api/v1/nodes`, { as: "nobody", headers })).expectFailure(401, "Unauthorized");
+  (await api.get(`${b.prefix}/api/v1/nodes`, { as: a.as, headers })).expectFailure(401, "Unauthorized");
+  const asAlice = { "impersonate-user": "alice" };
+  (await api.get(`${a.prefix}/api/v1/nodes`, { as: a.as, headers: asAlice })).expectFailure(403, "Forbidden");
+  (await api.get(`${b.prefix}/api/v1/nodes`, { as: a.as, headers: asAlice })).expectFailure(401, "Unauthorized");
+});
+
+test("the administrator of a plane reaches neither files nor settings of the server", async (t) => {
+  const api = await open(t, "k8s.io");
+  const { prefix, as } = await make(api, "a");
+  (await api.post(`${prefix}/binnacle/v1/backup`, { file: join(temporaryFolder(), "copy") }, { as })).expect(404);
+  (await api.post(`${prefix}/binnacle/v1/compact`, { olderThanSeconds: 0 }, { as })).expect(404);
+  (await api.put(`${prefix}/debug/flags/v`, "9", { as })).expect(404);
+  (await api.get(`${prefix}/flagz`, { as })).expect(404);
+  for (const path of [
+    "/planes/a/../../api/v1/secrets",
+    "/planes/a%2F..%2F..%2Fapi/v1/secrets",
+    "/planes/..%2Fa/version",
+  ]) {
+    (await api.get(path, { as })).expect([400, 401, 403, 404]);
+  }
+});
+
+test("a name that is no DNS label is refused", async (t) => {
+  const api = await open(t, "k8s.io");
+  for (const name of ["a.b", "x".repeat(64)]) (await api.post(planes, plane(name))).expectClientError();
+});
+
+test("there are no more planes than --planes-max allows", async (t) => {
+  const api = await open(t, "k8s.io", { planesMax: 1 });
+  await make(api, "first");
+  (await api.post(planes, plane("second"))).expect(201);
+  const refused = await condition(api, "second", "False");
+  assert.match(JSON.stringify(refused.at("status.conditions")), /there are 1 planes/);
+  (await api.delete(`${planes}/first`)).expect([200, 202]);
+  await ready(api, "second");
+});
+
+test("a deleted plane ends its watches with a Status, and nothing of it stays", async (t) => {
+  const folder = temporaryFolder();
+  const api = await open(t, "k8s.io", { storage: "disk", planes: folder });
+  const { prefix, as } = await make(api, "gone");
+  (await api.post(`${prefix}${configMaps}`, configMap("a"), { as })).expect(201);
+  const streams = [await api.watch(`${prefix}${configMaps}`, { as }), await api.watch(`${prefix}/api/v1/pods`, { as })];
+  let isDeleted = false;
+  const load = Array.from({ length: 8 }, async (_, client) => {
+    const codes = new Set<number>();
+    for (let i = 0; !isDeleted; i++) {
+      codes.add((await api.post(`${prefix}${configMaps}`, configMap(`c${client}-${i}`), { as })).status);
+    }
+    return codes;
+  });
+  (await api.delete(`${planes}/gone`)).expect([200, 202]);
+  for (const stream of streams) {
+    const last = (await stream.until((event) => event.type === "ERROR")).at(-1)!;
+    last.has({ "object.kind": "Status", "object.code": 404, "object.reason": "NotFound" });
+  }
+  await removed(api, "gone");
+  isDeleted = true;
+  for (const codes of await Promise.all(load)) {
+    for (const code of codes) assert.ok([201, 401, 404, 503].includes(code), `a request was answered ${code}`);
+  }
+  assert.deepEqual(readdirSync(folder), []);
+  (await api.get("/api/v1/namespaces/kube-system/secrets/plane-gone-kubeconfig")).expect(404);
+  (await api.get(`${prefix}/version`, { as })).expectFailure(401, "Unauthorized");
+  const again = await make(api, "gone");
+  assert.notEqual(again.as, as);
+  (await api.get(`${prefix}${configMaps}/a`, { as: again.as })).expect(404);
+});
+
+test("planes are there again after a restart, and a removal that was interrupted is finished", async (t) => {
+  const folder = temporaryFolder();
+  const settings: ServerSettings = {
+    storage: "disk",
+    dataDir: join(temporaryFolder(), "data"),
+    planes: folder,
+  };
+  const first = await openServer("k8s.io", settings);
+  const { prefix, as } = await make(new Api(first), "kept");
+  (await new Api(first).post(`${prefix}${configMaps}`, configMap("a", { v: "1" }), { as })).expect(201);
+  await first.close();
+  mkdirSync(join(folder, ".removed-1"));
+  const api = await open(t, "k8s.io", settings);
+  assert.ok(!existsSync(join(folder, ".removed-1")));
+  (await api.get(`${prefix}${configMaps}/a`, { as })).expect(200, { "data.v": "1" });
+});
+
+test("the folder of one plane is not opened for another of its name", async (t) => {
+  const folder = temporaryFolder();
+  mkdirSync(join(folder, "old"));
+  writeFileSync(join(folder, "old", "plane.json"), '{"uid":"another"}\n');
+  const api = await open(t, "k8s.io", { storage: "disk", planes: folder });
+  (await api.post(planes, plane("old"))).expect(201);
+  const refused = await condition(api, "old", "False");
+  assert.match(JSON.stringify(refused.at("status.conditions")), /belongs to another plane/);
+  (await api.get("/planes/old/version", { as: "nobody" })).expect([401, 503]);
+});
+
+test("no secret of a plane is in the log or a status", async (t) => {
+  const lines: string[] = [];
+  const { openLog } = await import("#std/log.ts");
+  const log = openLog({ format: "json", verbosity: 6, write: (line) => void lines.push(line) });
+  const folder = temporaryFolder();
+  const server = await openServer("k8s.io", { storage: "disk", planes: folder }, { log });
+  t.after(() => server.close());
+  const api = new Api(server);
+  const { prefix, as } = await make(api, "quiet");
+  (await api.post(`${prefix}/api/v1/namespaces/default/secrets`, secret("s", { k: "hunter2" }), { as })).expect(201);
+  const status = (await api.get(`${planes}/quiet`)).text;
+  const key = readFileSync(join(folder, "quiet", "pki", "sa.key"), "utf8").split("\n")[1]!;
+  for (const hidden of [as, key, "hunter2"]) {
+    assert.ok(!lines.some((line) => line.includes(hidden)));
+    assert.ok(!status.includes(hidden));
+  }
+});
