@@ -73,31 +73,31 @@ export function parseRequestInfo(target: RequestTarget): RequestInfo {
   };
 }
 
-/** The `apiPrefix` of requests for the history of an object. */
+/** The `apiPrefix` of requests for the history of objects. */
 export const historyPrefix = "binnacle";
 
 /**
- * Parses `/binnacle/v1/history/GROUP/VERSION/[namespaces/NAMESPACE/]RESOURCE/NAME`. Reading it needs the verb `get` on
- * the object, and its `restore` the verb `restore`, so that rules of roles and of the audit policy name the resource as
- * for other requests.
+ * Parses `/binnacle/v1/history/GROUP/VERSION/[namespaces/NAMESPACE/]RESOURCE[/NAME]`. Reading it needs the verb `get` on
+ * the object, or `list` on the collection, and a `restore` the verb `restore`, so that rules of roles and of the audit
+ * policy name the resource as for other requests.
  */
 function historyInfo(parts: readonly string[], path: string, method: string): RequestInfo {
   const [, api, what, group = "", version = "", ...target] = parts;
   const isRestore = method === "POST" && target.at(-1) === "restore";
   const rest = isRestore ? target.slice(0, -1) : target;
-  const isNamespaced = rest.length === 4 && rest[0] === "namespaces";
+  const isNamespaced = rest.length > 2 && rest[0] === "namespaces";
   const isRead = method === "GET" || method === "HEAD";
   const resourcePath = isNamespaced ? rest.slice(2) : rest;
-  if (api !== "v1" || what !== "history" || resourcePath.length !== 2 || !(isRestore || isRead)) {
-    return nonResource(path, method);
-  }
+  const isCollection = resourcePath.length === 1 && isRead;
+  const isObject = resourcePath.length === 2 && (isRestore || isRead);
+  if (api !== "v1" || what !== "history" || !(isObject || isCollection)) return nonResource(path, method);
   const [resource = "", name = ""] = resourcePath;
   // A namespace lies in itself, as in paths of the API.
   const isNamespace = group === "core" && resource === "namespaces";
   return {
     isResourceRequest: true,
     path,
-    verb: isRestore ? "restore" : "get",
+    verb: isCollection ? "list" : isRestore ? "restore" : "get",
     apiPrefix: historyPrefix,
     group: group === "core" ? "" : group,
     version,

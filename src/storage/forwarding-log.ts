@@ -14,6 +14,7 @@ import type {
   LogWrite,
   HistoryPage,
   Revision,
+  RevisionsAround,
   StorageFull,
   ValueForm,
 } from "./log-store.ts";
@@ -84,6 +85,10 @@ export abstract class ForwardingLog implements LogStore {
 
   versions(key: string, before: Revision, limit: number): Promise<LogVersions> {
     return this.log.versions(key, before, limit);
+  }
+
+  revisionsAround(at: number): Promise<RevisionsAround> {
+    return this.log.revisionsAround(at);
   }
 
   compact(revision: Revision): Promise<void> {

@@ -110,6 +110,8 @@ export interface LogEvent extends KeyChange {
 /** A change in the history, with the version that it replaced. */
 export interface HistoryEvent extends KeyChange {
   readonly previous: LogEntry | undefined;
+  /** See `LogVersion`. */
+  readonly writtenAt: number | undefined;
 }
 
 /** Some of the changes in (after, upTo], in order; all changes up to `reached` have been read. */
@@ -137,6 +139,14 @@ export interface LogVersions {
   readonly sinceMs: number | undefined;
 }
 
+/** The revisions around a moment. What was written between them may have been written before it, or after it. */
+export interface RevisionsAround {
+  /** Everything up to this revision was written before the moment. */
+  readonly before: Revision;
+  /** Everything after this revision was written after the moment; `everything`: the log does not know. */
+  readonly after: Revision;
+}
+
 /** The keys that a range reads, and the revision at which it reads them. */
 export interface LogRangeOptions {
   /** The first key to read (inclusive); default: the prefix itself. */
@@ -145,6 +155,11 @@ export interface LogRangeOptions {
   readonly limit?: number;
   /** The revision whose state is read. */
   readonly at: Revision;
+  /**
+   * Whether it may be a revision that only the versions of single keys go back to. The answer may take as long as reading
+   * all changes since then. Default: false.
+   */
+  readonly isKept?: boolean;
   /** The same object for all pages of a range, which are read one after the other in the order of keys. Default: none. */
   readonly undone?: UndoneChanges;
 }
@@ -220,6 +235,8 @@ export interface LogStore {
   history(prefix: string, exact: boolean, after: Revision, upTo: Revision): Promise<HistoryPage | undefined>;
   /** Reads at most `limit` kept versions of a key with revisions before `before`; a log without history has none. */
   versions(key: string, before: Revision, limit: number): Promise<LogVersions>;
+  /** Finds the revisions around a moment, in milliseconds since the epoch. */
+  revisionsAround(at: number): Promise<RevisionsAround>;
   /**
    * Forgets history before `revision`; `versions` may return more of it. A log also does so by itself, as its options
    * say.

@@ -1,7 +1,7 @@
 /** A store without durability: for tests, and for servers whose state may end with the process. */
 import { CommitSequencer } from "./commit-sequencer.ts";
 import { CompactionTimer, type CompactionTimes } from "./compaction-timer.ts";
-import type { LogStore, Revision } from "./log-store.ts";
+import { everything, type LogStore, type Revision } from "./log-store.ts";
 import { packedForm } from "./packed-value.ts";
 import { type CacheObserver, type CacheOptions, LogWatchCache } from "./watch-cache/log-watch-cache.ts";
 
@@ -67,6 +67,7 @@ export function openMemoryLog(options: LocalStoreOptions): LogStore {
     range: () => Promise.resolve({ compacted: log.revision }),
     history: () => Promise.resolve(undefined),
     versions: () => Promise.resolve({ versions: [], next: 0, since: log.revision, sinceMs: undefined }),
+    revisionsAround: () => Promise.resolve({ before: 0, after: everything }),
     compact,
     close() {
       timer.stop();

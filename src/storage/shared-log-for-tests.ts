@@ -12,6 +12,7 @@
  */
 import {
   type CommitResult,
+  everything,
   type Compacted,
   type FailedCondition,
   type HistoryEvent,
@@ -26,6 +27,7 @@ import {
   type LogWrite,
   OutcomeUnknown,
   type Revision,
+  type RevisionsAround,
   StorageFailure,
   Unavailable,
   type Unversioned,
@@ -244,7 +246,7 @@ class SharedLogStore implements LogStore {
     for (const { key, value, revision } of this.#shared.steps.flat()) {
       if (revision <= after || revision > upTo || (exact ? key !== prefix : !key.startsWith(prefix))) continue;
       const previous = this.#shared.entriesAt(revision - 1).find((entry) => entry.key === key);
-      events.push({ key, value, revision, previous });
+      events.push({ key, value, revision, previous, writtenAt: undefined });
     }
     return { events, reached: upTo };
   }
@@ -259,6 +261,11 @@ class SharedLogStore implements LogStore {
     const kept = versions.filter(({ revision }) => revision < before).reverse();
     const next = kept.length > limit ? kept[limit - 1]!.revision : 0;
     return { versions: kept.slice(0, limit), next, since: this.#shared.compacted, sinceMs: undefined };
+  }
+
+  async revisionsAround(): Promise<RevisionsAround> {
+    this.#check();
+    return { before: 0, after: everything };
   }
 
   async compact(revision: Revision): Promise<void> {

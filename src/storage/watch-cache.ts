@@ -14,6 +14,7 @@ import type {
   LogVersions,
   LogRangeOptions,
   Revision,
+  RevisionsAround,
   StorageFull,
   Turn,
   Unversioned,
@@ -137,8 +138,38 @@ export interface KeyVersions extends Omit<LogVersions, "versions"> {
   readonly versions: readonly KeyVersion[];
 }
 
+/** A change in the history, with the version that it replaced. */
+export interface PastChange extends Pick<LogVersion, "key" | "revision" | "writtenAt"> {
+  /** The new version; `undefined`: the key was deleted. */
+  readonly entry: Entry | undefined;
+  readonly previous: Entry | undefined;
+}
+
+/** Some changes, newest first, and where the next ones begin (`LogVersions`). */
+export interface PastChanges extends Omit<LogVersions, "versions"> {
+  readonly changes: readonly PastChange[];
+}
+
+/** The changes to read: those of keys with a prefix, or of exactly one key, in (after, before). */
+export interface ChangesRange {
+  readonly prefix: string;
+  readonly isExact: boolean;
+  readonly after: Revision;
+  /** `undefined`: all changes up to now. */
+  readonly before: Revision | undefined;
+  /** The number of changes after which the answer ends. */
+  readonly limit: number;
+}
+
 /** Reads earlier versions of keys. */
 export interface VersionReader {
+  /**
+   * Reads changes, newest first. The answer ends after some of them, or after a number of revisions without any, and
+   * says where the next one begins.
+   */
+  changes(range: ChangesRange): Promise<PastChanges>;
+  /** See `LogStore.revisionsAround`. */
+  revisionsAround(at: number): Promise<RevisionsAround>;
   /** Reads at most `limit` versions of a key before a revision (left out: all), deletions included, newest first. */
   versions(key: string, before: Revision | undefined, limit: number): Promise<KeyVersions>;
 }

@@ -10,6 +10,7 @@ import type { Random } from "#std/random.ts";
 import {
   type CommitResult,
   type Compacted,
+  everything,
   type FailedCondition,
   type HistoryEvent,
   type HistoryPage,
@@ -23,6 +24,7 @@ import {
   type LogWrite,
   OutcomeUnknown,
   type Revision,
+  type RevisionsAround,
   StorageFailure,
   StorageFull,
   Unavailable,
@@ -224,7 +226,7 @@ export class EtcdLog implements LogStore {
             // The version before is compacted, and with it what this change did.
             if (previous === undefined && entry.version !== 1) return page.resolve(undefined);
             const value = type === "delete" ? undefined : now.value;
-            events.push({ ...now, value, previous: previous && this.#entryOf(previous) });
+            events.push({ ...now, value, previous: previous && this.#entryOf(previous), writtenAt: undefined });
             bytes += entry.value.length + (previous?.value.length ?? 0);
           }
           reached(revision);
@@ -275,6 +277,11 @@ export class EtcdLog implements LogStore {
     const last = versions.at(-1);
     const next = last !== undefined && versions.length === limit && last.replaces > 0 ? last.revision : 0;
     return { versions, next, since, sinceMs: undefined };
+  }
+
+  /** Knows nothing: etcd has no times. */
+  revisionsAround(): Promise<RevisionsAround> {
+    return Promise.resolve({ before: 0, after: everything });
   }
 
   async compact(revision: Revision): Promise<void> {

@@ -46,7 +46,7 @@ test("a message is read as it was written", () => {
   assert.deepEqual(readAll(toOwner, fieldsOf(frameOf(toOwner, commit))), commit);
   assert.equal(readAll(answers.history, bytesOf(answers.history, undefined)), undefined);
   const page = {
-    events: [{ key: "/a", value: entry.value, revision: 4, previous: entry }],
+    events: [{ key: "/a", value: entry.value, revision: 4, previous: entry, writtenAt: 1e12 }],
     reached: 4,
   };
   assert.deepEqual(readAll(answers.history, bytesOf(answers.history, page)), page);

@@ -27,6 +27,7 @@ import type {
   LogVersions,
   LogWrite,
   Revision,
+  RevisionsAround,
   Turn,
   Unversioned,
 } from "../log-store.ts";
@@ -110,7 +111,9 @@ const question = oneOf({
     /** The maximum number of entries; the answer may have fewer, and is then a page. */
     readonly limit: number;
     readonly at: Revision;
-  }>({ prefix: text, from: text, limit: natural, at: natural }),
+    /** See `LogRangeOptions`. */
+    readonly isKept: boolean;
+  }>({ prefix: text, from: text, limit: natural, at: natural, isKept: boolean }),
   history: record<{
     readonly prefix: string;
     readonly exact: boolean;
@@ -122,6 +125,8 @@ const question = oneOf({
     before: natural,
     limit: natural,
   }),
+  /** Asks for the revisions around a moment. */
+  around: record<{ readonly at: number }>({ at: number }),
   compact: revision,
   backup: record<{ readonly file: string }>({ file: text }),
   /** Drops history before a revision, or a time in milliseconds since the epoch. */
@@ -141,6 +146,7 @@ const historyEvent = record<HistoryEvent>({
   revision: natural,
   unreadable: optional(text),
   previous: optional(entry),
+  writtenAt: optional(number),
 });
 const version = record<LogVersion>({
   key: text,
@@ -170,6 +176,7 @@ export const answers = {
     since: natural,
     sinceMs: optional(number),
   }),
+  around: record<RevisionsAround>({ before: natural, after: natural }),
   compact: nothing,
   backup: revision,
   drop: record<{ readonly revision: Revision; readonly bytes: number }>({ revision: natural, bytes: number }),

@@ -228,9 +228,9 @@ export class ProcessConnection {
       this.isLive = true;
       return Promise.resolve(this.#served.position());
     },
-    range: async ({ prefix, from, limit, at }) => {
+    range: async ({ prefix, from, limit, at, isKept }) => {
       const undone = this.#takeUndone(prefix, from, at);
-      const options = { at, from, limit: Math.min(limit, pageEntriesMax), undone };
+      const options = { at, from, limit: Math.min(limit, pageEntriesMax), undone, isKept };
       const range = await this.#served.log.range(prefix, options);
       if (isCompacted(range)) return { kind: "compacted", ...range };
       let bytes = 0;
@@ -243,6 +243,7 @@ export class ProcessConnection {
     },
     history: ({ prefix, exact, after, upTo }) => this.#served.log.history(prefix, exact, after, upTo),
     versions: ({ key, before, limit }) => this.#served.log.versions(key, before, Math.min(limit, pageEntriesMax)),
+    around: ({ at }) => this.#served.log.revisionsAround(at),
     compact: async ({ revision }) => {
       await this.#served.log.compact(revision);
       return {};

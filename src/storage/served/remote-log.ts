@@ -15,6 +15,7 @@ import {
   type LogVersions,
   type LogWrite,
   type Revision,
+  type RevisionsAround,
   StorageFailure,
   StorageFull,
   StorageRefusal,
@@ -126,8 +127,8 @@ export class RemoteLog implements LogStore, StoreMaintenance {
   }
 
   async range(prefix: string, options: LogRangeOptions): Promise<LogRange | Compacted> {
-    const { at, from = prefix, limit = Number.MAX_SAFE_INTEGER } = options;
-    return readRange(await this.#connection(), { prefix, from, limit, at });
+    const { at, from = prefix, limit = Number.MAX_SAFE_INTEGER, isKept = false } = options;
+    return readRange(await this.#connection(), { prefix, from, limit, at, isKept });
   }
 
   history(prefix: string, exact: boolean, after: Revision, upTo: Revision): Promise<HistoryPage | undefined> {
@@ -136,6 +137,10 @@ export class RemoteLog implements LogStore, StoreMaintenance {
 
   versions(key: string, before: Revision, limit: number): Promise<LogVersions> {
     return this.#ask({ kind: "versions", key, before, limit }, readMs);
+  }
+
+  revisionsAround(at: number): Promise<RevisionsAround> {
+    return this.#ask({ kind: "around", at }, readMs);
   }
 
   async compact(revision: Revision): Promise<void> {

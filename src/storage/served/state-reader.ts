@@ -14,6 +14,7 @@ interface PagedRange {
   readonly from: string;
   readonly limit: number;
   readonly at: Revision;
+  readonly isKept: boolean;
 }
 
 interface StateRange extends LogRange {
@@ -25,13 +26,13 @@ interface StateRange extends LogRange {
 /** Reads a range at one revision. Rejects with `Unavailable`. */
 export async function readRange(
   connection: OwnerConnection,
-  { prefix, from, limit, at }: PagedRange,
+  { prefix, from, limit, at, isKept }: PagedRange,
 ): Promise<StateRange | Compacted> {
   const entries: LogEntry[] = [];
   const stale: string[] = [];
   let next = from;
   for (let size = Math.min(entriesAtFirst, limit); ; ) {
-    const page = await connection.ask({ kind: "range", prefix, from: next, limit: size, at }, pageMs);
+    const page = await connection.ask({ kind: "range", prefix, from: next, limit: size, at, isKept }, pageMs);
     if (isCompacted(page)) return { compacted: page.compacted };
     let bytes = 1;
     for (const entry of page.entries) {
@@ -66,6 +67,7 @@ export async function readState(connection: OwnerConnection): Promise<ReadState>
       from: "",
       limit: Number.MAX_SAFE_INTEGER,
       at: revision,
+      isKept: false,
     });
     if (!isCompacted(range)) return { entries: range.entries, stale: range.stale, revision, compacted };
   }

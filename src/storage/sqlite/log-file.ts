@@ -268,7 +268,15 @@ export class LogFile {
 
   /** Returns the first noted time at which `revision` had been written; `undefined` when there is none. */
   timeOf(revision: Revision): number | undefined {
-    return this.#queryTimes("SELECT at AS found FROM times WHERE revision >= ? ORDER BY revision LIMIT 1", revision);
+    return this.noteOf(revision)?.at;
+  }
+
+  /** Returns that time with the revision of its note, up to which all later revisions have the same time. */
+  noteOf(revision: Revision): { readonly upTo: Revision; readonly at: number } | undefined {
+    const row = this.#database
+      .prepare("SELECT revision, at FROM times WHERE revision >= ? ORDER BY revision LIMIT 1")
+      .get(revision);
+    return row === undefined ? undefined : { upTo: Number(row["revision"]), at: Number(row["at"]) };
   }
 
   /** Returns the time of the last note about a revision up to `revision`; `undefined` when there is none. */
@@ -282,6 +290,11 @@ export class LogFile {
   /** Returns the last revision known to have been written before `at`; 0 for none. */
   revisionAt(at: number): Revision {
     return this.#queryTimes("SELECT max(revision) AS found FROM times WHERE at <= ?", at) ?? 0;
+  }
+
+  /** Returns the first revision known to have been reached at `at` or later; `undefined` when there is none. */
+  revisionFrom(at: number): Revision | undefined {
+    return this.#queryTimes("SELECT min(revision) AS found FROM times WHERE at >= ?", at);
   }
 
   /** Drops times of revisions before the last one up to `revision`. */

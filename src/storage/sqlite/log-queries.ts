@@ -41,7 +41,8 @@ export function* readHistory(
   { prefix, exact, after, upTo }: LogRequestOf<"history">,
 ): JobSteps<LogResults["history"]> {
   const writer = new RowWriter(pageBytes);
-  let count = 0;
+  const times: number[] = [];
+  const timeOf = timesInOrder(file);
   let reached = upTo;
   let isGone = false;
   yield* eachChange(file, after, upTo, ({ revision, key, previous }) => {
@@ -54,12 +55,21 @@ export function* readHistory(
     }
     writer.addRow(row);
     if (replaced !== undefined) writer.addRow(replaced);
-    count++;
-    if (count < pageEvents && writer.length < pageBytes) return true;
+    times.push(timeOf(revision));
+    if (times.length < pageEvents && writer.length < pageBytes) return true;
     reached = revision;
     return false;
   });
-  return { rows: isGone ? undefined : writer.take(), reached };
+  return { rows: isGone ? undefined : writer.take(), times, reached };
+}
+
+/** Returns a function that finds the times of revisions, 0 for unknown. It is asked in the order of revisions. */
+function timesInOrder(file: LogFile): (revision: Revision) => number {
+  let known: { readonly upTo: Revision; readonly at: number } | undefined;
+  return (revision) => {
+    if (known === undefined || revision > known.upTo) known = file.noteOf(revision);
+    return known?.at ?? 0;
+  };
 }
 
 /** Reads the keys that changed, and the revisions that their first changes replaced. */

@@ -100,7 +100,7 @@ class LogThread {
       backup: (request) => backUp(file, this.#writer.lastRevision, request.file),
       compact: (request) => this.#compact(request),
       noteTime: (request) => atOnce(() => this.#noteTime(request)),
-      revisionAt: ({ at }) => atOnce(() => ({ revision: file.revisionAt(at) })),
+      revisionAt: ({ at }) => atOnce(() => ({ revision: file.revisionAt(at), following: file.revisionFrom(at) })),
       startOfYoungest: ({ bytes }) => atOnce(() => ({ revision: file.segments.startOfLast(bytes) })),
       close: () => atOnce(() => this.#close()),
     };

@@ -14,6 +14,7 @@ import { CompactionTimer, type CompactionTimes } from "../compaction-timer.ts";
 import {
   type CommitResult,
   type Compacted,
+  everything,
   type LogVersion,
   type LogVersions,
   type LogEntry,
@@ -26,6 +27,7 @@ import {
   type HistoryEvent,
   type HistoryPage,
   type Revision,
+  type RevisionsAround,
   StorageFailure,
   StoreFailed,
   StorageFull,
@@ -234,7 +236,10 @@ export class SqliteLog implements LogStore, StoreMaintenance {
   }
 
   async range(prefix: string, options: LogRangeOptions): Promise<LogRange | Compacted> {
-    const { at } = options;
+    const { at, isKept = false } = options;
+    const oldest = (): Revision => (isKept ? this.#forgotten : this.#compacted);
+    // Changes that are gone cannot be undone.
+    if (at < oldest()) return { compacted: oldest() };
     const from = options.from !== undefined && options.from > prefix ? options.from : prefix;
     const undone = options.undone ?? { replaced: new Map<string, Revision>(), reached: at };
     const { replaced } = undone;
@@ -249,39 +254,47 @@ export class SqliteLog implements LogStore, StoreMaintenance {
     }
     const { versions, remaining } = this.#log.rangeBefore(replaced, { ...options, index: this.#index, prefix });
     const logEntries = await this.entriesAt(versions.map(({ revision }) => revision));
-    if (at < this.#compacted) return { compacted: this.#compacted };
-    const entries = logEntries.map((entry, i) => {
-      if (entry === undefined) throw new StorageFailure(`revision ${versions[i]!.revision} is missing from the log`);
-      return entry;
-    });
+    if (at < oldest()) return { compacted: oldest() };
+    const entries: LogEntry[] = [];
+    for (const [i, entry] of logEntries.entries()) {
+      if (entry !== undefined) entries.push(entry);
+      // A sweep is on its way, of which the thread tells when it is done.
+      else if (isKept && at < this.#compacted) return { compacted: at + 1 };
+      else throw new StorageFailure(`revision ${versions[i]!.revision} is missing from the log`);
+    }
     return { entries, remaining };
   }
 
   async history(prefix: string, exact: boolean, after: Revision, upTo: Revision): Promise<HistoryPage | undefined> {
-    const { rows, reached } = await this.#worker.request({ kind: "history", prefix, exact, after, upTo });
+    const { rows, times, reached } = await this.#worker.request({ kind: "history", prefix, exact, after, upTo });
     if (rows === undefined) return undefined;
+    const unnoted = this.#unnotedTime();
     const events: HistoryEvent[] = [];
     const read = readRows(rows);
     for (const row of read) {
       // Safe: a row that was replaced follows the row that replaced it.
       const previous = row.previous === 0 ? undefined : entryOf(read.next().value as LogRow);
       const { key, value, revision } = entryOf(row);
-      events.push({ key, value: row.deleted === 0 ? value : undefined, revision, previous });
+      const writtenAt = times[events.length] || unnoted;
+      events.push({ key, value: row.deleted === 0 ? value : undefined, revision, previous, writtenAt });
     }
     return { events, reached };
   }
 
   async versions(key: string, before: Revision, limit: number): Promise<LogVersions> {
     const { rows, times, ...rest } = await this.#worker.request({ kind: "versions", key, before, limit });
-    const { clock, retention } = this.#options;
-    // A version that has no time yet was written since the last note of one.
-    const unnoted = retention === undefined ? undefined : clock.now();
+    const unnoted = this.#unnotedTime();
     const versions = [...readRows(rows)].map((row, i): LogVersion => {
       const entry = entryOf(row);
       const writtenAt = times[i] === 0 ? unnoted : times[i];
       return { ...entry, value: row.deleted === 0 ? entry.value : undefined, replaces: row.previous, writtenAt };
     });
     return { versions, ...rest };
+  }
+
+  async revisionsAround(at: number): Promise<RevisionsAround> {
+    const { revision, following } = await this.#worker.request({ kind: "revisionAt", at });
+    return { before: revision, after: following ?? everything };
   }
 
   async compact(revision: Revision): Promise<void> {
@@ -366,6 +379,12 @@ export class SqliteLog implements LogStore, StoreMaintenance {
     if (revision <= this.#compacted) return;
     this.#compacted = revision;
     this.#follower?.compacted(revision);
+  }
+
+  /** Returns the time of a version that has none yet: it was written since the last note of one. */
+  #unnotedTime(): number | undefined {
+    const { clock, retention } = this.#options;
+    return retention === undefined ? undefined : clock.now();
   }
 
   /**

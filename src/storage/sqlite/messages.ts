@@ -78,7 +78,10 @@ export type LogRequest =
       /** Whether all unused room is returned to the file system. */
       readonly givesBack?: boolean;
     }
-  /** Finds the last revision known to have been written before a time (milliseconds since the epoch). */
+  /**
+   * Finds the last revision known to have been written before a time (milliseconds since the epoch), and the first one
+   * after which everything was written later.
+   */
   | { readonly kind: "revisionAt"; readonly at: number }
   /** Returns number and sum of the revisions of entries that were current at a revision. */
   | { readonly kind: "digest"; readonly revision: Revision }
@@ -97,6 +100,8 @@ export interface LogResults {
      * kept.
      */
     readonly rows: Uint8Array | undefined;
+    /** The times at which the events were written; 0 for unknown. */
+    readonly times: readonly number[];
     readonly reached: Revision;
   };
   rollback: { readonly keys: readonly string[]; readonly previous: readonly Revision[] };
@@ -111,7 +116,7 @@ export interface LogResults {
     readonly sinceMs: number | undefined;
   };
   noteTime: undefined;
-  revisionAt: { readonly revision: Revision };
+  revisionAt: { readonly revision: Revision; readonly following: Revision | undefined };
   compact: {
     /** The bytes by which the file shrank. */
     readonly bytes: number;

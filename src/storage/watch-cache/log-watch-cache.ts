@@ -27,6 +27,7 @@ import {
   type LogWrite,
   type HistoryEvent,
   type Revision,
+  type RevisionsAround,
   StorageFailure,
   type StorageFull,
   type Turn,
@@ -35,11 +36,13 @@ import {
 } from "../log-store.ts";
 import { atRevision, insertRevision } from "../versioned-value.ts";
 import type {
+  ChangesRange,
   Encoded,
   Entry,
   EventType,
   IndexMatch,
   KeyVersions,
+  PastChanges,
   VersionReader,
   PutOptions,
   Range,
@@ -54,6 +57,7 @@ import type {
 import { EntryIndexes } from "./entry-indexes.ts";
 import { bucketPrefix, type EventLog, EventHistory, indexAfter } from "./event-history.ts";
 import { DetachedEntry } from "./detached-entry.ts";
+import { changesInMemory, entryOf, readChanges } from "./past-changes.ts";
 import { ValueSlabs } from "./value-slabs.ts";
 import { deletedVersion, newVersion, type Version, VersionChain, versionAt } from "./version.ts";
 import { type EventPage, WatchHub } from "./watch-hub.ts";
@@ -436,14 +440,15 @@ export class LogWatchCache implements WatchCache, VersionReader, LogFollower, Ke
 
   /** Returns the entries at a revision; one that is not reached yet shows the present. */
   async rangeAt(prefix: string, options: LogRangeOptions & RangeOptions): Promise<Range | Compacted> {
-    const { at } = options;
-    if (at < this.#compacted) return { compacted: this.#compacted };
+    const { at, isKept = false } = options;
+    const isInReach = (): boolean => isKept || at >= this.#compacted;
+    if (!isInReach()) return { compacted: this.#compacted };
     const log = this.#logOf(prefix);
     if (at >= log.floor) return this.#rangeInMemory(prefix, options, log);
     if (!this.#log.hasHistory) return { compacted: log.floor };
     const range = await this.#log.range(prefix, options);
     if (isCompacted(range)) return range;
-    if (at < this.#compacted) return { compacted: this.#compacted };
+    if (!isInReach()) return { compacted: this.#compacted };
     const { entries, remaining } = range;
     return { entries: entries.map((entry) => entryOf(entry)), revision: at, more: remaining > 0, remaining };
   }
@@ -465,6 +470,15 @@ export class LogWatchCache implements WatchCache, VersionReader, LogFollower, Ke
         entry: value === undefined ? undefined : entryOf({ ...version, value }),
       })),
     };
+  }
+
+  changes(range: ChangesRange): Promise<PastChanges> {
+    if (this.#log.hasHistory) return readChanges(this.#log, range, this.#visible);
+    return Promise.resolve(changesInMemory(this.#logOf(range.prefix, range.isExact), range, this.#compacted));
+  }
+
+  revisionsAround(at: number): Promise<RevisionsAround> {
+    return this.#log.revisionsAround(at);
   }
 
   put(key: string, expected: Revision, encoded: Encoded, options = noOptions): Promise<WriteResult> {
@@ -709,12 +723,8 @@ function bounds(prefix: string, options: RangeOptions): Bounds {
   return { from, to: prefixEnd(prefix), limit: options.limit ?? Number.POSITIVE_INFINITY };
 }
 
-/** Makes an entry of a version of the log. */
-const entryOf = ({ key, value, revision, unreadable }: LogEntry, at = revision): Entry =>
-  new DetachedEntry({ key, value: insertRevision(value, at), revision: at, created: revision, unreadable });
-
 /** Makes an event of a change in the history. For a deletion it shows the last state, at the deletion's revision. */
-function storeEvent({ value, previous, ...of }: HistoryEvent): StoreEvent {
+function storeEvent({ value, previous, writtenAt: _time, ...of }: HistoryEvent): StoreEvent {
   const { revision } = of;
   const before = previous && entryOf(previous);
   if (value !== undefined) {
