@@ -141,15 +141,15 @@ async function compareCase(comparison: Comparison, testCase: KindCase, ns: strin
 }
 
 /**
- * Returns a function that adapts edits to a server's object. Edits come from the object of our server: its random names
- * and its address are replaced by those of `body`.
+ * Returns a function that adapts edits to a server's object. Edits come from the object of our server: its random names,
+ * its address and its node ports are replaced by those of `body`.
  */
 function withNamesOf(body: Json, ours: Json): (edit: Edit) => Edit {
   const [own] = JSON.stringify(body).match(randomName) ?? [];
-  const [from = "", to = ""] = [ours, body].map(addressOf);
+  const [from = [], to = []] = [ours, body].map(numbersOf);
   const rename = (text: string): string => {
     const named = own === undefined ? text : text.replace(randomName, own);
-    return from === "" ? named : named.replaceAll(`"${from}"`, `"${to}"`);
+    return from.reduce((renamed, number, at) => renamed.replaceAll(number, to[at] ?? number), named);
   };
   return ({ path, value }) => ({
     path,
@@ -157,6 +157,12 @@ function withNamesOf(body: Json, ours: Json): (edit: Edit) => Edit {
   });
 }
 
-/** Returns the cluster address of a service. */
-const addressOf = ({ spec }: Json): string | undefined =>
-  (spec as { readonly clusterIP?: string } | undefined)?.clusterIP;
+/** Returns what a server has chosen for a service, as JSON shows it: the cluster address and the node ports. */
+function numbersOf({ spec }: Json): readonly string[] {
+  const { clusterIP, ports } = (spec ?? {}) as {
+    readonly clusterIP?: string;
+    readonly ports?: readonly { readonly nodePort?: number }[];
+  };
+  const chosen = Array.isArray(ports) ? ports.flatMap(({ nodePort }) => nodePort ?? []) : [];
+  return [`"${clusterIP ?? ""}"`, ...chosen.map((nodePort) => `"nodePort":${nodePort}`)];
+}
