@@ -12,6 +12,8 @@ import { acceptOf, textHead } from "#std/websocket.ts";
  */
 export interface Handshake {
   readonly problem: StatusError | undefined;
+  /** Whether the client speaks the only version, 13. A refusal of another one names it. */
+  readonly isKnownVersion: boolean;
   /** The value that proves that the request was understood. */
   readonly accept: string;
   /** The offered subprotocols, without tokens. */
@@ -31,6 +33,7 @@ export function handshakeOf(headers: Headers): Handshake {
     .filter((protocol) => protocol !== "" && !protocol.startsWith(tokenPrefix));
   return {
     problem: problemOf(headers, key, protocols),
+    isKnownVersion: headers["sec-websocket-version"] === "13",
     accept: acceptOf(key),
     protocols,
     protocol: protocols[0] ?? "",
@@ -38,8 +41,8 @@ export function handshakeOf(headers: Headers): Handshake {
 }
 
 function problemOf(headers: Headers, key: string, protocols: readonly string[]): StatusError | undefined {
-  if (headers["sec-websocket-version"] !== "13") return badRequest("missing or unknown Sec-WebSocket-Version, want 13");
-  if (key === "") return badRequest("missing Sec-WebSocket-Key");
+  if (headers["sec-websocket-version"] !== "13") return badRequest("missing or bad WebSocket Version");
+  if (key === "") return badRequest("mismatch challenge/response");
   // Upstream serves none that it understands, so that it could choose, and takes any single one.
   if (protocols.length > 1) return badRequest("more than one WebSocket subprotocol was offered");
   const origin = headers["origin"];

@@ -137,9 +137,21 @@ inBothDomains("without a node, or a kubelet that answers, the error says so", as
   // A WebSocket begins before the kubelet is asked, as upstream.
   const command = await WebSocketClient.open(api, `${pods}/down/exec?command=ls&stdout=1`, "v5.channel.k8s.io");
   await command.closed();
-  const status = JSON.parse(command.on(3).toString()) as Record<string, unknown>;
+  const told = command.on(3).toString();
+  assert.match(told, /^\{"metadata":\{\},"status":"Failure","message":"[^&]*\?command=ls\\u0026output=1/);
+  const status = JSON.parse(told) as Record<string, unknown>;
   assert.equal(status["reason"], "InternalError");
   assert.match(String(status["message"]), /^Internal error occurred: error sending request: Post "https:.*refused$/);
+  const handshake = ["Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Protocol: v5.channel.k8s.io"];
+  const version = "Sec-WebSocket-Version: 13";
+  for (const [lines, problem] of [
+    [[], /^HTTP\/1.1 400 [^]*\r\nSec-WebSocket-Version: 13\r\n[^]*"missing or bad WebSocket Version"/],
+    [[version], /^HTTP\/1.1 400 (?![^]*Sec-WebSocket-Version)[^]*"mismatch challenge\/response"/],
+  ] as const) {
+    const refused = await connectRaw(api.endpoint, api.server.ca);
+    refused.write(upgrade("GET", `${pods}/down/exec?command=ls&stdout=1`, [...handshake, ...lines]));
+    assert.match(await refused.closed(), problem);
+  }
   assert.equal(cluster.kubelet.sessions, 0);
 });
 

@@ -155,6 +155,7 @@ inBothDomains("a WebSocket is authenticated, authorized and checked like any wat
   ] as const) {
     const { raw, head } = await ask(api, path, [...handshake, ...lines]);
     assert.match(head, new RegExp(`^HTTP/1\\.1 ${expected} `), `${path} ${lines.join()}`);
+    assert.doesNotMatch(head, /Sec-WebSocket-Version/i);
     raw.socket.destroy();
   }
   const { raw, head } = await ask(

@@ -163,13 +163,11 @@ interface KubeletPath {
   readonly path: string;
 }
 
-/** Throws unless a WebSocket can begin. */
-function checkHandshake({ headers, upgradable }: HandledRequest): string {
+/** Returns the key of a WebSocket, from any origin and with any protocols. Throws unless it can begin. */
+function checkHandshake({ headers }: HandledRequest): string {
+  if (headers["sec-websocket-version"] !== "13") throw badRequest("missing or bad WebSocket Version");
   const key = headers["sec-websocket-key"] ?? "";
-  const { problem } = upgradable ?? {};
-  // A client may offer several protocols, of which one is chosen here.
-  if (problem !== undefined && (upgradable?.protocols.length ?? 0) < 2) throw problem;
-  if (headers["sec-websocket-version"] !== "13" || key === "") throw badRequest("missing or bad WebSocket Version");
+  if (key === "") throw badRequest("mismatch challenge/response");
   return key;
 }
 
@@ -194,9 +192,16 @@ async function translateCommand(
       const message = (await readAnswer(upgraded.answer, refusalBytesMax)).toString();
       throw new Error(`unable to upgrade connection: ${message}`);
     },
-    failure: (problem) => Buffer.from(JSON.stringify(internalError((problem as Error).message).status)),
+    failure: (problem) => statusMessage(internalError((problem as Error).message)),
   });
   return { code: 101, tunnel: { headers: handshakeHeaders(key, commandProtocol), connection, early: noBytes } };
+}
+
+/** Returns a failure as the last message of a command: without a type, and as safe in HTML as Go makes JSON. */
+function statusMessage({ status }: StatusError): Buffer {
+  const { kind: _kind, apiVersion: _apiVersion, ...members } = status;
+  const escaped = (letter: string): string => `\\u${letter.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  return Buffer.from(JSON.stringify(members).replace(/[&<>\u2028\u2029]/g, escaped));
 }
 
 const noBytes = Buffer.alloc(0);
