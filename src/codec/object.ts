@@ -3,7 +3,14 @@
  * validation, and upstream's errors. Source of the wording: upstream's `serializer/json` and handlers.
  */
 import { goQuote } from "#meta/field-error.ts";
-import { apiVersionOf, type GroupVersionKind, internalPackage, parseApiVersion } from "#meta/group-version.ts";
+import {
+  apiVersionOf,
+  type GroupVersionKind,
+  internalPackage,
+  internalVersion,
+  parseApiVersion,
+} from "#meta/group-version.ts";
+import { isKindOfAllVersions, isKindOfKnownVersions } from "#meta/meta-kinds.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { badRequest } from "#meta/status-error.ts";
 import { DecodeError } from "#schema/decode-error.ts";
@@ -23,8 +30,11 @@ export interface Expected {
   readonly gvk: GroupVersionKind;
   /** Other kinds of the same type: options belong to many groups. */
   readonly accepted?: readonly GroupVersionKind[];
-  /** Whether a kind is registered, for the error about another kind. Default: none is. */
-  isRegistered?(gvk: GroupVersionKind): boolean;
+  /**
+   * Whether a kind is registered where objects of the group `asked` are served, for the error about another kind.
+   * Default: none is.
+   */
+  isRegistered?(gvk: GroupVersionKind, asked: string): boolean;
   /**
    * Whether the object is options of a request: their version may be any, and the error for options that cannot be read
    * does not show them (it is a 400, where upstream has a 500). Default: whether the kind's name ends in `Options`.
@@ -198,17 +208,28 @@ export function checkKind(expected: Expected, actual: GroupVersionKind, text: ()
   if (isSame(gvk) || expected.accepted?.some(isSame) === true) return;
   if (isOptions(expected) && actual.kind === gvk.kind) return;
   if (actual.version === "") throw new DecodeError(`Object 'apiVersion' is missing in '${text()}'`);
-  if (expected.isRegistered?.(actual) !== true) {
-    throw new DecodeError(`no kind ${goQuote(actual.kind)} is registered for version ${goQuote(apiVersionOf(actual))}`);
+  if (expected.isRegistered?.(actual, gvk.group) !== true) {
+    const where =
+      actual.version === internalVersion
+        ? `the internal version of group ${goQuote(actual.group)}`
+        : `version ${goQuote(apiVersionOf(actual))}`;
+    throw new DecodeError(`no kind ${goQuote(actual.kind)} is registered for ${where}`);
   }
   if (actual.kind === gvk.kind) {
     throw badRequest(
       `the API version in the data (${apiVersionOf(actual)}) does not match the expected API version (${apiVersionOf(gvk)})`,
     );
   }
+  const from = packageOf(actual);
   throw new DecodeError(
-    `converting (${actual.version}.${actual.kind}) to (${internalPackage(gvk.group)}.${gvk.kind}): unknown conversion`,
+    `converting (${from}.${actual.kind}) to (${internalPackage(gvk.group)}.${gvk.kind}): unknown conversion`,
   );
+}
+
+/** Returns the name of upstream's package that has the type of a kind. */
+function packageOf({ group, version, kind }: GroupVersionKind): string {
+  if (isKindOfAllVersions(kind) || isKindOfKnownVersions(kind)) return "v1";
+  return version === internalVersion ? internalPackage(group) : version;
 }
 
 /**

@@ -59,8 +59,8 @@ export interface HandlerParts {
   readonly splitsLogs: boolean;
   /** Whether configurations to apply may be CBOR. */
   readonly acceptsCborPatches: boolean;
-  /** Whether a kind is registered in a version, served or not. */
-  isRegistered(gvk: GroupVersionKind): boolean;
+  /** Whether a kind is registered in a version, served or not, where objects of the group `asked` are served. */
+  isRegistered(gvk: GroupVersionKind, asked: string): boolean;
   /** The means to reach nodes; absent in threads, which connect to nothing. */
   readonly nodes?: NodeAccess;
   readonly bodyLimitBytes: number;

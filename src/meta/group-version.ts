@@ -38,6 +38,9 @@ export function qualifiedResource(of: { readonly group: string; readonly resourc
   return of.group === "" ? of.resource : `${of.resource}.${of.group}`;
 }
 
+/** The version of upstream's internal types, in which objects can be named and not sent. */
+export const internalVersion = "__internal";
+
 /** Returns the name of the package with upstream's internal types of a group, which some errors show. */
 export function internalPackage(group: string): string {
   const name = group.split(".", 1)[0]!;

@@ -118,7 +118,11 @@ export class WebSocketResponseWriter implements ResponseWriter {
   whole(code: number, headers: readonly string[], bytes: Buffer | undefined, length: number): void {
     this.#heldPieces = [];
     this.#take = () => undefined;
-    const own = [...(this.#handshake?.isKnownVersion === false ? ["Sec-WebSocket-Version", "13"] : []), "Connection", "close"];
+    const own = [
+      ...(this.#handshake?.isKnownVersion === false ? ["Sec-WebSocket-Version", "13"] : []),
+      "Connection",
+      "close",
+    ];
     if (length >= 0) own.push("Content-Length", String(length));
     const rest = without(headers, ["Connection"]);
     this.channel.write(headText(code, [...rest, ...own], this.#clock.now()), "latin1");

@@ -387,6 +387,38 @@ inBothDomains("a refused view names the type of the object, as the handlers of 1
   }
 });
 
+inBothDomains(
+  "an object of another kind is refused in the words of 1.32, for kinds that it knows and others",
+  async (api) => {
+    const { configMaps } = await api.createNamespace();
+    const conversion = (type: string): string => `converting (${type}) to (core.ConfigMap): unknown conversion`;
+    const unregistered = (kind: string, where: string): string => `no kind "${kind}" is registered for ${where}`;
+    for (const [apiVersion, kind, why] of [
+      ["v1", "Secret", conversion("v1.Secret")],
+      ["v1", "SecretList", conversion("v1.SecretList")],
+      ["v1", "PodExecOptions", conversion("v1.PodExecOptions")],
+      ["apps/v1beta2", "Deployment", conversion("v1beta2.Deployment")],
+      ["apps/v1beta2", "ListOptions", conversion("v1.ListOptions")],
+      ["autoscaling/v1", "Scale", conversion("v1.Scale")],
+      ["nothing/v7", "Status", conversion("v1.Status")],
+      ["nothing/v7", "ListOptions", unregistered("ListOptions", 'version "nothing/v7"')],
+      ["apps/v1", "Secret", unregistered("Secret", 'version "apps/v1"')],
+      [api.name("storage.k8s.io/v1"), "VolumeAttributesClass", /no kind "VolumeAttributesClass" is registered/],
+      [api.name("apiregistration.k8s.io/v1"), "APIService", /no kind "APIService" is registered/],
+      ["__internal", "Secret", conversion("core.Secret")],
+      ["apps/__internal", "Boat", unregistered("Boat", 'the internal version of group "apps"')],
+    ] as const) {
+      const message =
+        typeof why === "string" ? new RegExp(`cannot be handled as a ConfigMap: ${RegExp.escape(why)}$`) : why;
+      (await api.post(configMaps, { apiVersion, kind, metadata: { name: "a" } })).expectFailure(
+        400,
+        "BadRequest",
+        message,
+      );
+    }
+  },
+);
+
 inBothDomains("a refusal names what the route can produce, streams where it has them [MEDIA-20]", async (api) => {
   const { configMaps } = await api.createNamespace();
   (await api.post(configMaps, configMap("a"))).expect(201);

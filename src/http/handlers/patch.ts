@@ -147,7 +147,7 @@ function decodeResult(
     return { ...decoded, object: (convert?.(decoded.object, apiVersion, own) ?? decoded.object) as Unstructured }; // of the same kind
   }
   const said = parseApiVersion(apiVersion);
-  const isKnown = said?.group === definition.group && parts.isRegistered({ ...said, kind });
+  const isKnown = said?.group === definition.group && parts.isRegistered({ ...said, kind }, said.group);
   return decoder.decodePatched({ ...result, ...(isKnown ? { accepted: [{ ...said, kind }] } : {}) });
 }
 
