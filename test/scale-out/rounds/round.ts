@@ -131,8 +131,9 @@ async function record(targets: FaultTargets, { seed, seconds, writers: count, sa
 async function begin(servers: Servers): Promise<number> {
   const client = new Http2Client(servers.all[0]!);
   try {
-    await client.call("/api/v1/namespaces", { method: "POST", body: { metadata: { name: namespace } } });
     return await until(async () => {
+      const made = await client.call("/api/v1/namespaces", { method: "POST", body: { metadata: { name: namespace } } });
+      if (made.status !== 201 && made.status !== 409) throw new Error(`there is no namespace: ${made.text}`);
       const { text } = await client.call(path);
       const { items = [], metadata } = JSON.parse(text) as ObjectBody;
       if (items.length === 0) throw new Error("the authority is not there yet");
