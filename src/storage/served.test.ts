@@ -768,7 +768,8 @@ test("a log that is closed while it is cut off, or catches up, has no connection
 /** A log that does something before it answers a read of the past. */
 class InterruptedLog extends ForwardingLog {
   beforeRange: () => Promise<void> = () => Promise.resolve();
-  beforeHistory: () => Promise<boolean> = () => Promise.resolve(true);
+  /** Is told the revision up to which history is asked for. Resolves with whether it is still kept. */
+  beforeHistory: (upTo: Revision) => Promise<boolean> = () => Promise.resolve(true);
   /** The number of changes that ranges have undone. */
   changesRead = 0;
 
@@ -782,7 +783,7 @@ class InterruptedLog extends ForwardingLog {
   }
 
   override async history(...args: Parameters<LogStore["history"]>): ReturnType<LogStore["history"]> {
-    return (await this.beforeHistory()) ? super.history(...args) : undefined;
+    return (await this.beforeHistory(args[3])) ? super.history(...args) : undefined;
   }
 }
 
@@ -843,6 +844,34 @@ test("a process joins while others write, and no change is read twice for its pa
   assert.ok(revisions.every((revision) => revision <= began));
   await log.latest();
   assert.deepEqual(follower.texts, a.follower.texts);
+});
+
+test("a process joins although more changes come with each answer than may be missing", async (t) => {
+  let own!: InterruptedLog;
+  const processes = await start(t, { wrap: (log) => (own = new InterruptedLog(log)) });
+  const a = await join(t, processes);
+  const revisions = await Promise.all(
+    Array.from({ length: 1200 }, (_, at) => committed(a.log.commit(writeOf(`k${at}`, 0, "0")))),
+  );
+  const asked = new Set<Revision>();
+  const changeAll = async (): Promise<void> => {
+    const write = (at: number): LogWrite => writeOf(`k${at}`, revisions[at]!, String(asked.size));
+    const changed = revisions.map((_, at) => committed(a.log.commit(write(at))));
+    for (const [at, revision] of (await Promise.all(changed)).entries()) revisions[at] = revision;
+  };
+  own.beforeRange = async () => {
+    own.beforeRange = () => Promise.resolve();
+    await changeAll();
+  };
+  own.beforeHistory = async (upTo) => {
+    if (!asked.has(upTo) && asked.size < 20) await changeAll();
+    asked.add(upTo);
+    return true;
+  };
+  const b = await join(t, processes);
+  assert.ok(asked.size < 5, `history was asked for ${asked.size} times`);
+  await b.log.latest();
+  assert.deepEqual(b.follower.texts, a.follower.texts);
 });
 
 test("changes go on while a process that comes back reads what it missed, and after the owner could not tell it", async (t) => {

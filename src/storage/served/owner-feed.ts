@@ -51,7 +51,7 @@ const reconnectMsMax = 2000;
 /** The time in which the first connection must be made. */
 const startMs = 60_000;
 const pageMs = 15_000;
-/** The number of revisions that may be missing when changes begin to come; more are read before. */
+/** The number of revisions that may be missing when changes begin to come; more are read before, if that can be. */
 const missedMax = 1000;
 /** The bytes of changes that may wait until the history before them was read. */
 const heldBytesMax = 64 * 1024 * 1024;
@@ -233,9 +233,7 @@ export class OwnerFeed {
       this.compacted = revision;
       this.#hear(revision);
     }
-    for (; revision - this.heard > missedMax; { revision } = await connection.ask({ kind: "present" }, pageMs)) {
-      await this.#readHistory(connection, revision);
-    }
+    await this.#readMissed(connection, revision);
     this.#release();
     const position = await connection.ask({ kind: "subscribe" }, pageMs);
     await this.#readHistory(connection, position.revision);
@@ -246,6 +244,19 @@ export class OwnerFeed {
     const waiters = this.#liveWaiters;
     this.#liveWaiters = new Set();
     for (const wake of waiters) wake(connection);
+  }
+
+  /**
+   * Reads until few revisions are missing, or not fewer than before: where each answer takes a second, thousands of new
+   * ones come with it, and waiting for less would never end. Rejects with `Unavailable`.
+   */
+  async #readMissed(connection: OwnerConnection, present: Revision): Promise<void> {
+    let missing = present - this.heard;
+    for (let before = Number.POSITIVE_INFINITY; missing > missedMax && missing < before; ) {
+      await this.#readHistory(connection, this.heard + missing);
+      before = missing;
+      missing = (await connection.ask({ kind: "present" }, pageMs)).revision - this.heard;
+    }
   }
 
   #goneBack(connection: OwnerConnection, revision: Revision): void {
