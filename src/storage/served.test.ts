@@ -6,6 +6,7 @@ import { mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync }
 import { createConnection } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 
 import { systemClock } from "#std/clock.ts";
 import { FakeClock } from "#std/fake-clock.ts";
@@ -768,8 +769,7 @@ test("a log that is closed while it is cut off, or catches up, has no connection
 /** A log that does something before it answers a read of the past. */
 class InterruptedLog extends ForwardingLog {
   beforeRange: () => Promise<void> = () => Promise.resolve();
-  /** Is told the revision up to which history is asked for. Resolves with whether it is still kept. */
-  beforeHistory: (upTo: Revision) => Promise<boolean> = () => Promise.resolve(true);
+  beforeHistory: () => Promise<boolean> = () => Promise.resolve(true);
   /** The number of changes that ranges have undone. */
   changesRead = 0;
 
@@ -783,7 +783,7 @@ class InterruptedLog extends ForwardingLog {
   }
 
   override async history(...args: Parameters<LogStore["history"]>): ReturnType<LogStore["history"]> {
-    return (await this.beforeHistory(args[3])) ? super.history(...args) : undefined;
+    return (await this.beforeHistory()) ? super.history(...args) : undefined;
   }
 }
 
@@ -846,33 +846,44 @@ test("a process joins while others write, and no change is read twice for its pa
   assert.deepEqual(follower.texts, a.follower.texts);
 });
 
-test("a process joins although more changes come with each answer than may be missing", async (t) => {
-  let own!: InterruptedLog;
-  const processes = await start(t, { wrap: (log) => (own = new InterruptedLog(log)) });
-  const a = await join(t, processes);
-  const revisions = await Promise.all(
-    Array.from({ length: 1200 }, (_, at) => committed(a.log.commit(writeOf(`k${at}`, 0, "0")))),
-  );
-  const asked = new Set<Revision>();
-  const changeAll = async (): Promise<void> => {
-    const write = (at: number): LogWrite => writeOf(`k${at}`, revisions[at]!, String(asked.size));
-    const changed = revisions.map((_, at) => committed(a.log.commit(write(at))));
-    for (const [at, revision] of (await Promise.all(changed)).entries()) revisions[at] = revision;
-  };
-  own.beforeRange = async () => {
-    own.beforeRange = () => Promise.resolve();
+for (const { changes, length, rounds, what } of [
+  { changes: 1200, length: 1, rounds: 1, what: "than a page of history has" },
+  { changes: 400, length: 2000, rounds: 3, what: "than a page of history has room for" },
+  { changes: 2000, length: 1, rounds: 1, what: "than it can read meanwhile" },
+])
+  test(`a process joins although more changes come with each answer ${what}`, async (t) => {
+    let own!: InterruptedLog;
+    const processes = await start(t, { wrap: (log) => (own = new InterruptedLog(log)) });
+    const a = await join(t, processes);
+    const revisions: Revision[] = [];
+    const changeAll = async (): Promise<void> => {
+      const text = "x".repeat(length);
+      const writes = Array.from({ length: changes }, (_, at) => writeOf(`k${at}`, revisions[at] ?? 0, text));
+      const changed = await Promise.all(writes.map((write) => committed(a.log.commit(write))));
+      for (const [at, revision] of changed.entries()) revisions[at] = revision;
+    };
     await changeAll();
-  };
-  own.beforeHistory = async (upTo) => {
-    if (!asked.has(upTo) && asked.size < 20) await changeAll();
-    asked.add(upTo);
-    return true;
-  };
-  const b = await join(t, processes);
-  assert.ok(asked.size < 5, `history was asked for ${asked.size} times`);
-  await b.log.latest();
-  assert.deepEqual(b.follower.texts, a.follower.texts);
-});
+    own.beforeRange = async () => {
+      own.beforeRange = () => Promise.resolve();
+      for (let round = 0; round < rounds; round++) await changeAll();
+    };
+    // All questions that have come are answered at the same time.
+    let answers = 0;
+    let answering: Promise<void> | undefined;
+    own.beforeHistory = async () => {
+      answering ??= (async () => {
+        await sleep(20);
+        if (answers++ < 20) await changeAll();
+        answering = undefined;
+      })();
+      await answering;
+      return true;
+    };
+    const b = await join(t, processes);
+    assert.ok(answers < 15, `history was answered ${answers} times`);
+    await b.log.latest();
+    assert.deepEqual(b.follower.texts, a.follower.texts);
+  });
 
 test("changes go on while a process that comes back reads what it missed, and after the owner could not tell it", async (t) => {
   let own!: InterruptedLog;

@@ -6,6 +6,7 @@
 import { type Clock, pause } from "#std/clock.ts";
 import { Heap } from "#std/heap.ts";
 import {
+  type HistoryPage,
   type LogEntry,
   type LogEvent,
   type LogFollower,
@@ -51,6 +52,13 @@ const reconnectMsMax = 2000;
 /** The time in which the first connection must be made. */
 const startMs = 60_000;
 const pageMs = 15_000;
+/**
+ * The number of pages of history that are asked for at once, and the largest number of revisions for each, which is what a
+ * page has. Where values are so large that it has fewer, it grows again.
+ */
+const pagesAtOnce = 8;
+const pageRevisions = 200;
+const pageGrowth = 1.1;
 /** The number of revisions that may be missing when changes begin to come; more are read before, if that can be. */
 const missedMax = 1000;
 /** The bytes of changes that may wait until the history before them was read. */
@@ -265,25 +273,49 @@ export class OwnerFeed {
     this.#options.goneBack(this.failure);
   }
 
-  /** Delivers the changes up to a revision. Rejects with `Unavailable`, also when they are not kept any more. */
+  /**
+   * Delivers the changes up to a revision. Several pages are asked for at once, since each answer of a busy owner takes its
+   * time. Rejects with `Unavailable`, also when they are not kept any more.
+   */
   async #readHistory(connection: OwnerConnection, upTo: Revision): Promise<void> {
-    while (this.heard < upTo) {
-      const question = { kind: "history", prefix: "", exact: false, after: this.heard, upTo } as const;
-      const page = await connection.ask(question, pageMs);
-      if (page === undefined) {
-        this.#mustReload = true;
-        throw new Unavailable("the changes that were missed are not kept any more");
+    for (let size = pageRevisions; this.heard < upTo; ) {
+      const ends: Revision[] = [];
+      for (let end = this.heard + size; ends.length < pagesAtOnce - 1 && end < upTo; end += size) ends.push(end);
+      // Revisions may be far apart, so the last page is one of all that are left.
+      ends.push(upTo);
+      const pages = ends.map((end, at) => this.#askHistory(connection, ends[at - 1] ?? this.heard, end));
+      // Pages after one that fails, or that ends early, are of no use.
+      for (const page of pages) page.catch(() => undefined);
+      for (const [at, page] of pages.entries()) {
+        const before = this.heard;
+        this.#deliver(await page);
+        if (at === pages.length - 1) size = Math.min(pageRevisions, Math.ceil(size * pageGrowth));
+        else if (this.heard < ends[at]!) {
+          // The bytes of a page are bounded, too.
+          size = Math.max(1, this.heard - before);
+          break;
+        }
       }
-      let events: LogEvent[] = [];
-      for (const [at, { previous: _, ...event }] of page.events.entries()) {
-        events.push({ ...event, value: event.value, write: undefined });
-        if (page.events[at + 1]?.revision === event.revision) continue;
-        this.#follower.changed(events);
-        this.#hear(event.revision);
-        events = [];
-      }
-      this.#progressed(page.reached);
     }
+  }
+
+  async #askHistory(connection: OwnerConnection, after: Revision, upTo: Revision): Promise<HistoryPage> {
+    const page = await connection.ask({ kind: "history", prefix: "", exact: false, after, upTo }, pageMs);
+    if (page !== undefined) return page;
+    this.#mustReload = true;
+    throw new Unavailable("the changes that were missed are not kept any more");
+  }
+
+  #deliver(page: HistoryPage): void {
+    let events: LogEvent[] = [];
+    for (const [at, { previous: _, ...event }] of page.events.entries()) {
+      events.push({ ...event, value: event.value, write: undefined });
+      if (page.events[at + 1]?.revision === event.revision) continue;
+      this.#follower.changed(events);
+      this.#hear(event.revision);
+      events = [];
+    }
+    this.#progressed(page.reached);
   }
 
   #noticed(notice: Notice, connection: OwnerConnection): void {
