@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Api, eventually } from "../harness.ts";
 import { Counter } from "./counter.ts";
+import { ManyWatches } from "./many-watches.ts";
 import { ServedProcesses, untilGone } from "./served-processes.ts";
 
 const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
@@ -78,31 +79,18 @@ export function processTests(storeFlags: () => readonly string[]): void {
   for (const victim of [1, 0])
     test(`no acknowledged write is lost when process ${victim} is killed, and it is started again`, async (t) => {
       const served = await ServedProcesses.start(t, { count: 2, flags: storeFlags() });
-      const other = await served.connectTo(1 - victim);
-      const { configMaps } = await other.createNamespace();
-      const acknowledged: string[] = [];
-      let isOver = false;
-      const writing = (async () => {
-        for (let at = 0; !isOver; at++) {
-          // The outcome of a write that is under way may be unknown, and a later one may find no owner of the log yet.
-          const answer = await other.post(configMaps, { metadata: { name: `c${at}` } });
-          if (answer.status === 201) acknowledged.push(`c${at}`);
-          else assert.ok([503, 504].includes(answer.status), answer.title);
-        }
-      })();
-      while (acknowledged.length < 30) await sleep(5);
-      await served.killAndAwait(victim);
-      const before = acknowledged.length;
-      while (acknowledged.length < before + 30) await sleep(5);
-      isOver = true;
-      await writing;
-      for (const api of [other, await served.connectTo(victim)]) {
-        const names = new Set((await api.get(configMaps)).expect(200).names());
-        assert.deepEqual(
-          acknowledged.filter((name) => !names.has(name)),
-          [],
-        );
-      }
+      await losesNothing(served, victim, () => served.killAndAwait(victim));
+    });
+
+  for (const victim of [1, 0])
+    test(`no acknowledged write is lost when process ${victim} is out of memory, and it is started again`, async (t) => {
+      // Enough for a server and its objects, and not for thousands of watches.
+      const variables = { NODE_OPTIONS: "--max-old-space-size=64" };
+      const served = await ServedProcesses.start(t, { count: 2, flags: storeFlags(), variables });
+      const watches = await ManyWatches.connect(served, victim);
+      await losesNothing(served, victim, () => served.awaitNext(victim, () => watches.open()));
+      const isFull = (line: string): boolean => line.includes("JavaScript heap out of memory");
+      assert.equal(served.logged.filter(isFull).length, 1, served.logged.slice(-20).join("\n"));
     });
 
   test("when all processes are killed at once, all are started again behind the same port", async (t) => {
@@ -197,6 +185,35 @@ export function processTests(storeFlags: () => readonly string[]): void {
     served.supervisor.kill("SIGKILL");
     await untilGone(pids);
   });
+}
+
+/** Writes through the other process while one ends and is started again. Both have all that was acknowledged afterwards. */
+async function losesNothing(served: ServedProcesses, victim: number, end: () => Promise<void>): Promise<void> {
+  const other = await served.connectTo(1 - victim);
+  const { configMaps } = await other.createNamespace();
+  const acknowledged: string[] = [];
+  let isOver = false;
+  const writing = (async () => {
+    for (let at = 0; !isOver; at++) {
+      // The outcome of a write that is under way may be unknown, and a later one may find no owner of the log yet.
+      const answer = await other.post(configMaps, { metadata: { name: `c${at}` } });
+      if (answer.status === 201) acknowledged.push(`c${at}`);
+      else assert.ok([503, 504].includes(answer.status), answer.title);
+    }
+  })();
+  while (acknowledged.length < 30) await sleep(5);
+  await end();
+  const before = acknowledged.length;
+  while (acknowledged.length < before + 30) await sleep(5);
+  isOver = true;
+  await writing;
+  for (const api of [other, await served.connectTo(victim)]) {
+    const names = new Set((await api.get(configMaps)).expect(200).names());
+    assert.deepEqual(
+      acknowledged.filter((name) => !names.has(name)),
+      [],
+    );
+  }
 }
 
 /** Returns the events of a watch up to the one that adds the last object. */

@@ -1,4 +1,5 @@
 /** `binnacle serve --processes=N` from source, with a client on a connection to each process. Needs `/proc`. */
+import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
@@ -133,9 +134,14 @@ export class ServedProcesses {
   }
 
   /** Returns the number of the process that answers a client. */
-  async processOf(api: Api): Promise<number> {
+  processOf(api: Api): Promise<number> {
+    return this.processThatAnswers((path) => api.get(path));
+  }
+
+  /** Returns the number of the process that answers a request which `get` sends. */
+  async processThatAnswers(get: (path: string) => Promise<{ readonly status: number }>): Promise<number> {
     const mark = `probe-${this.#probes++}-`;
-    (await api.get(`/version?${mark}`)).expect(200);
+    assert.equal((await get(`/version?${mark}`)).status, 200);
     return eventually(() => {
       const line = this.#logged.findLast((one) => one.includes(mark));
       if (line === undefined) return Promise.reject(new Error(`no process has logged ${mark}`));
@@ -154,9 +160,14 @@ export class ServedProcesses {
   }
 
   /** Kills a process, and resolves when the next one in its place serves. */
-  async killAndAwait(index: number): Promise<void> {
+  killAndAwait(index: number): Promise<void> {
+    return this.awaitNext(index, () => this.signal(index, "SIGKILL"));
+  }
+
+  /** Does what ends a process, and resolves when the next one in its place serves. */
+  async awaitNext(index: number, end: () => unknown): Promise<void> {
     const served = this.#timesServed(index);
-    this.signal(index, "SIGKILL");
+    await end();
     await eventually(() =>
       this.#timesServed(index) > served
         ? Promise.resolve()
