@@ -11,6 +11,7 @@ import { controllersSuite } from "./controllers.bench.ts";
 import { crdsSuite } from "./crds.bench.ts";
 import { comparePeers } from "./peer.ts";
 import { defaultSeconds, runSuites } from "./report.ts";
+import { joiningSuite } from "./joining.bench.ts";
 import { processesSuite } from "./processes.bench.ts";
 import { sharedPortSuite } from "./shared-port.bench.ts";
 import { policiesSuite } from "./policies.bench.ts";
@@ -37,6 +38,7 @@ const suites: readonly Suite[] = [
   podsSuite,
   etcdSuite,
   processesSuite,
+  joiningSuite,
   growthSuite,
   fairnessSuite,
   structuralSuite,
