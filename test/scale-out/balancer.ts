@@ -10,7 +10,6 @@ import { Http2Client } from "./http2-client.ts";
 interface Backend {
   readonly port: number;
   readonly url: string;
-  readonly ca: string;
 }
 
 /** The time in milliseconds between two questions for readiness. */
@@ -28,7 +27,7 @@ export class Balancer {
   private constructor(backends: readonly Backend[]) {
     this.#backends = backends;
     this.#ready = backends.map(() => true);
-    this.#clients = backends.map((backend) => new Http2Client(backend));
+    this.#clients = backends.map(({ url }) => new Http2Client({ url }));
     this.#server = createServer({ noDelay: true, allowHalfOpen: true }, (socket) => this.#hand(socket, 0));
     this.#timer = setInterval(() => this.#ask(), askMs);
   }

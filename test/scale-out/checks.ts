@@ -19,6 +19,7 @@ export const programs: Readonly<Record<string, CheckProgram>> = {
     sentence: "Servers on an etcd in memory, under thousands of seeds: what they say is what happened. Needs no Go.",
   },
   serve: { file: "programs/serve.ts", sentence: "Etcd, servers and a load balancer, for other programs." },
+  envtest: { file: "programs/envtest.ts", sentence: "A suite of controller-runtime on three servers behind one port." },
   gaps: { file: "programs/gaps.ts", sentence: "The longest time without a write when members and servers fail." },
   majority: { file: "programs/majority.ts", sentence: "The time until servers see that etcd has lost its majority." },
   rolling: {

@@ -15,14 +15,15 @@ import { endWithUs } from "./end-with-us.ts";
 import type { EtcdCluster } from "./etcd-for-tests.ts";
 import type { Relay } from "./relay.ts";
 
-const program = fileURLToPath(new URL("../../dist/bin/binnacle.js", import.meta.url));
+/** The file of the built program. */
+export const builtProgram = fileURLToPath(new URL("../../dist/bin/binnacle.js", import.meta.url));
 
 /** Returns the text of a file; empty if it is not there. */
 export const textOf = (path: string): string => (existsSync(path) ? readFileSync(path, "utf8") : "");
 
 /** The reason why there are no such servers; `undefined` if there can be. */
 export const notBuilt = (): string | undefined =>
-  existsSync(program) ? undefined : "the program is not built: npm run build";
+  existsSync(builtProgram) ? undefined : "the program is not built: npm run build";
 
 interface ServersOptions {
   readonly cluster: EtcdCluster;
@@ -46,7 +47,7 @@ export class ServerProcess {
     this.name = name;
     this.port = port;
     this.folder = folder;
-    this.#args = [program, "serve", "-o=json", `--secure-port=${port}`, `--data-dir=${folder}`, ...flags];
+    this.#args = [builtProgram, "serve", "-o=json", `--secure-port=${port}`, `--data-dir=${folder}`, ...flags];
   }
 
   get url(): string {
@@ -81,6 +82,11 @@ export class ServerProcess {
     });
     const printed = once(createInterface({ input: child.stdout }), "line");
     await Promise.race([printed, once(child, "exit")]);
+  }
+
+  /** Starts the process, a second and third time if it ends: on a busy machine etcd may not answer in time. */
+  async startSurely(): Promise<void> {
+    for (let tries = 0; tries < 3 && !this.isRunning; tries++) await this.start();
   }
 
   async #again(): Promise<void> {
@@ -142,10 +148,10 @@ export class Servers {
 
   async #startAll(): Promise<void> {
     const [first, ...others] = this.all;
-    await first?.start();
+    await first?.startSurely();
     if (first?.isRunning !== true) throw new Error(`a server does not start: ${first?.logged.slice(-2000)}`);
     for (const { folder } of others) cpSync(join(first.folder, "pki"), join(folder, "pki"), { recursive: true });
-    await Promise.all(others.map((server) => server.start()));
+    await Promise.all(others.map((server) => server.startSurely()));
     const failed = others.find((server) => !server.isRunning);
     if (failed !== undefined) throw new Error(`a server does not start: ${failed.logged.slice(-2000)}`);
   }
