@@ -43,6 +43,7 @@ class EncryptedWrite implements LogWrite {
   readonly isForDeletion: boolean;
   readonly requires: LogWrite["requires"];
   readonly turn: LogWrite["turn"];
+  readonly note: LogWrite["note"];
   readonly stored: StoredForm;
 
   constructor(clear: LogWrite, bytes: Buffer, stored: StoredForm) {
@@ -54,6 +55,7 @@ class EncryptedWrite implements LogWrite {
     this.isForDeletion = clear.isForDeletion;
     this.requires = clear.requires;
     this.turn = clear.turn;
+    this.note = clear.note;
     this.stored = stored;
   }
 }

@@ -126,13 +126,13 @@ async function readPage(options: HistoryOptions, request: HandledRequest, target
 function textOf(
   { parts }: HistoryOptions,
   target: HistoryTarget,
-  { entry, previous, revision, writtenAt }: PastChange,
+  { entry, previous, revision, writtenAt, note }: PastChange,
   wanted: Wanted,
 ): string | undefined {
   if (wanted.isDeletedOnly && entry !== undefined) return undefined;
   if (!wanted.matches(entry ?? previous)) return undefined;
   const isCreation = previous === undefined;
-  const event: VersionEvent = { revision, entry, previous, isCreation, writtenAt };
+  const event: VersionEvent = { revision, entry, previous, isCreation, writtenAt, note };
   const facts = factsOf(target, event);
   if (!wanted.isInTime(revision, facts.time, facts.timeSource === "log")) return undefined;
   // A user who may list only objects of some labels sees no other ones, also as those that were replaced.

@@ -1,4 +1,5 @@
 /** Events of the history as JSON, for `object-history.ts` and `collection-history.ts`. `docs/history.md` describes them. */
+import { parseDeletionNote } from "#meta/deletion-note.ts";
 import type { ManagedFieldsEntry, Unstructured } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
 import { timestampOf } from "#meta/time.ts";
@@ -19,6 +20,8 @@ export interface VersionEvent {
   readonly isCreation: boolean;
   /** A time shortly after the event (milliseconds since the epoch), if the store knows it. */
   readonly writtenAt: number | undefined;
+  /** The note of a deletion. */
+  readonly note: string | undefined;
 }
 
 /** The parts of an item that not every answer has. */
@@ -57,7 +60,7 @@ export function factsOf({ store }: Target, event: VersionEvent): EventFacts {
     if (!(error instanceof StatusError)) throw error;
     problem = error.status.message;
   }
-  const writer = writerOf(object, previous);
+  const writer = writerOf(object, previous) ?? ownerOf(object, previous);
   return { object, previous, writer, problem, ...timeOf(event, object, writer) };
 }
 
@@ -80,6 +83,7 @@ export function itemText(
     timeSource,
     manager: writer?.entry.manager,
     operation: writer?.entry.operation,
+    ...(entry === undefined ? parseDeletionNote(event.note) : {}),
     problem,
   };
   const text = JSON.stringify(facts);
@@ -123,6 +127,44 @@ function writerOf(object: Unstructured | undefined, previous: Unstructured | und
     if (writer === undefined || isLater({ entry, gained }, writer)) writer = { entry, gained };
   }
   return writer;
+}
+
+/**
+ * Returns the only manager that owns a field which this version changed: an update of a manager's own fields leaves its
+ * entry as it was. `undefined` if there are several, or none.
+ */
+function ownerOf(object: Unstructured | undefined, previous: Unstructured | undefined): Writer | undefined {
+  if (object === undefined || previous === undefined) return undefined;
+  const owners = (object.metadata.managedFields ?? []).filter(({ fieldsV1 }) => differ(fieldsV1, object, previous));
+  const [entry, ...others] = owners;
+  return entry === undefined || others.length > 0 ? undefined : { entry, gained: false };
+}
+
+/** Whether a field of a set, as managedFields write it, has another value in two objects. */
+function differ(fields: unknown, one: unknown, other: unknown): boolean {
+  if (!isObject(fields)) return false;
+  return Object.entries(fields).some(([segment, inner]) => {
+    const [value, before] = [memberOf(one, segment), memberOf(other, segment)];
+    if (jsonEquals(value, before)) return false;
+    return !isObject(inner) || Object.keys(inner).length === 0 || differ(inner, value, before);
+  });
+}
+
+/** Returns the part of a value that a segment of a field set names: a field, or an item of a list by its keys. */
+function memberOf(value: unknown, segment: string): unknown {
+  const name = segment.slice(2);
+  if (segment.startsWith("f:")) return isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
+  if (!segment.startsWith("k:") || !Array.isArray(value)) return undefined;
+  let keys: unknown;
+  try {
+    keys = JSON.parse(name);
+  } catch {
+    return undefined;
+  }
+  if (!isObject(keys)) return undefined;
+  return value.find((item) =>
+    Object.entries(keys).every(([key, wanted]) => jsonEquals(memberOf(item, `f:${key}`), wanted)),
+  );
 }
 
 function isLater(one: Writer, other: Writer): boolean {

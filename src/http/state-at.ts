@@ -115,10 +115,9 @@ async function revisionAt(
       request,
     );
     const read = { ...page, conversions };
-    for (const { revision, entry, previous, writtenAt } of read.changes) {
-      const isCreation = previous === undefined;
-      const { time, timeSource } = factsOf(target, { revision, entry, previous, isCreation, writtenAt });
-      if (timeSource !== "log" && isUpTo(time, moment.ms) === true) return revision;
+    for (const change of read.changes) {
+      const { time, timeSource } = factsOf(target, { ...change, isCreation: change.previous === undefined });
+      if (timeSource !== "log" && isUpTo(time, moment.ms) === true) return change.revision;
       examined++;
       if (yielder.isDue) await yielder.pause();
     }

@@ -315,6 +315,7 @@ export class CommitSequencer {
         isForDeletion: true,
         requires: [],
         turn: undefined,
+        note: undefined,
       }),
     );
     const outcomes = await Promise.allSettled(removals);

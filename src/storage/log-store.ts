@@ -30,6 +30,8 @@ export interface LogWrite {
   readonly requires: readonly KeyCondition[];
   /** The state on which the writer decided, where writers of several processes may not decide on the same one. */
   readonly turn: Turn | undefined;
+  /** A short text that the log keeps with a deletion, if it has a place for it, and shows in its history. */
+  readonly note: string | undefined;
 }
 
 /** A condition on a key: its latest version has this revision; 0: the key does not exist. */
@@ -112,6 +114,7 @@ export interface HistoryEvent extends KeyChange {
   readonly previous: LogEntry | undefined;
   /** See `LogVersion`. */
   readonly writtenAt: number | undefined;
+  readonly note: string | undefined;
 }
 
 /** Some of the changes in (after, upTo], in order; all changes up to `reached` have been read. */
@@ -126,6 +129,8 @@ export interface LogVersion extends KeyChange {
   readonly replaces: Revision;
   /** A time shortly after it was written, in milliseconds since the epoch; `undefined`: the log does not know. */
   readonly writtenAt: number | undefined;
+  /** The note of a deletion (`LogWrite`), if there is one. */
+  readonly note: string | undefined;
 }
 
 /** Some versions of one key, newest first. There may be more, even if the result has fewer than requested, or none. */

@@ -50,6 +50,7 @@ function writeOf(key: string, expected: Revision, text: string | undefined, more
     isForDeletion: value === undefined,
     requires: [],
     turn: undefined,
+    note: undefined,
     ...more,
   };
 }

@@ -95,6 +95,7 @@ export class RestorableLog extends ForwardingLog {
       isForDeletion: true,
       requires: [],
       turn: undefined,
+      note: undefined,
     };
   }
 }

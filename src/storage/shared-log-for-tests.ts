@@ -246,7 +246,7 @@ class SharedLogStore implements LogStore {
     for (const { key, value, revision } of this.#shared.steps.flat()) {
       if (revision <= after || revision > upTo || (exact ? key !== prefix : !key.startsWith(prefix))) continue;
       const previous = this.#shared.entriesAt(revision - 1).find((entry) => entry.key === key);
-      events.push({ key, value, revision, previous, writtenAt: undefined });
+      events.push({ key, value, revision, previous, writtenAt: undefined, note: undefined });
     }
     return { events, reached: upTo };
   }
@@ -256,7 +256,8 @@ class SharedLogStore implements LogStore {
     const changes = this.#shared.steps.flat().filter((change) => change.key === key);
     const versions = changes.map(({ value, revision }, at) => {
       const last = changes[at - 1];
-      return { key, value, revision, replaces: last?.value === undefined ? 0 : last.revision, writtenAt: undefined };
+      const replaces = last?.value === undefined ? 0 : last.revision;
+      return { key, value, revision, replaces, writtenAt: undefined, note: undefined };
     });
     const kept = versions.filter(({ revision }) => revision < before).reverse();
     const next = kept.length > limit ? kept[limit - 1]!.revision : 0;

@@ -74,6 +74,8 @@ export interface RemoveOptions {
   readonly requires?: readonly KeyCondition[];
   /** See `LogWrite.turn`. */
   readonly turn?: Turn;
+  /** See `LogWrite.note`. */
+  readonly note?: string | undefined;
 }
 
 export interface PutOptions extends RemoveOptions {
@@ -129,7 +131,7 @@ export interface Range {
 }
 
 /** A version of a key; without an entry it is a deletion. */
-export interface KeyVersion extends Pick<LogVersion, "revision" | "replaces" | "writtenAt"> {
+export interface KeyVersion extends Pick<LogVersion, "revision" | "replaces" | "writtenAt" | "note"> {
   readonly entry: Entry | undefined;
 }
 
@@ -139,7 +141,7 @@ export interface KeyVersions extends Omit<LogVersions, "versions"> {
 }
 
 /** A change in the history, with the version that it replaced. */
-export interface PastChange extends Pick<LogVersion, "key" | "revision" | "writtenAt"> {
+export interface PastChange extends Pick<LogVersion, "key" | "revision" | "writtenAt" | "note"> {
   /** The new version; `undefined`: the key was deleted. */
   readonly entry: Entry | undefined;
   readonly previous: Entry | undefined;

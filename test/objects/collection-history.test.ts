@@ -1,6 +1,7 @@
 /** The history of collections, and the state at a time: extensions of this server to the API (`docs/history.md`). */
 import assert from "node:assert/strict";
 import { type Api, suite, withOwnServer } from "../harness.ts";
+import { asTable } from "../client.ts";
 import { configMap, namespaces, namespace, secret } from "../objects.ts";
 
 const hour = { ms: 3_600_000, bytes: undefined };
@@ -14,6 +15,8 @@ interface Item {
   readonly time?: string;
   readonly timeSource?: string;
   readonly manager?: string;
+  readonly user?: string;
+  readonly endedBy?: { readonly user?: string };
   readonly object?: { readonly data?: Readonly<Record<string, string>> };
   readonly previous?: { readonly data?: Readonly<Record<string, string>> };
 }
@@ -83,6 +86,19 @@ inBothDomains("events are selected by what happened, by labels and by versions",
   }
 });
 
+inBothDomains("an update of a manager's own fields is told as one of this manager", async (api) => {
+  const { configMaps } = await api.createNamespace();
+  (await api.post(`${configMaps}?fieldManager=one`, configMap("a", { v: "1" }))).expect(201);
+  (await api.patch(`${configMaps}/a?fieldManager=other`, { data: { w: "1" } })).expect(200);
+  (await api.patch(`${configMaps}/a?fieldManager=one`, { data: { v: "2" } })).expect(200);
+  (await api.patch(`${configMaps}/a?fieldManager=other`, { data: { w: "2" } })).expect(200);
+  const { items } = await read(api, historyOf(configMaps));
+  assert.deepEqual(
+    items.map(({ manager }) => manager),
+    ["other", "one", "other", "one"],
+  );
+});
+
 inBothDomains("the history of a collection comes in pages without gaps", async (api) => {
   const { configMaps } = await api.createNamespace();
   await writeSome(api, configMaps);
@@ -104,7 +120,7 @@ inBothDomains("the state at a version is a list or an object of the API", async 
   const path = historyOf(configMaps);
   const [, , changed, created] = (await read(api, path)).items;
   const at = async (version: string, form?: string): Promise<unknown> => {
-    const answer = await api.get(`${path}?at=${version}`, form === undefined ? {} : { headers: { accept: form } });
+    const answer = await api.get(`${path}?at=${version}`, form === undefined ? {} : { accept: form });
     return JSON.parse(answer.expect(200).text);
   };
   const dataAt = async (version: string): Promise<string[]> => {
@@ -123,7 +139,7 @@ inBothDomains("the state at a version is a list or an object of the API", async 
   });
   (await api.get(`${path}/a?at=${created!.resourceVersion}`)).expect(200, { kind: "ConfigMap", "data.v": "1" });
   (await api.get(`${path}/never?at=${created!.resourceVersion}`)).expectFailure(404, "NotFound");
-  const table = (await at(changed!.resourceVersion, "application/json;as=Table;v=v1;g=meta.k8s.io")) as {
+  const table = (await at(changed!.resourceVersion, asTable)) as {
     kind: string;
     rows: { cells: unknown[] }[];
   };
@@ -214,4 +230,29 @@ withOwnServer("a store in memory shows the collection's history that it has", {}
     "items.0.data.v": "2",
     "items.1.data.v": "1",
   });
+});
+
+/** Returns who deleted the objects of a collection, as `name user manager`, and who ended them otherwise. */
+async function deleters(api: Api, path: string): Promise<string[]> {
+  const { items } = await read(api, `${historyOf(path)}?deleted=true`);
+  return items.map(({ name, user, manager, endedBy }) =>
+    [name, user, manager, endedBy && `ended by ${endedBy.user}`].filter((text) => text !== undefined).join(" "),
+  );
+}
+
+inBothDomains("a deletion says who asked for it, also when somebody else ends the object", async (api) => {
+  const { configMaps } = await api.createNamespace();
+  const finalizers = ["example.com/f"];
+  (await api.post(configMaps, configMap("a"))).expect(201);
+  (await api.post(configMaps, configMap("b", {}, { finalizers }))).expect(201);
+  const agent = { "user-agent": "kubectl/v1.32.0 (linux/amd64)" };
+  const as = { headers: { ...agent, "impersonate-user": "carol", "impersonate-group": "system:masters" } };
+  (await api.delete(`${configMaps}/a`, undefined, as)).expect(200);
+  (await api.delete(`${configMaps}/b`, undefined, as)).expect(200);
+  (await api.patch(`${configMaps}/b`, { metadata: { finalizers: null } })).expect(200);
+  assert.deepEqual(await deleters(api, configMaps), ["b carol kubectl", "a carol kubectl"]);
+  // The history of one object says the same, and the note is no part of what is restored.
+  const one = JSON.parse((await api.get(`${historyOf(configMaps)}/a`)).expect(200).text) as History;
+  assert.equal(one.items[0]!.user, "carol");
+  (await api.post(`${historyOf(configMaps)}/a/restore`, {})).expect(201);
 });

@@ -18,12 +18,13 @@ import type { ResourceDefinition } from "../resource-definition.ts";
 import type { Caller, StoredObjects } from "../stored-object.ts";
 import { writeWhile } from "../conditional-write.ts";
 import { turnOf } from "./allocation.ts";
+import type { Author, DeletionNotes } from "./deletion-notes.ts";
 import type { EntryWriter, Outcome } from "./entry-writer.ts";
 import { withMeta } from "./metadata.ts";
 import type { ObjectReader, StoreOptions } from "./object-reader.ts";
 
 export interface DeleteRequest extends Partial<CheckedDeleteOptions> {
-  readonly caller?: Caller;
+  readonly caller?: Caller & Author;
   readonly dryRun: boolean;
   /** Refuses the deletion by throwing; it is given the object that will be deleted. */
   readonly admit?: ((old: Unstructured) => MaybePromise<void>) | undefined;
@@ -49,6 +50,7 @@ export class ObjectDeleter {
   readonly #clock: Clock;
   readonly #timestamps: Timestamps;
   readonly #collectsGarbage: boolean;
+  readonly #notes: DeletionNotes | undefined;
 
   constructor(reader: ObjectReader, entries: EntryWriter, options: StoreOptions) {
     this.#reader = reader;
@@ -59,6 +61,7 @@ export class ObjectDeleter {
     this.#clock = options.clock;
     this.#timestamps = new Timestamps(options.clock);
     this.#collectsGarbage = options.collectsGarbage !== false;
+    this.#notes = options.deletionNotes;
   }
 
   /** See `Store.delete`. */
@@ -87,6 +90,7 @@ export class ObjectDeleter {
           }),
         );
         if (!result.ok) return { lostTo: result.current };
+        this.#notes?.marked(old, caller);
         await this.#entries.awaitEffects(result.entry, caller);
         return { written: { object: this.#reader.object(result.entry), entry: result.entry, removed: false } };
       },
@@ -104,7 +108,9 @@ export class ObjectDeleter {
   ): Promise<Outcome<Deleted>> {
     if (dryRun) return { unwritten: { object: last, entry: undefined, removed: true } };
     let { revision } = entry;
-    const marks = !jsonEquals(last, this.#reader.object(entry));
+    const old = this.#reader.object(entry);
+    const note = this.#notes?.removed(old, caller);
+    const marks = !jsonEquals(last, old);
     if (marks) {
       const encoded = await this.#entries.encodeForDeletion(last, caller);
       const marked = await writeWhile(caller?.requires, (conditions) =>
@@ -115,7 +121,7 @@ export class ObjectDeleter {
     }
     const expected = revision;
     const result = await writeWhile(caller?.requires, (conditions) =>
-      this.#cache.remove(entry.key, expected, { ...conditions, ...turnOf(this.#definition, last) }),
+      this.#cache.remove(entry.key, expected, { ...conditions, ...turnOf(this.#definition, last), note }),
     );
     if (result.ok) {
       ({ revision } = result.entry);
@@ -138,17 +144,20 @@ export class ObjectDeleter {
     name: string,
     readable: () => StatusError,
     admit?: (last: Unstructured) => Promise<void>,
-    caller?: Caller,
+    caller?: Caller & Author,
   ): Promise<void> {
     const { kind, group, version } = this.#definition;
     const metadata = { name, ...(namespace === "" ? {} : { namespace }) };
+    const note = this.#notes?.removed({ metadata }, caller);
     let isAdmitted = false;
     for (let entry = this.#cache.get(this.#reader.key(namespace, name)); ; ) {
       if (entry === undefined || this.#objects.isReadable(entry)) throw readable();
       if (!isAdmitted) await admit?.({ kind, apiVersion: apiVersionOf({ group, version }), metadata });
       isAdmitted = true;
       const { key, revision } = entry;
-      const removed = await writeWhile(caller?.requires, (conditions) => this.#cache.remove(key, revision, conditions));
+      const removed = await writeWhile(caller?.requires, (conditions) =>
+        this.#cache.remove(key, revision, { ...conditions, note }),
+      );
       if (removed.ok) return;
       entry = removed.current;
     }

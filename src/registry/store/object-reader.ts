@@ -15,6 +15,7 @@ import type { Random } from "#std/random.ts";
 import type { NamespaceCondition } from "../conditional-write.ts";
 import type { ResourceDefinition } from "../resource-definition.ts";
 import type { Caller, ConvertedObjects, StoredObjects } from "../stored-object.ts";
+import type { DeletionNotes } from "./deletion-notes.ts";
 
 export interface StoreOptions {
   readonly definition: ResourceDefinition;
@@ -28,6 +29,8 @@ export interface StoreOptions {
   readonly collectsGarbage?: boolean;
   /** Returns the condition under which an object is created in a namespace. Left out: in all at all times. */
   readonly conditionOf?: (object: NewObject) => KeyCondition;
+  /** Makes notes of who deleted objects. Left out: none are made. */
+  readonly deletionNotes?: DeletionNotes;
 }
 
 /** A new object in a namespace. */

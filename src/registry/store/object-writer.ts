@@ -65,9 +65,11 @@ export class ObjectWriter {
   readonly #objects: StoredObjects;
   readonly #timestamps: Timestamps;
   readonly #random: Random;
+  readonly #notes: StoreOptions["deletionNotes"];
   readonly #options: ConstructorParameters<typeof Allocation>[0];
 
   constructor(reader: ObjectReader, entries: EntryWriter, options: StoreOptions) {
+    this.#notes = options.deletionNotes;
     this.#options = { ...options, queue: new TurnQueue() };
     this.#reader = reader;
     this.#entries = entries;
@@ -282,7 +284,10 @@ export class ObjectWriter {
     // Upstream: watchers see the object as it was, and the writer sees the object it would have written.
     const result = isFinished
       ? await writeWhile(attributes.context.requires, (conditions) =>
-          this.#cache.remove(entry.key, entry.revision, conditions),
+          this.#cache.remove(entry.key, entry.revision, {
+            ...conditions,
+            note: this.#notes?.removed(old, attributes.context),
+          }),
         )
       : await this.#replace(entry, next, attributes, allocation);
     if (!result.ok) {

@@ -81,6 +81,8 @@ export interface HostCalls {
       readonly ttlSeconds: number;
       /** Whether the write is allowed on a full disk. */
       readonly isForDeletion: boolean;
+      /** The note of a removal. */
+      readonly note: string | undefined;
     };
     readonly answer:
       | { readonly ok: true; readonly revision: Revision; readonly created: Revision }

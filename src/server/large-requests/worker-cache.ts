@@ -12,6 +12,7 @@ import {
   type Encoded,
   type Entry,
   type PutOptions,
+  type RemoveOptions,
   type WriteResult,
 } from "#storage/watch-cache.ts";
 import type { CallHost } from "./rpc-client.ts";
@@ -62,11 +63,18 @@ export class WorkerCache implements CacheReader, CacheWriter {
     // Safe: `StoredObjects` encoded the value, and labels do not depend on its revision.
     const { labels } = decode(0) as { readonly labels?: SentObject["labels"] };
     const { ttlSeconds = 0, isForDeletion = false } = options;
-    return this.#write({ key, expected, object: { bytes, revisionOffset, labels }, ttlSeconds, isForDeletion });
+    return this.#write({
+      key,
+      expected,
+      object: { bytes, revisionOffset, labels },
+      ttlSeconds,
+      isForDeletion,
+      note: undefined,
+    });
   }
 
-  remove(key: string, expected: Revision): Promise<WriteResult> {
-    return this.#write({ key, expected, object: undefined, ttlSeconds: 0, isForDeletion: true });
+  remove(key: string, expected: Revision, { note }: RemoveOptions = {}): Promise<WriteResult> {
+    return this.#write({ key, expected, object: undefined, ttlSeconds: 0, isForDeletion: true, note });
   }
 
   #learn(key: string, sent: SentEntry | undefined): Entry | undefined {

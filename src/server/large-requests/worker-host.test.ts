@@ -43,6 +43,7 @@ function serviceHost() {
           object: { bytes: json(service), revisionOffset: -1, labels: undefined },
           ttlSeconds: 0,
           isForDeletion: false,
+          note: undefined,
         },
       }),
     lost: () => written.resolve({ ok: false, current: undefined, failed: "turn" }),

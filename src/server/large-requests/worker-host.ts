@@ -130,6 +130,7 @@ export class WorkerHost implements Omit<PendingJob, "user" | "finish"> {
     object,
     ttlSeconds,
     isForDeletion,
+    note,
   }: HostCalls["write"]["parameters"]): Promise<HostCalls["write"]["answer"]> {
     const { cache } = this.#options;
     const { context, definition, namespace, store } = this.#scope;
@@ -141,7 +142,7 @@ export class WorkerHost implements Omit<PendingJob, "user" | "finish"> {
       context.requires,
       (conditions) =>
         encoded === undefined
-          ? cache.remove(key, expected, { ...conditions, ...turn })
+          ? cache.remove(key, expected, { ...conditions, ...turn, note })
           : cache.put(key, expected, encoded, { ...conditions, ...turn, ttlSeconds, isForDeletion }),
       expected === 0 ? store.creationIn(namespace, key.slice(key.lastIndexOf("/") + 1)) : undefined,
     );

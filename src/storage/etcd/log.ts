@@ -226,7 +226,8 @@ export class EtcdLog implements LogStore {
             // The version before is compacted, and with it what this change did.
             if (previous === undefined && entry.version !== 1) return page.resolve(undefined);
             const value = type === "delete" ? undefined : now.value;
-            events.push({ ...now, value, previous: previous && this.#entryOf(previous), writtenAt: undefined });
+            const replaced = previous && this.#entryOf(previous);
+            events.push({ ...now, value, previous: replaced, writtenAt: undefined, note: undefined });
             bytes += entry.value.length + (previous?.value.length ?? 0);
           }
           reached(revision);
@@ -272,7 +273,7 @@ export class EtcdLog implements LogStore {
       const shown = this.#entryOf(entry);
       // A version that is compacted was written before.
       const replaces = entry.version === 1 ? 0 : (found[index + 1]?.revision ?? entry.revision - 1);
-      return shown === undefined ? [] : [{ ...shown, replaces, writtenAt: undefined }];
+      return shown === undefined ? [] : [{ ...shown, replaces, writtenAt: undefined, note: undefined }];
     });
     const last = versions.at(-1);
     const next = last !== undefined && versions.length === limit && last.replaces > 0 ? last.revision : 0;

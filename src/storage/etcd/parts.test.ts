@@ -63,6 +63,7 @@ const write = (expected: number, text: string | undefined): LogWrite => ({
   isForDeletion: text === undefined,
   requires: [],
   turn: undefined,
+  note: undefined,
 });
 
 const event = (revision: number, version: number, text: string | undefined): EtcdEvent => ({

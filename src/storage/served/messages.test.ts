@@ -16,6 +16,7 @@ const write: LogWrite = {
   isForDeletion: false,
   requires: [{ key: "/registry//leases/a", revision: 0 }],
   turn: { name: "addresses", seen: everything },
+  note: "who",
 };
 const entry = { key: "/a", value: { bytes: Buffer.alloc(0), revisionOffset: -1 }, revision: 3, unreadable: "no key" };
 const notices: readonly FromOwner[] = [
@@ -46,7 +47,7 @@ test("a message is read as it was written", () => {
   assert.deepEqual(readAll(toOwner, fieldsOf(frameOf(toOwner, commit))), commit);
   assert.equal(readAll(answers.history, bytesOf(answers.history, undefined)), undefined);
   const page = {
-    events: [{ key: "/a", value: entry.value, revision: 4, previous: entry, writtenAt: 1e12 }],
+    events: [{ key: "/a", value: entry.value, revision: 4, previous: entry, writtenAt: 1e12, note: "who" }],
     reached: 4,
   };
   assert.deepEqual(readAll(answers.history, bytesOf(answers.history, page)), page);

@@ -76,6 +76,7 @@ const write = record<LogWrite>({
   isForDeletion: boolean,
   requires: list(record<KeyCondition>({ key: text, revision: natural })),
   turn: optional(record<Turn>({ name: text, seen: natural })),
+  note: optional(text),
 });
 
 const failed = word<FailedCondition>(["key", "requires", "turn"]);
@@ -147,6 +148,7 @@ const historyEvent = record<HistoryEvent>({
   unreadable: optional(text),
   previous: optional(entry),
   writtenAt: optional(number),
+  note: optional(text),
 });
 const version = record<LogVersion>({
   key: text,
@@ -155,6 +157,7 @@ const version = record<LogVersion>({
   unreadable: optional(text),
   replaces: natural,
   writtenAt: optional(number),
+  note: optional(text),
 });
 
 export const answers = {

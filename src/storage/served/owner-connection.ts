@@ -104,7 +104,7 @@ export class OwnerConnection {
 
   /** Resolves with the result of a write. Rejects as `LogStore.commit` does. */
   commit(write: LogWrite): Promise<CommitResult> {
-    const bytes = 3 * write.key.length + (write.value?.bytes.length ?? 0);
+    const bytes = 3 * write.key.length + (write.value?.bytes.length ?? 0) + 3 * (write.note?.length ?? 0);
     if (bytes + frameSlackBytes > frameBytesMax)
       return Promise.reject(new Error(`a value of ${bytes} bytes is too long`));
     const problem = this.#problem;

@@ -84,6 +84,7 @@ class ForeignWrite implements LogWrite {
   readonly isForDeletion: boolean;
   readonly requires: LogWrite["requires"];
   readonly turn: LogWrite["turn"];
+  readonly note: LogWrite["note"];
   /** Whether the process was told of the change that this write made, or of its result before the change came. */
   isTold = false;
   isSettled = false;
@@ -98,6 +99,7 @@ class ForeignWrite implements LogWrite {
     this.isForDeletion = write.isForDeletion;
     this.requires = write.requires;
     this.turn = write.turn;
+    this.note = write.note;
   }
 }
 

@@ -156,6 +156,7 @@ export function writeOf(
     isForDeletion: text === undefined,
     requires: [],
     turn: undefined,
+    note: undefined,
     ...more,
   };
 }

@@ -39,7 +39,7 @@ export interface LogRow {
   /** The revision of the live version that this row replaced; 0 for none. */
   readonly previous: Revision;
   readonly expires: number;
-  /** 1 for a deletion, which has no value; else 0. */
+  /** 1 for a deletion, whose value is its note in UTF-8, or empty; else 0. */
   readonly deleted: number;
   /** The value without its revision, packed (`packed-value.ts`). */
   readonly value: Uint8Array;

@@ -276,7 +276,8 @@ export class SqliteLog implements LogStore, StoreMaintenance {
       const previous = row.previous === 0 ? undefined : entryOf(read.next().value as LogRow);
       const { key, value, revision } = entryOf(row);
       const writtenAt = times[events.length] || unnoted;
-      events.push({ key, value: row.deleted === 0 ? value : undefined, revision, previous, writtenAt });
+      const isDeleted = row.deleted !== 0;
+      events.push({ key, value: isDeleted ? undefined : value, revision, previous, writtenAt, note: noteOf(row) });
     }
     return { events, reached };
   }
@@ -287,7 +288,8 @@ export class SqliteLog implements LogStore, StoreMaintenance {
     const versions = [...readRows(rows)].map((row, i): LogVersion => {
       const entry = entryOf(row);
       const writtenAt = times[i] === 0 ? unnoted : times[i];
-      return { ...entry, value: row.deleted === 0 ? entry.value : undefined, replaces: row.previous, writtenAt };
+      const value = row.deleted === 0 ? entry.value : undefined;
+      return { ...entry, value, replaces: row.previous, writtenAt, note: noteOf(row) };
     });
     return { versions, ...rest };
   }
@@ -580,6 +582,10 @@ function refusal({ message, why }: Extract<FromWorker, { kind: "refused" }>): St
 function entryOf({ key, value, revision }: LogRow): LogEntry {
   return { key, value: unpack(Buffer.from(value)), revision };
 }
+
+/** Returns the note of a deletion; `undefined` if the row has none. */
+const noteOf = ({ deleted, value }: LogRow): string | undefined =>
+  deleted === 0 || value.length === 0 ? undefined : Buffer.from(value).toString();
 
 /** The index of a log that nobody follows. */
 const noKeys: KeyIndex = { valueBytes: 0, scanKeys: () => undefined, countKeys: () => 0 };

@@ -14,11 +14,11 @@ const headerBytes = 36;
 /** The maximum number of bytes of a row with this key and a value of `valueBytes` bytes. */
 const rowBytesMax = (key: string, valueBytes: number): number => headerBytes + key.length * 3 + valueBytes;
 
-const packedLength = (value: Unversioned | undefined): number =>
-  value === undefined ? 0 : valueHeaderBytes + value.bytes.length;
+const packedLength = (value: Unversioned): number => valueHeaderBytes + value.bytes.length;
 
 /** The maximum number of bytes of a packed write. */
-export const packedBytesMax = ({ key, write }: PendingWrite): number => rowBytesMax(key, packedLength(write.value));
+export const packedBytesMax = ({ key, write: { value, note } }: PendingWrite): number =>
+  rowBytesMax(key, value === undefined ? Buffer.byteLength(note ?? "") : packedLength(value));
 
 /** Packs rows into one buffer: the given one, or a new one. A buffer that gets too small is replaced. */
 export class RowWriter {
@@ -34,11 +34,13 @@ export class RowWriter {
     return this.#length;
   }
 
-  addWrite({ write: { value }, key, revision, replaces, expiresAt }: PendingWrite): void {
-    const valueBytes = packedLength(value);
+  addWrite({ write: { value, note = "" }, key, revision, replaces, expiresAt }: PendingWrite): void {
+    // The row of a deletion has its note in the place of a value.
+    const valueBytes = value === undefined ? Buffer.byteLength(note) : packedLength(value);
     const start = this.#begin(key, valueBytes);
     this.#writeNumbers(start, revision, replaces, expiresAt, value === undefined ? 1 : 0);
     if (value !== undefined) packInto(this.#buffer, this.#length - valueBytes, value);
+    else if (valueBytes > 0) this.#buffer.write(note, this.#length - valueBytes);
   }
 
   addRow({ revision, key, previous, expires, deleted, value }: LogRow): void {

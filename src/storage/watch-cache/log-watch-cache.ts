@@ -105,6 +105,7 @@ class CacheWrite implements LogWrite {
   readonly isForDeletion: boolean;
   readonly requires: readonly KeyCondition[];
   readonly turn: Turn | undefined;
+  readonly note: string | undefined;
   /** The written version, once it is visible. */
   entry: Version | undefined = undefined;
 
@@ -116,6 +117,7 @@ class CacheWrite implements LogWrite {
     this.isForDeletion = encoded === undefined || options.isForDeletion === true;
     this.requires = options.requires ?? noConditions;
     this.turn = options.turn;
+    this.note = options.note;
   }
 }
 
@@ -142,6 +144,8 @@ export class LogWatchCache implements WatchCache, VersionReader, LogFollower, Ke
   /** Deleted keys that history still has. */
   #tombstones = new OrderedMap<VersionChain>();
   readonly #history: EventHistory;
+  /** The notes of deletions, if the log keeps no history. */
+  readonly #notes = new WeakMap<Entry, string>();
   readonly #hub: WatchHub;
   readonly #waiting = new Heap<Waiter>((a, b) => a.revision < b.revision);
   #visible: Revision;
@@ -317,6 +321,8 @@ export class LogWatchCache implements WatchCache, VersionReader, LogFollower, Ke
       type = "DELETED";
       this.#live.delete(chain.key);
       this.#tombstones.set(chain.key, chain);
+      // Other logs keep the note.
+      if (write?.note !== undefined && !this.#log.hasHistory) this.#notes.set(version, write.note);
     } else {
       const created = previous === undefined ? revision : previous.created;
       version = newVersion(chain.key, value, change, created, this.#slabs);
@@ -461,7 +467,7 @@ export class LogWatchCache implements WatchCache, VersionReader, LogFollower, Ke
     const from = before === undefined || (head !== undefined && before > newest) ? newest + 1 : before;
     const history = this.#log.hasHistory
       ? await this.#log.versions(key, from, limit)
-      : versionsInMemory(head, from, limit, this.#compacted);
+      : versionsInMemory(head, from, limit, this.#compacted, this.#notes);
     const { versions, ...rest } = history;
     return {
       ...rest,
@@ -474,7 +480,9 @@ export class LogWatchCache implements WatchCache, VersionReader, LogFollower, Ke
 
   changes(range: ChangesRange): Promise<PastChanges> {
     if (this.#log.hasHistory) return readChanges(this.#log, range, this.#visible);
-    return Promise.resolve(changesInMemory(this.#logOf(range.prefix, range.isExact), range, this.#compacted));
+    return Promise.resolve(
+      changesInMemory(this.#logOf(range.prefix, range.isExact), range, this.#compacted, this.#notes),
+    );
   }
 
   revisionsAround(at: number): Promise<RevisionsAround> {
@@ -694,6 +702,7 @@ function versionsInMemory(
   before: Revision,
   limit: number,
   compacted: Revision,
+  notes: WeakMap<Entry, string>,
 ): LogVersions {
   const versions: LogVersion[] = [];
   let version = head;
@@ -705,7 +714,7 @@ function versionsInMemory(
     const start = Math.max(revisionOffset, 0);
     const bytes = Buffer.concat([value.subarray(0, start), value.subarray(start + digits)]);
     const unversioned = deleted ? undefined : { bytes, revisionOffset };
-    versions.push({ key, revision, value: unversioned, replaces, writtenAt: undefined });
+    versions.push({ key, revision, value: unversioned, replaces, writtenAt: undefined, note: notes.get(version) });
   }
   const next = version === undefined ? 0 : version.revision + 1;
   return { versions, next, since: compacted, sinceMs: undefined };
@@ -724,7 +733,7 @@ function bounds(prefix: string, options: RangeOptions): Bounds {
 }
 
 /** Makes an event of a change in the history. For a deletion it shows the last state, at the deletion's revision. */
-function storeEvent({ value, previous, writtenAt: _time, ...of }: HistoryEvent): StoreEvent {
+function storeEvent({ value, previous, writtenAt: _time, note: _note, ...of }: HistoryEvent): StoreEvent {
   const { revision } = of;
   const before = previous && entryOf(previous);
   if (value !== undefined) {

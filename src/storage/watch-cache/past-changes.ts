@@ -39,10 +39,10 @@ export async function readChanges(log: LogStore, range: ChangesRange, newest: Re
       size = Math.max(1, Math.min(page.reached - from, Math.floor(size / 2)));
       continue;
     }
-    for (const { key, value, revision, unreadable, previous, writtenAt } of page.events.toReversed()) {
+    for (const { key, value, revision, unreadable, previous, writtenAt, note } of page.events.toReversed()) {
       const entry = value && entryOf({ key, value, revision, ...(unreadable === undefined ? {} : { unreadable }) });
       const replaced = previous && entryOf(previous);
-      changes.push({ key, revision, entry, previous: replaced, writtenAt });
+      changes.push({ key, revision, entry, previous: replaced, writtenAt, note });
       bytes += (entry?.valueLength ?? 0) + (replaced?.valueLength ?? 0);
     }
     read += upTo - from;
@@ -55,7 +55,12 @@ export async function readChanges(log: LogStore, range: ChangesRange, newest: Re
 }
 
 /** Returns the changes that memory has, for logs that keep none. */
-export function changesInMemory(log: EventLog, range: ChangesRange, since: Revision): PastChanges {
+export function changesInMemory(
+  log: EventLog,
+  range: ChangesRange,
+  since: Revision,
+  notes: WeakMap<Entry, string>,
+): PastChanges {
   const { prefix, isExact, after, before, limit } = range;
   const changes: PastChange[] = [];
   const { events, floor } = log;
@@ -66,7 +71,8 @@ export function changesInMemory(log: EventLog, range: ChangesRange, since: Revis
     if (revision <= after || revision <= begin) break;
     const { key } = entry;
     if (isExact ? key !== prefix : !key.startsWith(prefix)) continue;
-    changes.push({ key, revision, entry: type === "DELETED" ? undefined : entry, previous, writtenAt: undefined });
+    const now = type === "DELETED" ? undefined : entry;
+    changes.push({ key, revision, entry: now, previous, writtenAt: undefined, note: notes.get(entry) });
   }
   const last = changes.at(-1);
   const next = last === undefined || changes.length < limit ? 0 : last.revision;
