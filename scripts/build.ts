@@ -27,13 +27,14 @@ const entries: Readonly<Record<string, string>> = {
   vitest: "src/testing/vitest",
   jest: "src/testing/jest",
   storage: "src/storage/sqlite/worker",
+  "shared-storage": "src/storage/sqlite/shared-worker",
   "large-requests": "src/server/large-requests/thread",
 };
 
 const fileOf = (path: string): string => join(root, `${path}.ts`);
 const program = fileOf("bin/program");
 const server = fileOf("src/commands/serve");
-const threads = [entries["storage"]!, entries["large-requests"]!].map(fileOf);
+const threads = [entries["storage"]!, entries["shared-storage"]!, entries["large-requests"]!].map(fileOf);
 
 /** Builds the bundle. Returns the error, or an empty text. */
 export async function build({ declarations = false } = {}): Promise<string> {

@@ -17,6 +17,7 @@ import {
   statSync,
   writeSync,
 } from "node:fs";
+import { mkdir, rename, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { makeFolder } from "#std/folder.ts";
 import { reasonOf } from "#std/system-error.ts";
@@ -87,8 +88,13 @@ export function makeDataFolder(folder: string): () => void {
 
 /** Marks the folder as belonging to the domain permanently, and as holding these parts from now on. */
 export function markDataFolder(folder: string, apiDomain: string, holds: readonly Holding[]): void {
+  writePrivate(folder, ...markerFile(apiDomain, holds));
+}
+
+/** Returns the path and the content of the file that marks a folder. */
+export function markerFile(apiDomain: string, holds: readonly Holding[]): [path: string, content: string] {
   const marker: Marker = { formatVersion, apiDomain, holds };
-  writePrivate(folder, markerName, `${JSON.stringify(marker)}\n`);
+  return [markerName, `${JSON.stringify(marker)}\n`];
 }
 
 /**
@@ -114,6 +120,24 @@ export function writePrivate(folder: string, path: string, content: string): voi
     rmSync(`${file}.new`, { force: true });
     throw new StartError(`cannot write ${file}: ${reasonOf(error)}`, { cause: error });
   }
+}
+
+/**
+ * Writes new files below the folder as `writePrivate` does, all at a time and beside the event loop. Rejects with
+ * `StartError`.
+ */
+export async function writePrivateFiles(folder: string, files: Iterable<readonly [path: string, content: string]>) {
+  const write = async ([path, content]: readonly [string, string]): Promise<void> => {
+    const file = join(folder, path);
+    try {
+      await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+      await writeFile(`${file}.new`, content, { mode: 0o600, flush: true });
+      await rename(`${file}.new`, file);
+    } catch (error) {
+      throw new StartError(`cannot write ${file}: ${reasonOf(error)}`, { cause: error });
+    }
+  };
+  await Promise.all([...files].map(write));
 }
 
 function isPrivate(file: string, content: string): boolean {

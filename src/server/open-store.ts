@@ -8,7 +8,7 @@ import type { Random } from "#std/random.ts";
 import { type LocalStoreOptions, openMemoryStore } from "#storage/memory.ts";
 import type { LogStore } from "#storage/log-store.ts";
 import type { OpenedStore } from "#storage/opened-store.ts";
-import { openSqliteStore, type StorageFaults } from "#storage/sqlite.ts";
+import { openSqliteStore, type SharedLogThread, type StorageFaults } from "#storage/sqlite.ts";
 import { UpstreamTimingLog } from "#storage/upstream-timing-log.ts";
 import { makeDataFolder } from "./data-folder.ts";
 import type { Encryption } from "./encryption/encryption.ts";
@@ -39,6 +39,8 @@ interface StoreSources {
   /** This process as one of several, of which process 0 owns the log of a data folder. */
   readonly processes?: ServingProcess | undefined;
   readonly storageFaults?: StorageFaults | undefined;
+  /** The thread that owns the logs of planes; left out: the log has one of its own, and room reserved for deletions. */
+  readonly logThread?: SharedLogThread | undefined;
   readonly instruments?: Instruments | undefined;
   /** Notes how a step is undone. */
   undo(step: () => Promise<void> | void): void;
@@ -85,13 +87,15 @@ const openMemory: OpenKind = async (_sources, options) => ({
   notice: () => undefined,
 });
 
-const openFolder: OpenKind = ({ options, folder = "", isExpected, storageFaults }, cacheOptions) =>
+const openFolder: OpenKind = ({ options, folder = "", isExpected, storageFaults, logThread }, cacheOptions) =>
   openSqliteStore({
     ...cacheOptions,
     dataDir: folder,
     isExpected,
     acceptLoss: options.acceptDataLoss,
     retention: options.history,
+    thread: logThread,
+    hasReserve: logThread === undefined,
     ...(storageFaults === undefined ? {} : { faults: storageFaults }),
   });
 

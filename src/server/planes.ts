@@ -10,9 +10,10 @@ import type { RestClient } from "#client/rest-client.ts";
 import type { ApiRequest, Reply } from "#http/api-request.ts";
 import { notFound, serviceUnavailable, type StatusError, unauthorized } from "#meta/status-error.ts";
 import { type PlaneAccess, planesController } from "#controllers/planes.ts";
+import { SharedLogThread } from "#storage/sqlite.ts";
 import { StartError } from "#std/start-error.ts";
 import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
-import { writePrivate } from "./data-folder.ts";
+import { writePrivateFiles } from "./data-folder.ts";
 import { clientConfig } from "./kubeconfig.ts";
 import type { ServerTrust } from "./credentials/server-trust.ts";
 import type { ServerOptions } from "./options.ts";
@@ -22,7 +23,7 @@ import type { PlaneHost } from "./planes/plane-host.ts";
 type Handler = (request: ApiRequest) => MaybePromise<Reply>;
 
 interface PlanesStart {
-  readonly host: PlaneHost;
+  readonly host: Omit<PlaneHost, "logThread">;
   /** The URL by which clients reach the server. */
   readonly url: string;
   readonly trust: ServerTrust;
@@ -55,6 +56,7 @@ const closingMax = 16;
 export class Planes {
   readonly #ready = Promise.withResolvers<PlanesStart>();
   #start: PlanesStart | undefined;
+  readonly #logThread = new SharedLogThread();
   readonly #slots = new Map<string, Slot>();
   readonly #stop = new AbortController();
   #controller: Promise<void> | undefined;
@@ -104,6 +106,7 @@ export class Planes {
       for (let slot = slots.pop(); slot !== undefined; slot = slots.pop()) await closeSlot(slot);
     };
     await Promise.all(Array.from({ length: closingMax }, closeNext));
+    await this.#logThread.close();
   }
 
   #handle(name: string, request: ApiRequest, next: Handler): MaybePromise<Reply> {
@@ -122,7 +125,12 @@ export class Planes {
     const { host, url } = start;
     const folder = folderOf(host.options);
     const settings = { name, url: `${url}${prefix}${name}` };
-    const opening = this.#openIn(host, settings, folder === undefined ? undefined : join(folder, name), slot.uid);
+    const opening = this.#openIn(
+      { ...host, logThread: this.#logThread },
+      settings,
+      folder === undefined ? undefined : join(folder, name),
+      slot.uid,
+    );
     slot.plane = opening;
     opening.then(
       (plane) => {
@@ -143,7 +151,7 @@ export class Planes {
     folder: string | undefined,
     uid: string,
   ): Promise<Plane> {
-    if (folder !== undefined) claimFolder(folder, uid);
+    if (folder !== undefined) await claimFolder(folder, uid);
     return openPlane(host, { ...settings, folder });
   }
 
@@ -201,10 +209,10 @@ const folderOf = ({ planes, storage }: ServerOptions): string | undefined =>
   storage === "memory" ? undefined : planes;
 
 /** Notes in a new folder whose it is. Throws `StartError` for that of another object, which may have been of the same name. */
-function claimFolder(folder: string, uid: string): void {
+async function claimFolder(folder: string, uid: string): Promise<void> {
   const file = join(folder, ownerName);
   const wanted = `${JSON.stringify({ uid })}\n`;
-  if (!existsSync(folder)) writePrivate(folder, ownerName, wanted);
+  if (!existsSync(folder)) await writePrivateFiles(folder, [[ownerName, wanted]]);
   else if (!existsSync(file) || readFileSync(file, "utf8") !== wanted)
     throw new StartError(`the folder ${basename(folder)} is there and belongs to another plane: move it away`);
 }

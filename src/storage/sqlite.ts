@@ -6,6 +6,7 @@ import { SqliteLog, type SqliteLogOptions } from "./sqlite/log.ts";
 import { defaultHistoryBytesMax, LogWatchCache } from "./watch-cache/log-watch-cache.ts";
 
 export { hasStore } from "./sqlite/open-log.ts";
+export { SharedLogThread } from "./sqlite/shared-log-thread.ts";
 export type { VersionRetention } from "./sqlite/log.ts";
 export type { StorageFaults } from "./sqlite/messages.ts";
 

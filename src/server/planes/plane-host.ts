@@ -4,7 +4,7 @@ import type { ApiDomain } from "#meta/api-domain.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Log } from "#std/log.ts";
 import type { Random } from "#std/random.ts";
-import type { StorageFaults } from "#storage/sqlite.ts";
+import type { SharedLogThread, StorageFaults } from "#storage/sqlite.ts";
 import type { AssembleConfig, Plans } from "../assemble-config.ts";
 import type { Egress } from "../egress/ways.ts";
 import type { EncryptionPlan } from "../encryption/encryption.ts";
@@ -22,6 +22,8 @@ export interface PlaneHost {
   readonly plans: Plans;
   readonly encryption: EncryptionPlan | undefined;
   readonly auditFilters: AssembleConfig["auditFilters"];
+  /** The thread that owns the logs of all planes. */
+  readonly logThread: SharedLogThread;
   readonly storageFaults?: StorageFaults | undefined;
   readonly route?: ((address: ServiceAddress) => ServiceAddress) | undefined;
 }

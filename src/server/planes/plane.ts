@@ -18,7 +18,7 @@ import { ClientTrust } from "../authentication/client-trust.ts";
 import { planAuthentication } from "../authentication/plan.ts";
 import { planAuthorization } from "../authorization/plan.ts";
 import { type PlaneCredentials, preparePlaneCredentials } from "../credentials.ts";
-import { checkDataFolder, markDataFolder, writePrivate } from "../data-folder.ts";
+import { checkDataFolder, markerFile, writePrivateFiles } from "../data-folder.ts";
 import { openEncryption } from "../encryption.ts";
 import type { Endpoints } from "../endpoints.ts";
 import { addHealthChecks, healthFailures } from "../health-checks.ts";
@@ -107,8 +107,9 @@ async function open(
     endOfService: end.signal,
   });
   if (folder !== undefined) {
-    for (const [path, content] of credentials.files) writePrivate(folder, path, content);
-    if (marker === undefined) markDataFolder(folder, domain.name, ["credentials", "store"]);
+    await writePrivateFiles(folder, credentials.files);
+    // The marker says that the other files are there.
+    if (marker === undefined) await writePrivateFiles(folder, [markerFile(domain.name, ["credentials", "store"])]);
   }
   store.served?.();
   started();

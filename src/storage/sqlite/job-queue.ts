@@ -5,7 +5,7 @@
  */
 import { systemClock } from "#std/clock.ts";
 
-import type { LogResult, Mailbox, SendToMain } from "./messages.ts";
+import type { LogResult, SendToMain } from "./messages.ts";
 
 /** Work in steps; the thread may commit writes after each. */
 export type JobSteps<T> = Generator<undefined, T>;
@@ -29,8 +29,13 @@ const restFactor = 3;
 /** The time for which a gentle job continues without a rest, when no write arrives. */
 const gentleMs = 2;
 
+/** The number of calls for the thread, which changes when something waits for it. */
+interface Calls {
+  readonly callCount: number;
+}
+
 export class JobQueue {
-  readonly #mailbox: Mailbox;
+  readonly #calls: Calls;
   readonly #send: SendToMain;
   /** Jobs that take turns, one step at a time. */
   #shared: Job[] = [];
@@ -40,8 +45,8 @@ export class JobQueue {
   #restUntil = 0;
   #wasExclusive = false;
 
-  constructor(mailbox: Mailbox, send: SendToMain) {
-    this.#mailbox = mailbox;
+  constructor(calls: Calls, send: SendToMain) {
+    this.#calls = calls;
     this.#send = send;
   }
 
@@ -86,11 +91,11 @@ export class JobQueue {
   }
 
   #runExclusive(job: Job, start: number): void {
-    const { callCount } = this.#mailbox;
+    const { callCount } = this.#calls;
     let isDone = this.#step(job);
     let usedMs = systemClock.monotonic() - start;
     // Every rest makes the next step more expensive, so several steps follow each other.
-    while (job.isGentle && !isDone && usedMs < gentleMs && this.#mailbox.callCount === callCount) {
+    while (job.isGentle && !isDone && usedMs < gentleMs && this.#calls.callCount === callCount) {
       isDone = this.#step(job);
       usedMs = systemClock.monotonic() - start;
     }

@@ -20,8 +20,10 @@ import {
   type LogRequestOf,
   type LogResult,
   type LogResults,
+  type LogFolder,
   Mailbox,
   type SendToMain,
+  type SharedLogStart,
   type ToWorker,
   type WorkerStart,
 } from "./messages.ts";
@@ -41,8 +43,38 @@ type Handlers = { readonly [K in LogRequest["kind"]]: (request: LogRequestOf<K>)
 /** The kinds of requests that change or sum up the log. */
 const exclusiveKinds: ReadonlySet<LogRequest["kind"]> = new Set(["compact", "digest", "backup"]);
 
-/** Opens the log, sends all current entries to the main thread, and works until the store is closed. */
+/** Opens the log, sends all current entries to the main thread, and works until the store is closed. The thread has no other work. */
 export async function openLogThread(port: MessagePort, start: WorkerStart): Promise<void> {
+  const mailbox = new Mailbox(start.mailbox);
+  (await open(port, start, mailbox))?.workAlone(mailbox);
+}
+
+/** Does the same in a thread that has other logs, too: it works when a message comes, and one transaction at a time. */
+export async function openSharedLog({ port, start }: SharedLogStart): Promise<void> {
+  const calls = new MessageCommits();
+  (await open(port, start, calls))?.workOnCall(calls);
+}
+
+/** The commits that wait for a thread. */
+interface Commits {
+  /** The number of calls for the thread, which changes when something waits for it. */
+  readonly callCount: number;
+  /** Takes the next commit, or `"message"` when it was sent as one. `undefined`: there is none. */
+  take(): Uint8Array | "message" | undefined;
+}
+
+/** The commits of a log whose commits are all messages. */
+class MessageCommits implements Commits {
+  callCount = 0;
+  readonly waiting: Uint8Array[] = [];
+
+  take(): Uint8Array | undefined {
+    return this.waiting.shift();
+  }
+}
+
+/** Returns the thread of an opened log; `undefined` for one that was refused, which the main thread knows. */
+async function open(port: MessagePort, start: Required<LogFolder>, commits: Commits): Promise<LogThread | undefined> {
   const send: SendToMain = (message, transfer = []) => port.postMessage(message, transfer);
   const path = logFilePath(start.dataDir);
   const { pagesLeft } = start.faults;
@@ -62,16 +94,22 @@ export async function openLogThread(port: MessagePort, start: WorkerStart): Prom
     send({ kind: "refused", message: failure.message, why });
     // Closing the port ends the thread.
     port.close();
-    return;
+    return undefined;
   }
   send({ kind: "opened", logBytes: opened.file.segments.bytes });
-  new LogThread(port, start, opened, send).start();
+  return new LogThread(port, start, { opened, send, commits });
+}
+
+interface LogParts {
+  readonly opened: OpenLogFiles;
+  readonly send: SendToMain;
+  readonly commits: Commits;
 }
 
 class LogThread {
   readonly #port: MessagePort;
-  readonly #start: WorkerStart;
-  readonly #mailbox: Mailbox;
+  readonly #start: Required<LogFolder>;
+  readonly #commits: Commits;
   readonly #file: LogFile;
   readonly #headFile: HeadFile;
   readonly #jobs: JobQueue;
@@ -81,16 +119,16 @@ class LogThread {
   readonly #largeCommits: Uint8Array[] = [];
   #isClosed = false;
 
-  constructor(port: MessagePort, start: WorkerStart, opened: OpenLogFiles, send: SendToMain) {
-    const { dataDir, faults } = start;
+  constructor(port: MessagePort, start: Required<LogFolder>, { opened, send, commits }: LogParts) {
+    const { dataDir, faults, hasReserve } = start;
     const { file, headFile } = opened;
     this.#port = port;
     this.#start = start;
-    this.#mailbox = new Mailbox(start.mailbox);
+    this.#commits = commits;
     this.#file = file;
     this.#headFile = headFile;
-    this.#jobs = new JobQueue(this.#mailbox, send);
-    this.#writer = new LogWriter({ dataDir, opened, jobs: this.#jobs, send, faults });
+    this.#jobs = new JobQueue(commits, send);
+    this.#writer = new LogWriter({ dataDir, opened, jobs: this.#jobs, send, hasReserve, faults });
     this.#handlers = {
       history: (request) => readHistory(file, request),
       rollback: (request) => readRollback(file, request),
@@ -107,17 +145,43 @@ class LogThread {
   }
 
   /** Begins to work in the next turn of the event loop. */
-  start(): void {
-    setImmediate(() => this.#run(false));
+  workAlone(mailbox: Mailbox): void {
+    setImmediate(() => this.#run(mailbox, false));
+  }
+
+  /** Works in turns of the event loop, after messages and when a job or a look for room is due. Other logs have turns between. */
+  workOnCall(calls: MessageCommits): void {
+    let scheduled: NodeJS.Immediate | undefined;
+    let cancel: (() => void) | undefined;
+    const schedule = (): void => {
+      scheduled ??= setImmediate(turn);
+    };
+    const turn = (): void => {
+      scheduled = undefined;
+      cancel?.();
+      if (this.#isClosed) return;
+      this.#commitAll();
+      if (this.#stepWaitMs() === 0) this.#runStep();
+      if (this.#isClosed) return;
+      const waitMs = this.#stepWaitMs();
+      if (waitMs === 0) schedule();
+      else if (Number.isFinite(waitMs)) cancel = systemClock.after(waitMs, schedule);
+    };
+    this.#port.on("message", (message: ToWorker) => {
+      calls.callCount++;
+      if (message.kind === "commit") calls.waiting.push(message.rows);
+      else if (message.kind === "request") this.#addJob(message.id, message.request);
+      schedule();
+    });
   }
 
   /**
    * Works until the store is closed. The thread sleeps in `Atomics.wait` and not in its event loop, which it visits
    * only after a while without work, for the engine's own tasks. `isIdle`: it has just visited it.
    */
-  #run(isIdle: boolean): void {
+  #run(mailbox: Mailbox, isIdle: boolean): void {
     while (!this.#isClosed) {
-      const { callCount } = this.#mailbox;
+      const { callCount } = mailbox;
       this.#receive();
       if (this.#commitAll()) isIdle = false;
       const waitMs = this.#stepWaitMs();
@@ -125,9 +189,9 @@ class LogThread {
         this.#runStep();
         isIdle = false;
       } else {
-        this.#mailbox.sleep(callCount, Math.min(waitMs, isIdle ? Number.POSITIVE_INFINITY : idleMs));
-        if (this.#mailbox.callCount !== callCount || waitMs <= idleMs || isIdle) continue;
-        setImmediate(() => this.#run(true));
+        mailbox.sleep(callCount, Math.min(waitMs, isIdle ? Number.POSITIVE_INFINITY : idleMs));
+        if (mailbox.callCount !== callCount || waitMs <= idleMs || isIdle) continue;
+        setImmediate(() => this.#run(mailbox, true));
         return;
       }
     }
@@ -154,7 +218,7 @@ class LogThread {
     let batch: Uint8Array[] = [];
     let bytes = 0;
     let count = 0;
-    for (let next = this.#mailbox.take(); next !== undefined; next = this.#mailbox.take()) {
+    for (let next = this.#commits.take(); next !== undefined; next = this.#commits.take()) {
       const rows = next === "message" ? this.#nextLargeCommit() : next;
       if (batch.length > 0 && bytes + rows.length > transactionBytesMax) {
         this.#writer.commit(batch);

@@ -15,7 +15,7 @@ import { full, type LogFile, type LogRow, sqliteCode } from "./log-file.ts";
 import type { SendToMain, StorageFaults } from "./messages.ts";
 import type { OpenLogFiles } from "./open-log.ts";
 import { readRows } from "./packed-rows.ts";
-import { fullMessage, giveUpReserve, keepReserve } from "./reserve.ts";
+import { fullMessage, giveUpReserve, hasRoom, keepReserve } from "./reserve.ts";
 
 /** The time between two looks for room while the disk is full. */
 const roomCheckMs = 1000;
@@ -26,6 +26,8 @@ interface LogWriterOptions {
   /** The jobs of the thread; a compaction among them is finished at once when the disk is full. */
   readonly jobs: JobQueue;
   readonly send: SendToMain;
+  /** Whether room is reserved for deletions on a full disk. */
+  readonly hasReserve: boolean;
   readonly faults: StorageFaults;
 }
 
@@ -35,6 +37,7 @@ export class LogWriter {
   readonly #headFile: HeadFile;
   readonly #jobs: JobQueue;
   readonly #send: SendToMain;
+  readonly #hasReserve: boolean;
   readonly #faults: StorageFaults;
   /** The revision to which the log moved at the start, until the log contains it. */
   #movedTo: Revision | undefined;
@@ -47,16 +50,17 @@ export class LogWriter {
    */
   #roomCheckAt = Number.POSITIVE_INFINITY;
 
-  constructor({ dataDir, opened, jobs, send, faults }: LogWriterOptions) {
+  constructor({ dataDir, opened, jobs, send, hasReserve, faults }: LogWriterOptions) {
     this.#dataDir = dataDir;
     this.#file = opened.file;
     this.#headFile = opened.headFile;
     this.#jobs = jobs;
     this.#send = send;
+    this.#hasReserve = hasReserve;
     this.#faults = faults;
     this.#movedTo = movedRevision(opened);
     this.#reportedTables = this.#file.segments.count;
-    if (!keepReserve(dataDir)) this.#reportFull(0);
+    if (!this.#keepsRoom()) this.#reportFull(0);
   }
 
   /** Whether a commit failed; no other one follows it. */
@@ -122,7 +126,7 @@ export class LogWriter {
     } catch {
       // There is still no room; the next look may find some.
     }
-    if (this.#isDiskFull() || !keepReserve(this.#dataDir)) return;
+    if (this.#isDiskFull() || !this.#keepsRoom()) return;
     this.#roomCheckAt = Number.POSITIVE_INFINITY;
     this.#send({ kind: "hasRoom" });
   }
@@ -192,6 +196,11 @@ export class LogWriter {
     } catch {
       // The compaction has freed what it could.
     }
+  }
+
+  /** Whether there is room for writes, and for the reserve if there is to be one. */
+  #keepsRoom(): boolean {
+    return this.#hasReserve ? keepReserve(this.#dataDir) : hasRoom(this.#dataDir);
   }
 
   #isDiskFull(): boolean {

@@ -39,7 +39,8 @@ import { packedForm, unpack } from "../packed-value.ts";
 import { logFilePath, type LogRow } from "./log-file.ts";
 import { commitsUnderWayMax, type FromWorker, type LogFolder, type LogRequestOf, Mailbox } from "./messages.ts";
 import { packedBytesMax, readRows, RowWriter } from "./packed-rows.ts";
-import { WorkerClient } from "./worker-client.ts";
+import type { SharedLogThread } from "./shared-log-thread.ts";
+import { type CommitSlots, ownThread, WorkerClient } from "./worker-client.ts";
 
 /** Bounds of the history of single keys. */
 export interface VersionRetention {
@@ -59,6 +60,8 @@ export interface SqliteLogOptions extends LogFolder, CompactionTimes {
   /** Bounds of the versions of single keys that are kept beyond the history of reads. Left out: none are. */
   readonly retention?: VersionRetention | undefined;
   readonly observe?: StorageObserver;
+  /** The thread that also owns other logs. Left out: the log has a thread of its own, whose writes take less time. */
+  readonly thread?: SharedLogThread | undefined;
 }
 
 /** Writes that were sent to the log together. */
@@ -89,7 +92,7 @@ export class SqliteLog implements LogStore, StoreMaintenance {
   /** A notice about the start: a loss was accepted, or cannot be excluded. */
   readonly notice: string | undefined;
   readonly #options: SqliteLogOptions;
-  readonly #mailbox: Mailbox;
+  readonly #slots: CommitSlots;
   readonly #worker: WorkerClient;
   readonly #log: CommitSequencer;
   readonly #compactions: CompactionTimer;
@@ -118,9 +121,12 @@ export class SqliteLog implements LogStore, StoreMaintenance {
    * is damaged or of another layout; then nothing is changed.
    */
   static async open(options: SqliteLogOptions): Promise<SqliteLog> {
-    const mailbox = new Mailbox();
-    const { dataDir, isExpected = false, acceptLoss = false, faults = {} } = options;
-    const worker = new WorkerClient({ dataDir, isExpected, acceptLoss, mailbox: mailbox.shared, faults }, mailbox);
+    const { dataDir, isExpected = false, acceptLoss = false, hasReserve = true, faults = {}, thread } = options;
+    const start = { dataDir, isExpected, acceptLoss, hasReserve, faults };
+    const mailbox = thread === undefined ? new Mailbox() : undefined;
+    const slots: CommitSlots = mailbox ?? noSlots;
+    const link = mailbox === undefined ? thread!.open(start) : ownThread({ ...start, mailbox: mailbox.shared });
+    const worker = new WorkerClient(link, slots);
     const opened = Promise.withResolvers<Opening>();
     // The rows that the thread loads follow at once.
     const early: FromWorker[] = [];
@@ -131,7 +137,7 @@ export class SqliteLog implements LogStore, StoreMaintenance {
     };
     worker.onLost = (error) => opened.reject(error);
     try {
-      return new SqliteLog(options, mailbox, worker, await opened.promise, early);
+      return new SqliteLog(options, slots, worker, await opened.promise, early);
     } catch (error) {
       await worker.stop();
       throw error;
@@ -140,14 +146,14 @@ export class SqliteLog implements LogStore, StoreMaintenance {
 
   private constructor(
     options: SqliteLogOptions,
-    mailbox: Mailbox,
+    slots: CommitSlots,
     worker: WorkerClient,
     { revision, compacted, forgotten, notice }: Opening,
     early: readonly FromWorker[],
   ) {
     const { clock, observe } = options;
     this.#options = options;
-    this.#mailbox = mailbox;
+    this.#slots = slots;
     this.#worker = worker;
     this.#early = early;
     this.#compacted = compacted;
@@ -489,7 +495,7 @@ export class SqliteLog implements LogStore, StoreMaintenance {
     this.#queue = [];
     let capacityBytes = 0;
     for (const write of writes) capacityBytes += packedBytesMax(write);
-    const slot = this.#mailbox.slot(capacityBytes);
+    const slot = this.#slots.slot(capacityBytes);
     const writer = new RowWriter(slot ?? capacityBytes);
     for (const write of writes) writer.addWrite(write);
     this.#inTransit.push({ writes, sentAt: this.#options.clock.monotonic() });
@@ -497,7 +503,7 @@ export class SqliteLog implements LogStore, StoreMaintenance {
       const rows = writer.take();
       this.#worker.send({ kind: "commit", rows }, [rows.buffer]);
     }
-    this.#mailbox.post(slot === undefined ? undefined : writer.length);
+    this.#slots.post(slot === undefined ? undefined : writer.length);
   }
 
   #committed(revision: Revision): void {
@@ -572,6 +578,9 @@ export class SqliteLog implements LogStore, StoreMaintenance {
     this.#drained = [];
   }
 }
+
+/** The slots of a log in a shared thread, whose commits are messages. */
+const noSlots: CommitSlots = { slot: () => undefined, post: () => undefined, call: () => undefined };
 
 function refusal({ message, why }: Extract<FromWorker, { kind: "refused" }>): StorageFailure {
   const Failure = why === "loss" ? LostWrites : why === "use" ? StoreInUse : StorageFailure;

@@ -4,6 +4,8 @@
  * Commits use shared memory (`Mailbox`), and their answer is a bare number: a single writer pays two thread switches
  * per write, and messages would cost more. Everything else is a message on the thread's port.
  */
+import type { MessagePort } from "node:worker_threads";
+
 import type { Revision } from "../log-store.ts";
 
 /** Faults for tests; none by default. */
@@ -34,6 +36,8 @@ export interface LogFolder {
   readonly isExpected?: boolean;
   /** Whether an incomplete log is opened without its missing part. Default: it is refused with `LostWrites`. */
   readonly acceptLoss?: boolean;
+  /** Whether room is reserved for deletions on a full disk. Default: it is. */
+  readonly hasReserve?: boolean;
   /** Faults to inject; only for tests. */
   readonly faults?: StorageFaults;
 }
@@ -41,6 +45,12 @@ export interface LogFolder {
 /** The data that the worker is started with. */
 export interface WorkerStart extends Required<LogFolder> {
   readonly mailbox: SharedArrayBuffer;
+}
+
+/** A message to a thread that owns several logs: the log to open, and the port for its messages. */
+export interface SharedLogStart {
+  readonly start: Required<LogFolder>;
+  readonly port: MessagePort;
 }
 
 /** A request to the thread, which reads or changes the log between commits. */

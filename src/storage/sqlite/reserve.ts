@@ -46,6 +46,16 @@ export function keepReserve(dataDir: string): boolean {
   }
 }
 
+/** Whether the disk has as much room as must be left beside a reserve, for a log without a reserve of its own. */
+export function hasRoom(dataDir: string): boolean {
+  try {
+    const { bavail, bsize } = statfsSync(dataDir);
+    return bavail * bsize >= marginBytes;
+  } catch {
+    return false;
+  }
+}
+
 /**
  * Returns bytes that no file system can compress, unlike zeros. They need not be unpredictable: with the system's
  * random numbers, this thread would load all of `node:crypto`. Source: Marsaglia's xorshift.
