@@ -44,6 +44,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
   publication: ["std", "meta", "schema", "codec", "api", "registry", "http"],
   transport: ["std", "meta", "http"],
   controllers: ["std", "meta", "cel", "api", "client"],
+  simulation: ["std", "meta", "api", "client"],
   server: [
     "std",
     "meta",
@@ -68,6 +69,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
     "publication",
     "transport",
     "controllers",
+    "simulation",
   ],
   testing: ["std", "storage", "client", "http", "server"],
   commands: ["std", "meta", "schema", "codec", "api", "storage", "client", "authz", "transport", "server", "testing"],

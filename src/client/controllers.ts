@@ -25,6 +25,7 @@ export {
   type EventPredicate,
   type Finalizer,
   generationChanged,
+  type Lister,
   type ObjectKey,
   type ReconcileContext,
   type Requeue,

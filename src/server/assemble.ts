@@ -24,6 +24,7 @@ import { kubernetesService } from "./controllers/kubernetes-service.ts";
 import { Loopback } from "./loopback.ts";
 import { openPipeline, type Pipeline } from "./pipeline.ts";
 import { retriedStep } from "./retried-step.ts";
+import { startSimulation } from "./simulation.ts";
 import { openState, type ServerState } from "./state.ts";
 
 export async function assemble(config: AssembleConfig): Promise<Assembled> {
@@ -130,10 +131,12 @@ async function runControllers(
       served,
     }),
   });
+  const stopSimulation = await startSimulation({ ...config, clients });
   return async () => {
     stopNamespaces();
     stopCidrs();
     stopPolicy();
+    await stopSimulation();
     await stopControllers();
   };
 }

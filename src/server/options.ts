@@ -33,6 +33,7 @@ import { kindFlags } from "./served-kinds/flags.ts";
 import { checkKubeletFiles, nodeFlags } from "./nodes/flags.ts";
 import { checkProcesses } from "./processes.ts";
 import { checkPlanes, planeFlags } from "./plane-flags.ts";
+import { simulationFlags } from "./simulation/flags.ts";
 import { checkNodePort, serviceFlags } from "./services/flags.ts";
 import { checkEtcd, etcdFlags } from "./store/etcd-flags.ts";
 import { checkHistory, storeFlags } from "./store/flags.ts";
@@ -61,6 +62,7 @@ export const serverFlags = {
   ...nodeFlags,
   ...controllerFlags,
   ...planeFlags,
+  ...simulationFlags,
 };
 
 /** The complete, validated options of a server. Durations are in milliseconds unless the name says otherwise. */

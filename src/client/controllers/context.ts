@@ -6,10 +6,11 @@ import type { ApiObject } from "#meta/object-meta.ts";
 import { timestampOf } from "#meta/time.ts";
 import type { Cluster, KindClient } from "../cluster.ts";
 import type { Apply } from "../draft.ts";
+import type { Informer } from "../informer.ts";
 import type { Kind } from "../kind.ts";
 import { referenceToOwner } from "../owner.ts";
 import { type Conditions, stateConditions, type StoredCondition } from "./conditions.ts";
-import type { ObjectKey, ReconcileContext, RunnableController } from "./definition.ts";
+import type { Lister, ObjectKey, ReconcileContext, RunnableController } from "./definition.ts";
 import type { EventRecorder } from "../event-recorder.ts";
 import type { InformerSet } from "./informers.ts";
 import { appliedPart, hasAtomicConditions } from "./owned-fields.ts";
@@ -43,6 +44,7 @@ export function reconcileContext(parts: ContextParts, call: ReconcileCall): Reco
     event: (type, reason, note = "", { action = "Reconcile", related } = {}) =>
       events.record({ about: call.object, controller: controller.name, type, reason, note, action, related }),
     queue: (key, time: WaitTime = 0) => queue(keyIn(controller.kind, key, call.object), millisecondsOf(time)),
+    lister: listerOf(parts.informers),
     owned: <K extends ApiObject>(kind: Kind<K>) => ownedBy(parts, call.object, kind) as K[], // the informer has the kind
   };
 }
@@ -52,6 +54,25 @@ export function keyIn(kind: Kind, key: ObjectKey, { metadata }: ApiObject): stri
   const [name, namespace = metadata.namespace] =
     typeof key === "string" ? (key.split("/", 2).toReversed() as [string, string?]) : [key.name, key.namespace];
   return kind.namespaced && namespace !== undefined ? `${namespace}/${name}` : name;
+}
+
+/** Returns the view of the objects that informers have. */
+export function listerOf(informers: InformerSet): Lister {
+  const informerOf = (kind: Kind, namespace: string | undefined): Informer<ApiObject> => {
+    const informer = informers.find(kind, namespace);
+    if (informer === undefined) throw new TypeError(`no controller of this run follows ${kind.kind}`);
+    return informer;
+  };
+  return {
+    list: <K extends ApiObject>(kind: Kind<K>, namespace?: string) => {
+      const informer = informerOf(kind, namespace);
+      return (namespace === undefined ? informer.list() : informer.in(namespace)) as K[]; // the informer has the kind
+    },
+    find: <K extends ApiObject>(kind: Kind<K>, key: ObjectKey) => {
+      const text = keyIn(kind, key, { metadata: {} });
+      return informerOf(kind, text.split("/").at(-2)).get(text) as K | undefined; // the informer has the kind
+    },
+  };
 }
 
 function ownedBy({ controller, informers }: ContextParts, object: ApiObject, kind: Kind): ApiObject[] {

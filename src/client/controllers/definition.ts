@@ -21,8 +21,19 @@ export type ObjectKey = string | { readonly name: string; readonly namespace?: s
 /** The objects to reconcile. A name without a namespace is in that of the object that names it. */
 type ObjectKeys = ObjectKey | undefined | readonly ObjectKey[];
 
+/** The objects in memory of kinds that a controller of the same `run` follows. */
+export interface Lister {
+  /** Returns the objects of a namespace, or of all, in no order. Throws `TypeError` for a kind that nobody follows. */
+  list<K extends ApiObject>(kind: Kind<K>, namespace?: string): K[];
+  /** Returns the object of a key; `undefined` if there is none. Throws as `list` does. */
+  find<K extends ApiObject>(kind: Kind<K>, key: ObjectKey): K | undefined;
+}
+
 /** A kind that is followed, and the function that says which objects have to be reconciled when one of it changes. */
-export type WatchedKind<W extends ApiObject = ApiObject> = readonly [kind: Kind<W>, keys: (object: W) => ObjectKeys];
+export type WatchedKind<W extends ApiObject = ApiObject> = readonly [
+  kind: Kind<W>,
+  keys: (object: W, lister: Lister) => ObjectKeys,
+];
 
 /** Says whether an event of the controller's kind matters. */
 export type EventPredicate<T> = (event: InformerEvent<T>) => boolean;
@@ -69,6 +80,8 @@ export interface ReconcileContext<T extends ApiObject = ApiObject> {
   event(type: "Normal" | "Warning", reason: string, note?: string, options?: EventOptions): void;
   /** Reconciles another object of the controller's kind, or this one again, at once or after a time. */
   queue(key: ObjectKey, time?: WaitTime): void;
+  /** Finds objects in memory. */
+  readonly lister: Lister;
   /** Returns the objects of a kind in `owns` whose controller is the reconciled object, from memory. */
   owned<K extends ApiObject>(kind: Kind<K>): K[];
 }
@@ -97,11 +110,13 @@ export interface ControllerOptions<T extends ApiObject, W extends readonly ApiOb
   readonly predicates?: readonly EventPredicate<T>[];
   /** Is added before the first reconcile, and removed when it has run for a deleted object. */
   readonly finalizer?: Finalizer<T>;
+  /** Whether objects that are being deleted are reconciled, too; default: no. Not together with a finalizer. */
+  readonly includesDeleted?: boolean;
   /** The number of objects that are reconciled at the same time; default: 1. One object is never reconciled twice at once. */
   readonly concurrency?: number;
   /**
    * Makes the world as the object says. It is called for every object at the start and after every change, perhaps of
-   * several changes at once, but not for objects that are being deleted. An error is reported, and the object comes again
+   * several changes at once; for objects that are being deleted only with `includesDeleted`. An error is reported, and the object comes again
    * after a pause that doubles, from 5 ms to 1000 s.
    */
   reconcile(object: T, context: ReconcileContext<T>): Promise<Requeue | void> | Requeue | void;
@@ -122,6 +137,11 @@ export function controller<T extends ApiObject, const W extends readonly ApiObje
   const { concurrency = 1, finalizer, name = kind.kind.toLowerCase() } = options;
   if (!Number.isInteger(concurrency) || concurrency < 1) {
     throw new TypeError(`the concurrency of controller ${name} is no whole number of 1 or more: ${concurrency}`);
+  }
+  if (finalizer !== undefined && options.includesDeleted === true) {
+    throw new TypeError(
+      `controller ${name} has a finalizer, which is what is called for objects that are being deleted`,
+    );
   }
   if (finalizer !== undefined && !/^[a-z0-9.-]+\/[A-Za-z0-9._-]+$/.test(finalizer.name)) {
     throw new TypeError(`${JSON.stringify(finalizer.name)} is no name of a finalizer: write "example.com/name"`);

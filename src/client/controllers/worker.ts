@@ -7,7 +7,7 @@ import type { Kind } from "../kind.ts";
 import { controllerOf } from "../owner.ts";
 import { TokenBucket } from "../token-bucket.ts";
 import { WorkQueue } from "../work-queue.ts";
-import { type ContextParts, keyIn, reconcileContext } from "./context.ts";
+import { type ContextParts, keyIn, listerOf, reconcileContext } from "./context.ts";
 import type { ObjectKey, Requeue } from "./definition.ts";
 import { addFinalizer, hasFinalizer, removeFinalizer } from "./finalizers.ts";
 import type { ControllerMetrics, ReconcileObserver } from "./metrics.ts";
@@ -71,8 +71,9 @@ export class ControllerWorker {
     );
     for (const kind of owns)
       this.#follow(informers.open(kind, this.#namespaceOf(kind)), (object) => this.#owner(object));
+    const lister = listerOf(informers);
     for (const [kind, keys] of watches)
-      this.#follow(informers.open(kind, this.#namespaceOf(kind)), (object) => this.#keys(object, keys(object)));
+      this.#follow(informers.open(kind, this.#namespaceOf(kind)), (object) => this.#keys(object, keys(object, lister)));
   }
 
   /** Drops what waits. What is running goes on. */
@@ -132,14 +133,15 @@ export class ControllerWorker {
 
   async #reconcile(key: string): Promise<Requeue | undefined> {
     const { client, controller, signal } = this.#options;
-    const { finalizer, reconcile } = controller.options;
+    const { finalizer, includesDeleted = false, reconcile } = controller.options;
     const object = this.#current(key);
     if (object === undefined) return undefined;
     const written = (next: ApiObject): void => void this.#written.set(key, next);
     const call = { object, written };
     const context = reconcileContext(this.#parts, call);
     const isDeleted = object.metadata.deletionTimestamp !== undefined;
-    if (isDeleted && (finalizer === undefined || !hasFinalizer(object, finalizer.name))) return undefined;
+    const isHandled = finalizer === undefined ? includesDeleted : hasFinalizer(object, finalizer.name);
+    if (isDeleted && !isHandled) return undefined;
     if (finalizer !== undefined) {
       const change = { kind: client.kind(controller.kind), object, name: finalizer.name, signal };
       if (isDeleted) {

@@ -21,6 +21,10 @@ export interface ControllerClients {
   manager(name: string): RestClient;
   /** The client of the server itself, which may do everything. */
   readonly server: RestClient;
+  /** The way to the server of that client. */
+  readonly administrator: Transport;
+  /** Returns the way to the server of a user that has the rights of its roles. */
+  transport(user: string): Transport;
   /** Returns the same clients, restricted so that they write only during a term. */
   within(term: Term): ControllerClients;
 }
@@ -42,16 +46,20 @@ export function controllerClients(options: ControllerClientsOptions): Controller
   const namespace = domain.rename("kube-system");
   const more = hasRoles ? [] : [groupMasters];
   const clientsOver = (open: (transport: Transport) => RestClient): ControllerClients => {
-    const client = (name: string, groups: readonly string[], userAgent: string): RestClient => {
+    const way = (name: string, groups: readonly string[], userAgent: string): Transport => {
       // The user is complete, so authentication does not replace the object.
       const user: UserInfo = { name, uid: "", groups: [...groups, groupAuthenticated] };
       if (hasRoles) users.add(user);
-      return open(transport(user, userAgent));
+      return transport(user, userAgent);
     };
+    const client = (...whose: Parameters<typeof way>): RestClient => open(way(...whose));
+    const administrator = ["system:apiserver", [groupMasters], `${domain.prefix}-apiserver`] as const;
     return {
       account: (name) => client(accountUserName(namespace, name), [...accountGroups(namespace), ...more], name),
       manager: (name) => client("system:kube-controller-manager", more, name),
-      server: client("system:apiserver", [groupMasters], `${domain.prefix}-apiserver`),
+      server: client(...administrator),
+      administrator: way(...administrator),
+      transport: (user) => way(user, more, user),
       within: (term) => clientsOver((own) => withLeaseGuard(own, term)),
     };
   };

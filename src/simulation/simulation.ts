@@ -1,0 +1,139 @@
+/**
+ * Simulated workloads: controllers, a scheduler and a kubelet that give workloads pods with states, without running
+ * anything. They are a program of the client library, with a user of its own. `docs/simulation.md` says what they do.
+ */
+import { connect, type Cluster } from "#client/cluster.ts";
+import { LeadershipLostError, run, type RunnableController } from "#client/controllers.ts";
+import type { LeaseTimes } from "#client/leader-election.ts";
+import { ClusterRole, ClusterRoleBinding, Lease, StorageClass } from "#client/kinds.ts";
+import type { Transport } from "#client/transport.ts";
+import { timeToMs } from "#meta/time.ts";
+import { type Clock, pause } from "#std/clock.ts";
+import { deploymentController } from "./deployments.ts";
+import { keepNode, renewalMs } from "./node.ts";
+import { nodeName, simulationDomain, type SimulationParts } from "./parts.ts";
+import { podController } from "./pods.ts";
+import { replicaSetController } from "./replica-sets.ts";
+import { rulesIn, simulationUser } from "./rights.ts";
+
+interface SimulationOptions extends SimulationParts {
+  /** Returns the way to the server as a user, with the rights of its roles. */
+  transport(user: string): Transport;
+  /** The way to the server as somebody who may give rights, and classes of volumes. */
+  readonly administrator: Transport;
+  readonly clock: Clock;
+  readonly log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
+  /** The times of the lease where several servers share a store, of which one simulates. */
+  readonly leaseTimes: LeaseTimes | undefined;
+}
+
+/** The field manager of everything that the simulation writes. */
+const manager = "simulated-workloads";
+
+/** A simulation that is not running yet. */
+interface Simulation {
+  /** Prepares the cluster, and runs the simulation. May be called again after a failure. */
+  start(): Promise<void>;
+  /** Ends everything that was started. */
+  close(): Promise<void>;
+}
+
+/** Opens a simulation. It does not run where a kube-controller-manager works on the same objects, and the log says so. */
+export async function openSimulation(options: SimulationOptions): Promise<Simulation> {
+  const { transport, administrator, clock, domain, log } = options;
+  const admin = await connect({ transport: administrator, manager, clock });
+  const cluster = await connect({ transport: transport(simulationUser), manager, clock });
+  const stop = new AbortController();
+  let running: Promise<unknown> | undefined;
+  return {
+    async start() {
+      if (await isTaken(admin, options)) return;
+      await giveRights(admin, options);
+      await keepNode(cluster, domain);
+      if (stop.signal.aborted) return;
+      running = Promise.all([simulate(cluster, options, stop.signal), keepOn(cluster, options, stop)]);
+      log.info({ node: nodeName, readyAfterMs: options.readyAfterMs }, "workloads are simulated: no containers run");
+    },
+    async close() {
+      stop.abort();
+      await running;
+      await Promise.all([cluster.close(), admin.close()]);
+    },
+  };
+}
+
+const controllersOf = (parts: SimulationParts): readonly RunnableController[] => [
+  podController(parts),
+  replicaSetController(parts),
+  deploymentController(parts),
+];
+
+/** Runs the controllers until the signal is aborted: at once, or whenever this server holds the lease. */
+async function simulate(cluster: Cluster, options: SimulationOptions, signal: AbortSignal): Promise<void> {
+  const { leaseTimes, domain, log } = options;
+  const failed = (err: unknown, place: object): void => log.warn({ err, ...place }, "a step of the simulation failed");
+  const lease = leaseTimes === undefined ? undefined : `${domain.rename("kube-system")}/${manager}`;
+  while (!signal.aborted) {
+    try {
+      await run(cluster, { lease, leaseTimes, signal, failed, grace: "1s" }, controllersOf(options));
+    } catch (error) {
+      if (!(error instanceof LeadershipLostError)) throw error;
+    }
+  }
+}
+
+/** Keeps the node until the signal is aborted, which happens when a kube-controller-manager comes. */
+async function keepOn(cluster: Cluster, options: SimulationOptions, stop: AbortController): Promise<void> {
+  const { clock, domain, log } = options;
+  for (;;) {
+    await pause(clock, renewalMs, stop.signal);
+    if (stop.signal.aborted) return;
+    try {
+      if (await isTaken(cluster, options)) stop.abort();
+      else await keepNode(cluster, domain);
+    } catch (err) {
+      log.warn({ err }, "the simulated node could not be renewed");
+    }
+  }
+}
+
+/** Whether a kube-controller-manager works on the objects, by its lease. The log says so then. */
+async function isTaken(cluster: Cluster, { clock, domain, log }: SimulationOptions): Promise<boolean> {
+  const lease = await cluster.kind(Lease).find("kube-controller-manager", { in: domain.rename("kube-system") });
+  const { holderIdentity = "", renewTime = "", leaseDurationSeconds = 0 } = lease?.spec ?? {};
+  const renewedMs = timeToMs(renewTime, "micro");
+  const isHeld = renewedMs !== undefined && renewedMs + leaseDurationSeconds * 1000 > clock.now();
+  if (!isHeld || holderIdentity === "") return false;
+  log.warn({ holder: holderIdentity }, "workloads are not simulated: a kube-controller-manager works on these objects");
+  return true;
+}
+
+/** Gives the user of the simulation its rights, and the cluster a class of volumes that can be had. */
+async function giveRights(admin: Cluster, { domain }: SimulationOptions): Promise<void> {
+  const name = simulationUser;
+  const group = domain.rename("rbac.authorization.k8s.io");
+  await admin.kind(ClusterRole).apply({ metadata: { name }, rules: rulesIn(domain) }, { force: true });
+  await admin.kind(ClusterRoleBinding).apply(
+    {
+      metadata: { name },
+      roleRef: { apiGroup: group, kind: "ClusterRole", name },
+      subjects: [{ apiGroup: group, kind: "User", name }],
+    },
+    { force: true },
+  );
+  const classes = await Array.fromAsync(admin.kind(StorageClass).list());
+  if (classes.some(({ metadata }) => metadata.name !== "simulated")) return;
+  await admin.kind(StorageClass).apply(
+    {
+      metadata: {
+        name: "simulated",
+        annotations: { [domain.rename("storageclass.kubernetes.io/is-default-class")]: "true" },
+      },
+      provisioner: simulationDomain,
+      reclaimPolicy: "Delete",
+      volumeBindingMode: "Immediate",
+      allowVolumeExpansion: true,
+    },
+    { force: true },
+  );
+}
