@@ -21,6 +21,11 @@ Usage: binnacle <command> [flags]
   api-resources        list the kinds of a server
   create role NAME     make roles and bindings (binnacle create --help)
   certificate approve  approve or deny requests for certificates
+  why VERB KIND        say which rule allows something, or what would allow it
+  who can VERB KIND    list who can do something, and through which role
+  blame KIND NAME      print an object with the manager of each field
+  tree KIND NAME       print what owns an object, what it owns, and what its deletion waits for
+  doctor               look for what is wrong in a cluster
   auth COMMAND         what you may do, who you are, and roles from a file (binnacle auth --help)
   export [KIND]...     write objects of a server, also of a Kubernetes cluster, as YAML or JSON
   import FILE          make the objects of such a file on a server
@@ -57,6 +62,11 @@ const commands: Readonly<Record<string, Command>> = {
   wait: async (args) => (await import("#commands/wait.ts")).wait(args),
   "api-resources": async (args) => (await import("#commands/api-resources.ts")).apiResources(args),
   auth: async (args) => (await import("#commands/auth.ts")).auth(args),
+  why: async (args) => (await import("#commands/why.ts")).why(args),
+  blame: async (args) => (await import("#commands/blame.ts")).blame(args),
+  tree: async (args) => (await import("#commands/tree.ts")).tree(args),
+  doctor: async (args) => (await import("#commands/doctor.ts")).doctor(args),
+  who: async (args) => (await import("#commands/who.ts")).who(args),
   types: async (args) => (await import("#commands/types.ts")).types(args),
   token: async (args) => (await import("#commands/token.ts")).token(args),
   "join-info": async (args) => (await import("#commands/join-info.ts")).joinInfo(args),

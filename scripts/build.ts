@@ -22,6 +22,7 @@ Usage: npm run build -- [options]
 /** The files that are started by name: the program, the package, and threads (`std/thread.ts`). */
 const entries: Readonly<Record<string, string>> = {
   program: "bin/binnacle",
+  plugin: "bin/kubectl-binnacle",
   package: "src/server/start-server",
   testing: "src/testing/testing",
   vitest: "src/testing/vitest",
@@ -254,7 +255,7 @@ async function bundle(): Promise<void> {
   });
   await bundler.close();
   sweep(new Set(output.map(({ fileName }) => fileName)));
-  chmodSync(join(root, "dist/bin/binnacle.js"), 0o755);
+  for (const name of ["program", "plugin"]) chmodSync(join(root, `dist/${entries[name]}.js`), 0o755);
 }
 
 /** Deletes the code and tables of earlier builds that this build did not write. */

@@ -50,7 +50,7 @@ class Compared {
     this.value = value;
     this.effect = effect;
     this.seconds = tolerationSeconds === undefined ? Number.POSITIVE_INFINITY : nearestNumber(tolerationSeconds);
-    this.id = `${idOf(key, effect)}${operator.length}:${operator}${value.length}:${value}${String(tolerationSeconds)}`;
+    this.id = `${idOf(key, effect)}${operator.length}:${operator}${value.length}:${value}${JSON.stringify(tolerationSeconds)}`;
   }
 }
 
@@ -76,11 +76,11 @@ export class TolerationSet {
 
   addCompared({ id, key, operator, value, effect, seconds }: Compared): void {
     this.#ids.add(id);
-    const place = idOf(key, effect);
-    if (operator === "Exists") raise(this.#ofAllValues, place, seconds);
+    const target = idOf(key, effect);
+    if (operator === "Exists") raise(this.#ofAllValues, target, seconds);
     else if (operator === "" || operator === "Equal") {
-      let byValue = this.#ofOneValue.get(place);
-      if (byValue === undefined) this.#ofOneValue.set(place, (byValue = new Map()));
+      let byValue = this.#ofOneValue.get(target);
+      if (byValue === undefined) this.#ofOneValue.set(target, (byValue = new Map()));
       raise(byValue, value, seconds);
     }
   }
@@ -90,11 +90,11 @@ export class TolerationSet {
     const [isAny, isSome] = [this.#ofAllValues.size > 0, operator === "Equal" && this.#ofOneValue.size > 0];
     if (!isAny && !isSome) return false;
     for (const wide of effect === "" ? [""] : [effect, ""]) {
-      const place = idOf(key, wide);
-      if (isAny && (lasts(this.#ofAllValues, place, seconds) || lasts(this.#ofAllValues, idOf("", wide), seconds))) {
+      const target = idOf(key, wide);
+      if (isAny && (lasts(this.#ofAllValues, target, seconds) || lasts(this.#ofAllValues, idOf("", wide), seconds))) {
         return true;
       }
-      const byValue = isSome ? this.#ofOneValue.get(place) : undefined;
+      const byValue = isSome ? this.#ofOneValue.get(target) : undefined;
       if (byValue !== undefined && lasts(byValue, value, seconds)) return true;
     }
     return false;

@@ -166,7 +166,8 @@ function commandTransport(connection: Transport, url: string, options: CallOptio
       try {
         const answer = await connection.request({ ...request, signal: AbortSignal.any(signals) });
         if (answer.code >= 300) throw refusalOf(url, request, answer);
-        if (!/^\s*[{[]/.test(answer.body.toString("latin1", 0, beginningLength))) {
+        const isJson = request.accept === undefined || request.accept.includes("json");
+        if (isJson && !/^\s*[{[]/.test(answer.body.toString("latin1", 0, beginningLength))) {
           throw new StartError(`${url} answered ${answer.code} with something that is not JSON: is it an API server?`);
         }
         warned?.(answer.warnings ?? []);

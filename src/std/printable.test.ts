@@ -7,6 +7,7 @@ import { StartError } from "./start-error.ts";
 void test("control characters are marks, and everything else stays", () => {
   assert.equal(printable("a\u001b[31mb\u009bc\tü\u{1f6a2}"), "a?[31mb?c?ü\u{1f6a2}");
   assert.equal(printable("a\nb"), "a?b");
+  assert.equal(printable("a\u202eb\u2066c"), "a?b?c");
 });
 
 void test("a message of several lines is one line", () => {

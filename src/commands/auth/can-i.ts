@@ -1,11 +1,10 @@
 /** `binnacle auth can-i`: whether the caller may do something, or everything that the caller may do in a namespace. */
 import type { PolicyRule } from "#api/rbac/v1.ts";
-import { ApiError } from "#client/api-error.ts";
 import { binnacleFlag, boolean, optional, type Settings, withShort } from "#std/flags.ts";
 import { printable } from "#std/printable.ts";
 import { StartError } from "#std/start-error.ts";
 import { command, formFlag } from "../command.ts";
-import type { DiscoveredResource } from "../discovery.ts";
+import { meantResource } from "../explain/asked-action.ts";
 import { clusterFlags, type OpenCluster, withCluster } from "../open-cluster.ts";
 import { isStructured } from "../output.ts";
 import { printWarnings, tableText, valueText } from "../print.ts";
@@ -124,22 +123,6 @@ async function resourceSpec(
       ...(allNamespaces || !namespaced ? {} : { namespace: cluster.namespace }),
     },
   };
-}
-
-/** Returns the resource that is meant. One that the server does not have can be in rules, so it is asked about as written. */
-async function meantResource(
-  cluster: OpenCluster,
-  word: string,
-): Promise<Pick<DiscoveredResource, "group" | "resource" | "namespaced">> {
-  if (word === "*") return { group: "*", resource: "*", namespaced: true };
-  try {
-    return await cluster.resource(word);
-  } catch (error) {
-    if (!(error instanceof StartError || error instanceof ApiError)) throw error;
-    printWarnings([error.message]);
-    const [resource = "", ...rest] = word.toLowerCase().split(".");
-    return { group: rest.join("."), resource, namespaced: true };
-  }
 }
 
 async function listRules(cluster: OpenCluster, settings: Settings<typeof flags>): Promise<void> {

@@ -1,0 +1,51 @@
+/** All checks of `binnacle doctor`, and what they found. */
+import { ApiError } from "#client/api-error.ts";
+import { StartError } from "#std/start-error.ts";
+import type { OpenCluster } from "../open-cluster.ts";
+import { allMetadata, unreadTexts } from "../explain/all-metadata.ts";
+import { extensionChecks } from "./extension-checks.ts";
+import type { DoctorCheck, DoctorFinding, Patient } from "./finding.ts";
+import { objectChecks } from "./object-checks.ts";
+import { Samples } from "./samples.ts";
+import { serverChecks } from "./server-checks.ts";
+
+const checks: readonly DoctorCheck[] = [...serverChecks, ...extensionChecks, ...objectChecks];
+
+export interface Report {
+  readonly findings: readonly DoctorFinding[];
+  readonly checks: readonly string[];
+  /** Sentences about things that could not be looked at. */
+  readonly unread: readonly string[];
+}
+
+/** Looks at a cluster. `nowMs` is the time by which ages are counted. */
+export async function examine(cluster: OpenCluster, nowMs: number): Promise<Report> {
+  const unread: string[] = [];
+  const found = await allMetadata(cluster, "");
+  unread.push(...unreadTexts(found.unread));
+  const patient: Patient = { cluster, found, metrics: await readMetrics(cluster, unread), nowMs };
+  const findings: DoctorFinding[] = [];
+  for (const check of checks) {
+    try {
+      findings.push(...(await check.run(patient)));
+    } catch (error) {
+      if (!(error instanceof StartError || error instanceof ApiError)) throw error;
+      unread.push(`${check.name}: ${error.message}`);
+    }
+  }
+  const bySeverity = (one: DoctorFinding, other: DoctorFinding): number =>
+    Number(one.severity === "warning") - Number(other.severity === "warning");
+  return { findings: findings.sort(bySeverity), checks: checks.map(({ name }) => name), unread };
+}
+
+async function readMetrics(cluster: OpenCluster, unread: string[]): Promise<Samples> {
+  try {
+    return new Samples(
+      (await cluster.rest.bytes({ method: "GET", path: "/metrics", accept: "text/plain" })).toString(),
+    );
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    unread.push(`metrics: ${error.said}`);
+    return new Samples(undefined);
+  }
+}

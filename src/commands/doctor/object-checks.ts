@@ -1,0 +1,196 @@
+/** Checks of objects: what is stuck, what names things that do not exist, what has used up its quota. */
+import { apiVersionOf } from "#meta/group-version.ts";
+import { humanDuration } from "#meta/human-duration.ts";
+import type { Unstructured } from "#meta/object-meta.ts";
+import { compareQuantities, parseQuantity, type Quantity } from "#meta/quantity.ts";
+import { shownName } from "../open-cluster.ts";
+import { deletionNotes } from "../explain/deletion.ts";
+import { bindingText, readGrants, roleText } from "../explain/grants.ts";
+import type { DoctorCheck, DoctorFinding, Patient } from "./finding.ts";
+import { conditionOf, listAll, placeOf } from "./lists.ts";
+
+/** The time after which a deletion or a claim counts as stuck. */
+const stuckMs = 60_000;
+
+export const objectChecks: readonly DoctorCheck[] = [
+  { name: "namespaces that stay", run: stuckNamespaces },
+  { name: "deletions that do not end", run: stuckDeletions },
+  { name: "owners of kinds that are not served", run: unservedOwners },
+  { name: "bindings to roles that do not exist", run: danglingBindings },
+  { name: "quotas", run: fullQuotas },
+  { name: "claims without a volume", run: waitingClaims },
+  { name: "workloads without pods", run: idleWorkloads },
+];
+
+async function stuckNamespaces({ cluster, nowMs }: Patient): Promise<readonly DoctorFinding[]> {
+  const namespaces = await listAll(cluster, "", "namespaces");
+  return namespaces.flatMap((namespace): DoctorFinding[] => {
+    const { deletionTimestamp, name = "" } = namespace.metadata;
+    if (deletionTimestamp === undefined || nowMs - Date.parse(deletionTimestamp) < stuckMs) return [];
+    const reasons = [
+      "NamespaceDeletionDiscoveryFailure",
+      "NamespaceDeletionGroupVersionParsingFailure",
+      "NamespaceDeletionContentFailure",
+      "NamespaceContentRemaining",
+      "NamespaceFinalizersRemaining",
+    ].flatMap((type) => {
+      const condition = conditionOf(namespace, type);
+      return condition?.status === "True" ? [condition.message ?? type] : [];
+    });
+    const since = humanDuration(nowMs - Date.parse(deletionTimestamp));
+    return [
+      {
+        severity: "problem",
+        about: `namespace/${name}`,
+        what: `It is being deleted for ${since}. ${reasons.length === 0 ? "Its status does not say why it stays." : reasons.join("; ")}`,
+        next: `See what is left in it: binnacle tree ns ${name}`,
+      },
+    ];
+  });
+}
+
+function stuckDeletions({ found, nowMs }: Patient): readonly DoctorFinding[] {
+  return found.objects.flatMap(({ resource, metadata }): DoctorFinding[] => {
+    const { deletionTimestamp, finalizers = [], name = "", namespace } = metadata;
+    if (deletionTimestamp === undefined || finalizers.length === 0 || resource.resource === "namespaces") return [];
+    if (nowMs - Date.parse(deletionTimestamp) < stuckMs) return [];
+    const where = namespace === undefined ? "" : ` -n ${namespace}`;
+    const [since = "", ...notes] = deletionNotes(metadata, [], nowMs);
+    return [
+      {
+        severity: "problem",
+        about: `${shownName(resource, name)}${namespace === undefined ? "" : ` in ${namespace}`}`,
+        what: `It ${since}: it ${notes.join(", and it ")}.`,
+        next: `See what it owns: binnacle tree ${resource.resource} ${name}${where}. If whoever sets the finalizer is gone for good, remove it from metadata.finalizers.`,
+      },
+    ];
+  });
+}
+
+async function unservedOwners({ cluster, found }: Patient): Promise<readonly DoctorFinding[]> {
+  const { resources, missing } = await cluster.discovered();
+  if (missing.length > 0) return []; // what is not served cannot be told
+  const served = new Set(resources.map((one) => `${apiVersionOf(one)} ${one.kind}`));
+  const objects = new Map<string, string[]>();
+  for (const { resource, metadata } of found.objects) {
+    for (const { apiVersion, kind } of metadata.ownerReferences ?? []) {
+      const key = `${apiVersion} ${kind}`;
+      if (served.has(key)) continue;
+      const names = objects.get(key);
+      const name = shownName(resource, metadata.name ?? "");
+      if (names === undefined) objects.set(key, [name]);
+      else names.push(name);
+    }
+  }
+  return [...objects].map(([key, names]) => ({
+    severity: "warning",
+    about: key,
+    what: `${countText(names.length, "object")} ${names.length === 1 ? "is" : "are"} owned by it, and the server does not serve this kind: ${someOf(names)}.`,
+    next: "The garbage collector cannot tell whether the owner exists, so it never collects them. Bring the definition back, or remove the reference.",
+  }));
+}
+
+async function danglingBindings({ cluster }: Patient): Promise<readonly DoctorFinding[]> {
+  const grants = await readGrants(cluster, "");
+  return grants
+    .filter(({ rules }) => rules === undefined)
+    .map((grant) => ({
+      severity: "warning",
+      about: bindingText(grant),
+      what: `It gives ${roleText(grant)}, which does not exist, so it gives nothing.`,
+      next: "Create the role, or delete the binding.",
+    }));
+}
+
+/** The share of a quota from which it is told. */
+const nearlyFullPercent = 90n;
+
+const times = (quantity: Quantity, factor: bigint): Quantity => ({ ...quantity, unscaled: quantity.unscaled * factor });
+
+async function fullQuotas({ cluster }: Patient): Promise<readonly DoctorFinding[]> {
+  interface Status {
+    readonly hard?: Readonly<Record<string, string>>;
+    readonly used?: Readonly<Record<string, string>>;
+  }
+  const quotas = await listAll(cluster, "", "resourcequotas");
+  return quotas.flatMap((quota) => {
+    const { hard = {}, used = {} } = (quota["status"] ?? {}) as Status; // of a quota
+    return Object.entries(hard).flatMap(([name, limit]): DoctorFinding[] => {
+      const [most, now] = [parseQuantity(limit), parseQuantity(used[name] ?? "0")];
+      if (most === undefined || now === undefined || most.unscaled <= 0n) return [];
+      const isFull = compareQuantities(now, most) >= 0;
+      const isNear = compareQuantities(times(now, 100n), times(most, nearlyFullPercent)) >= 0;
+      if (!isNear) return [];
+      return [
+        {
+          severity: isFull ? "problem" : "warning",
+          about: `resourcequota/${placeOf(quota)}`,
+          what: `It has used ${used[name] ?? "0"} of ${limit} for ${name}${isFull ? ", so more is refused with 403" : ""}.`,
+          next: "Raise the limit in spec.hard, or delete what is not needed.",
+        },
+      ];
+    });
+  });
+}
+
+async function waitingClaims({ cluster, nowMs }: Patient): Promise<readonly DoctorFinding[]> {
+  const claims = (await listAll(cluster, "", "persistentvolumeclaims")).filter(
+    (claim) => phaseOf(claim) === "Pending" && ageMs(claim, nowMs) >= stuckMs,
+  );
+  if (claims.length === 0) return [];
+  const classes = await listAll(cluster, "storage", "storageclasses");
+  const names = new Set(classes.map(({ metadata }) => metadata.name));
+  return claims.map((claim): DoctorFinding => {
+    const { storageClassName } = (claim["spec"] ?? {}) as { readonly storageClassName?: string }; // of a claim
+    const about = `persistentvolumeclaim/${placeOf(claim)}`;
+    if (storageClassName === undefined) {
+      const what = "It names no storage class, and there was no default one when it was made.";
+      return { severity: "problem", about, what, next: "Set spec.storageClassName, or mark a class as the default." };
+    }
+    if (storageClassName !== "" && !names.has(storageClassName)) {
+      const what = `It waits for the storage class ${JSON.stringify(storageClassName)}, which does not exist.`;
+      return {
+        severity: "problem",
+        about,
+        what,
+        next: `Create the class, or use one of: ${someOf([...names].map(String))}.`,
+      };
+    }
+    const what = "It waits for a volume: no volume fits, or what provides volumes of its class does not run.";
+    return { severity: "warning", about, what, next: "See its events: kubectl describe pvc." };
+  });
+}
+
+/** Finds workloads whose controller does nothing: on a server without kube-controller-manager this is the first question of newcomers. */
+async function idleWorkloads({ cluster, nowMs }: Patient): Promise<readonly DoctorFinding[]> {
+  const kinds = ["deployments", "statefulsets", "daemonsets", "replicasets"];
+  const all = (await Promise.all(kinds.map((plural) => listAll(cluster, "apps", plural)))).flat();
+  const idle = all.filter((one) => {
+    const { observedGeneration } = (one["status"] ?? {}) as { readonly observedGeneration?: number }; // of a workload
+    return observedGeneration === undefined && ageMs(one, nowMs) >= 10_000;
+  });
+  if (idle.length === 0) return [];
+  return [
+    {
+      severity: "problem",
+      about: countText(idle.length, "workload"),
+      what: `No controller has looked at ${idle.length === 1 ? "it" : "them"}, so there are no pods: ${someOf(idle.map(placeOf))}.`,
+      next: "Run kube-controller-manager, which makes pods of workloads (docs/control-plane.md): this server keeps objects, and does not run them.",
+    },
+  ];
+}
+
+const phaseOf = ({ status }: Unstructured): string | undefined => ((status ?? {}) as { readonly phase?: string }).phase; // of a claim
+
+const ageMs = ({ metadata: { creationTimestamp } }: Unstructured, nowMs: number): number =>
+  nowMs - Date.parse(creationTimestamp ?? "");
+
+const shownNamesMax = 5;
+
+/** Returns the first names of a list, and how many more there are. */
+function someOf(names: readonly string[]): string {
+  const more = names.length - shownNamesMax;
+  return `${names.slice(0, shownNamesMax).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+}
+
+const countText = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;

@@ -1,0 +1,144 @@
+/** Checks of the server itself: certificates, clock, health, store. */
+import { isIP } from "node:net";
+import { connect, type PeerCertificate } from "node:tls";
+import { ApiError } from "#client/api-error.ts";
+import { expiry } from "./extension-checks.ts";
+import type { DoctorCheck, DoctorFinding, Patient } from "./finding.ts";
+import { conditionOf, listAll } from "./lists.ts";
+
+export const serverChecks: readonly DoctorCheck[] = [
+  { name: "health", run: health },
+  { name: "certificate and clock of the server", run: certificateAndClock },
+  { name: "requests for certificates", run: waitingRequests },
+  { name: "store", run: store },
+];
+
+async function health({ cluster }: Patient): Promise<readonly DoctorFinding[]> {
+  try {
+    await cluster.rest.bytes({ method: "GET", path: "/readyz?verbose", accept: "text/plain" });
+    return [];
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    if (error.code === 403) return [];
+    const what = `It is not ready: ${
+      error.said
+        .split("\n")
+        .filter((line) => line.startsWith("[-]"))
+        .join(", ") || error.said
+    }`;
+    return [{ severity: "problem", about: "server", what, next: "See its log for the check that fails." }];
+  }
+}
+
+const soonMs = 14 * 24 * 3_600_000;
+const skewMs = 5000;
+const probeMs = 10_000;
+
+interface Seen {
+  readonly certificate: PeerCertificate;
+  /** The time of the server, with an error of a second. */
+  readonly date: string | undefined;
+}
+
+async function certificateAndClock({ cluster, nowMs }: Patient): Promise<readonly DoctorFinding[]> {
+  const seen = await probe(cluster.url);
+  if (seen === undefined) return []; // it was reached by the client, through a proxy perhaps
+  const findings: DoctorFinding[] = [];
+  const until = Date.parse(seen.certificate.valid_to);
+  if (until - nowMs < soonMs) {
+    const next = "Renew it, or let the server make a new one: binnacle renews its own at a start.";
+    findings.push(expiry("server", "Its certificate", until, nowMs, next));
+  }
+  const skew = Date.parse(seen.date ?? "") - nowMs;
+  if (Math.abs(skew) > skewMs) {
+    findings.push({
+      severity: "warning",
+      about: "clock",
+      what: `The clock of the server is ${Math.round(Math.abs(skew) / 1000)} s ${skew > 0 ? "ahead of" : "behind"} this machine's.`,
+      next: "Synchronize the clocks: tokens, leases and ages depend on them.",
+    });
+  }
+  return findings;
+}
+
+/** The bytes in which the head of an answer must end. */
+const headBytesMax = 16 * 1024;
+
+/** Asks the server for its certificate and its time, without credentials; nothing of the answer is trusted. */
+function probe(url: string): Promise<Seen | undefined> {
+  const { hostname, port, host } = new URL(url);
+  return new Promise((resolve) => {
+    const socket = connect({
+      host: hostname.replace(/^\[|\]$/g, ""),
+      port: Number(port || 443),
+      rejectUnauthorized: false,
+      ...(isIP(hostname) === 0 && !hostname.startsWith("[") ? { servername: hostname } : {}),
+    });
+    let head = "";
+    const end = (): void => {
+      const certificate = socket.getPeerCertificate();
+      const [, date] = /^date: *(.*?)\r?$/im.exec(head) ?? [];
+      resolve(typeof certificate.valid_to === "string" ? { certificate, date } : undefined);
+      socket.destroy();
+    };
+    socket.setTimeout(probeMs, end);
+    socket.once("secureConnect", () => {
+      socket.write(`HEAD /livez HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
+    });
+    socket.on("data", (bytes: Buffer) => {
+      head += bytes.toString("latin1");
+      if (head.includes("\r\n\r\n") || head.length > headBytesMax) end();
+    });
+    socket.once("error", () => resolve(undefined));
+    socket.once("close", () => resolve(undefined));
+  });
+}
+
+/** The time for which a request for a certificate may wait. */
+const waitingMs = 10 * 60_000;
+
+async function waitingRequests({ cluster, nowMs }: Patient): Promise<readonly DoctorFinding[]> {
+  const requests = await listAll(cluster, "certificates", "certificatesigningrequests");
+  return requests.flatMap((one): DoctorFinding[] => {
+    const isAnswered = ["Approved", "Denied", "Failed"].some((type) => conditionOf(one, type) !== undefined);
+    const age = nowMs - Date.parse(one.metadata.creationTimestamp ?? "");
+    if (isAnswered || age < waitingMs) return [];
+    const name = one.metadata.name ?? "";
+    return [
+      {
+        severity: "warning",
+        about: `certificatesigningrequest/${name}`,
+        what: "It waits for somebody who approves it or denies it.",
+        next: `binnacle certificate approve ${name}, or deny it`,
+      },
+    ];
+  });
+}
+
+function store({ metrics }: Patient): readonly DoctorFinding[] {
+  const valueOf = (name: string): number => metrics.of(name)[0]?.value ?? 0;
+  const findings: DoctorFinding[] = [];
+  if (valueOf("binnacle_storage_failed") > 0) {
+    findings.push({
+      severity: "problem",
+      about: "store",
+      what: "It takes no more writes, since writing to the disk failed.",
+      next: "See the log for the reason, such as a full disk, then start the server again.",
+    });
+  }
+  const unreadable = valueOf("binnacle_storage_unreadable_objects");
+  if (unreadable > 0) {
+    findings.push({
+      severity: "problem",
+      about: "store",
+      what: `${unreadable} stored objects cannot be read, because they are damaged or their key is missing.`,
+      next: "binnacle verify names them.",
+    });
+  }
+  const missing = valueOf("binnacle_processes_missing");
+  if (missing > 0) {
+    const what = `${missing} of its processes are not running.`;
+    findings.push({ severity: "warning", about: "server", what, next: "See the log for the reason why they ended." });
+  }
+  return findings;
+}

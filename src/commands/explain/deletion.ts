@@ -1,0 +1,47 @@
+/** The reasons for which an object that is being deleted is still there, in words. */
+import { humanDuration } from "#meta/human-duration.ts";
+import type { ObjectMeta } from "#meta/object-meta.ts";
+
+/** Explanations of finalizers that servers and controllers of Kubernetes set, by the end of their names. */
+const known: Readonly<Record<string, string>> = {
+  orphan: "waits until the garbage collector has made the objects that it owns ownerless",
+  "pvc-protection": "waits until no pod uses the claim",
+  "pv-protection": "waits until no claim is bound to the volume",
+  "load-balancer-cleanup": "waits until the cloud controller has removed the load balancer",
+  "customresourcecleanup.apiextensions": "waits until the objects of the kind are deleted",
+  "job-tracking": "waits until the job has counted the pod",
+};
+
+/**
+ * Explains why an object still exists; empty for one that nobody deletes. `blocking` are the objects that a foreground
+ * deletion waits for.
+ */
+export function deletionNotes(metadata: ObjectMeta, blocking: readonly string[], nowMs: number): readonly string[] {
+  const { deletionTimestamp, deletionGracePeriodSeconds = 0, finalizers = [] } = metadata;
+  if (deletionTimestamp === undefined) return [];
+  const sinceMs = nowMs - (Date.parse(deletionTimestamp) - Number(deletionGracePeriodSeconds) * 1000);
+  const notes = [`is being deleted for ${humanDuration(sinceMs)}`];
+  for (const finalizer of finalizers) notes.push(finalizerNote(finalizer, blocking));
+  if (finalizers.length === 0 && Number(deletionGracePeriodSeconds) > 0) {
+    const leftMs = Date.parse(deletionTimestamp) - nowMs;
+    notes.push(
+      leftMs > 0
+        ? `has ${humanDuration(leftMs)} left to end`
+        : "has no finalizer: its node, or who else ends it, has not said that it ended",
+    );
+  }
+  return notes;
+}
+
+function finalizerNote(finalizer: string, blocking: readonly string[]): string {
+  if (finalizer === "foregroundDeletion") {
+    if (blocking.length === 0)
+      return "waits until what it owns is gone (foregroundDeletion), and nothing is seen that blocks it";
+    return `waits until what it owns is gone (foregroundDeletion): ${blocking.join(", ")}`;
+  }
+  const name = finalizer.slice(finalizer.lastIndexOf("/") + 1);
+  const text = Object.entries(known).find(([end]) => name === end || name.startsWith(`${end}.`))?.[1];
+  return text === undefined
+    ? `waits for whoever removes the finalizer ${finalizer}`
+    : `${text} (finalizer ${finalizer})`;
+}

@@ -1,0 +1,227 @@
+/** `binnacle tree`: the owners of an object, the objects that it owns, and what a deletion waits for. */
+import { apiVersionOf } from "#meta/group-version.ts";
+import { ageOf } from "#meta/human-duration.ts";
+import type { ObjectMeta, OwnerReference, Unstructured } from "#meta/object-meta.ts";
+import { systemClock } from "#std/clock.ts";
+import { StartError } from "#std/start-error.ts";
+import { command, formFlag } from "./command.ts";
+import { clusterFlags, type OpenCluster, shownName, withCluster } from "./open-cluster.ts";
+import { isStructured } from "./output.ts";
+import { type Cell, isColoured, printWarnings, tableText, valueText } from "./print.ts";
+import { allMetadata, type FoundObject, type FoundObjects, unreadTexts } from "./explain/all-metadata.ts";
+import { deletionNotes } from "./explain/deletion.ts";
+import { oneTarget } from "./explain/one-target.ts";
+
+const flags = {
+  ...clusterFlags,
+  output: formFlag(["text", "json", "yaml"], "A tree, or the same as data."),
+};
+
+const help = `Prints what owns an object, what it owns, and for what is being deleted, the reason why it is still there.
+
+Usage: binnacle tree KIND NAME [flags]
+
+  KIND                            plural, singular or short name of a kind, also with .GROUP
+  -h, --help                      print this
+
+It reads the metadata of all objects of the namespace (of all namespaces, for an object outside of them); kinds that you may not
+list are named.
+
+Examples:
+  binnacle tree deploy web -n shop
+  binnacle tree ns shop
+  binnacle tree crd widgets.example.com -o json
+
+`;
+
+/** An object with those that it owns. */
+interface Branch extends FoundObject {
+  readonly notes: readonly string[];
+  readonly owned: readonly Branch[];
+}
+
+interface Owner {
+  readonly reference: OwnerReference;
+  /** The owner, and `undefined` when it does not exist, or is not seen. */
+  readonly found: FoundObject | undefined;
+  readonly above: readonly Owner[];
+}
+
+/** The number of objects that are shown below one. */
+const shownMax = 50;
+
+/** The number of generations that are shown. */
+const depthMax = 30;
+
+/** Runs `binnacle tree`. Rejects with `StartError`. */
+export const tree = command(flags, help, async (settings, rest) => {
+  const { output = "text" } = settings;
+  await withCluster(settings, async (cluster) => {
+    const address = await oneTarget(cluster, "tree", rest);
+    const object = await cluster.call<Unstructured>({ method: "GET", path: address.path });
+    const root: FoundObject = { resource: address.resource, metadata: object.metadata };
+    const isNamespace = address.resource.group === "" && address.resource.resource === "namespaces";
+    const found = await allMetadata(cluster, isNamespace ? address.name : address.namespace);
+    const family = new Family(cluster, found);
+    const owners = await family.ownersOf(root, 0);
+    const branch = isNamespace ? family.namespaceOf(root, conditionNotes(object)) : family.branchOf(root, [], 0);
+    if (isStructured(output)) {
+      const data = { ...branchData(branch), owners: owners.map(ownerData), unread: unreadTexts(found.unread) };
+      process.stdout.write(valueText(output, data));
+      return;
+    }
+    printWarnings(unreadTexts(found.unread));
+    process.stdout.write(treeText(branch, owners));
+  });
+});
+
+/** The objects that were read, by identity and by owner. */
+class Family {
+  readonly #cluster: OpenCluster;
+  readonly #byUid: ReadonlyMap<string, FoundObject>;
+  readonly #byOwner = new Map<string, FoundObject[]>();
+  readonly #now = systemClock.now();
+  readonly #shown = new Set<string>();
+
+  constructor(cluster: OpenCluster, { objects }: FoundObjects) {
+    this.#cluster = cluster;
+    this.#byUid = new Map(objects.map((one) => [one.metadata.uid ?? "", one]));
+    for (const one of objects) {
+      for (const { uid } of one.metadata.ownerReferences ?? []) {
+        const owned = this.#byOwner.get(uid);
+        if (owned === undefined) this.#byOwner.set(uid, [one]);
+        else owned.push(one);
+      }
+    }
+  }
+
+  /** Returns the object with what it owns. An object with several owners has its own objects below the first. */
+  branchOf(root: FoundObject, more: readonly string[], depth: number): Branch {
+    const { uid = "", name = "" } = root.metadata;
+    const isNew = !this.#shown.has(uid) && depth < depthMax;
+    this.#shown.add(uid);
+    const owned = isNew ? (this.#byOwner.get(uid) ?? []) : [];
+    const blocking = owned
+      .filter(({ metadata }) =>
+        metadata.ownerReferences?.some((one) => one.uid === uid && one.blockOwnerDeletion === true),
+      )
+      .map(({ resource, metadata }) => shownName(resource, metadata.name ?? name));
+    return {
+      ...root,
+      notes: [...deletionNotes(root.metadata, blocking, this.#now), ...more],
+      owned: owned.sort(byName).map((one) => this.branchOf(one, [], depth + 1)),
+    };
+  }
+
+  /** Returns a namespace with the objects in it that nothing else owns. */
+  namespaceOf(root: FoundObject, conditions: readonly string[]): Branch {
+    const isOwned = ({ metadata }: FoundObject): boolean =>
+      metadata.ownerReferences?.some(({ uid }) => this.#byUid.has(uid)) === true;
+    const inside = [...this.#byUid.values()].filter((one) => !isOwned(one)).sort(byName);
+    return {
+      ...root,
+      notes: [...deletionNotes(root.metadata, [], this.#now), ...conditions],
+      owned: inside.map((one) => this.branchOf(one, [], 1)),
+    };
+  }
+
+  async ownersOf({ metadata }: FoundObject, depth: number): Promise<readonly Owner[]> {
+    const owners: Owner[] = [];
+    for (const reference of depth < depthMax ? (metadata.ownerReferences ?? []) : []) {
+      const found = this.#byUid.get(reference.uid) ?? (await this.#read(reference, metadata.namespace ?? ""));
+      owners.push({ reference, found, above: found === undefined ? [] : await this.ownersOf(found, depth + 1) });
+    }
+    return owners;
+  }
+
+  /** Reads an owner that is not among the objects, such as one outside of namespaces. */
+  async #read({ apiVersion, kind, name, uid }: OwnerReference, namespace: string): Promise<FoundObject | undefined> {
+    try {
+      const resource = await this.#cluster.resourceOf({ apiVersion, kind, metadata: {} });
+      const { path } = this.#cluster.address(resource, name, namespace);
+      const object = await this.#cluster.find<Unstructured>(path);
+      return object === undefined || object.metadata.uid !== uid ? undefined : { resource, metadata: object.metadata };
+    } catch (error) {
+      if (error instanceof StartError) return undefined; // the kind is not served
+      throw error;
+    }
+  }
+}
+
+const byName = (one: FoundObject, other: FoundObject): number => (sortKey(one) < sortKey(other) ? -1 : 1);
+
+const sortKey = ({ resource, metadata }: FoundObject): string => `${resource.resource} ${metadata.name}`;
+
+/** Returns what the conditions of a namespace say about its deletion. */
+function conditionNotes({ metadata, status }: Unstructured): readonly string[] {
+  interface Condition {
+    readonly status: string;
+    readonly message?: string;
+  }
+  if (metadata.deletionTimestamp === undefined) return [];
+  const { conditions = [] } = (status ?? {}) as { readonly conditions?: readonly Condition[] }; // of a namespace
+  return conditions.filter((one) => one.status === "True").map(({ message = "" }) => message);
+}
+
+function treeText(branch: Branch, owners: readonly Owner[]): string {
+  const now = systemClock.now();
+  const ageText = ({ creationTimestamp }: ObjectMeta): string => ageOf(creationTimestamp ?? undefined, now);
+  const rows: Cell[][] = [];
+  const addOwners = (all: readonly Owner[], indent: string): void => {
+    for (const { reference, found, above } of all) {
+      const { kind, name, controller = false } = reference;
+      const gone = found === undefined ? [{ text: "does not exist, or cannot be seen", colour: "red" } as const] : [];
+      const age = found === undefined ? "" : ageText(found.metadata);
+      rows.push([
+        `${indent}${kind}/${name}`,
+        age,
+        ...(gone.length > 0 ? gone : [controller ? "its controller" : "an owner"]),
+      ]);
+      addOwners(above, `${indent}  `);
+    }
+  };
+  const addBranch = ({ resource, metadata, notes, owned }: Branch, first: string, next: string): void => {
+    const name = `${first}${shownName(resource, metadata.name ?? "")}`;
+    rows.push([name, ageText(metadata), notes.length === 0 ? "" : { text: notes[0]!, colour: "yellow" }]);
+    for (const note of notes.slice(1))
+      rows.push([owned.length > 0 ? `${next}│` : next, "", { text: note, colour: "yellow" }]);
+    // Objects that are being deleted come first, so that they are among those that are shown.
+    const shown = [...owned].sort((one, other) => other.notes.length - one.notes.length).slice(0, shownMax);
+    const hidden = owned.length - shown.length;
+    for (const [at, one] of shown.entries()) {
+      const isLast = at === shown.length - 1 && hidden === 0;
+      addBranch(one, `${next}${isLast ? "└─ " : "├─ "}`, `${next}${isLast ? "   " : "│  "}`);
+    }
+    if (hidden > 0) rows.push([`${next}└─ and ${hidden} more (-o json shows all)`, "", ""]);
+  };
+  if (owners.length > 0) {
+    rows.push(["OWNED BY", "AGE", ""]);
+    addOwners(owners, "");
+    rows.push(["", "", ""]);
+  }
+  rows.push(["OBJECT", "AGE", ""]);
+  addBranch(branch, "", "");
+  return tableText(rows, isColoured(process.stdout));
+}
+
+const identity = ({ resource, metadata }: FoundObject): object => ({
+  apiVersion: apiVersionOf(resource),
+  kind: resource.kind,
+  ...(metadata.namespace === undefined ? {} : { namespace: metadata.namespace }),
+  name: metadata.name,
+  uid: metadata.uid,
+});
+
+const branchData = (branch: Branch): object => ({
+  ...identity(branch),
+  finalizers: branch.metadata.finalizers ?? [],
+  deletionTimestamp: branch.metadata.deletionTimestamp,
+  notes: branch.notes,
+  owned: branch.owned.map(branchData),
+});
+
+const ownerData = ({ reference, found, above }: Owner): object => ({
+  ...reference,
+  exists: found !== undefined,
+  owners: above.map(ownerData),
+});
