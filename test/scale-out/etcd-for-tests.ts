@@ -150,9 +150,9 @@ class EtcdMember {
   async signal(name: "SIGKILL" | "SIGTERM" | "SIGSTOP" | "SIGCONT"): Promise<void> {
     const child = this.#child;
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
-    const exited = once(child, "exit");
+    const exited = name === "SIGKILL" || name === "SIGTERM" ? once(child, "exit") : undefined;
     child.kill(name);
-    if (name === "SIGKILL" || name === "SIGTERM") await exited;
+    await exited;
   }
 }
 

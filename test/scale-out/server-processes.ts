@@ -99,9 +99,9 @@ export class ServerProcess {
     if (isEnd) this.#isWanted = false;
     const child = this.#child;
     if (child === undefined || !this.isRunning) return;
-    const exited = once(child, "exit");
+    const exited = isEnd ? once(child, "exit") : undefined;
     child.kill(name);
-    if (isEnd) await exited;
+    await exited;
   }
 }
 
