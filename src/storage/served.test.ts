@@ -867,12 +867,14 @@ for (const { changes, length, rounds, what } of [
       own.beforeRange = () => Promise.resolve();
       for (let round = 0; round < rounds; round++) await changeAll();
     };
-    // All questions that have come are answered at the same time.
+    // Questions are answered at the same time, when no more come.
     let answers = 0;
+    let questions = 0;
     let answering: Promise<void> | undefined;
     own.beforeHistory = async () => {
+      questions++;
       answering ??= (async () => {
-        await sleep(20);
+        for (let before = 0; before < questions; await sleep(100)) before = questions;
         if (answers++ < 20) await changeAll();
         answering = undefined;
       })();

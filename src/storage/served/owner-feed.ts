@@ -299,14 +299,16 @@ export class OwnerFeed {
     }
   }
 
-  async #askHistory(connection: OwnerConnection, after: Revision, upTo: Revision): Promise<HistoryPage> {
-    const page = await connection.ask({ kind: "history", prefix: "", exact: false, after, upTo }, pageMs);
-    if (page !== undefined) return page;
-    this.#mustReload = true;
-    throw new Unavailable("the changes that were missed are not kept any more");
+  #askHistory(connection: OwnerConnection, after: Revision, upTo: Revision): Promise<HistoryPage | undefined> {
+    return connection.ask({ kind: "history", prefix: "", exact: false, after, upTo }, pageMs);
   }
 
-  #deliver(page: HistoryPage): void {
+  /** Throws `Unavailable` when there is no page: its changes are not kept any more. */
+  #deliver(page: HistoryPage | undefined): void {
+    if (page === undefined) {
+      this.#mustReload = true;
+      throw new Unavailable("the changes that were missed are not kept any more");
+    }
     let events: LogEvent[] = [];
     for (const [at, { previous: _, ...event }] of page.events.entries()) {
       events.push({ ...event, value: event.value, write: undefined });
