@@ -63,7 +63,11 @@ function readText(bytes: Uint8Array, wantsDuplicates: boolean): { value: unknown
     return { value: plainNumbers(value), duplicates };
   } catch (error) {
     if (!(error instanceof DecodeError)) throw error;
-    throw new DecodeError(error.message.replace(/^(?=yaml: )/, "error converting YAML to JSON: "), { cause: error });
+    const message = error.message.replace(
+      /^(?=yaml: |json: unsupported value|unsupported map key)/,
+      "error converting YAML to JSON: ",
+    );
+    throw new DecodeError(message, { cause: error });
   }
 }
 

@@ -149,6 +149,13 @@ test("duplicate keys are reported by line, and the last one wins [FV-10]", () =>
   assert.deepEqual(value, { data: { a: { b: 3 } }, data2: {} });
 });
 
+test("a text in another version of YAML than 1.1 is refused", () => {
+  for (const version of ["1.0", "1.2", "1.3", "2.0"]) {
+    const text = Buffer.from(`%YAML ${version}\n---\na: 1\n`);
+    assert.throws(() => decodeYaml(text), { message: "yaml: found incompatible YAML document" }, version);
+  }
+});
+
 test("only the first document counts, and an empty one is null", () => {
   const value = (text: string): unknown => decodeYaml(Buffer.from(text)).value;
   assert.deepEqual(value("a: 1\n---\n{broken"), { a: 1 });

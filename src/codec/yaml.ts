@@ -36,6 +36,7 @@ export function decodeYaml(bytes: Uint8Array): DecodedYaml {
     const events = parseEvents(source, { maxDepth: depthMax });
     return new Builder(source, events).document();
   } catch (error) {
+    if (error instanceof YAMLException && error.reason.startsWith("unacceptable YAML version")) throw incompatible();
     if (error instanceof YAMLException)
       throw new DecodeError(`yaml: ${lineText(error)}${error.reason}`, { cause: error });
     if (error instanceof RangeError) throw new DecodeError("yaml: exceeded max depth", { cause: error });
@@ -50,6 +51,9 @@ export function decodeYaml(bytes: Uint8Array): DecodedYaml {
 export function encodeYaml(value: unknown): Buffer {
   return Buffer.from(writeYaml(value));
 }
+
+/** Returns the error of a text in another version of YAML than 1.1, the only one that upstream reads. */
+const incompatible = (): DecodeError => new DecodeError("yaml: found incompatible YAML document");
 
 const forbidden = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x84\x86-\x9f\ufffe\uffff]/;
 
@@ -99,6 +103,8 @@ class Builder {
   document(): DecodedYaml {
     const first = this.#events[this.#at++];
     if (first === undefined) return { value: null, duplicates: [] };
+    const version = "directives" in first ? first.directives.find(({ kind }) => kind === "yaml")?.version : undefined;
+    if (version !== undefined && version !== "1.1") throw incompatible();
     const next = this.#events[this.#at];
     if (next === undefined || next.type === this.#grammar.EVENT_ID.POP) return { value: null, duplicates: [] };
     const { value } = this.#node();

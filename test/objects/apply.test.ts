@@ -363,6 +363,10 @@ inBothDomains(
     await expectRefusal(map({}, { resourceVersion: "none" }), /resourceVersion.*parsing "none": invalid syntax$/);
     await expectRefusal("- a\n", /^error decoding YAML: .*cannot unmarshal array/);
     await expectRefusal("a: [", /^error decoding YAML: error converting YAML to JSON: yaml: /);
+    const conversion = "^error decoding YAML: error converting YAML to JSON: ";
+    await expectRefusal("a: .inf", new RegExp(`${conversion}json: unsupported value: \\+Inf$`));
+    await expectRefusal("{~: b}", new RegExp(`${conversion}unsupported map key of type: `));
+    await expectRefusal("%YAML 1.2\n---\na: 1\n", new RegExp(`${conversion}yaml: found incompatible YAML document$`));
     await expectRefusal("", /^invalid object type: \/, Kind=$/);
     (await api.get(path)).expect(404);
   },
