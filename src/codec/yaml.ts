@@ -103,8 +103,8 @@ class Builder {
   document(): DecodedYaml {
     const first = this.#events[this.#at++];
     if (first === undefined) return { value: null, duplicates: [] };
-    const version = "directives" in first ? first.directives.find(({ kind }) => kind === "yaml")?.version : undefined;
-    if (version !== undefined && version !== "1.1") throw incompatible();
+    const directives = "directives" in first ? first.directives : [];
+    if (directives.some((directive) => directive.kind === "yaml" && directive.version !== "1.1")) throw incompatible();
     const next = this.#events[this.#at];
     if (next === undefined || next.type === this.#grammar.EVENT_ID.POP) return { value: null, duplicates: [] };
     const { value } = this.#node();

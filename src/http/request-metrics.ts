@@ -202,7 +202,7 @@ export class RequestMetrics {
     return andThen(complete?.(this.#metrics.print()) ?? this.#metrics.print(), (page) => ({
       code: 200,
       bytes: Buffer.from(page),
-      contentType: "text/plain; version=0.0.4; charset=utf-8",
+      contentType: "text/plain; version=0.0.4; charset=utf-8; escaping=values",
       compressible: true,
     }));
   }

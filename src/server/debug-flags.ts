@@ -54,4 +54,4 @@ function numberProblem(text: string): string | undefined {
   return Number(text) > 2 ** 31 - 1 ? "value out of range" : undefined;
 }
 
-const answer = (code: number, text: string): Reply => ({ ...plainText(code, text), contentType: "text/plain" });
+const answer = (code: number, text: string): Reply => ({ ...plainText(code, `${text}\n`), contentType: "text/plain" });

@@ -13,7 +13,6 @@ import { FlowMetrics } from "#flowcontrol/flow-metrics.ts";
 import { WatchCounts } from "#flowcontrol/watch-counts.ts";
 import type { HandledRequest, Reply } from "#http/api-request.ts";
 import type { Health } from "#http/health.ts";
-import { methodUnknown } from "#meta/status-error.ts";
 import type { ResourceTable } from "#registry/resource-table.ts";
 import type { Stores } from "#registry/stores.ts";
 import type { Clock } from "#std/clock.ts";
@@ -122,11 +121,10 @@ export class Fairness {
     const details = (request.query.get("includeRequestDetails") ?? "") !== "";
     const text = dump(this.control, request.path, details, this.clock);
     if (text === undefined) return undefined;
-    if (request.method !== "GET" && request.method !== "HEAD") throw methodUnknown();
     return {
       code: 200,
       contentType: "text/plain; charset=utf-8",
-      headers: { "cache-control": "no-cache, private", "x-content-type-options": "nosniff" },
+      headers: { "cache-control": "no-cache, private" },
       bytes: Buffer.from(text),
     };
   };

@@ -30,7 +30,7 @@ export function healthMetrics(): HealthMetrics {
       return {
         code: 200,
         bytes: Buffer.from(isRead ? registry.metrics.print() : ""),
-        contentType: "text/plain; version=0.0.4; charset=utf-8",
+        contentType: "text/plain; version=0.0.4; charset=utf-8; escaping=values",
         compressible: true,
       };
     },

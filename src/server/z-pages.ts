@@ -39,12 +39,12 @@ export function zPages(isOn: IsOn, parts: ZPageParts): (request: HandledRequest)
 
 const textTypes = ["text/plain", "text/*", "*/*"];
 
-/** Whether a client takes plain text in UTF-8. Upstream: one without the header does not. */
+/** Whether a client takes plain text in UTF-8, without other parameters. Upstream: one without the header does not. */
 const acceptsText = (accept = ""): boolean =>
   accept.split(",").some((clause) => {
     const [type = "", ...parameters] = clause.split(";").map((part) => part.trim().toLowerCase());
-    const charset = parameters.find((parameter) => parameter.startsWith("charset="));
-    return textTypes.includes(type) && (charset === undefined || charset === "charset=utf-8");
+    const others = parameters.filter((parameter) => !parameter.startsWith("q="));
+    return textTypes.includes(type) && (others.length === 0 || others.join(";") === "charset=utf-8");
   });
 
 const heading = (title: string): string =>

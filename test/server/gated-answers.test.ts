@@ -52,8 +52,9 @@ withOwnServer(
     assert.match(flags, /^event-ttl=5s$/m);
     assert.match(flags, /^feature-gates=\[ComponentFlagz=true,ComponentStatusz=true\]$/m);
     assert.match((await api.get("/statusz", { accept: "text/*" })).expect(200).bytes.toString(), /^Up: 0 hr 00 min/m);
+    (await api.get("/statusz", { accept: "text/plain;q=0.5;charset=UTF-8" })).expect(200);
     for (const path of ["/flagz", "/statusz"]) {
-      for (const accept of ["application/json", "text/plain;charset=latin1"]) {
+      for (const accept of ["application/json", "text/plain;charset=latin1", "text/plain;v=v1;as=Statusz"]) {
         (await api.get(path, { accept })).expect(406);
       }
       (await api.get(path, { ...plain, as: "alice" })).expect(403);

@@ -69,14 +69,14 @@ for (const domain of domains) {
       const put = (body: string) => api.put(flag, body);
       const requestLines = () => logged.filter((line) => line.includes("/livez")).length;
       assert.match((await api.get("/debug/flags")).expect(200).text, /<tr>v<br>/);
-      assert.equal((await put("0")).expect(200).text, "successfully set klog.logging.verbosity to 0");
+      assert.equal((await put("0")).expect(200).text, "successfully set klog.logging.verbosity to 0\n");
       (await api.get("/livez")).expect(200);
       const before = requestLines();
       (await put("6")).expect(200);
       (await api.get("/livez")).expect(200);
       assert.deepEqual([before, requestLines() > 0], [0, true]);
-      assert.equal((await put("a")).expect(400).text, 'strconv.ParseUint: parsing "a": invalid syntax');
-      assert.equal((await api.get(flag)).expect(406).text, "unsupported http method");
+      assert.equal((await put("a")).expect(400).text, 'strconv.ParseUint: parsing "a": invalid syntax\n');
+      assert.equal((await api.get(flag)).expect(406).text, "unsupported http method\n");
       (await api.get(flag, { as: "alice" })).expectFailure(403, "Forbidden");
     });
   });
