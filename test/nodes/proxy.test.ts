@@ -259,7 +259,7 @@ inBothDomains("a session ends on both sides when one is closed, also in half", a
   }
 });
 
-test("1,000 idle sessions cost bounded memory, and end with their clients", { skip: !startsServers }, async (t) => {
+test("1,000 idle sessions cost bounded memory and no work, and end with their clients", { skip: !startsServers }, async (t) => {
   const kubelet = await Kubelet.start();
   t.after(() => kubelet.stop());
   const settings = await kubeletSettings(kubelet);
@@ -288,15 +288,33 @@ test("1,000 idle sessions cost bounded memory, and end with their clients", { sk
       }
     });
   };
+  const pod = `/api/v1/namespaces/${ns}/pods/p`;
+  const processorTime = async (): Promise<number> => {
+    const { text } = (await api.get("/metrics")).expect(200);
+    return Number(/^process_cpu_seconds_total (\S+)$/m.exec(text)![1]);
+  };
+  /** Returns the least processor time that some reads of the pod take, of three rounds. */
+  const costOfReads = async (): Promise<number> => {
+    const costs: number[] = [];
+    for (let round = 0; round < 3; round++) {
+      const start = await processorTime();
+      for (let read = 0; read < 200; read++) (await api.get(pod)).expect(200);
+      costs.push((await processorTime()) - start);
+    }
+    return Math.min(...costs);
+  };
   await openTo(100);
+  const costBefore = await costOfReads();
   const before = await server.memoryBytes();
   const sessionsBefore = kubelet.sessions;
   await openTo(1000);
   const each = ((await server.memoryBytes()) - before) / (kubelet.sessions - sessionsBefore);
   t.diagnostic(`a session takes ${Math.round(each / 1024)} KiB`);
   assert.ok(each < 512 * 1024, `a session takes ${each} bytes`);
-  // The server does its work meanwhile.
-  (await api.get(`/api/v1/namespaces/${ns}/pods/p`)).expect(200);
+  // Other requests cost the server what they cost beside few sessions.
+  const cost = await costOfReads();
+  t.diagnostic(`200 reads take ${costBefore} s of the processor beside 100 sessions, ${cost} s beside 1,000`);
+  assert.ok(cost < 3 * costBefore, `200 reads take ${cost} s, and took ${costBefore} s`);
   for (const client of clients) client.socket.destroy();
   await eventually(async () => assert.equal(kubelet.sessions, 0));
   assert.equal(await server.stop("SIGTERM"), 0);
