@@ -259,7 +259,9 @@ inBothDomains("a session ends on both sides when one is closed, also in half", a
   }
 });
 
-test("1,000 idle sessions cost bounded memory and no work, and end with their clients", { skip: !startsServers }, async (t) => {
+test("1,000 idle sessions cost bounded memory and no work, and end with their clients", {
+  skip: !startsServers,
+}, async (t) => {
   const kubelet = await Kubelet.start();
   t.after(() => kubelet.stop());
   const settings = await kubeletSettings(kubelet);
