@@ -1,5 +1,4 @@
 /** Keeps the node of the simulation and its Lease, as a kubelet does. Source: upstream's `pkg/kubelet/nodestatus`. */
-import { isDeepStrictEqual } from "node:util";
 import type { NodeStatus } from "#api/core/v1.ts";
 import type { Cluster } from "#client/cluster.ts";
 import { Lease, Node } from "#client/kinds.ts";
@@ -66,7 +65,8 @@ function statusOf({ status }: Node, nowMs: number): NodeStatus {
   const time = timestampOf(nowMs);
   const present = status.conditions ?? [];
   const isSame = conditions.every(([type, state]) => present.some((one) => one.type === type && one.status === state));
-  const wanted: NodeStatus = {
+  if (isSame) return status;
+  return {
     ...status,
     capacity: resources,
     allocatable: resources,
@@ -84,16 +84,13 @@ function statusOf({ status }: Node, nowMs: number): NodeStatus {
       operatingSystem: "linux",
       architecture: "amd64",
     },
-    conditions: isSame
-      ? present
-      : conditions.map(([type, state, reason, message]) => ({
-          type,
-          status: state,
-          reason,
-          message,
-          lastHeartbeatTime: time,
-          lastTransitionTime: time,
-        })),
+    conditions: conditions.map(([type, state, reason, message]) => ({
+      type,
+      status: state,
+      reason,
+      message,
+      lastHeartbeatTime: time,
+      lastTransitionTime: time,
+    })),
   };
-  return isDeepStrictEqual(wanted, status) ? status : wanted;
 }

@@ -99,8 +99,10 @@ export async function readOwned<K extends StoredObject>(
 }
 
 interface PodDetails {
-  /** The name; without it, the name of the owner and random characters. */
+  /** The name; without it, a prefix and random characters. */
   readonly name?: string;
+  /** The beginning of the name; by default the name of the owner. */
+  readonly prefix?: string;
   readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
   readonly finalizers?: readonly string[];
@@ -112,13 +114,13 @@ export function createPod(
   { client, signal }: ReconcileContext,
   owner: StoredObject,
   template: PodTemplateSpec,
-  { name, labels, annotations, finalizers, spec }: PodDetails = {},
+  { name, prefix, labels, annotations, finalizers, spec }: PodDetails = {},
 ): Promise<Pod> {
   const { metadata } = template;
   return client.kind(Pod).create(
     {
       metadata: {
-        ...(name === undefined ? { generateName: `${owner.metadata.name}-` } : { name }),
+        ...(name === undefined ? { generateName: prefix ?? `${owner.metadata.name}-` } : { name }),
         namespace: owner.metadata.namespace,
         labels: { ...metadata.labels, ...labels },
         annotations: { ...metadata.annotations, ...annotations },

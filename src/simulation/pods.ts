@@ -15,7 +15,7 @@ import { nodeName, type SimulationParts } from "./parts.ts";
 import { ended, nextState, type PodRun } from "./pod-life.ts";
 
 /** The name of the finalizer by which a Job counts each of its pods once. */
-const jobFinalizer = "batch.kubernetes.io/job-tracking";
+export const jobFinalizer = "batch.kubernetes.io/job-tracking";
 
 export function podController(parts: SimulationParts): RunnableController {
   const runs = new PodRuns(parts.random);
@@ -54,7 +54,7 @@ const isWaiting = ({ spec, metadata }: Pod): boolean =>
   spec.nodeName === undefined && metadata.deletionTimestamp === undefined;
 
 /** Returns the names of the claims that a pod uses. */
-const claimNames = ({ metadata, spec }: Pod): readonly string[] =>
+export const claimNames = ({ metadata, spec }: Pod): readonly string[] =>
   (spec.volumes ?? []).flatMap(({ name, ephemeral, persistentVolumeClaim: claim }) =>
     ephemeral !== undefined ? [`${metadata.name}-${name}`] : claim === undefined ? [] : [claim.claimName],
   );
@@ -103,7 +103,7 @@ function obstacle(pod: Pod, lister: Lister): string | undefined {
 }
 
 /** Whether the selector and the required affinity of a pod allow a node. */
-function isSelected(node: Node, { spec: { nodeSelector = {}, affinity } }: Pick<Pod, "spec">): boolean {
+export function isSelected(node: Node, { spec: { nodeSelector = {}, affinity } }: Pick<Pod, "spec">): boolean {
   const labels = node.metadata.labels ?? {};
   const terms = affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms;
   return (
@@ -123,7 +123,7 @@ function matchesTerm({ metadata }: Node, { matchExpressions, matchFields }: Node
 async function end(pod: Pod, context: ReconcileContext<Pod>, finalizer: string): Promise<void> {
   const { name, namespace, uid, finalizers = [] } = pod.metadata;
   const pods = context.client.kind(Pod).in(namespace ?? "");
-  if (pod.spec.nodeName !== nodeName) return;
+  if (pod.spec.nodeName !== nodeName && pod.spec.nodeName !== undefined) return;
   if (!finalizers.includes(finalizer)) {
     await pods.delete(name, { gracePeriodSeconds: 0, preconditions: { uid } });
     return;

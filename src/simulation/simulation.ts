@@ -9,12 +9,18 @@ import { ClusterRole, ClusterRoleBinding, Lease, StorageClass } from "#client/ki
 import type { Transport } from "#client/transport.ts";
 import { timeToMs } from "#meta/time.ts";
 import { type Clock, pause } from "#std/clock.ts";
+import { cronJobController } from "./cron-jobs.ts";
+import { daemonSetController } from "./daemon-sets.ts";
 import { deploymentController } from "./deployments.ts";
+import { jobController } from "./jobs.ts";
+import { loadBalancerController } from "./load-balancers.ts";
 import { keepNode, renewalMs } from "./node.ts";
 import { nodeName, simulationDomain, type SimulationParts } from "./parts.ts";
 import { podController } from "./pods.ts";
 import { replicaSetController } from "./replica-sets.ts";
 import { rulesIn, simulationUser } from "./rights.ts";
+import { statefulSetController } from "./stateful-sets.ts";
+import { claimController, volumeController } from "./volumes.ts";
 
 interface SimulationOptions extends SimulationParts {
   /** Returns the way to the server as a user, with the rights of its roles. */
@@ -66,6 +72,13 @@ const controllersOf = (parts: SimulationParts): readonly RunnableController[] =>
   podController(parts),
   replicaSetController(parts),
   deploymentController(parts),
+  statefulSetController(parts),
+  daemonSetController(parts),
+  jobController(parts),
+  cronJobController(parts),
+  claimController(parts),
+  volumeController(),
+  loadBalancerController(),
 ];
 
 /** Runs the controllers until the signal is aborted: at once, or whenever this server holds the lease. */
