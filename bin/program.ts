@@ -12,9 +12,10 @@ Usage: binnacle <command> [flags]
   copy                 move all objects from a data folder to an etcd, or back (binnacle copy --help)
   verify [FILE]        check every stored object of a data folder, a backup or an etcd
   compact              drop history and give its room back (binnacle compact --help)
-  history KIND NAME    show the versions of an object that the server keeps
-  undelete KIND NAME   bring a deleted object, or an older version, back
-  get KIND [NAME]      print objects as tables, JSON, YAML or parts of them; -w watches
+  changes [KIND]       show who changed what in the last minutes (binnacle changes --help)
+  history KIND NAME    show the versions of an object that the server keeps; --diff shows the lines that differ
+  undelete KIND NAME   bring deleted objects, or an older version, back
+  get KIND [NAME]      print objects as tables, JSON, YAML or parts of them; -w watches, --at shows the past
   apply -f FILE        make objects have what files say; diff -f FILE shows what that would change
   delete KIND NAME     delete objects, and wait until they are gone
   wait KIND NAME       wait until an object is as it is wanted (binnacle wait --help)
@@ -44,7 +45,8 @@ type Command = (args: readonly string[], entry: string) => Promise<void>;
 const commands: Readonly<Record<string, Command>> = {
   serve: async (args) => (await import("#commands/serve.ts")).serve(args),
   history: async (args) => (await import("#commands/history.ts")).history(args),
-  undelete: async (args) => (await import("#commands/history.ts")).undelete(args),
+  changes: async (args) => (await import("#commands/changes.ts")).changes(args),
+  undelete: async (args) => (await import("#commands/undelete.ts")).undelete(args),
   backup: async (args) => (await import("#commands/backup.ts")).backup(args),
   copy: async (args) => (await import("#commands/copy.ts")).copy(args),
   restore: async (args) => (await import("#commands/backup.ts")).restore(args),

@@ -3,11 +3,11 @@ import { isDeepStrictEqual } from "node:util";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { ApiError } from "#client/api-error.ts";
 import { refuseArguments } from "#std/flags.ts";
-import { isObject } from "#std/is-object.ts";
 import { addressInNamespace, applyFlags, applyObject, refusalText } from "./apply.ts";
 import { command, formFlag } from "./command.ts";
 import { lineDiff } from "./line-diff.ts";
 import { readManifests } from "./manifests.ts";
+import { masked } from "./masked-secret.ts";
 import { shownName, withCluster } from "./open-cluster.ts";
 import { isStructured, withoutManagedFields } from "./output.ts";
 import { valueText } from "./print.ts";
@@ -66,7 +66,8 @@ const printDifferences = command(flags, help, async (settings, rest) => {
         process.exitCode = 2;
         continue;
       }
-      const [before, after] = masked(live === undefined ? undefined : bare(live, live), bare(applied, live));
+      const [before, after] = masked(live && bare(live, live), bare(applied, live));
+      if (after === undefined) continue;
       if (isDeepStrictEqual(before, after)) continue;
       differences.push({ name, before, after });
       if (isStructured(output)) continue;
@@ -83,25 +84,4 @@ function bare(object: Unstructured, live: Unstructured | undefined): Unstructure
   const { resourceVersion: _version, generation: _generation, ...rest } = withoutManagedFields(object).metadata;
   const { uid: _uid, creationTimestamp: _time, ...metadata } = rest;
   return { ...object, metadata: live === undefined ? metadata : rest };
-}
-
-/** Returns both objects with the values of secrets replaced by marks, which differ where the values do. */
-function masked(
-  before: Unstructured | undefined,
-  after: Unstructured,
-): readonly [before: Unstructured | undefined, after: Unstructured] {
-  if (after.kind !== "Secret" || after.apiVersion !== "v1") return [before, after];
-  const values = (object: Unstructured | undefined): Readonly<Record<string, unknown>> => {
-    const data = object?.["data"];
-    return isObject(data) ? data : {};
-  };
-  const [old, fresh] = [values(before), values(after)];
-  const mask = (own: typeof old, other: typeof old, what: string): object =>
-    Object.fromEntries(
-      Object.keys(own).map((key) => [key, key in other && other[key] !== own[key] ? `*** (${what})` : "***"]),
-    );
-  return [
-    before === undefined ? undefined : { ...before, data: mask(old, fresh, "before") },
-    { ...after, data: mask(fresh, old, "after") },
-  ];
 }

@@ -14,6 +14,7 @@ import { command, selectorFlag } from "./command.ts";
 import { collectionPath, type DiscoveredResource } from "./discovery.ts";
 import { clusterFlags, type OpenCluster, shownName, withCluster } from "./open-cluster.ts";
 import { listOf, type Output, outputFlag, outputOf, withoutManagedFields } from "./output.ts";
+import { hasNoHistory, needsBinnacle, pastPath } from "./past-events.ts";
 import { valueText } from "./print.ts";
 import { acceptTable, type ServerTable, TablePrinter } from "./table.ts";
 import { type KindTarget, targetsOf } from "./targets.ts";
@@ -23,6 +24,11 @@ const flags = {
   allNamespaces: withShort(boolean(binnacleFlag("all-namespaces"), false, "Objects of all namespaces."), "A"),
   selector: selectorFlag("Only objects with these labels: app=web,!old."),
   fieldSelector: optional(binnacleFlag("field-selector"), "fields", "Only objects with these fields: metadata.name=a."),
+  at: optional(
+    binnacleFlag("at"),
+    "time",
+    "Objects as they were then: a time like 10m, 2d or 2026-01-31T12:00:00Z, or a version. Needs a Binnacle server.",
+  ),
   watch: withShort(boolean(binnacleFlag("watch"), false, "Goes on and prints every object that changes."), "w"),
   noHeaders: boolean(binnacleFlag("no-headers"), false, "Leaves out the head of the table."),
   ignoreNotFound: boolean(binnacleFlag("ignore-not-found"), false, "Does not fail when a named object is absent."),
@@ -47,6 +53,7 @@ Examples:
   binnacle get cm,secret -A -l app=web
   binnacle get all -n shop
   binnacle get pods -w
+  binnacle get deploy -n shop --at 10m
   binnacle get deploy web -o jsonpath='{.status.readyReplicas}'
   binnacle get ns -o name
 
@@ -60,6 +67,8 @@ interface Wanted {
   readonly noHeaders: boolean;
   readonly ignoresAbsent: boolean;
   readonly keepsManagers: boolean;
+  /** The time or version in the past at which objects are read; empty for now. */
+  readonly at: string;
   /** Whether several kinds are printed, whose names then begin with the kind. */
   readonly hasKinds: boolean;
 }
@@ -67,7 +76,9 @@ interface Wanted {
 /** Runs `binnacle get`. Rejects with `StartError`. */
 export const get = command(flags, help, async (settings, rest) => {
   const output = outputOf(settings.output);
-  const { watch = false, allNamespaces = false, selector = "", fieldSelector = "" } = settings;
+  const { watch = false, allNamespaces = false, selector = "", fieldSelector = "", at = "" } = settings;
+  if (at !== "" && (watch || fieldSelector !== ""))
+    throw new StartError("--at goes with neither -w nor --field-selector");
   await withCluster(settings, async (cluster) => {
     const targets = await targetsOf(cluster, "get", rest);
     const names = targets.flatMap((target) => target.names);
@@ -82,11 +93,16 @@ export const get = command(flags, help, async (settings, rest) => {
       noHeaders: settings.noHeaders ?? false,
       ignoresAbsent: settings.ignoreNotFound ?? false,
       keepsManagers: settings.showManagedFields ?? false,
+      at,
       hasKinds: new Set(targets.map((target) => target.resource)).size > 1,
     };
-    if (watch) await watchTargets(cluster, targets, wanted);
-    else if (output.form === "table") await printTables(cluster, targets, wanted);
-    else await printObjects(cluster, targets, wanted);
+    try {
+      if (watch) await watchTargets(cluster, targets, wanted);
+      else if (output.form === "table") await printTables(cluster, targets, wanted);
+      else await printObjects(cluster, targets, wanted);
+    } catch (error) {
+      throw at !== "" && hasNoHistory(error) ? needsBinnacle("--at") : error;
+    }
   });
 });
 
@@ -96,9 +112,17 @@ function listPath(cluster: OpenCluster, resource: DiscoveredResource, wanted: Wa
   if (wanted.selector !== "") query.set("labelSelector", wanted.selector);
   const fields = name === undefined ? wanted.fieldSelector : `metadata.name=${name}`;
   if (fields !== "") query.set("fieldSelector", fields);
+  if (wanted.at !== "") query.set("at", wanted.at);
   const text = query.toString();
-  const path = collectionPath(resource, wanted.isEverywhere ? "" : cluster.namespace);
+  const namespace = wanted.isEverywhere ? "" : cluster.namespace;
+  const path = wanted.at === "" ? collectionPath(resource, namespace) : pastPath(resource, namespace);
   return text === "" ? path : `${path}?${text}`;
+}
+
+/** Returns the path of one object, now or in the past. */
+function objectPath(cluster: OpenCluster, resource: DiscoveredResource, name: string, { at }: Wanted): string {
+  if (at === "") return cluster.address(resource, name).path;
+  return withQuery(pastPath(resource, cluster.namespace, name), `at=${encodeURIComponent(at)}`);
 }
 
 interface Page {
@@ -123,6 +147,7 @@ async function eachNamed(
       await read(name);
     } catch (error) {
       if (!(error instanceof ApiError) || error.code !== 404) throw error;
+      if (wanted.at !== "" && hasNoHistory(error)) throw error;
       if (wanted.ignoresAbsent) continue;
       process.stderr.write(`binnacle: ${error.message}\n`);
       process.exitCode = 1;
@@ -158,7 +183,7 @@ async function printTables(cluster: OpenCluster, targets: readonly KindTarget[],
     const tables: ServerTable[] = [];
     const take = (answer: ServerTable | Page): void => void tables.push(tableOf(answer));
     await eachNamed(names, wanted, async (name) => {
-      const { path } = cluster.address(resource, name);
+      const path = objectPath(cluster, resource, name, wanted);
       take(await cluster.call<ServerTable>({ method: "GET", path, accept: acceptTable }));
     });
     if (names.length === 0) {
@@ -184,7 +209,7 @@ async function printObjects(cluster: OpenCluster, targets: readonly KindTarget[]
   const found: { readonly object: Unstructured; readonly resource: DiscoveredResource }[] = [];
   for (const { resource, names } of targets) {
     await eachNamed(names, wanted, async (name) => {
-      const { path } = cluster.address(resource, name);
+      const path = objectPath(cluster, resource, name, wanted);
       found.push({ object: await cluster.call<Unstructured>({ method: "GET", path }), resource });
     });
     if (names.length > 0) continue;

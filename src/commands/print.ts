@@ -23,7 +23,7 @@ export function tableText(rows: readonly (readonly Cell[])[], isColoured: boolea
       .map((cell, i) => {
         const text = i === row.length - 1 ? textOf(cell) : textOf(cell).padEnd(widths[i]! + 3);
         const colour = typeof cell === "string" ? undefined : cell.colour;
-        return isColoured && colour !== undefined ? paint(text, colour) : text;
+        return isColoured && colour !== undefined ? painted(text, colour) : text;
       })
       .join("")
       .trimEnd(),
@@ -31,7 +31,8 @@ export function tableText(rows: readonly (readonly Cell[])[], isColoured: boolea
   return lines.map((line) => `${line}\n`).join("");
 }
 
-function paint(text: string, colour: Colour): string {
+/** Returns a text in a colour of terminals. */
+export function painted(text: string, colour: Colour): string {
   return `\u001b[${colours[colour]}m${text}\u001b[0m`;
 }
 

@@ -149,7 +149,8 @@ async function readWanted(
   // A field selector would count for the permission.
   if (query.has("fieldSelector")) throw badRequest("fieldSelector is not supported in the history");
   const labels = parseLabelSelector(query.get("labelSelector") ?? "");
-  const [since, until] = [momentOf(query, "since"), momentOf(query, "until")];
+  const nowMs = parts.clock.now();
+  const [since, until] = [momentOf(query, "since", nowMs), momentOf(query, "until", nowMs)];
   const start = startOf(query.get("continue") ?? "");
   const { after, latest: latestBefore } = await boundsOf(since);
   const end = await boundsOf(until);

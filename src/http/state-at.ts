@@ -29,7 +29,7 @@ export async function stateAt(options: HistoryOptions, request: HandledRequest, 
   const { parts } = options;
   const { query } = request;
   if (query.has("fieldSelector")) throw badRequest("fieldSelector is not supported in the history");
-  const moment = momentOf(query, "at");
+  const moment = momentOf(query, "at", parts.clock.now());
   if (moment === undefined) throw badRequest("at: a version or a time is missing");
   await parts.cache.fresh();
   const token = query.get("continue") ?? "";

@@ -1,6 +1,8 @@
 /** The history of collections, and the state at a time: extensions of this server to the API (`docs/history.md`). */
 import assert from "node:assert/strict";
-import { type Api, suite, withOwnServer } from "../harness.ts";
+import { join } from "node:path";
+import { test } from "node:test";
+import { type Api, domains, eventually, suite, temporaryFolder, usingServer, withOwnServer } from "../harness.ts";
 import { asTable } from "../client.ts";
 import { configMap, namespaces, namespace, secret } from "../objects.ts";
 
@@ -162,6 +164,9 @@ inBothDomains("times select events and states, also of reads that lists cannot m
   assert.deepEqual(lines(await read(api, `${path}?since=${middle}`)), ["created b 2", "updated a 2"]);
   assert.deepEqual(lines(await read(api, `${path}?until=${middle}`)), ["created a 1"]);
   (await api.get(`${path}?at=${middle}`)).expect(200, { "items.0.data.v": "1", "items.1": undefined });
+  (await api.get(`${path}?at=2m`)).expect(200, { "items.0.data.v": "1", "items.1": undefined });
+  assert.deepEqual(lines(await read(api, `${path}?since=1m30s`)), ["created b 2", "updated a 2"]);
+  assert.deepEqual(lines(await read(api, `${path}?since=1d`)), ["created b 2", "updated a 2", "created a 1"]);
   (await api.get(`${path}/a?at=${middle}`)).expect(200, { "data.v": "1" });
   (await api.get(`${path}/b?at=${middle}`)).expectFailure(404, "NotFound");
   (await api.get(`${path}/b?at=${time()}`)).expect(200, { "data.v": "2" });
@@ -256,3 +261,33 @@ inBothDomains("a deletion says who asked for it, also when somebody else ends th
   assert.equal(one.items[0]!.user, "carol");
   (await api.post(`${historyOf(configMaps)}/a/restore`, {})).expect(201);
 });
+
+withOwnServer(
+  "deletions with a namespace name the controller, and that of the namespace its user",
+  { storage: "disk" },
+  async (api) => {
+    const { ns, configMaps } = await api.createNamespace();
+    (await api.post(configMaps, configMap("a"))).expect(201);
+    (await api.delete(`${namespaces}/${ns}`)).expect(200);
+    await eventually(async () => (await api.get(`${namespaces}/${ns}`)).expect(404));
+    const [object] = await deleters(api, configMaps);
+    assert.match(object!, /^a system:serviceaccount:\S+:namespace-controller namespace-controller$/);
+    assert.match((await deleters(api, namespaces))[0]!, new RegExp(`^${ns} admin `));
+  },
+);
+
+for (const domain of domains) {
+  test(`${domain}: the history of collections outlasts a restart, with the notes of deletions`, async () => {
+    const dataDir = join(temporaryFolder(), "data");
+    const settings = { storage: "disk", history: hour, dataDir } as const;
+    let configMaps = "";
+    await usingServer(domain, settings, async (first) => {
+      ({ configMaps } = await first.createNamespace());
+      await writeSome(first, configMaps);
+    });
+    await usingServer(domain, settings, async (second) => {
+      assert.deepEqual(lines(await read(second, historyOf(configMaps))), expected);
+      assert.match((await deleters(second, configMaps))[0]!, /^b admin /);
+    });
+  });
+}
