@@ -16,6 +16,7 @@ import { processesSuite } from "./processes.bench.ts";
 import { sharedPortSuite } from "./shared-port.bench.ts";
 import { policiesSuite } from "./policies.bench.ts";
 import { startServer } from "./server-process.ts";
+import { planesSuite } from "./planes.bench.ts";
 import { podsSuite } from "./pods.bench.ts";
 import { serverSuite } from "./server.bench.ts";
 import { etcdSuite } from "./etcd.bench.ts";
@@ -38,6 +39,7 @@ const suites: readonly Suite[] = [
   podsSuite,
   etcdSuite,
   processesSuite,
+  planesSuite,
   joiningSuite,
   growthSuite,
   fairnessSuite,

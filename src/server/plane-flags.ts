@@ -1,5 +1,5 @@
 /** Flags of planes: control planes beside the server's own, in its process. */
-import { binnacleFlag, integer, optional, type OptionsOf } from "#std/flags.ts";
+import { binnacleFlag, duration, integer, optional, type OptionsOf } from "#std/flags.ts";
 import { StartError } from "#std/start-error.ts";
 
 export const planeFlags = {
@@ -13,6 +13,11 @@ export const planeFlags = {
     1000,
     { min: 1, max: 100_000 },
     "Most control planes that are served at a time with --planes.",
+  ),
+  planesIdleTimeoutMs: duration(
+    binnacleFlag("planes-idle-timeout"),
+    900_000,
+    "How long a control plane stays open without requests and watches; the next request opens it again. 0s for as long as the server runs.",
   ),
 };
 

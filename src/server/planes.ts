@@ -3,9 +3,7 @@
  * kind Plane say which there are; a request reaches one by the beginning of its path, `/planes/NAME`. The code is loaded only
  * when the flag is given.
  */
-import { existsSync, readFileSync, renameSync } from "node:fs";
-import { mkdir, readdir, rm } from "node:fs/promises";
-import { basename, join } from "node:path";
+import { join } from "node:path";
 import type { RestClient } from "#client/rest-client.ts";
 import type { ApiRequest, Reply } from "#http/api-request.ts";
 import { notFound, serviceUnavailable, type StatusError, unauthorized } from "#meta/status-error.ts";
@@ -13,17 +11,19 @@ import { type PlaneAccess, planesController } from "#controllers/planes.ts";
 import { SharedLogThread } from "#storage/sqlite.ts";
 import { StartError } from "#std/start-error.ts";
 import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
-import { writePrivateFiles } from "./data-folder.ts";
+import type { PlaneCredentials } from "./credentials.ts";
 import { clientConfig } from "./kubeconfig.ts";
 import type { ServerTrust } from "./credentials/server-trust.ts";
 import type { ServerOptions } from "./options.ts";
-import { openPlane, type Plane, type PlaneSettings } from "./planes/plane.ts";
+import { FirstObjects } from "./planes/first-objects.ts";
+import { openPlane, Plane, type PlaneSettings, preparePlane } from "./planes/plane.ts";
+import { claimFolder, openPlaneFolders, removeFolder } from "./planes/plane-folder.ts";
 import type { PlaneHost } from "./planes/plane-host.ts";
 
 type Handler = (request: ApiRequest) => MaybePromise<Reply>;
 
 interface PlanesStart {
-  readonly host: Omit<PlaneHost, "logThread">;
+  readonly host: Omit<PlaneHost, "logThread" | "firstObjects">;
   /** The URL by which clients reach the server. */
   readonly url: string;
   readonly trust: ServerTrust;
@@ -37,6 +37,10 @@ interface Slot {
   readonly uid: string;
   /** The plane, or its opening; absent while it is closed. */
   plane?: Plane | Promise<Plane>;
+  /** The credentials, once they were read. */
+  credentials?: PlaneCredentials;
+  /** Resolves when the plane, which nobody used, is closed. */
+  closing?: Promise<unknown>;
   /** The time until which requests do not try to open it again, since it could not be opened; by the monotonic clock. */
   closedUntilMs?: number;
 }
@@ -44,12 +48,12 @@ interface Slot {
 const prefix = "/planes/";
 /** The name of a plane is one label of a host name. */
 const nameForm = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
-/** The beginning of the names of folders that are being removed, which is none of a plane's. */
-const removedPrefix = ".removed-";
-/** The file in the folder of a plane that says which object it belongs to. */
-const ownerName = "plane.json";
+/** The number of looks for idle planes in the time after which they are closed. */
+const idleLooks = 4;
 /** The pause after which requests try again to open a plane that could not be opened. */
 const reopenMs = 5000;
+/** The number of planes that are opened at the same time. */
+const openingMax = 4;
 /** The number of planes that are closed at the same time. */
 const closingMax = 16;
 
@@ -57,9 +61,12 @@ export class Planes {
   readonly #ready = Promise.withResolvers<PlanesStart>();
   #start: PlanesStart | undefined;
   readonly #logThread = new SharedLogThread();
+  readonly #openings = new Openings();
+  #firstObjects: FirstObjects | undefined;
   readonly #slots = new Map<string, Slot>();
   readonly #stop = new AbortController();
   #controller: Promise<void> | undefined;
+  #cancelIdle: (() => void) | undefined;
 
   constructor() {
     this.#ready.promise.catch(() => undefined);
@@ -82,23 +89,25 @@ export class Planes {
     const { host, client } = start;
     const { clock, domain, log } = host;
     const folder = folderOf(host.options);
-    if (folder !== undefined) await removeLeftovers(folder);
+    if (folder !== undefined) await openPlaneFolders(folder);
     const controller = planesController(this.#access(start));
     const environment = { client, reader: client, clock, domain, log, signal: this.#stop.signal };
     for (const { name, uid } of await controller.prepare(environment)) this.#slots.set(name, { uid });
-    this.#controller = controller.run(environment);
     this.#start = start;
+    this.#controller = controller.run(environment);
+    this.#closeIdle(start);
     this.#ready.resolve(start);
   }
 
   /** Shortens the time for which requests wait for other servers, since the server ends. */
   drain(): void {
-    for (const { plane } of this.#slots.values()) if (plane !== undefined && !(plane instanceof Promise)) plane.drain();
+    for (const { plane } of this.#slots.values()) if (plane instanceof Plane) plane.drain();
   }
 
   /** Closes all planes. No request is running. */
   async close(): Promise<void> {
     this.#stop.abort();
+    this.#cancelIdle?.();
     this.#ready.reject(serviceUnavailable("the server is shutting down"));
     await this.#controller;
     const slots = [...this.#slots.values()];
@@ -113,46 +122,50 @@ export class Planes {
     const slot = this.#slots.get(name);
     if (slot === undefined) return andThen(next(request), withoutHint);
     const { plane, closedUntilMs = 0 } = slot;
-    if (plane !== undefined && !(plane instanceof Promise)) return enter(plane, name, request);
+    if (plane instanceof Plane) return enter(plane, name, request);
     if (plane === undefined && this.#start!.host.clock.monotonic() < closedUntilMs) return cannotOpen();
     return this.#open(name, slot).then((opened) => enter(opened, name, request), cannotOpen);
   }
 
   /** Opens a plane, unless it is open. */
-  #open(name: string, slot: Slot): Promise<Plane> {
-    const start = this.#start!; // nothing is opened before
-    if (slot.plane !== undefined) return Promise.resolve(slot.plane);
-    const { host, url } = start;
-    const folder = folderOf(host.options);
-    const settings = { name, url: `${url}${prefix}${name}` };
-    const opening = this.#openIn(
-      { ...host, logThread: this.#logThread },
-      settings,
-      folder === undefined ? undefined : join(folder, name),
-      slot.uid,
-    );
-    slot.plane = opening;
-    opening.then(
-      (plane) => {
-        slot.plane = plane;
-      },
-      (error: unknown) => {
-        delete slot.plane;
-        slot.closedUntilMs = host.clock.monotonic() + reopenMs;
-        host.log.error({ error, plane: name }, "a control plane cannot be opened");
-      },
-    );
-    return opening;
+  async #open(name: string, slot: Slot): Promise<Plane> {
+    await slot.closing;
+    return (slot.plane ??= this.#begin(name, slot));
   }
 
-  async #openIn(
-    host: PlaneHost,
-    settings: Omit<PlaneSettings, "folder">,
-    folder: string | undefined,
-    uid: string,
-  ): Promise<Plane> {
-    if (folder !== undefined) await claimFolder(folder, uid);
-    return openPlane(host, { ...settings, folder });
+  /** Opens a plane that is closed. */
+  async #begin(name: string, slot: Slot): Promise<Plane> {
+    const { host } = this.#start!; // nothing is opened before
+    const firstObjects = (this.#firstObjects ??= new FirstObjects(host));
+    const opened = await this.#openings.turn();
+    try {
+      const credentials = await this.#prepare(name, slot);
+      const settings = this.#settingsOf(name);
+      const plane = await openPlane({ ...host, logThread: this.#logThread, firstObjects }, settings, credentials);
+      slot.plane = plane;
+      return plane;
+    } catch (error) {
+      delete slot.plane;
+      slot.closedUntilMs = host.clock.monotonic() + reopenMs;
+      host.log.error({ error, plane: name }, "a control plane cannot be opened");
+      throw error;
+    } finally {
+      opened();
+    }
+  }
+
+  #settingsOf(name: string): PlaneSettings {
+    const { host, url } = this.#start!; // nothing is opened before
+    const folder = folderOf(host.options);
+    return { name, url: `${url}${prefix}${name}`, folder: folder === undefined ? undefined : join(folder, name) };
+  }
+
+  /** Reads the credentials of a plane, and makes missing ones. */
+  async #prepare(name: string, slot: Slot): Promise<PlaneCredentials> {
+    if (slot.credentials !== undefined) return slot.credentials;
+    const settings = this.#settingsOf(name);
+    if (settings.folder !== undefined) await claimFolder(settings.folder, slot.uid);
+    return (slot.credentials = await preparePlane(this.#start!.host, settings));
   }
 
   /** Returns what the controller of Plane objects may do here. */
@@ -166,38 +179,63 @@ export class Planes {
         if (this.#slots.size >= planesMax && !this.#slots.has(name))
           throw new StartError(`there are ${planesMax} planes`);
         this.#slots.set(name, slot);
-        const plane = await this.#open(name, slot);
-        const { ca, serverName } = trust;
-        const user = "admin";
-        const settings = {
-          url: plane.url,
-          ca,
-          serverName,
-          proxy: undefined,
-          insecure: false,
-          user,
-          namespace: undefined,
-        };
-        const credentials = { token: plane.adminToken };
-        return { url: plane.url, kubeconfig: JSON.stringify(clientConfig({ ...settings, credentials }), undefined, 2) };
+        const { adminToken: token } = await this.#prepare(name, slot);
+        const { url } = this.#settingsOf(name);
+        const user = { user: "admin", namespace: undefined, credentials: { token } };
+        const config = clientConfig({ url, ...trust, proxy: undefined, insecure: false, ...user });
+        return { url, kubeconfig: JSON.stringify(config, undefined, 2) };
       },
       remove: async (name, uid) => {
         const slot = this.#slots.get(name);
         this.#slots.delete(name);
         const gone = notFound({ group: host.domain.rename("planes.k8s.io"), resource: "planes" }, name);
         if (slot !== undefined) await closeSlot(slot, gone);
-        if (folder === undefined || !nameForm.test(name)) return;
-        const removed = join(folder, `${removedPrefix}${uid}`);
-        // The name is free before the first file is gone, and a crash leaves nothing that looks like a plane.
-        if (existsSync(join(folder, name))) renameSync(join(folder, name), removed);
-        await rm(removed, { recursive: true, force: true });
+        if (folder !== undefined && nameForm.test(name)) await removeFolder(join(folder, name), uid);
       },
+    };
+  }
+
+  /** Closes planes that nobody has used for a while; the next request opens them again. */
+  #closeIdle({ host: { clock, options } }: PlanesStart): void {
+    const { planesIdleTimeoutMs: idleMs } = options;
+    // A plane in memory would lose its objects.
+    if (idleMs === 0 || folderOf(options) === undefined) return;
+    this.#cancelIdle = clock.after(idleMs / idleLooks, () => {
+      for (const slot of this.#slots.values()) {
+        const { plane } = slot;
+        if (plane instanceof Plane && plane.isIdle(clock.monotonic() - idleMs)) closeIdleSlot(slot, plane);
+      }
+      this.#closeIdle(this.#start!);
+    });
+  }
+}
+
+/** Lets a few planes be opened at a time; the others wait, each at most once. */
+class Openings {
+  #running = 0;
+  readonly #waiting: (() => void)[] = [];
+
+  /** Resolves when a plane may be opened, with the function to call afterwards. */
+  async turn(): Promise<() => void> {
+    if (this.#running < openingMax) this.#running++;
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    return () => {
+      const next = this.#waiting.shift();
+      if (next === undefined) this.#running--;
+      else next();
     };
   }
 }
 
+/** Closes a plane without requests; its next request waits for that, and opens it again. */
+function closeIdleSlot(slot: Slot, plane: Plane): void {
+  delete slot.plane;
+  slot.closing = plane.end().finally(() => delete slot.closing);
+}
+
 async function closeSlot(slot: Slot, reason?: StatusError): Promise<void> {
   try {
+    await slot.closing;
     await (await slot.plane)?.end(reason);
   } catch {
     // The plane could not be opened.
@@ -207,23 +245,6 @@ async function closeSlot(slot: Slot, reason?: StatusError): Promise<void> {
 /** The folder of all planes; `undefined` when they are in memory, as the server is. */
 const folderOf = ({ planes, storage }: ServerOptions): string | undefined =>
   storage === "memory" ? undefined : planes;
-
-/** Notes in a new folder whose it is. Throws `StartError` for that of another object, which may have been of the same name. */
-async function claimFolder(folder: string, uid: string): Promise<void> {
-  const file = join(folder, ownerName);
-  const wanted = `${JSON.stringify({ uid })}\n`;
-  if (!existsSync(folder)) await writePrivateFiles(folder, [[ownerName, wanted]]);
-  else if (!existsSync(file) || readFileSync(file, "utf8") !== wanted)
-    throw new StartError(`the folder ${basename(folder)} is there and belongs to another plane: move it away`);
-}
-
-/** Makes the folder, and ends removals that an earlier process has begun. */
-async function removeLeftovers(folder: string): Promise<void> {
-  await mkdir(folder, { recursive: true, mode: 0o700 });
-  for (const name of await readdir(folder)) {
-    if (name.startsWith(removedPrefix)) await rm(join(folder, name), { recursive: true, force: true });
-  }
-}
 
 const cannotOpen = (): Reply => statusReply(serviceUnavailable("the control plane cannot be opened"));
 

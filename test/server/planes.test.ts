@@ -6,6 +6,7 @@ import { test, type TestContext } from "node:test";
 import type { ServerSettings } from "#server/options.ts";
 import type { Answer } from "../client.ts";
 import { Api, type Domain, domains, eventually, openServer, temporaryFolder } from "../harness.ts";
+import { MovingClock } from "../moving-clock.ts";
 import { configMap, secret } from "../objects.ts";
 
 const group = "planes.k8s.io";
@@ -221,6 +222,50 @@ test("planes are there again after a restart, and a removal that was interrupted
   (await api.get(`${prefix}${configMaps}/a`, { as })).expect(200, { "data.v": "1" });
 });
 
+test("a plane that nobody uses is closed, unless it is watched, and opened again by the next request", async (t) => {
+  const clock = new MovingClock();
+  const folder = temporaryFolder();
+  const settings: ServerSettings = { storage: "disk", planes: folder, planesIdleTimeoutMs: 60_000 };
+  const server = await openServer("k8s.io", settings, { clock });
+  t.after(() => server.close());
+  const api = new Api(server);
+  const [idle, watched] = [await make(api, "idle"), await make(api, "watched")];
+  const isOpen = (name: string): boolean => existsSync(join(folder, name, "store.db-wal"));
+  assert.ok(!isOpen("idle"), "a new plane is opened by its first request");
+  (await api.post(`${idle.prefix}${configMaps}`, configMap("a", { v: "1" }), idle)).expect(201);
+  const stream = await api.watch(`${watched.prefix}${configMaps}`, watched);
+  assert.ok(isOpen("idle") && isOpen("watched"));
+  await eventually(async () => {
+    clock.advance(20_000);
+    assert.ok(!isOpen("idle"));
+  });
+  assert.ok(isOpen("watched"));
+  (await api.get(`${idle.prefix}${configMaps}/a`, idle)).expect(200, { "data.v": "1" });
+  (await api.post(`${watched.prefix}${configMaps}`, configMap("b"), watched)).expect(201);
+  await stream.until((event) => event.type === "ADDED" && event.name === "b");
+});
+
+test("the first objects of each plane are its own", async (t) => {
+  const api = await open(t, "k8s.io");
+  const [a, b] = [await make(api, "a"), await make(api, "b")];
+  const role = "/apis/rbac.authorization.k8s.io/v1/clusterroles/cluster-admin";
+  const uids = [a, b].map(async ({ prefix, as }) => (await api.get(`${prefix}${role}`, { as })).string("metadata.uid"));
+  const [first, second] = await Promise.all(uids);
+  assert.notEqual(first, second);
+  (await api.delete(`${a.prefix}${role}`, undefined, a)).expect(200);
+  (await api.get(`${b.prefix}${role}`, b)).expect(200);
+  const c = await make(api, "c");
+  const lists = [
+    "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+    "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas",
+  ];
+  for (const path of lists) {
+    const names = ({ value }: Answer): unknown =>
+      (value as { items: { metadata: { name: string } }[] }).items.map(({ metadata }) => metadata.name);
+    assert.deepEqual(names(await api.get(`${c.prefix}${path}`, c)), names(await api.get(`${b.prefix}${path}`, b)));
+  }
+});
+
 test("the folder of one plane is not opened for another of its name", async (t) => {
   const folder = temporaryFolder();
   mkdirSync(join(folder, "old"));
@@ -230,6 +275,9 @@ test("the folder of one plane is not opened for another of its name", async (t) 
   const refused = await condition(api, "old", "False");
   assert.match(JSON.stringify(refused.at("status.conditions")), /belongs to another plane/);
   (await api.get("/planes/old/version", { as: "nobody" })).expect([401, 503]);
+  (await api.delete(`${planes}/old`)).expect([200, 202]);
+  await removed(api, "old");
+  assert.ok(existsSync(join(folder, "old", "plane.json")), "data of another plane stays");
 });
 
 test("no secret of a plane is in the log or a status", async (t) => {

@@ -42,11 +42,32 @@ export interface PlaneSettings {
 /** The time for which requests and watches may take to end when their plane ends. */
 const endMs = 5000;
 
-/** Opens a plane, and makes what it lacks. Rejects with `StartError` or `StorageFailure`; then nothing is open. */
-export async function openPlane(host: PlaneHost, settings: PlaneSettings): Promise<Plane> {
+/** Reads the credentials of a plane, and makes a folder with new ones for a new plane. Rejects with `StartError`. */
+export async function preparePlane(
+  { options, clock, random }: Pick<PlaneHost, "options" | "clock" | "random">,
+  { folder }: PlaneSettings,
+): Promise<PlaneCredentials> {
+  const { apiDomain, acceptDataLoss: acceptLoss } = options;
+  const marker = folder === undefined ? undefined : checkDataFolder(folder, apiDomain);
+  const isUsed = marker !== undefined;
+  const wanted = { folder, isUsed, isKeeper: true, acceptLoss, names: [], clock, random };
+  const credentials = await preparePlaneCredentials(wanted);
+  if (folder === undefined) return credentials;
+  await writePrivateFiles(folder, credentials.files);
+  // The marker says that the other files are there.
+  if (!isUsed) await writePrivateFiles(folder, [markerFile(apiDomain, ["credentials"])]);
+  return credentials;
+}
+
+/** Opens a plane that was prepared. Rejects with `StartError` or `StorageFailure`; then nothing is open. */
+export async function openPlane(
+  host: PlaneHost,
+  settings: PlaneSettings,
+  credentials: PlaneCredentials,
+): Promise<Plane> {
   const undo: (() => MaybePromise<void>)[] = [];
   try {
-    return await open(host, settings, undo);
+    return await open(host, settings, credentials, undo);
   } catch (error) {
     for (const step of undo.reverse()) await step();
     throw error;
@@ -56,20 +77,12 @@ export async function openPlane(host: PlaneHost, settings: PlaneSettings): Promi
 async function open(
   host: PlaneHost,
   { name, url, folder }: PlaneSettings,
+  credentials: PlaneCredentials,
   undo: (() => MaybePromise<void>)[],
 ): Promise<Plane> {
-  const { clock, random, domain } = host;
+  const { clock, random } = host;
   const options = planeOptions(host.options, url);
   const marker = folder === undefined ? undefined : checkDataFolder(folder, options.apiDomain);
-  const credentials = await preparePlaneCredentials({
-    folder,
-    isUsed: marker !== undefined,
-    isKeeper: true,
-    acceptLoss: options.acceptDataLoss,
-    names: [],
-    clock,
-    random,
-  });
   const clientTrust = trustOf(credentials);
   const plans = await plansOf(host, options, credentials, clientTrust);
   const parts = { ...host, options, plans, log: host.log.with({ plane: name }), folder, clientTrust };
@@ -89,6 +102,8 @@ async function open(
     encryption,
     undo: (step) => void undo.push(step),
   });
+  const isNew = store.cache.count("/registry/") === 0;
+  if (isNew) await host.firstObjects.write(store.cache);
   addHealthChecks(observed.health, {
     store: store.cache,
     isSynced: () => assembled?.isSynced() === true,
@@ -106,11 +121,9 @@ async function open(
     url,
     endOfService: end.signal,
   });
-  if (folder !== undefined) {
-    await writePrivateFiles(folder, credentials.files);
-    // The marker says that the other files are there.
-    if (marker === undefined) await writePrivateFiles(folder, [markerFile(domain.name, ["credentials", "store"])]);
-  }
+  if (isNew) host.firstObjects.note(store.cache);
+  if (folder !== undefined && marker?.holds.includes("store") !== true)
+    await writePrivateFiles(folder, [markerFile(options.apiDomain, ["credentials", "store"])]);
   store.served?.();
   started();
   const close = async (): Promise<void> => {
@@ -119,7 +132,7 @@ async function open(
     await store.close?.();
     encryption?.close();
   };
-  return new Plane({ url, host, credentials, assembled, end, close });
+  return new Plane({ host, assembled, end, close });
 }
 
 /** Makes the health checks and the metrics of a plane. */
@@ -190,9 +203,7 @@ function endpointsOf({ health, checks, requestMetrics }: ReturnType<typeof obser
 }
 
 interface OpenParts {
-  readonly url: string;
   readonly host: PlaneHost;
-  readonly credentials: PlaneCredentials;
   readonly assembled: Assembled;
   readonly end: AbortController;
   readonly close: () => Promise<void>;
@@ -200,24 +211,22 @@ interface OpenParts {
 
 /** An open plane. */
 export class Plane {
-  readonly url: string;
-  /** The bearer token of the plane's administrator. */
-  readonly adminToken: string;
   readonly #parts: OpenParts;
   /** The requests that were not answered yet, and the open streams. */
   readonly #running = new Set<ApiRequest>();
+  /** The time at which the last request ended, by the monotonic clock. */
+  #usedMs: number;
   #closing: Promise<void> | undefined;
   #onQuiet: (() => void) | undefined;
 
   constructor(parts: OpenParts) {
     this.#parts = parts;
-    this.url = parts.url;
-    this.adminToken = parts.credentials.adminToken;
+    this.#usedMs = parts.host.clock.monotonic();
   }
 
-  /** The number of requests that run, open watches included. */
-  get running(): number {
-    return this.#running.size;
+  /** Whether no request runs, no watch is open, and the last one has ended before a time of the monotonic clock. */
+  isIdle(sinceMs: number): boolean {
+    return this.#running.size === 0 && this.#usedMs < sinceMs;
   }
 
   /** The reason for clients, once the plane ends; `undefined` while it serves. */
@@ -268,6 +277,7 @@ export class Plane {
 
   #forget(request: ApiRequest): void {
     this.#running.delete(request);
+    this.#usedMs = this.#parts.host.clock.monotonic();
     if (this.#running.size === 0) this.#onQuiet?.();
   }
 }
