@@ -7,6 +7,7 @@ import { clusterFlags, withCluster } from "./open-cluster.ts";
 import { isStructured } from "./output.ts";
 import { isColoured, valueText } from "./print.ts";
 import { examine, type Report } from "./doctor/examine.ts";
+import type { DoctorFinding } from "./doctor/finding.ts";
 
 const { namespace: _, ...connection } = clusterFlags;
 const flags = { ...connection, output: formFlag(["text", "json", "yaml"], "Findings in words, or the same as data.") };
@@ -40,19 +41,28 @@ export const doctor = command(flags, help, async (settings, rest) => {
   });
 });
 
-function reportText({ findings, checks: names, unread }: Report, colours: boolean): string {
-  const lines = findings.flatMap(({ severity, about, what, next }) => {
-    const mark = severity === "problem" ? "PROBLEM" : "WARNING";
-    const colour = severity === "problem" ? 31 : 33;
-    const shown = colours ? `\u001b[${colour}m${mark}\u001b[0m` : mark;
-    return [`${shown}  ${printable(about)}`, `  ${printable(what)}`, `  ${printable(next)}`, ""];
+/** The number of findings of one check that are shown; a cluster may have thousands of one kind. */
+const shownMax = 10;
+
+function reportText({ findings, checks, unread }: Report, colours: boolean): string {
+  const lines = [...Map.groupBy(findings, ({ check }) => check)].flatMap(([check, found]) => {
+    const hidden = found.length - shownMax;
+    const more = hidden > 0 ? [`and ${hidden} more of: ${check} (-o json shows all)`, ""] : [];
+    return [...found.slice(0, shownMax).flatMap((one) => findingLines(one, colours)), ...more];
   });
   const problems = findings.filter(({ severity }) => severity === "problem").length;
-  const warnings = findings.length - problems;
   const sum =
     findings.length === 0
-      ? `${unread.length === 0 ? "Nothing is wrong" : "Nothing is wrong in what could be looked at"}: ${names.length} checks.`
-      : `${problems} ${problems === 1 ? "problem" : "problems"} and ${warnings} ${warnings === 1 ? "warning" : "warnings"} in ${names.length} checks.`;
+      ? `Nothing is wrong${unread.length === 0 ? "" : " in what could be looked at"}: ${checks.length} checks.`
+      : `${countText(problems, "problem")} and ${countText(findings.length - problems, "warning")} in ${checks.length} checks.`;
   const missing = unread.map((text) => `Not looked at: ${printable(text)}`);
   return `${[...lines, sum, ...missing].join("\n")}\n`;
 }
+
+function findingLines({ severity, about, what, next }: DoctorFinding, colours: boolean): readonly string[] {
+  const mark = severity === "problem" ? "PROBLEM" : "WARNING";
+  const shown = colours ? `\u001b[${severity === "problem" ? 31 : 33}m${mark}\u001b[0m` : mark;
+  return [`${shown}  ${printable(about)}`, `  ${printable(what)}`, `  ${printable(next)}`, ""];
+}
+
+const countText = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;

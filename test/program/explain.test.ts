@@ -355,6 +355,17 @@ for (const domain of domains) {
 
     const serverCa = (): string => readFileSync(join(folder, "data", "pki", "ca.crt"), "utf8");
 
+    void test("doctor tells of an action that is refused again and again", async () => {
+      const asked = { kubeconfig: join(folder, "data", "admin.kubeconfig"), as: "controller" };
+      await withCluster(asked, async ({ rest }) => {
+        const path = "/api/v1/namespaces/shop/endpoints";
+        for (let time = 0; time < 12; time++) await assert.rejects(rest.get(path), /cannot list resource "endpoints"/);
+      });
+      const refused = (await findings(0)).get("list endpoints");
+      assert.match(refused?.what ?? "", /refused with 403 \d+ times/);
+      assert.match(refused?.next ?? "", /binnacle why list endpoints --as=USER/);
+    });
+
     void test("doctor says what it could not look at, and fails for problems alone", async () => {
       const report = JSON.parse(await out("doctor --as=bob -o json")) as {
         readonly findings: readonly object[];

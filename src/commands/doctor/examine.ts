@@ -11,8 +11,13 @@ import { serverChecks } from "./server-checks.ts";
 
 const checks: readonly DoctorCheck[] = [...serverChecks, ...extensionChecks, ...objectChecks];
 
+/** A finding, with the title of the check that found it. */
+interface Found extends DoctorFinding {
+  readonly check: string;
+}
+
 export interface Report {
-  readonly findings: readonly DoctorFinding[];
+  readonly findings: readonly Found[];
   readonly checks: readonly string[];
   /** Sentences about things that could not be looked at. */
   readonly unread: readonly string[];
@@ -24,10 +29,10 @@ export async function examine(cluster: OpenCluster, nowMs: number): Promise<Repo
   const found = await allMetadata(cluster, "");
   unread.push(...unreadTexts(found.unread));
   const patient: Patient = { cluster, found, metrics: await readMetrics(cluster, unread), nowMs };
-  const findings: DoctorFinding[] = [];
+  const findings: Found[] = [];
   for (const check of checks) {
     try {
-      findings.push(...(await check.run(patient)));
+      for (const one of await check.run(patient)) findings.push({ check: check.name, ...one });
     } catch (error) {
       if (!(error instanceof StartError || error instanceof ApiError)) throw error;
       unread.push(`${check.name}: ${error.message}`);

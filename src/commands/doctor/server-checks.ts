@@ -11,6 +11,7 @@ export const serverChecks: readonly DoctorCheck[] = [
   { name: "certificate and clock of the server", run: certificateAndClock },
   { name: "requests for certificates", run: waitingRequests },
   { name: "store", run: store },
+  { name: "refused requests", run: refusedRequests },
 ];
 
 async function health({ cluster }: Patient): Promise<readonly DoctorFinding[]> {
@@ -141,4 +142,27 @@ function store({ metrics }: Patient): readonly DoctorFinding[] {
     findings.push({ severity: "warning", about: "server", what, next: "See the log for the reason why they ended." });
   }
   return findings;
+}
+
+/** The number of refusals of one action from which it is told: a controller that lacks a right asks again and again. */
+const refusalsMin = 10;
+
+function refusedRequests({ metrics }: Patient): readonly DoctorFinding[] {
+  const counts = new Map<string, number>();
+  for (const { labels, value } of metrics.of("apiserver_request_total")) {
+    const { code, verb = "", resource = "", group = "", subresource = "" } = labels;
+    if (code !== "403" || resource === "") continue;
+    const kind = `${resource}${group === "" ? "" : `.${group}`}${subresource === "" ? "" : `/${subresource}`}`;
+    const action = `${verb.toLowerCase()} ${kind}`;
+    counts.set(action, (counts.get(action) ?? 0) + value);
+  }
+  return [...counts]
+    .filter(([, count]) => count >= refusalsMin)
+    .sort(([, one], [, other]) => other - one)
+    .map(([action, count]) => ({
+      severity: "warning",
+      about: action,
+      what: `It was refused with 403 ${count} times since the server started: somebody, such as a controller, lacks the right.`,
+      next: `The audit log and the log of the controller name the user; then: binnacle why ${action} --as=USER`,
+    }));
 }
