@@ -38,6 +38,7 @@ const gaugeRules: readonly (readonly [pattern: RegExp, rule: Rule])[] = [
   [/^apiserver_envelope_encryption_dek_source_cache_size$/, sum],
   [/^etcd_bookmark_counts$/, sum],
   [/^workqueue_(?:depth|unfinished_work_seconds)$/, sum],
+  [/^process_virtual_memory_max_bytes$/, largest],
   [/^(?:process|nodejs)_/, sum],
 ];
 

@@ -48,6 +48,27 @@ export function addProcessMetrics(metrics: Metrics, gates: Pick<FeatureGates, "a
     },
     maxFiles,
   );
+  metrics.observable(
+    {
+      name: "process_virtual_memory_bytes",
+      help: "Addresses that the process has reserved, in bytes.",
+      type: "gauge",
+      isUnstaged: true,
+    },
+    () => fromFile("/proc/self/status", /^VmSize:\s+(\d+) kB/m, (kibibytes) => Number(kibibytes) * 1024),
+  );
+  metrics.observable(
+    {
+      name: "process_virtual_memory_max_bytes",
+      help: "Most addresses that the process may reserve, in bytes.",
+      type: "gauge",
+      isUnstaged: true,
+    },
+    () =>
+      fromFile("/proc/self/limits", /^Max address space\s+(\d+|unlimited)/m, (limit) =>
+        limit === "unlimited" ? 2 ** 64 : Number(limit),
+      ),
+  );
   const memory = process.memoryUsage;
   gauge("nodejs_heap_size_total_bytes", "Process heap size from Node.js in bytes.", () => memory().heapTotal);
   gauge("nodejs_heap_size_used_bytes", "Process heap size used from Node.js in bytes.", () => memory().heapUsed);
@@ -126,6 +147,16 @@ function openFiles(): readonly Sample[] {
 function maxFiles(): readonly Sample[] {
   const most = openFilesMax();
   return most === undefined ? [] : one(most);
+}
+
+/** Returns the metric of what a file of Linux says about the process; empty on other systems. */
+function fromFile(path: string, line: RegExp, valueOf: (found: string) => number): readonly Sample[] {
+  try {
+    const [, found] = line.exec(readFileSync(path, "utf8")) ?? [];
+    return found === undefined ? [] : one(valueOf(found));
+  } catch {
+    return [];
+  }
 }
 
 /**

@@ -25,6 +25,9 @@ withOwnServer("metrics tell gates, the times of rules, and those of plugins and 
   assert.ok(valueOf("apiserver_cel_compilation_duration_seconds_count") > 0);
   assert.equal(valueOf('kubernetes_feature_enabled{name="AllAlpha",stage="ALPHA"}'), 0);
   assert.equal(valueOf('kubernetes_feature_enabled{name="AdmissionWebhookMatchConditions",stage=""}'), 1);
+  const isLinux = process.platform === "linux";
+  if (isLinux) assert.ok(valueOf("process_virtual_memory_bytes") > valueOf("process_resident_memory_bytes"));
+  if (isLinux) assert.ok(valueOf("process_virtual_memory_max_bytes") >= valueOf("process_virtual_memory_bytes"));
   assert.deepEqual([valueOf("hidden_metrics_total") > 0, valueOf("disabled_metrics_total")], [true, 0]);
   assert.ok(valueOf('registered_metrics_total{stability_level="STABLE",deprecated_version=""}') > 5);
   const create = 'operation="CREATE",rejected="false",type="admit"';
