@@ -16,6 +16,7 @@ storeContract({
   open: (options) => LogWatchCache.open(new SharedLog().open(), options),
   hasLog: true,
   keepsTime: false,
+  keepsNotes: false,
 });
 
 const podA = `${pods}shop/a`;

@@ -13,16 +13,29 @@ import { FakeClock } from "#std/fake-clock.ts";
 import { isCompacted, type Revision, StorageFailure } from "./log-store.ts";
 import type { LocalStoreOptions } from "./memory.ts";
 import { toUnversioned, withoutRevision } from "./versioned-value.ts";
-import type { Encoded, Entry, Range, StoreEvent, Watch, WatchCache, WatchOptions, WriteResult } from "./watch-cache.ts";
+import type {
+  Encoded,
+  Entry,
+  PastChanges,
+  Range,
+  StoreEvent,
+  VersionReader,
+  Watch,
+  WatchCache,
+  WatchOptions,
+  WriteResult,
+} from "./watch-cache.ts";
 
 interface ContractSubject {
   readonly name: string;
   /** Opens a new, empty store. */
-  readonly open: (options: LocalStoreOptions) => Promise<WatchCache>;
+  readonly open: (options: LocalStoreOptions) => Promise<WatchCache & VersionReader>;
   /** Whether reads at old revisions are answered when memory no longer has them. */
   readonly hasLog: boolean;
   /** Whether keys expire, and history is compacted, by the clock of the test; true by default. Others have their own. */
   readonly keepsTime?: boolean;
+  /** Whether it keeps the notes of deletions; true by default. */
+  readonly keepsNotes?: boolean;
 }
 
 /** Makes bytes that name the revision at which they are read. */
@@ -138,7 +151,7 @@ export function storeContract(subject: ContractSubject): void {
   /** Registers a test that runs `body` with a fresh store and closes it. */
   const check = (
     name: string,
-    body: (cache: WatchCache, base: Revision, clock: FakeClock) => Promise<void>,
+    body: (cache: WatchCache & VersionReader, base: Revision, clock: FakeClock) => Promise<void>,
     options: Partial<LocalStoreOptions> = {},
   ): void => {
     test(name, async () => {
@@ -476,6 +489,42 @@ export function storeContract(subject: ContractSubject): void {
       await cache.fresh();
       assert(cache.revision >= revision);
     });
+  });
+
+  describe(`${subject.name}: past changes`, () => {
+    check(
+      "changes of a prefix are read newest first, page by page, with the versions that they replaced",
+      async (cache, base) => {
+        await putObject(cache, podA, 0, "a"); // 1
+        await putObject(cache, podB, 0, "b"); // 2
+        await putObject(cache, podA, base + 1, "c"); // 3
+        await putObject(cache, "/registry/core/nodes/n", 0, "n"); // 4
+        assert.equal((await cache.remove(podB, base + 2, { note: "who" })).ok, true); // 5
+        await putObject(cache, podB, 0, "d"); // 6
+        const whole = ["6 d", "5 deleted b who", "3 c a", "2 b", "1 a"];
+        const noted = subject.keepsNotes === false ? whole.map((line) => line.replace(" who", "")) : whole;
+        const shown = ({ changes }: PastChanges): string[] =>
+          changes.map(({ revision, entry, previous, note }) =>
+            [revision - base, entry === undefined ? "deleted" : bare(entry), previous && bare(previous), note]
+              .filter((text) => text !== undefined)
+              .join(" "),
+          );
+        const bare = (entry: Entry): string => textAfter(base, entry).replace(/@.*/, "");
+        for (const limit of [1, 2, 10]) {
+          const found: string[] = [];
+          for (let before: Revision | undefined; before !== 0; ) {
+            const page: PastChanges = await cache.changes({ prefix: pods, isExact: false, after: base, before, limit });
+            found.push(...shown(page));
+            before = page.next;
+          }
+          assert.deepEqual(found, noted);
+        }
+        const one = { prefix: podA, isExact: true, after: base, before: undefined, limit: 10 };
+        assert.deepEqual(shown(await cache.changes(one)), ["3 c a", "1 a"]);
+        assert.deepEqual(shown(await cache.changes({ ...one, after: base + 1 })), ["3 c a"]);
+        assert.deepEqual(shown(await cache.changes({ ...one, before: base + 3 })), ["1 a"]);
+      },
+    );
   });
 
   describe(`${subject.name}: watches`, () => {

@@ -77,4 +77,5 @@ storeContract({
   open: async (options) => LogWatchCache.open(await TimedLog.open(), options),
   hasLog: true,
   keepsTime: false,
+  keepsNotes: false,
 });
