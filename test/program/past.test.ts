@@ -1,9 +1,12 @@
 /** Commands of the program about the past: changes, get --at, history --diff, undelete of many. */
 import assert from "node:assert";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import https from "node:https";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { after, before, test, type TestContext } from "node:test";
 import { runProgram, type Ended, type Serving, serveProgram } from "./program.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "binnacle-past-"));
@@ -128,4 +131,52 @@ test("undelete brings back all that have a label, tells what fails, and goes on"
   assert.match(some.stderr, /"b" already exists/);
   assert.match(some.stderr, /"never" not found/);
   assert.match((await run("undelete", "cm", "-n", ns)).stderr, /takes names or labels/);
+});
+
+/** Starts a server in front of the one of the tests that has all its paths, but for those of the history. */
+async function withoutHistory(t: TestContext): Promise<string> {
+  const pki = (name: string): Buffer => readFileSync(join(folder, "data/pki", name));
+  const admin = { cert: pki("admin.crt"), key: pki("admin.key"), ca: pki("ca.crt") };
+  const agent = new https.Agent({ ...admin, keepAlive: true });
+  const proxy = https.createServer({ cert: pki("apiserver.crt"), key: pki("apiserver.key") }, (request, answer) => {
+    if (request.url?.startsWith("/binnacle/") === true) {
+      answer.writeHead(404, { "content-type": "text/plain" }).end("404 page not found\n");
+      return;
+    }
+    const { accept = "application/json" } = request.headers;
+    const asked = https.get(`${serving.url}${request.url}`, { agent, headers: { accept } }, (given) => {
+      answer.writeHead(given.statusCode ?? 502, { "content-type": given.headers["content-type"] ?? "" });
+      given.pipe(answer);
+    });
+    asked.once("error", () => answer.destroy());
+  });
+  proxy.listen(0, "127.0.0.1");
+  await once(proxy, "listening");
+  t.after(() => {
+    proxy.closeAllConnections();
+    proxy.close();
+    agent.destroy();
+  });
+  return `--server=https://127.0.0.1:${(proxy.address() as AddressInfo).port}`; // a TCP server's address is no text
+}
+
+test("a server without history: changes tells what the objects say and what it cannot know, the others what they need", async (t) => {
+  const ns = await namespace("other");
+  await apply(ns, map("a", "one"));
+  const server = await withoutHistory(t);
+  const { code, stdout, stderr } = await run("changes", "cm", "-n", ns, "--since", "1h", server);
+  assert.strictEqual(code, 0, stderr);
+  assert.match(stdout, /^configmap\/a changed by binnacle \(Apply\), /m);
+  assert.match(stderr, /keeps no history: deletions, and values before a change, cannot be known/);
+  for (const args of [
+    ["history", "cm", "a"],
+    ["get", "cm", "--at", "1m"],
+    ["get", "cm", "a", "--at", "1m"],
+    ["undelete", "cm", "a"],
+    ["undelete", "cm", "-l", "a=b"],
+  ]) {
+    const ended = await run(...args, "-n", ns, server);
+    assert.strictEqual(ended.code, 1);
+    assert.match(ended.stderr, /needs the history of a Binnacle server/, args.join(" "));
+  }
 });
