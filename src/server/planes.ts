@@ -16,6 +16,7 @@ import { clientConfig } from "./kubeconfig.ts";
 import type { ServerTrust } from "./credentials/server-trust.ts";
 import type { ServerOptions } from "./options.ts";
 import { FirstObjects } from "./planes/first-objects.ts";
+import { statusReply } from "./planes/status-reply.ts";
 import { openPlane, Plane, type PlaneSettings, preparePlane } from "./planes/plane.ts";
 import { claimFolder, openPlaneFolders, removeFolder } from "./planes/plane-folder.ts";
 import type { PlaneHost } from "./planes/plane-host.ts";
@@ -263,9 +264,3 @@ const withoutHint = (reply: Reply): Reply => {
   reply.done?.();
   return statusReply(unauthorized());
 };
-
-const statusReply = ({ status }: StatusError): Reply => ({
-  code: status.code,
-  contentType: "application/json",
-  bytes: Buffer.from(`${JSON.stringify(status)}\n`),
-});

@@ -29,6 +29,8 @@ import { openStore } from "../open-store.ts";
 import type { ServerOptions } from "../options.ts";
 import { programVersion } from "../program-version.ts";
 import type { PlaneHost } from "./plane-host.ts";
+import { PlaneSeats, type SeatBounds } from "./plane-seats.ts";
+import { noRoom, statusReply } from "./status-reply.ts";
 import { planeOptions } from "./plane-options.ts";
 
 export interface PlaneSettings {
@@ -41,6 +43,9 @@ export interface PlaneSettings {
 
 /** The time for which requests and watches may take to end when their plane ends. */
 const endMs = 5000;
+
+/** The share of each plane in the event loop. Flow control of the plane divides it among the plane's users. */
+const seats: SeatBounds = { runningMax: 64, waitingMax: 1000 };
 
 /** Reads the credentials of a plane, and makes a folder with new ones for a new plane. Rejects with `StartError`. */
 export async function preparePlane(
@@ -214,6 +219,7 @@ export class Plane {
   readonly #parts: OpenParts;
   /** The requests that were not answered yet, and the open streams. */
   readonly #running = new Set<ApiRequest>();
+  readonly #seats: PlaneSeats;
   /** The time at which the last request ended, by the monotonic clock. */
   #usedMs: number;
   #closing: Promise<void> | undefined;
@@ -222,6 +228,7 @@ export class Plane {
   constructor(parts: OpenParts) {
     this.#parts = parts;
     this.#usedMs = parts.host.clock.monotonic();
+    this.#seats = new PlaneSeats(seats, parts.host.clock);
   }
 
   /** Whether no request runs, no watch is open, and the last one has ended before a time of the monotonic clock. */
@@ -245,7 +252,10 @@ export class Plane {
         this.#forget(request);
       },
     });
-    const reply = this.#parts.assembled.handle(request);
+    // The plane may have ended while the request waited.
+    const work = (): MaybePromise<Reply> =>
+      this.ended === undefined ? this.#parts.assembled.handle(request) : statusReply(this.ended);
+    const reply = this.#seats.handle(request, work, noRoom);
     return isLate(reply) ? reply.then(ended) : ended(reply);
   }
 
