@@ -54,11 +54,10 @@ const startMs = 60_000;
 const pageMs = 15_000;
 /**
  * The number of pages of history that are asked for at once, and the largest number of revisions for each, which is what a
- * page has. Where values are so large that it has fewer, it grows again.
+ * page has.
  */
-const pagesAtOnce = 8;
+const pagesAtOnce = 128;
 const pageRevisions = 200;
-const pageGrowth = 1.1;
 /** The number of revisions that may be missing when changes begin to come; more are read before, if that can be. */
 const missedMax = 1000;
 /** The bytes of changes that may wait until the history before them was read. */
@@ -82,6 +81,8 @@ export class OwnerFeed {
   /** The changes that came while history before them was read. */
   #held: ChangeNotice[] = [];
   #heldBytes = 0;
+  /** The number of revisions that fit into a page of history, as far as is known. */
+  #pageRevisions = pageRevisions;
   /** Whether history does not tell everything after the revision that was heard. */
   #mustReload = false;
   /** The revision up to which everything was heard, and the oldest one that can be read. */
@@ -278,7 +279,8 @@ export class OwnerFeed {
    * time. Rejects with `Unavailable`, also when they are not kept any more.
    */
   async #readHistory(connection: OwnerConnection, upTo: Revision): Promise<void> {
-    for (let size = pageRevisions; this.heard < upTo; ) {
+    while (this.heard < upTo) {
+      const size = this.#pageRevisions;
       const ends: Revision[] = [];
       for (let end = this.heard + size; ends.length < pagesAtOnce - 1 && end < upTo; end += size) ends.push(end);
       // Revisions may be far apart, so the last page is one of all that are left.
@@ -289,14 +291,14 @@ export class OwnerFeed {
       for (const [at, page] of pages.entries()) {
         const before = this.heard;
         this.#deliver(await page);
-        if (at === pages.length - 1) size = Math.min(pageRevisions, Math.ceil(size * pageGrowth));
-        else if (this.heard < ends[at]!) {
-          // The bytes of a page are bounded, too.
-          size = Math.max(1, this.heard - before);
-          break;
-        }
+        // The bytes of a page are bounded, too, and the last one has more to tell than others.
+        if (at === pages.length - 1 || this.heard === ends[at]) continue;
+        this.#pageRevisions = Math.max(1, this.heard - before);
+        break;
       }
     }
+    // The next values may be smaller.
+    this.#pageRevisions = Math.min(pageRevisions, 2 * this.#pageRevisions);
   }
 
   #askHistory(connection: OwnerConnection, after: Revision, upTo: Revision): Promise<HistoryPage | undefined> {

@@ -56,9 +56,9 @@ export interface ServedParts {
 /** The writes and questions of a process that may be under way, and their bytes; more are not read. */
 const pendingMax = 4096;
 const pendingBytesMax = 64 * 1024 * 1024;
-/** The reads of the log that are under way at a time, since each has a page in memory. */
-const readsMax = 8;
-const reads: ReadonlySet<QuestionKind> = new Set(["range", "history", "versions"]);
+/** The weights of the reads of the log that are under way at a time, since each has a page in memory, and that of each. */
+const readsMax = 128;
+const readWeights: Partial<Record<QuestionKind, number>> = { range: 16, versions: 16, history: 1 };
 /** The maximum number of entries of a page, and the bytes of values after which a page ends. */
 const pageEntriesMax = 1000;
 const pageBytesMax = 4 * 1024 * 1024;
@@ -108,9 +108,9 @@ export class ProcessConnection {
   readonly #socket: FrameSocket;
   #pending = 0;
   #pendingBytes = 0;
-  /** The reads under way, and those that wait. */
+  /** The weights of the reads under way, and the reads that wait. */
   #reads = 0;
-  readonly #waiting = new Deque<() => void>();
+  readonly #waiting = new Deque<{ readonly weight: number; start(): void }>();
   /** The page of a range that was answered last and has a next one. */
   #lastPage: LastPage | undefined;
   /** Whether the process has said who it is, and whether it is told of changes. */
@@ -197,16 +197,27 @@ export class ProcessConnection {
   }
 
   async #answer(id: number, question: Question): Promise<void> {
-    if (!reads.has(question.kind)) return this.#give(id, question);
-    if (this.#reads === readsMax) await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    else this.#reads++;
+    const weight = readWeights[question.kind];
+    if (weight === undefined) return this.#give(id, question);
+    await new Promise<void>((start) => {
+      this.#waiting.push({ weight, start });
+      this.#startReads();
+    });
     try {
       await this.#give(id, question);
     } finally {
-      // The next one takes over its share.
-      const next = this.#waiting.shift();
-      if (next === undefined) this.#reads--;
-      else next();
+      this.#reads -= weight;
+      this.#startReads();
+    }
+  }
+
+  /** Starts the reads that wait, in their order, as long as there is room for the next one. */
+  #startReads(): void {
+    for (let next = this.#waiting.at(0); next !== undefined; next = this.#waiting.at(0)) {
+      if (this.#reads + next.weight > readsMax) return;
+      this.#waiting.shift();
+      this.#reads += next.weight;
+      next.start();
     }
   }
 
