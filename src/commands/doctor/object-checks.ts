@@ -175,7 +175,7 @@ async function idleWorkloads({ cluster, nowMs }: Patient): Promise<readonly Doct
       severity: "problem",
       about: countText(idle.length, "workload"),
       what: `No controller has looked at ${idle.length === 1 ? "it" : "them"}, so there are no pods: ${someOf(idle.map(placeOf))}.`,
-      next: "Run kube-controller-manager, which makes pods of workloads (docs/control-plane.md): this server keeps objects, and does not run them.",
+      next: "Run kube-controller-manager (docs/control-plane.md), or let the server pretend with --simulate=workloads (docs/simulation.md): by itself it keeps objects, and runs nothing.",
     },
   ];
 }
