@@ -8,8 +8,10 @@ import { timestampOf } from "#meta/time.ts";
 import type { RequestContext } from "#meta/request-context.ts";
 import { decodeContinue, encodeContinue } from "#registry/continue-token.ts";
 import { updateStrategy } from "#registry/resource-definition.ts";
+import { servingRulesOf } from "#registry/serving-rules.ts";
+import type { ConvertedObjects } from "#registry/stored-object.ts";
 import { Yielder } from "#std/cooperative.ts";
-import { isCompacted, type Revision } from "#storage/log-store.ts";
+import { isCompacted, type LogRangeOptions, type Revision, type UndoneChanges } from "#storage/log-store.ts";
 import type { Entry, Range } from "#storage/watch-cache.ts";
 import type { HandledRequest, Reply } from "./api-request.ts";
 import { encodeReply } from "./encode-reply.ts";
@@ -19,8 +21,11 @@ import type { HistoryOptions, HistoryTarget } from "./history-versions.ts";
 import { listReply, objectReply } from "./object-reply.ts";
 import type { Scope } from "./scope.ts";
 
-/** The number of objects of a page, which is also the most that are read at once. */
+/** The number of objects of a page. */
 const limitDefault = 500;
+/** The bytes of objects after which a page ends, and the number of those that are read first. */
+const bytesMax = 8 * 1024 * 1024;
+const entriesAtFirst = 16;
 /** The number of events that are looked at to find the revision of a time. */
 const examinedMax = 50_000;
 
@@ -38,7 +43,9 @@ export async function stateAt(options: HistoryOptions, request: HandledRequest, 
   const at = start?.revision ?? (await revisionAt(options, request, target, moment));
   const scope = scopeOf(options, request, target);
   const isOne = target.name !== "";
-  const negotiated = parts.negotiator.answer(request, parts.transforms, !isOne);
+  const { hasRoutes } = servingRulesOf(target.definition);
+  const negotiator = hasRoutes ? parts.negotiator : parts.negotiator.forCustom();
+  const negotiated = negotiator.answer(request, parts.transforms, !isOne);
   if (isOne) {
     const { entries } = await readRange(options, target.key, { at, from: target.key, limit: 1 });
     const [entry] = entries;
@@ -61,30 +68,37 @@ async function listAt(
   const labels = parseLabelSelector(request.query.get("labelSelector") ?? "");
   const limit = limitOf(request.query);
   const prefix = store.collection(namespace);
-  const range = await readRange(options, prefix, { at, from: prefix + start, limit });
-  const conversions = await store.convertWithWebhook(range.entries, request);
+  const undone: UndoneChanges = { replaced: new Map(), reached: at };
   const yielder = new Yielder(clock);
   const entries: Entry[] = [];
-  for (const entry of range.entries) {
-    if (labels.empty || labels.matches(objects.labels(definition, entry) ?? {})) entries.push(entry);
-    if (yielder.isDue) await yielder.pause();
-  }
-  const last = range.entries.at(-1);
-  const next = range.more && last !== undefined;
+  const conversions: ConvertedObjects[] = [];
+  let from = prefix + start;
+  let [read, bytes, size] = [0, 0, entriesAtFirst];
+  let range: Range;
+  do {
+    range = await readRange(options, prefix, { at, from, limit: Math.min(size, limit - read), undone });
+    conversions.push(await store.convertWithWebhook(range.entries, request));
+    const before = bytes;
+    for (const entry of range.entries) {
+      bytes += entry.valueLength;
+      if (labels.empty || labels.matches(objects.labels(definition, entry) ?? {})) entries.push(entry);
+      if (yielder.isDue) await yielder.pause();
+    }
+    read += range.entries.length;
+    from = `${range.entries.at(-1)?.key ?? from}\0`;
+    // The next values are probably as large as these.
+    size = bytes - before > bytesMax / 16 ? size : size * 4;
+  } while (range.more && read < limit && bytes < bytesMax && !request.aborted);
   return {
     entries,
     revision: at,
-    continue: next ? encodeContinue({ revision: at, start: `${last.key.slice(prefix.length)}\0` }) : "",
-    remainingItemCount: next && labels.empty ? range.remaining : undefined,
+    continue: range.more ? encodeContinue({ revision: at, start: from.slice(prefix.length) }) : "",
+    remainingItemCount: range.more && labels.empty ? range.remaining : undefined,
     conversions,
   };
 }
 
-async function readRange(
-  { parts }: HistoryOptions,
-  prefix: string,
-  range: { readonly at: Revision; readonly from: string; readonly limit: number },
-): Promise<Range> {
+async function readRange({ parts }: HistoryOptions, prefix: string, range: LogRangeOptions): Promise<Range> {
   const found = await parts.cache.rangeAt(prefix, { ...range, isKept: true });
   if (!isCompacted(found)) return found;
   throw expired(`version ${range.at} is no longer kept: the history begins after ${found.compacted}`);

@@ -175,6 +175,29 @@ inBothDomains("times select events and states, also of reads that lists cannot m
   (await api.get(`${path}/a?at=${middle}`)).expect(200, { "data.v": "1" });
 });
 
+inBothDomains("a state of many and large objects comes in pages, each at the same version", async (api) => {
+  const { configMaps } = await api.createNamespace();
+  const large = "x".repeat(700_000);
+  const names = Array.from({ length: 24 }, (_, at) => `m${String(at).padStart(2, "0")}`);
+  for (const name of names) (await api.post(configMaps, configMap(name, { large }))).expect(201);
+  const [last] = (await read(api, `${historyOf(configMaps)}?limit=1`)).items;
+  for (const name of names) (await api.delete(`${configMaps}/${name}`)).expect(200);
+  const found: string[] = [];
+  let pages = 0;
+  for (let token = ""; ; pages++) {
+    const answer = await api.get(`${historyOf(configMaps)}?at=${last!.resourceVersion}&continue=${token}`);
+    const page = JSON.parse(answer.expect(200).text) as {
+      metadata: { continue?: string };
+      items: { metadata: { name: string } }[];
+    };
+    found.push(...page.items.map(({ metadata }) => metadata.name));
+    token = page.metadata.continue ?? "";
+    if (token === "") break;
+  }
+  assert.deepEqual(found, names);
+  assert.ok(pages > 0, "a page has a bound in bytes");
+});
+
 inBothDomains("namespaces and all namespaces at once have a history, too", async (api) => {
   const [one, other] = [await api.createNamespace(), await api.createNamespace()];
   (await api.post(one.configMaps, configMap("a"))).expect(201);

@@ -57,6 +57,29 @@ export function processTests(storeFlags: () => readonly string[]): void {
     );
   });
 
+  test("the history of a collection, and its past, are the same through every process", async (t) => {
+    const served = await ServedProcesses.start(t, { count: 2, flags: storeFlags() });
+    const apis = await served.connectToAll();
+    const { configMaps } = await apis[0]!.createNamespace();
+    const changes = configMaps.replace("/api/", "/binnacle/v1/history/core/");
+    const created = await apis[0]!.post(configMaps, { metadata: { name: "a" }, data: { v: "1" } });
+    const version = created.expect(201).string("metadata.resourceVersion");
+    (await apis[1]!.patch(`${configMaps}/a`, { data: { v: "2" } })).expect(200);
+    (await apis[1]!.delete(`${configMaps}/a`)).expect(200);
+    for (const api of apis) {
+      (await api.get(`${changes}?previous=true`)).expect(200, {
+        "items.length": 3,
+        "items[0].event": "deleted",
+        "items[0].previous.data.v": "2",
+        "items[1].event": "updated",
+        "items[1].object.data.v": "2",
+        "items[2].event": "created",
+      });
+      (await api.get(`${changes}?at=${version}`)).expect(200, { "items.length": 1, "items[0].data.v": "1" });
+      (await api.get(`${changes}/a?at=${version}`)).expect(200, { "data.v": "1" });
+    }
+  });
+
   test("a definition made through one process is served by the others when the create returns", async (t) => {
     const served = await ServedProcesses.start(t, { count: 2, flags: storeFlags() });
     const [a, b] = (await served.connectToAll()) as [Api, Api];
