@@ -56,7 +56,7 @@ const pageMs = 15_000;
  * The number of pages of history that are asked for at once, and the largest number of revisions for each, which is what a
  * page has.
  */
-const pagesAtOnce = 128;
+const pagesAtOnce = 32;
 const pageRevisions = 200;
 /** The number of revisions that may be missing when changes begin to come; more are read before, if that can be. */
 const missedMax = 1000;

@@ -57,8 +57,8 @@ export interface ServedParts {
 const pendingMax = 4096;
 const pendingBytesMax = 64 * 1024 * 1024;
 /** The weights of the reads of the log that are under way at a time, since each has a page in memory, and that of each. */
-const readsMax = 128;
-const readWeights: Partial<Record<QuestionKind, number>> = { range: 16, versions: 16, history: 1 };
+const readsMax = 32;
+const readWeights: Partial<Record<QuestionKind, number>> = { range: 4, versions: 4, history: 1 };
 /** The maximum number of entries of a page, and the bytes of values after which a page ends. */
 const pageEntriesMax = 1000;
 const pageBytesMax = 4 * 1024 * 1024;
