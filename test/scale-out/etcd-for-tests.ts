@@ -97,6 +97,10 @@ class EtcdMember {
     this.#log = `${settings.dataDir}.log`;
   }
 
+  get #isRunning(): boolean {
+    return this.#child !== undefined && this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
   get endpoint(): string {
     return this.#settings.endpoint;
   }
@@ -106,7 +110,9 @@ class EtcdMember {
     return this.#settings.health;
   }
 
+  /** Starts the process, unless it runs. */
   start(): void {
+    if (this.#isRunning) return;
     const log = openSync(this.#log, "a");
     this.#child = spawn(this.#settings.program, this.#settings.flags, { stdio: ["ignore", log, log] });
     endWithUs(this.#child);
@@ -149,7 +155,7 @@ class EtcdMember {
   /** Sends a signal. After `SIGKILL` and `SIGTERM` it waits for the end. */
   async signal(name: "SIGKILL" | "SIGTERM" | "SIGSTOP" | "SIGCONT"): Promise<void> {
     const child = this.#child;
-    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    if (child === undefined || !this.#isRunning) return;
     const exited = name === "SIGKILL" || name === "SIGTERM" ? once(child, "exit") : undefined;
     child.kill(name);
     await exited;
