@@ -35,7 +35,12 @@ export async function keepNode(cluster: Cluster, domain: ApiDomain): Promise<voi
   const { object: node } = await cluster.kind(Node).apply(nodeFor(domain), { force: true });
   const signal = new AbortController().signal;
   // With force there are no conflicts.
-  await writeStatus({ client: cluster, signal }, Node, node!, statusOf(node!, cluster.clock.now()));
+  await writeStatus(
+    { client: cluster, signal, written: () => undefined },
+    Node,
+    node!,
+    statusOf(node!, cluster.clock.now()),
+  );
   const spec = { holderIdentity: nodeName, leaseDurationSeconds: (renewalMs * 4) / 1000 };
   const renewTime = microTimestamp(cluster.clock.now());
   await cluster

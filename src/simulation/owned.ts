@@ -201,9 +201,9 @@ export function withCondition<C extends AnyCondition>(
 /** A status whose fields may be undefined, which leaves them out. */
 type StatusDraft<S> = { readonly [Field in keyof S]: S[Field] | undefined };
 
-/** Writes the status of an object, if it differs from the present one. */
+/** Writes the status of the reconciled object, if it differs from the present one. */
 export async function writeStatus<T extends StoredObject & { readonly status: object }>(
-  { client, signal }: Pick<ReconcileContext, "client" | "signal">,
+  { client, signal, written }: Pick<ReconcileContext<T>, "client" | "signal" | "written">,
   kind: Kind<T>,
   object: T,
   status: StatusDraft<T["status"]>,
@@ -212,7 +212,8 @@ export async function writeStatus<T extends StoredObject & { readonly status: ob
   if (isDeepStrictEqual(object.status, next)) return;
   const { namespace } = object.metadata;
   const calls = client.kind<StoredObject & { readonly status: object }>(kind);
-  await calls.status.replace({ ...object, status: next as object }, { in: namespace, signal });
+  const stored = await calls.status.replace({ ...object, status: next as object }, { in: namespace, signal });
+  written(stored as unknown as T); // it is the object that was sent
 }
 
 /** Upstream's alphabet of names that are made of hashes. */

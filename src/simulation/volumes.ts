@@ -137,7 +137,7 @@ const referenceTo = ({ metadata: { name, namespace, uid } }: PersistentVolumeCla
 async function bind(
   claim: PersistentVolumeClaim,
   volume: PersistentVolume,
-  context: ReconcileContext,
+  context: ReconcileContext<PersistentVolumeClaim>,
   { domain }: SimulationParts,
 ): Promise<void> {
   const { client } = context;
@@ -159,7 +159,7 @@ async function bind(
 }
 
 /** Lets a bound claim grow, where its class allows it. */
-async function expand(claim: PersistentVolumeClaim, context: ReconcileContext): Promise<void> {
+async function expand(claim: PersistentVolumeClaim, context: ReconcileContext<PersistentVolumeClaim>): Promise<void> {
   const { spec, status } = claim;
   if (compareSizes(spec.resources.requests, status.capacity) <= 0) return;
   const volume = context.lister.find(PersistentVolume, spec.volumeName ?? "");

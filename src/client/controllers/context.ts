@@ -44,6 +44,10 @@ export function reconcileContext(parts: ContextParts, call: ReconcileCall): Reco
     event: (type, reason, note = "", { action = "Reconcile", related } = {}) =>
       events.record({ about: call.object, controller: controller.name, type, reason, note, action, related }),
     queue: (key, time: WaitTime = 0) => queue(keyIn(controller.kind, key, call.object), millisecondsOf(time)),
+    written: (object) => {
+      call.object = object;
+      call.written(object);
+    },
     lister: listerOf(parts.informers),
     owned: <K extends ApiObject>(kind: Kind<K>) => ownedBy(parts, call.object, kind) as K[], // the informer has the kind
   };

@@ -76,6 +76,11 @@ export interface ReconcileContext<T extends ApiObject = ApiObject> {
    * nothing changes. `fields` are other fields of the status. Returns the object.
    */
   status(conditions: Conditions, fields?: DeepPartial<StatusOf<T>>): Promise<T>;
+  /**
+   * Tells of the reconciled object as a call of `client` has just written it: the next reconcile gets this version also
+   * where memory does not have it yet.
+   */
+  written(object: T): void;
   /** Records an event about the object, without waiting. Equal events become a series; too many are dropped. */
   event(type: "Normal" | "Warning", reason: string, note?: string, options?: EventOptions): void;
   /** Reconciles another object of the controller's kind, or this one again, at once or after a time. */
