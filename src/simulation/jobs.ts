@@ -113,6 +113,8 @@ class JobRun {
     // Now the status has their uids, so they are not counted a second time.
     await this.#release(this.#pods.filter((pod) => counted.noted.has(pod.metadata.uid)));
     if (verdict !== undefined || isSuspended) {
+      // Pods that are deleted for a suspension are no failures, so they are not counted.
+      if (verdict === undefined) await this.#release(active);
       await inBatches(active, (pod) => remove(this.#context, Pod, pod));
       return undefined;
     }
@@ -261,7 +263,9 @@ class JobRun {
     const wait = (ms: number): Requeue | undefined => (ms === Infinity ? undefined : after(Math.max(ms, 1)));
     const left = completions === undefined ? (succeeded > 0 ? active.length : parallelism) : completions - succeeded;
     const missing = Math.min(parallelism, left) - active.length;
-    if (missing < 0) await inBatches(active.slice(missing), (pod) => remove(this.#context, Pod, pod));
+    const surplus = missing < 0 ? active.slice(missing) : [];
+    await this.#release(surplus);
+    await inBatches(surplus, (pod) => remove(this.#context, Pod, pod));
     if (missing <= 0) return wait(deadlineMs);
     const retryMs =
       failed === 0 ? 0 : this.#lastFailureMs() + Math.min(retryMinMs * 2 ** (failed - 1), retryMaxMs) - this.#nowMs;

@@ -94,7 +94,7 @@ test("a suspended Job has no pods, and starts anew when it is resumed", async (t
   await advance(0);
   assert.deepEqual(await listed(pods.list()), []);
   await jobs.patch("report", { merge: { spec: { suspend: false } } });
-  await advance(2);
+  await advance(4);
   assert.equal((await jobs.get("report")).status.succeeded, 1);
 });
 
