@@ -3,7 +3,6 @@
  * resources, and no Go type of their objects. Each difference is a member of `ServingRules`, which says what a client
  * sees of it; code asks for the member, not for the sort of kind.
  */
-import { internalPackage } from "#meta/group-version.ts";
 import type { ResourceDefinition } from "./resource-definition.ts";
 
 /** The rules of serving a kind that follow from whether it is built in. */
@@ -80,7 +79,7 @@ const rules: Readonly<Record<"builtIn" | "custom", ServingRules>> = {
     renamesVersions: false,
     resetsOneVersion: false,
     defaultsReplicas: true,
-    goTypeName: ({ group, kind, listKind }, isList) => `${internalPackage(group)}.${isList ? listKind : kind}`,
+    goTypeName: ({ version, kind, listKind }, isList) => `${version}.${isList ? listKind : kind}`,
   },
   custom: {
     hasRoutes: false,

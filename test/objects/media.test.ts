@@ -373,15 +373,15 @@ inBothDomains("a patch of an unknown type without a body is refused as if no typ
   );
 });
 
-inBothDomains("a refused view names the type of the object, as the handlers of 1.32 have it", async (api) => {
+inBothDomains("a refused view names the type of the object with its version", async (api) => {
   const { configMaps } = await api.createNamespace();
   const one = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
   const message = (type: string): string =>
     `you requested PartialObjectMetadata, but the requested object is a list (*${type})`;
   for (const [path, type] of [
-    [configMaps, "core.ConfigMapList"],
-    [`/apis/${api.name("events.k8s.io/v1")}/events`, "core.EventList"],
-    [`/apis/${api.name("rbac.authorization.k8s.io/v1")}/clusterroles`, "rbac.ClusterRoleList"],
+    [configMaps, "v1.ConfigMapList"],
+    [`/apis/${api.name("events.k8s.io/v1")}/events`, "v1.EventList"],
+    [`/apis/${api.name("rbac.authorization.k8s.io/v1")}/clusterroles`, "v1.ClusterRoleList"],
   ] as const) {
     (await api.get(path, { accept: one })).expectFailure(406, "NotAcceptable", message(type));
   }
