@@ -12,7 +12,7 @@ import { command, formFlag } from "./command.ts";
 import { clusterFlags, type ObjectAddress, type OpenCluster, shownName, withCluster } from "./open-cluster.ts";
 import { isStructured, withoutManagedFields } from "./output.ts";
 import { type Cell, isColoured, tableText, valueText } from "./print.ts";
-import { oneTarget } from "./explain/one-target.ts";
+import { checkOneTarget, oneTarget } from "./explain/one-target.ts";
 import { fieldsAt, type KeyPath, OwnedPart, withFields, withoutFields } from "./explain/field-owners.ts";
 import { keyPathOf } from "./explain/field-path.ts";
 
@@ -51,6 +51,7 @@ Examples:
 export const blame = command(flags, help, async (settings, rest) => {
   const { output = "text", take, giveUp, manager = flags.manager.default, dryRun = false } = settings;
   if (take !== undefined && giveUp !== undefined) throw new StartError("give --take or --give-up, not both");
+  checkOneTarget("blame", rest);
   await withCluster(settings, async (cluster) => {
     const address = await oneTarget(cluster, "blame", rest);
     const object = await cluster.call<Unstructured>({ method: "GET", path: address.path });

@@ -18,7 +18,7 @@ import {
   readPast,
 } from "./past-events.ts";
 import { type Cell, type Colour, isColoured, tableText, valueText } from "./print.ts";
-import { targetsOf } from "./targets.ts";
+import { checkOneTarget, oneTarget } from "./explain/one-target.ts";
 
 const historyFlags = {
   ...clusterFlags,
@@ -55,13 +55,10 @@ Examples:
 /** Runs `binnacle history`: prints the versions of an object. Rejects with `StartError`. */
 export const history = command(historyFlags, historyHelp, async (settings, rest) => {
   const { version, limit = historyFlags.limit.default, output = "table" } = settings;
+  checkOneTarget("history", rest);
   await withCluster(settings, async (cluster) => {
-    const [target, ...others] = await targetsOf(cluster, "history", rest);
-    const [name, ...names] = target?.names ?? [];
-    if (target === undefined || name === undefined || others.length > 0 || names.length > 0) {
-      throw new StartError("history takes a kind and a name: binnacle history KIND NAME");
-    }
-    const path = pastPath(target.resource, cluster.namespace, name);
+    const { resource, name } = await oneTarget(cluster, "history", rest);
+    const path = pastPath(resource, cluster.namespace, name);
     try {
       if (version !== undefined) {
         const query = `resourceVersion=${encodeURIComponent(version)}`;
@@ -76,7 +73,7 @@ export const history = command(historyFlags, historyHelp, async (settings, rest)
       const isInColour = isColoured(process.stdout);
       if (output === "json" || output === "yaml") process.stdout.write(valueText(output, read));
       else if (settings.diff === true) {
-        const shown = shownName(target.resource, name);
+        const shown = shownName(resource, name);
         process.stdout.write(differences(read, shown, settings.showSecrets ?? false, isInColour));
       } else process.stdout.write(historyText(read, output === "wide", systemClock.now(), isInColour));
     } catch (error) {

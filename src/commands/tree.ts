@@ -10,7 +10,7 @@ import { isStructured } from "./output.ts";
 import { type Cell, isColoured, printWarnings, tableText, valueText } from "./print.ts";
 import { allMetadata, type FoundObject, type FoundObjects, unreadTexts } from "./explain/all-metadata.ts";
 import { deletionNotes } from "./explain/deletion.ts";
-import { oneTarget } from "./explain/one-target.ts";
+import { checkOneTarget, oneTarget } from "./explain/one-target.ts";
 
 const flags = {
   ...clusterFlags,
@@ -56,6 +56,7 @@ const depthMax = 30;
 /** Runs `binnacle tree`. Rejects with `StartError`. */
 export const tree = command(flags, help, async (settings, rest) => {
   const { output = "text" } = settings;
+  checkOneTarget("tree", rest);
   await withCluster(settings, async (cluster) => {
     const address = await oneTarget(cluster, "tree", rest);
     const object = await cluster.call<Unstructured>({ method: "GET", path: address.path });
