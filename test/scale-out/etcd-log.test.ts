@@ -134,6 +134,7 @@ describe("the log on etcd", { skip: reason ?? false }, () => {
     },
     hasLog: true,
     keepsTime: false,
+    keepsNotes: false,
   });
 
   const openCache = async (t: TestContext, prefix: string, server: string, endpoints = cluster.endpoints) => {
