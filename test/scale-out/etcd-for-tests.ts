@@ -162,6 +162,8 @@ class EtcdMember {
   }
 }
 
+const startsMax = 3;
+
 export class EtcdCluster {
   readonly members: readonly EtcdMember[];
   /** The files of a client; `undefined` without TLS. */
@@ -174,7 +176,18 @@ export class EtcdCluster {
     this.tls = tls;
   }
 
+  /** Starts a cluster. A port that another process has taken meanwhile costs a further try. */
   static async start(options: ClusterOptions = {}): Promise<EtcdCluster> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await EtcdCluster.#startOnce(options);
+      } catch (error) {
+        if (tries === startsMax || !String(error).includes("address already in use")) throw error;
+      }
+    }
+  }
+
+  static async #startOnce(options: ClusterOptions): Promise<EtcdCluster> {
     const { members: count = 1, isTls = false, hasSocket = false, isSynced = false, relay, flags = [] } = options;
     const program = buildEtcd();
     const folder = mkdtempSync(join(tmpdir(), "binnacle-etcd-"));
