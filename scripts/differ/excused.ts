@@ -32,7 +32,7 @@ const aboveMaximum =
   /^FieldValueInvalid spec\.limits\[\d+\]\.default\[[^\]]+\]: .*: default value \S+ is greater than max value \S+$/;
 
 const excuses: readonly Excuse[] = [
-  // The maximum that a default exceeds is a text; upstream shows most of them in Go's syntax.
+  // A default above the maximum is shown itself; upstream shows the maximum.
   { resource: "limitranges", ours: [aboveMaximum], theirs: [aboveMaximum] },
   // The attributes class may change before the claim is bound (PVC-34 of the requirements).
   {

@@ -134,6 +134,6 @@ inBothDomains("limit ranges that contradict themselves are refused", async (api)
   await expectRefusal(
     { type: "Container", default: { cpu: "3" }, max: { cpu: "2" } },
     "spec.limits[0].default[cpu]",
-    `${invalid("2")}: default value 3 is greater than max value 2`,
+    `${invalid("3")}: default value 3 is greater than max value 2`,
   );
 });

@@ -31,7 +31,7 @@ test("a default out of bounds is a finding", () => {
     findings.filter((text) => text.startsWith(path)),
     [
       `${path}: "10": min value 10 is greater than default value 1`,
-      `${path}: "0": default value 1 is greater than max value 0`,
+      `${path}: "1": default value 1 is greater than max value 0`,
     ],
   );
 });

@@ -121,8 +121,7 @@ function validateBounds(item: LimitRangeItem, name: string, path: FieldPath, own
   inOrder("defaultRequest", request, ["default request", request], ["max", max]);
   inOrder("defaultRequest", request, ["default request", request], ["default limit", limit]);
   inOrder("default", min, ["min", min], ["default", limit]);
-  // Upstream shows the maximum here, and not what is above it.
-  inOrder("default", max, ["default", limit], ["max", max]);
+  inOrder("default", limit, ["default", limit], ["max", max]);
   if (ratio !== undefined) {
     for (const detail of ratioProblems(ratio, min, max)) find("maxLimitRequestRatio", ratio, detail);
   }
