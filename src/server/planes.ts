@@ -124,6 +124,8 @@ export class Planes {
     if (slot === undefined) return andThen(next(request), withoutHint);
     const { plane, closedUntilMs = 0 } = slot;
     if (plane instanceof Plane) return enter(plane, name, request);
+    // Planes refuse anonymous requests, so none of them is worth opening one.
+    if (!hasCredentials(request)) return statusReply(unauthorized());
     if (plane === undefined && this.#start!.host.clock.monotonic() < closedUntilMs) return cannotOpen();
     return this.#open(name, slot).then((opened) => enter(opened, name, request), cannotOpen);
   }
@@ -248,6 +250,10 @@ const folderOf = ({ planes, storage }: ServerOptions): string | undefined =>
   storage === "memory" ? undefined : planes;
 
 const cannotOpen = (): Reply => statusReply(serviceUnavailable("the control plane cannot be opened"));
+
+/** Whether a request has something by which a plane might know its user. A WebSocket may have it among its protocols. */
+const hasCredentials = ({ headers }: ApiRequest): boolean =>
+  headers["authorization"] !== undefined || headers["sec-websocket-protocol"] !== undefined;
 
 function enter(plane: Plane, name: string, request: ApiRequest): MaybePromise<Reply> {
   if (plane.ended !== undefined) return statusReply(plane.ended);

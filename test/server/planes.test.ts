@@ -231,12 +231,15 @@ test("a plane that nobody uses is closed, unless it is watched, and opened again
   const api = new Api(server);
   const [idle, watched] = [await make(api, "idle"), await make(api, "watched")];
   const isOpen = (name: string): boolean => existsSync(join(folder, name, "store.db-wal"));
-  assert.ok(!isOpen("idle"), "a new plane is opened by its first request");
+  (await api.get(`${idle.prefix}${configMaps}`, { as: "nobody" })).expectFailure(401, "Unauthorized");
+  assert.ok(!isOpen("idle"), "a new plane is opened by its first request with a token");
   (await api.post(`${idle.prefix}${configMaps}`, configMap("a", { v: "1" }), idle)).expect(201);
   const stream = await api.watch(`${watched.prefix}${configMaps}`, watched);
   assert.ok(isOpen("idle") && isOpen("watched"));
   await eventually(async () => {
     clock.advance(20_000);
+    // Strangers do not keep a plane open, nor open it again.
+    (await api.get(`${idle.prefix}/version`, { as: "nobody" })).expectFailure(401, "Unauthorized");
     assert.ok(!isOpen("idle"));
   });
   assert.ok(isOpen("watched"));

@@ -220,7 +220,7 @@ export class Plane {
   /** The requests that were not answered yet, and the open streams. */
   readonly #running = new Set<ApiRequest>();
   readonly #seats: PlaneSeats;
-  /** The time at which the last request ended, by the monotonic clock. */
+  /** The time at which the last request of a known user ended, by the monotonic clock. */
   #usedMs: number;
   #closing: Promise<void> | undefined;
   #onQuiet: (() => void) | undefined;
@@ -231,7 +231,7 @@ export class Plane {
     this.#seats = new PlaneSeats(seats, parts.host.clock);
   }
 
-  /** Whether no request runs, no watch is open, and the last one has ended before a time of the monotonic clock. */
+  /** Whether no request runs, no watch is open, and the last one of a known user has ended before a monotonic time. */
   isIdle(sinceMs: number): boolean {
     return this.#running.size === 0 && this.#usedMs < sinceMs;
   }
@@ -249,7 +249,7 @@ export class Plane {
       ...reply,
       done: () => {
         reply.done?.();
-        this.#forget(request);
+        this.#forget(request, reply.code !== 401);
       },
     });
     // The plane may have ended while the request waited.
@@ -285,9 +285,10 @@ export class Plane {
     await close();
   }
 
-  #forget(request: ApiRequest): void {
+  /** Strangers keep no plane open: `isUse` says whether the request counts as use. */
+  #forget(request: ApiRequest, isUse: boolean): void {
     this.#running.delete(request);
-    this.#usedMs = this.#parts.host.clock.monotonic();
+    if (isUse) this.#usedMs = this.#parts.host.clock.monotonic();
     if (this.#running.size === 0) this.#onQuiet?.();
   }
 }

@@ -15,7 +15,7 @@ import { full, type LogFile, type LogRow, sqliteCode } from "./log-file.ts";
 import type { SendToMain, StorageFaults } from "./messages.ts";
 import type { OpenLogFiles } from "./open-log.ts";
 import { readRows } from "./packed-rows.ts";
-import { fullMessage, giveUpReserve, hasRoom, keepReserve } from "./reserve.ts";
+import { fullForOthersMessage, fullMessage, giveUpReserve, hasRoom, keepReserve } from "./reserve.ts";
 
 /** The time between two looks for room while the disk is full. */
 const roomCheckMs = 1000;
@@ -209,7 +209,9 @@ export class LogWriter {
 
   #reportFull(commits: number): void {
     this.#roomCheckAt = systemClock.monotonic() + roomCheckMs;
-    this.#send({ kind: "full", commits, message: fullMessage(this.#dataDir) });
+    // A log without a reserve is one of many in a server, whose users are no administrators of it.
+    const message = this.#hasReserve ? fullMessage(this.#dataDir) : fullForOthersMessage;
+    this.#send({ kind: "full", commits, message });
   }
 }
 

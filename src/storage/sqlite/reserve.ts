@@ -76,10 +76,13 @@ export function giveUpReserve(dataDir: string): void {
   rmSync(pathOf(dataDir), { force: true });
 }
 
-/** The error message of writes that found no room. */
+/** The error message of writes that found no room, for those who run the server. */
 export function fullMessage(dataDir: string): string {
   return `no space left on the disk of data folder ${dataDir}${freeSpaceText(dataDir)}: only deletions are possible until there is more`;
 }
+
+/** The same for users of a store who may not know the machine. */
+export const fullForOthersMessage = "no space left on the disk of the server: writes are refused until there is more";
 
 function freeSpaceText(dataDir: string): string {
   try {
