@@ -13,7 +13,7 @@ import { clusterFlags, type ObjectAddress, type OpenCluster, shownName, withClus
 import { isStructured, withoutManagedFields } from "./output.ts";
 import { type Cell, isColoured, tableText, valueText } from "./print.ts";
 import { checkOneTarget, oneTarget } from "./explain/one-target.ts";
-import { fieldsAt, type KeyPath, OwnedPart, withFields, withoutFields } from "./explain/field-owners.ts";
+import { fieldsAt, type KeyPath, FieldOwners, withFields, withoutFields } from "./explain/field-owners.ts";
 import { keyPathOf } from "./explain/field-path.ts";
 
 const flags = {
@@ -67,7 +67,7 @@ export const blame = command(flags, help, async (settings, rest) => {
       return;
     }
     const whole = { apiVersion: apiVersionOf(address.resource), kind: address.resource.kind, ...object };
-    const lines = linesOf(withoutManagedFields(whole), OwnedPart.of(entries));
+    const lines = linesOf(withoutManagedFields(whole), FieldOwners.of(entries));
     process.stdout.write(isStructured(output) ? valueText(output, asData(lines)) : asText(lines));
   });
 });
@@ -80,7 +80,7 @@ interface Line {
 }
 
 /** Returns the lines of a value; `indent` stands before each of them. */
-function linesOf(value: unknown, part: OwnedPart, path = "", indent = ""): Line[] {
+function linesOf(value: unknown, part: FieldOwners, path = "", indent = ""): Line[] {
   if (Array.isArray(value)) {
     return value.flatMap((item, at) => {
       const inner = part.item(item, at);
@@ -106,7 +106,7 @@ function linesOf(value: unknown, part: OwnedPart, path = "", indent = ""): Line[
 const hasParts = (value: unknown): boolean =>
   Array.isArray(value) ? value.length > 0 : isObject(value) && Object.keys(value).length > 0;
 
-const scalarLines = (value: unknown, { managers }: OwnedPart, path: string, indent: string): Line[] =>
+const scalarLines = (value: unknown, { managers }: FieldOwners, path: string, indent: string): Line[] =>
   yaml(value).map((line) => ({ text: indent + line, path, managers }));
 
 const yaml = (value: unknown): readonly string[] => encodeYaml(value).toString().trimEnd().split("\n");

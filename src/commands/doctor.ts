@@ -8,6 +8,7 @@ import { isStructured } from "./output.ts";
 import { isColoured, valueText } from "./print.ts";
 import { examine, type Report } from "./doctor/examine.ts";
 import type { DoctorFinding } from "./doctor/finding.ts";
+import { counted } from "./doctor/words.ts";
 
 const { namespace: _, ...connection } = clusterFlags;
 const flags = { ...connection, output: formFlag(["text", "json", "yaml"], "Findings in words, or the same as data.") };
@@ -54,7 +55,7 @@ function reportText({ findings, checks, unread }: Report, colours: boolean): str
   const sum =
     findings.length === 0
       ? `Nothing is wrong${unread.length === 0 ? "" : " in what could be looked at"}: ${checks.length} checks.`
-      : `${countText(problems, "problem")} and ${countText(findings.length - problems, "warning")} in ${checks.length} checks.`;
+      : `${counted(problems, "problem")} and ${counted(findings.length - problems, "warning")} in ${checks.length} checks.`;
   const missing = unread.map((text) => `Not looked at: ${printable(text)}`);
   return `${[...lines, sum, ...missing].join("\n")}\n`;
 }
@@ -64,5 +65,3 @@ function findingLines({ severity, about, what, next }: DoctorFinding, colours: b
   const shown = colours ? `\u001b[${severity === "problem" ? 31 : 33}m${mark}\u001b[0m` : mark;
   return [`${shown}  ${printable(about)}`, `  ${printable(what)}`, `  ${printable(next)}`, ""];
 }
-
-const countText = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;

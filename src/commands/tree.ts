@@ -35,9 +35,9 @@ Examples:
 `;
 
 /** An object with those that it owns. */
-interface Branch extends FoundObject {
+interface TreeNode extends FoundObject {
   readonly notes: readonly string[];
-  readonly owned: readonly Branch[];
+  readonly owned: readonly TreeNode[];
 }
 
 interface Owner {
@@ -63,21 +63,21 @@ export const tree = command(flags, help, async (settings, rest) => {
     const root: FoundObject = { resource: address.resource, metadata: object.metadata };
     const isNamespace = address.resource.group === "" && address.resource.resource === "namespaces";
     const found = await allMetadata(cluster, isNamespace ? address.name : address.namespace);
-    const family = new Family(cluster, found);
-    const owners = await family.ownersOf(root, 0);
-    const branch = isNamespace ? family.namespaceOf(root, conditionNotes(object)) : family.branchOf(root, [], 0);
+    const index = new OwnerIndex(cluster, found);
+    const owners = await index.ownersOf(root, 0);
+    const node = isNamespace ? index.namespaceNodeOf(root, conditionNotes(object)) : index.nodeOf(root, [], 0);
     if (isStructured(output)) {
-      const data = { ...branchData(branch), owners: owners.map(ownerData), unread: unreadTexts(found.unread) };
+      const data = { ...nodeData(node), owners: owners.map(ownerData), unread: unreadTexts(found.unread) };
       process.stdout.write(valueText(output, data));
       return;
     }
     printWarnings(unreadTexts(found.unread));
-    process.stdout.write(treeText(branch, owners));
+    process.stdout.write(treeText(node, owners));
   });
 });
 
 /** The objects that were read, by identity and by owner. */
-class Family {
+class OwnerIndex {
   readonly #cluster: OpenCluster;
   readonly #byUid: ReadonlyMap<string, FoundObject>;
   readonly #byOwner = new Map<string, FoundObject[]>();
@@ -97,7 +97,7 @@ class Family {
   }
 
   /** Returns the object with what it owns. An object with several owners has its own objects below the first. */
-  branchOf(root: FoundObject, more: readonly string[], depth: number): Branch {
+  nodeOf(root: FoundObject, more: readonly string[], depth: number): TreeNode {
     const { uid = "", name = "" } = root.metadata;
     const isNew = !this.#shown.has(uid) && depth < depthMax;
     this.#shown.add(uid);
@@ -110,19 +110,19 @@ class Family {
     return {
       ...root,
       notes: [...deletionNotes(root.metadata, blocking, this.#now), ...more],
-      owned: owned.sort(byName).map((one) => this.branchOf(one, [], depth + 1)),
+      owned: owned.sort(byName).map((one) => this.nodeOf(one, [], depth + 1)),
     };
   }
 
   /** Returns a namespace with the objects in it that nothing else owns. */
-  namespaceOf(root: FoundObject, conditions: readonly string[]): Branch {
+  namespaceNodeOf(root: FoundObject, conditions: readonly string[]): TreeNode {
     const isOwned = ({ metadata }: FoundObject): boolean =>
       metadata.ownerReferences?.some(({ uid }) => this.#byUid.has(uid)) === true;
     const inside = [...this.#byUid.values()].filter((one) => !isOwned(one)).sort(byName);
     return {
       ...root,
       notes: [...deletionNotes(root.metadata, [], this.#now), ...conditions],
-      owned: inside.map((one) => this.branchOf(one, [], 1)),
+      owned: inside.map((one) => this.nodeOf(one, [], 1)),
     };
   }
 
@@ -164,7 +164,7 @@ function conditionNotes({ metadata, status }: Unstructured): readonly string[] {
   return conditions.filter((one) => one.status === "True").map(({ message = "" }) => message);
 }
 
-function treeText(branch: Branch, owners: readonly Owner[]): string {
+function treeText(node: TreeNode, owners: readonly Owner[]): string {
   const now = systemClock.now();
   const ageText = ({ creationTimestamp }: ObjectMeta): string => ageOf(creationTimestamp ?? undefined, now);
   const rows: Cell[][] = [];
@@ -181,7 +181,7 @@ function treeText(branch: Branch, owners: readonly Owner[]): string {
       addOwners(above, `${indent}  `);
     }
   };
-  const addBranch = ({ resource, metadata, notes, owned }: Branch, first: string, next: string): void => {
+  const addNode = ({ resource, metadata, notes, owned }: TreeNode, first: string, next: string): void => {
     const name = `${first}${shownName(resource, metadata.name ?? "")}`;
     rows.push([name, ageText(metadata), notes.length === 0 ? "" : { text: notes[0]!, colour: "yellow" }]);
     for (const note of notes.slice(1))
@@ -191,7 +191,7 @@ function treeText(branch: Branch, owners: readonly Owner[]): string {
     const hidden = owned.length - shown.length;
     for (const [at, one] of shown.entries()) {
       const isLast = at === shown.length - 1 && hidden === 0;
-      addBranch(one, `${next}${isLast ? "└─ " : "├─ "}`, `${next}${isLast ? "   " : "│  "}`);
+      addNode(one, `${next}${isLast ? "└─ " : "├─ "}`, `${next}${isLast ? "   " : "│  "}`);
     }
     if (hidden > 0) rows.push([`${next}└─ and ${hidden} more (-o json shows all)`, "", ""]);
   };
@@ -201,7 +201,7 @@ function treeText(branch: Branch, owners: readonly Owner[]): string {
     rows.push(["", "", ""]);
   }
   rows.push(["OBJECT", "AGE", ""]);
-  addBranch(branch, "", "");
+  addNode(node, "", "");
   return tableText(rows, isColoured(process.stdout));
 }
 
@@ -213,12 +213,12 @@ const identity = ({ resource, metadata }: FoundObject): object => ({
   uid: metadata.uid,
 });
 
-const branchData = (branch: Branch): object => ({
-  ...identity(branch),
-  finalizers: branch.metadata.finalizers ?? [],
-  deletionTimestamp: branch.metadata.deletionTimestamp,
-  notes: branch.notes,
-  owned: branch.owned.map(branchData),
+const nodeData = (node: TreeNode): object => ({
+  ...identity(node),
+  finalizers: node.metadata.finalizers ?? [],
+  deletionTimestamp: node.metadata.deletionTimestamp,
+  notes: node.notes,
+  owned: node.owned.map(nodeData),
 });
 
 const ownerData = ({ reference, found, above }: Owner): object => ({

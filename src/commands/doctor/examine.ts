@@ -4,7 +4,7 @@ import { StartError } from "#std/start-error.ts";
 import type { OpenCluster } from "../open-cluster.ts";
 import { allMetadata, unreadTexts } from "../explain/all-metadata.ts";
 import { extensionChecks } from "./extension-checks.ts";
-import type { DoctorCheck, DoctorFinding, Patient } from "./finding.ts";
+import type { DoctorCheck, DoctorFinding, ExaminedCluster } from "./finding.ts";
 import { objectChecks } from "./object-checks.ts";
 import { Samples } from "./samples.ts";
 import { serverChecks } from "./server-checks.ts";
@@ -28,11 +28,11 @@ export async function examine(cluster: OpenCluster, nowMs: number): Promise<Repo
   const unread: string[] = [];
   const found = await allMetadata(cluster, "");
   unread.push(...unreadTexts(found.unread));
-  const patient: Patient = { cluster, found, metrics: await readMetrics(cluster, unread), nowMs };
+  const examined: ExaminedCluster = { cluster, found, metrics: await readMetrics(cluster, unread), nowMs };
   const findings: Found[] = [];
   for (const check of checks) {
     try {
-      for (const one of await check.run(patient)) findings.push({ check: check.name, ...one });
+      for (const one of await check.run(examined)) findings.push({ check: check.name, ...one });
     } catch (error) {
       if (!(error instanceof StartError || error instanceof ApiError)) throw error;
       unread.push(`${check.name}: ${error.message}`);

@@ -1,8 +1,9 @@
 /** Checks of what extends the server: definitions, aggregated servers, webhooks and policies. */
 import { X509Certificate } from "node:crypto";
 import type { Unstructured } from "#meta/object-meta.ts";
-import type { DoctorCheck, DoctorFinding, Patient } from "./finding.ts";
+import type { DoctorCheck, DoctorFinding, ExaminedCluster } from "./finding.ts";
 import { conditionOf, listAll } from "./lists.ts";
+import { counted } from "./words.ts";
 
 export const extensionChecks: readonly DoctorCheck[] = [
   { name: "definitions", run: brokenDefinitions },
@@ -12,7 +13,7 @@ export const extensionChecks: readonly DoctorCheck[] = [
   { name: "cost of policies", run: dearPolicies },
 ];
 
-async function brokenDefinitions({ cluster, nowMs }: Patient): Promise<readonly DoctorFinding[]> {
+async function brokenDefinitions({ cluster, nowMs }: ExaminedCluster): Promise<readonly DoctorFinding[]> {
   const definitions = await listAll(cluster, "apiextensions", "customresourcedefinitions");
   const services = await serviceNames(cluster);
   return definitions.flatMap((definition): DoctorFinding[] => {
@@ -50,7 +51,7 @@ async function brokenDefinitions({ cluster, nowMs }: Patient): Promise<readonly 
   });
 }
 
-async function unavailableServices({ cluster }: Patient): Promise<readonly DoctorFinding[]> {
+async function unavailableServices({ cluster }: ExaminedCluster): Promise<readonly DoctorFinding[]> {
   const services = await listAll(cluster, "apiregistration", "apiservices");
   return services.flatMap((service): DoctorFinding[] => {
     const available = conditionOf(service, "Available");
@@ -79,12 +80,12 @@ interface Surroundings {
   readonly nowMs: number;
 }
 
-async function serviceNames(cluster: Patient["cluster"]): Promise<ReadonlySet<string>> {
+async function serviceNames(cluster: ExaminedCluster["cluster"]): Promise<ReadonlySet<string>> {
   const services = await listAll(cluster, "", "services");
   return new Set(services.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`));
 }
 
-async function webhookObjects({ cluster, nowMs }: Patient): Promise<readonly DoctorFinding[]> {
+async function webhookObjects({ cluster, nowMs }: ExaminedCluster): Promise<readonly DoctorFinding[]> {
   interface Webhook {
     readonly name: string;
     readonly clientConfig?: ClientConfig;
@@ -148,12 +149,10 @@ function lastDay(caBundle: string): number | undefined {
   return ends.length === 0 ? undefined : Math.max(...ends);
 }
 
-const countText = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? " was" : "s were"}`;
-
 /** The mean time from which a webhook is slow, in seconds. */
 const slowSeconds = 1;
 
-function failingCalls({ metrics }: Patient): readonly DoctorFinding[] {
+function failingCalls({ metrics }: ExaminedCluster): readonly DoctorFinding[] {
   const findings: DoctorFinding[] = [];
   const failed = metrics.sumBy(
     "apiserver_admission_webhook_rejection_count",
@@ -165,13 +164,13 @@ function failingCalls({ metrics }: Patient): readonly DoctorFinding[] {
     findings.push({
       severity: "problem",
       about: `webhook ${name}`,
-      what: `${countText(count, "request")} refused because it could not be called.`,
+      what: `${counted(count, "request")} ${count === 1 ? "was" : "were"} refused because it could not be called.`,
       next: "See that it runs, that its service has endpoints, and that its caBundle is that of its certificate.",
     });
   }
   for (const [name, count] of metrics.sumBy("apiserver_admission_webhook_fail_open_count", "name")) {
     if (count === 0) continue;
-    const what = `${countText(count, "request")} allowed without it, since it could not be called and its failure policy is Ignore.`;
+    const what = `${counted(count, "request")} went on without it, since it could not be called and its failure policy is Ignore.`;
     findings.push({ severity: "warning", about: `webhook ${name}`, what, next: "See that it runs." });
   }
   for (const { labels, value } of metrics.of("binnacle_admission_webhook_circuit_open")) {
@@ -202,7 +201,7 @@ function failingCalls({ metrics }: Patient): readonly DoctorFinding[] {
 /** The mean time of a check from which a policy is told, in seconds. */
 const dearPolicySeconds = 0.005;
 
-function dearPolicies({ metrics }: Patient): readonly DoctorFinding[] {
+function dearPolicies({ metrics }: ExaminedCluster): readonly DoctorFinding[] {
   const seconds = metrics.sumBy("apiserver_validating_admission_policy_check_duration_seconds_sum", "policy");
   const checks = metrics.sumBy("apiserver_validating_admission_policy_check_duration_seconds_count", "policy");
   return [...seconds].flatMap(([policy, sum]): DoctorFinding[] => {

@@ -14,8 +14,8 @@ export interface DoctorFinding {
   readonly next: string;
 }
 
-/** The things that the checks look at. */
-export interface Patient {
+/** A cluster as the checks see it. */
+export interface ExaminedCluster {
   readonly cluster: OpenCluster;
   readonly found: FoundObjects;
   readonly metrics: Samples;
@@ -25,5 +25,5 @@ export interface Patient {
 export interface DoctorCheck {
   /** The title, such as `namespaces`, for the list of what was looked at. */
   readonly name: string;
-  run(patient: Patient): Promise<readonly DoctorFinding[]> | readonly DoctorFinding[];
+  run(examined: ExaminedCluster): Promise<readonly DoctorFinding[]> | readonly DoctorFinding[];
 }

@@ -6,8 +6,9 @@ import { compareQuantities, parseQuantity, type Quantity } from "#meta/quantity.
 import { shownName } from "../open-cluster.ts";
 import { deletionNotes } from "../explain/deletion.ts";
 import { bindingText, readGrants, roleText } from "../explain/grants.ts";
-import type { DoctorCheck, DoctorFinding, Patient } from "./finding.ts";
+import type { DoctorCheck, DoctorFinding, ExaminedCluster } from "./finding.ts";
 import { conditionOf, listAll, placeOf } from "./lists.ts";
+import { counted, someOf } from "./words.ts";
 
 /** The time after which a deletion or a claim counts as stuck. */
 const stuckMs = 60_000;
@@ -22,7 +23,7 @@ export const objectChecks: readonly DoctorCheck[] = [
   { name: "workloads without pods", run: idleWorkloads },
 ];
 
-async function stuckNamespaces({ cluster, nowMs }: Patient): Promise<readonly DoctorFinding[]> {
+async function stuckNamespaces({ cluster, nowMs }: ExaminedCluster): Promise<readonly DoctorFinding[]> {
   const namespaces = await listAll(cluster, "", "namespaces");
   return namespaces.flatMap((namespace): DoctorFinding[] => {
     const { deletionTimestamp, name = "" } = namespace.metadata;
@@ -49,7 +50,7 @@ async function stuckNamespaces({ cluster, nowMs }: Patient): Promise<readonly Do
   });
 }
 
-function stuckDeletions({ found, nowMs }: Patient): readonly DoctorFinding[] {
+function stuckDeletions({ found, nowMs }: ExaminedCluster): readonly DoctorFinding[] {
   return found.objects.flatMap(({ resource, metadata }): DoctorFinding[] => {
     const { deletionTimestamp, finalizers = [], name = "", namespace } = metadata;
     if (deletionTimestamp === undefined || finalizers.length === 0 || resource.resource === "namespaces") return [];
@@ -67,7 +68,7 @@ function stuckDeletions({ found, nowMs }: Patient): readonly DoctorFinding[] {
   });
 }
 
-async function unservedOwners({ cluster, found }: Patient): Promise<readonly DoctorFinding[]> {
+async function unservedOwners({ cluster, found }: ExaminedCluster): Promise<readonly DoctorFinding[]> {
   const { resources, missing } = await cluster.discovered();
   if (missing.length > 0) return []; // what is not served cannot be told
   const served = new Set(resources.map((one) => `${apiVersionOf(one)} ${one.kind}`));
@@ -85,12 +86,12 @@ async function unservedOwners({ cluster, found }: Patient): Promise<readonly Doc
   return [...objects].map(([key, names]) => ({
     severity: "warning",
     about: key,
-    what: `${countText(names.length, "object")} ${names.length === 1 ? "is" : "are"} owned by it, and the server does not serve this kind: ${someOf(names)}.`,
+    what: `${counted(names.length, "object")} ${names.length === 1 ? "is" : "are"} owned by it, and the server does not serve this kind: ${someOf(names)}.`,
     next: "The garbage collector cannot tell whether the owner exists, so it never collects them. Bring the definition back, or remove the reference.",
   }));
 }
 
-async function danglingBindings({ cluster }: Patient): Promise<readonly DoctorFinding[]> {
+async function danglingBindings({ cluster }: ExaminedCluster): Promise<readonly DoctorFinding[]> {
   const grants = await readGrants(cluster, "");
   return grants
     .filter(({ rules }) => rules === undefined)
@@ -107,7 +108,7 @@ const nearlyFullPercent = 90n;
 
 const times = (quantity: Quantity, factor: bigint): Quantity => ({ ...quantity, unscaled: quantity.unscaled * factor });
 
-async function fullQuotas({ cluster }: Patient): Promise<readonly DoctorFinding[]> {
+async function fullQuotas({ cluster }: ExaminedCluster): Promise<readonly DoctorFinding[]> {
   interface Status {
     readonly hard?: Readonly<Record<string, string>>;
     readonly used?: Readonly<Record<string, string>>;
@@ -133,7 +134,7 @@ async function fullQuotas({ cluster }: Patient): Promise<readonly DoctorFinding[
   });
 }
 
-async function waitingClaims({ cluster, nowMs }: Patient): Promise<readonly DoctorFinding[]> {
+async function waitingClaims({ cluster, nowMs }: ExaminedCluster): Promise<readonly DoctorFinding[]> {
   const claims = (await listAll(cluster, "", "persistentvolumeclaims")).filter(
     (claim) => phaseOf(claim) === "Pending" && ageMs(claim, nowMs) >= stuckMs,
   );
@@ -162,7 +163,7 @@ async function waitingClaims({ cluster, nowMs }: Patient): Promise<readonly Doct
 }
 
 /** Finds workloads whose controller does nothing: on a server without kube-controller-manager this is the first question of newcomers. */
-async function idleWorkloads({ cluster, nowMs }: Patient): Promise<readonly DoctorFinding[]> {
+async function idleWorkloads({ cluster, nowMs }: ExaminedCluster): Promise<readonly DoctorFinding[]> {
   const kinds = ["deployments", "statefulsets", "daemonsets", "replicasets"];
   const all = (await Promise.all(kinds.map((plural) => listAll(cluster, "apps", plural)))).flat();
   const idle = all.filter((one) => {
@@ -173,7 +174,7 @@ async function idleWorkloads({ cluster, nowMs }: Patient): Promise<readonly Doct
   return [
     {
       severity: "problem",
-      about: countText(idle.length, "workload"),
+      about: counted(idle.length, "workload"),
       what: `No controller has looked at ${idle.length === 1 ? "it" : "them"}, so there are no pods: ${someOf(idle.map(placeOf))}.`,
       next: "Run kube-controller-manager (docs/control-plane.md), or let the server pretend with --simulate=workloads (docs/simulation.md): by itself it keeps objects, and runs nothing.",
     },
@@ -184,13 +185,3 @@ const phaseOf = ({ status }: Unstructured): string | undefined => ((status ?? {}
 
 const ageMs = ({ metadata: { creationTimestamp } }: Unstructured, nowMs: number): number =>
   nowMs - Date.parse(creationTimestamp ?? "");
-
-const shownNamesMax = 5;
-
-/** Returns the first names of a list, and how many more there are. */
-function someOf(names: readonly string[]): string {
-  const more = names.length - shownNamesMax;
-  return `${names.slice(0, shownNamesMax).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
-}
-
-const countText = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;

@@ -3,7 +3,7 @@ import { isIP } from "node:net";
 import { connect, type PeerCertificate } from "node:tls";
 import { ApiError } from "#client/api-error.ts";
 import { expiry } from "./extension-checks.ts";
-import type { DoctorCheck, DoctorFinding, Patient } from "./finding.ts";
+import type { DoctorCheck, DoctorFinding, ExaminedCluster } from "./finding.ts";
 import { conditionOf, listAll } from "./lists.ts";
 
 export const serverChecks: readonly DoctorCheck[] = [
@@ -14,7 +14,7 @@ export const serverChecks: readonly DoctorCheck[] = [
   { name: "refused requests", run: refusedRequests },
 ];
 
-async function health({ cluster }: Patient): Promise<readonly DoctorFinding[]> {
+async function health({ cluster }: ExaminedCluster): Promise<readonly DoctorFinding[]> {
   try {
     await cluster.rest.bytes({ method: "GET", path: "/readyz?verbose", accept: "text/plain" });
     return [];
@@ -41,7 +41,7 @@ interface Seen {
   readonly date: string | undefined;
 }
 
-async function certificateAndClock({ cluster, nowMs }: Patient): Promise<readonly DoctorFinding[]> {
+async function certificateAndClock({ cluster, nowMs }: ExaminedCluster): Promise<readonly DoctorFinding[]> {
   const seen = await probe(cluster.url);
   if (seen === undefined) return []; // it was reached by the client, through a proxy perhaps
   const findings: DoctorFinding[] = [];
@@ -98,7 +98,7 @@ function probe(url: string): Promise<Seen | undefined> {
 /** The time for which a request for a certificate may wait. */
 const waitingMs = 10 * 60_000;
 
-async function waitingRequests({ cluster, nowMs }: Patient): Promise<readonly DoctorFinding[]> {
+async function waitingRequests({ cluster, nowMs }: ExaminedCluster): Promise<readonly DoctorFinding[]> {
   const requests = await listAll(cluster, "certificates", "certificatesigningrequests");
   return requests.flatMap((one): DoctorFinding[] => {
     const isAnswered = ["Approved", "Denied", "Failed"].some((type) => conditionOf(one, type) !== undefined);
@@ -116,7 +116,7 @@ async function waitingRequests({ cluster, nowMs }: Patient): Promise<readonly Do
   });
 }
 
-function store({ metrics }: Patient): readonly DoctorFinding[] {
+function store({ metrics }: ExaminedCluster): readonly DoctorFinding[] {
   const valueOf = (name: string): number => metrics.of(name)[0]?.value ?? 0;
   const findings: DoctorFinding[] = [];
   if (valueOf("binnacle_storage_failed") > 0) {
@@ -147,7 +147,7 @@ function store({ metrics }: Patient): readonly DoctorFinding[] {
 /** The number of refusals of one action from which it is told: a controller that lacks a right asks again and again. */
 const refusalsMin = 10;
 
-function refusedRequests({ metrics }: Patient): readonly DoctorFinding[] {
+function refusedRequests({ metrics }: ExaminedCluster): readonly DoctorFinding[] {
   const counts = new Map<string, number>();
   for (const { labels, value } of metrics.of("apiserver_request_total")) {
     const { code, verb = "", resource = "", group = "", subresource = "" } = labels;

@@ -9,7 +9,7 @@ import { isObject } from "#std/is-object.ts";
 type Fields = Readonly<Record<string, unknown>>;
 
 /** A part of an object, with the managers that own it or something in it. */
-export class OwnedPart {
+export class FieldOwners {
   readonly #sets: readonly (readonly [ManagedFieldsEntry, Fields])[];
   /** The managers of this part and everything below it. */
   readonly owners: readonly ManagedFieldsEntry[];
@@ -21,8 +21,8 @@ export class OwnedPart {
   }
 
   /** Returns the part of the whole object. */
-  static of(entries: readonly ManagedFieldsEntry[]): OwnedPart {
-    return new OwnedPart(
+  static of(entries: readonly ManagedFieldsEntry[]): FieldOwners {
+    return new FieldOwners(
       entries.flatMap((entry) =>
         isObject(entry.fieldsV1) && Object.keys(entry.fieldsV1).length > 0
           ? [[entry, entry.fieldsV1 as Fields] as const]
@@ -37,11 +37,11 @@ export class OwnedPart {
     return [...this.owners, ...own];
   }
 
-  member(name: string): OwnedPart {
+  member(name: string): FieldOwners {
     return this.#below((key) => key === `f:${name}`);
   }
 
-  item(value: unknown, at: number): OwnedPart {
+  item(value: unknown, at: number): FieldOwners {
     return this.#below((key) => isOfItem(key, value, at));
   }
 
@@ -50,12 +50,12 @@ export class OwnedPart {
     return [...new Set(this.#sets.flatMap(([, fields]) => Object.keys(fields).filter(matches)))];
   }
 
-  #below(matches: (key: string) => boolean): OwnedPart {
+  #below(matches: (key: string) => boolean): FieldOwners {
     const sets = this.#sets.flatMap(([entry, fields]) => {
       const key = Object.keys(fields).find(matches);
       return key === undefined || !isObject(fields[key]) ? [] : [[entry, fields[key] as Fields] as const];
     });
-    return new OwnedPart(sets, this.owners);
+    return new FieldOwners(sets, this.owners);
   }
 }
 

@@ -2,7 +2,7 @@
 import type { Unstructured } from "#meta/object-meta.ts";
 import { isObject } from "#std/is-object.ts";
 import { StartError } from "#std/start-error.ts";
-import { isOfItem, type KeyPath, OwnedPart } from "./field-owners.ts";
+import { isOfItem, type KeyPath, FieldOwners } from "./field-owners.ts";
 
 type Step = { readonly member: string } | { readonly key: string; readonly value: string } | { readonly index: number };
 
@@ -34,7 +34,7 @@ function stepsOf(text: string): readonly Step[] {
  */
 export function keyPathOf(object: Unstructured, text: string): KeyPath {
   let value: unknown = object;
-  let part = OwnedPart.of(object.metadata.managedFields ?? []);
+  let part = FieldOwners.of(object.metadata.managedFields ?? []);
   const keys: string[] = [];
   for (const step of stepsOf(text)) {
     if ("member" in step) {
