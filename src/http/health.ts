@@ -49,8 +49,13 @@ export class Health {
     this.#checks.push(check);
   }
 
-  /** Adds a step of the start, shown as `poststarthook/<name>`; it fails until the returned function is called. */
+  /**
+   * Adds a step of the start, shown as `poststarthook/<name>`; it fails until the returned function is called. A step that
+   * was added before stays as it is.
+   */
   startupStep(name: string): () => void {
+    const isKnown = this.#checks.some((check) => check.name === `poststarthook/${name}`);
+    if (isKnown) return () => undefined;
     let done = false;
     this.add({
       name: `poststarthook/${name}`,

@@ -58,6 +58,11 @@ export interface AssembleConfig extends ServerParts {
   readonly adminToken: string;
   /** The URL by which clients on this machine reach the server. */
   readonly url: string;
+  /**
+   * Resolves when there may be work for controllers, since the store has all that they would make at their start; left
+   * out: they start at once.
+   */
+  readonly firstWork?: Promise<void> | undefined;
   /** Aborted when the server ends before its port, with the reason for clients. */
   readonly endOfService?: AbortSignal | undefined;
 }

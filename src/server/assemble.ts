@@ -15,12 +15,13 @@ import type { Metrics, Sample } from "#std/metrics.ts";
 import { openAccess } from "./access.ts";
 import type { AssembleConfig, Assembled } from "./assemble-config.ts";
 import { externalUrl } from "./authentication/service-account-issuer.ts";
-import { startBootstrapPolicy } from "./authorization/bootstrap-policy.ts";
+import { rolesStep, startBootstrapPolicy } from "./authorization/bootstrap-policy.ts";
 import { controlledQuotas } from "./controllers/quotas.ts";
 import { startControllers } from "./controllers.ts";
 import { type ControllerClients, controllerClients } from "./controllers/clients.ts";
 import { planIdentity } from "./controllers/identity-controllers.ts";
 import { kubernetesService } from "./controllers/kubernetes-service.ts";
+import { fairnessStep } from "./flow-control.ts";
 import { Loopback } from "./loopback.ts";
 import { openPipeline, type Pipeline } from "./pipeline.ts";
 import { retriedStep } from "./retried-step.ts";
@@ -50,7 +51,9 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
   observeObjects(metrics, pipeline, state.stores);
   await pipeline.start();
   await state.start(pipeline.table);
-  const stopControllers = await runControllers(config, state, pipeline, clients);
+  state.addressObjects?.maintain(clients.server);
+  const run = (): Promise<() => Promise<void>> => runControllers(config, state, pipeline, clients);
+  const stopControllers = config.firstWork === undefined ? await run() : runLater(config, config.firstWork, run);
 
   return {
     client: clients.server,
@@ -72,6 +75,29 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
   };
 }
 
+/** Runs controllers of a store that is complete as soon as there may be work. The returned function stops them. */
+function runLater(
+  { health, log }: AssembleConfig,
+  firstWork: Promise<void>,
+  run: () => Promise<() => Promise<void>>,
+): () => Promise<void> {
+  for (const step of [rolesStep, fairnessStep]) health.startupStep(step)();
+  let running: Promise<(() => Promise<void>) | undefined> | undefined;
+  let isStopped = false;
+  const begin = (): void => {
+    if (isStopped) return;
+    running = run().catch((error: unknown) => {
+      log.error({ error }, "the controllers could not be started");
+      return undefined;
+    });
+  };
+  void firstWork.then(begin);
+  return async () => {
+    isStopped = true;
+    await (await running)?.();
+  };
+}
+
 /** Creates the objects of every cluster, then starts the selected controllers. The returned function stops them. */
 async function runControllers(
   config: AssembleConfig,
@@ -86,7 +112,6 @@ async function runControllers(
     ensureSystemNamespaces(clients.server, domain),
   );
   const serviceCidrs = addressObjects === undefined ? undefined : plans.clusterIps.map(({ text }) => text);
-  addressObjects?.maintain(clients.server);
   const stopCidrs = await retriedStep(config, "could not make the default ServiceCIDR", async () => {
     if (serviceCidrs !== undefined) await keepDefaultServiceCidr({ ...config, client: clients.server }, serviceCidrs);
   });

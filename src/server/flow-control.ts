@@ -28,6 +28,9 @@ interface FairnessParts extends Pick<ServerParts, "domain" | "clock" | "log" | "
   readonly stores: Stores;
 }
 
+/** The step of the start that makes the built-in objects. */
+export const fairnessStep = "priority-and-fairness-config-producer";
+
 const resources = ["flowschemas", "prioritylevelconfigurations"];
 const maintainEveryMs = 60_000;
 const retryMs = 1000;
@@ -95,7 +98,7 @@ export class Fairness {
     // The mandatory objects are in force even when the resources are not served.
     if (!resources.every((resource) => this.#table?.().find(this.#group, "v1", resource) !== undefined)) return;
     const { clock, domain, log } = this.#parts;
-    const done = health.startupStep("priority-and-fairness-config-producer");
+    const done = health.startupStep(fairnessStep);
     const round = async (): Promise<void> => {
       let nextMs = maintainEveryMs;
       try {

@@ -15,16 +15,16 @@ import type { PlaneCredentials } from "./credentials.ts";
 import { clientConfig } from "./kubeconfig.ts";
 import type { ServerTrust } from "./credentials/server-trust.ts";
 import type { ServerOptions } from "./options.ts";
-import { FirstObjects } from "./planes/first-objects.ts";
 import { statusReply } from "./planes/status-reply.ts";
-import { openPlane, Plane, type PlaneSettings, preparePlane } from "./planes/plane.ts";
+import { makeTemplate, openPlane, Plane, type PlaneSettings, preparePlane } from "./planes/plane.ts";
+import type { PlaneTemplate } from "./planes/plane-template.ts";
 import { claimFolder, openPlaneFolders, removeFolder } from "./planes/plane-folder.ts";
 import type { PlaneHost } from "./planes/plane-host.ts";
 
 type Handler = (request: ApiRequest) => MaybePromise<Reply>;
 
 interface PlanesStart {
-  readonly host: Omit<PlaneHost, "logThread" | "firstObjects">;
+  readonly host: Omit<PlaneHost, "logThread" | "template">;
   /** The URL by which clients reach the server. */
   readonly url: string;
   readonly trust: ServerTrust;
@@ -63,7 +63,10 @@ export class Planes {
   #start: PlanesStart | undefined;
   readonly #logThread = new SharedLogThread();
   readonly #openings = new Openings();
-  #firstObjects: FirstObjects | undefined;
+  /** The objects of new planes, once they are known. */
+  #template: PlaneTemplate | undefined;
+  /** The making of the template, from the first new plane on. */
+  #templateMaking: Promise<void> | undefined;
   readonly #slots = new Map<string, Slot>();
   readonly #stop = new AbortController();
   #controller: Promise<void> | undefined;
@@ -111,6 +114,7 @@ export class Planes {
     this.#cancelIdle?.();
     this.#ready.reject(serviceUnavailable("the server is shutting down"));
     await this.#controller;
+    await this.#templateMaking;
     const slots = [...this.#slots.values()];
     const closeNext = async (): Promise<void> => {
       for (let slot = slots.pop(); slot !== undefined; slot = slots.pop()) await closeSlot(slot);
@@ -139,12 +143,11 @@ export class Planes {
   /** Opens a plane that is closed. */
   async #begin(name: string, slot: Slot): Promise<Plane> {
     const { host } = this.#start!; // nothing is opened before
-    const firstObjects = (this.#firstObjects ??= new FirstObjects(host));
     const opened = await this.#openings.turn();
     try {
       const credentials = await this.#prepare(name, slot);
       const settings = this.#settingsOf(name);
-      const plane = await openPlane({ ...host, logThread: this.#logThread, firstObjects }, settings, credentials);
+      const plane = await openPlane(this.#hostOf(host), settings, credentials);
       slot.plane = plane;
       return plane;
     } catch (error) {
@@ -154,6 +157,18 @@ export class Planes {
       throw error;
     } finally {
       opened();
+    }
+  }
+
+  #hostOf(host: PlanesStart["host"]): PlaneHost {
+    return { ...host, logThread: this.#logThread, template: () => this.#template };
+  }
+
+  async #makeTemplate({ host }: PlanesStart): Promise<void> {
+    try {
+      this.#template = await makeTemplate(this.#hostOf(host), this.#stop.signal);
+    } catch (error) {
+      host.log.error({ error }, "there is no template of control planes, so that opening one takes longer");
     }
   }
 
@@ -172,7 +187,8 @@ export class Planes {
   }
 
   /** Returns what the controller of Plane objects may do here. */
-  #access({ host, trust }: PlanesStart): PlaneAccess {
+  #access(start: PlanesStart): PlaneAccess {
+    const { host, trust } = start;
     const folder = folderOf(host.options);
     return {
       make: async (name, uid) => {
@@ -181,6 +197,7 @@ export class Planes {
         const slot = this.#slots.get(name) ?? { uid };
         if (this.#slots.size >= planesMax && !this.#slots.has(name))
           throw new StartError(`there are ${planesMax} planes`);
+        if (!this.#slots.has(name)) this.#templateMaking ??= this.#makeTemplate(start);
         this.#slots.set(name, slot);
         const { adminToken: token } = await this.#prepare(name, slot);
         const { url } = this.#settingsOf(name);

@@ -269,6 +269,62 @@ test("the first objects of each plane are its own", async (t) => {
   }
 });
 
+for (const storage of ["memory", "disk"] as const) {
+  test(`a new plane has at once what its controllers make, and they go on from its first write, ${storage}`, async (t) => {
+    const folder = temporaryFolder();
+    const api = await open(t, "k8s.io", { storage, planes: folder });
+    const read = async ({ prefix, as }: Opened, path: string) =>
+      ((await api.get(`${prefix}${path}`, { as })).expect(200).value as { items: Listed[] }).items;
+    const authority = "metadata.name=extension-apiserver-authentication";
+    const trust = async (one: Opened) =>
+      (await read(one, `/api/v1/namespaces/kube-system/configmaps?fieldSelector=${authority}`))[0]?.data;
+    const uids = async (one: Opened) => (await read(one, "/api/v1/namespaces")).map(({ metadata }) => metadata.uid);
+    const first = await make(api, "first");
+    (await api.post(`${first.prefix}/api/v1/namespaces/default/configmaps`, configMap("a"), first)).expect(201);
+    let count = 0;
+    // The objects of new planes are known some time after the first one was made.
+    const next = (): Promise<Opened> =>
+      eventually(async () => {
+        const one = await make(api, `next-${count++}`);
+        assert.ok((await read(one, "/apis/apiregistration.k8s.io/v1/apiservices")).length > 10);
+        return one;
+      });
+    const [a, b] = [await next(), await next()];
+    for (const path of controlled) {
+      const names = async (one: Opened) => (await read(one, path)).map(({ metadata }) => metadata.name);
+      await eventually(async () => assert.deepEqual(await names(a), await names(first)));
+    }
+    assert.equal(new Set([...(await uids(a)), ...(await uids(b))]).size, 8);
+    assert.notDeepEqual(await trust(a), await trust(b));
+    (await api.get(`${a.prefix}/readyz/poststarthook/rbac/bootstrap-roles`, a)).expect(200);
+    const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name: "shop" } };
+    (await api.post(`${a.prefix}/api/v1/namespaces`, namespace, a)).expect(201);
+    const account = "/api/v1/namespaces/shop/serviceaccounts/default";
+    await eventually(async () => (await api.get(`${a.prefix}${account}`, a)).expect(200));
+    await eventually(async () => (await api.get(`${a.prefix}/readyz`, a)).expect(200));
+    (await api.get(`${b.prefix}${account}`, b)).expect(404);
+  });
+}
+
+interface Listed {
+  readonly metadata: { readonly name: string; readonly uid: string };
+  readonly data?: object;
+}
+
+/** Collections in which controllers make objects at their start. */
+const controlled = [
+  "/api/v1/namespaces",
+  "/api/v1/serviceaccounts",
+  "/api/v1/services",
+  "/api/v1/endpoints",
+  "/apis/apiregistration.k8s.io/v1/apiservices",
+  "/apis/discovery.k8s.io/v1/endpointslices",
+  "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas",
+  "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+  "/apis/rbac.authorization.k8s.io/v1/rolebindings",
+  "/apis/scheduling.k8s.io/v1/priorityclasses",
+];
+
 test("the folder of one plane is not opened for another of its name", async (t) => {
   const folder = temporaryFolder();
   mkdirSync(join(folder, "old"));

@@ -12,13 +12,16 @@ interface BootstrapPolicyParts extends Pick<ServerParts, "domain" | "clock" | "l
   readonly client: RestClient;
 }
 
+/** The step of the start that makes the objects. */
+export const rolesStep = "rbac/bootstrap-roles";
+
 /**
  * Resolves after the first try. After a failure (a namespace that is being deleted) the start step stays open, and
  * tries follow until the returned function is called.
  */
 export function startBootstrapPolicy(parts: BootstrapPolicyParts): Promise<() => void> {
   const { domain, health, gates, client } = parts;
-  const done = health.startupStep("rbac/bootstrap-roles");
+  const done = health.startupStep(rolesStep);
   return retriedStep(parts, "could not bring the default roles up to date", async () => {
     // The policy is made inside this function, so that it is garbage afterwards.
     const policy = bootstrapPolicy(domain, gates.isOn);

@@ -9,7 +9,7 @@ import type { AssembleConfig, Plans } from "../assemble-config.ts";
 import type { Egress } from "../egress/ways.ts";
 import type { EncryptionPlan } from "../encryption/encryption.ts";
 import type { ServerOptions } from "../options.ts";
-import type { FirstObjects } from "./first-objects.ts";
+import type { PlaneTemplate } from "./plane-template.ts";
 
 export interface PlaneHost {
   readonly options: ServerOptions;
@@ -23,7 +23,8 @@ export interface PlaneHost {
   readonly plans: Plans;
   readonly encryption: EncryptionPlan | undefined;
   readonly auditFilters: AssembleConfig["auditFilters"];
-  readonly firstObjects: FirstObjects;
+  /** Returns the objects of a new plane; `undefined` while they are not known. */
+  template(): PlaneTemplate | undefined;
   /** The thread that owns the logs of all planes. */
   readonly logThread: SharedLogThread;
   readonly storageFaults?: StorageFaults | undefined;

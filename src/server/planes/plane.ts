@@ -8,6 +8,7 @@ import { Health } from "#http/health.ts";
 import { RequestMetrics } from "#http/request-metrics.ts";
 import { serviceUnavailable, type StatusError } from "#meta/status-error.ts";
 import { versionDocument, versionReply } from "#publication/version.ts";
+import { type Clock, pause } from "#std/clock.ts";
 import { isLate, type MaybePromise } from "#std/maybe-promise.ts";
 import { Metrics } from "#std/metrics.ts";
 import { assemble, isServed } from "../assemble.ts";
@@ -28,7 +29,9 @@ import { readKubeletClient } from "../nodes/kubelet-client.ts";
 import { openStore } from "../open-store.ts";
 import type { ServerOptions } from "../options.ts";
 import { programVersion } from "../program-version.ts";
+import type { WatchCache } from "#storage/watch-cache.ts";
 import type { PlaneHost } from "./plane-host.ts";
+import { isEmpty, PlaneTemplate } from "./plane-template.ts";
 import { PlaneSeats, type SeatBounds } from "./plane-seats.ts";
 import { noRoom, statusReply } from "./status-reply.ts";
 import { planeOptions } from "./plane-options.ts";
@@ -72,19 +75,68 @@ export async function openPlane(
 ): Promise<Plane> {
   const undo: (() => MaybePromise<void>)[] = [];
   try {
-    return await open(host, settings, credentials, undo);
+    const { plane } = await open(host, settings, credentials, undo);
+    return plane;
   } catch (error) {
     for (const step of undo.reverse()) await step();
     throw error;
   }
 }
 
+/** The factor by which time passes faster for the controllers of a plane that becomes the template. */
+const hurry = 10;
+/** The pause between looks at such a plane, the number of looks that must find it quiet, and of all looks. */
+const [lookMs, quietLooks, looksMax] = [50, 6, 1200];
+
+/**
+ * Makes a template for new planes: opens one in memory that nobody can reach, waits until its controllers have done what
+ * they do at their start, and takes its objects. `undefined` when objects differ from plane to plane, or it is not ready.
+ */
+export async function makeTemplate(host: PlaneHost, signal: AbortSignal): Promise<PlaneTemplate | undefined> {
+  if (host.options.simulate.length > 0) return undefined;
+  const { clock, random } = host;
+  const wanted = { folder: undefined, isUsed: false, isKeeper: true, acceptLoss: false, names: [], clock, random };
+  const credentials = await preparePlaneCredentials(wanted);
+  const hidden: PlaneHost = {
+    ...host,
+    clock: hurried(clock),
+    encryption: undefined,
+    auditFilters: undefined,
+    template: () => undefined,
+  };
+  const undo: (() => MaybePromise<void>)[] = [];
+  const settings = { name: "template", url: "https://template.invalid", folder: undefined };
+  const { plane, assembled, cache } = await open(hidden, settings, credentials, undo);
+  try {
+    let revision = -1;
+    for (let looks = 0, quiet = 0; quiet < quietLooks; looks++) {
+      await pause(clock, lookMs, signal);
+      if (signal.aborted || looks === looksMax) return undefined;
+      const isQuiet = assembled.isCaughtUp() && assembled.ownRequests() === 0 && cache.revision === revision;
+      quiet = isQuiet ? quiet + 1 : 0;
+      revision = cache.revision;
+    }
+    return PlaneTemplate.of(cache, valuesOf(credentials));
+  } finally {
+    await plane.end();
+  }
+}
+
+/** Returns a clock whose timers fire early. */
+const hurried = (clock: Clock): Clock => ({
+  now: () => clock.now(),
+  monotonic: () => clock.monotonic(),
+  after: (delayMs, callback) => clock.after(delayMs / hurry, callback),
+});
+
+const valuesOf = ({ frontProxy }: PlaneCredentials) => ({ frontProxyAuthority: frontProxy.ca.certificate });
+
 async function open(
   host: PlaneHost,
   { name, url, folder }: PlaneSettings,
   credentials: PlaneCredentials,
   undo: (() => MaybePromise<void>)[],
-): Promise<Plane> {
+): Promise<{ readonly plane: Plane; readonly assembled: Assembled; readonly cache: WatchCache }> {
   const { clock, random } = host;
   const options = planeOptions(host.options, url);
   const marker = folder === undefined ? undefined : checkDataFolder(folder, options.apiDomain);
@@ -107,10 +159,12 @@ async function open(
     encryption,
     undo: (step) => void undo.push(step),
   });
-  const isNew = store.cache.count("/registry/") === 0;
-  if (isNew) await host.firstObjects.write(store.cache);
+  const { cache } = store;
+  const template = isEmpty(cache) ? host.template() : undefined;
+  await template?.write(cache, { clock, random, ...valuesOf(credentials) });
+  const firstWork = template === undefined ? undefined : Promise.withResolvers<void>();
   addHealthChecks(observed.health, {
-    store: store.cache,
+    store: cache,
     isSynced: () => assembled?.isSynced() === true,
     isStopping: () => end.signal.aborted,
     clock,
@@ -118,26 +172,28 @@ async function open(
   assembled = await assemble({
     ...parts,
     ...observed,
-    cache: store.cache,
+    cache,
     peers: undefined,
     encrypts: (of) => encryption?.encrypts(of) === true,
     endpoints: endpointsOf(observed),
     adminToken: credentials.adminToken,
     url,
+    firstWork: firstWork?.promise,
     endOfService: end.signal,
   });
-  if (isNew) host.firstObjects.note(store.cache);
   if (folder !== undefined && marker?.holds.includes("store") !== true)
     await writePrivateFiles(folder, [markerFile(options.apiDomain, ["credentials", "store"])]);
   store.served?.();
   started();
   const close = async (): Promise<void> => {
-    await assembled.close();
-    await store.cache.close();
+    await opened.close();
+    await cache.close();
     await store.close?.();
     encryption?.close();
   };
-  return new Plane({ host, assembled, end, close });
+  const opened = assembled;
+  const plane = new Plane({ host, assembled, end, close, wake: firstWork?.resolve });
+  return { plane, assembled, cache };
 }
 
 /** Makes the health checks and the metrics of a plane. */
@@ -212,7 +268,12 @@ interface OpenParts {
   readonly assembled: Assembled;
   readonly end: AbortController;
   readonly close: () => Promise<void>;
+  /** Begins the work of controllers; `undefined` where it has begun. */
+  readonly wake: (() => void) | undefined;
 }
+
+/** The methods that give controllers no work. */
+const readMethods: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
 
 /** An open plane. */
 export class Plane {
@@ -244,6 +305,7 @@ export class Plane {
 
   /** Handles a request below the plane's prefix. Never rejects. */
   handle(request: ApiRequest): MaybePromise<Reply> {
+    if (!readMethods.has(request.method)) this.#parts.wake?.();
     this.#running.add(request);
     const ended = (reply: Reply): Reply => ({
       ...reply,
