@@ -102,6 +102,48 @@ test("structs and maps of scalars have the fields of their members, whatever the
   }
 });
 
+test("the fields of a value do not depend on the values before it", () => {
+  const random = seededRandom(2);
+  const pick = <T>(...values: readonly T[]): T => values[Math.floor(random.next() * values.length)]!;
+  const members = (names: readonly string[], value: () => unknown): JsonObject =>
+    Object.fromEntries(
+      names
+        .filter(() => random.next() < 0.5)
+        .sort(() => random.next() - 0.5)
+        .map((name) => [name, value()]),
+    );
+  const scalar = (): unknown => pick<unknown>("x", 1, true, null);
+  const sub = (): unknown => pick<unknown>(members(["s", "i", "unknown"], scalar), {}, null);
+  const item = (): unknown =>
+    pick<unknown>(
+      members(["name", "v", "sub"], () => pick<unknown>("x", "y", sub())),
+      { name: pick("x", "y"), sub: sub() },
+    );
+  const list = (of: () => unknown): unknown[] => Array.from({ length: pick(0, 1, 2, 3) }, of);
+  const value = (): JsonObject => ({
+    st: pick<unknown>(sub(), null),
+    m: members(["a", "b", "c"], scalar),
+    ms: members(["a", "b"], sub),
+    set: list(() => pick<unknown>("a", "b", 1, null)),
+    kl: pick<unknown>(list(item), { name: "x" }),
+    kl2: list(() => ({ port: pick<unknown>(80, 81, "80"), proto: pick("TCP", "UDP"), sub: sub() })),
+    any: pick<unknown>(members(["a", "b"], sub), list(scalar)),
+  });
+  for (let at = 0; at < 2000; at++) {
+    const next = value();
+    const { added } = compareTyped(everyTopology, {}, next);
+    assert.equal(JSON.stringify(added), JSON.stringify(compareTyped(structuredClone(everyTopology), {}, next).added));
+  }
+});
+
+test("objects with the same members share the nodes of their fields", () => {
+  const created = (text: string) =>
+    compareTyped(everyTopology, {}, { st: { s: text }, kl: [{ name: "a", sub: { s: text, i: 1 } }], m: { l: text } });
+  const [one, other] = [created("1").added, created("2").added];
+  assert.deepEqual(one, other);
+  for (const name of ["f:st", "f:kl", "f:m"]) assert.equal(one[name], other[name]);
+});
+
 test("values that are the same object are not looked into", () => {
   const trap = new Proxy<Record<string, unknown>>({}, { ownKeys: () => assert.fail("looked into") });
   const changes = compareTyped(everyTopology, { any: trap, s: "a" }, { any: trap, s: "b" });

@@ -6,14 +6,18 @@
 import type { Field, Schema } from "#schema/schema.ts";
 import { setKey } from "#schema/json-values.ts";
 import { compareCodePoints } from "#std/code-points.ts";
+import { isObject } from "#std/is-object.ts";
 import { emptyFieldSet, type FieldSet, leafNode, likeBefore, makeNode, sortedNode } from "./field-set.ts";
 import { type DraftObject, type JsonObject, jsonEquals, member } from "./json-value.ts";
+import { keptNodesOf } from "./kept-nodes.ts";
 import { structElements } from "./struct-elements.ts";
 import {
   type Elements,
   elementsOf,
   hasRepeats,
   isBare,
+  itemElement,
+  type ListRule,
   listRuleOf,
   sameElements,
   memberSchema,
@@ -92,44 +96,80 @@ function wholeNode(schema: Schema | undefined, value: unknown): FieldSet {
 
 function wholeMap(schema: Schema | undefined, value: JsonObject): FieldSet {
   const members = Object.keys(value);
-  const struct = structElements(schema);
-  const kept = struct?.scalars(value, members);
-  if (kept !== undefined) return kept;
-  const names = sortedNames(members);
-  const elements: string[] = [];
+  // A value that does not fit its type is a map of a list's type.
+  const kept = schema === undefined || schema.type === "array" ? undefined : keptNodesOf(schema);
+  let step = kept?.start(members.length);
+  if (step === undefined) return sortedMap(schema, value, members);
+  const names: string[] = [];
   const nodes: FieldSet[] = [];
-  for (const name of names) {
+  for (const name of members) {
     const inner = value[name];
     if (inner === undefined) continue;
-    elements.push(struct?.of(name) ?? `f:${name}`);
+    const node = typeof inner === "object" ? wholeNode(memberSchema(schema, name), inner) : leafNode;
+    names.push(name);
+    nodes.push(node);
+    step &&= kept!.with(step, name, node); // there was a step, so there are kept nodes
+  }
+  if (step?.node !== undefined) return step.node;
+  const struct = structElements(schema);
+  const elements = names.map((name) => struct?.of(name) ?? `f:${name}`);
+  const node = sortedNode(true, elements, nodes) ?? leafNode;
+  if (step !== undefined) kept!.keep(step, node, names.length);
+  return node;
+}
+
+/** Returns the node of a value that may have many members. */
+function sortedMap(schema: Schema | undefined, value: JsonObject, members: string[]): FieldSet {
+  const elements: string[] = [];
+  const nodes: FieldSet[] = [];
+  for (const name of sortedNames(members)) {
+    const inner = value[name];
+    if (inner === undefined) continue;
+    elements.push(`f:${name}`);
     nodes.push(typeof inner === "object" ? wholeNode(memberSchema(schema, name), inner) : leafNode);
   }
   return makeNode(true, elements, nodes) ?? leafNode;
 }
 
 function wholeList(schema: Schema, list: readonly unknown[]): FieldSet {
-  return (
-    finish(
-      eachItem(schema, list, (item) => wholeNode(schema.items, item)),
-      true,
-    ) ?? leafNode
-  );
+  const rule = listRuleOf(schema)!; // the shape of the list says that it has a rule
+  const kept = keptNodesOf(schema);
+  let step = kept.start(list.length);
+  const nodes = nodesOf(list, (item) => wholeNode(schema.items, item));
+  for (let at = 0; at < list.length && step !== undefined; at++) {
+    const name = nameOfItem(rule, list[at]);
+    step = name === undefined ? undefined : kept.with(step, name, nodes[at]!);
+  }
+  if (step?.node !== undefined) return step.node;
+  const draft = draftOf(rule, list, nodes);
+  const node = finish(draft, true) ?? leafNode;
+  // The nodes of items that occur twice are not those of the list.
+  if (step !== undefined && draft.nodes === nodes) kept.keep(step, node, nodes.length);
+  return node;
 }
 
-/** Returns the nodes of a list's items; `nodeOf` is called for unique items only. */
-function eachItem(schema: Schema, list: readonly unknown[], nodeOf: (item: unknown) => FieldSet): Draft {
-  const elements = elementsOf(listRuleOf(schema)!, list); // the shape of the list says that it has a rule
+/** Returns a text that no other item of a list has, unless it has the same element; `undefined` for an unusual key. */
+function nameOfItem(rule: ListRule, item: unknown): string | undefined {
+  if (rule.keys.length !== 1) return itemElement(rule, item);
+  const key = isObject(item) ? member(item, rule.keys[0]!) : undefined;
+  return typeof key === "string" ? key : undefined;
+}
+
+/** Returns the nodes of the items of a list. */
+function nodesOf(list: readonly unknown[], nodeOf: (item: unknown) => FieldSet): FieldSet[] {
   let before: FieldSet | undefined;
-  if (!hasRepeats(elements)) {
-    const nodes = list.map((item) => (before = likeBefore(nodeOf(item), before)));
-    return { elements: elements as readonly string[], nodes }; // none is missing
+  return list.map((item) => (before = likeBefore(nodeOf(item), before)));
+}
+
+/** Returns the nodes of items by their elements. Items with the same element are one item without parts. */
+function draftOf(rule: ListRule, list: readonly unknown[], nodes: readonly FieldSet[]): Draft {
+  const elements = elementsOf(rule, list);
+  if (!hasRepeats(elements)) return { elements: elements as readonly string[], nodes }; // none is missing
+  const byElement = new Map<string, FieldSet>();
+  for (const [at, element] of elements.entries()) {
+    if (element !== undefined) byElement.set(element, byElement.has(element) ? leafNode : nodes[at]!);
   }
-  const draft: GrowingDraft = { elements: [], nodes: [] };
-  for (const [element, item] of itemsByElement(elements, list)) {
-    before = likeBefore(item instanceof Repeated ? leafNode : nodeOf(item), before);
-    push(draft, element, before);
-  }
-  return draft;
+  return { elements: [...byElement.keys()], nodes: [...byElement.values()] };
 }
 
 /** Several items of one element. */
@@ -313,8 +353,10 @@ function ownedNode(schema: Schema | undefined, value: unknown, isListed: boolean
   if (shape === "leaf" || shape === "null") return leafNode;
   if (shape === "list") {
     const items = schema!.items; // a list has a schema
-    const nodes = eachItem(schema!, value as readonly unknown[], (item) => ownedNode(items, item, true) ?? leafNode);
-    return nodes.elements.length === 0 && !isListed ? undefined : finish(nodes, isListed);
+    const list = value as readonly unknown[]; // the shape says so, and that it has a rule
+    const nodes = nodesOf(list, (item) => ownedNode(items, item, true) ?? leafNode);
+    const draft = draftOf(listRuleOf(schema!)!, list, nodes);
+    return draft.elements.length === 0 && !isListed ? undefined : finish(draft, isListed);
   }
   const draft: GrowingDraft = { elements: [], nodes: [] };
   const object = value as JsonObject; // the shape says so

@@ -59,7 +59,8 @@ export class PlaneTemplate {
     for (const { key, value, revision } of cache.range(allPrefix).entries) {
       if (key.startsWith(settingsPrefix) || leasePattern.test(key)) continue;
       const text = value.toString().replace(`${beforeRevision}${revision}"`, `${beforeRevision}"`);
-      if (!text.startsWith("{") || !text.includes(`${beforeRevision}"`)) throw new Error(`${key} is not stored as JSON`);
+      if (!text.startsWith("{") || !text.includes(`${beforeRevision}"`))
+        throw new Error(`${key} is not stored as JSON`);
       const values = text.match(pattern) ?? [];
       const kindOf = (found: string): ValueKind =>
         found === authority ? "authority" : found.endsWith("Z") ? "time" : "identity";
