@@ -16,6 +16,7 @@ import { union as anyOf, type Authorizer } from "#authz/authorizer.ts";
 import { privilegedGroups } from "#authz/privileged-groups.ts";
 import { rbac } from "#authz/rbac.ts";
 import { RbacIndex } from "#authz/rbac-index.ts";
+import { compileRule } from "#authz/rules.ts";
 import { kubernetesDomain } from "#meta/api-domain.ts";
 import type { ApiObject } from "#meta/object-meta.ts";
 import { systemClock } from "#std/clock.ts";
@@ -140,7 +141,7 @@ async function measureAlone(run: Run): Promise<void> {
  * Returns an index in which every account has a binding of its own, if there are enough, and the bindings of everybody.
  */
 function indexOf(bindings: number): RbacIndex {
-  const index = new RbacIndex("rbac.authorization.k8s.io");
+  const index = new RbacIndex("rbac.authorization.k8s.io", compileRule);
   for (const name of reader) {
     index.setRole("", name, { rules: [{ verbs: ["get"], nonResourceURLs: ["/healthz", "/version"] }] });
     index.setBinding("", name, {

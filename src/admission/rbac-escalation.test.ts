@@ -4,6 +4,7 @@ import { test } from "node:test";
 import type { PolicyRule } from "#api/rbac/v1.ts";
 import { rbac } from "#authz/rbac.ts";
 import { RbacIndex } from "#authz/rbac-index.ts";
+import { compileRule } from "#authz/rules.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { StatusError } from "#meta/status-error.ts";
 import { FakeClock } from "#std/fake-clock.ts";
@@ -21,7 +22,7 @@ const beyond =
 
 /** A plugin whose author holds `rules` in namespace `n`, and `clusterRules` everywhere. */
 function plugin(rules: readonly PolicyRule[], clusterRules: readonly PolicyRule[] = []) {
-  const index = new RbacIndex(group);
+  const index = new RbacIndex(group, compileRule);
   index.setRole("n", "own", { rules });
   index.setBinding("n", "own", {
     roleRef: { kind: "Role", name: "own" },
@@ -174,7 +175,7 @@ test("members of system:masters, other resources and subresources are not checke
 });
 
 test("errors of the look-up are reported when the rights do not suffice", async () => {
-  const index = new RbacIndex(group);
+  const index = new RbacIndex(group, compileRule);
   index.setBinding("n", "b", { roleRef: { kind: "Role", name: "gone" }, subjects: [{ kind: "User", name: "author" }] });
   const own = rbacEscalation({ authorizer: rbac(index, new FakeClock()), index });
   const text = await outcome(own, write("roles", role([readSecrets])));

@@ -10,7 +10,7 @@ import type { PolicyRule, Role, RoleBinding, RoleRef, Subject } from "#api/rbac/
 import { goQuote } from "#meta/field-error.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import type { Verdict } from "./authorizer.ts";
-import { type PreparedRule, compileRule } from "./rules.ts";
+import type { PreparedRule } from "./rules.ts";
 
 /** The parts of Role and ClusterRole that the index reads. */
 type RoleRules = Pick<Role, "rules">;
@@ -46,20 +46,27 @@ const accountUser = (namespace: string, name: string): string => `system:service
 export class RbacIndex {
   /** The name of the API group, for messages. */
   readonly group: string;
+  readonly #compile: (rule: PolicyRule) => PreparedRule;
   readonly #roles = new Map<string, readonly PreparedRule[]>();
   readonly #bindings = new Map<string, IndexedBinding>();
   readonly #byUser = new Map<string, Scopes>();
   readonly #byGroup = new Map<string, Scopes>();
 
-  constructor(group: string) {
+  /** `compile` prepares the rules of roles. */
+  constructor(group: string, compile: (rule: PolicyRule) => PreparedRule) {
     this.group = group;
+    this.#compile = compile;
   }
 
   /** Sets a role, or removes it when `role` is `undefined`. `namespace` is empty for cluster roles. */
   setRole(namespace: string, name: string, role: RoleRules | undefined): void {
     const key = keyOf(namespace, name);
     if (role === undefined) this.#roles.delete(key);
-    else this.#roles.set(key, (role.rules ?? []).map(compileRule));
+    else
+      this.#roles.set(
+        key,
+        (role.rules ?? []).map((rule) => this.#compile(rule)),
+      );
   }
 
   /** Sets a binding, or removes it when `content` is `undefined`. */

@@ -8,6 +8,7 @@ import { FakeClock } from "#std/fake-clock.ts";
 import type { Attributes, Verdict } from "./authorizer.ts";
 import { rbac } from "./rbac.ts";
 import { RbacIndex } from "./rbac-index.ts";
+import { compileRule } from "./rules.ts";
 
 const group = "rbac.authorization.k8s.io";
 const eve: UserInfo = { name: "eve", groups: ["readers", "system:authenticated"] };
@@ -26,7 +27,7 @@ interface Fixture {
 }
 
 function fixture(): Fixture {
-  const index = new RbacIndex(group);
+  const index = new RbacIndex(group, compileRule);
   const authorizer = rbac(index, new FakeClock());
   return {
     index,

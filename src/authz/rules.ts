@@ -61,6 +61,16 @@ export function compileRule(rule: PolicyRule): PreparedRule {
   };
 }
 
+/** Returns `compileRule` for indexes that share rules: each rule is compiled once. */
+export function sharedCompiler(): typeof compileRule {
+  const compiled = new WeakMap<PolicyRule, PreparedRule>();
+  return (rule) => {
+    const known = compiled.get(rule) ?? compileRule(rule);
+    compiled.set(rule, known);
+    return known;
+  };
+}
+
 /** Returns the resource of an action as rules write it, with its subresource. */
 export function ruleResource({ resource, subresource }: Attributes): string {
   return subresource === "" ? resource : `${resource}/${subresource}`;

@@ -175,6 +175,26 @@ export function parseObject(text: string): Unstructured {
   }
 }
 
+/**
+ * Makes a value of an object in its stored form, which no other code has. The entry has it decoded for as long as it
+ * lives, or as `keep` says.
+ */
+export function encodedObject(stored: Unstructured, keep?: (decoded: DecodedEntry, length: number) => void): Encoded {
+  const text = `${escapeHtml(JSON.stringify(stored))}\n`;
+  const bytes = Buffer.from(text);
+  return {
+    bytes,
+    revisionOffset: revisionOffsetIn(bytes, text, beforeRevision),
+    decode(revision): DecodedEntry {
+      // Safe: no other code has the object.
+      (stored.metadata as { resourceVersion: string }).resourceVersion = String(revision);
+      const decoded: DecodedEntry = { labels: stored.metadata.labels, object: stored };
+      keep?.(decoded, bytes.length);
+      return decoded;
+    },
+  };
+}
+
 /** Makes a value of bytes that another thread's `StoredObjects` encoded, together with the labels that it passed. */
 export const encodedInThread = ({ bytes, revisionOffset }: Unversioned, labels: DecodedEntry["labels"]): Encoded => ({
   bytes,
@@ -298,19 +318,7 @@ export class StoredObjects {
     const layout = layoutOf(definition);
     const stored = unversionedObject(hub, layout.storedKind, layout.storedApiVersion);
     const recent = creates ? this.#created : this.#recent;
-    const text = `${escapeHtml(JSON.stringify(stored))}\n`;
-    const bytes = Buffer.from(text);
-    return {
-      bytes,
-      revisionOffset: revisionOffsetIn(bytes, text, beforeRevision),
-      decode(revision): DecodedEntry {
-        // Safe: no other code has the object.
-        (stored.metadata as { resourceVersion: string }).resourceVersion = String(revision);
-        const decoded: DecodedEntry = { labels: stored.metadata.labels, object: stored };
-        recent.add(decoded, bytes.length);
-        return decoded;
-      },
-    };
+    return encodedObject(stored, (decoded, length) => recent.add(decoded, length));
   }
 
   /** Returns the cached data of an entry; decodes the entry when it is first used. */

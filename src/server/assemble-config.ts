@@ -1,4 +1,5 @@
 /** Input and output of `assemble`. */
+import type { compileRule } from "#authz/rules.ts";
 import type { RestClient } from "#client/rest-client.ts";
 import type { ServiceAddress } from "#egress/service-address.ts";
 import type { ApiRequest, Reply } from "#http/api-request.ts";
@@ -54,6 +55,8 @@ export interface AssembleConfig extends ServerParts {
   /** The handlers of paths outside the API; the router calls them after authorization. */
   readonly endpoints: Endpoints;
   readonly clientTrust: ClientTrust;
+  /** Prepares the rules of roles, which other control planes of the process share; left out: they share none. */
+  readonly compileRule?: typeof compileRule | undefined;
   /** The bearer token of a user in `system:masters`. */
   readonly adminToken: string;
   /** The URL by which clients on this machine reach the server. */

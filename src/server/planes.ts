@@ -4,6 +4,7 @@
  * when the flag is given.
  */
 import { join } from "node:path";
+import { sharedCompiler } from "#authz/rules.ts";
 import type { RestClient } from "#client/rest-client.ts";
 import type { ApiRequest, Reply } from "#http/api-request.ts";
 import { notFound, serviceUnavailable, type StatusError, unauthorized } from "#meta/status-error.ts";
@@ -24,7 +25,7 @@ import type { PlaneHost } from "./planes/plane-host.ts";
 type Handler = (request: ApiRequest) => MaybePromise<Reply>;
 
 interface PlanesStart {
-  readonly host: Omit<PlaneHost, "logThread" | "template">;
+  readonly host: Omit<PlaneHost, "logThread" | "template" | "compileRule">;
   /** The URL by which clients reach the server. */
   readonly url: string;
   readonly trust: ServerTrust;
@@ -62,6 +63,7 @@ export class Planes {
   readonly #ready = Promise.withResolvers<PlanesStart>();
   #start: PlanesStart | undefined;
   readonly #logThread = new SharedLogThread();
+  readonly #compileRule = sharedCompiler();
   readonly #openings = new Openings();
   /** The objects of new planes, once they are known. */
   #template: PlaneTemplate | undefined;
@@ -161,7 +163,8 @@ export class Planes {
   }
 
   #hostOf(host: PlanesStart["host"]): PlaneHost {
-    return { ...host, logThread: this.#logThread, template: () => this.#template };
+    const [logThread, compileRule] = [this.#logThread, this.#compileRule];
+    return { ...host, logThread, compileRule, template: () => this.#template };
   }
 
   async #makeTemplate({ host }: PlanesStart): Promise<void> {

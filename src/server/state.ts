@@ -6,6 +6,7 @@ import { namespaceLifecycleName, refusalIn } from "#admission/namespace-lifecycl
 import { WebhookLists } from "#admission/webhooks.ts";
 import { NodeGraph } from "#authz/node-graph.ts";
 import { RbacIndex } from "#authz/rbac-index.ts";
+import { compileRule } from "#authz/rules.ts";
 import type { Namespace } from "#api/core/v1.ts";
 import type { FindServiceAddress } from "#egress/service-address.ts";
 import { ServiceAllocator } from "#kinds/service-allocator.ts";
@@ -158,7 +159,7 @@ function allocatorState({ cache, domain }: AssembleConfig, informers: StoreInfor
 function openIndexes(config: AssembleConfig, stores: Stores, informers: StoreInformers) {
   const { options, domain, clock, random, plans } = config;
   const { gates } = plans.kinds;
-  const rbacIndex = new RbacIndex(domain.rename("rbac.authorization.k8s.io"));
+  const rbacIndex = new RbacIndex(domain.rename("rbac.authorization.k8s.io"), config.compileRule ?? compileRule);
   const nodeGraph = new NodeGraph(podAnnotations(domain).mirror);
   const authorizesNodes = plans.authorization.authorizers.some(({ type }) => type === "Node");
   const services = new ServiceAllocator({

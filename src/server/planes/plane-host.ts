@@ -1,4 +1,5 @@
 /** The parts of a server that its planes use. */
+import type { compileRule } from "#authz/rules.ts";
 import type { ServiceAddress } from "#egress/service-address.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import type { Clock } from "#std/clock.ts";
@@ -23,6 +24,8 @@ export interface PlaneHost {
   readonly plans: Plans;
   readonly encryption: EncryptionPlan | undefined;
   readonly auditFilters: AssembleConfig["auditFilters"];
+  /** Prepares the rules of roles, which planes share as far as they are the same. */
+  readonly compileRule: typeof compileRule;
   /** Returns the objects of a new plane; `undefined` while they are not known. */
   template(): PlaneTemplate | undefined;
   /** The thread that owns the logs of all planes. */

@@ -3,18 +3,17 @@
  * make at their start. They are those of a plane that no client has reached; each new plane gets copies at once, with
  * identities and times of its own. So an empty plane has nothing to do for its controllers, which begin with its first write.
  */
+import type { Unstructured } from "#meta/object-meta.ts";
 import { timestampOf } from "#meta/time.ts";
+import { encodedObject, parseObject } from "#registry/stored-object.ts";
 import type { Clock } from "#std/clock.ts";
 import type { Random } from "#std/random.ts";
-import { toUnversioned } from "#storage/versioned-value.ts";
 import type { CacheRanges, CacheWriter } from "#storage/watch-cache.ts";
 
 /** The beginning of all keys, and of those that are no objects of the API. */
 const [allPrefix, settingsPrefix] = ["/registry/", "/registry/binnacle/"];
 
-const beforeRevision = '"resourceVersion":"';
-const identity = '(?<="uid":")[0-9a-f-]{36}(?=")';
-const time = String.raw`(?<=")\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ(?=")`;
+const timePattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/;
 /** Leases name their holders. */
 const leasePattern = /\/leases\//;
 
@@ -27,73 +26,70 @@ interface PlaneValues {
   readonly frontProxyAuthority: string;
 }
 
-/** The value that stands in a copy for one of the template. */
-type ValueKind = "identity" | "time" | "authority";
-
-interface TemplateValue {
-  readonly kind: ValueKind;
-  /** The value in the template. */
-  readonly text: string;
-}
-
-/** An object, divided at the values that each plane has of its own. */
 interface TemplateObject {
   readonly key: string;
-  /** The texts before, between and after the values. */
-  readonly texts: readonly string[];
-  readonly values: readonly TemplateValue[];
+  readonly object: Unstructured;
 }
 
 export class PlaneTemplate {
   readonly #objects: readonly TemplateObject[];
+  readonly #values: PlaneValues;
+  /** The parts of objects without texts that a plane has of its own. */
+  readonly #common = new WeakSet<object>();
 
-  private constructor(objects: readonly TemplateObject[]) {
+  private constructor(objects: readonly TemplateObject[], values: PlaneValues) {
     this.#objects = objects;
+    this.#values = values;
+    for (const { object } of objects) this.#withTexts(object, (text, name) => (this.#isOwn(text, name) ? "" : text));
   }
 
-  /** Makes a template of the objects of a plane. */
-  static of(cache: CacheRanges, { frontProxyAuthority }: PlaneValues): PlaneTemplate {
-    const authority = inJson(frontProxyAuthority);
-    const pattern = new RegExp([identity, time, RegExp.escape(authority)].join("|"), "g");
-    const objects: TemplateObject[] = [];
-    for (const { key, value, revision } of cache.range(allPrefix).entries) {
-      if (key.startsWith(settingsPrefix) || leasePattern.test(key)) continue;
-      const text = value.toString().replace(`${beforeRevision}${revision}"`, `${beforeRevision}"`);
-      if (!text.startsWith("{") || !text.includes(`${beforeRevision}"`))
-        throw new Error(`${key} is not stored as JSON`);
-      const values = text.match(pattern) ?? [];
-      const kindOf = (found: string): ValueKind =>
-        found === authority ? "authority" : found.endsWith("Z") ? "time" : "identity";
-      objects.push({
-        key,
-        texts: text.split(pattern),
-        values: values.map((found) => ({ kind: kindOf(found), text: found })),
-      });
-    }
-    return new PlaneTemplate(objects);
+  /** Makes a template of the objects of the plane that has these values. */
+  static of(cache: CacheRanges, values: PlaneValues): PlaneTemplate {
+    const { entries } = cache.range(allPrefix);
+    const objects = entries
+      .filter(({ key }) => !key.startsWith(settingsPrefix) && !leasePattern.test(key))
+      .map(({ key, value }) => ({ key, object: parseObject(value.toString()) }));
+    return new PlaneTemplate(objects, values);
   }
 
-  /** Writes the objects into an empty store. */
+  /** Writes the objects into an empty store. What is the same in all planes is shared with their decoded objects. */
   async write(
     cache: CacheWriter,
     { clock, random, frontProxyAuthority }: PlaneValues & { readonly clock: Clock; readonly random: Random },
   ): Promise<void> {
     const now = timestampOf(clock.now());
-    const authority = inJson(frontProxyAuthority);
     const identities = new Map<string, string>();
-    const own = ({ kind, text }: TemplateValue): string => {
-      if (kind !== "identity") return kind === "time" ? now : authority;
-      const known = identities.get(text) ?? random.uuid();
-      identities.set(text, known);
-      return known;
+    const own = (text: string, name: string): string => {
+      if (!this.#isOwn(text, name)) return text;
+      if (name !== "uid") return text === this.#values.frontProxyAuthority ? frontProxyAuthority : now;
+      const identity = identities.get(text) ?? random.uuid();
+      identities.set(text, identity);
+      return identity;
     };
-    const writes = this.#objects.map(({ key, texts, values }) => {
-      const text = texts.reduce((begun, next, at) => `${begun}${own(values[at - 1]!)}${next}`);
-      return cache.put(key, 0, { ...toUnversioned(text, beforeRevision), decode: () => undefined });
+    const writes = this.#objects.map(({ key, object }) => {
+      const copy = this.#withTexts(object, own) as Unstructured; // the same members
+      // A copy shares no metadata, since the texts there differ.
+      return cache.put(key, 0, encodedObject({ ...copy, metadata: { ...copy.metadata, resourceVersion: "" } }));
     });
     await Promise.all(writes);
   }
-}
 
-/** Returns a text as it is between the quotes of JSON. */
-const inJson = (text: string): string => JSON.stringify(text).slice(1, -1);
+  #isOwn(text: string, name: string): boolean {
+    return name === "uid" || text === this.#values.frontProxyAuthority || timePattern.test(text);
+  }
+
+  /** Returns a value of JSON with other texts, by the names of their members. Parts that stay as they are are shared. */
+  #withTexts(value: unknown, other: (text: string, name: string) => string, name = ""): unknown {
+    if (typeof value === "string") return other(value, name);
+    if (typeof value !== "object" || value === null || this.#common.has(value)) return value;
+    const copy: Record<string, unknown> | unknown[] = Array.isArray(value) ? [] : {};
+    let isSame = true;
+    for (const [key, member] of Object.entries(value)) {
+      const next = this.#withTexts(member, other, key);
+      isSame &&= next === member;
+      (copy as Record<string, unknown>)[key] = next; // the index of a list is such a key
+    }
+    if (isSame) this.#common.add(value);
+    return isSame ? value : copy;
+  }
+}
