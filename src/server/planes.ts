@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { sharedCompiler } from "#authz/rules.ts";
 import type { RestClient } from "#client/rest-client.ts";
 import type { ApiRequest, Reply } from "#http/api-request.ts";
-import { notFound, serviceUnavailable, type StatusError, unauthorized } from "#meta/status-error.ts";
+import { notFound, serviceUnavailable, StatusError, unauthorized } from "#meta/status-error.ts";
 import { type PlaneAccess, planesController } from "#controllers/planes.ts";
 import { SharedLogThread } from "#storage/sqlite.ts";
 import { StartError } from "#std/start-error.ts";
@@ -17,6 +17,7 @@ import { clientConfig } from "./kubeconfig.ts";
 import type { ServerTrust } from "./credentials/server-trust.ts";
 import type { ServerOptions } from "./options.ts";
 import { statusReply } from "./planes/status-reply.ts";
+import { Doorkeeper, doorOf, doorToNowhere, type PlaneDoor } from "./planes/plane-door.ts";
 import { makeTemplate, openPlane, Plane, type PlaneSettings, preparePlane } from "./planes/plane.ts";
 import type { PlaneTemplate } from "./planes/plane-template.ts";
 import { claimFolder, openPlaneFolders, removeFolder } from "./planes/plane-folder.ts";
@@ -39,14 +40,18 @@ interface Slot {
   readonly uid: string;
   /** The plane, or its opening; absent while it is closed. */
   plane?: Plane | Promise<Plane>;
-  /** The credentials, once they were read. */
+  /** The credentials, once they were read, and the door that knows them while the plane is closed. */
   credentials?: PlaneCredentials;
+  door?: PlaneDoor;
+  /** The digests of the bootstrap tokens that the plane had when it was closed. */
+  bootstrapTokens?: ReadonlySet<string>;
   /** Resolves when the plane, which nobody used, is closed. */
   closing?: Promise<unknown>;
   /** The time until which requests do not try to open it again, since it could not be opened; by the monotonic clock. */
   closedUntilMs?: number;
 }
 
+const noTokens: ReadonlySet<string> = new Set();
 const prefix = "/planes/";
 /** The name of a plane is one label of a host name. */
 const nameForm = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
@@ -65,6 +70,8 @@ export class Planes {
   readonly #logThread = new SharedLogThread();
   readonly #compileRule = sharedCompiler();
   readonly #openings = new Openings();
+  #doorkeeper: Doorkeeper | undefined;
+  #nowhere: PlaneDoor | undefined;
   /** The objects of new planes, once they are known. */
   #template: PlaneTemplate | undefined;
   /** The making of the template, from the first new plane on. */
@@ -99,6 +106,8 @@ export class Planes {
     const controller = planesController(this.#access(start));
     const environment = { client, reader: client, clock, domain, log, signal: this.#stop.signal };
     for (const { name, uid } of await controller.prepare(environment)) this.#slots.set(name, { uid });
+    this.#doorkeeper = new Doorkeeper(host);
+    this.#nowhere = doorToNowhere(host.random.uuid());
     this.#start = start;
     this.#controller = controller.run(environment);
     this.#closeIdle(start);
@@ -127,13 +136,27 @@ export class Planes {
 
   #handle(name: string, request: ApiRequest, next: Handler): MaybePromise<Reply> {
     const slot = this.#slots.get(name);
-    if (slot === undefined) return andThen(next(request), withoutHint);
-    const { plane, closedUntilMs = 0 } = slot;
-    if (plane instanceof Plane) return enter(plane, name, request);
-    // Planes refuse anonymous requests, so none of them is worth opening one.
-    if (!hasCredentials(request)) return statusReply(unauthorized());
-    if (plane === undefined && this.#start!.host.clock.monotonic() < closedUntilMs) return cannotOpen();
-    return this.#open(name, slot).then((opened) => enter(opened, name, request), cannotOpen);
+    if (slot?.plane instanceof Plane) return enter(slot.plane, name, request);
+    return this.#knock(name, slot, request).then(
+      (isAdmitted) => {
+        if (!isAdmitted || slot === undefined) return andThen(next(request), slot === undefined ? asAbsent : asClosed);
+        const { plane, closedUntilMs = 0 } = slot;
+        if (plane === undefined && this.#start!.host.clock.monotonic() < closedUntilMs) return cannotOpen();
+        return this.#open(name, slot).then((opened) => enter(opened, name, request), cannotOpen);
+      },
+      (error: unknown) => (error instanceof StatusError ? statusReply(error) : cannotOpen()),
+    );
+  }
+
+  /** Whether a request has credentials of a closed plane. A name without a plane takes the same work. */
+  async #knock(name: string, slot: Slot | undefined, request: ApiRequest): Promise<boolean> {
+    if (slot !== undefined && slot.credentials === undefined) {
+      // The controller has not come to it yet, or tells in the status why it cannot be opened.
+      await this.#prepare(name, slot).catch(() => undefined);
+    }
+    const { url } = this.#settingsOf(name);
+    // Both are made before the first request is handled.
+    return this.#doorkeeper!.admits(request, url, slot?.door ?? this.#nowhere!, slot?.bootstrapTokens ?? noTokens);
   }
 
   /** Opens a plane, unless it is open. */
@@ -186,7 +209,9 @@ export class Planes {
     if (slot.credentials !== undefined) return slot.credentials;
     const settings = this.#settingsOf(name);
     if (settings.folder !== undefined) await claimFolder(settings.folder, slot.uid);
-    return (slot.credentials = await preparePlane(this.#start!.host, settings));
+    const credentials = await preparePlane(this.#start!.host, settings);
+    slot.door = doorOf(credentials);
+    return (slot.credentials = credentials);
   }
 
   /** Returns what the controller of Plane objects may do here. */
@@ -253,7 +278,14 @@ class Openings {
 /** Closes a plane without requests; its next request waits for that, and opens it again. */
 function closeIdleSlot(slot: Slot, plane: Plane): void {
   delete slot.plane;
-  slot.closing = plane.end().finally(() => delete slot.closing);
+  const closed = async (): Promise<void> => {
+    try {
+      slot.bootstrapTokens = await plane.end();
+    } finally {
+      delete slot.closing;
+    }
+  };
+  slot.closing = closed();
 }
 
 async function closeSlot(slot: Slot, reason?: StatusError): Promise<void> {
@@ -271,10 +303,6 @@ const folderOf = ({ planes, storage }: ServerOptions): string | undefined =>
 
 const cannotOpen = (): Reply => statusReply(serviceUnavailable("the control plane cannot be opened"));
 
-/** Whether a request has something by which a plane might know its user. A WebSocket may have it among its protocols. */
-const hasCredentials = ({ headers }: ApiRequest): boolean =>
-  headers["authorization"] !== undefined || headers["sec-websocket-protocol"] !== undefined;
-
 function enter(plane: Plane, name: string, request: ApiRequest): MaybePromise<Reply> {
   if (plane.ended !== undefined) return statusReply(plane.ended);
   request.enterPlane?.(`${prefix}${name}`);
@@ -285,8 +313,11 @@ function enter(plane: Plane, name: string, request: ApiRequest): MaybePromise<Re
  * Returns the server's answer to a request for a plane that does not exist. Users without permission get the answer of
  * planes to users that they do not know, which does not tell whether there is such a plane.
  */
-const withoutHint = (reply: Reply): Reply => {
-  if (reply.code !== 403) return reply;
+const asAbsent = (reply: Reply): Reply => (reply.code === 403 ? asClosed(reply) : reply);
+
+/** Returns the answer of a plane to users that it does not know, in place of the server's own. */
+function asClosed(reply: Reply): Reply {
+  if (reply.code === 401) return reply;
   reply.done?.();
   return statusReply(unauthorized());
-};
+}

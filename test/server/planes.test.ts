@@ -131,6 +131,73 @@ test("names of planes cannot be guessed without credentials", async (t) => {
   (await api.get("/planes/absent/version")).expect(404);
 });
 
+test("only credentials of a closed plane open it, and the answer to others tells nothing", async (t) => {
+  const clock = new MovingClock();
+  const folder = temporaryFolder();
+  const settings: ServerSettings = {
+    storage: "disk",
+    planes: folder,
+    planesIdleTimeoutMs: 60_000,
+    enableBootstrapTokenAuth: true,
+  };
+  const server = await openServer("k8s.io", settings, { clock });
+  t.after(() => server.close());
+  const api = new Api(server);
+  const [a, b] = [await make(api, "a"), await make(api, "b")];
+  const isOpen = (name: string): boolean => existsSync(join(folder, name, "store.db-wal"));
+  const closed = (name: string) =>
+    eventually(async () => {
+      clock.advance(20_000);
+      assert.ok(!isOpen(name));
+    });
+  const account = "/api/v1/namespaces/default/serviceaccounts/robot";
+  const robot = { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "robot" } };
+  const request = { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec: {} };
+  const tokens: string[] = [];
+  for (const { prefix, as } of [a, b]) {
+    (await api.post(`${prefix}/api/v1/namespaces/default/serviceaccounts`, robot, { as })).expect(201);
+    tokens.push((await api.post(`${prefix}${account}/token`, request, { as })).expect(201).string("status.token"));
+  }
+  const [token = "", other = ""] = tokens;
+  const bootstrap = {
+    ...secret("bootstrap-token-abcdef", {
+      "token-id": "abcdef",
+      "token-secret": "0123456789abcdef",
+      "usage-bootstrap-authentication": "true",
+    }),
+    type: "bootstrap.kubernetes.io/token",
+  };
+  (await api.post(`${a.prefix}/api/v1/namespaces/kube-system/secrets`, bootstrap, a)).expect(201);
+  await closed("a");
+
+  const [header = "", claims = "", signature = ""] = token.split(".");
+  const [, , otherSignature = ""] = other.split(".");
+  const unnamed = Buffer.from('{"alg":"ES256"}').toString("base64url");
+  const strangers = [
+    "nobody",
+    "some-token",
+    "abcdef.0123456789abcdee",
+    b.as,
+    "admin",
+    other,
+    `${header}.${claims}.${otherSignature}`,
+    `${unnamed}.${claims}.${signature}`,
+  ];
+  for (const as of strangers) {
+    const refused = (await api.get(`${a.prefix}/version`, { as })).expectFailure(401, "Unauthorized");
+    if (as === "admin") continue;
+    const absent = (await api.get("/planes/absent/version", { as })).expectFailure(401, "Unauthorized");
+    assert.equal(absent.text, refused.text);
+    assert.deepEqual(Object.keys(absent.headers).sort(), Object.keys(refused.headers).sort());
+  }
+  assert.ok(!isOpen("a"), "strangers open no plane");
+  for (const as of [token, "abcdef.0123456789abcdef", a.as]) {
+    await closed("a");
+    await eventually(async () => (await api.get(`${a.prefix}/version`, { as })).expect([200, 403]));
+    assert.ok(isOpen("a"));
+  }
+});
+
 test("identity headers and impersonation count only in the plane that they reach", async (t) => {
   const api = await open(t, "k8s.io");
   const [a, b] = [await make(api, "a"), await make(api, "b")];

@@ -23,6 +23,7 @@ export function planeOptions(options: ServerOptions, url: string): ServerOptions
     ...signerDefaults(),
     // An answer does not tell whether there is a plane of a guessed name.
     anonymousAuth: false,
+    enableBootstrapTokenAuth: options.enableBootstrapTokenAuth,
     serviceAccountIssuer: [url],
     serviceAccountMaxTokenExpirationMs: options.serviceAccountMaxTokenExpirationMs,
     // A file of settings may hold credentials for webhooks, which a plane could have sent to its own.

@@ -2,6 +2,9 @@
  * One plane: a whole control plane without a port. It has its own store, identities, permissions, quotas, custom resources,
  * flow control and controllers; it shares the kinds, the way out of the machine and the audit log of the server.
  */
+import type { Secret } from "#api/core/v1.ts";
+import { tokenDigest } from "#authn/token-digest.ts";
+import type { RestClient } from "#client/rest-client.ts";
 import { legacyClaims } from "#authn/service-account-token.ts";
 import type { ApiRequest, HandledRequest, Reply } from "#http/api-request.ts";
 import { Health } from "#http/health.ts";
@@ -185,15 +188,36 @@ async function open(
     await writePrivateFiles(folder, [markerFile(options.apiDomain, ["credentials", "store"])]);
   store.served?.();
   started();
-  const close = async (): Promise<void> => {
+  const close = async (): Promise<ReadonlySet<string>> => {
+    const tokens = options.enableBootstrapTokenAuth ? await bootstrapDigests(opened.client, host) : noTokens;
     await opened.close();
     await cache.close();
     await store.close?.();
     encryption?.close();
+    return tokens;
   };
   const opened = assembled;
   const plane = new Plane({ host, assembled, end, close, wake: firstWork?.resolve });
   return { plane, assembled, cache };
+}
+
+const noTokens: ReadonlySet<string> = new Set();
+
+/** Returns the digests of the bootstrap tokens, by which its door knows them while the plane is closed. */
+async function bootstrapDigests(
+  client: RestClient,
+  { domain, log }: Pick<PlaneHost, "domain" | "log">,
+): Promise<ReadonlySet<string>> {
+  const type = domain.rename("bootstrap.kubernetes.io/token");
+  const secrets = `/api/v1/namespaces/${domain.rename("kube-system")}/secrets`;
+  try {
+    const { items } = await client.list<Secret>(`${secrets}?fieldSelector=type%3D${encodeURIComponent(type)}`);
+    const text = ({ data = {} }: Secret, key: string): string => Buffer.from(data[key] ?? "", "base64").toString();
+    return new Set(items.map((secret) => tokenDigest(`${text(secret, "token-id")}.${text(secret, "token-secret")}`)));
+  } catch (error) {
+    log.warn({ error }, "bootstrap tokens of a control plane open it no longer");
+    return noTokens;
+  }
 }
 
 /** Makes the health checks and the metrics of a plane. */
@@ -267,7 +291,8 @@ interface OpenParts {
   readonly host: PlaneHost;
   readonly assembled: Assembled;
   readonly end: AbortController;
-  readonly close: () => Promise<void>;
+  /** Closes everything, and resolves with the digests of the plane's bootstrap tokens. */
+  readonly close: () => Promise<ReadonlySet<string>>;
   /** Begins the work of controllers; `undefined` where it has begun. */
   readonly wake: (() => void) | undefined;
 }
@@ -283,7 +308,7 @@ export class Plane {
   readonly #seats: PlaneSeats;
   /** The time at which the last request of a known user ended, by the monotonic clock. */
   #usedMs: number;
-  #closing: Promise<void> | undefined;
+  #closing: Promise<ReadonlySet<string>> | undefined;
   #onQuiet: (() => void) | undefined;
 
   constructor(parts: OpenParts) {
@@ -326,12 +351,15 @@ export class Plane {
     this.#parts.assembled.drain();
   }
 
-  /** Ends running requests and watches with `reason`, and closes everything. */
-  end(reason: StatusError = serviceUnavailable("the control plane is closed")): Promise<void> {
+  /**
+   * Ends running requests and watches with `reason`, and closes everything. Resolves with the digests of the plane's
+   * bootstrap tokens.
+   */
+  end(reason: StatusError = serviceUnavailable("the control plane is closed")): Promise<ReadonlySet<string>> {
     return (this.#closing ??= this.#end(reason));
   }
 
-  async #end(reason: StatusError): Promise<void> {
+  async #end(reason: StatusError): Promise<ReadonlySet<string>> {
     const { end, assembled, host, close } = this.#parts;
     const { clock } = host;
     end.abort(reason);
@@ -344,7 +372,7 @@ export class Plane {
       await quiet.promise;
       cancel();
     }
-    await close();
+    return close();
   }
 
   /** Strangers keep no plane open: `isUse` says whether the request counts as use. */
