@@ -27,6 +27,7 @@ Usage: binnacle <command> [flags]
   blame KIND NAME      print an object with the manager of each field
   tree KIND NAME       print what owns an object, what it owns, and what its deletion waits for
   doctor               look for what is wrong in a cluster
+  console              look at a cluster in a browser (binnacle console --help)
   auth COMMAND         what you may do, who you are, and roles from a file (binnacle auth --help)
   export [KIND]...     write objects of a server, also of a Kubernetes cluster, as YAML or JSON
   import FILE          make the objects of such a file on a server
@@ -68,6 +69,7 @@ const commands: Readonly<Record<string, Command>> = {
   blame: async (args) => (await import("#commands/blame.ts")).blame(args),
   tree: async (args) => (await import("#commands/tree.ts")).tree(args),
   doctor: async (args) => (await import("#commands/doctor.ts")).doctor(args),
+  console: async (args) => (await import("#commands/console.ts")).consoleCommand(args),
   who: async (args) => (await import("#commands/who.ts")).who(args),
   types: async (args) => (await import("#commands/types.ts")).types(args),
   token: async (args) => (await import("#commands/token.ts")).token(args),

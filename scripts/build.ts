@@ -1,6 +1,6 @@
 /**
- * `npm run build`: bundles `src/` and `bin/` to `dist/`, and the client library to `packages/client/dist/`. A start loads a
- * few files instead of seven hundred, in half the time. It prints nothing if it succeeds. With `--declarations` it also
+ * `npm run build`: bundles `src/` and `bin/` to `dist/`, with the console for browsers in `dist/console/`, and the client
+ * library to `packages/client/dist/`. A start loads a few files instead of seven hundred, in half the time. It prints nothing if it succeeds. With `--declarations` it also
  * writes the types of the packages. `npm run check` checks types, the build does not.
  */
 import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -8,8 +8,10 @@ import { dirname, join, posix, sep } from "node:path";
 import { type ChunkingContext, type Plugin, rolldown } from "rolldown";
 import { buildClient, otherEntries, ownImports } from "./build-client.ts";
 import { bundleTypes } from "./bundle-types.ts";
+import { buildConsole } from "./build-console.ts";
 import { readCommandLine } from "./command-line.ts";
 import { bundledPackages } from "./layers.ts";
+import { licensesOf, packageOf } from "./licenses.ts";
 import { root } from "./steps.ts";
 
 const usage = `Bundles the program to dist/, and the client library to packages/client/dist/.
@@ -42,6 +44,7 @@ export async function build({ declarations = false } = {}): Promise<string> {
   try {
     await bundle();
     await buildClient({ declarations });
+    await buildConsole();
     writeClientEntries();
     if (declarations) await writeTypes();
   } catch (error) {
@@ -108,10 +111,6 @@ function startsOf(file: string, graph: ChunkingContext): Set<string> {
     }),
   );
 }
-
-/** Returns the folder of the package of a file, with `/` at its end; `undefined` for our own files. */
-const packageOf = (file: string): string | undefined =>
-  /^.*[\\/]node_modules[\\/](?:@[^\\/]+[\\/])?[^\\/]+[\\/]/.exec(file)?.[0];
 
 /** Whether an import stays outside the bundle: the runtime finds the package beside the program. */
 function isOutside(id: string, importer: string | undefined): boolean {
@@ -193,16 +192,7 @@ const licenses: Plugin = {
   name: "licenses",
   generateBundle(_options, files) {
     const modules = Object.values(files).flatMap((file) => (file.type === "chunk" ? file.moduleIds : []));
-    const packages = new Set(modules.map(packageOf).filter((folder) => folder !== undefined));
-    const texts = [...packages].toSorted().map((folder) => {
-      const manifest: unknown = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
-      const { name, version } = manifest as Readonly<Record<string, string>>; // every package has both texts
-      const file = readdirSync(folder).find((one) => /^licen[cs]e/i.test(one));
-      if (file === undefined) throw new Error(`${name} has no licence that the bundle could name`);
-      return `${name} ${version}\n\n${readFileSync(join(folder, file), "utf8").trim()}\n`;
-    });
-    const source = texts.join(`\n${"-".repeat(80)}\n\n`);
-    this.emitFile({ type: "asset", fileName: "third-party-licenses.txt", source });
+    this.emitFile({ type: "asset", fileName: "third-party-licenses.txt", source: licensesOf(modules) });
   },
 };
 
@@ -262,6 +252,7 @@ async function bundle(): Promise<void> {
 function sweep(written: ReadonlySet<string>): void {
   const dist = join(root, "dist");
   for (const name of readdirSync(dist, { recursive: true, encoding: "utf8" })) {
+    if (name.startsWith(`console${sep}`)) continue;
     if (/\.(?:[mc]?js|json|map)$/.test(name) && !written.has(name.replaceAll("\\", "/"))) rmSync(join(dist, name));
   }
 }

@@ -71,6 +71,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
     "controllers",
     "simulation",
   ],
+  console: ["std", "meta", "client"],
   testing: ["std", "storage", "client", "http", "server"],
   commands: ["std", "meta", "schema", "codec", "api", "storage", "client", "authz", "transport", "server", "testing"],
 };
@@ -97,18 +98,33 @@ export const guardedModules: Readonly<Record<string, readonly string[]>> = {
 
 /**
  * Packages that only some folders may import, with their subfolders. undici is the client's own: a server, which has
- * the rest of `client/`, never loads it.
+ * the rest of `client/`, never loads it. The console's are for browsers.
  */
-export const guardedPackages: Readonly<Record<string, readonly string[]>> = { undici: ["client/connection"] };
+export const guardedPackages: Readonly<Record<string, readonly string[]>> = {
+  undici: ["client/connection"],
+  preact: ["console"],
+  "@preact/signals": ["console"],
+};
 
 /**
  * The files and folders of `src/` that may read the machine's clock and random numbers. The others get both as
  * arguments.
  */
-export const mayReadClock: readonly string[] = ["std/clock.ts", "std/random.ts", "server/", "testing/", "commands/"];
+export const mayReadClock: readonly string[] = [
+  "std/clock.ts",
+  "std/random.ts",
+  "server/",
+  "console/",
+  "testing/",
+  "commands/",
+];
 
-/** The files of `src/` that are entries of the packages of the workspace, beside generated ones. */
-export const packageEntries: readonly string[] = ["src/client/controllers.ts", "src/client/exports.ts"];
+/** The files of `src/` that are entries of bundles: the packages of the workspace, beside generated ones, and the console. */
+export const packageEntries: readonly string[] = [
+  "src/client/controllers.ts",
+  "src/client/exports.ts",
+  "src/console/main.tsx",
+];
 
 /**
  * The packages that become part of the bundle, and so are not installed with the program. Packages that they need

@@ -10,6 +10,7 @@ import { ConnectionError } from "./connection-error.ts";
 import { type ProxyVariables, proxyOfEnvironment } from "./connection/environment-proxy.ts";
 import { exchange, type WireAnswer } from "./connection/exchange.ts";
 import { requestHeaders, retryAfterMs, warningsOf } from "./connection/headers.ts";
+import type { LineReader } from "./connection/lines.ts";
 import { Liveness } from "./connection/liveness.ts";
 import { Pools } from "./connection/pools.ts";
 import { proxyRefusal } from "./connection/problem.ts";
@@ -22,6 +23,8 @@ import type { ClientRequest, ClientResponse, Transport } from "./transport.ts";
 
 /** A `Transport` to one server. Its requests reject with `ConnectionError` when no answer comes. */
 export interface Connection extends Transport {
+  /** Watches, and gives the lines of the answer on as they are; otherwise as `stream`. */
+  lines(request: ClientRequest, reader: LineReader): Promise<ClientResponse>;
   /** Ends all requests and connections. */
   close(): Promise<void>;
 }
@@ -103,8 +106,12 @@ class PooledConnection implements Connection {
     return responseOf(answer, body);
   }
 
-  async stream(request: ClientRequest, onEvent: Parameters<Transport["stream"]>[1]): Promise<ClientResponse> {
-    const answer = await this.#send(request, (line) => onEvent(eventOfLine(line)));
+  stream(request: ClientRequest, onEvent: Parameters<Transport["stream"]>[1]): Promise<ClientResponse> {
+    return this.lines(request, { begin() {}, line: (line) => onEvent(eventOfLine(line)) });
+  }
+
+  async lines(request: ClientRequest, reader: LineReader): Promise<ClientResponse> {
+    const answer = await this.#send(request, reader);
     return responseOf(answer, answer.body);
   }
 
@@ -120,7 +127,7 @@ class PooledConnection implements Connection {
   }
 
   /** Sends the request until there is an answer that is final. */
-  async #send(request: ClientRequest, onLine?: (line: Buffer) => void): Promise<WireAnswer> {
+  async #send(request: ClientRequest, reader?: LineReader): Promise<WireAnswer> {
     const { credentials } = this.#settings;
     const { clock, random } = this.#options;
     const closing = this.#closing.signal;
@@ -128,13 +135,13 @@ class PooledConnection implements Connection {
     const repetitions = new Repetitions(request.method === "GET", random);
     let mayRenew = true;
     let hasBegun = false;
-    const take =
-      onLine === undefined
-        ? undefined
-        : (line: Buffer): void => {
-            hasBegun = true;
-            onLine(line);
-          };
+    const take: LineReader | undefined = reader && {
+      begin: () => reader.begin(),
+      line(line) {
+        hasBegun = true;
+        reader.line(line);
+      },
+    };
     for (;;) {
       const credential = await this.#credential(request.signal);
       closing.throwIfAborted();
@@ -173,10 +180,10 @@ class PooledConnection implements Connection {
   }
 
   /** Sends the request once. */
-  async #try(request: ClientRequest, credential: Credential, onLine?: (line: Buffer) => void): Promise<WireAnswer> {
+  async #try(request: ClientRequest, credential: Credential, reader?: LineReader): Promise<WireAnswer> {
     const { method, path, body, signal = this.#closing.signal, lease } = request;
     const pool = await this.#pools.withCertificate(credential.certificate);
-    if (onLine === undefined) await this.#turns.take(signal);
+    if (reader === undefined) await this.#turns.take(signal);
     try {
       if (lease !== undefined && (await lease()) === undefined) {
         throw new ConnectionError("the write is no longer wanted", { sent: false, temporary: false });
@@ -185,12 +192,12 @@ class PooledConnection implements Connection {
         method,
         path: this.#prefix + path,
         // A watch is many small answers, which come late when they are compressed.
-        headers: this.#headers(request, credential, this.#settings.compress && onLine === undefined),
+        headers: this.#headers(request, credential, this.#settings.compress && reader === undefined),
         body,
         signal: request.signal,
         address: this.#address,
         bodyBytesMax: this.#bodyBytesMax,
-        onLine,
+        reader,
         idleMs: /[?&]allowWatchBookmarks=(?:true|1)\b/.test(path) ? this.#timing.bookmarkMs : undefined,
       };
       return notRedirected(
@@ -198,7 +205,7 @@ class PooledConnection implements Connection {
         this.#address,
       );
     } finally {
-      if (onLine === undefined) this.#turns.end();
+      if (reader === undefined) this.#turns.end();
     }
   }
 

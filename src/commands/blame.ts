@@ -13,7 +13,7 @@ import { clusterFlags, type ObjectAddress, type OpenCluster, shownName, withClus
 import { isStructured, withoutManagedFields } from "./output.ts";
 import { type Cell, isColoured, tableText, valueText } from "./print.ts";
 import { checkOneTarget, oneTarget } from "./explain/one-target.ts";
-import { fieldsAt, type KeyPath, FieldOwners, withFields, withoutFields } from "./explain/field-owners.ts";
+import { fieldsAt, type KeyPath, FieldOwners, withFields, withoutFields } from "#meta/field-owners.ts";
 import { keyPathOf } from "./explain/field-path.ts";
 
 const flags = {

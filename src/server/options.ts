@@ -19,6 +19,7 @@ import { auditFlags } from "./audit/flags.ts";
 import { externalAuthenticationFlags } from "./authentication/external-flags.ts";
 import { authenticationFlags } from "./authentication/flags.ts";
 import { authorizationFlags } from "./authorization/flags.ts";
+import { consoleFlags } from "./console/flags.ts";
 import { controllerFlags } from "./controllers/flags.ts";
 import { checkServingFiles, credentialFlags } from "./credentials/flags.ts";
 import { egressFlags } from "./egress/flags.ts";
@@ -63,6 +64,7 @@ export const serverFlags = {
   ...controllerFlags,
   ...planeFlags,
   ...simulationFlags,
+  ...consoleFlags,
 };
 
 /** The complete, validated options of a server. Durations are in milliseconds unless the name says otherwise. */

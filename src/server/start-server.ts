@@ -29,6 +29,8 @@ import { planAuthentication } from "./authentication/plan.ts";
 import { planAuthorization } from "./authorization/plan.ts";
 import { externalUrl } from "./authentication/service-account-issuer.ts";
 import { ClientTrust } from "./authentication/client-trust.ts";
+import { withConsole } from "./console.ts";
+import { servesConsole } from "./console/flags.ts";
 import { readControllerCredentials } from "./controllers/credentials.ts";
 import { leaseTimes } from "./controllers/election.ts";
 import { StartError } from "#std/start-error.ts";
@@ -249,7 +251,7 @@ async function start(parts: Start): Promise<RunningServer> {
   const started = health.startupStep("start-server");
 
   const planes = await loadPlanes(options);
-  const handle = planes?.route(gate.handle) ?? gate.handle;
+  const handle = addConsole(parts, planes?.route(gate.handle) ?? gate.handle);
   const listener = await openPort(parts, handle, metrics, requestMetrics);
   undo.push(() => listener.close());
   undo.push(() => gate.giveUp());
@@ -329,6 +331,14 @@ async function loadPlanes(options: ServerOptions): Promise<Planes | undefined> {
   if (options.planes === undefined) return undefined;
   const { Planes: Loaded } = await import("./planes.ts");
   return new Loaded();
+}
+
+/** Lets the handler answer for the console where it is served. */
+function addConsole({ options, inputs: { current } }: Start, handle: StartupGate["handle"]): StartupGate["handle"] {
+  if (!servesConsole(options)) return handle;
+  const { externalHostname, tlsSan } = options;
+  const names = [...tlsSan, ...(externalHostname === undefined ? [] : [externalHostname])];
+  return withConsole(handle, { certificate: current.serving.certificate, names });
 }
 
 /** Makes this server known to the others of its store, if there may be others. Their code is loaded only then. */

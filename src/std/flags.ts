@@ -137,6 +137,17 @@ export function boolean(base: Base, initial: boolean, help: string): Flag<boolea
   );
 }
 
+/** A boolean that may be missing: then something else decides. */
+export function optionalBoolean(base: Base, help: string): Flag<boolean | undefined> {
+  const { print, ...given } = boolean(base, false, help);
+  return {
+    ...given,
+    default: undefined,
+    check: (value, refuse) => (value === undefined ? undefined : given.check(value, refuse)),
+    print: (value) => (value === undefined ? "" : print(value)),
+  };
+}
+
 export interface Bounds {
   readonly min: number;
   readonly max: number;

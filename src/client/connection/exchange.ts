@@ -1,7 +1,7 @@
 /** One request over a pool, and its answer: collected, or given on line by line. */
 import type { Dispatcher } from "undici";
 import type { ReceivedHeaders } from "./headers.ts";
-import { LineSplitter } from "./lines.ts";
+import { type LineReader, LineSplitter } from "./lines.ts";
 import type { Liveness, Watched } from "./liveness.ts";
 import { bodyTooLong, isOfConnection, requestError } from "./problem.ts";
 
@@ -16,7 +16,7 @@ interface WireRequest {
   /** The server's URL for messages, without path, user and password. */
   readonly address: string;
   /** Receives the lines of an answer with code 200, whose body is then empty. */
-  readonly onLine?: ((line: Buffer) => void) | undefined;
+  readonly reader?: LineReader | undefined;
   /** The maximum time in milliseconds without a byte of the answer. */
   readonly idleMs?: number | undefined;
   /** The maximum bytes of an answer that is collected. */
@@ -108,11 +108,12 @@ class WireExchange implements Dispatcher.DispatchHandler, Watched {
     if (code < 200) return;
     this.#code = code;
     this.#headers = headers;
-    const { onLine } = this.#request;
-    if (onLine === undefined || code !== 200) return;
+    const { reader } = this.#request;
+    if (reader === undefined || code !== 200) return;
+    reader.begin();
     // A listener may abort the request, and then gets none of the lines that came with the same bytes.
     const take = (line: Buffer): void => {
-      if (!this.#isSettled) onLine(line);
+      if (!this.#isSettled) reader.line(line);
     };
     this.#lines = new LineSplitter(take, lineBytesMax);
   }

@@ -1,5 +1,12 @@
 /** Splits the body of a watch into lines. */
 
+/** Gets the lines of an answer with code 200. */
+export interface LineReader {
+  /** Called when the answer has begun. It may be called again, if the request is sent again before there is a line. */
+  begin(): void;
+  line(line: Buffer): void;
+}
+
 const newline = 0x0a;
 
 export class LineSplitter {

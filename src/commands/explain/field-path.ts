@@ -2,7 +2,7 @@
 import type { Unstructured } from "#meta/object-meta.ts";
 import { isObject } from "#std/is-object.ts";
 import { StartError } from "#std/start-error.ts";
-import { isOfItem, type KeyPath, FieldOwners } from "./field-owners.ts";
+import { isOfItem, type KeyPath, FieldOwners } from "#meta/field-owners.ts";
 
 type Step = { readonly member: string } | { readonly key: string; readonly value: string } | { readonly index: number };
 

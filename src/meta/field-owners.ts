@@ -2,7 +2,7 @@
  * The managers of an object's fields, as `metadata.managedFields` has them: a tree of `f:` for members, `k:` for items by
  * key, `v:` for items by value and `i:` for items by index. Source: structured-merge-diff's `fieldpath` serialization.
  */
-import type { ManagedFieldsEntry } from "#meta/object-meta.ts";
+import type { ManagedFieldsEntry } from "./object-meta.ts";
 import { isObject } from "#std/is-object.ts";
 
 /** The fields that a manager owns at or below a part in the object. */

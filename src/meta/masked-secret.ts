@@ -1,5 +1,5 @@
 /** Secrets in output: their values are replaced by marks, which differ where the values do. */
-import type { Unstructured } from "#meta/object-meta.ts";
+import type { Unstructured } from "./object-meta.ts";
 import { isObject } from "#std/is-object.ts";
 
 const isSecret = ({ kind, apiVersion }: Unstructured): boolean => kind === "Secret" && apiVersion === "v1";

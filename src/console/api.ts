@@ -1,0 +1,164 @@
+/**
+ * Requests to the API server. The token is in the memory of this object and nowhere else: not in cookies, storage or
+ * URLs. What fails is an `ApiFailure`, which says what the server said.
+ */
+import { type Signal, signal } from "@preact/signals";
+import { parseExactJson } from "#client/parse-json.ts";
+import { isObject } from "#std/is-object.ts";
+
+/** The way in which the page may ask: with a token, by the browser's certificate, or through `binnacle console`. */
+export interface SignedIn {
+  readonly kind: "token" | "certificate" | "code";
+  /** Empty where the browser shows a certificate. */
+  readonly token: string;
+  /** The address of the cluster; that of the page, unless `binnacle console` stands between. */
+  readonly cluster: string;
+  readonly namespace: string;
+}
+
+/** A user as whom the cluster is looked at. */
+interface SeenAs {
+  readonly user: string;
+  readonly groups: readonly string[];
+}
+
+interface FailureCause {
+  readonly reason?: string;
+  readonly message?: string;
+  readonly field?: string;
+}
+
+/** The words of the server about a failure: a `Status` of the API, as far as it is one. */
+interface ServerStatus {
+  readonly message?: string;
+  readonly reason?: string;
+  readonly details?: { readonly kind?: string; readonly causes?: readonly FailureCause[] };
+}
+
+export class ApiFailure extends Error {
+  readonly code: number;
+  readonly status: ServerStatus;
+
+  constructor(code: number, status: ServerStatus) {
+    super((status.message ?? "") === "" ? `the server answered ${code}` : status.message);
+    this.code = code;
+    this.status = status;
+  }
+}
+
+interface ApiCall {
+  readonly method?: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  readonly path: string;
+  readonly accept?: string;
+  readonly contentType?: string;
+  readonly body?: string;
+  readonly signal?: AbortSignal | undefined;
+}
+
+const jsonType = "application/json";
+
+export class Api {
+  readonly access: SignedIn;
+  /** The user as whom requests are made; `undefined` for the one who signed in. */
+  readonly seenAs: Signal<SeenAs | undefined> = signal(undefined);
+  /** Whether the server has refused the token. */
+  readonly isSignedOut = signal(false);
+  /** The warnings of answers, the newest first. */
+  readonly warnings = signal<readonly string[]>([]);
+
+  constructor(access: SignedIn) {
+    this.access = access;
+  }
+
+  /** Returns the value of an answer in JSON. Rejects with `ApiFailure`. */
+  async json<T>(call: ApiCall): Promise<T> {
+    const text = await (await this.send({ accept: jsonType, ...call })).text();
+    try {
+      return parseExactJson(text) as T; // the caller knows what is at the path
+    } catch (cause) {
+      throw new ApiFailure(0, { message: `the answer of ${call.path} is not JSON: ${String(cause)}` });
+    }
+  }
+
+  get<T>(path: string, abort?: AbortSignal): Promise<T> {
+    return this.json<T>({ path, signal: abort });
+  }
+
+  async text(call: ApiCall): Promise<string> {
+    return (await this.send({ accept: "*/*", ...call })).text();
+  }
+
+  /** Sends a request. Rejects with `ApiFailure` for codes of 400 and more, and when no answer comes. */
+  async send(call: ApiCall): Promise<Response> {
+    const response = await this.fetch(call);
+    if (response.status < 400) return response;
+    const status = statusOf(await response.text());
+    if (response.status === 401) this.isSignedOut.value = true;
+    throw new ApiFailure(response.status, status);
+  }
+
+  /** Sends a request, and resolves with any answer. */
+  async fetch({ method = "GET", path, accept = jsonType, contentType = jsonType, body, signal: abort }: ApiCall) {
+    const headers = new Headers({ accept });
+    const { token } = this.access;
+    if (token !== "") headers.set("authorization", `Bearer ${token}`);
+    if (body !== undefined) headers.set("content-type", contentType);
+    this.#impersonate(headers);
+    let response: Response;
+    try {
+      response = await fetch(path, {
+        method,
+        headers,
+        redirect: "error",
+        cache: "no-store",
+        credentials: this.access.kind === "certificate" ? "same-origin" : "omit",
+        referrerPolicy: "no-referrer",
+        ...(body === undefined ? {} : { body }),
+        ...(abort === undefined ? {} : { signal: abort }),
+      });
+    } catch (cause) {
+      if (abort?.aborted === true) throw cause;
+      throw new ApiFailure(0, { message: "the server does not answer" });
+    }
+    this.#warn(response.headers);
+    return response;
+  }
+
+  #impersonate(headers: Headers): void {
+    const as = this.seenAs.value;
+    if (as === undefined) return;
+    // Headers carry bytes, and servers read them as UTF-8; `binnacle console` takes them escaped.
+    const escaped = this.access.kind === "code" ? encodeURIComponent : utf8Bytes;
+    headers.set("impersonate-user", escaped(as.user));
+    for (const group of as.groups) headers.append("impersonate-group", escaped(group));
+  }
+
+  #warn(headers: Headers): void {
+    const given = headers.get("x-console-warnings");
+    const texts =
+      given === null
+        ? [...(headers.get("warning") ?? "").matchAll(/299 \S+ "((?:[^"\\]|\\.)*)"/g)].map(([, text = ""]) => text)
+        : given.split(",").map(decodeURIComponent);
+    const fresh = texts.filter((text) => !this.warnings.value.includes(text));
+    if (fresh.length > 0) this.warnings.value = [...fresh, ...this.warnings.value].slice(0, 20);
+  }
+}
+
+const utf8Bytes = (text: string): string => String.fromCharCode(...new TextEncoder().encode(text));
+
+function statusOf(text: string): ServerStatus {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (isObject(value)) return value as ServerStatus; // members are read with care
+  } catch {
+    // It is a text of another server.
+  }
+  return { message: text.slice(0, 500).trim() };
+}
+
+/** Whether a failure says that the server is not Binnacle: it does not know the path at all. */
+export const hasNoHistory = (error: unknown): boolean =>
+  error instanceof ApiFailure && (error.code === 404 || error.code === 403) && !error.status.details?.kind;
+
+/** Returns what a failure says, in words. */
+export const failureText = (error: unknown): string => (error instanceof Error ? error.message : String(error));

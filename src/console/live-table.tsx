@@ -1,0 +1,241 @@
+/**
+ * A table of any length: only the rows that are in sight, and some around them, are in the document. All rows have the
+ * same height. The arrow keys go from row to row.
+ */
+import { useSignal } from "@preact/signals";
+import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import type { ServedKind } from "./kinds.ts";
+import { asPart, hrefOf } from "./routes.ts";
+import type { FeedColumn, FeedState, FeedRow, TableFeed } from "./table-feed.ts";
+import { ageText, plainText, Text } from "./text.tsx";
+
+interface LiveTableProps {
+  readonly feed: TableFeed;
+  readonly kind: ServedKind;
+  readonly isWide: boolean;
+  /** Rows whose name has this part are shown. */
+  readonly word: string;
+  readonly showsNamespace: boolean;
+}
+
+/** The height of a row in pixels, as in the style sheet. */
+const rowHeight = 28;
+/** The rows above and below those in sight. */
+const margin = 12;
+/** The time after which ages are written anew. */
+const agesMs = 10_000;
+
+/** A column with its position in the cells. */
+interface ShownColumn extends FeedColumn {
+  readonly at: number;
+}
+
+export function LiveTable({ feed, kind, isWide, word, showsNamespace }: LiveTableProps) {
+  const box = useRef<HTMLDivElement>(null);
+  const top = useSignal(0);
+  const height = useSignal(600);
+  const now = useSignal(Date.now());
+  const order = useSignal<{ readonly at: number; readonly isDown: boolean } | undefined>(undefined);
+  useLayoutEffect(() => {
+    const element = box.current!;
+    const sized = new ResizeObserver(() => (height.value = element.clientHeight));
+    sized.observe(element);
+    return () => sized.disconnect();
+  }, []);
+  useEffect(() => {
+    const timer = setInterval(() => (now.value = Date.now()), agesMs);
+    return () => clearInterval(timer);
+  }, []);
+  const columns = feed.columns.value
+    .map((column, at): ShownColumn => ({ ...column, at }))
+    .filter(({ priority = 0 }) => isWide || priority === 0);
+  const rows = useMemo(() => shownRows(feed.rows(), word, order.value), [feed.version.value, word, order.value]);
+  const first = Math.max(0, Math.floor(top.value / rowHeight) - margin);
+  const last = Math.min(rows.length, first + Math.ceil(height.value / rowHeight) + 2 * margin);
+  const widths = useMemo(() => columnWidths(columns, rows), [columns.length, rows.length > 0]);
+  return (
+    <>
+      <Status feed={feed} shown={rows.length} />
+      <div
+        class="rows"
+        ref={box}
+        onScroll={(event) => (top.value = event.currentTarget.scrollTop)}
+        onKeyDown={(event) => moveFocus(event, rowHeight)}
+      >
+        <table aria-rowcount={rows.length + 1} aria-label={plainText(kind.kind)}>
+          <Head columns={columns} widths={widths} showsNamespace={showsNamespace} order={order} />
+          <tbody>
+            <Gap rows={first} />
+            {rows.slice(first, last).map((row, at) => (
+              <TableRow
+                key={row.key}
+                row={row}
+                index={first + at + 2}
+                columns={columns}
+                href={objectHref(kind, row)}
+                showsNamespace={showsNamespace}
+                now={now.value}
+              />
+            ))}
+            <Gap rows={rows.length - last} />
+          </tbody>
+        </table>
+      </div>
+    </>
+  );
+}
+
+const objectHref = ({ group, version, resource }: ServedKind, { namespace, name }: FeedRow): string =>
+  hrefOf("object", [asPart(group), version, resource, asPart(namespace), name]);
+
+/** Returns the rows whose name fits, in the order that is asked for. */
+function shownRows(
+  rows: readonly FeedRow[],
+  word: string,
+  order: { readonly at: number; readonly isDown: boolean } | undefined,
+): readonly FeedRow[] {
+  const found = word === "" ? rows : rows.filter(({ name }) => name.toLowerCase().includes(word));
+  if (order === undefined) return found;
+  const { at, isDown } = order;
+  const sign = isDown ? -1 : 1;
+  return [...found].sort((one, other) => sign * compared(one.cells[at], other.cells[at]));
+}
+
+const collator = new Intl.Collator("en", { numeric: true });
+
+function compared(one: unknown, other: unknown): number {
+  if (typeof one === "number" && typeof other === "number") return one - other;
+  return collator.compare(cellText(one), cellText(other));
+}
+
+const cellText = (cell: unknown): string =>
+  cell === null || cell === undefined ? "" : typeof cell === "string" ? cell : JSON.stringify(cell);
+
+/** Returns the share of each column in hundredths, by the texts of the first rows. */
+function columnWidths(columns: readonly ShownColumn[], rows: readonly FeedRow[]): readonly number[] {
+  const sizes = columns.map(({ name, at }) =>
+    rows
+      .slice(0, 100)
+      .reduce((most, { cells }) => Math.max(most, Math.min(cellText(cells[at]).length, 48)), name.length + 2),
+  );
+  const sum = sizes.reduce((all, size) => all + size + 3, 0);
+  return sizes.map((size) => Math.round(((size + 3) / sum) * 10_000) / 100);
+}
+
+interface HeadProps {
+  readonly columns: readonly ShownColumn[];
+  readonly widths: readonly number[];
+  readonly showsNamespace: boolean;
+  readonly order: { value: { readonly at: number; readonly isDown: boolean } | undefined };
+}
+
+function Head({ columns, widths, showsNamespace, order }: HeadProps) {
+  const sort = (at: number): void => {
+    const { value } = order;
+    order.value = value?.at !== at ? { at, isDown: false } : value.isDown ? undefined : { at, isDown: true };
+  };
+  return (
+    <>
+      <colgroup>
+        {showsNamespace && <col class="namespace-column" />}
+        {columns.map(({ name }, at) => (
+          <col key={name} style={{ width: `${widths[at]}%` }} />
+        ))}
+      </colgroup>
+      <thead>
+        <tr aria-rowindex={1}>
+          {showsNamespace && <th scope="col">Namespace</th>}
+          {columns.map(({ name, description = "", at }) => {
+            const own = order.value?.at === at ? order.value : undefined;
+            const direction = own === undefined ? "none" : own.isDown ? "descending" : "ascending";
+            return (
+              <th key={name} scope="col" aria-sort={direction} title={plainText(description)}>
+                <button type="button" class="sort" onClick={() => sort(at)}>
+                  {plainText(name)} {own === undefined ? "" : own.isDown ? "▾" : "▴"}
+                </button>
+              </th>
+            );
+          })}
+        </tr>
+      </thead>
+    </>
+  );
+}
+
+interface RowProps {
+  readonly row: FeedRow;
+  readonly index: number;
+  readonly columns: readonly ShownColumn[];
+  readonly href: string;
+  readonly showsNamespace: boolean;
+  readonly now: number;
+}
+
+function TableRow({ row, index, columns, href, showsNamespace, now }: RowProps) {
+  return (
+    <tr aria-rowindex={index} class={row.isDeleting ? "deleting" : undefined}>
+      {showsNamespace && <td>{plainText(row.namespace)}</td>}
+      {columns.map(({ name, at }, position) => {
+        const text = name === "Age" && row.created !== undefined ? ageText(row.created, now) : cellText(row.cells[at]);
+        return (
+          <td key={name} title={text.length > 40 ? plainText(text.slice(0, 1000)) : undefined}>
+            {position === 0 ? <a href={href}>{plainText(text.slice(0, 300))}</a> : plainText(text.slice(0, 300))}
+          </td>
+        );
+      })}
+    </tr>
+  );
+}
+
+/** The room of rows that are not in the document. */
+const Gap = ({ rows }: { readonly rows: number }) =>
+  rows <= 0 ? null : (
+    <tr aria-hidden="true" class="gap" style={{ height: `${rows * rowHeight}px` }}>
+      <td />
+    </tr>
+  );
+
+const stateTexts: Readonly<Record<FeedState, string>> = {
+  reading: "reading",
+  live: "live",
+  waiting: "disconnected, trying again",
+  refused: "refused",
+};
+
+function Status({ feed, shown }: { readonly feed: TableFeed; readonly shown: number }) {
+  const { state, problem, remaining } = feed;
+  const all = feed.version.value >= 0 ? feed.rows().length : 0;
+  const left = remaining.value > 0 ? `, ${remaining.value.toLocaleString("en")} more to come` : "";
+  return (
+    <p class="status" role="status">
+      <span class={`dot ${state.value}`} /> {stateTexts[state.value]}:{" "}
+      {shown === all ? "" : `${shown.toLocaleString("en")} of `}
+      {all.toLocaleString("en")} {all === 1 ? "object" : "objects"}
+      {left}
+      {problem.value !== "" && state.value !== "live" && (
+        <span class="problem">
+          {" "}
+          <Text of={problem.value} max={500} />
+        </span>
+      )}
+    </p>
+  );
+}
+
+/** Moves the focus to the link of another row. */
+function moveFocus(event: KeyboardEvent & { readonly currentTarget: HTMLElement }, step: number): void {
+  const box = event.currentTarget;
+  const row = (document.activeElement as HTMLElement | null)?.closest("tbody tr");
+  if (row === null || row === undefined) return;
+  const target =
+    event.key === "ArrowDown" ? row.nextElementSibling : event.key === "ArrowUp" ? row.previousElementSibling : null;
+  const link = target?.querySelector("a");
+  if (target === null || link === null || link === undefined) return;
+  event.preventDefault();
+  // The head of the table covers what is above.
+  const head = box.querySelector("thead")!.clientHeight;
+  const offset = (target as HTMLElement).offsetTop;
+  if (offset < box.scrollTop + head) box.scrollTop = offset - head;
+  if (offset + step > box.scrollTop + box.clientHeight) box.scrollTop = offset + step - box.clientHeight;
+  link.focus({ preventScroll: true });
+}

@@ -1,0 +1,19 @@
+/** Leads requests for the console to its code, which is loaded with the first of them. */
+import type { ApiRequest, Reply } from "#http/api-request.ts";
+import { lazy } from "#std/lazy.ts";
+import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
+import type { ConsoleParts } from "./console/answers.ts";
+
+type Handle = (request: ApiRequest) => MaybePromise<Reply>;
+
+/** Returns the handler that answers requests for the console, and gives all others to `next`. */
+export function withConsole(next: Handle, parts: ConsoleParts): Handle {
+  const loaded = lazy(async () => (await import("./console/answers.ts")).consoleAnswers(parts));
+  return (request) => {
+    const { path } = request;
+    if (path.startsWith("/console") && (path === "/console" || path[8] === "/")) {
+      return andThen(loaded(), (answer) => answer(request));
+    }
+    return next(request);
+  };
+}

@@ -1,0 +1,16 @@
+/** The flag of the console, and whether it is served. */
+import { binnacleFlag, optionalBoolean, type OptionsOf } from "#std/flags.ts";
+import type { GeneralFlags } from "../general-flags.ts";
+
+export const consoleFlags = {
+  console: optionalBoolean(
+    binnacleFlag("console"),
+    "Serve the console for browsers at /console/; default: on a loopback address only (docs/console.md).",
+  ),
+};
+
+type ConsoleFlags = OptionsOf<typeof consoleFlags>;
+
+/** Whether a server has the console: where nothing is said, one that only this machine reaches. */
+export const servesConsole = ({ console: wanted, bindAddress }: ConsoleFlags & Pick<GeneralFlags, "bindAddress">) =>
+  wanted ?? /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/.test(bindAddress);
