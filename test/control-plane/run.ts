@@ -5,9 +5,19 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
+import { readCommandLine } from "../../scripts/command-line.ts";
 import { step } from "../../scripts/steps.ts";
 import { buildProgram, programs } from "./programs.ts";
 
+const usage = `Runs the tests of a whole control plane: kube-controller-manager, kube-scheduler, kubemark and kwok beside a server.
+
+Usage: npm run control-plane
+
+  -h, --help       print this
+
+Needs Go and kubectl, and at the first time a network.`;
+
+readCommandLine(usage, {});
 process.stdout.write("The first build takes some ten minutes on two cores, later ones seconds.\n");
 for (const program of programs) {
   const built = await step(program.label, () => {
