@@ -96,6 +96,38 @@ inBothDomains(
   },
 );
 
+inBothDomains("claims that pods and stateful sets are given have the warnings of claims", async (api) => {
+  const { ns } = await api.createNamespace();
+  const claim = { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1.5" } } };
+  const volumes = [{ name: "v", ephemeral: { volumeClaimTemplate: { spec: claim } } }];
+  const containers = [{ name: "c", image: "i" }];
+  const text = (path: string): string =>
+    `${path}.resources.requests[storage]: fractional byte value "1500m" is invalid, must be an integer`;
+  const ofVolume = (path: string): string => text(`${path}.volumes[0].ephemeral.volumeClaimTemplate.spec`);
+  const made = await api.post(`/api/v1/namespaces/${ns}/pods?dryRun=All`, pod("p", { containers, volumes }));
+  assert.deepEqual(made.expect(201).warnings, [ofVolume("spec")]);
+
+  const sets = `/apis/apps/v1/namespaces/${ns}/statefulsets`;
+  const set = await api.post(sets, {
+    apiVersion: "apps/v1",
+    kind: "StatefulSet",
+    metadata: { name: "s" },
+    spec: {
+      serviceName: "s",
+      selector: { matchLabels: { app: "s" } },
+      template: { metadata: { labels: { app: "s" } }, spec: { containers, volumes } },
+      volumeClaimTemplates: [{ metadata: { name: "d" }, spec: claim }],
+    },
+  });
+  const ofTemplate = ofVolume("spec.template.spec");
+  assert.deepEqual(set.expect(201).warnings, [ofTemplate, text("spec.volumeClaimTemplates[0]")]);
+  const changed = async (change: object): Promise<readonly string[]> =>
+    (await api.patch(`${sets}/s`, change)).expect(200).warnings;
+  const ofClaim = text("spec.volumeClaimTemplates[0].Spec");
+  assert.deepEqual(await changed({ metadata: { labels: { a: "b" } } }), [ofClaim]);
+  assert.deepEqual(await changed({ spec: { replicas: 2 } }), [ofTemplate, ofClaim]);
+});
+
 inBothDomains("names and variables of pods give the warnings of 1.32", async (api) => {
   const { ns } = await api.createNamespace();
   const pods = `/api/v1/namespaces/${ns}/pods`;

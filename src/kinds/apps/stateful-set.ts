@@ -1,9 +1,10 @@
 /** StatefulSet: pods with names and storage of their own. */
 import type { StatefulSet, StatefulSetSpec, StatefulSetUpdateStrategy } from "#api/apps/v1.ts";
 import type { PersistentVolumeClaim } from "#api/core/v1.ts";
+import { FieldPath } from "#meta/field-path.ts";
 import { ageColumn, containerColumns, nameColumn, text } from "../cells.ts";
 import { defaultPodTemplate } from "../core/pod-spec.ts";
-import { templateWarnings } from "../core/pod-warnings.ts";
+import { claimSpecWarnings, templateWarnings } from "../core/pod-warnings.ts";
 import { editField, editItems, fillAbsent, fillZero } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import {
@@ -14,6 +15,7 @@ import {
 
 export function statefulSets({ domain, gate }: KindEnvironment): KindBehaviour<StatefulSet> {
   const hasMaxUnavailable = gate("MaxUnavailableStatefulSet");
+  const ofTemplate = templateWarnings<StatefulSet>(({ spec }) => spec.template, { domain });
   return {
     columns: [
       nameColumn,
@@ -30,11 +32,23 @@ export function statefulSets({ domain, gate }: KindEnvironment): KindBehaviour<S
       defaults: (object) => editField(object, "spec", (spec) => defaultSpec(spec, hasMaxUnavailable)),
       validate: validateStatefulSet,
       validateUpdate: (object, old) => [...validateStatefulSet(object), ...validateStatefulSetUpdate(object, old)],
-      ...templateWarnings<StatefulSet>(({ spec }) => spec.template, { domain }),
+      warningsOnCreate: (object) => [...ofTemplate.warningsOnCreate(object), ...claimWarnings(object, (claim) => claim)],
+      warningsOnUpdate: (object, old) => [
+        ...ofTemplate.warningsOnUpdate(object, old),
+        // Upstream: the path differs from that of a creation.
+        ...claimWarnings(object, (claim) => claim.child("Spec")),
+      ],
       subresources: { status: { validateUpdate: validateStatefulSetStatus } },
     },
   };
 }
+
+const claimsPath = FieldPath.of("spec", "volumeClaimTemplates");
+
+const claimWarnings = (
+  { spec: { volumeClaimTemplates = [] } }: StatefulSet,
+  pathOf: (claim: FieldPath) => FieldPath,
+): string[] => volumeClaimTemplates.flatMap(({ spec }, i) => claimSpecWarnings(spec, pathOf(claimsPath.index(i))));
 
 function defaultSpec(spec: StatefulSetSpec, hasMaxUnavailable: boolean): StatefulSetSpec {
   let next = fillZero(spec, { podManagementPolicy: "OrderedReady" });

@@ -20,7 +20,7 @@ import { editField, fillAbsent, fillZero, withField } from "../edit.ts";
 import type { KindBehaviour, KindEnvironment } from "../generic.ts";
 import { checkAmount, roundAmounts, roundResources } from "./amounts.ts";
 import { replacedAnnotation } from "./persistent-volume-warnings.ts";
-import { fractionalByteWarnings } from "./pod-warnings.ts";
+import { claimSpecWarnings } from "./pod-warnings.ts";
 import {
   type ClaimGates,
   claimGates,
@@ -86,14 +86,10 @@ const allocatedPath = statusPath.child("allocatedResources");
 const allocatedStatesPath = statusPath.child("allocatedResourceStatus");
 const annotationsPath = FieldPath.of("metadata", "annotations");
 
-function warnings({ metadata, spec: { resources } }: PersistentVolumeClaim, classAnnotation: string): string[] {
-  const path = specPath.child("resources");
-  return [
-    ...replacedAnnotation(metadata, classAnnotation, "storageClassName", "v1.8"),
-    ...fractionalByteWarnings(resources.requests, path.child("requests"), ["storage"]),
-    ...fractionalByteWarnings(resources.limits, path.child("limits"), ["storage"]),
-  ];
-}
+const warnings = ({ metadata, spec }: PersistentVolumeClaim, classAnnotation: string): string[] => [
+  ...replacedAnnotation(metadata, classAnnotation, "storageClassName", "v1.8"),
+  ...claimSpecWarnings(spec, specPath),
+];
 
 function validateSpecUpdate(
   object: PersistentVolumeClaim,

@@ -70,6 +70,11 @@ test("fields without an effect, or with an unexpected one, give warnings", () =>
   assert.deepEqual(warn({ overhead: { memory: "1500m", cpu: "1m" } }), [
     'spec.overhead[memory]: fractional byte value "1500m" is invalid, must be an integer',
   ]);
+  const claim = { resources: { requests: { storage: "1.5" }, limits: { storage: "2500m", memory: "1m" } } };
+  assert.deepEqual(warn({ volumes: [{ name: "v", ephemeral: { volumeClaimTemplate: { spec: claim } } }] }), [
+    'spec.volumes[0].ephemeral.volumeClaimTemplate.spec.resources.requests[storage]: fractional byte value "1500m" is invalid, must be an integer',
+    'spec.volumes[0].ephemeral.volumeClaimTemplate.spec.resources.limits[storage]: fractional byte value "2500m" is invalid, must be an integer',
+  ]);
   assert.deepEqual(warn({ hostAliases: [{ ip: "10.0.0.1" }, { ip: "10.0.0.1" }] }), [
     'spec.hostAliases[1].ip: duplicate ip "10.0.0.1"',
   ]);

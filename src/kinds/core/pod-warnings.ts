@@ -2,7 +2,15 @@
  * Warnings about pods and templates: settings that are allowed but probably mistakes. Source: the answers of
  * kube-apiserver.
  */
-import type { Container, ContainerPort, PodSpec, PodTemplateSpec, ResourceRequirements, Volume } from "#api/core/v1.ts";
+import type {
+  Container,
+  ContainerPort,
+  PersistentVolumeClaimSpec,
+  PodSpec,
+  PodTemplateSpec,
+  ResourceRequirements,
+  Volume,
+} from "#api/core/v1.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
 import { goQuote } from "#meta/field-error.ts";
 import { FieldPath } from "#meta/field-path.ts";
@@ -136,6 +144,7 @@ function specWarnings(spec: PodSpec, path: FieldPath, security: readonly string[
       outdatedWarnings(volume, outdatedNames, path.child("volumes").index(i)),
     ),
     ...volumeWarnings(spec.volumes ?? []),
+    ...ephemeralWarnings(spec.volumes ?? [], path.child("volumes")),
     ...repeatWarnings(spec.hostAliases ?? [], ({ ip }) => ip ?? "", path.child("hostAliases"), "ip"),
     ...pullSecretWarnings(spec, path.child("imagePullSecrets")),
     ...fractionalByteWarnings(spec.overhead, path.child("overhead")),
@@ -212,6 +221,24 @@ function volumeWarnings(volumes: readonly Volume[]): string[] {
   });
 }
 
+/** Returns warnings about the claims that are made for volumes. */
+function ephemeralWarnings(volumes: readonly Volume[], path: FieldPath): string[] {
+  return volumes.flatMap(({ ephemeral }, i) => {
+    const claim = ephemeral?.volumeClaimTemplate;
+    const at = path.index(i).child("ephemeral", "volumeClaimTemplate", "spec");
+    return claim === undefined ? [] : claimSpecWarnings(claim.spec, at);
+  });
+}
+
+/** Returns warnings about the spec of a claim, or of a template of claims. */
+export function claimSpecWarnings({ resources }: PersistentVolumeClaimSpec, path: FieldPath): string[] {
+  const at = path.child("resources");
+  return [
+    ...fractionalByteWarnings(resources.requests, at.child("requests"), ["storage"]),
+    ...fractionalByteWarnings(resources.limits, at.child("limits"), ["storage"]),
+  ];
+}
+
 /** Returns a warning for each item whose text equals that of an earlier item. */
 function repeatWarnings<T>(items: readonly T[], of: (item: T) => string, path: FieldPath, field: string): string[] {
   const seen = new Set<string>();
@@ -252,7 +279,7 @@ const fractionWarnings = (resources: ResourceRequirements, path: FieldPath): str
 ];
 
 /** Returns warnings about the amounts of the resources `names` that are not whole numbers. */
-export function fractionalByteWarnings(
+function fractionalByteWarnings(
   amounts: Readonly<Record<string, string>> = {},
   path: FieldPath,
   names: readonly string[] = inBytes,
