@@ -127,9 +127,8 @@ class Case {
   async run(logs: AuditLogs): Promise<void> {
     const { namespaceLabels, params, wrong, enforced, requests } = this.#case;
     const storedPolicies: PolicyRequest[] = [];
-    await this.#comparison.askEach("POST", "/api/v1/namespaces", {
-      metadata: { name: this.#ns, labels: namespaceLabels },
-    });
+    const metadata = { name: this.#ns, labels: namespaceLabels };
+    await this.#store({ method: "POST", path: "/api/v1/namespaces", body: { metadata } });
     for (const param of params) await this.#store(param);
     for (const [at, one] of wrong.entries()) await this.#compare(`wrong ${at}`, one);
     try {
@@ -156,7 +155,7 @@ class Case {
     if (logs.length === 2) await this.#compareAudit(logs);
   }
 
-  /** Creates a parameter object. Policies of the case before may refuse it for a while. */
+  /** Creates a namespace or a parameter object. Policies of the case before may refuse it for a while. */
   async #store(param: PolicyRequest): Promise<void> {
     for (let attempt = 0; attempt < 600; attempt++) {
       const answers = await this.#askBoth(param);

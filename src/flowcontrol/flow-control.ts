@@ -258,6 +258,7 @@ export class FlowControl {
     const gauges = this.#gaugesOf(level.config.name);
     const { limits, demand } = level;
     gauges.nominal.set(limits.nominal);
+    gauges.concurrencyLimit.set(limits.nominal);
     gauges.lower.set(limits.lower);
     gauges.upper.set(limits.upper);
     gauges.current.set(level.limit);

@@ -64,8 +64,15 @@ export const formerRows: Readonly<Partial<Record<keyof typeof presentRows, Row>>
   },
 };
 
+/** The former name of the seats of a level. */
+const formerLimit: Row = {
+  ...ofLevel("request_concurrency_limit", "Seats that a level has by its configuration."),
+  deprecated: { minor: 30, stability: "alpha" },
+};
+
 export const levelRows = {
   nominal: ofLevel("nominal_limit_seats", "[BETA] Seats that a level has by its configuration."),
+  concurrencyLimit: formerLimit,
   lower: ofLevel("lower_limit_seats", "Seats that a level keeps whatever it lends."),
   upper: ofLevel("upper_limit_seats", "Seats that a level has at most with what it borrows."),
   current: ofLevel("current_limit_seats", "Seats that a level has at present."),

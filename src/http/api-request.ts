@@ -71,6 +71,10 @@ interface RequestHead {
    * limit.
    */
   body(limitBytes: number, generalBytes?: number): Promise<Buffer>;
+  /** The length of the body that `body` has read; absent before, and when it failed. */
+  readonly bodyBytes?: number | undefined;
+  /** Whether the server itself sent the request, without a connection. */
+  readonly isOwn?: boolean;
   /**
    * The body as it comes, in place of `body`; `undefined` when there is none. Its length has no limit. The member is
    * absent where bodies are complete from the start.
@@ -118,7 +122,9 @@ type OfFilters =
   | "clientCertificate"
   | "clientCertificateProblem"
   | "identify"
-  | "annotations";
+  | "annotations"
+  | "bodyBytes"
+  | "isOwn";
 
 /** A request as handlers see it, which is read-only. */
 export type HandledRequest = Omit<RequestHead, OfFilters> & Readonly<RequestState>;

@@ -73,6 +73,30 @@ void test("durations are also counted without the time in queues, and by the fie
   ]);
 });
 
+void test("bodies are counted by resource and verb, and requests of the server itself once more", () => {
+  const { requests, lines } = requestMetrics();
+  const target = { info: { ...claims, verb: "patch" }, url: claims.path };
+  requests.record({ ...target, bodyBytes: 120_000 }, 200, 0.01, 10);
+  requests.record({ ...target, bodyBytes: 0, isOwn: true }, 200, 0.01, 10);
+  // A body that was not read counts as none, and neither does that of a read.
+  requests.record(target, 403, 0.01, 10);
+  requests.record({ info: claims, url: claims.path, bodyBytes: 7 }, 200, 0.01, 10);
+  const labels = 'resource="persistentvolumeclaims",verb="patch"';
+  assert.deepStrictEqual(lines("apiserver_request_body_size_bytes").slice(0, 2), [
+    `apiserver_request_body_size_bytes_bucket{${labels},le="50000"} 1`,
+    `apiserver_request_body_size_bytes_bucket{${labels},le="150000"} 2`,
+  ]);
+  assert.deepStrictEqual(lines("apiserver_request_body_size_bytes_sum"), [
+    `apiserver_request_body_size_bytes_sum{${labels}} 120000`,
+  ]);
+  assert.deepStrictEqual(lines("apiserver_selfrequest_total"), [
+    'apiserver_selfrequest_total{verb="PATCH",resource="persistentvolumeclaims",subresource=""} 1',
+  ]);
+  const unknown = { ...claims, verb: "patch", resource: "r1" };
+  requests.record({ info: unknown, url: claims.path, bodyBytes: 7 }, 404, 0.01, 10);
+  assert.strictEqual(lines("apiserver_request_body_size_bytes_sum").length, 1);
+});
+
 void test("odd verbs, paths and resources never become labels (CVE-2020-8552)", () => {
   const { requests, lines } = requestMetrics();
   for (let i = 0; i < 20_000; i++) {

@@ -6,6 +6,7 @@
  * unserved group, version or resource, an unknown verb or path never becomes a label value (in CVE-2020-8552 memory
  * grew with every made-up verb).
  */
+import { qualifiedResource } from "#meta/group-version.ts";
 import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
 import type { Counter, Family, Gauge, Histogram, Metrics } from "#std/metrics.ts";
 import type { ApiRequest, HandledRequest, Reply, RequestInfo } from "./api-request.ts";
@@ -29,6 +30,9 @@ export interface WatchMetrics {
   sent(bytes: number, count: number): void;
 }
 
+/** The parts of a request that are counted. */
+type RecordedRequest = Pick<ApiRequest, "info" | "url" | "queuedMs" | "bodyBytes" | "isOwn">;
+
 interface Recorder {
   readonly labels: readonly string[];
   readonly codes: Map<number, Counter>;
@@ -36,6 +40,10 @@ interface Recorder {
   /** The duration without the time in queues. */
   readonly sliDuration: Histogram;
   readonly size: Histogram;
+  /** The sizes of bodies; `undefined` for requests without one, or about what is not served. */
+  readonly bodySize: Histogram | undefined;
+  /** Counts requests that the server sends itself; made by the first one. */
+  own: Counter | undefined;
 }
 
 const durationBuckets = [
@@ -44,6 +52,8 @@ const durationBuckets = [
 /** The buckets of durations without waiting times. */
 const sliBuckets = durationBuckets.filter((seconds) => seconds >= 0.05);
 const sizeBuckets = [1000, 10_000, 100_000, 1e6, 1e7, 1e8, 1e9];
+/** Source: kube-apiserver, from 50 kB to the limit of bodies. */
+const bodySizeBuckets = Array.from({ length: 31 }, (_, i) => 50_000 + i * 100_000);
 const eventSizeBuckets = [1024, 2048, 4096, 8192, 16_384, 32_768, 65_536, 131_072];
 
 const verbLabels: Readonly<Record<string, string>> = {
@@ -77,6 +87,8 @@ export class RequestMetrics {
   /** The durations of writes by how they want unknown fields treated. */
   readonly #byFieldValidation: ReadonlyMap<string, Histogram>;
   readonly #sizes: Family<Histogram>;
+  readonly #bodySizes: Family<Histogram>;
+  readonly #own: Family<Counter>;
   readonly #longRunning: Family<Gauge>;
   readonly #watchEvents: Family<Counter>;
   readonly #watchSizes: Family<Histogram>;
@@ -112,6 +124,7 @@ export class RequestMetrics {
       help: "Time that requests take, without that in queues, by verb and target.",
       labels: ["verb", ...targetLabels],
       buckets: sliBuckets,
+      former: { name: "apiserver_request_slo_duration_seconds", deprecated: { minor: 27, stability: "alpha" } },
       ...servedOnly(1),
     });
     this.#byFieldValidation = fieldValidations(metrics);
@@ -121,6 +134,12 @@ export class RequestMetrics {
       labels: ["verb", ...targetLabels],
       buckets: sizeBuckets,
       ...servedOnly(1),
+    });
+    this.#bodySizes = bodySizes(metrics);
+    this.#own = metrics.counter({
+      name: "apiserver_selfrequest_total",
+      help: "Requests that the server sent itself, by verb and target.",
+      labels: ["verb", "resource", "subresource"],
     });
     const inflight = metrics.gauge({
       name: "apiserver_current_inflight_requests",
@@ -154,7 +173,7 @@ export class RequestMetrics {
   }
 
   /** Counts a request that has been answered. `bytes` is the length of the body; watches count none. */
-  record(request: Pick<ApiRequest, "info" | "url" | "queuedMs">, code: number, seconds: number, bytes: number): void {
+  record(request: RecordedRequest, code: number, seconds: number, bytes: number): void {
     const recorder = this.#recorder(request);
     let counter = recorder.codes.get(code);
     if (counter === undefined) {
@@ -166,6 +185,12 @@ export class RequestMetrics {
     recorder.sliDuration.observe(Math.max(0, seconds - (request.queuedMs ?? 0) / 1000));
     if (isWrite(request.info)) this.#byFieldValidation.get(fieldValidationOf(request.url))?.observe(seconds);
     recorder.size.observe(bytes);
+    if (request.bodyBytes !== undefined) recorder.bodySize?.observe(request.bodyBytes);
+    if (request.isOwn === true) (recorder.own ??= this.#ownCounter(recorder.labels)).add();
+  }
+
+  #ownCounter([verb, , , , resource, subresource]: readonly string[]): Counter {
+    return this.#own.with(verb!, resource!, subresource!); // `recorder.labels` has all of them
   }
 
   /** Counts a request that was refused to protect the server (429, or a time-out). */
@@ -227,6 +252,8 @@ export class RequestMetrics {
       duration: this.#duration.with(...labels),
       sliDuration: this.#sliDuration.with(verb!, ...target),
       size: this.#sizes.with(verb!, ...target),
+      bodySize: bodyVerbs.has(info.verb) && target[2] !== "" ? this.#bodySizes.with(...bodyLabels(info)) : undefined,
+      own: undefined,
     };
     if (this.#recorders.size >= recorderMax) this.#recorders.clear();
     this.#recorders.set(key, recorder);
@@ -243,6 +270,22 @@ export class RequestMetrics {
     return ["", "", "", knownPaths.has(first) ? `/${first}` : "", "", ""];
   }
 }
+
+/** The verbs whose bodies are counted. */
+const bodyVerbs = new Set(["create", "update", "patch", "delete", "deletecollection"]);
+
+const bodyLabels = (info: RequestInfo): readonly [resource: string, verb: string] => [
+  qualifiedResource(info),
+  info.verb,
+];
+
+const bodySizes = (metrics: Metrics): Family<Histogram> =>
+  metrics.histogram({
+    name: "apiserver_request_body_size_bytes",
+    help: "Bytes of the bodies of requests, by resource and verb.",
+    labels: ["resource", "verb"],
+    buckets: bodySizeBuckets,
+  });
 
 const fieldValidations = (metrics: Metrics): ReadonlyMap<string, Histogram> => {
   const family = metrics.histogram({

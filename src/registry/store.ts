@@ -12,12 +12,12 @@ import type { Entry, IndexMatch, Range } from "#storage/watch-cache.ts";
 import type { WriteAttributes } from "./resource-definition.ts";
 import { EntryWriter } from "./store/entry-writer.ts";
 import { type Deleted, type DeleteRequest, ObjectDeleter } from "./store/object-deleter.ts";
-import { type Listed, type ListRequest, ObjectLists } from "./store/object-lists.ts";
+import { type ListCounts, type Listed, type ListRequest, ObjectLists } from "./store/object-lists.ts";
 import { ObjectReader, type StoreOptions } from "./store/object-reader.ts";
 import { ObjectWriter, type Stored, type Updated, type UpdateOptions } from "./store/object-writer.ts";
 
 export type { Deleted } from "./store/object-deleter.ts";
-export type { EntryFilter, Listed, ListRequest } from "./store/object-lists.ts";
+export type { EntryFilter, ListCount, Listed, ListRequest } from "./store/object-lists.ts";
 export type { NewObject, StoreOptions } from "./store/object-reader.ts";
 export { LostTurn } from "./store/allocation.ts";
 export { checkUid, type Stored } from "./store/object-writer.ts";
@@ -34,6 +34,11 @@ export class Store extends ObjectReader {
     const entries = new EntryWriter(this, options);
     this.#writer = new ObjectWriter(this, entries, options);
     this.#deleter = new ObjectDeleter(this, entries, options);
+  }
+
+  /** Counts of the lists since this store was made. */
+  get listCounts(): ListCounts {
+    return this.#lists.counts;
   }
 
   /** Lists one chunk of a collection at one revision. The caller has checked the combination of options. */

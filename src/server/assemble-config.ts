@@ -8,7 +8,7 @@ import type { RequestMetrics, RequestTarget } from "#http/request-metrics.ts";
 import type { IpRange } from "#meta/ip-range.ts";
 import type { Clock } from "#std/clock.ts";
 import type { MaybePromise } from "#std/maybe-promise.ts";
-import type { VersionReader, WatchCache } from "#storage/watch-cache.ts";
+import type { CacheTraffic, VersionReader, WatchCache } from "#storage/watch-cache.ts";
 import type { AdmissionPlan } from "./admission/plan.ts";
 import type { AuthenticationPlan } from "./authentication/plan.ts";
 import type { AuthorizationPlan } from "./authorization/plan.ts";
@@ -40,7 +40,7 @@ export interface AssembleConfig extends ServerParts {
   readonly route?: ((address: ServiceAddress) => ServiceAddress) | undefined;
   readonly options: ServerOptions;
   readonly plans: Plans;
-  readonly cache: WatchCache & VersionReader;
+  readonly cache: WatchCache & CacheTraffic & VersionReader;
   /** The other servers of the store; `undefined` where it has no others. */
   readonly peers: Peers | undefined;
   /** Whether values of a resource are kept encrypted, or may be. */

@@ -5,13 +5,10 @@
 import { keepDefaultServiceCidr } from "#controllers/service-cidrs.ts";
 import { ensureSystemNamespaces } from "#controllers/system-namespaces.ts";
 import type { RequestTarget } from "#http/request-metrics.ts";
-import { apiVersionOf, qualifiedResource } from "#meta/group-version.ts";
+import { apiVersionOf } from "#meta/group-version.ts";
 import { serviceUnavailable } from "#meta/status-error.ts";
 import type { UserInfo } from "#meta/user-info.ts";
-import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import type { ResourceTable } from "#registry/resource-table.ts";
-import type { Stores } from "#registry/stores.ts";
-import type { Metrics, Sample } from "#std/metrics.ts";
 import { openAccess } from "./access.ts";
 import type { AssembleConfig, Assembled } from "./assemble-config.ts";
 import { externalUrl } from "./authentication/service-account-issuer.ts";
@@ -26,6 +23,7 @@ import { Loopback } from "./loopback.ts";
 import { openPipeline, type Pipeline } from "./pipeline.ts";
 import { retriedStep } from "./retried-step.ts";
 import { startSimulation } from "./simulation.ts";
+import { addObjectMetrics } from "./object-metrics.ts";
 import { openState, type ServerState } from "./state.ts";
 
 export async function assemble(config: AssembleConfig): Promise<Assembled> {
@@ -48,7 +46,7 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
     if (leases === undefined) throw serviceUnavailable("this server has no Leases, so nobody can lead");
     return leases.key(namespace, name);
   });
-  observeObjects(metrics, pipeline, state.stores);
+  addObjectMetrics({ ...config, table: pipeline.table, stores: state.stores });
   await pipeline.start();
   await state.start(pipeline.table);
   state.addressObjects?.maintain(clients.server);
@@ -166,30 +164,9 @@ async function runControllers(
   };
 }
 
-function observeObjects(metrics: Metrics, { table }: Pipeline, stores: Stores): void {
-  metrics.observable(
-    {
-      name: "apiserver_storage_objects",
-      help: "[STABLE] Stored objects, by resource.",
-      type: "gauge",
-      labels: ["resource"],
-    },
-    () => storedObjects(table().definitions, stores),
-  );
-}
-
 /** Whether the resource or subresource of a path exists. Bounds the label values of metrics. */
 export function isServed(table: ResourceTable, { group, version, resource, subresource }: RequestTarget): boolean {
   const definition = table.find(group, version, resource);
   if (definition === undefined) return false;
   return subresource === "" || definition.subresources.some(({ name }) => name === subresource);
-}
-
-/** Returns one sample for each stored resource; several versions of a resource share a sample. */
-function storedObjects(definitions: readonly ResourceDefinition[], stores: Stores): Sample[] {
-  const stored = new Map<string, ResourceDefinition>();
-  for (const definition of definitions) {
-    if (definition.stored) stored.set(qualifiedResource(definition.storage), definition);
-  }
-  return [...stored].map(([name, definition]) => ({ labels: [name], value: stores.of(definition).count() }));
 }

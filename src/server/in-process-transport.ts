@@ -160,6 +160,7 @@ class InProcessRequest implements ApiRequest {
   readonly receivedMs: number;
   readonly warnings: string[] = [];
   readonly auditId = randomUUID();
+  readonly isOwn = true;
   info = unknownInfo;
   user = unknownUser;
   deadlineMs: number;
@@ -222,6 +223,10 @@ class InProcessRequest implements ApiRequest {
 
   abort(reason: Error): void {
     this.#controller.abort(reason);
+  }
+
+  get bodyBytes(): number {
+    return this.#body?.length ?? 0;
   }
 
   body(): Promise<Buffer> {

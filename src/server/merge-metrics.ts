@@ -19,7 +19,7 @@ const gaugeRules: readonly (readonly [pattern: RegExp, rule: Rule])[] = [
   [/^binnacle_storage_(?:watchers|value_bytes|history_bytes)$/, sum],
   // Facts of the store, which all processes know.
   [/^binnacle_(?:storage_|peers$)/, largest],
-  [/^apiserver_storage_(?:objects|size_bytes)$/, largest],
+  [/^apiserver_(?:storage_(?:objects|size_bytes)|watch_cache_resource_version)$/, largest],
   // Facts of the program and of its configuration.
   [/^kubernetes_(?:build_info|feature_enabled)$/, largest],
   [/_timestamp_seconds$/, largest],

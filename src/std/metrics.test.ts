@@ -119,6 +119,20 @@ void test("hidden and disabled metrics take values, and are printed only if they
   assert.doesNotMatch(printed({ disabled: ["new_total"] }), /new_total/);
 });
 
+void test("a histogram is shown under its former name, too, where that is not hidden", () => {
+  const printed = (showsHidden: boolean): string => {
+    const metrics = new Metrics({ minor: 32, showsHidden });
+    const former = { name: "before_seconds", deprecated: { minor: 27, stability: "alpha" } } as const;
+    const family = metrics.histogram({ name: "now_seconds", help: "Time.", labels: ["of"], buckets: [1], former });
+    family.with("a").observe(0.5);
+    return metrics.print();
+  };
+  assert.doesNotMatch(printed(false), /before_seconds/);
+  assert.match(printed(true), /^# HELP before_seconds \(Deprecated from 1\.27\) Time\.$/m);
+  for (const name of ["before_seconds", "now_seconds"])
+    assert.match(printed(true), new RegExp(`^${name}_bucket\\{of="a",le="1"\\} 1$`, "m"));
+});
+
 void test("the help of a server's metrics begins with their stability, except of those that have none", () => {
   const metrics = new Metrics({ minor: 32 });
   metrics.counter({ name: "a_total", help: "A" }).with();

@@ -67,6 +67,8 @@ export const isHidden = ({ minor, stability }: Deprecation, current: number): bo
 interface HistogramOptions extends MetricOptions {
   /** Upper bounds in rising order; `+Inf` is added. */
   readonly buckets: readonly number[];
+  /** The name that the metric had before, under which it is shown as well until that name is hidden. */
+  readonly former?: { readonly name: string; readonly deprecated: Deprecation };
 }
 
 interface SummaryOptions extends MetricOptions {
@@ -260,6 +262,10 @@ export class Metrics {
       }),
     );
     this.#add(options, "histogram", (lines) => printHistograms(options, children, lines));
+    if (options.former !== undefined) {
+      const former = { ...options, ...options.former };
+      this.#add(former, "histogram", (lines) => printHistograms(former, children, lines));
+    }
     return family;
   }
 

@@ -268,6 +268,22 @@ export interface CacheHealth {
   readonly full: StorageFull | undefined;
 }
 
+/** The changes of the keys of one resource since the start. */
+export interface EventTraffic {
+  /** The number of changes that became visible. */
+  readonly received: number;
+  /** The number of events that watchers were given, each counted for each watcher. */
+  readonly delivered: number;
+}
+
+/** Numbers of what the cache has done, for metrics. */
+export interface CacheTraffic {
+  /** Returns the traffic of the resource whose keys begin with `prefix`: `/registry/<group>/<resource>/`. */
+  trafficOf(prefix: string): EventTraffic;
+  /** The number of times that the present state was read from the log, the first one included. */
+  readonly loads: number;
+}
+
 /** The whole store of a server. Its users take the interfaces above that they need. */
 export interface WatchCache extends CacheReader, CacheRanges, CacheWriter, CacheWatches, CacheHealth {
   /** Refuses further writes, ends watches with `closed` once pending writes are answered, and releases the log. */

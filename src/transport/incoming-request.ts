@@ -71,6 +71,7 @@ export class IncomingRequest implements ApiRequest {
   deadlineMs = 0;
   audit: AuditedBody | undefined = undefined;
   seats: { end(): void; slow(): void } | undefined = undefined;
+  bodyBytes: number | undefined = undefined;
 
   readonly #peer: Peer;
   readonly #message: Message;
@@ -225,7 +226,10 @@ export class IncomingRequest implements ApiRequest {
 
   #readBody(limitBytes: number, generalBytes: number): Promise<Buffer> {
     const source = this.#message.body;
-    if (source === undefined) return Promise.resolve(noBytes);
+    if (source === undefined) {
+      this.bodyBytes = 0;
+      return Promise.resolve(noBytes);
+    }
     if (this.#abortReason !== undefined) return Promise.reject(this.#abortReason);
     const declared = Number(this.headers["content-length"] ?? 0);
     if (declared > Math.min(limitBytes, generalBytes))
@@ -242,6 +246,7 @@ export class IncomingRequest implements ApiRequest {
       };
       const done = (bytes: Buffer): void => {
         this.#failBody = undefined;
+        this.bodyBytes = bytes.length;
         resolve(bytes);
       };
       this.#failBody = fail;

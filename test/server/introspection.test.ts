@@ -41,6 +41,44 @@ withOwnServer("metrics tell gates, the times of rules, and those of plugins and 
 });
 
 withOwnServer(
+  "metrics tell of lists, of the watch cache, of bodies and of the server's own requests",
+  {},
+  async (api) => {
+    const templates = `/api/v1/namespaces/${(await api.createNamespace()).ns}/podtemplates`;
+    const template = { spec: { containers: [{ name: "c", image: "i" }] } };
+    for (const name of ["a", "b", "c"]) (await api.post(templates, { metadata: { name }, template })).expect(201);
+    const next = (await api.get(`${templates}?limit=2`)).expect(200).string("metadata.continue");
+    (await api.get(`${templates}?limit=2&continue=${encodeURIComponent(next)}`)).expect(200);
+    (await api.get(`${templates}?labelSelector=a`)).expect(200);
+    const watch = await api.watch(`${templates}?resourceVersion=0`);
+    await watch.take(3);
+    (await api.delete(`${templates}/a`)).expect(200);
+    await watch.take(1);
+    const { text } = (await api.get("/metrics")).expect(200);
+    const valueOf = (series: string): number => {
+      const line = text.split("\n").find((one) => one.startsWith(`${series} `));
+      assert.ok(line !== undefined, `${series} is missing`);
+      return Number(line.slice(series.length + 1));
+    };
+    const cached = 'resource_prefix="/podtemplates"';
+    const of = 'resource="podtemplates"';
+    // The server may have listed them before they were there.
+    assert.equal(valueOf(`apiserver_cache_list_returned_objects_total{${cached}}`), 2);
+    assert.equal(valueOf(`apiserver_cache_list_fetched_objects_total{${cached},index=""}`), 5);
+    assert.ok(valueOf(`apiserver_cache_list_total{${cached},index=""}`) >= 2);
+    assert.ok(valueOf(`apiserver_watch_cache_consistent_read_total{${of},success="true",fallback="false"}`) >= 2);
+    assert.equal(valueOf(`apiserver_storage_list_total{${of}}`), 1);
+    assert.equal(valueOf(`apiserver_storage_list_returned_objects_total{${of}}`), 1);
+    assert.equal(valueOf(`apiserver_watch_cache_events_received_total{${of}}`), 4);
+    assert.ok(valueOf(`apiserver_watch_cache_events_dispatched_total{${of}}`) >= 1);
+    assert.equal(valueOf(`apiserver_watch_cache_initializations_total{${of}}`), 1);
+    assert.ok(valueOf(`apiserver_watch_cache_resource_version{${of}}`) > 4);
+    assert.equal(valueOf(`apiserver_request_body_size_bytes_count{${of},verb="create"}`), 3);
+    assert.match(text, /^apiserver_selfrequest_total\{verb="[A-Z]+",resource="[a-z]+",subresource=""\} [1-9]/m);
+  },
+);
+
+withOwnServer(
   "/metrics/slis tells the last result of each health check and how often it was asked for",
   {},
   async (api) => {

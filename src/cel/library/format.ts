@@ -151,12 +151,23 @@ const numberWork = 100;
 const special = (value: number): string | undefined =>
   Number.isNaN(value) ? "NaN" : Number.isFinite(value) ? undefined : value < 0 ? "-∞" : "∞";
 
+/** Source: cel-go takes texts for the doubles that have no literals. */
+const namedDoubles: ReadonlyMap<Value, number> = new Map([
+  ["NaN", Number.NaN],
+  ["Infinity", Number.POSITIVE_INFINITY],
+  ["-Infinity", Number.NEGATIVE_INFINITY],
+]);
+
+const doubleOf = (value: Value): number | undefined =>
+  value instanceof Double ? value.value : namedDoubles.get(value);
+
 function fixedPoint(value: Value, precision: number | undefined, context: EvaluationContext): Printed {
-  if (!(value instanceof Double)) return misfitError(clauses.fixedPoint, value);
+  const double = doubleOf(value);
+  if (double === undefined) return misfitError(clauses.fixedPoint, value);
   const decimals = precision ?? 6;
   if (decimals > precisionMax) return "%!(NOVERB)";
   context.work(numberWork + decimals);
-  const text = special(value.value) ?? fixedText(value.value, decimals);
+  const text = special(double) ?? fixedText(double, decimals);
   const [whole, fraction] = text.split(".") as [string, string | undefined]; // `split` always returns at least one part
   const grouped = whole.replace(/\B(?=(?:\d{3})+$)/g, ",");
   return fraction === undefined ? grouped : `${grouped}.${fraction}`;
@@ -166,10 +177,11 @@ const raised = "⁰¹²³⁴⁵⁶⁷⁸⁹";
 
 function scientific(value: Value, _precision: number | undefined, context: EvaluationContext): Printed {
   context.work(2 * numberWork);
-  if (!(value instanceof Double)) return misfitError(clauses.scientific, value);
-  const text = special(value.value);
+  const double = doubleOf(value);
+  if (double === undefined) return misfitError(clauses.scientific, value);
+  const text = special(double);
   if (text !== undefined) return text;
-  const { mantissa, exponent } = scientificParts(value.value);
+  const { mantissa, exponent } = scientificParts(double);
   const digits = String(Math.abs(exponent)).padStart(2, "0");
   const above = [...digits].map((digit) => raised[Number(digit)]).join("");
   return `${mantissa}\u202f×\u202f10${exponent < 0 ? "⁻" : ""}${above}`;

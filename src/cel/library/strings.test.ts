@@ -16,6 +16,19 @@ test("indices count code points", () => {
     ["'abc'.indexOf('c', 5)", "-1"],
     ["'abc'.lastIndexOf('c', 9)", "-1"],
     ["'abc'.lastIndexOf('', 9)", "9"],
+    ["'abc'.indexOf('c', 9223372036854775807)", "-1"],
+    ["'abc'.lastIndexOf('c', 9223372036854775807)", "-1"],
+    ["'abc'.indexOf('', -1)", "-1"],
+    ["'abc'.lastIndexOf('', -1)", "-1"],
+    ["''.lastIndexOf('')", "0"],
+    ["''.lastIndexOf('a', 0)", "-1"],
+  ]);
+});
+
+test("texts stand for the doubles that have no literals", () => {
+  assertValues([
+    ["'%f %.1f %e'.format(['NaN', 'Infinity', '-Infinity'])", "'NaN ∞ -∞'"],
+    ["'%f'.format([dyn('NaN')])", "'NaN'"],
   ]);
 });
 
@@ -25,6 +38,9 @@ test("indices out of range have the reference's texts", () => {
       ["self.s.charAt(30)", "index out of range: 30"],
       ["self.s.charAt(-1)", "index out of range: -1"],
       ["self.s.indexOf('b', -1)", "index out of range: -1"],
+      ["''.lastIndexOf('a')", "index out of range: -1"],
+      ["self.s.lastIndexOf('b', -1)", "index out of range: -1"],
+      ["self.s.indexOf('b', -9223372036854775808)", "index out of range: -9223372036854775808"],
       ["self.s.substring(30)", "index out of range: 30"],
       ["self.s.substring(4, 3)", "invalid substring range. start: 4, end: 3"],
       ["self.s.split(dyn(1))", "no such overload: split(string, int)"],

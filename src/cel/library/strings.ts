@@ -36,10 +36,11 @@ const indexOf: Call = ([text, part, from = 0], context) => {
   if (typeof text !== "string" || typeof part !== "string" || !isInt(from)) return undefined;
   countSearch(text, part, context);
   const count = codePointCount(text);
-  if (typeof from !== "number" || from < 0) return outOfRange(from);
+  // Upstream: an empty part is found anywhere, even outside of the text.
   if (part === "") return from;
+  if (from < 0) return outOfRange(from);
   if (from >= count) return -1;
-  const unit = text.indexOf(part, unitOf(text, from));
+  const unit = text.indexOf(part, unitOf(text, Number(from)));
   return unit < 0 ? -1 : codePointCount(text.slice(0, unit));
 };
 
@@ -48,11 +49,12 @@ const lastIndexOf: Call = ([text, part, offset], context) => {
   if (offset !== undefined && !isInt(offset)) return undefined;
   context.work((text.length * part.length) / searchedPerUnit);
   const count = codePointCount(text);
-  const from = offset ?? count;
-  if (typeof from !== "number" || from < 0) return outOfRange(from);
-  if (part === "") return from;
-  if (offset !== undefined && from >= count) return -1;
-  const unit = text.lastIndexOf(part, unitOf(text, from));
+  // Upstream: an empty part is found anywhere, even outside of the text, and no other part is looked for in an empty text.
+  if (part === "") return offset ?? count;
+  const from = offset ?? count - 1;
+  if (from < 0) return outOfRange(from);
+  if (from >= count) return -1;
+  const unit = text.lastIndexOf(part, unitOf(text, Number(from)));
   return unit < 0 ? -1 : codePointCount(text.slice(0, unit));
 };
 

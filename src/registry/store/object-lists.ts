@@ -45,6 +45,29 @@ export interface Listed {
   readonly conversions?: ConvertedObjects | readonly ConvertedObjects[];
 }
 
+/** The numbers of lists, of the entries that they read, and of those that they returned. */
+export interface ListCount {
+  lists: number;
+  read: number;
+  returned: number;
+}
+
+/** Counts of the lists of one resource. */
+export class ListCounts {
+  /** Lists of the present state. */
+  readonly present: ListCount = { lists: 0, read: 0, returned: 0 };
+  /** Lists at an earlier revision. */
+  readonly past: ListCount = { lists: 0, read: 0, returned: 0 };
+  /** The number of lists without a version, which see the newest one. */
+  newest = 0;
+}
+
+function countList(count: ListCount, read: number, returned: number): void {
+  count.lists++;
+  count.read += read;
+  count.returned += returned;
+}
+
 /** The number of entries between two reads of the clock, which cost as much as a short selector. */
 const entriesPerLook = 32;
 /** The number of entries that a millisecond is enough for. */
@@ -54,6 +77,7 @@ export class ObjectLists {
   readonly #reader: ObjectReader;
   readonly #cache: CacheReader & CacheRanges;
   readonly #clock: Clock;
+  readonly counts = new ListCounts();
 
   constructor(reader: ObjectReader, cache: CacheReader & CacheRanges, clock: Clock) {
     this.#reader = reader;
@@ -73,6 +97,7 @@ export class ObjectLists {
       if (exact && revision !== this.#cache.revision) return this.#listAt(prefix, request, revision, "");
     } else if (resourceVersion === "") {
       await this.#cache.fresh();
+      this.counts.newest++;
     }
     return this.#listPresent(prefix, request, "");
   }
@@ -91,19 +116,24 @@ export class ObjectLists {
   }
 
   /** Lists the present state, or that of the first of several reads. */
-  #listPresent(prefix: string, request: ListRequest, start: string): Promise<Listed> {
+  async #listPresent(prefix: string, request: ListRequest, start: string): Promise<Listed> {
     let at: Revision | undefined;
-    return this.#collect(prefix, request, start, async (from, count) => {
+    let read = 0;
+    const listed = await this.#collect(prefix, request, start, async (from, count) => {
       const options = { from, matching: request.matching, ...(count === undefined ? {} : { limit: count }) };
       if (at !== undefined && at !== this.#cache.revision) {
         const range = await this.#cache.rangeAt(prefix, { ...options, at });
         if (isCompacted(range)) throw expired("The resourceVersion for the provided list is too old.");
+        read += range.entries.length;
         return range;
       }
       const range = this.#cache.range(prefix, options);
       at = range.revision;
+      read += range.entries.length;
       return range;
     });
+    countList(this.counts.present, read, listed.entries.length);
+    return listed;
   }
 
   async #listContinued(prefix: string, request: ListRequest): Promise<Listed> {
@@ -116,17 +146,23 @@ export class ObjectLists {
     return this.#listAt(prefix, request, token.revision, token.start);
   }
 
-  #listAt(prefix: string, request: ListRequest, at: Revision, start: string): Promise<Listed> {
-    return this.#collect(prefix, request, start, async (from, count) => {
+  async #listAt(prefix: string, request: ListRequest, at: Revision, start: string): Promise<Listed> {
+    let read = 0;
+    const listed = await this.#collect(prefix, request, start, async (from, count) => {
       const options = { at, from, matching: request.matching, ...(count === undefined ? {} : { limit: count }) };
       const range = await this.#cache.rangeAt(prefix, options);
-      if (!isCompacted(range)) return range;
+      if (!isCompacted(range)) {
+        read += range.entries.length;
+        return range;
+      }
       if (start === "") throw expired("The resourceVersion for the provided list is too old.");
       throw expiredContinue(
         "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.",
         encodeContinue({ revision: -1, start }),
       );
     });
+    countList(this.counts.past, read, listed.entries.length);
+    return listed;
   }
 
   /**

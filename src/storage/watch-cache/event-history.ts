@@ -23,12 +23,18 @@ export interface EventLog {
   readonly events: Deque<StoreEvent>;
   /** The revision after which events are complete. */
   floor: Revision;
+  /** The number of events that were ever added. */
+  received: number;
+  /** The number of events that watchers were given, each counted for each watcher. */
+  delivered: number;
 }
 
 export class Bucket implements EventLog {
   readonly prefix: string;
   readonly events: Deque<StoreEvent> = new Deque();
   floor: Revision;
+  received = 0;
+  delivered = 0;
   /** The indexes of the current entries, once a range has asked for one. */
   indexes: EntryIndexes | undefined = undefined;
 
@@ -41,6 +47,8 @@ export class Bucket implements EventLog {
 export class EventHistory implements EventLog {
   readonly events: Deque<StoreEvent> = new Deque();
   floor: Revision;
+  received = 0;
+  delivered = 0;
   #base: Revision;
   readonly #bytesMax: number;
   readonly #evicted: (event: StoreEvent) => void;
@@ -69,9 +77,16 @@ export class EventHistory implements EventLog {
     return bucket;
   }
 
+  /** Returns the log of a resource by its prefix, if any of its keys has ever been there. */
+  findBucket(prefix: string): Bucket | undefined {
+    return this.#buckets.get(prefix);
+  }
+
   add(event: StoreEvent, bucket: Bucket): void {
     this.events.push(event);
+    this.received++;
     bucket.events.push(event);
+    bucket.received++;
     const old = bucket.events.at(bucket.events.length - framesKept);
     if (old !== undefined) old.frames = undefined;
     this.#bytes += bytesOf(event);

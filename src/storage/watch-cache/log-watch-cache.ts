@@ -38,7 +38,9 @@ import { atRevision, insertRevision } from "../versioned-value.ts";
 import type {
   ChangesRange,
   Encoded,
+  CacheTraffic,
   Entry,
+  EventTraffic,
   EventType,
   IndexMatch,
   KeyVersions,
@@ -125,6 +127,7 @@ class CacheWrite implements LogWrite {
 const entriesPerLook = 64;
 
 const nothing: Unversioned = { bytes: Buffer.alloc(0), revisionOffset: -1 };
+const noTraffic: EventTraffic = { received: 0, delivered: 0 };
 const noOptions: PutOptions = {};
 const noConditions: readonly KeyCondition[] = [];
 
@@ -135,7 +138,7 @@ interface Waiter {
   wake(isVisible: boolean): void;
 }
 
-export class LogWatchCache implements WatchCache, VersionReader, LogFollower, KeyIndex {
+export class LogWatchCache implements WatchCache, CacheTraffic, VersionReader, LogFollower, KeyIndex {
   readonly #options: CacheOptions;
   readonly #log: LogStore;
   readonly #keys = new Map<string, VersionChain>();
@@ -154,6 +157,7 @@ export class LogWatchCache implements WatchCache, VersionReader, LogFollower, Ke
   #slabs = new ValueSlabs();
   #isMovingValues = false;
   #digestSum = 0;
+  #loads = 1;
   #isClosed = false;
   /** Whether the cache is closed, so that no further change becomes visible. */
   #isOver = false;
@@ -240,6 +244,14 @@ export class LogWatchCache implements WatchCache, VersionReader, LogFollower, Ke
     };
   }
 
+  trafficOf(prefix: string): EventTraffic {
+    return this.#history.findBucket(prefix) ?? noTraffic;
+  }
+
+  get loads(): number {
+    return this.#loads;
+  }
+
   /** Whether all watchers have been given every event (`WatchHub.isQuiet`). */
   isQuiet(includesPaused: boolean): boolean {
     return this.#hub.isQuiet(includesPaused);
@@ -283,6 +295,7 @@ export class LogWatchCache implements WatchCache, VersionReader, LogFollower, Ke
    */
   reloaded(entries: readonly LogEntry[], revision: Revision): void {
     const before = new Map(this.#keys);
+    this.#loads++;
     // Everything up to the visible revision was heard.
     const isOther = entries.some(
       (entry) => entry.revision <= this.#visible && !shows(before.get(entry.key)?.current, entry),

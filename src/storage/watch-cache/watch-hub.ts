@@ -415,6 +415,7 @@ export class WatchHub {
 
   #deliver(watcher: Watcher, events: readonly StoreEvent[]): void {
     watcher.position = events[events.length - 1]!.revision;
+    watcher.channel.log.delivered += events.length;
     try {
       if (!watcher.options.deliver(events)) watcher.paused = true;
     } catch (error) {
