@@ -27,7 +27,7 @@ import { addObjectMetrics } from "./object-metrics.ts";
 import { openState, type ServerState } from "./state.ts";
 
 export async function assemble(config: AssembleConfig): Promise<Assembled> {
-  const { domain, clock, log, metrics, plans } = config;
+  const { domain, clock, log, plans } = config;
   for (const warning of plans.kinds.gates.warnings) log.warn({}, warning);
   const loopback = new Loopback(clock);
   const ownUsers = new WeakSet<UserInfo>();

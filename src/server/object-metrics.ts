@@ -56,7 +56,8 @@ export function addObjectMetrics(options: ObjectMetricsOptions): void {
   const delivered = (of: StoredResource): number => traffic(of).delivered;
   counter("apiserver_watch_cache_events_dispatched_total", "Events that watches were given.", delivered);
 
-  const past = (of: keyof ListCount) => (resource: StoredResource) => sum(resource, (store) => store.listCounts.past[of]);
+  const past = (of: keyof ListCount) => (resource: StoredResource) =>
+    sum(resource, (store) => store.listCounts.past[of]);
   counter("apiserver_storage_list_total", "Lists at an earlier version.", past("lists"));
   counter("apiserver_storage_list_fetched_objects_total", "Objects that these lists read.", past("read"));
   counter("apiserver_storage_list_evaluated_objects_total", "Objects that these lists compared.", past("read"));
@@ -92,7 +93,10 @@ function addCacheLists(metrics: Metrics, resources: () => readonly StoredResourc
     "apiserver_watch_cache_consistent_read_total",
     "Lists of the newest state.",
     ["resource", "success", "fallback"],
-    (resource) => ({ labels: [resource.name, "true", "false"], value: sum(resource, (store) => store.listCounts.newest) }),
+    (resource) => ({
+      labels: [resource.name, "true", "false"],
+      value: sum(resource, (store) => store.listCounts.newest),
+    }),
   );
 }
 

@@ -32,7 +32,10 @@ export function statefulSets({ domain, gate }: KindEnvironment): KindBehaviour<S
       defaults: (object) => editField(object, "spec", (spec) => defaultSpec(spec, hasMaxUnavailable)),
       validate: validateStatefulSet,
       validateUpdate: (object, old) => [...validateStatefulSet(object), ...validateStatefulSetUpdate(object, old)],
-      warningsOnCreate: (object) => [...ofTemplate.warningsOnCreate(object), ...claimWarnings(object, (claim) => claim)],
+      warningsOnCreate: (object) => [
+        ...ofTemplate.warningsOnCreate(object),
+        ...claimWarnings(object, (claim) => claim),
+      ],
       warningsOnUpdate: (object, old) => [
         ...ofTemplate.warningsOnUpdate(object, old),
         // Upstream: the path differs from that of a creation.
