@@ -10,7 +10,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { type RunningServer, startServer } from "#server/start-server.ts";
+import { type RunningServer, SharedParts, startServer } from "#server/start-server.ts";
 import { runAlone } from "./report.ts";
 import type { Measurement, Run, Suite } from "./suite.ts";
 
@@ -22,12 +22,19 @@ export const planesSuite: Suite = {
     open: "the first request to a plane, which opens it; MB are those of one plane that is open and empty",
     use: "a ConfigMap in each plane, and two requests that show nothing of a neighbour",
     remove: "the deletion of a Plane object, until nothing of the plane is left",
+    server:
+      "a further startServer() on disk in this process, with a port, that shares parts with others, until it is ready",
   },
   workloads: [],
   measure,
 };
 
 const count = Number(process.env["PLANES"] ?? 1000);
+/** The number of further servers, after the first ones. */
+const serverCount = 10;
+const firstServers = 3;
+/** The time in which controllers do what they do at the start. */
+const settleMs = 3000;
 /** The number of planes that are used at the same time. */
 const clients = 4;
 
@@ -42,7 +49,8 @@ interface Answer {
 type Send = (method: string, path: string, token: string, body?: object) => Promise<Answer>;
 
 async function measure(run: Run): Promise<void> {
-  if (!Object.keys(planesSuite.rows).some((row) => run.isWanted(row))) return;
+  await run.row("server", () => startServers());
+  if (!Object.keys(planesSuite.rows).some((row) => row !== "server" && run.isWanted(row))) return;
   const folder = mkdtempSync(join(tmpdir(), "binnacle-planes-"));
   const planes = join(folder, "planes");
   const server = await startServer({
@@ -117,15 +125,41 @@ async function remove(send: Send, { admin }: RunningServer, names: readonly stri
   });
 }
 
-/** Measures work on all planes, and what it leaves in memory. */
-async function timed(name: string, work: () => Promise<unknown>): Promise<Measurement> {
+/** Starts further servers in this process. */
+async function startServers(): Promise<Measurement> {
+  const folder = mkdtempSync(join(tmpdir(), "binnacle-servers-"));
+  const shared = new SharedParts();
+  const servers: RunningServer[] = [];
+  const start = async (): Promise<void> => {
+    const settings = { dataDir: join(folder, String(servers.length)), bindAddress: "127.0.0.1", securePort: 0 };
+    servers.push(await startServer(settings, { shared }));
+  };
+  try {
+    for (let at = 0; at < firstServers; at++) await start();
+    await sleep(settleMs);
+    return await timed(
+      "server",
+      async () => {
+        for (let at = 0; at < serverCount; at++) await start();
+      },
+      serverCount,
+    );
+  } finally {
+    for (const server of servers) await server.close();
+    await shared.close();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Measures work on planes, and what it leaves in memory. */
+async function timed(name: string, work: () => Promise<unknown>, each = count): Promise<Measurement> {
   const before = residentMb();
   const cpu = process.cpuUsage();
   const startMs = performance.now();
   await work();
   const ms = performance.now() - startMs;
   const { user, system } = process.cpuUsage(cpu);
-  return { name, ms: ms / count, cpuUsPerOp: (user + system) / count, rssMb: (residentMb() - before) / count };
+  return { name, ms: ms / each, cpuUsPerOp: (user + system) / each, rssMb: (residentMb() - before) / each };
 }
 
 function residentMb(): number {

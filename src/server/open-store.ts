@@ -39,8 +39,10 @@ interface StoreSources {
   /** This process as one of several, of which process 0 owns the log of a data folder. */
   readonly processes?: ServingProcess | undefined;
   readonly storageFaults?: StorageFaults | undefined;
-  /** The thread that owns the logs of planes; left out: the log has one of its own, and room reserved for deletions. */
+  /** A thread that owns the logs of several stores; left out: the log has one of its own. */
   readonly logThread?: SharedLogThread | undefined;
+  /** Whether room on the disk is reserved for deletions. */
+  readonly hasReserve: boolean;
   readonly instruments?: Instruments | undefined;
   /** Notes how a step is undone. */
   undo(step: () => Promise<void> | void): void;
@@ -87,7 +89,10 @@ const openMemory: OpenKind = async (_sources, options) => ({
   notice: () => undefined,
 });
 
-const openFolder: OpenKind = ({ options, folder = "", isExpected, storageFaults, logThread }, cacheOptions) =>
+const openFolder: OpenKind = (
+  { options, folder = "", isExpected, storageFaults, logThread, hasReserve },
+  cacheOptions,
+) =>
   openSqliteStore({
     ...cacheOptions,
     dataDir: folder,
@@ -95,7 +100,7 @@ const openFolder: OpenKind = ({ options, folder = "", isExpected, storageFaults,
     acceptLoss: options.acceptDataLoss,
     retention: options.history,
     thread: logThread,
-    hasReserve: logThread === undefined,
+    hasReserve,
     ...(storageFaults === undefined ? {} : { faults: storageFaults }),
   });
 

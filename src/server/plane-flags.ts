@@ -14,6 +14,12 @@ export const planeFlags = {
     { min: 1, max: 100_000 },
     "Most control planes that are served at a time with --planes.",
   ),
+  planesOpenMax: integer(
+    binnacleFlag("planes-open-max"),
+    256,
+    { min: 1, max: 100_000 },
+    "Most control planes that stay open at a time; of more, those are closed that were not used for longest. The next request opens them again.",
+  ),
   planesIdleTimeoutMs: duration(
     binnacleFlag("planes-idle-timeout"),
     900_000,

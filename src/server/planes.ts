@@ -16,6 +16,7 @@ import type { PlaneCredentials } from "./credentials.ts";
 import { clientConfig } from "./kubeconfig.ts";
 import type { ServerTrust } from "./credentials/server-trust.ts";
 import type { ServerOptions } from "./options.ts";
+import { PlaneTurns } from "./planes/plane-turns.ts";
 import { statusReply } from "./planes/status-reply.ts";
 import { Doorkeeper, doorOf, doorToNowhere, type PlaneDoor } from "./planes/plane-door.ts";
 import { makeTemplate, openPlane, Plane, type PlaneSettings, preparePlane } from "./planes/plane.ts";
@@ -26,7 +27,7 @@ import type { PlaneHost } from "./planes/plane-host.ts";
 type Handler = (request: ApiRequest) => MaybePromise<Reply>;
 
 interface PlanesStart {
-  readonly host: Omit<PlaneHost, "logThread" | "template" | "compileRule">;
+  readonly host: Omit<PlaneHost, "logThread" | "template" | "compileRule" | "turns">;
   /** The URL by which clients reach the server. */
   readonly url: string;
   readonly trust: ServerTrust;
@@ -45,6 +46,8 @@ interface Slot {
   door?: PlaneDoor;
   /** The digests of the bootstrap tokens that the plane had when it was closed. */
   bootstrapTokens?: ReadonlySet<string>;
+  /** Whether nobody had written to the plane when it was closed, so that its controllers still have nothing to do. */
+  isUntouched?: boolean;
   /** Resolves when the plane, which nobody used, is closed. */
   closing?: Promise<unknown>;
   /** The time until which requests do not try to open it again, since it could not be opened; by the monotonic clock. */
@@ -70,6 +73,7 @@ export class Planes {
   readonly #logThread = new SharedLogThread();
   readonly #compileRule = sharedCompiler();
   readonly #openings = new Openings();
+  #turns: PlaneTurns | undefined;
   #doorkeeper: Doorkeeper | undefined;
   #nowhere: PlaneDoor | undefined;
   /** The objects of new planes, once they are known. */
@@ -172,8 +176,9 @@ export class Planes {
     try {
       const credentials = await this.#prepare(name, slot);
       const settings = this.#settingsOf(name);
-      const plane = await openPlane(this.#hostOf(host), settings, credentials);
+      const plane = await openPlane(this.#hostOf(host), { ...settings, isUntouched: slot.isUntouched }, credentials);
       slot.plane = plane;
+      this.#closeSome(host, plane);
       return plane;
     } catch (error) {
       delete slot.plane;
@@ -187,7 +192,8 @@ export class Planes {
 
   #hostOf(host: PlanesStart["host"]): PlaneHost {
     const [logThread, compileRule] = [this.#logThread, this.#compileRule];
-    return { ...host, logThread, compileRule, template: () => this.#template };
+    this.#turns ??= new PlaneTurns(host.clock, setImmediate);
+    return { ...host, logThread, compileRule, turns: this.#turns, template: () => this.#template };
   }
 
   async #makeTemplate({ host }: PlanesStart): Promise<void> {
@@ -243,6 +249,21 @@ export class Planes {
     };
   }
 
+  /** Closes the planes that were used least recently, if more are open than shall be; `latest` stays open. */
+  #closeSome({ options }: PlanesStart["host"], latest: Plane): void {
+    if (folderOf(options) === undefined) return;
+    const open = [...this.#slots.values()].filter(({ plane }) => plane instanceof Plane);
+    const surplus = open.length - options.planesOpenMax;
+    if (surplus <= 0) return;
+    const idle = open.flatMap((slot) => {
+      const { plane } = slot;
+      const sinceMs = plane instanceof Plane && plane !== latest ? plane.idleSinceMs : undefined;
+      return sinceMs === undefined ? [] : [{ slot, plane: plane as Plane, sinceMs }]; // it is none that opens
+    });
+    idle.sort((one, other) => one.sinceMs - other.sinceMs);
+    for (const { slot, plane } of idle.slice(0, surplus)) closeIdleSlot(slot, plane);
+  }
+
   /** Closes planes that nobody has used for a while; the next request opens them again. */
   #closeIdle({ host: { clock, options } }: PlanesStart): void {
     const { planesIdleTimeoutMs: idleMs } = options;
@@ -251,7 +272,9 @@ export class Planes {
     this.#cancelIdle = clock.after(idleMs / idleLooks, () => {
       for (const slot of this.#slots.values()) {
         const { plane } = slot;
-        if (plane instanceof Plane && plane.isIdle(clock.monotonic() - idleMs)) closeIdleSlot(slot, plane);
+        if (!(plane instanceof Plane)) continue;
+        const { idleSinceMs = Number.POSITIVE_INFINITY } = plane;
+        if (idleSinceMs < clock.monotonic() - idleMs) closeIdleSlot(slot, plane);
       }
       this.#closeIdle(this.#start!);
     });
@@ -281,6 +304,7 @@ function closeIdleSlot(slot: Slot, plane: Plane): void {
   const closed = async (): Promise<void> => {
     try {
       slot.bootstrapTokens = await plane.end();
+      slot.isUntouched = plane.isUntouched;
     } finally {
       delete slot.closing;
     }

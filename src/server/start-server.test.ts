@@ -12,7 +12,7 @@ import { systemClock } from "#std/clock.ts";
 import { silentLog } from "#std/log.ts";
 import { systemRandom } from "#std/random.ts";
 import type { ServerSettings } from "./options.ts";
-import { type RunningServer, startServer } from "./start-server.ts";
+import { type RunningServer, SharedParts, startServer } from "./start-server.ts";
 
 const root = mkdtempSync(join(tmpdir(), "binnacle-start-"));
 const connections: Connection[] = [];
@@ -26,8 +26,9 @@ after(async () => {
   rmSync(root, { recursive: true, force: true });
 });
 
-async function start(settings: ServerSettings): Promise<RunningServer> {
-  const server = await startServer({ securePort: 0, ...settings }, { log: silentLog });
+async function start(settings: ServerSettings, shared?: SharedParts): Promise<RunningServer> {
+  const environment = { log: silentLog, ...(shared === undefined ? {} : { shared }) };
+  const server = await startServer({ securePort: 0, ...settings }, environment);
   running.push(server);
   return server;
 }
@@ -53,6 +54,30 @@ function connectionTo({ url, ca }: RunningServer, credential: Credential): Conne
 
 const maps = "/api/v1/namespaces/default/configmaps";
 const map = (name: string): Unstructured => ({ apiVersion: "v1", kind: "ConfigMap", metadata: { name } });
+
+void test("servers that share parts know nothing of each other, and one serves on when another closes", async () => {
+  const shared = new SharedParts();
+  const folders = ["shared-a", "shared-b"].map((name) => join(root, name));
+  const servers: RunningServer[] = [];
+  for (const [at, dataDir] of folders.entries()) {
+    const runtimeConfig = at === 0 ? [] : ["batch/v1=false"];
+    servers.push(await start({ dataDir, runtimeConfig }, shared));
+  }
+  const [a, b] = servers.map((server) => clientOf(server)) as [RestClient, RestClient];
+  await Promise.all([a.create(maps, map("of-a")), b.create(maps, map("of-b"))]);
+  await assert.rejects(b.get(`${maps}/of-a`), /not found/);
+  await assert.rejects(a.get(`${maps}/of-b`), /not found/);
+  await a.list("/apis/batch/v1/jobs");
+  await assert.rejects(b.list("/apis/batch/v1/jobs"), /could not find the requested resource/);
+  const stranger = new RestClient(connectionTo(servers[1]!, { token: servers[0]!.admin.token }));
+  await assert.rejects(stranger.get(`${maps}/of-b`), /Unauthorized/);
+  await servers[0]!.close();
+  await b.create(maps, map("later"));
+  const again = clientOf(await start({ dataDir: folders[0]! }, shared));
+  await again.get(`${maps}/of-a`);
+  for (const server of running.splice(0)) await server.close();
+  await shared.close();
+});
 
 void test("servers of both domains live side by side in one process and know nothing of each other", async () => {
   const servers = await Promise.all([start({ storage: "memory" }), start({ storage: "memory", apiDomain: "k8s.io" })]);

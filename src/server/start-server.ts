@@ -68,10 +68,13 @@ import { planKinds } from "./served-kinds.ts";
 import { clusterIpRanges } from "./services.ts";
 import { isOnEtcd, isSharedFolder, openStore } from "./open-store.ts";
 import { openServerLog } from "./server-log.ts";
+import { SharedParts } from "./shared-parts.ts";
 import { asStartError } from "./store.ts";
 import { tlsSettings } from "./credentials/tls-settings.ts";
 import { checkGatedFlags } from "./gated-flags.ts";
 import { zPages } from "./z-pages.ts";
+
+export { SharedParts };
 
 /** The surroundings of the server; by default those of the machine. */
 export interface ServerEnvironment {
@@ -88,6 +91,8 @@ export interface ServerEnvironment {
   readonly storageFaults?: StorageFaults;
   /** Returns the address to which a connection to a node, or to the target of a proxy, goes instead. Tests use it. */
   readonly route?: (address: ServiceAddress) => ServiceAddress;
+  /** The parts that this server shares with others of the process that get the same object; closed after all of them. */
+  readonly shared?: SharedParts;
   /** The hooks of the test kit in the server. */
   readonly instruments?: Instruments;
   /** This process as one of several that serve together, which `binnacle serve` starts. */
@@ -131,7 +136,8 @@ export async function startServer(
   const marker = folder === undefined ? undefined : checkDataFolder(folder, options.apiDomain);
   const isUsed = marker !== undefined;
   const isKeeper = keepsFolder(environment.processes);
-  const inputs = await readInputs({ options, folder, isUsed, isKeeper, clock, random }, domain, marker);
+  const { shared } = environment;
+  const inputs = await readInputs({ options, folder, isUsed, isKeeper, clock, random, shared }, domain, marker);
   const egress = await planEgress(options, domain);
   const openAudit = await loadAudit(options, domain);
   const log = openLogOf(environment, options);
@@ -151,6 +157,7 @@ export async function startServer(
       largeBytes,
       egress,
       inputs,
+      shared,
       openAudit,
       undo,
     });
@@ -179,6 +186,7 @@ interface Inputs {
 
 interface Sources extends CredentialSources {
   readonly options: ServerOptions;
+  readonly shared: SharedParts | undefined;
 }
 
 /** Loads the code of the audit log only when there is a policy. */
@@ -194,7 +202,8 @@ async function readInputs(sources: Sources, domain: ApiDomain, marker: Marker | 
   const { options } = sources;
   tlsSettings(options);
   const clusterIps = clusterIpRanges(options.serviceClusterIpRange);
-  const kinds = planKinds(options, domain, sources.clock);
+  const { clock, shared } = sources;
+  const kinds = shared?.kinds(options, domain, clock) ?? planKinds(options, domain, clock);
   checkGatedFlags(options, kinds.gates);
   const current = await readServingCredentials(sources);
   const { ca, serviceAccount } = current.credentials;
@@ -443,6 +452,8 @@ async function openStored(parts: Start, metrics: Metrics, health: Health) {
   const store = await openStore({
     ...parts,
     isExpected,
+    logThread: parts.shared?.logThread,
+    hasReserve: true,
     builtIn: inputs.plans.kinds.table.definitions,
     server: random.uuid(),
     metrics,

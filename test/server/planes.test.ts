@@ -315,6 +315,36 @@ test("a plane that nobody uses is closed, unless it is watched, and opened again
   await stream.until((event) => event.type === "ADDED" && event.name === "b");
 });
 
+test("many planes are used in turn, of which a few stay open, and all go", async (t) => {
+  const folder = temporaryFolder();
+  const api = await open(t, "k8s.io", { storage: "disk", planes: folder, planesOpenMax: 3 });
+  const names = Array.from({ length: 10 }, (_, at) => `many-${at}`);
+  const made = await Promise.all(names.map(async (name) => ({ name, ...(await make(api, name)) })));
+  const openCount = (): number => names.filter((name) => existsSync(join(folder, name, "store.db-wal"))).length;
+  const watched = made[0]!;
+  const stream = await api.watch(`${watched.prefix}${configMaps}`, watched);
+  for (const one of made) (await api.post(`${one.prefix}${configMaps}`, configMap(one.name), one)).expect(201);
+  // A request opens a plane, and so others are closed.
+  await eventually(async () => {
+    (await api.get(`${made[1]!.prefix}/version`, made[1])).expect(200);
+    (await api.get(`${made[2]!.prefix}/version`, made[2])).expect(200);
+    (await api.get(`${made[3]!.prefix}/version`, made[3])).expect(200);
+    assert.ok(openCount() <= 3, `${openCount()} planes are open`);
+  });
+  await stream.until((event) => event.name === watched.name);
+  (await api.post(`${watched.prefix}${configMaps}`, configMap("later"), watched)).expect(201);
+  await stream.until((event) => event.name === "later");
+  for (const [at, one] of made.entries()) {
+    (await api.get(`${one.prefix}${configMaps}/${one.name}`, one)).expect(200);
+    const other = made[(at + 1) % made.length]!;
+    (await api.get(`${one.prefix}${configMaps}/${other.name}`, one)).expect(404);
+    (await api.get(`${one.prefix}${configMaps}`, { as: other.as })).expectFailure(401, "Unauthorized");
+  }
+  for (const { name } of made) (await api.delete(`${planes}/${name}`)).expect([200, 202]);
+  for (const { name } of made) await removed(api, name);
+  assert.deepEqual(readdirSync(folder), []);
+});
+
 test("the first objects of each plane are its own", async (t) => {
   const api = await open(t, "k8s.io");
   const [a, b] = [await make(api, "a"), await make(api, "b")];

@@ -10,6 +10,7 @@ import type { AssembleConfig, Plans } from "../assemble-config.ts";
 import type { Egress } from "../egress/ways.ts";
 import type { EncryptionPlan } from "../encryption/encryption.ts";
 import type { ServerOptions } from "../options.ts";
+import type { PlaneTurns } from "./plane-turns.ts";
 import type { PlaneTemplate } from "./plane-template.ts";
 
 export interface PlaneHost {
@@ -28,6 +29,8 @@ export interface PlaneHost {
   readonly compileRule: typeof compileRule;
   /** Returns the objects of a new plane; `undefined` while they are not known. */
   template(): PlaneTemplate | undefined;
+  /** The turns of planes on the event loop. */
+  readonly turns: PlaneTurns;
   /** The thread that owns the logs of all planes. */
   readonly logThread: SharedLogThread;
   readonly storageFaults?: StorageFaults | undefined;

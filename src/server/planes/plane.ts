@@ -12,7 +12,7 @@ import { RequestMetrics } from "#http/request-metrics.ts";
 import { serviceUnavailable, type StatusError } from "#meta/status-error.ts";
 import { versionDocument, versionReply } from "#publication/version.ts";
 import { type Clock, pause } from "#std/clock.ts";
-import { isLate, type MaybePromise } from "#std/maybe-promise.ts";
+import { andThen, isLate, type MaybePromise } from "#std/maybe-promise.ts";
 import { Metrics } from "#std/metrics.ts";
 import { assemble, isServed } from "../assemble.ts";
 import type { Assembled, Plans } from "../assemble-config.ts";
@@ -35,6 +35,7 @@ import { programVersion } from "../program-version.ts";
 import type { WatchCache } from "#storage/watch-cache.ts";
 import type { PlaneHost } from "./plane-host.ts";
 import { isEmpty, PlaneTemplate } from "./plane-template.ts";
+import type { PlaneShare } from "./plane-turns.ts";
 import { PlaneSeats, type SeatBounds } from "./plane-seats.ts";
 import { noRoom, statusReply } from "./status-reply.ts";
 import { planeOptions } from "./plane-options.ts";
@@ -45,12 +46,14 @@ export interface PlaneSettings {
   readonly url: string;
   /** The folder of the plane; `undefined` for one in memory. */
   readonly folder: string | undefined;
+  /** Whether the plane has been open before, and nobody has written to it. */
+  readonly isUntouched?: boolean | undefined;
 }
 
 /** The time for which requests and watches may take to end when their plane ends. */
 const endMs = 5000;
 
-/** The share of each plane in the event loop. Flow control of the plane divides it among the plane's users. */
+/** The requests of each plane that are worked on at a time. Flow control of the plane divides them among its users. */
 const seats: SeatBounds = { runningMax: 64, waitingMax: 1000 };
 
 /** Reads the credentials of a plane, and makes a folder with new ones for a new plane. Rejects with `StartError`. */
@@ -136,7 +139,7 @@ const valuesOf = ({ frontProxy }: PlaneCredentials) => ({ frontProxyAuthority: f
 
 async function open(
   host: PlaneHost,
-  { name, url, folder }: PlaneSettings,
+  { name, url, folder, isUntouched }: PlaneSettings,
   credentials: PlaneCredentials,
   undo: (() => MaybePromise<void>)[],
 ): Promise<{ readonly plane: Plane; readonly assembled: Assembled; readonly cache: WatchCache }> {
@@ -156,6 +159,8 @@ async function open(
     ...parts,
     ...observed,
     isKeeper: true,
+    // The deletion of a plane frees all of it.
+    hasReserve: false,
     isExpected: marker?.holds.includes("store") === true,
     builtIn: plans.kinds.table.definitions,
     server: random.uuid(),
@@ -165,7 +170,7 @@ async function open(
   const { cache } = store;
   const template = isEmpty(cache) ? host.template() : undefined;
   await template?.write(cache, { clock, random, ...valuesOf(credentials) });
-  const firstWork = template === undefined ? undefined : Promise.withResolvers<void>();
+  const firstWork = template === undefined && isUntouched !== true ? undefined : Promise.withResolvers<void>();
   addHealthChecks(observed.health, {
     store: cache,
     isSynced: () => assembled?.isSynced() === true,
@@ -197,7 +202,7 @@ async function open(
     return tokens;
   };
   const opened = assembled;
-  const plane = new Plane({ host, assembled, end, close, wake: firstWork?.resolve });
+  const plane = new Plane({ host, assembled, end, share: host.turns.share(), close, wake: firstWork?.resolve });
   return { plane, assembled, cache };
 }
 
@@ -291,6 +296,8 @@ interface OpenParts {
   readonly host: PlaneHost;
   readonly assembled: Assembled;
   readonly end: AbortController;
+  /** The share of the plane in the event loop. */
+  readonly share: PlaneShare;
   /** Closes everything, and resolves with the digests of the plane's bootstrap tokens. */
   readonly close: () => Promise<ReadonlySet<string>>;
   /** Begins the work of controllers; `undefined` where it has begun. */
@@ -308,18 +315,30 @@ export class Plane {
   readonly #seats: PlaneSeats;
   /** The time at which the last request of a known user ended, by the monotonic clock. */
   #usedMs: number;
+  #isUntouched: boolean;
   #closing: Promise<ReadonlySet<string>> | undefined;
   #onQuiet: (() => void) | undefined;
 
   constructor(parts: OpenParts) {
     this.#parts = parts;
     this.#usedMs = parts.host.clock.monotonic();
+    this.#isUntouched = parts.wake !== undefined;
     this.#seats = new PlaneSeats(seats, parts.host.clock);
   }
 
-  /** Whether no request runs, no watch is open, and the last one of a known user has ended before a monotonic time. */
-  isIdle(sinceMs: number): boolean {
-    return this.#running.size === 0 && this.#usedMs < sinceMs;
+  /**
+   * The time at which the last request of a known user ended, by the monotonic clock; `undefined` while a request runs, a watch
+   * is open, or a controller waits for an answer.
+   */
+  get idleSinceMs(): number | undefined {
+    const { assembled } = this.#parts;
+    const isIdle = this.#running.size === 0 && assembled.ownRequests() === 0 && assembled.isCaughtUp();
+    return isIdle ? this.#usedMs : undefined;
+  }
+
+  /** Whether the plane is as it was made, so that its controllers have nothing to do. */
+  get isUntouched(): boolean {
+    return this.#isUntouched;
   }
 
   /** The reason for clients, once the plane ends; `undefined` while it serves. */
@@ -330,7 +349,10 @@ export class Plane {
 
   /** Handles a request below the plane's prefix. Never rejects. */
   handle(request: ApiRequest): MaybePromise<Reply> {
-    if (!readMethods.has(request.method)) this.#parts.wake?.();
+    if (!readMethods.has(request.method)) {
+      this.#isUntouched = false;
+      this.#parts.wake?.();
+    }
     this.#running.add(request);
     const ended = (reply: Reply): Reply => ({
       ...reply,
@@ -339,9 +361,19 @@ export class Plane {
         this.#forget(request, reply.code !== 401);
       },
     });
-    // The plane may have ended while the request waited.
-    const work = (): MaybePromise<Reply> =>
-      this.ended === undefined ? this.#parts.assembled.handle(request) : statusReply(this.ended);
+    const { assembled, share } = this.#parts;
+    const work = (): MaybePromise<Reply> => {
+      // The plane may have ended, or the client gone, while the request waited.
+      if (this.ended !== undefined) return statusReply(this.ended);
+      return request.aborted
+        ? noRoom()
+        : andThen(
+            share.result(() => assembled.handle(request)),
+            divided,
+          );
+    };
+    const divided = (reply: Reply): Reply =>
+      reply.chunks === undefined ? reply : { ...reply, chunks: share.chunks(reply.chunks) };
     const reply = this.#seats.handle(request, work, noRoom);
     return isLate(reply) ? reply.then(ended) : ended(reply);
   }
