@@ -7,6 +7,7 @@ import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync 
 import { dirname, join, posix, sep } from "node:path";
 import { type ChunkingContext, type Plugin, rolldown } from "rolldown";
 import { buildClient, otherEntries, ownImports } from "./build-client.ts";
+import { allPlatforms, buildExecutables, ownPlatform, type Platform } from "./build-executable.ts";
 import { bundleTypes } from "./bundle-types.ts";
 import { buildConsole } from "./build-console.ts";
 import { readCommandLine } from "./command-line.ts";
@@ -19,6 +20,9 @@ const usage = `Bundles the program to dist/, and the client library to packages/
 Usage: npm run build -- [options]
 
   --declarations  also write the types of the package's entry points
+  --executable    also write dist/executable/: the program as one file that needs no Node.js
+  --platform NAME a platform of the executable, "all" for all of them; default: that of this machine
+                  (${allPlatforms.join(", ")}); Node for another one comes from the npm registry
   -h, --help      print this`;
 
 /** The files that are started by name: the program, the package, and threads (`std/thread.ts`). */
@@ -37,16 +41,24 @@ const entries: Readonly<Record<string, string>> = {
 const fileOf = (path: string): string => join(root, `${path}.ts`);
 const program = fileOf("bin/program");
 const server = fileOf("src/commands/serve");
-const threads = [entries["storage"]!, entries["shared-storage"]!, entries["large-requests"]!].map(fileOf);
+const threadEntries = [entries["storage"]!, entries["shared-storage"]!, entries["large-requests"]!];
+const threads = threadEntries.map(fileOf);
+
+interface BuildOptions {
+  readonly declarations?: boolean;
+  /** The platforms for which an executable is built. */
+  readonly executables?: readonly Platform[];
+}
 
 /** Builds the bundle. Returns the error, or an empty text. */
-export async function build({ declarations = false } = {}): Promise<string> {
+export async function build({ declarations = false, executables = [] }: BuildOptions = {}): Promise<string> {
   try {
     await bundle();
     await buildClient({ declarations });
     await buildConsole();
     writeClientEntries();
     if (declarations) await writeTypes();
+    if (executables.length > 0) await buildExecutables(executables, threadEntries);
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   }
@@ -257,11 +269,34 @@ function sweep(written: ReadonlySet<string>): void {
   }
 }
 
+/** Returns the platforms that the command line names. Throws for an unknown one. */
+function platformsNamed(name: string | undefined): readonly Platform[] {
+  if (name === "all") return allPlatforms;
+  const platform = name === undefined ? ownPlatform() : allPlatforms.find((one) => one === name);
+  if (platform === undefined)
+    throw new Error(`there is no executable for ${name ?? "this machine"}: only for ${allPlatforms.join(", ")}`);
+  return [platform];
+}
+
+async function main(): Promise<string> {
+  const { values } = readCommandLine(usage, {
+    declarations: { type: "boolean" },
+    executable: { type: "boolean" },
+    platform: { type: "string" },
+  });
+  const { declarations = false, executable = false, platform } = values;
+  if (!executable && platform !== undefined) return "--platform is about the executable: add --executable";
+  try {
+    return await build({ declarations, executables: executable ? platformsNamed(platform) : [] });
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
 if (import.meta.main) {
-  const { declarations = false } = readCommandLine(usage, { declarations: { type: "boolean" } }).values;
-  const problems = await build({ declarations });
-  if (problems !== "") {
-    process.stderr.write(`${problems}\nbuild failed\n`);
+  const problem = await main();
+  if (problem !== "") {
+    process.stderr.write(`${problem}\nbuild failed\n`);
     process.exitCode = 1;
   }
 }

@@ -4,6 +4,7 @@
  */
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { isSea } from "node:sea";
 import { openHealthOnly } from "#transport/health-only.ts";
 import { reasonOf } from "#std/system-error.ts";
 import { type Flag, list, optional, parseArguments, printHelp } from "#std/flags.ts";
@@ -28,7 +29,9 @@ export function envtest(args: readonly string[], program: string): void {
   mkdirSync(assets, { recursive: true });
   for (const name of ["kube-apiserver", "etcd"]) {
     const file = join(assets, name);
-    const command = [process.execPath, ...process.execArgv, program].map(quoteForShell).join(" ");
+    // The executable is its own program, with its flags of Node.
+    const started = isSea() ? [process.execPath] : [process.execPath, ...process.execArgv, program];
+    const command = started.map(quoteForShell).join(" ");
     writeFileSync(file, `#!/bin/sh\nexec ${command} ${name} "$@"\n`);
     chmodSync(file, 0o755);
   }

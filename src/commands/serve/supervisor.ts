@@ -4,6 +4,7 @@
  * end, and ends them in order. Process 0 starts first and ends last, since it keeps the data folder and its log.
  */
 import { type ChildProcess, fork } from "node:child_process";
+import { isSea } from "node:sea";
 import { resolveOptions, type ServerOptions, type ServerSettings } from "#server/options.ts";
 import { waitingLimits } from "#server/processes.ts";
 import { openServerLog } from "#server/server-log.ts";
@@ -110,7 +111,10 @@ export class Supervisor {
     try {
       // The temporary folder may have been emptied.
       if (index === 0) this.#folder.restore();
-      worker = fork(process.argv[1] ?? "", process.argv.slice(2), {
+      // The executable is its own program: its first argument is the command.
+      const [program = "", ...args] = process.argv.slice(isSea() ? 2 : 1);
+      worker = fork(program, args, {
+        ...(isSea() ? { execArgv: [] } : {}),
         env: { ...process.env, [processVariable]: String(index) },
         serialization: "advanced",
       });
