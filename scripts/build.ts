@@ -7,7 +7,7 @@ import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync 
 import { dirname, join, posix, sep } from "node:path";
 import { type ChunkingContext, type Plugin, rolldown } from "rolldown";
 import { buildClient, otherEntries, ownImports } from "./build-client.ts";
-import { allPlatforms, buildExecutables, ownPlatform, type Platform } from "./build-executable.ts";
+import { allPlatforms, buildExecutables, ownPlatform, type Platform, threadEntries } from "./build-executable.ts";
 import { bundleTypes } from "./bundle-types.ts";
 import { buildConsole } from "./build-console.ts";
 import { readCommandLine } from "./command-line.ts";
@@ -33,15 +33,12 @@ const entries: Readonly<Record<string, string>> = {
   testing: "src/testing/testing",
   vitest: "src/testing/vitest",
   jest: "src/testing/jest",
-  storage: "src/storage/sqlite/worker",
-  "shared-storage": "src/storage/sqlite/shared-worker",
-  "large-requests": "src/server/large-requests/thread",
+  ...Object.fromEntries(threadEntries.map((path) => [path, path])),
 };
 
 const fileOf = (path: string): string => join(root, `${path}.ts`);
 const program = fileOf("bin/program");
 const server = fileOf("src/commands/serve");
-const threadEntries = [entries["storage"]!, entries["shared-storage"]!, entries["large-requests"]!];
 const threads = threadEntries.map(fileOf);
 
 interface BuildOptions {
@@ -58,7 +55,7 @@ export async function build({ declarations = false, executables = [] }: BuildOpt
     await buildConsole();
     writeClientEntries();
     if (declarations) await writeTypes();
-    if (executables.length > 0) await buildExecutables(executables, threadEntries);
+    if (executables.length > 0) await buildExecutables(executables);
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   }

@@ -3,6 +3,7 @@ import { StartError } from "#std/start-error.ts";
 import { canI } from "./auth/can-i.ts";
 import { reconcile } from "./auth/reconcile.ts";
 import { whoami } from "./auth/whoami.ts";
+import { type Command, commandOf } from "./command.ts";
 
 const help = `Answers questions about access, and manages roles.
 
@@ -19,21 +20,24 @@ Examples:
   binnacle auth can-i create deployments -n shop --as=alice
 `;
 
-const commands: Readonly<Record<string, (args: readonly string[]) => Promise<void>>> = {
+const commands: Readonly<Record<string, Command>> = {
   "can-i": canI,
   whoami,
   reconcile,
 };
 
 /** Runs `binnacle auth`. Rejects with `StartError`. */
-export async function auth([name = "", ...args]: readonly string[]): Promise<void> {
-  if (name === "" || name === "--help" || name === "-h") {
-    process.stdout.write(help);
-    return;
-  }
-  const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
-  if (command === undefined) {
-    throw new StartError(`auth has no command ${JSON.stringify(name)}: it has ${Object.keys(commands).join(", ")}`);
-  }
-  await command(args);
-}
+export const auth = commandOf(
+  async ([name = "", ...args]) => {
+    if (name === "" || name === "--help" || name === "-h") {
+      process.stdout.write(help);
+      return;
+    }
+    const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
+    if (command === undefined) {
+      throw new StartError(`auth has no command ${JSON.stringify(name)}: it has ${Object.keys(commands).join(", ")}`);
+    }
+    await command(args);
+  },
+  { help, commands },
+);

@@ -4,7 +4,7 @@ import type { Unstructured } from "#meta/object-meta.ts";
 import { ApiError } from "#client/api-error.ts";
 import { refuseArguments } from "#std/flags.ts";
 import { addressInNamespace, applyFlags, applyObject, refusalText } from "./apply.ts";
-import { command, formFlag } from "./command.ts";
+import { command, commandOf, formFlag } from "./command.ts";
 import { lineDiff } from "#std/line-diff.ts";
 import { readManifests } from "./manifests.ts";
 import { masked } from "#meta/masked-secret.ts";
@@ -35,16 +35,6 @@ interface Difference {
   /** The object as it is; `undefined` if there is none. */
   readonly before: Unstructured | undefined;
   readonly after: Unstructured;
-}
-
-/** Runs `binnacle diff`; ends the process with 1 if there are differences, and with 2 after a failure. */
-export async function diff(args: readonly string[]): Promise<void> {
-  try {
-    await printDifferences(args);
-  } catch (error) {
-    process.exitCode = 2;
-    throw error;
-  }
 }
 
 const printDifferences = command(flags, help, async (settings, rest) => {
@@ -78,6 +68,19 @@ const printDifferences = command(flags, help, async (settings, rest) => {
     if (differences.length > 0 && process.exitCode === undefined) process.exitCode = 1;
   });
 });
+
+/** Runs `binnacle diff`; ends the process with 1 if there are differences, and with 2 after a failure. */
+export const diff = commandOf(
+  async (args) => {
+    try {
+      await printDifferences(args);
+    } catch (error) {
+      process.exitCode = 2;
+      throw error;
+    }
+  },
+  { flags, help },
+);
 
 /** Returns an object without what changes with every write, and what a new object is given at random. */
 function bare(object: Unstructured, live: Unstructured | undefined): Unstructured {

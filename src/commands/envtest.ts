@@ -10,14 +10,24 @@ import { reasonOf } from "#std/system-error.ts";
 import { type Flag, list, optional, parseArguments, printHelp } from "#std/flags.ts";
 import { linkKubectl } from "./link-kubectl.ts";
 import type { ServerSettings } from "#server/options.ts";
-import { serve } from "./serve.ts";
+import { type Command, commandOf } from "./command.ts";
+import { runServe } from "./serve.ts";
 import { StartError } from "#std/start-error.ts";
 
+const envtestUsage = `Usage: binnacle envtest FOLDER
+
+Examples:
+  KUBEBUILDER_ASSETS=$(binnacle envtest bin/envtest) go test ./...`;
+
 /**
- * Runs `binnacle envtest FOLDER`: writes both programs, links kubectl, and prints the folder. `program` is the file of
- * this program.
+ * Makes `binnacle envtest FOLDER`, which writes both programs, links kubectl, and prints the folder. `program` is the
+ * file of this program.
  */
-export function envtest(args: readonly string[], program: string): void {
+export const envtest = (program: string): Command =>
+  // A refusal of the arguments rejects.
+  commandOf(async (args) => Promise.resolve(writePrograms(args, program)), { help: envtestUsage });
+
+function writePrograms(args: readonly string[], program: string): void {
   const [folder] = args;
   if (folder === "--help" || folder === "-h") {
     process.stdout.write(`Writes the programs that suites of controller-runtime's envtest start.\n\n${envtestUsage}\n`);
@@ -40,11 +50,6 @@ export function envtest(args: readonly string[], program: string): void {
   process.stdout.write(`${assets}\n`);
 }
 
-const envtestUsage = `Usage: binnacle envtest FOLDER
-
-Examples:
-  KUBEBUILDER_ASSETS=$(binnacle envtest bin/envtest) go test ./...`;
-
 /** Returns a word quoted for the shell. */
 const quoteForShell = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;
 
@@ -60,11 +65,12 @@ export const kubeApiserverDefaults: ServerSettings = {
 };
 
 /** Runs `binnacle kube-apiserver`: a server for a test suite. The etcd that suites start keeps nothing. */
-export const kubeApiserver = (args: readonly string[]): Promise<void> =>
-  serve(
+export const kubeApiserver = commandOf((args) =>
+  runServe(
     args.filter((arg, at) => !isEtcdServers(arg) && (isFlagWithValue(arg) || args[at - 1] !== "--etcd-servers")),
     kubeApiserverDefaults,
-  );
+  ),
+);
 
 const isEtcdServers = (arg: string): boolean => arg === "--etcd-servers" || arg.startsWith("--etcd-servers=");
 const isFlagWithValue = (arg: string): boolean => arg.startsWith("-");
@@ -80,7 +86,7 @@ const etcdFlags = {
 };
 
 /** Runs `binnacle etcd`: answers health checks until a signal arrives. */
-export async function etcd(args: readonly string[]): Promise<void> {
+export const etcd = commandOf(async (args) => {
   const { settings, help } = parseArguments(etcdFlags, args);
   if (help) {
     process.stdout.write(`Stands where suites expect etcd. Keeps nothing.\n\n${printHelp(etcdFlags, 100)}`);
@@ -95,4 +101,4 @@ export async function etcd(args: readonly string[]): Promise<void> {
     throw new StartError(`cannot listen on ${url}: ${reasonOf(error)}`);
   }
   for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => process.exit(0));
-}
+});

@@ -1,6 +1,6 @@
 /** The output of objects: what `-o` can be, and the text of objects in each form. */
 import type { Unstructured } from "#meta/object-meta.ts";
-import { binnacleFlag, optional, withShort } from "#std/flags.ts";
+import { binnacleFlag, optional, withShort, withValues } from "#std/flags.ts";
 import { StartError } from "#std/start-error.ts";
 import { parseTemplate, type Template } from "./jsonpath-template.ts";
 import { valueText } from "./print.ts";
@@ -16,10 +16,13 @@ export type Output =
 
 /** The flag of commands that print objects, which `outputOf` reads. */
 export const outputFlag = withShort(
-  optional(
-    binnacleFlag("output"),
-    "form",
-    "json, yaml, name, wide, or jsonpath=TEMPLATE such as jsonpath='{.metadata.name}'; default: text for people.",
+  withValues(
+    optional(
+      binnacleFlag("output"),
+      "form",
+      "json, yaml, name, wide, or jsonpath=TEMPLATE such as jsonpath='{.metadata.name}'; default: text for people.",
+    ),
+    ["json", "yaml", "name", "wide", "jsonpath="],
   ),
   "o",
 );

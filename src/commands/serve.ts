@@ -8,12 +8,14 @@ import {
   parseServeArguments,
   readConfigFile,
   serveHelp,
+  serverFlags,
   type ServerSettings,
   shortServeHelp,
 } from "#server/options.ts";
 import { readGiven } from "#server/given-files.ts";
 import { refuseArguments } from "#std/flags.ts";
 import { StartError } from "#std/start-error.ts";
+import type { Command } from "./command.ts";
 import { endWithParent } from "./end-with-parent.ts";
 import { announcement, factsOf, type OutputFormat } from "./serve/greeting.ts";
 import { processVariable } from "./serve/messages.ts";
@@ -23,7 +25,7 @@ import { stopOnSignal } from "./serve/stop-on-signal.ts";
  * Runs the server until a signal arrives. `defaults` are the settings that neither the command line nor a file sets.
  * Rejects with `StartError` when the server cannot start.
  */
-export async function serve(args: readonly string[], defaults: ServerSettings = {}): Promise<void> {
+export async function runServe(args: readonly string[], defaults: ServerSettings = {}): Promise<void> {
   keepNewObjectsYoung();
   // All files are for their owner only, also those of the store.
   process.umask(0o077);
@@ -106,6 +108,12 @@ Examples:
 
 binnacle serve --help=all prints all flags: those of kube-apiserver under their names, and others.
 `;
+
+/** `binnacle serve`. */
+export const serve: Command = Object.assign((args: readonly string[]) => runServe(args), {
+  flags: serverFlags,
+  help: usage,
+});
 
 /** Takes `-o json` from the arguments, since it belongs to the command and not to the server. */
 function takeOutput(args: readonly string[]): { output: OutputFormat; rest: readonly string[] } {

@@ -2,11 +2,12 @@
  * `binnacle test-server`: a server for tests in any language. It prints one line of JSON, and ends when its standard
  * input closes or its parent is gone, so no test leaves one behind. `docs/testing.md` is its contract.
  */
-import { parseServeArguments } from "#server/options.ts";
+import { parseServeArguments, serverFlags } from "#server/options.ts";
 import { refuseArguments } from "#std/flags.ts";
 import { StartError } from "#std/start-error.ts";
 import { controlPrefix } from "#testing/control-paths.ts";
 import { startTestServer } from "#testing/start-test-server.ts";
+import { commandOf } from "./command.ts";
 import { endWithParent } from "./end-with-parent.ts";
 
 const usage = `Starts a server for tests: in memory, silent, with Kubernetes' names, on a free port of this machine.
@@ -22,7 +23,7 @@ Examples:
 `;
 
 /** Runs the server until the input closes. Rejects with `StartError` when it cannot start. */
-export async function testServer(args: readonly string[]): Promise<void> {
+async function run(args: readonly string[]): Promise<void> {
   const { settings, help, rest } = parseServeArguments(args);
   if (help) {
     process.stdout.write(usage);
@@ -51,3 +52,6 @@ export async function testServer(args: readonly string[]): Promise<void> {
   const control = url + controlPrefix;
   process.stdout.write(`${JSON.stringify({ url, token, ca, caFile, kubeconfig, kubeconfigFile, control })}\n`);
 }
+
+/** `binnacle test-server`. */
+export const testServer = commandOf(run, { flags: serverFlags, help: usage });

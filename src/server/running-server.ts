@@ -198,7 +198,13 @@ function refusalOf(url: string, request: ClientRequest, { code, body }: ClientRe
   try {
     answer = JSON.parse(body.toString());
   } catch {
-    answer = { message: body.toString().slice(0, 200).trim() };
+    // A request for text gets all of it; a page that a proxy sends instead of JSON is not for people.
+    answer = {
+      message: body
+        .toString()
+        .slice(0, request.accept === "text/plain" ? 8192 : 200)
+        .trim(),
+    };
   }
   return refusal(url, request, code, answer);
 }

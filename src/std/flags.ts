@@ -49,6 +49,8 @@ export interface Flag<T> {
   check(value: unknown, refuse: Refuse): T;
   /** Text of a value, as help shows the default; empty shows none. */
   print(value: T): string;
+  /** Some or all of its values, which completion offers. */
+  readonly values?: readonly string[];
   /** Whether it takes several values, which a configuration file gives as a list or a map. */
   readonly isList?: true;
   /** The reason why a flag is accepted for compatibility and has no effect. */
@@ -236,12 +238,17 @@ function printSize(size: number): string {
 }
 
 export function choice<T extends string>(base: Base, initial: NoInfer<T>, values: readonly T[], help: string): Flag<T> {
-  return flag(base, { hint: values.join("|"), help, default: initial, print: (value) => value }, (value, refuse) => {
-    const chosen = values.find((candidate) => candidate === value);
-    if (chosen === undefined) throw refuse(`must be one of ${values.join(", ")}`);
-    return chosen;
+  const shown = { hint: values.join("|"), help, default: initial, print: (value: T) => value };
+  const chosen = flag<T>(base, shown, (value, refuse) => {
+    const found = values.find((candidate) => candidate === value);
+    if (found === undefined) throw refuse(`must be one of ${values.join(", ")}`);
+    return found;
   });
+  return withValues(chosen, values);
 }
+
+/** Returns the flag with values that completion offers. */
+export const withValues = <T>(one: Flag<T>, values: readonly string[]): Flag<T> => ({ ...one, values });
 
 /** Comma-separated values, without the empty ones; repetitions add up. */
 export function list(

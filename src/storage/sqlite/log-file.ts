@@ -70,6 +70,12 @@ export function logFilePath(dataDir: string): string {
   return join(dataDir, "store.db");
 }
 
+/**
+ * Has macOS write to the medium at a commit: there, `fsync` alone leaves the bytes in the cache of the drive, and a loss of
+ * power loses what was acknowledged. SQLite ignores both on other systems.
+ */
+const wholeSync = "PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON;";
+
 /** Returns the path of the file for the moment in which it is closed without being changed. */
 export function setAsidePath(path: string): string {
   return `${path}.kept`;
@@ -430,6 +436,7 @@ export class LogFile {
     if (isNew) database.exec("PRAGMA auto_vacuum = INCREMENTAL");
     database.exec(`PRAGMA journal_mode = WAL;
       PRAGMA synchronous = FULL;
+      ${wholeSync}
       PRAGMA wal_autocheckpoint = ${checkpointPages};`);
     // The lock of the exclusive mode is kept until the file is closed. A file that exists is not written to.
     if (!isNew) {
