@@ -89,7 +89,8 @@ function filesOf(folder: string, target: string): Assets {
   const names = readdirSync(folder, { recursive: true, encoding: "utf8" })
     .map((name) => name.replaceAll(sep, "/"))
     .filter(
-      (name) => /\.(?:[cm]?js|json|txt|html|css|svg|gz)$/.test(name) && !/^executable\/|(?:^|\/)node_modules\//.test(name),
+      (name) =>
+        /\.(?:[cm]?js|json|txt|html|css|svg|gz)$/.test(name) && !/^executable\/|(?:^|\/)node_modules\//.test(name),
     );
   const files = names.filter((name) => statSync(join(folder, name)).isFile());
   return Object.fromEntries(files.map((name) => [`${target}/${name}`, join(folder, name)]));

@@ -6,6 +6,8 @@ import assert from "node:assert/strict";
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { symlinkSync, writeFileSync } from "node:fs";
+import type { IncomingMessage } from "node:http";
+import { get } from "node:https";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { before, type TestContext, test } from "node:test";
@@ -23,12 +25,17 @@ before(async () => {
 /** The environment of somebody who has no Node.js. */
 const env = { PATH: "/usr/bin:/bin", HOME: "/nonexistent", KUBECONFIG: "data/admin.kubeconfig" };
 
-async function serve(t: TestContext, folder: string, ...flags: readonly string[]): Promise<ChildProcess> {
+interface Started {
+  readonly child: ChildProcess;
+  readonly url: string;
+}
+
+async function serve(t: TestContext, folder: string, ...flags: readonly string[]): Promise<Started> {
   const args = ["serve", "-o", "json", "--secure-port=0", "--data-dir=data", ...flags];
   const child = spawn(executable, args, { cwd: folder, env, stdio: ["ignore", "pipe", "ignore"] });
   t.after(() => child.kill("SIGKILL"));
-  await once(createInterface({ input: child.stdout }), "line");
-  return child;
+  const [line] = (await once(createInterface({ input: child.stdout }), "line")) as [string];
+  return { child, url: (JSON.parse(line) as { url: string }).url };
 }
 
 function run(folder: string, ...args: readonly string[]): string {
@@ -40,6 +47,13 @@ function run(folder: string, ...args: readonly string[]): string {
 async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
   child.kill(signal);
   if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
+}
+
+/** Returns the first page of the console. */
+async function consolePage(url: string): Promise<string> {
+  const request = get(`${url}/console/`, { rejectUnauthorized: false });
+  const [answer] = (await once(request, "response")) as [IncomingMessage];
+  return Buffer.concat(await answer.toArray()).toString();
 }
 
 const definition = `apiVersion: apiextensions.platform.io/v1
@@ -99,18 +113,19 @@ test("a server of one file keeps what it acknowledged through kill -9, and refus
   assert.equal(second.status, 1, second.stdout);
   assert.match(second.stderr, /data/);
 
-  await end(first, "SIGKILL");
+  await end(first.child, "SIGKILL");
   const next = await serve(t, folder);
   assert.equal(run(folder, "get", "boats", "-o", "jsonpath={.items[*].spec.berth}").trim(), "abc");
   assert.equal(run(folder, "get", "configmaps", "large", "-o", "jsonpath={.data.k899}").trim(), "v".repeat(900));
   assert.equal(run(folder, "health"), "ready\n");
-  await end(next, "SIGTERM");
+  assert.match(await consolePage(next.url), /<script type="module"/);
+  await end(next.child, "SIGTERM");
   assert.match(run(folder, "verify", "--data-dir=data"), /\S/);
 });
 
 test("several processes of one file serve behind one port", { skip }, async (t) => {
   const folder = temporaryFolder();
-  const child = await serve(t, folder, "--processes=2");
+  const { child } = await serve(t, folder, "--processes=2");
   for (let at = 0; at < 6; at++) assert.match(run(folder, "get", "namespaces"), /default/);
   await end(child, "SIGTERM");
 });

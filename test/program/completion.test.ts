@@ -104,7 +104,7 @@ test("the manual page has each command of the help, its flags and examples", asy
   assert.equal(code, 0, stderr);
   const { stdout: help } = await runProgram(["--help"], folder);
   for (const [, name] of help.matchAll(/^ {2}([a-z-]+)/gm)) {
-    assert.ok(page.includes(`\n.SS binnacle ${name!.replaceAll("-", "\\-")}\n`), name);
+    assert.ok(page.includes(`\n.SS binnacle ${name!.replaceAll("-", "\\-")}\n`), name!);
   }
   assert.ok(page.includes("\n.B \\-\\-token\\-auth\\-file="));
   // A line of text that began like a request would be one.
