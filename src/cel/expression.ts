@@ -6,11 +6,11 @@ import type { Expression } from "./ast.ts";
 import { check, type CheckResult, checkTreeInPieces } from "./check.ts";
 import { commonLibraries } from "./common-libraries.ts";
 import { comprehensionsLibrary } from "./library/comprehensions.ts";
+import { conversions } from "./library/conversions.ts";
 import type { Checked } from "./checked.ts";
 import { type Declarations, Environment } from "./environment.ts";
 import { compile, type Program } from "./evaluate.ts";
 import { compilePattern } from "./evaluate/pattern.ts";
-import { readDuration, parseTimestamp } from "./evaluate/time.ts";
 import { showIssues } from "./issues.ts";
 import { parse, type ParseOptions } from "./parse.ts";
 import { patternsSize } from "./patterns-size.ts";
@@ -21,13 +21,12 @@ import { homogeneousLiterals, validArgument, validFormats } from "./validators.t
 
 const isText = (literal: Scalar): literal is string => typeof literal === "string";
 
+const isConverted = (value: unknown): boolean => value !== undefined && !(value instanceof CelError);
+
 const validators: Declarations["validators"] = [
   homogeneousLiterals(new Set(["format"])),
-  validArgument("duration", (literal) => !isText(literal) || readDuration(literal) !== undefined),
-  validArgument("timestamp", (literal) => {
-    const time = isText(literal) ? parseTimestamp(literal) : undefined;
-    return !isText(literal) || (time !== undefined && !(time instanceof CelError));
-  }),
+  validArgument("duration", (literal) => isConverted(conversions["duration"]!(literal))),
+  validArgument("timestamp", (literal) => isConverted(conversions["timestamp"]!(literal))),
   validArgument("matches", (literal) => !isText(literal) || !(compilePattern(literal) instanceof CelError)),
   validFormats,
 ];

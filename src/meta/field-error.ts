@@ -141,8 +141,13 @@ export function notSupported(field: FieldPath, value: unknown, supported: readon
 export const forbidden = (field: FieldPath, detail: string): FieldError =>
   finding("FieldValueForbidden", field, "Forbidden", detail);
 
+/** A limit below zero, which a definition may have, is not shown. */
 export const tooLong = (field: FieldPath, maxBytes: number): FieldError =>
-  finding("FieldValueTooLong", field, `Too long: may not be more than ${maxBytes} bytes`);
+  finding(
+    "FieldValueTooLong",
+    field,
+    `Too long: ${maxBytes < 0 ? "value is too long" : `may not be more than ${maxBytes} bytes`}`,
+  );
 
 export const tooMany = (field: FieldPath, count: number, max: number): FieldError =>
   finding("FieldValueTooMany", field, `Too many: ${count}: must have at most ${max} item${max === 1 ? "" : "s"}`);

@@ -162,6 +162,14 @@ test("bounds on lengths beyond 2^53 hold", () => {
   ]);
 });
 
+test("a limit below zero, which allows nothing, is not shown", () => {
+  const props = object({ a: { ...text, maxLength: -1 }, l: { type: "array", items: text, maxItems: -1 } });
+  assert.deepEqual(findings(props, { a: "x", l: ["x"] }), [
+    "a: Too long: value is too long",
+    "l: Too many: 1: has too many items",
+  ]);
+});
+
 test("of an object with findings the unchanged parts are silent on update, not on create", () => {
   const props = object({ a: { ...text, maxLength: 1 }, b: text });
   const finding = "a: Too long: may not be more than 1 bytes";

@@ -304,6 +304,14 @@ inBothDomains("a literal format that cannot print its arguments is refused", asy
   );
 });
 
+inBothDomains("a literal of which no time or duration can be made is refused", async (api) => {
+  const refuse = async (rule: string): Promise<string> => (await refusal(api, spec({ s: text() }, rules(rule)))).join();
+  for (const literal of ["'x'", "1", "-1", "null"])
+    assert.match(await refuse(`duration(${literal}) > duration('1s')`), /1:10: invalid duration argument/, literal);
+  for (const literal of ["'x'", "253402300800", "-62135596801", "null"])
+    assert.match(await refuse(`timestamp(${literal}) > timestamp(0)`), /1:11: invalid timestamp argument/, literal);
+});
+
 inBothDomains("a dry run of a create shows the default of the status", async (api) => {
   const group = "default.example.com";
   const status = object({ phase: text() }, { default: { phase: "New" } });

@@ -102,6 +102,8 @@ function equalMaps(a: MapValue, b: MapValue, context: EvaluationContext): boolea
   });
 }
 
+const unordered = (): CelError => new CelError("NaN values cannot be ordered");
+
 /**
  * Compares two values: returns a negative number, 0 or a positive number; an error for NaN; `undefined` for values
  * without an order or of different kinds.
@@ -109,9 +111,11 @@ function equalMaps(a: MapValue, b: MapValue, context: EvaluationContext): boolea
 export function compare(a: Value, b: Value): number | CelError | undefined {
   if (typeof a === "string") return typeof b === "string" ? compareCodePoints(a, b) : undefined;
   if (isNumber(a)) {
+    // Upstream: such a value on the left is found before the type of the other one.
+    if (a instanceof Double && Number.isNaN(a.value)) return unordered();
     if (!isNumber(b)) return undefined;
     const order = compareNumbers(a, b);
-    return Number.isNaN(order) ? new CelError("NaN values cannot be ordered") : order;
+    return Number.isNaN(order) ? unordered() : order;
   }
   if (typeof a === "boolean") return typeof b === "boolean" ? Number(a) - Number(b) : undefined;
   if (a instanceof Timestamp) return b instanceof Timestamp ? compareNumbers(a.nanoseconds, b.nanoseconds) : undefined;

@@ -23,6 +23,12 @@ test("lists are searched, their extremes found, summed and ordered [EXPR-02] [EX
       ["[1, 2, 1].indexOf(1)", "0"],
       ["[1, 2, 1].lastIndexOf(1)", "2"],
       ["self.l.indexOf(5)", "-1"],
+      // Values without an order are passed over.
+      ["[double('NaN'), 1.0].isSorted()", "true"],
+      ["[2.0, double('NaN'), 1.0].min()", "1.0"],
+      ["[1.0, double('NaN'), 2.0].max()", "2.0"],
+      ["string([double('NaN'), 1.0].max())", "'NaN'"],
+      ["[dyn(1), dyn('a')].max()", "1"],
     ],
     { self },
   );

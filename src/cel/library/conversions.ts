@@ -17,12 +17,13 @@ import { CelError, Double, Duration, Timestamp, TypeValue, Uint, type Value } fr
 
 type Result = Value | CelError | undefined;
 
-const wrong = (to: string): CelError => new CelError(`type conversion error from 'string' to '${to}'`);
+const wrong = (to: string, from = "string"): CelError =>
+  new CelError(`type conversion error from '${from}' to '${to}'`);
 
 const booleans: ReadonlyMap<string, boolean> = new Map(
   [
-    ["1", "t", "true", "TRUE", "True"].map((text) => [text, true] as const),
-    ["0", "f", "false", "FALSE", "False"].map((text) => [text, false] as const),
+    ["1", "t", "T", "true", "TRUE", "True"].map((text) => [text, true] as const),
+    ["0", "f", "F", "false", "FALSE", "False"].map((text) => [text, false] as const),
   ].flat(),
 );
 
@@ -78,7 +79,8 @@ function toTimestamp(value: Value): Result {
 
 function toDuration(value: Value): Result {
   if (value instanceof Duration) return value;
-  if (isInt(value)) return new Duration(BigInt(value));
+  // Upstream: the function is declared for integers, and has no result for them.
+  if (isInt(value)) return wrong("google.protobuf.Duration", "int");
   if (typeof value !== "string" || codePointCount(value) > 1000)
     return typeof value === "string" ? wrong("google.protobuf.Duration") : undefined;
   return readDuration(value) ?? wrong("google.protobuf.Duration");

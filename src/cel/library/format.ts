@@ -158,8 +158,9 @@ const namedDoubles: ReadonlyMap<Value, number> = new Map([
   ["-Infinity", Number.NEGATIVE_INFINITY],
 ]);
 
+/** Returns the double that is printed; zero has no sign. */
 const doubleOf = (value: Value): number | undefined =>
-  value instanceof Double ? value.value : namedDoubles.get(value);
+  value instanceof Double ? value.value + 0 : namedDoubles.get(value);
 
 function fixedPoint(value: Value, precision: number | undefined, context: EvaluationContext): Printed {
   const double = doubleOf(value);
@@ -175,12 +176,17 @@ function fixedPoint(value: Value, precision: number | undefined, context: Evalua
 
 const raised = "⁰¹²³⁴⁵⁶⁷⁸⁹";
 
-function scientific(value: Value, _precision: number | undefined, context: EvaluationContext): Printed {
-  context.work(2 * numberWork);
+/** Prints a double with six decimals. Source: in cel-go the precision is the least number of characters. */
+function scientific(value: Value, precision: number | undefined, context: EvaluationContext): Printed {
+  const width = precision ?? 6;
+  context.work(2 * numberWork + Math.min(width, precisionMax));
   const double = doubleOf(value);
   if (double === undefined) return misfitError(clauses.scientific, value);
-  const text = special(double);
-  if (text !== undefined) return text;
+  if (width > precisionMax) return "%!(NOVERB)";
+  return (special(double) ?? scientificText(double)).padStart(width);
+}
+
+function scientificText(double: number): string {
   const { mantissa, exponent } = scientificParts(double);
   const digits = String(Math.abs(exponent)).padStart(2, "0");
   const above = [...digits].map((digit) => raised[Number(digit)]).join("");

@@ -25,6 +25,9 @@ type Result = Value | CelError | undefined;
 
 const noOverload = (): CelError => new CelError("no such overload");
 
+/** Whether an order is that of a larger value. Upstream: values without an order are not an error here. */
+const isAbove = (order: ReturnType<typeof compare>): boolean => typeof order === "number" && order > 0;
+
 /** Whether the first element can be compared; true for an empty list. */
 const isComparable = (list: readonly Value[]): boolean =>
   list.length === 0 || compare(read(list[0]!), read(list[0]!)) !== undefined;
@@ -34,9 +37,7 @@ const isSorted: Call = ([list], context) => {
   countElements(list, context);
   for (let at = 1; at < list.length; at++) {
     const order = compare(read(list[at - 1]!), read(list[at]!));
-    if (order === undefined) return noOverload();
-    if (order instanceof CelError) return order;
-    if (order > 0) return false;
+    if (isAbove(order)) return false;
   }
   return true;
 };
@@ -51,10 +52,7 @@ const extreme =
     let best = read(list[0]!);
     for (const one of list) {
       const value = read(one);
-      const order = compare(best, value);
-      if (order === undefined) return noOverload();
-      if (order instanceof CelError) return order;
-      if (order * sign > 0) best = value;
+      if (isAbove(sign === 1 ? compare(best, value) : compare(value, best))) best = value;
     }
     return best;
   };

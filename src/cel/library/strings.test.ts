@@ -27,7 +27,10 @@ test("indices count code points", () => {
 
 test("texts stand for the doubles that have no literals", () => {
   assertValues([
-    ["'%f %.1f %e'.format(['NaN', 'Infinity', '-Infinity'])", "'NaN ∞ -∞'"],
+    ["'%f %.1f %.2e'.format(['NaN', 'Infinity', '-Infinity'])", "'NaN ∞ -∞'"],
+    // The precision of %e is the least number of characters.
+    ["'%e|%.10e|%.17e'.format(['NaN', '-Infinity', -1.5])", "'   NaN|        -∞| -1.500000\u202f×\u202f10⁰⁰'"],
+    ["'%f %.1e %s'.format([-0.0, 0.0 * -1.0, -0.0])", "'0.000000 0.000000\u202f×\u202f10⁰⁰ -0'"],
     ["'%f'.format([dyn('NaN')])", "'NaN'"],
   ]);
 });

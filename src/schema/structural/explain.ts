@@ -333,11 +333,14 @@ class Explainer {
   }
 }
 
-/** Returns the error of too many items. Its text always has the plural, unlike that for lists of built-in kinds. */
+/**
+ * Returns the error of too many items. Its text always has the plural, unlike that for lists of built-in kinds. A limit
+ * below zero is not shown.
+ */
 const tooMany = (path: FieldPath, size: number, max: number): FieldError => ({
   type: "FieldValueTooMany",
   field: String(path),
-  message: `Too many: ${size}: must have at most ${max} items`,
+  message: `Too many: ${size}: ${max < 0 ? "has too many items" : `must have at most ${max} items`}`,
 });
 
 /** Adds an error about a type. `actual` is the value that upstream shows. */
