@@ -39,6 +39,7 @@ Usage: binnacle <command> [flags]
   envtest FOLDER       write the programs that suites of controller-runtime's envtest start
   types FILE...        print TypeScript for custom resources, from their definitions
   token create         ask a running server for a service account's token (binnacle token --help)
+  dashboard            print a dashboard for Grafana, or rules for alerts
   completion SHELL     print the script by which bash, zsh or fish completes lines
   manual               print the manual page, for man
   version              print the version
@@ -81,6 +82,7 @@ const commands: Readonly<Record<string, (entry: string) => Promise<Command>>> = 
   envtest: async (entry) => (await import("#commands/envtest.ts")).envtest(fileURLToPath(entry)),
   "kube-apiserver": async () => (await import("#commands/envtest.ts")).kubeApiserver,
   etcd: async () => (await import("#commands/envtest.ts")).etcd,
+  dashboard: async () => (await import("#commands/dashboard.ts")).dashboard,
   completion: async () => (await import("#commands/completion.ts")).completion,
   "complete-line": async (entry) =>
     (await import("#commands/completion.ts")).lineCompletion(shownCommands(entry), about),
