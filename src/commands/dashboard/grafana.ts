@@ -1,5 +1,5 @@
 /** Makes the dashboard as Grafana imports it, from version 10 on. */
-import { type Panel, type Row, rows } from "./panels.ts";
+import { type Panel, type PanelRow, rows } from "./panels.ts";
 
 const width = 12;
 const height = 8;
@@ -47,7 +47,7 @@ export function grafanaDashboard(): object {
 
 const datasource = { type: "prometheus", uid: "${datasource}" };
 
-const rowPanel = ({ title }: Row, id: number, y: number): object => ({
+const rowPanel = ({ title }: PanelRow, id: number, y: number): object => ({
   id,
   type: "row",
   title,

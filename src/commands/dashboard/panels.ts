@@ -17,7 +17,7 @@ export interface Panel {
 }
 
 /** A row of panels under a title. */
-export interface Row {
+export interface PanelRow {
   readonly title: string;
   readonly panels: readonly Panel[];
 }
@@ -29,7 +29,7 @@ const calls = `${own},verb!~"WATCH|CONNECT"`;
 const quantile = (share: number, name: string, selector: string, labels: string): string =>
   `histogram_quantile(${share}, sum(rate(${name}_bucket{${selector}}[5m])) by (le, ${labels}))`;
 
-export const rows: readonly Row[] = [
+export const rows: readonly PanelRow[] = [
   {
     title: "Requests",
     panels: [
