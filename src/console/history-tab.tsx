@@ -4,32 +4,11 @@ import type { Unstructured } from "#meta/object-meta.ts";
 import { failureText, hasNoHistory } from "./api.ts";
 import { Confirm } from "./confirm.tsx";
 import { Difference } from "./difference.tsx";
+import { type VersionItem, type VersionPage, whoOf } from "./history.ts";
 import { historyPath } from "./kinds.ts";
 import { useLoaded } from "./load.ts";
 import type { ObjectProps } from "./object-props.ts";
 import { Age, plainText, Text } from "./text.tsx";
-
-/** An event of the history, as the server tells it (`docs/history.md`). */
-interface VersionItem {
-  readonly resourceVersion: string;
-  readonly event: string;
-  readonly name?: string;
-  readonly namespace?: string;
-  readonly uid?: string;
-  readonly time?: string;
-  readonly user?: string;
-  readonly manager?: string;
-  readonly endedBy?: { readonly user?: string; readonly manager?: string };
-  readonly problem?: string;
-  readonly object?: Unstructured;
-  readonly previous?: Unstructured;
-}
-
-interface VersionPage {
-  readonly metadata: { readonly continue?: string };
-  readonly since: { readonly resourceVersion: string; readonly time?: string };
-  readonly items: readonly VersionItem[];
-}
 
 const pageSize = 50;
 
@@ -70,10 +49,6 @@ export function HistoryTab(props: ObjectProps) {
     </>
   );
 }
-
-/** Returns who made an event, as far as it is known. */
-const whoOf = ({ user, manager, endedBy }: VersionItem): string =>
-  user ?? manager ?? endedBy?.user ?? "an unknown manager";
 
 interface VersionProps extends ObjectProps {
   readonly item: VersionItem;

@@ -3,7 +3,7 @@ import { useComputed, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { App } from "./app-state.ts";
 import { collectionPath, type ServedKind, resourceName } from "./kinds.ts";
-import { ofPart } from "./routes.ts";
+import { asPart, hrefOf, ofPart } from "./routes.ts";
 import { LiveTable } from "./live-table.tsx";
 import { TableFeed } from "./table-feed.ts";
 import { plainText } from "./text.tsx";
@@ -37,6 +37,9 @@ function Objects({ app, kind }: { readonly app: App; readonly kind: ServedKind }
         <span class="dim">
           {plainText(resourceName(kind))} {kind.version}
         </span>
+        {kind.verbs.includes("create") && (
+          <a href={hrefOf("new", [asPart(kind.group), kind.version, kind.resource])}>New</a>
+        )}
       </div>
       <form class="filters" onSubmit={(event) => event.preventDefault()}>
         <Filter label="Name" value={name.value} onInput={(value) => (name.value = value)} />

@@ -20,6 +20,7 @@ type Tab = ComponentType<ObjectProps>;
 
 const tabs: readonly (readonly [name: string, title: string])[] = [
   ["", "Fields"],
+  ["edit", "Edit"],
   ["history", "History"],
   ["events", "Events"],
   ["tree", "Owners"],
@@ -28,7 +29,9 @@ const tabs: readonly (readonly [name: string, title: string])[] = [
 const present: Readonly<Record<string, Tab>> = { "": FieldsTab, history: HistoryTab, events: EventsTab, tree: TreeTab };
 
 /** Tabs with code of their own, which is loaded when somebody goes there. */
-const later: Readonly<Record<string, () => Promise<Tab>>> = {};
+const later: Readonly<Record<string, () => Promise<Tab>>> = {
+  edit: async () => (await import("./edit-tab.tsx")).EditTab,
+};
 
 export function ObjectPage({ app }: { readonly app: App }) {
   const [group, version = "", resource = "", namespace, name = ""] = app.route.value.parts;

@@ -19,6 +19,7 @@ type Page = ComponentType<PageProps>;
 /** The pages that are loaded when somebody goes there. */
 const pages: Readonly<Record<string, () => Promise<Page>>> = {
   "": async () => (await import("./overview-page.tsx")).OverviewPage,
+  new: async () => (await import("./new-page.tsx")).NewPage,
   object: async () => (await import("./object-page.tsx")).ObjectPage,
 };
 

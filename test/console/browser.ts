@@ -29,6 +29,17 @@ const reportViolations = `document.addEventListener("securitypolicyviolation", (
   reportProblem([event.violatedDirective, event.blockedURI, event.sourceFile, event.sample].join(" "));
 });`;
 
+/** Signs in with a token at the console of a server. */
+export async function signIn(page: Page, url: string, token = "admin-token"): Promise<void> {
+  await page.goto(`${url}/console/`);
+  await page.getByLabel("Token").fill(token);
+  await page.keyboard.press("Enter");
+}
+
+/** Goes to a page of the console that is open, as a link would. */
+export const go = (page: Page, hash: string): Promise<unknown> =>
+  page.evaluate(`location.hash = ${JSON.stringify(hash)}`);
+
 /** A page, and everything in it that must not happen. */
 interface WatchedPage {
   readonly page: Page;
@@ -42,7 +53,7 @@ interface WatchedPage {
 export async function openPage(t: TestContext, browser: Browser): Promise<WatchedPage> {
   const context = await browser.newContext({ ignoreHTTPSErrors: true, viewport: { width: 1280, height: 800 } });
   const page = await context.newPage();
-  page.setDefaultTimeout(60_000);
+  page.setDefaultTimeout(Number(process.env["CONSOLE_TIMEOUT"] ?? 60_000));
   const problems: string[] = [];
   const asked: string[] = [];
   await page.exposeBinding("reportProblem", (_source, text: string) => void problems.push(text));

@@ -4,7 +4,7 @@ import { after, before, test } from "node:test";
 import type { Browser, Page } from "playwright-core";
 import { Api, openServer, startsServers } from "../harness.ts";
 import { configMap, namespace, secret } from "../objects.ts";
-import { openBrowser, openPage, skip as noBrowser } from "./browser.ts";
+import { go, openBrowser, openPage, signIn, skip as noBrowser } from "./browser.ts";
 
 const skip = startsServers ? noBrowser : "another server has no console";
 let browser: Browser | undefined;
@@ -19,24 +19,15 @@ before(async () => {
 
 after(() => browser?.close());
 
-async function signIn(page: Page, token = "admin-token"): Promise<void> {
-  await page.goto(`${api.server.url}/console/`);
-  await page.getByLabel("Token").fill(token);
-  await page.keyboard.press("Enter");
-}
-
-/** Goes to a page of the console that is open, as a link would. */
-const go = (page: Page, hash: string): Promise<unknown> => page.evaluate(`location.hash = ${JSON.stringify(hash)}`);
-
 async function untilStatus(page: Page, wanted: string): Promise<void> {
   await page.locator("p.status", { hasText: wanted }).waitFor();
 }
 
 test("one signs in with a token, which is nowhere but in the memory of the page", { skip }, async (t) => {
   const { page, asked } = await openPage(t, browser!);
-  await signIn(page, "no-token");
+  await signIn(page, api.server.url, "no-token");
   await page.getByText("the server does not know this token").waitFor();
-  await signIn(page);
+  await signIn(page, api.server.url);
   await page.getByRole("heading", { name: "Overview" }).waitFor();
   assert.doesNotMatch(page.url(), /token/);
   assert.deepEqual(await page.context().cookies(), []);
@@ -57,7 +48,7 @@ test("one signs in with a token, which is nowhere but in the memory of the page"
 
 test("a table follows the server, and asks for what its selectors say", { skip }, async (t) => {
   const { page } = await openPage(t, browser!);
-  await signIn(page);
+  await signIn(page, api.server.url);
   await go(page, "#/kind/-/v1/configmaps?ns=shop");
   await untilStatus(page, "live: 0 objects");
   (
@@ -89,7 +80,7 @@ test("a table of 10,000 objects that change has few rows in the document, and lo
   };
   await each((i) => api.post(path, configMap(name(i))));
   const { page } = await openPage(t, browser!);
-  await signIn(page);
+  await signIn(page, api.server.url);
   await go(page, "#/kind/-/v1/configmaps?ns=many");
   await untilStatus(page, "live: 10,000 objects");
   const rows = (): Promise<number> => page.locator("tbody tr").count();
@@ -127,7 +118,7 @@ test("hostile texts are texts, what is not seen is shown, and a value of 10 kB i
   (await api.post("/api/v1/namespaces/shop/configmaps", configMap("hostile", hostileTexts, { annotations }))).expect(
     201,
   );
-  await signIn(page);
+  await signIn(page, api.server.url);
   await go(page, "#/object/-/v1/configmaps/shop/hostile");
   const fields = page.getByRole("region", { name: "Fields" });
   await fields.waitFor();
@@ -153,7 +144,7 @@ test("values of Secrets are masked until somebody asks", { skip }, async (t) => 
   const { page } = await openPage(t, browser!);
   (await api.post("/api/v1/namespaces/shop/secrets", secret("key", { password: "hunter2" }))).expect(201);
   const value = Buffer.from("hunter2").toString("base64");
-  await signIn(page);
+  await signIn(page, api.server.url);
   await go(page, "#/object/-/v1/secrets/shop/key");
   const fields = page.getByRole("region", { name: "Fields" });
   await fields.getByText("***").waitFor();
@@ -168,7 +159,7 @@ test("the margin names the manager of each field", { skip }, async (t) => {
   (await api.post("/api/v1/namespaces/shop/configmaps?fieldManager=anna", body)).expect(201);
   const path = "/api/v1/namespaces/shop/configmaps/owned?fieldManager=ben";
   (await api.patch(path, { data: { two: "2" } })).expect(200);
-  await signIn(page);
+  await signIn(page, api.server.url);
   await go(page, "#/object/-/v1/configmaps/shop/owned");
   await page.getByRole("row", { name: "anna data:" }).waitFor();
   await page.getByRole("row", { name: 'ben two: "2"' }).waitFor();
