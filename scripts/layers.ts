@@ -71,7 +71,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
     "controllers",
     "simulation",
   ],
-  console: ["std", "meta", "client"],
+  console: ["std", "meta", "client", "authz"],
   testing: ["std", "storage", "client", "http", "server"],
   commands: ["std", "meta", "schema", "codec", "api", "storage", "client", "authz", "transport", "server", "testing"],
 };
@@ -102,6 +102,12 @@ export const guardedModules: Readonly<Record<string, readonly string[]>> = {
  */
 export const guardedPackages: Readonly<Record<string, readonly string[]>> = {
   undici: ["client/connection"],
+  "@codemirror/commands": ["console"],
+  "@codemirror/lang-yaml": ["console"],
+  "@codemirror/language": ["console"],
+  "@codemirror/state": ["console"],
+  "@codemirror/view": ["console"],
+  "@lezer/highlight": ["console"],
   preact: ["console"],
   "@preact/signals": ["console"],
 };

@@ -1,5 +1,7 @@
 /** `binnacle who can`: the users, groups and service accounts that roles allow to do something. */
+import { actionWords } from "#authz/access-explanation.ts";
 import type { Attributes } from "#authz/authorizer.ts";
+import { bindingText, type Grant, reaches, roleText, subjectText } from "#authz/grants.ts";
 import { allows, type PreparedRule, ruleResource } from "#authz/rules.ts";
 import { groupMasters } from "#meta/user-info.ts";
 import { binnacleFlag, boolean, optional, withShort } from "#std/flags.ts";
@@ -8,8 +10,8 @@ import { command, formFlag } from "./command.ts";
 import { clusterFlags, withCluster } from "./open-cluster.ts";
 import { isStructured } from "./output.ts";
 import { isColoured, tableText, valueText } from "./print.ts";
-import { actionWords, askedAction } from "./explain/asked-action.ts";
-import { bindingText, type Grant, reaches, readGrants, roleText, subjectText } from "./explain/grants.ts";
+import { askedAction } from "./explain/asked-action.ts";
+import { readGrants } from "./explain/grants.ts";
 
 const flags = {
   ...clusterFlags,

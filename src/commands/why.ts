@@ -1,18 +1,27 @@
 /** `binnacle why`: whether somebody may do something, which rule allows it, or what comes nearest and what would allow it. */
+import {
+  type AccessExplanation,
+  actionWords,
+  explainAccess,
+  type HeldRule,
+  withImplied,
+  wouldAllow,
+} from "#authz/access-explanation.ts";
 import type { Attributes } from "#authz/authorizer.ts";
-import { allows, type PreparedRule, ruleResource } from "#authz/rules.ts";
-import { countOf, isElsewhere, otherKind, shortfall, shortfallWords } from "#authz/shortfall.ts";
+import { bindingText, roleText, ruleWords } from "#authz/grants.ts";
+import { ruleResource } from "#authz/rules.ts";
+import { shortfallWords } from "#authz/shortfall.ts";
 import { ApiError } from "#client/api-error.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
-import { groupAuthenticated, type UserInfo } from "#meta/user-info.ts";
+import type { UserInfo } from "#meta/user-info.ts";
 import { binnacleFlag, boolean, optional, withShort } from "#std/flags.ts";
 import { StartError } from "#std/start-error.ts";
 import { command, formFlag } from "./command.ts";
 import { clusterFlags, type OpenCluster, withCluster } from "./open-cluster.ts";
 import { isStructured } from "./output.ts";
 import { valueText } from "./print.ts";
-import { actionWords, askedAction } from "./explain/asked-action.ts";
-import { bindingText, type Grant, names, reaches, readGrants, roleText, ruleWords } from "./explain/grants.ts";
+import { askedAction } from "./explain/asked-action.ts";
+import { readGrants } from "./explain/grants.ts";
 
 const flags = {
   ...clusterFlags,
@@ -46,19 +55,6 @@ Examples:
 const authorization = "authorization.k8s.io/v1";
 const authentication = "authentication.k8s.io/v1";
 
-/** The number of rules that are shown as nearest. */
-const nearestMax = 3;
-
-/** A rule of a role that a binding gives to the user. */
-interface HeldRule {
-  readonly grant: Grant;
-  readonly rule: PreparedRule;
-}
-
-interface NearRule extends HeldRule {
-  readonly lacks: number;
-}
-
 interface Decision {
   readonly allowed: boolean;
   /** The server's own words; they may be empty. */
@@ -77,7 +73,7 @@ export const why = command(flags, help, async (settings, rest) => {
     const user = name === undefined ? await callerOf(cluster) : { name, groups: withImplied(name, groups) };
     const attributes = { ...action, user };
     const decision = await decide(cluster, attributes, name === undefined);
-    const explanation = explain(await readGrants(cluster, action.namespace), attributes, decision);
+    const explanation = explainAccess(await readGrants(cluster, action.namespace), attributes, decision.allowed);
     const group = await cluster.groupOf("rbac.authorization");
     const suggestion = decision.allowed ? [] : wouldAllow(attributes, group);
     process.stdout.write(
@@ -88,13 +84,6 @@ export const why = command(flags, help, async (settings, rest) => {
     if (!decision.allowed) process.exitCode = 1;
   });
 });
-
-/** Returns the groups of a user who is asked about, with those that every server adds. */
-function withImplied(name: string, groups: readonly string[]): readonly string[] {
-  const [, namespace] = /^system:serviceaccount:([^:]+):[^:]+$/.exec(name) ?? [];
-  const ofAccount = namespace === undefined ? [] : ["system:serviceaccounts", `system:serviceaccounts:${namespace}`];
-  return [...new Set([...groups, ...ofAccount, ...(name === "system:anonymous" ? [] : [groupAuthenticated])])];
-}
 
 /** Returns who asks. Rejects with `StartError` where the server does not say it. */
 async function callerOf(cluster: OpenCluster): Promise<UserInfo> {
@@ -140,82 +129,6 @@ async function decide(cluster: OpenCluster, attributes: Attributes, isOwn: boole
   return { allowed, reason: [reason, evaluationError].filter((text) => text !== "").join("; ") };
 }
 
-interface Explanation {
-  /** The rules that allow it. */
-  readonly allowing: readonly HeldRule[];
-  /** The rules that come nearest to it, the nearest first; those that lack everything are left out. */
-  readonly nearest: readonly NearRule[];
-  /** The number of bindings of the user that count for the action. */
-  readonly bindings: number;
-  /** Bindings of the user whose role does not exist. */
-  readonly dangling: readonly Grant[];
-}
-
-function explain(grants: readonly Grant[], attributes: Attributes, { allowed }: Decision): Explanation {
-  const own = grants.filter(
-    (grant) =>
-      reaches(grant, attributes) && grant.subjects.some((subject) => names(subject, grant.namespace, attributes)),
-  );
-  const resource = ruleResource(attributes);
-  const held = own.flatMap((grant) => (grant.rules ?? []).map((rule) => ({ grant, rule })));
-  const allowing = held.filter(({ grant, rule }) => counts(grant, attributes) && allows(rule, attributes, resource));
-  const worst = attributes.isResourceRequest ? 3 : 2;
-  const near = held
-    .map((one): NearRule => ({ ...one, lacks: shortfall(one.rule, attributes, resource) }))
-    .filter(({ lacks }) => lacks !== otherKind && lacks !== 0 && countOf(lacks) < worst)
-    .sort((one, other) => distance(one) - distance(other));
-  return {
-    allowing,
-    nearest: allowed || allowing.length > 0 ? [] : near.slice(0, nearestMax),
-    bindings: own.length,
-    dangling: own.filter(({ rules }) => rules === undefined),
-  };
-}
-
-/** Returns how far a rule is from allowing the action: a rule for the same resource is nearer. */
-const distance = ({ lacks }: NearRule): number => countOf(lacks) * 2 + (isElsewhere(lacks) ? 1 : 0);
-
-/** Whether rules of a binding count: those for paths do in cluster bindings alone. */
-const counts = ({ namespace }: Grant, { isResourceRequest }: Attributes): boolean =>
-  isResourceRequest || namespace === "";
-
-/** Returns the role and the binding that would allow exactly the action. */
-function wouldAllow(attributes: Attributes, group: string): readonly Unstructured[] {
-  const { user, isResourceRequest, verb, path, name, namespace } = attributes;
-  const rule = isResourceRequest
-    ? {
-        apiGroups: [attributes.group],
-        resources: [ruleResource(attributes)],
-        // The name of an object that is not there yet is not known when the server decides.
-        ...(name === "" || verb === "create" ? {} : { resourceNames: [name] }),
-        verbs: [verb],
-      }
-    : { nonResourceURLs: [path], verbs: [verb] };
-  const isLocal = namespace !== "";
-  const thing = isResourceRequest ? ruleResource(attributes).replaceAll("/", "-") : "path";
-  const roleName = `${verb}-${thing}`.replaceAll("*", "all");
-  const metadata = { name: roleName, ...(isLocal ? { namespace } : {}) };
-  const kind = isLocal ? "Role" : "ClusterRole";
-  const apiVersion = `${group}/v1`;
-  return [
-    { apiVersion, kind, metadata, rules: [rule] },
-    {
-      apiVersion,
-      kind: `${kind}Binding`,
-      metadata,
-      roleRef: { apiGroup: group, kind, name: roleName },
-      subjects: [subjectOf(user, group)],
-    },
-  ];
-}
-
-function subjectOf({ name }: UserInfo, apiGroup: string): object {
-  const [, namespace, account] = /^system:serviceaccount:([^:]+):([^:]+)$/.exec(name) ?? [];
-  return account === undefined
-    ? { apiGroup, kind: "User", name }
-    : { kind: "ServiceAccount", namespace, name: account };
-}
-
 const heldData = ({ grant, rule }: HeldRule): object => ({
   binding: bindingText(grant),
   role: roleText(grant),
@@ -225,7 +138,7 @@ const heldData = ({ grant, rule }: HeldRule): object => ({
 function asData(
   attributes: Attributes,
   { allowed, reason }: Decision,
-  { allowing, nearest, dangling }: Explanation,
+  { allowing, nearest, dangling }: AccessExplanation,
   suggestion: readonly Unstructured[],
 ): object {
   const resource = ruleResource(attributes);
@@ -244,7 +157,7 @@ function asData(
 function asText(
   attributes: Attributes,
   { allowed, reason }: Decision,
-  { allowing, nearest, bindings, dangling }: Explanation,
+  { allowing, nearest, bindings, dangling }: AccessExplanation,
   suggestion: readonly Unstructured[],
 ): string {
   const who = JSON.stringify(attributes.user.name);

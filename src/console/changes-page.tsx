@@ -125,7 +125,8 @@ async function readChanges(
   const items: Change[] = [];
   const refused: string[] = [];
   for (const kind of app.kinds.value) {
-    if (busyKinds.has(kind.resource) || !kind.verbs.includes("watch") || (namespace !== "" && !kind.namespaced)) continue;
+    if (busyKinds.has(kind.resource) || !kind.verbs.includes("watch") || (namespace !== "" && !kind.namespaced))
+      continue;
     const query = new URLSearchParams({
       since,
       previous: "true",
@@ -136,7 +137,8 @@ async function readChanges(
       const page = await app.api.get<VersionPage>(`${historyPath(kind, namespace)}?${query}`, abort);
       items.push(...page.items.map((item) => ({ kind, item })));
     } catch (error) {
-      if (hasNoHistory(error) && items.length === 0 && refused.length === 0) return { items, refused, hasHistory: false };
+      if (hasNoHistory(error) && items.length === 0 && refused.length === 0)
+        return { items, refused, hasHistory: false };
       if (!(error instanceof ApiFailure) || ![403, 404].includes(error.code)) throw error;
       if (error.code === 403) refused.push(kind.resource);
     }

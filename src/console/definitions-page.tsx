@@ -32,7 +32,9 @@ type Schemas = Readonly<Record<string, FieldSchema>>;
 
 export function DefinitionsPage({ app }: { readonly app: App }) {
   const [group, version, name] = app.route.value.parts;
-  const kind = app.kinds.value.find((one) => one.group === ofPart(group) && one.version === version && one.kind === name);
+  const kind = app.kinds.value.find(
+    (one) => one.group === ofPart(group) && one.version === version && one.kind === name,
+  );
   if (kind !== undefined) return <Definition key={`${kind.group} ${kind.kind}`} app={app} kind={kind} />;
   return (
     <>
@@ -126,7 +128,12 @@ function Members({ schema, schemas }: SchemaProps) {
   );
 }
 
-function Field({ name, schema, schemas, isRequired }: SchemaProps & { readonly name: string; readonly isRequired: boolean }) {
+function Field({
+  name,
+  schema,
+  schemas,
+  isRequired,
+}: SchemaProps & { readonly name: string; readonly isRequired: boolean }) {
   const isOpen = useSignal(false);
   const inner = innerOf(schema, schemas);
   const hasMembers = Object.keys(inner.properties ?? {}).length > 0;
@@ -154,7 +161,17 @@ function Limits({ schema }: { readonly schema: FieldSchema }) {
   return (
     <>
       {schema.default !== undefined && <p>Default: {plainText(JSON.stringify(schema.default).slice(0, 500))}</p>}
-      {schema.enum !== undefined && <p>One of: {plainText(schema.enum.map((one) => JSON.stringify(one)).join(", ").slice(0, 2000))}</p>}
+      {schema.enum !== undefined && (
+        <p>
+          One of:{" "}
+          {plainText(
+            schema.enum
+              .map((one) => JSON.stringify(one))
+              .join(", ")
+              .slice(0, 2000),
+          )}
+        </p>
+      )}
       {rules.map(({ rule, message }) => (
         <p key={rule}>
           Rule: <code>{plainText(rule.slice(0, 1000))}</code> {message !== undefined && plainText(message)}
@@ -166,7 +183,8 @@ function Limits({ schema }: { readonly schema: FieldSchema }) {
 
 /** Returns the schema of what is in a list or a map, or the schema itself. */
 function innerOf(schema: FieldSchema, schemas: Schemas): FieldSchema {
-  const inside = schema.items ?? (typeof schema.additionalProperties === "object" ? schema.additionalProperties : undefined);
+  const inside =
+    schema.items ?? (typeof schema.additionalProperties === "object" ? schema.additionalProperties : undefined);
   return inside === undefined ? schema : innerOf(resolved(inside, schemas), schemas);
 }
 

@@ -7,7 +7,7 @@ import type { Unstructured } from "#meta/object-meta.ts";
 import { type Api, ApiFailure } from "./api.ts";
 import { appliedPart, changedFields, consoleManager } from "./edit-changes.ts";
 
-export interface Conflict {
+export interface OwnedField {
   readonly field: string;
   readonly by: string;
 }
@@ -18,7 +18,7 @@ export interface Plan {
   /** The object as the server would make it. */
   readonly result: Unstructured;
   /** The fields that are taken from other managers. */
-  readonly conflicts: readonly Conflict[];
+  readonly conflicts: readonly OwnedField[];
 }
 
 /** Asks the server what would become of an edit. `undefined` when it changes nothing. Rejects with `ApiFailure`. */
@@ -58,7 +58,7 @@ function withSameIdentity(before: Unstructured, edited: Unstructured): Unstructu
 }
 
 /** Asks the server which fields belong to others. */
-async function conflictsOf(api: Api, path: string, body: Unstructured): Promise<readonly Conflict[]> {
+async function conflictsOf(api: Api, path: string, body: Unstructured): Promise<readonly OwnedField[]> {
   try {
     await api.json({
       method: "PATCH",

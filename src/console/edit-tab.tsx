@@ -8,7 +8,7 @@ import { FieldOwners } from "#meta/field-owners.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { ApiFailure, failureText } from "./api.ts";
 import { Difference } from "./difference.tsx";
-import { type Conflict, type Plan, planOf, write } from "./edit-plan.ts";
+import { type OwnedField, type Plan, planOf, write } from "./edit-plan.ts";
 import { Editor } from "./editor.tsx";
 import { withoutManagers } from "./fields-tab.tsx";
 import type { ObjectProps } from "./object-props.ts";
@@ -131,7 +131,7 @@ function Review({ plan, before, isBusy, onApply }: ReviewProps) {
   );
 }
 
-const Conflicts = ({ conflicts }: { readonly conflicts: readonly Conflict[] }) => (
+const Conflicts = ({ conflicts }: { readonly conflicts: readonly OwnedField[] }) => (
   <div class="scroll">
     <table class="plain">
       <thead>

@@ -40,6 +40,7 @@ function Objects({ app, kind }: { readonly app: App; readonly kind: ServedKind }
         {kind.verbs.includes("create") && (
           <a href={hrefOf("new", [asPart(kind.group), kind.version, kind.resource])}>New</a>
         )}
+        <a href={hrefOf("definitions", [asPart(kind.group), kind.version, kind.kind])}>Definition</a>
       </div>
       <form class="filters" onSubmit={(event) => event.preventDefault()}>
         <Filter label="Name" value={name.value} onInput={(value) => (name.value = value)} />

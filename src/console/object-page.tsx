@@ -24,12 +24,14 @@ const tabs: readonly (readonly [name: string, title: string])[] = [
   ["history", "History"],
   ["events", "Events"],
   ["tree", "Owners"],
+  ["access", "Who may"],
 ];
 
 const present: Readonly<Record<string, Tab>> = { "": FieldsTab, history: HistoryTab, events: EventsTab, tree: TreeTab };
 
 /** Tabs with code of their own, which is loaded when somebody goes there. */
 const later: Readonly<Record<string, () => Promise<Tab>>> = {
+  access: async () => (await import("./who-tab.tsx")).WhoTab,
   edit: async () => (await import("./edit-tab.tsx")).EditTab,
 };
 

@@ -19,11 +19,23 @@ type Page = ComponentType<PageProps>;
 /** The pages that are loaded when somebody goes there. */
 const pages: Readonly<Record<string, () => Promise<Page>>> = {
   "": async () => (await import("./overview-page.tsx")).OverviewPage,
+  changes: async () => (await import("./changes-page.tsx")).ChangesPage,
+  access: async () => (await import("./access-page.tsx")).AccessPage,
+  definitions: async () => (await import("./definitions-page.tsx")).DefinitionsPage,
+  policies: async () => (await import("./policies-page.tsx")).PoliciesPage,
+  explorer: async () => (await import("./explorer-page.tsx")).ExplorerPage,
   new: async () => (await import("./new-page.tsx")).NewPage,
   object: async () => (await import("./object-page.tsx")).ObjectPage,
 };
 
-const links: readonly (readonly [page: string, title: string])[] = [["", "Overview"]];
+const links: readonly (readonly [page: string, title: string])[] = [
+  ["", "Overview"],
+  ["changes", "Changes"],
+  ["access", "Access"],
+  ["definitions", "Definitions"],
+  ["policies", "Webhooks and policies"],
+  ["explorer", "API explorer"],
+];
 
 export function Shell({ app }: PageProps) {
   const { seenAs, isSignedOut } = app.api;

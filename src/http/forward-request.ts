@@ -9,7 +9,7 @@ import { hostPort, type ServiceAddress } from "#egress/service-address.ts";
 import type { UserInfo } from "#meta/user-info.ts";
 import type { Clock } from "#std/clock.ts";
 import type { HandledRequest, Reply } from "./api-request.ts";
-import { bodyOf, redirectRefused, replyOf, wholeAnswer } from "./forwarded-answer.ts";
+import { bodyOf, isolation, redirectRefused, replyOf, wholeAnswer } from "./forwarded-answer.ts";
 import { clientHeaders, encodeQuery, escapePath, latin1 } from "./forwarded-head.ts";
 import { plainText } from "./plain-text.ts";
 
@@ -26,6 +26,8 @@ interface ForwardOptions {
   readonly headMs: number;
   /** Whether the uid of the user is passed on (`RemoteRequestHeaderUID`). */
   readonly sendsUid: boolean;
+  /** Whether pages get an origin of their own, since the console has that of this server. */
+  readonly isolatesPages: boolean;
 }
 
 /** The time limit of discovery: clients ask for it often, and a server that is down must not delay them. */
@@ -56,7 +58,9 @@ export async function forwardRequest(
     }
     const body = await bodyOf(request);
     const answer = await forwarder.send(address, { ...call, body });
-    return redirectRefused(answer) ?? replyOf(request, answer, options.clock);
+    return (
+      redirectRefused(answer) ?? replyOf(request, answer, options.clock, options.isolatesPages ? isolation(answer) : {})
+    );
   } catch (error) {
     const problem = connectionProblem(error, { host: hostPort(address), serverName });
     return plainText(503, `error trying to reach service: ${problem}\n`);

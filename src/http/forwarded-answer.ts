@@ -94,6 +94,22 @@ function passedHeaders(answer: ForwardedAnswer): Record<string, string | readonl
   return headers;
 }
 
+/** Types that no browser takes for a page, a script or an image with scripts. */
+const plainTypes = /^\s*(?:application\/(?:json|yaml|cbor|vnd\.kubernetes\.protobuf)|text\/plain)\s*(?:;|$)/i;
+
+/**
+ * Returns the headers that keep a page of another server apart from the console, whose origin is the same: the browser
+ * gives it an origin of its own. Answers of the API have none.
+ */
+export function isolation({ headers }: ForwardedAnswer): Readonly<Record<string, string>> {
+  if (plainTypes.test(headers["content-type"]?.[0] ?? "")) return {};
+  // All policies apply, the other server's too.
+  const policies = [...(headers["content-security-policy"] ?? []), sandbox];
+  return { "content-security-policy": policies.join(", "), "cross-origin-opener-policy": "unsafe-none" };
+}
+
+const sandbox = "sandbox allow-downloads allow-forms allow-modals allow-popups allow-scripts";
+
 /** The largest status code in both protocols. */
 const codeMax = 599;
 

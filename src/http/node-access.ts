@@ -33,6 +33,8 @@ export interface NodeAccess {
   readonly translatesCommands: boolean;
   /** Whether ports are forwarded over WebSocket (`PortForwardWebsockets`). */
   readonly tunnelsPorts: boolean;
+  /** Whether pages get an origin of their own, since the console has that of this server. */
+  readonly isolatesPages: boolean;
   /** Returns a connection that has changed its protocol, with the limit of bytes per second if there is one. */
   limited(connection: Duplex): Promise<Duplex>;
   /** The maximum time in milliseconds until a kubelet has changed the protocol. */

@@ -15,11 +15,12 @@ import type { AggregationIndex } from "./aggregation/aggregation-index.ts";
 import { ask, Backends } from "./aggregation/backends.ts";
 import { AggregatedDocuments } from "./aggregation/documents.ts";
 import type { ProxyClient } from "./aggregation/proxy-client.ts";
+import { type ConsoleFlags, servesConsole } from "./console/flags.ts";
 import type { GeneralFlags } from "./general-flags.ts";
 import type { ServerParts } from "./server-parts.ts";
 
 interface AggregationParts extends Pick<ServerParts, "domain" | "clock" | "log" | "metrics" | "egress"> {
-  readonly options: Pick<GeneralFlags, "requestTimeoutMs">;
+  readonly options: ConsoleFlags & Pick<GeneralFlags, "requestTimeoutMs" | "bindAddress">;
   readonly gates: Pick<FeatureGates, "isOn">;
   readonly proxyClient: ProxyClient;
   readonly aggregation: AggregationIndex;
@@ -55,6 +56,7 @@ export function openAggregation(parts: AggregationParts) {
     clock,
     headMs: options.requestTimeoutMs,
     sendsUid: gates.isOn("RemoteRequestHeaderUID"),
+    isolatesPages: servesConsole(options),
   };
   observeAvailability(metrics, apis);
   /** The requests that wait for the head of an answer. */

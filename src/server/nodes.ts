@@ -8,6 +8,7 @@ import { hostProblem, isProxyableIp, proxyableLookup } from "#egress/proxyable-a
 import type { ServiceAddress } from "#egress/service-address.ts";
 import type { HandledRequest } from "#http/api-request.ts";
 import type { NodeAccess, PeerSort } from "#http/node-access.ts";
+import { type ConsoleFlags, servesConsole } from "./console/flags.ts";
 import type { GeneralFlags } from "./general-flags.ts";
 import type { Lookups } from "./lookups.ts";
 import { type NodeFlags, preferredAddressTypes } from "./nodes/flags.ts";
@@ -15,7 +16,7 @@ import type { KubeletClient } from "./nodes/kubelet-client.ts";
 import type { ServerParts } from "./server-parts.ts";
 
 interface NodesParts extends Pick<ServerParts, "clock" | "log" | "egress"> {
-  readonly options: NodeFlags & Pick<GeneralFlags, "requestTimeoutMs">;
+  readonly options: NodeFlags & ConsoleFlags & Pick<GeneralFlags, "requestTimeoutMs" | "bindAddress">;
   readonly gates: Pick<FeatureGates, "isOn">;
   readonly kubeletClient: KubeletClient;
   readonly lookups: Lookups;
@@ -47,6 +48,7 @@ export function openNodes(parts: NodesParts): NodeConnections {
     isProxyable: isProxyableIp,
     translatesCommands: gates.isOn("TranslateStreamCloseWebsocketRequests"),
     tunnelsPorts: gates.isOn("PortForwardWebsockets"),
+    isolatesPages: servesConsole(options),
     async limited(connection) {
       const { maxConnectionBytesPerSec: bytes } = options;
       if (bytes === 0) return connection;

@@ -37,7 +37,9 @@ test("a change of somebody else's field names the manager, and is made when it i
   const { page } = await openPage(t, browser!);
   await signIn(page, api.server.url);
   await go(page, "#/object/-/v1/configmaps/default/shared?tab=edit");
-  await edit(page, "Object as YAML", (text) => text.replace("slow", "fast").replace("\ndata:", "\ndata:\n  added: yes_"));
+  await edit(page, "Object as YAML", (text) =>
+    text.replace("slow", "fast").replace("\ndata:", "\ndata:\n  added: yes_"),
+  );
   await page.getByRole("button", { name: "Review the changes" }).click();
   const review = page.getByRole("region", { name: "Review" });
   await review.getByText("+  mode: fast").waitFor();

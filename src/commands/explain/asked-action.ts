@@ -58,20 +58,3 @@ export async function meantResource(cluster: OpenCluster, word: string): Promise
     return { group: rest.join("."), resource, namespaced: true };
   }
 }
-
-/** Returns an action in words: `list pods in namespace shop`. */
-export function actionWords({
-  isResourceRequest,
-  verb,
-  path,
-  resource,
-  subresource,
-  name,
-  namespace,
-  group,
-}: Attributes): string {
-  if (!isResourceRequest) return `${verb} ${path}`;
-  const kind = `${resource}${group === "" ? "" : `.${group}`}`;
-  const what = `${kind}${subresource === "" ? "" : `/${subresource}`}${name === "" ? "" : ` ${JSON.stringify(name)}`}`;
-  return `${verb} ${what}${namespace === "" ? " in the whole cluster" : ` in namespace ${namespace}`}`;
-}

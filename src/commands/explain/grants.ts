@@ -1,24 +1,10 @@
-/** The rights that roles and bindings of a cluster give, read from any server with RBAC. */
-import type { PolicyRule, RoleRef, Subject } from "#api/rbac/v1.ts";
-import type { Attributes } from "#authz/authorizer.ts";
-import { compileRule, listsOf, type PreparedRule } from "#authz/rules.ts";
+/** Reads the roles and bindings of a cluster, from any server with RBAC. */
+import { type Grant, grantsOf } from "#authz/grants.ts";
 import { ApiError } from "#client/api-error.ts";
 import { readCollection } from "#client/read-collection.ts";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { StartError } from "#std/start-error.ts";
 import type { OpenCluster } from "../open-cluster.ts";
-
-/** A binding, with the rules of its role. */
-export interface Grant {
-  readonly kind: "ClusterRoleBinding" | "RoleBinding";
-  /** The namespace of the binding; empty for the whole cluster. */
-  readonly namespace: string;
-  readonly name: string;
-  readonly roleRef: RoleRef;
-  readonly subjects: readonly Subject[];
-  /** `undefined` when there is no such role. */
-  readonly rules: readonly PreparedRule[] | undefined;
-}
 
 /**
  * Reads the bindings of the cluster and those of one namespace, or of all namespaces for an empty text. Rejects with
@@ -34,22 +20,7 @@ export async function readGrants(cluster: OpenCluster, namespace: string): Promi
     read("/clusterrolebindings"),
     read(`${inNamespace}/rolebindings`),
   ]);
-  const byKey = new Map<string, readonly PreparedRule[]>();
-  for (const role of [...clusterRoles, ...roles]) {
-    const { name = "", namespace: own = "" } = role.metadata;
-    const rules = (role["rules"] ?? []) as readonly PolicyRule[]; // what roles have
-    byKey.set(`${own}/${name}`, rules.map(compileRule));
-  }
-  const grantOf = (binding: Unstructured, kind: Grant["kind"]): Grant => {
-    const { name = "", namespace: own = "" } = binding.metadata;
-    const { roleRef, subjects } = binding as unknown as { roleRef: RoleRef; subjects?: readonly Subject[] | null };
-    const rules = byKey.get(`${roleRef.kind === "Role" ? own : ""}/${roleRef.name}`);
-    return { kind, namespace: own, name, roleRef, subjects: subjects ?? [], rules };
-  };
-  return [
-    ...clusterBindings.map((binding) => grantOf(binding, "ClusterRoleBinding")),
-    ...bindings.map((binding) => grantOf(binding, "RoleBinding")),
-  ];
+  return grantsOf({ clusterRoles, roles, clusterBindings, bindings });
 }
 
 async function readAll(cluster: OpenCluster, path: string): Promise<readonly Unstructured[]> {
@@ -69,37 +40,4 @@ async function readAll(cluster: OpenCluster, path: string): Promise<readonly Uns
 function withoutManagers(object: Unstructured): Unstructured {
   const { managedFields: _, ...metadata } = object.metadata;
   return { ...object, metadata };
-}
-
-/** Whether a binding applies to an action: cluster bindings to all, others to those in their namespace. */
-export const reaches = ({ namespace }: Grant, attributes: Attributes): boolean =>
-  namespace === "" || namespace === attributes.namespace;
-
-/** Whether a subject of a binding is a user: by name, by a group, or as a service account. */
-export function names({ kind, name, namespace = "" }: Subject, scope: string, { user }: Attributes): boolean {
-  if (kind === "User") return name === user.name;
-  if (kind === "Group") return user.groups.includes(name);
-  const account = namespace === "" ? scope : namespace;
-  return kind === "ServiceAccount" && user.name === `system:serviceaccount:${account}:${name}`;
-}
-
-/** Returns `RoleBinding shop/readers`. */
-export const bindingText = ({ kind, namespace, name }: Grant): string =>
-  `${kind} ${namespace === "" ? name : `${namespace}/${name}`}`;
-
-/** Returns `Role shop/reader`. */
-export const roleText = ({ namespace, roleRef: { kind, name } }: Grant): string =>
-  `${kind} ${kind === "Role" ? `${namespace}/${name}` : name}`;
-
-/** Returns `User alice`, `Group dev` or `ServiceAccount shop/robot`. */
-export const subjectText = ({ kind, name, namespace }: Subject, scope: string): string =>
-  `${kind} ${kind === "ServiceAccount" ? `${namespace ?? scope}/${name}` : name}`;
-
-/** Returns a rule in words: `get, list on pods in apps, only a, b`. */
-export function ruleWords(rule: PolicyRule): string {
-  const { verbs, apiGroups, resources, resourceNames, nonResourceURLs } = listsOf(rule);
-  if (nonResourceURLs.length > 0) return `${verbs.join(", ")} on ${nonResourceURLs.join(", ")}`;
-  const groups = apiGroups.map((group) => (group === "" ? "the core group" : group === "*" ? "all groups" : group));
-  const only = resourceNames.length === 0 ? "" : `, only ${resourceNames.join(", ")}`;
-  return `${verbs.join(", ")} on ${resources.join(", ")} of ${groups.join(", ")}${only}`;
 }

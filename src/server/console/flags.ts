@@ -9,7 +9,7 @@ export const consoleFlags = {
   ),
 };
 
-type ConsoleFlags = OptionsOf<typeof consoleFlags>;
+export type ConsoleFlags = OptionsOf<typeof consoleFlags>;
 
 /** Whether a server has the console: where nothing is said, one that only this machine reaches. */
 export const servesConsole = ({ console: wanted, bindAddress }: ConsoleFlags & Pick<GeneralFlags, "bindAddress">) =>

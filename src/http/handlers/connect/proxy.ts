@@ -8,7 +8,7 @@ import type { Forwarded, ForwardedAnswer } from "#egress/forwarding.ts";
 import { hostPort } from "#egress/service-address.ts";
 import { serviceUnavailable, showingValues, unclassified } from "#meta/status-error.ts";
 import type { HandledRequest, Reply } from "../../api-request.ts";
-import { bodyOf, replyOf, wholeAnswer } from "../../forwarded-answer.ts";
+import { bodyOf, isolation, replyOf, wholeAnswer } from "../../forwarded-answer.ts";
 import { clientHeaders, escapePath } from "../../forwarded-head.ts";
 import type { NodeAccess } from "../../node-access.ts";
 import type { Scope } from "../../scope.ts";
@@ -47,7 +47,11 @@ export async function proxyRequest(scope: Scope, access: NodeAccess, target: Pro
     const forwarder = await access.forwarder(target.peer);
     const body = await bodyOf(request);
     const answer = await access.waitFor(request, forwarder.send(target.address, { ...call, body }));
-    return await replyOfTarget(scope, { base, target: hostPort(target.address) }, answer);
+    return await replyOfTarget(
+      scope,
+      { base, target: hostPort(target.address), isolates: access.isolatesPages },
+      answer,
+    );
   } catch (error) {
     throw showingValues(serviceUnavailable(`error trying to reach service: ${problemOf(error, target)}`));
   }
@@ -97,17 +101,19 @@ function queryOf({ url }: HandledRequest): string {
 /** Makes the reply of an answer: a path of the target becomes one of this server, in redirections and in pages. */
 async function replyOfTarget(
   { request, parts }: Scope,
-  { base, target }: { readonly base: string; readonly target: string },
+  { base, target, isolates }: { readonly base: string; readonly target: string; readonly isolates: boolean },
   answer: ForwardedAnswer,
 ): Promise<Reply> {
   const { clock } = parts;
   const { headers } = request;
+  const own = isolates ? isolation(answer) : {};
   const location = answer.headers["location"]?.[0];
   const isMarkup = answer.headers["content-type"]?.[0]?.toLowerCase().includes("html") === true;
-  if (location === undefined && !isMarkup) return replyOf(request, answer, clock);
+  if (location === undefined && !isMarkup) return replyOf(request, answer, clock, own);
   const { isPage, rewritePage, throughProxy } = await import("./html-links.ts");
   const proxyBase = { host: headers["host"] ?? headers[":authority"] ?? "", target, prefix: escapePath(base) };
-  if (location === undefined) return replyOf(request, isPage(answer) ? rewritePage(answer, proxyBase) : answer, clock);
+  if (location === undefined)
+    return replyOf(request, isPage(answer) ? rewritePage(answer, proxyBase) : answer, clock, own);
   const link = throughProxy(location, proxyBase);
-  return replyOf(request, answer, clock, link === undefined ? {} : { location: link });
+  return replyOf(request, answer, clock, link === undefined ? own : { ...own, location: link });
 }
