@@ -29,7 +29,7 @@ Usage: npm test -- [options]
 /** Whether a file takes long and a change rarely breaks it, or starts programs that are not on every machine. */
 const isMore = (file: string): boolean =>
   /\.fuzz\.ts$|crash\.test\.ts$/.test(file) ||
-  /^test\/(?:control-plane|kubectl|helm|simulation|real-world|scale-out|processes|executable)\//.test(file) ||
+  /^test\/(?:control-plane|kubectl|helm|simulation|real-world|scale-out|processes|executable|examples)\//.test(file) ||
   /^test\/console\/(?:pages|editing|everywhere)\.test\.ts$/.test(file) ||
   /^test\/(?:objects\/every-kind|hostile\/(?:flood|load|large-faults)|program\/(?:envtest|hostile))\.test\.ts$/.test(
     file,
