@@ -19,9 +19,16 @@ import { retryUntilDone } from "./repeat.ts";
 /** The work of the controller outside of the API. */
 export interface PlaneAccess {
   /** Opens a plane, and makes what it lacks. Rejects with an error whose message people may read. */
-  make(name: string, uid: string): Promise<MadePlane>;
+  make(plane: AskedPlane): Promise<MadePlane>;
   /** Closes a plane, if there is one, and removes all that it has stored. */
   remove(name: string, uid: string): Promise<void>;
+}
+
+interface AskedPlane {
+  readonly name: string;
+  readonly uid: string;
+  /** The bytes that all objects of the plane may have; `undefined` when they are not bounded. */
+  readonly quotaBytes: number | undefined;
 }
 
 interface MadePlane {
@@ -29,6 +36,8 @@ interface MadePlane {
   readonly url: string;
   /** The kubeconfig of the plane's administrator. */
   readonly kubeconfig: string;
+  /** The bytes of all objects of the plane; `undefined` while they are not known. */
+  readonly usedBytes: number | undefined;
 }
 
 interface Condition {
@@ -42,7 +51,9 @@ interface Condition {
 
 /** An object that asks for a plane. */
 interface PlaneObject extends ApiObject {
+  readonly spec?: { readonly quota?: { readonly bytes?: number } };
   readonly status?: {
+    readonly used?: { readonly bytes: number };
     readonly url?: string;
     readonly kubeconfigSecret?: { readonly namespace: string; readonly name: string };
     readonly conditions?: readonly Condition[];
@@ -51,12 +62,15 @@ interface PlaneObject extends ApiObject {
 
 interface PlanesController {
   /** Resolves with the planes that exist, when their kind is served. */
-  prepare(environment: ControllerEnvironment): Promise<readonly { readonly name: string; readonly uid: string }[]>;
+  prepare(environment: ControllerEnvironment): Promise<readonly AskedPlane[]>;
   run(environment: ControllerEnvironment): Promise<void>;
 }
 
 /** The number of planes that are made or removed at the same time. */
 const workersMax = 4;
+
+/** The time after which the status of a plane with a quota tells again what it uses. */
+const usedAfterMs = 30_000;
 
 /** Returns the name of the Secret with the kubeconfig of a plane. */
 const secretName = (plane: string): string => `plane-${plane}-kubeconfig`;
@@ -65,13 +79,12 @@ export function planesController(access: PlaneAccess): PlanesController {
   return {
     async prepare(environment) {
       const { client, domain } = environment;
-      const planes: { readonly name: string; readonly uid: string }[] = [];
+      const planes: AskedPlane[] = [];
       await retryUntilDone(environment, "serve planes", async () => {
         await keepDefinition(client, domain);
         planes.length = 0;
-        for await (const { metadata } of inPages<PlaneObject>(client, collectionOf(domain))) {
-          const { name = "", uid = "", deletionTimestamp } = metadata;
-          if (deletionTimestamp === undefined) planes.push({ name, uid });
+        for await (const plane of inPages<PlaneObject>(client, collectionOf(domain))) {
+          if (plane.metadata.deletionTimestamp === undefined) planes.push(askedBy(plane));
         }
       });
       return planes;
@@ -85,10 +98,16 @@ export function planesController(access: PlaneAccess): PlanesController {
         failure: "could not make or remove a plane; trying again",
         workersMax,
         matters: () => true,
-        work: (plane) => work(environment, access, plane),
+        work: (plane, later) => work(environment, access, plane, later),
       }),
   };
 }
+
+const askedBy = ({ metadata: { name = "", uid = "" }, spec = {} }: PlaneObject): AskedPlane => ({
+  name,
+  uid,
+  quotaBytes: spec.quota?.bytes,
+});
 
 const collectionOf = (domain: ApiDomain): string => `/apis/${planeGroup(domain)}/${planeVersion}/planes`;
 const finalizerOf = (domain: ApiDomain): string => `${planeGroup(domain)}/data`;
@@ -100,7 +119,12 @@ async function keepDefinition(client: RestClient, domain: ApiDomain): Promise<vo
   await client.apply(objectPath(path, definition.metadata), "binnacle-planes", definition);
 }
 
-async function work(environment: ControllerEnvironment, access: PlaneAccess, plane: PlaneObject): Promise<void> {
+async function work(
+  environment: ControllerEnvironment,
+  access: PlaneAccess,
+  plane: PlaneObject,
+  later: (ms: number) => void,
+): Promise<void> {
   const { client, domain } = environment;
   const path = objectPath(collectionOf(domain), plane.metadata);
   const { name = "", uid = "", finalizers = [], resourceVersion = "" } = plane.metadata;
@@ -120,7 +144,7 @@ async function work(environment: ControllerEnvironment, access: PlaneAccess, pla
   }
   let made: MadePlane;
   try {
-    made = await access.make(name, uid);
+    made = await access.make(askedBy(plane));
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
     await tell(environment, path, plane, { status: "False", reason: "CannotOpen", message });
@@ -128,7 +152,11 @@ async function work(environment: ControllerEnvironment, access: PlaneAccess, pla
   }
   const kubeconfigSecret = await keepSecret(client, domain, plane, made.kubeconfig);
   const condition = { status: "True", reason: "Open", message: "" };
-  await tell(environment, path, plane, condition, { url: made.url, kubeconfigSecret });
+  const { url, usedBytes } = made;
+  const quota = plane.spec?.quota?.bytes;
+  const used = quota === undefined || usedBytes === undefined ? {} : { used: { bytes: usedBytes } };
+  await tell(environment, path, plane, condition, { url, kubeconfigSecret, ...used });
+  if (quota !== undefined) later(usedAfterMs);
 }
 
 const secretsOf = (domain: ApiDomain): string => `/api/v1/namespaces/${domain.rename("kube-system")}/secrets`;
@@ -166,7 +194,8 @@ async function tell(
     before.reason === told.reason &&
     before.message === told.message &&
     (fields.url === undefined || fields.url === status.url) &&
-    (fields.kubeconfigSecret === undefined || fields.kubeconfigSecret.name === secret?.name);
+    (fields.kubeconfigSecret === undefined || fields.kubeconfigSecret.name === secret?.name) &&
+    (fields.used === undefined || fields.used.bytes === status.used?.bytes);
   if (isTold) return;
   const lastTransitionTime = before?.status === told.status ? before.lastTransitionTime : timestampOf(clock.now());
   const condition = { type: "Ready", ...told, lastTransitionTime, observedGeneration: metadata.generation };

@@ -44,6 +44,8 @@ interface StoreSources {
   /** Whether room on the disk is reserved for deletions. */
   readonly hasReserve: boolean;
   readonly instruments?: Instruments | undefined;
+  /** Bounds what the log takes. */
+  readonly bound?: ((log: LogStore) => LogStore) | undefined;
   /** Notes how a step is undone. */
   undo(step: () => Promise<void> | void): void;
 }
@@ -189,10 +191,11 @@ type Wrap = (log: LogStore) => LogStore;
  * Returns the function that wraps the log of the store; `undefined` where nothing does. `serve` wraps one that is served to
  * other processes.
  */
-function wrapOf({ options, clock, instruments, encryption }: StoreSources, serve?: Wrap): Wrap | undefined {
+function wrapOf({ options, clock, instruments, encryption, bound }: StoreSources, serve?: Wrap): Wrap | undefined {
   const wraps: readonly (Wrap | undefined)[] = [
     encryption && ((log) => encryption.wrap(log)),
     serve,
+    bound,
     options.upstreamTiming ? (log) => new UpstreamTimingLog(log, clock) : undefined,
     instruments && ((log) => instruments.wrapLog(log)),
   ];

@@ -39,6 +39,10 @@ interface PlanesStart {
 interface Slot {
   /** The identity of the object that asked for the plane. */
   readonly uid: string;
+  /** The bytes that all objects may have; `undefined` when they are not bounded. */
+  quotaBytes: number | undefined;
+  /** The bytes of all objects when the plane was closed. */
+  usedBytes?: number;
   /** The plane, or its opening; absent while it is closed. */
   plane?: Plane | Promise<Plane>;
   /** The credentials, once they were read, and the door that knows them while the plane is closed. */
@@ -109,7 +113,7 @@ export class Planes {
     if (folder !== undefined) await openPlaneFolders(folder);
     const controller = planesController(this.#access(start));
     const environment = { client, reader: client, clock, domain, log, signal: this.#stop.signal };
-    for (const { name, uid } of await controller.prepare(environment)) this.#slots.set(name, { uid });
+    for (const { name, ...slot } of await controller.prepare(environment)) this.#slots.set(name, slot);
     this.#doorkeeper = new Doorkeeper(host);
     this.#nowhere = doorToNowhere(host.random.uuid());
     this.#start = start;
@@ -176,7 +180,8 @@ export class Planes {
     try {
       const credentials = await this.#prepare(name, slot);
       const settings = this.#settingsOf(name);
-      const plane = await openPlane(this.#hostOf(host), { ...settings, isUntouched: slot.isUntouched }, credentials);
+      const own = { isUntouched: slot.isUntouched, quotaBytes: () => slot.quotaBytes };
+      const plane = await openPlane(this.#hostOf(host), { ...settings, ...own }, credentials);
       slot.plane = plane;
       this.#closeSome(host, plane);
       return plane;
@@ -204,7 +209,7 @@ export class Planes {
     }
   }
 
-  #settingsOf(name: string): PlaneSettings {
+  #settingsOf(name: string): Omit<PlaneSettings, "quotaBytes"> {
     const { host, url } = this.#start!; // nothing is opened before
     const folder = folderOf(host.options);
     return { name, url: `${url}${prefix}${name}`, folder: folder === undefined ? undefined : join(folder, name) };
@@ -225,19 +230,22 @@ export class Planes {
     const { host, trust } = start;
     const folder = folderOf(host.options);
     return {
-      make: async (name, uid) => {
+      make: async ({ name, uid, quotaBytes }) => {
         if (!nameForm.test(name)) throw new StartError("the name must be a DNS label");
         const { planesMax } = host.options;
-        const slot = this.#slots.get(name) ?? { uid };
+        const slot: Slot = this.#slots.get(name) ?? { uid, quotaBytes };
         if (this.#slots.size >= planesMax && !this.#slots.has(name))
           throw new StartError(`there are ${planesMax} planes`);
         if (!this.#slots.has(name)) this.#templateMaking ??= this.#makeTemplate(start);
         this.#slots.set(name, slot);
+        slot.quotaBytes = quotaBytes;
         const { adminToken: token } = await this.#prepare(name, slot);
         const { url } = this.#settingsOf(name);
         const user = { user: "admin", namespace: undefined, credentials: { token } };
         const config = clientConfig({ url, ...trust, proxy: undefined, insecure: false, ...user });
-        return { url, kubeconfig: JSON.stringify(config, undefined, 2) };
+        const { plane } = slot;
+        const usedBytes = quotaBytes !== undefined && plane instanceof Plane ? plane.countBytes() : slot.usedBytes;
+        return { url, kubeconfig: JSON.stringify(config, undefined, 2), usedBytes };
       },
       remove: async (name, uid) => {
         const slot = this.#slots.get(name);
@@ -303,6 +311,7 @@ function closeIdleSlot(slot: Slot, plane: Plane): void {
   delete slot.plane;
   const closed = async (): Promise<void> => {
     try {
+      if (slot.quotaBytes !== undefined) slot.usedBytes = plane.countBytes();
       slot.bootstrapTokens = await plane.end();
       slot.isUntouched = plane.isUntouched;
     } finally {

@@ -8,11 +8,16 @@ import type { Answer } from "../client.ts";
 import { Api, type Domain, domains, eventually, openServer, temporaryFolder } from "../harness.ts";
 import { MovingClock } from "../moving-clock.ts";
 import { configMap, secret } from "../objects.ts";
-
-const group = "planes.k8s.io";
-const planes = `/apis/${group}/v1alpha1/planes`;
-const plane = (name: string) => ({ apiVersion: `${group}/v1alpha1`, kind: "Plane", metadata: { name } });
-const configMaps = "/api/v1/namespaces/default/configmaps";
+import {
+  configMaps,
+  makePlane,
+  type OpenedPlane,
+  planeCondition,
+  planeObject,
+  planes,
+  readyPlane,
+  removedPlane,
+} from "./planes-for-tests.ts";
 
 /** Opens a server with planes in memory, unless the settings say otherwise, and closes it when the test ends. */
 async function open(t: TestContext, domain: Domain, settings: ServerSettings = {}): Promise<Api> {
@@ -21,49 +26,10 @@ async function open(t: TestContext, domain: Domain, settings: ServerSettings = {
   return new Api(server);
 }
 
-/** A plane as its administrator sees it. */
-interface Opened {
-  /** The beginning of all paths. */
-  readonly prefix: string;
-  /** The administrator's token. */
-  readonly as: string;
-}
-
-/** Makes a plane, waits until it is ready, and reads the administrator's credentials. */
-async function make(api: Api, name: string): Promise<Opened> {
-  (await api.post(planes, plane(name))).expect(201);
-  return ready(api, name);
-}
-
-async function ready(api: Api, name: string): Promise<Opened> {
-  const answer = await condition(api, name, "True");
-  const { namespace, name: secretName } = answer.at("status.kubeconfigSecret") as { namespace: string; name: string };
-  const kept = (await api.get(`/api/v1/namespaces/${namespace}/secrets/${secretName}`, { literal: true })).expect(200);
-  const kubeconfig = JSON.parse(Buffer.from(kept.string("data.kubeconfig"), "base64").toString()) as {
-    readonly clusters: readonly [{ readonly cluster: { readonly server: string } }];
-    readonly users: readonly [{ readonly user: { readonly token: string } }];
-  };
-  const url = kubeconfig.clusters[0].cluster.server;
-  assert.equal(url, answer.string("status.url"));
-  return { prefix: new URL(url).pathname, as: kubeconfig.users[0].user.token };
-}
-
-/** Waits until the condition `Ready` of a plane has this value, and returns the plane. */
-async function condition(api: Api, name: string, status: string): Promise<Answer> {
-  return eventually(async () =>
-    (await api.get(`${planes}/${name}`)).expect(200, {
-      "status.conditions": (value: unknown) => (value as readonly { status: string }[])[0]?.status === status,
-    }),
-  );
-}
-
-const removed = (api: Api, name: string): Promise<Answer> =>
-  eventually(async () => (await api.get(`${planes}/${name}`)).expect(404));
-
 for (const domain of domains) {
   test(`an object of the kind Plane makes a control plane of its own, in ${domain}`, async (t) => {
     const api = await open(t, domain);
-    const { prefix, as } = await make(api, "alpha");
+    const { prefix, as } = await makePlane(api, "alpha");
     assert.equal(prefix, "/planes/alpha");
     (await api.get(`${prefix}/readyz`, { as })).expect(200);
     (await api.get(`${prefix}/openapi/v3`, { as })).expect(200);
@@ -76,7 +42,7 @@ for (const domain of domains) {
 
 test("what one plane has, another does not: objects, kinds, users and permissions", async (t) => {
   const api = await open(t, "k8s.io");
-  const [a, b] = [await make(api, "a"), await make(api, "b")];
+  const [a, b] = [await makePlane(api, "a"), await makePlane(api, "b")];
   const crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
   const names = { plural: "boats", kind: "Boat" };
   const versions = [{ name: "v1", served: true, storage: true, schema: { openAPIV3Schema: { type: "object" } } }];
@@ -119,7 +85,7 @@ test("what one plane has, another does not: objects, kinds, users and permission
 
 test("names of planes cannot be guessed without credentials", async (t) => {
   const api = await open(t, "k8s.io");
-  const { prefix } = await make(api, "there");
+  const { prefix } = await makePlane(api, "there");
   for (const as of ["nobody", "some-token"]) {
     for (const path of ["/version", "/healthz", "/api", "/apis/apps/v1/deployments", ""]) {
       const there = (await api.get(`${prefix}${path}`, { as })).expectFailure(401, "Unauthorized");
@@ -143,7 +109,7 @@ test("only credentials of a closed plane open it, and the answer to others tells
   const server = await openServer("k8s.io", settings, { clock });
   t.after(() => server.close());
   const api = new Api(server);
-  const [a, b] = [await make(api, "a"), await make(api, "b")];
+  const [a, b] = [await makePlane(api, "a"), await makePlane(api, "b")];
   const isOpen = (name: string): boolean => existsSync(join(folder, name, "store.db-wal"));
   const closed = (name: string) =>
     eventually(async () => {
@@ -200,7 +166,7 @@ test("only credentials of a closed plane open it, and the answer to others tells
 
 test("identity headers and impersonation count only in the plane that they reach", async (t) => {
   const api = await open(t, "k8s.io");
-  const [a, b] = [await make(api, "a"), await make(api, "b")];
+  const [a, b] = [await makePlane(api, "a"), await makePlane(api, "b")];
   const headers = { "x-remote-user": "admin", "x-remote-group": "system:masters" };
   (await api.get(`${b.prefix}/api/v1/nodes`, { as: "nobody", headers })).expectFailure(401, "Unauthorized");
   (await api.get(`${b.prefix}/api/v1/nodes`, { as: a.as, headers })).expectFailure(401, "Unauthorized");
@@ -211,7 +177,7 @@ test("identity headers and impersonation count only in the plane that they reach
 
 test("the administrator of a plane reaches neither files nor settings of the server", async (t) => {
   const api = await open(t, "k8s.io");
-  const { prefix, as } = await make(api, "a");
+  const { prefix, as } = await makePlane(api, "a");
   (await api.post(`${prefix}/binnacle/v1/backup`, { file: join(temporaryFolder(), "copy") }, { as })).expect(404);
   (await api.post(`${prefix}/binnacle/v1/compact`, { olderThanSeconds: 0 }, { as })).expect(404);
   (await api.put(`${prefix}/debug/flags/v`, "9", { as })).expect(404);
@@ -227,23 +193,23 @@ test("the administrator of a plane reaches neither files nor settings of the ser
 
 test("a name that is no DNS label is refused", async (t) => {
   const api = await open(t, "k8s.io");
-  for (const name of ["a.b", "x".repeat(64)]) (await api.post(planes, plane(name))).expectClientError();
+  for (const name of ["a.b", "x".repeat(64)]) (await api.post(planes, planeObject(name))).expectClientError();
 });
 
 test("there are no more planes than --planes-max allows", async (t) => {
   const api = await open(t, "k8s.io", { planesMax: 1 });
-  await make(api, "first");
-  (await api.post(planes, plane("second"))).expect(201);
-  const refused = await condition(api, "second", "False");
+  await makePlane(api, "first");
+  (await api.post(planes, planeObject("second"))).expect(201);
+  const refused = await planeCondition(api, "second", "False");
   assert.match(JSON.stringify(refused.at("status.conditions")), /there are 1 planes/);
   (await api.delete(`${planes}/first`)).expect([200, 202]);
-  await ready(api, "second");
+  await readyPlane(api, "second");
 });
 
 test("a deleted plane ends its watches with a Status, and nothing of it stays", async (t) => {
   const folder = temporaryFolder();
   const api = await open(t, "k8s.io", { storage: "disk", planes: folder });
-  const { prefix, as } = await make(api, "gone");
+  const { prefix, as } = await makePlane(api, "gone");
   (await api.post(`${prefix}${configMaps}`, configMap("a"), { as })).expect(201);
   const streams = [await api.watch(`${prefix}${configMaps}`, { as }), await api.watch(`${prefix}/api/v1/pods`, { as })];
   let isDeleted = false;
@@ -259,7 +225,7 @@ test("a deleted plane ends its watches with a Status, and nothing of it stays", 
     const last = (await stream.until((event) => event.type === "ERROR")).at(-1)!;
     last.has({ "object.kind": "Status", "object.code": 404, "object.reason": "NotFound" });
   }
-  await removed(api, "gone");
+  await removedPlane(api, "gone");
   isDeleted = true;
   for (const codes of await Promise.all(load)) {
     for (const code of codes) assert.ok([201, 401, 404, 503].includes(code), `a request was answered ${code}`);
@@ -267,7 +233,7 @@ test("a deleted plane ends its watches with a Status, and nothing of it stays", 
   assert.deepEqual(readdirSync(folder), []);
   (await api.get("/api/v1/namespaces/kube-system/secrets/plane-gone-kubeconfig")).expect(404);
   (await api.get(`${prefix}/version`, { as })).expectFailure(401, "Unauthorized");
-  const again = await make(api, "gone");
+  const again = await makePlane(api, "gone");
   assert.notEqual(again.as, as);
   (await api.get(`${prefix}${configMaps}/a`, { as: again.as })).expect(404);
 });
@@ -280,7 +246,7 @@ test("planes are there again after a restart, and a removal that was interrupted
     planes: folder,
   };
   const first = await openServer("k8s.io", settings);
-  const { prefix, as } = await make(new Api(first), "kept");
+  const { prefix, as } = await makePlane(new Api(first), "kept");
   (await new Api(first).post(`${prefix}${configMaps}`, configMap("a", { v: "1" }), { as })).expect(201);
   await first.close();
   mkdirSync(join(folder, ".removed-1"));
@@ -296,7 +262,7 @@ test("a plane that nobody uses is closed, unless it is watched, and opened again
   const server = await openServer("k8s.io", settings, { clock });
   t.after(() => server.close());
   const api = new Api(server);
-  const [idle, watched] = [await make(api, "idle"), await make(api, "watched")];
+  const [idle, watched] = [await makePlane(api, "idle"), await makePlane(api, "watched")];
   const isOpen = (name: string): boolean => existsSync(join(folder, name, "store.db-wal"));
   (await api.get(`${idle.prefix}${configMaps}`, { as: "nobody" })).expectFailure(401, "Unauthorized");
   assert.ok(!isOpen("idle"), "a new plane is opened by its first request with a token");
@@ -315,11 +281,52 @@ test("a plane that nobody uses is closed, unless it is watched, and opened again
   await stream.until((event) => event.type === "ADDED" && event.name === "b");
 });
 
+for (const storage of ["memory", "disk"] as const) {
+  test(`a plane takes no more bytes than its quota allows, and others go on, ${storage}`, async (t) => {
+    const clock = new MovingClock();
+    const server = await openServer("k8s.io", { storage, planes: temporaryFolder() }, { clock });
+    t.after(() => server.close());
+    const api = new Api(server);
+    const quota = { bytes: 1024 * 1024 };
+    (await api.post(planes, { ...planeObject("tiny"), spec: { quota: { bytes: 10 } } })).expectFailure(422, "Invalid");
+    (await api.post(planes, { ...planeObject("small"), spec: { quota } })).expect(201);
+    const [small, other] = [await readyPlane(api, "small"), await makePlane(api, "other")];
+    const text = "x".repeat(100_000);
+    const write = (to: OpenedPlane, name: string) =>
+      api.post(`${to.prefix}${configMaps}`, configMap(name, { text }), to);
+    let count = 0;
+    let refused: Answer | undefined;
+    while (refused === undefined && count < 20) {
+      const answer = await write(small, `map-${count}`);
+      if (answer.status === 201) count++;
+      else refused = answer;
+    }
+    refused!.expectFailure(403, "Forbidden");
+    assert.match(refused!.text, /planes.planes.k8s.io \\"small\\" is forbidden: exceeded quota/);
+    assert.ok(count > 3 && count < 11, `${count} were written`);
+    (await write(small, "again")).expectFailure(403, "Forbidden");
+    const tooLong = { data: { more: text } };
+    (await api.patch(`${small.prefix}${configMaps}/map-0`, tooLong, undefined, small)).expectFailure(403, "Forbidden");
+    // Writes that make room, or need none, go on.
+    (await api.patch(`${small.prefix}${configMaps}/map-0`, { data: { text: "short" } }, undefined, small)).expect(200);
+    (await api.delete(`${small.prefix}${configMaps}/map-1`, undefined, small)).expect(200);
+    (await write(small, "again")).expect(201);
+    for (let at = 0; at < 12; at++) (await write(other, `map-${at}`)).expect(201);
+    await eventually(async () => {
+      clock.advance(30_000);
+      const told = (await api.get(`${planes}/small`)).at("status.used.bytes");
+      assert.ok(Number(told) > 400_000 && Number(told) <= quota.bytes, String(told));
+    });
+    (await api.patch(`${planes}/small`, { spec: { quota: { bytes: 4 * quota.bytes } } })).expect(200);
+    await eventually(async () => (await write(small, "more")).expect([201, 409]));
+  });
+}
+
 test("many planes are used in turn, of which a few stay open, and all go", async (t) => {
   const folder = temporaryFolder();
   const api = await open(t, "k8s.io", { storage: "disk", planes: folder, planesOpenMax: 3 });
   const names = Array.from({ length: 10 }, (_, at) => `many-${at}`);
-  const made = await Promise.all(names.map(async (name) => ({ name, ...(await make(api, name)) })));
+  const made = await Promise.all(names.map(async (name) => ({ name, ...(await makePlane(api, name)) })));
   const openCount = (): number => names.filter((name) => existsSync(join(folder, name, "store.db-wal"))).length;
   const watched = made[0]!;
   const stream = await api.watch(`${watched.prefix}${configMaps}`, watched);
@@ -341,20 +348,20 @@ test("many planes are used in turn, of which a few stay open, and all go", async
     (await api.get(`${one.prefix}${configMaps}`, { as: other.as })).expectFailure(401, "Unauthorized");
   }
   for (const { name } of made) (await api.delete(`${planes}/${name}`)).expect([200, 202]);
-  for (const { name } of made) await removed(api, name);
+  for (const { name } of made) await removedPlane(api, name);
   assert.deepEqual(readdirSync(folder), []);
 });
 
 test("the first objects of each plane are its own", async (t) => {
   const api = await open(t, "k8s.io");
-  const [a, b] = [await make(api, "a"), await make(api, "b")];
+  const [a, b] = [await makePlane(api, "a"), await makePlane(api, "b")];
   const role = "/apis/rbac.authorization.k8s.io/v1/clusterroles/cluster-admin";
   const uids = [a, b].map(async ({ prefix, as }) => (await api.get(`${prefix}${role}`, { as })).string("metadata.uid"));
   const [first, second] = await Promise.all(uids);
   assert.notEqual(first, second);
   (await api.delete(`${a.prefix}${role}`, undefined, a)).expect(200);
   (await api.get(`${b.prefix}${role}`, b)).expect(200);
-  const c = await make(api, "c");
+  const c = await makePlane(api, "c");
   const lists = [
     "/apis/rbac.authorization.k8s.io/v1/clusterroles",
     "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas",
@@ -370,25 +377,26 @@ for (const storage of ["memory", "disk"] as const) {
   test(`a new plane has at once what its controllers make, and they go on from its first write, ${storage}`, async (t) => {
     const folder = temporaryFolder();
     const api = await open(t, "k8s.io", { storage, planes: folder });
-    const read = async ({ prefix, as }: Opened, path: string) =>
+    const read = async ({ prefix, as }: OpenedPlane, path: string) =>
       ((await api.get(`${prefix}${path}`, { as })).expect(200).value as { items: Listed[] }).items;
     const authority = "metadata.name=extension-apiserver-authentication";
-    const trust = async (one: Opened) =>
+    const trust = async (one: OpenedPlane) =>
       (await read(one, `/api/v1/namespaces/kube-system/configmaps?fieldSelector=${authority}`))[0]?.data;
-    const uids = async (one: Opened) => (await read(one, "/api/v1/namespaces")).map(({ metadata }) => metadata.uid);
-    const first = await make(api, "first");
+    const uids = async (one: OpenedPlane) =>
+      (await read(one, "/api/v1/namespaces")).map(({ metadata }) => metadata.uid);
+    const first = await makePlane(api, "first");
     (await api.post(`${first.prefix}/api/v1/namespaces/default/configmaps`, configMap("a"), first)).expect(201);
     let count = 0;
     // The objects of new planes are known some time after the first one was made.
-    const next = (): Promise<Opened> =>
+    const next = (): Promise<OpenedPlane> =>
       eventually(async () => {
-        const one = await make(api, `next-${count++}`);
+        const one = await makePlane(api, `next-${count++}`);
         assert.ok((await read(one, "/apis/apiregistration.k8s.io/v1/apiservices")).length > 10);
         return one;
       });
     const [a, b] = [await next(), await next()];
     for (const path of controlled) {
-      const names = async (one: Opened) => (await read(one, path)).map(({ metadata }) => metadata.name);
+      const names = async (one: OpenedPlane) => (await read(one, path)).map(({ metadata }) => metadata.name);
       await eventually(async () => assert.deepEqual(await names(a), await names(first)));
     }
     assert.equal(new Set([...(await uids(a)), ...(await uids(b))]).size, 8);
@@ -427,12 +435,12 @@ test("the folder of one plane is not opened for another of its name", async (t) 
   mkdirSync(join(folder, "old"));
   writeFileSync(join(folder, "old", "plane.json"), '{"uid":"another"}\n');
   const api = await open(t, "k8s.io", { storage: "disk", planes: folder });
-  (await api.post(planes, plane("old"))).expect(201);
-  const refused = await condition(api, "old", "False");
+  (await api.post(planes, planeObject("old"))).expect(201);
+  const refused = await planeCondition(api, "old", "False");
   assert.match(JSON.stringify(refused.at("status.conditions")), /belongs to another plane/);
   (await api.get("/planes/old/version", { as: "nobody" })).expect([401, 503]);
   (await api.delete(`${planes}/old`)).expect([200, 202]);
-  await removed(api, "old");
+  await removedPlane(api, "old");
   assert.ok(existsSync(join(folder, "old", "plane.json")), "data of another plane stays");
 });
 
@@ -444,7 +452,7 @@ test("no secret of a plane is in the log or a status", async (t) => {
   const server = await openServer("k8s.io", { storage: "disk", planes: folder }, { log });
   t.after(() => server.close());
   const api = new Api(server);
-  const { prefix, as } = await make(api, "quiet");
+  const { prefix, as } = await makePlane(api, "quiet");
   (await api.post(`${prefix}/api/v1/namespaces/default/secrets`, secret("s", { k: "hunter2" }), { as })).expect(201);
   const status = (await api.get(`${planes}/quiet`)).text;
   const key = readFileSync(join(folder, "quiet", "pki", "sa.key"), "utf8").split("\n")[1]!;

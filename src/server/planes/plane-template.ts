@@ -10,8 +10,10 @@ import type { Clock } from "#std/clock.ts";
 import type { Random } from "#std/random.ts";
 import type { CacheRanges, CacheWriter } from "#storage/watch-cache.ts";
 
-/** The beginning of all keys, and of those that are no objects of the API. */
-const [allPrefix, settingsPrefix] = ["/registry/", "/registry/binnacle/"];
+/** The beginning of all keys. */
+export const allPrefix = "/registry/";
+/** The beginning of keys that are no objects of the API. */
+const settingsPrefix = "/registry/binnacle/";
 
 const timePattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/;
 /** Leases name their holders. */

@@ -9,7 +9,7 @@ import { legacyClaims } from "#authn/service-account-token.ts";
 import type { ApiRequest, HandledRequest, Reply } from "#http/api-request.ts";
 import { Health } from "#http/health.ts";
 import { RequestMetrics } from "#http/request-metrics.ts";
-import { serviceUnavailable, type StatusError } from "#meta/status-error.ts";
+import { forbidden, serviceUnavailable, type StatusError } from "#meta/status-error.ts";
 import { versionDocument, versionReply } from "#publication/version.ts";
 import { type Clock, pause } from "#std/clock.ts";
 import { andThen, isLate, type MaybePromise } from "#std/maybe-promise.ts";
@@ -24,6 +24,7 @@ import { planAuthorization } from "../authorization/plan.ts";
 import { type PlaneCredentials, preparePlaneCredentials } from "../credentials.ts";
 import { checkDataFolder, markerFile, writePrivateFiles } from "../data-folder.ts";
 import { openEncryption } from "../encryption.ts";
+import type { Encryption } from "../encryption/encryption.ts";
 import type { Endpoints } from "../endpoints.ts";
 import { addHealthChecks, healthFailures } from "../health-checks.ts";
 import { healthMetrics } from "../health-metrics.ts";
@@ -32,11 +33,13 @@ import { readKubeletClient } from "../nodes/kubelet-client.ts";
 import { openStore } from "../open-store.ts";
 import type { ServerOptions } from "../options.ts";
 import { programVersion } from "../program-version.ts";
+import type { OpenedStore } from "#storage/opened-store.ts";
 import type { WatchCache } from "#storage/watch-cache.ts";
 import type { PlaneHost } from "./plane-host.ts";
-import { isEmpty, PlaneTemplate } from "./plane-template.ts";
+import { allPrefix, isEmpty, PlaneTemplate } from "./plane-template.ts";
 import type { PlaneShare } from "./plane-turns.ts";
 import { PlaneSeats, type SeatBounds } from "./plane-seats.ts";
+import { type ByteQuota, QuotaLog } from "./quota-log.ts";
 import { noRoom, statusReply } from "./status-reply.ts";
 import { planeOptions } from "./plane-options.ts";
 
@@ -48,6 +51,8 @@ export interface PlaneSettings {
   readonly folder: string | undefined;
   /** Whether the plane has been open before, and nobody has written to it. */
   readonly isUntouched?: boolean | undefined;
+  /** Returns the bytes that all objects of the plane may have; `undefined` when they are not bounded. */
+  quotaBytes(): number | undefined;
 }
 
 /** The time for which requests and watches may take to end when their plane ends. */
@@ -59,7 +64,7 @@ const seats: SeatBounds = { runningMax: 64, waitingMax: 1000 };
 /** Reads the credentials of a plane, and makes a folder with new ones for a new plane. Rejects with `StartError`. */
 export async function preparePlane(
   { options, clock, random }: Pick<PlaneHost, "options" | "clock" | "random">,
-  { folder }: PlaneSettings,
+  { folder }: Pick<PlaneSettings, "folder">,
 ): Promise<PlaneCredentials> {
   const { apiDomain, acceptDataLoss: acceptLoss } = options;
   const marker = folder === undefined ? undefined : checkDataFolder(folder, apiDomain);
@@ -111,7 +116,12 @@ export async function makeTemplate(host: PlaneHost, signal: AbortSignal): Promis
     template: () => undefined,
   };
   const undo: (() => MaybePromise<void>)[] = [];
-  const settings = { name: "template", url: "https://template.invalid", folder: undefined };
+  const settings = {
+    name: "template",
+    url: "https://template.invalid",
+    folder: undefined,
+    quotaBytes: () => undefined,
+  };
   const { plane, assembled, cache } = await open(hidden, settings, credentials, undo);
   try {
     let revision = -1;
@@ -139,7 +149,7 @@ const valuesOf = ({ frontProxy }: PlaneCredentials) => ({ frontProxyAuthority: f
 
 async function open(
   host: PlaneHost,
-  { name, url, folder, isUntouched }: PlaneSettings,
+  { name, url, folder, isUntouched, quotaBytes }: PlaneSettings,
   credentials: PlaneCredentials,
   undo: (() => MaybePromise<void>)[],
 ): Promise<{ readonly plane: Plane; readonly assembled: Assembled; readonly cache: WatchCache }> {
@@ -155,8 +165,11 @@ async function open(
   const started = observed.health.startupStep("start-server");
   const encryption = host.encryption && (await openEncryption(host.encryption, { ...parts, ...observed }));
   undo.push(() => encryption?.close());
+  let stored: WatchCache | undefined;
+  const quota = quotaOf(host, { name, quotaBytes }, () => stored);
   const store = await openStore({
     ...parts,
+    bound: (log) => new QuotaLog(log, quota, clock),
     ...observed,
     isKeeper: true,
     // The deletion of a plane frees all of it.
@@ -168,6 +181,7 @@ async function open(
     undo: (step) => void undo.push(step),
   });
   const { cache } = store;
+  stored = cache;
   const template = isEmpty(cache) ? host.template() : undefined;
   await template?.write(cache, { clock, random, ...valuesOf(credentials) });
   const firstWork = template === undefined && isUntouched !== true ? undefined : Promise.withResolvers<void>();
@@ -193,18 +207,52 @@ async function open(
     await writePrivateFiles(folder, [markerFile(options.apiDomain, ["credentials", "store"])]);
   store.served?.();
   started();
-  const close = async (): Promise<ReadonlySet<string>> => {
-    const tokens = options.enableBootstrapTokenAuth ? await bootstrapDigests(opened.client, host) : noTokens;
-    await opened.close();
-    await cache.close();
-    await store.close?.();
-    encryption?.close();
-    return tokens;
-  };
   const opened = assembled;
-  const plane = new Plane({ host, assembled, end, share: host.turns.share(), close, wake: firstWork?.resolve });
+  const close = (): Promise<ReadonlySet<string>> => closeAll(host, options, { assembled: opened, store, encryption });
+  const plane = new Plane({ host, assembled, cache, end, share: host.turns.share(), close, wake: firstWork?.resolve });
   return { plane, assembled, cache };
 }
+
+interface OpenedParts {
+  readonly assembled: Assembled;
+  readonly store: OpenedStore;
+  readonly encryption: Encryption | undefined;
+}
+
+/** Closes everything, and resolves with the digests of the bootstrap tokens. */
+async function closeAll(
+  host: PlaneHost,
+  { enableBootstrapTokenAuth }: ServerOptions,
+  { assembled, store, encryption }: OpenedParts,
+): Promise<ReadonlySet<string>> {
+  const tokens = enableBootstrapTokenAuth ? await bootstrapDigests(assembled.client, host) : noTokens;
+  await assembled.close();
+  await store.cache.close();
+  await store.close?.();
+  encryption?.close();
+  return tokens;
+}
+
+/** Returns the quota of a plane, whose store is opened with it. */
+const quotaOf = (
+  { domain }: PlaneHost,
+  { name, quotaBytes }: Pick<PlaneSettings, "name" | "quotaBytes">,
+  stored: () => WatchCache | undefined,
+): ByteQuota => ({
+  limit: quotaBytes,
+  count: () => {
+    const cache = stored();
+    return cache === undefined ? 0 : bytesOf(cache);
+  },
+  bytesOf: (key) => stored()?.get(key)?.valueLength ?? 0,
+  refusal: (used, limit) => {
+    const resource = { group: domain.rename("planes.k8s.io"), resource: "planes" };
+    return forbidden(resource, name, `exceeded quota: its objects have ${used} bytes, limited: ${limit}`);
+  },
+});
+
+const bytesOf = (cache: WatchCache): number =>
+  cache.range(allPrefix).entries.reduce((sum, { valueLength }) => sum + valueLength, 0);
 
 const noTokens: ReadonlySet<string> = new Set();
 
@@ -295,6 +343,7 @@ function endpointsOf({ health, checks, requestMetrics }: ReturnType<typeof obser
 interface OpenParts {
   readonly host: PlaneHost;
   readonly assembled: Assembled;
+  readonly cache: WatchCache;
   readonly end: AbortController;
   /** The share of the plane in the event loop. */
   readonly share: PlaneShare;
@@ -334,6 +383,11 @@ export class Plane {
     const { assembled } = this.#parts;
     const isIdle = this.#running.size === 0 && assembled.ownRequests() === 0 && assembled.isCaughtUp();
     return isIdle ? this.#usedMs : undefined;
+  }
+
+  /** Counts the bytes of all objects. */
+  countBytes(): number {
+    return bytesOf(this.#parts.cache);
   }
 
   /** Whether the plane is as it was made, so that its controllers have nothing to do. */
