@@ -105,3 +105,52 @@ test("the example migration moves a namespace with its kinds, and nothing differ
   );
   assert.equal(moved.trim(), "A7");
 });
+
+test("the suite of the example go-envtest passes", { skip: missingGo() }, (t) => {
+  const folder = install("go-envtest");
+  process.env["KUBEBUILDER_ASSETS"] = join(folder, "assets");
+  t.after(() => delete process.env["KUBEBUILDER_ASSETS"]);
+  run(folder, "binnacle", "envtest", "assets");
+  run(folder, "go", "test", "-count=1", "./...");
+});
+
+/** Returns the reason why the Go suite cannot run here. */
+function missingGo(): string | false {
+  if (!isHere("go", "version")) return "Go is not here";
+  const env = { ...process.env, GOPROXY: "off", GOTOOLCHAIN: "local" };
+  const { status } = spawnSync("go", ["list", "-deps", "-test", "."], { cwd: join(examples, "go-envtest"), env });
+  return status === 0 ? false : "the Go modules of examples/go-envtest are not here";
+}
+
+test("the example vps installs what its units and its configuration name, and a server takes that configuration", async (t) => {
+  const folder = install("vps");
+  const target = join(folder, "root");
+  process.env["ROOT"] = target;
+  process.env["UNIT"] = join(root, "packaging/binnacle.service");
+  t.after(() => {
+    delete process.env["ROOT"];
+    delete process.env["UNIT"];
+  });
+  const program = join(folder, "node_modules/.bin/binnacle");
+  const config = join(target, "etc/binnacle/config.yaml");
+  run(folder, "./install.sh", program, "api.example.com");
+  run(folder, "./install.sh", program, "other.example.com");
+  const text = readFileSync(config, "utf8");
+  assert.match(text, /^tls-san: \[api\.example\.com\]$/m, "what somebody may have edited stays");
+  writeFileSync(config, text.replaceAll(/(?=\/(?:var\/lib|etc)\/)/g, target));
+  mkdirSync(join(target, "var/lib/binnacle"), { recursive: true });
+  const serving = await serveProgram(folder, `--config=${config}`, "--data-dir=data");
+  t.after(() => serving.child.kill());
+  run(folder, "binnacle", "create", "role", "reader", "--verb=get", "--resource=pods", "--data-dir=data");
+  const log = readFileSync(join(target, "var/lib/binnacle/audit.log"), "utf8");
+  assert.match(log, /"verb":"create","user":\{"username":"[^"]+"/);
+  if (!isHere("systemd-analyze", "--version")) return;
+  const units = join(target, "etc/systemd/system");
+  for (const name of readdirSync(units)) {
+    const own = readFileSync(join(units, name), "utf8").replaceAll("/usr/local/bin/binnacle", "/bin/true");
+    writeFileSync(join(units, name), own.replace(/^Documentation=.*\n/m, ""));
+  }
+  const files = readdirSync(units).map((name) => join(units, name));
+  const { status, stderr } = spawnSync("systemd-analyze", ["verify", ...files], { encoding: "utf8" });
+  assert.equal(`${status}${stderr}`, "0");
+});
