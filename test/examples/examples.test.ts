@@ -54,7 +54,7 @@ test("the types of the controller's kind are those that the program prints", () 
 });
 
 for (const name of ["webhook", "platform"]) {
-  // Their certificates are made by openssl.
+  // The program openssl makes their certificates.
   const skip = isHere("openssl", "version") ? false : "no openssl is here";
   test(`the tests of the example ${name} pass`, { skip }, () => void run(install(name), process.execPath, "--test"));
 }
