@@ -15,12 +15,14 @@ export class App {
   readonly namespace: ReadonlySignal<string>;
   readonly #lastNamespace = signal("");
   readonly #signOut: () => void;
+  readonly #ended = new AbortController();
 
   constructor(access: SignedIn, signOut: () => void) {
     this.api = new Api(access);
     this.#signOut = signOut;
     this.namespace = computed(() => this.route.value.query.get("ns") ?? this.#lastNamespace.value);
-    addEventListener("hashchange", () => (this.route.value = readRoute(location.hash)));
+    const { signal: ended } = this.#ended;
+    addEventListener("hashchange", () => (this.route.value = readRoute(location.hash)), { signal: ended });
     void this.readKinds();
   }
 
@@ -62,7 +64,11 @@ export class App {
     if (this.route.value.query.has("ns") || namespace !== "") this.setQuery({ ns: namespace });
   }
 
+  /** Forgets the token, also where the server keeps it for this page only. */
   signOut(): void {
+    this.#ended.abort();
+    if (this.api.access.kind === "code")
+      void this.api.fetch({ method: "DELETE", path: "session" }).catch(() => undefined);
     this.#signOut();
   }
 }

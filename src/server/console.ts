@@ -11,9 +11,15 @@ export function withConsole(next: Handle, parts: ConsoleParts): Handle {
   const loaded = lazy(async () => (await import("./console/answers.ts")).consoleAnswers(parts));
   return (request) => {
     const { path } = request;
-    if (path.startsWith("/console") && (path === "/console" || path[8] === "/")) {
-      return andThen(loaded(), (answer) => answer(request));
-    }
+    const isConsole = path.startsWith("/console") && (path === "/console" || path[8] === "/");
+    if (isConsole || (path === "/" && isBrowser(request))) return andThen(loaded(), (answer) => answer(request));
     return next(request);
   };
 }
+
+/** Whether somebody has typed the address of the server in a browser, without credentials: the API would only refuse. */
+const isBrowser = ({ method, headers, clientCertificate }: ApiRequest): boolean =>
+  method === "GET" &&
+  headers["accept"]?.startsWith("text/html") === true &&
+  headers["authorization"] === undefined &&
+  clientCertificate === undefined;

@@ -6,6 +6,7 @@ import { after, before, test } from "node:test";
 import type { Browser, Page } from "playwright-core";
 import { Api, openServer, startsServers } from "../harness.ts";
 import { configMap } from "../objects.ts";
+import { openConsole } from "./local-console.ts";
 import { go, openBrowser, openPage, signIn, skip as noBrowser } from "./browser.ts";
 
 const skip = startsServers ? noBrowser : "another server has no console";
@@ -185,4 +186,57 @@ test("the explorer sends a request, and writes it for curl, kubectl and TypeScri
   await page.getByLabel("Path").fill("//evil.example.com/");
   await page.getByRole("button", { name: "Send" }).click();
   await page.getByText("a path begins with one slash").waitFor();
+});
+
+for (const domain of ["k8s.io", "platform.io"] as const) {
+  test(`the link of binnacle console signs in once, and its pages are those of the cluster: ${domain}`, {
+    skip,
+  }, async (t) => {
+    const { origin, code, server } = await openConsole(t, domain);
+    const cluster = new Api(server);
+    const { page, asked } = await openPage(t, browser!);
+    await page.goto(`${origin}/console/#code=${code}`);
+    await page.getByText("The server is ready").waitFor();
+    assert.doesNotMatch(page.url(), /code/);
+    await page.getByText(server.url).waitFor();
+    await go(page, "#/kind/-/v1/configmaps?ns=default");
+    await page.getByText(/live: \d object/).waitFor();
+    (await cluster.post("/api/v1/namespaces/default/configmaps", configMap("through", { a: "b" }))).expect(201);
+    await page.getByRole("link", { name: "through", exact: true }).click();
+    await page.getByText("a: b").waitFor();
+    await page.getByRole("link", { name: "Who may" }).click();
+    await page.getByRole("cell", { name: "Group system:masters" }).waitFor();
+    await go(page, "#/access?ns=default");
+    await page.getByLabel("User", { exact: true }).fill("al,ice");
+    await page.getByLabel("Groups").fill("dev, ops");
+    await page.getByRole("button", { name: "See the cluster as this user" }).click();
+    await go(page, "#/kind/-/v1/configmaps?ns=default");
+    await page.getByText('User "al,ice" cannot list').waitFor();
+    assert.deepEqual(
+      asked.filter((url) => !url.startsWith(`${origin}/`)),
+      [],
+    );
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByLabel("Code or link").fill(`${origin}/console/#code=${code}`);
+    await page.keyboard.press("Enter");
+    await page.getByText("the code is wrong, was used before, or is older than a minute").waitFor();
+    cluster.close();
+  });
+}
+
+test("a value of 900 kB in 100,000 lines is shown in parts, and its page stays in use", { skip }, async (t) => {
+  const lines = Array.from({ length: 100_000 }, (_, i) => `line ${i % 1000}`).join("\n");
+  (
+    await api.post("/api/v1/namespaces/default/configmaps", configMap("large", { lines, word: "x".repeat(50_000) }))
+  ).expect(201);
+  const { page } = await openPage(t, browser!);
+  await signIn(page, api.server.url);
+  await go(page, "#/object/-/v1/configmaps/default/large");
+  await page.getByRole("button", { name: /Show more of/ }).waitFor();
+  assert.ok((await page.locator(".fields tr").count()) < 2100);
+  await go(page, "#/object/-/v1/configmaps/default/large?tab=history");
+  await page.getByText("created").click();
+  await page.getByText(/lines more/).waitFor();
+  await go(page, "#/object/-/v1/configmaps/default/large?tab=edit");
+  await page.getByRole("textbox", { name: "Object as YAML" }).waitFor();
 });

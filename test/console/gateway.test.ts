@@ -1,12 +1,11 @@
 /** `binnacle console`: a page signs in with the code of the link, and sees the cluster with the kubeconfig's rights. */
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
 import http from "node:http";
 import { createInterface } from "node:readline";
-import { before, test, type TestContext } from "node:test";
+import { before, test } from "node:test";
 import { buildConsole } from "../../scripts/build-console.ts";
-import { file, openServer, startsServers, temporaryFolder, type TestServer } from "../harness.ts";
-import { program } from "../program/program.ts";
+import { startsServers } from "../harness.ts";
+import { openConsole } from "./local-console.ts";
 
 const skip = startsServers ? false : "another server is not asked by the program";
 
@@ -48,25 +47,8 @@ const signInWith = (origin: string, code: string, more: Readonly<Record<string, 
     body: JSON.stringify({ code }),
   });
 
-/** Starts the program beside a server. Returns its address and the code of its link. */
-async function openConsole(t: TestContext): Promise<{ origin: string; code: string; server: TestServer }> {
-  const server = await openServer("k8s.io");
-  t.after(() => server.close());
-  const kubeconfig = file("kubeconfig", server.kubeconfig);
-  const child = spawn(process.execPath, [...program, "console", "--kubeconfig", kubeconfig], {
-    cwd: temporaryFolder(),
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  t.after(() => child.kill());
-  for await (const line of createInterface({ input: child.stdout })) {
-    const [, origin, code] = /(http:\/\/127\.0\.0\.1:\d+)\/console\/#code=([\w-]+)/.exec(line) ?? [];
-    if (origin !== undefined && code !== undefined) return { origin, code, server };
-  }
-  throw new Error("the program has printed no link");
-}
-
 test("a code is good once, and its token opens the API with the kubeconfig's rights", { skip }, async (t) => {
-  const { origin, code } = await openConsole(t);
+  const { origin, code } = await openConsole(t, "k8s.io");
   assert.strictEqual((await ask(origin, "/console/")).code, 200);
   assert.strictEqual((await ask(origin, "/api/v1/namespaces")).code, 401);
   assert.strictEqual((await signInWith(origin, "wrong")).code, 403);
@@ -89,13 +71,20 @@ test("a code is good once, and its token opens the API with the kubeconfig's rig
   });
   assert.strictEqual(refused.code, 403);
   assert.match(refused.text, /User \\"alíce\\" cannot list/);
+  const warned = await ask(origin, "/api/v1/componentstatuses", { headers: { authorization } });
+  assert.match(String(warned.headers["x-console-warnings"]), /deprecated/);
   for (const wrong of [`Bearer ${token}x`, `Basic ${token}`, token]) {
     assert.strictEqual((await ask(origin, "/version", { headers: { authorization: wrong } })).code, 401);
   }
+  assert.strictEqual(
+    (await ask(origin, "/console/session", { method: "DELETE", headers: { authorization } })).code,
+    200,
+  );
+  assert.strictEqual((await ask(origin, "/version", { headers: { authorization } })).code, 401);
 });
 
 test("pages of other sites and other names of this machine are refused, with a token, too", { skip }, async (t) => {
-  const { origin, code } = await openConsole(t);
+  const { origin, code } = await openConsole(t, "k8s.io");
   const { token } = JSON.parse((await signInWith(origin, code)).text) as { readonly token: string };
   const authorization = `Bearer ${token}`;
   const { port } = new URL(origin);
@@ -125,7 +114,7 @@ test("pages of other sites and other names of this machine are refused, with a t
 });
 
 test("a watch is passed on event by event, and ends when the page leaves", { skip }, async (t) => {
-  const { origin, code } = await openConsole(t);
+  const { origin, code } = await openConsole(t, "k8s.io");
   const { token } = JSON.parse((await signInWith(origin, code)).text) as { readonly token: string };
   const headers = { authorization: `Bearer ${token}` };
   const { hostname, port } = new URL(origin);

@@ -118,6 +118,12 @@ test(
       }
       assert.strictEqual((await get(`${url}/console/`, {}, "POST")).code, 405);
       assert.strictEqual((await get(`${url}/console`)).headers["location"], "/console/");
+      // Who types the address of the server in a browser is led to the console, and other clients are not.
+      const browser = { accept: "text/html,application/xhtml+xml,*/*;q=0.8" };
+      assert.strictEqual((await get(`${url}/`, browser)).headers["location"], "/console/");
+      assert.strictEqual((await get(`${url}/`, { ...browser, authorization: "Bearer x" })).code, 401);
+      assert.strictEqual((await get(`${url}/`, { accept: "*/*" })).code, 403);
+      assert.strictEqual((await get(`${url}/api`, browser)).code, 403);
       // Other paths that begin with the word are the API's.
       assert.strictEqual((await get(`${url}/consoles`)).code, 403);
     }),

@@ -102,7 +102,7 @@ export class Gateway {
     } else await this.#forward(exchange);
   }
 
-  /** Says how one signs in, or takes a code. */
+  /** Says how one signs in, takes a code, or signs a page out. */
   async #session(exchange: LocalExchange): Promise<void> {
     const { signIn, cluster, namespace } = this.#parts;
     const json = (code: number, value: object): void =>
@@ -112,7 +112,10 @@ export class Gateway {
         Buffer.from(`${JSON.stringify(value)}\n`),
       );
     if (exchange.method === "GET") json(200, { signIn: "code", cluster, namespace });
-    else if (exchange.method !== "POST") json(405, { message: "a code is sent with POST" });
+    else if (exchange.method === "DELETE") {
+      signIn.end(tokenOf(exchange));
+      json(200, {});
+    } else if (exchange.method !== "POST") json(405, { message: "a code is sent with POST" });
     else if (exchange.headers["content-type"] !== "application/json") json(415, { message: "a code is sent as JSON" });
     else {
       const body = await exchange.body(codeBytesMax);
@@ -124,8 +127,7 @@ export class Gateway {
 
   async #forward(exchange: LocalExchange): Promise<void> {
     const { method, url, headers, signal } = exchange;
-    const [, token = ""] = /^Bearer (\S+)$/.exec(headers.authorization ?? "") ?? [];
-    if (!this.#parts.signIn.isSession(token)) return this.#refuse(exchange, 401, "sign in with a new code");
+    if (!this.#parts.signIn.isSession(tokenOf(exchange))) return this.#refuse(exchange, 401, "sign in with a new code");
     const wanted = methods.find((one) => one === method);
     if (wanted === undefined) return this.#refuse(exchange, 405, `the console does not send ${method}`);
     if (!url.startsWith("/") || url.startsWith("//")) return this.#refuse(exchange, 400, "this is no path");
@@ -167,6 +169,8 @@ export class Gateway {
 }
 
 const methods = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
+
+const tokenOf = ({ headers }: LocalExchange): string => /^Bearer (\S+)$/.exec(headers.authorization ?? "")?.[1] ?? "";
 
 function codeOf(text: string): string {
   try {

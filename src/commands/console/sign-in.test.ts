@@ -14,6 +14,10 @@ test("a code gives one token, and only the newest code does", () => {
   assert.ok(code.length >= 22);
   assert.strictEqual(signIn.redeem(code), undefined);
   assert.ok(signIn.isSession(token));
+  const second = signIn.redeem(signIn.newCode())!;
+  signIn.end(second);
+  signIn.end("unknown");
+  assert.deepEqual([signIn.isSession(token), signIn.isSession(second)], [true, false]);
   for (const other of ["", code, `${token}x`, token.toLowerCase()]) assert.ok(!signIn.isSession(other));
 });
 

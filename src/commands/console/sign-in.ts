@@ -52,6 +52,12 @@ export class SignIn {
     return token;
   }
 
+  /** Signs a page out. */
+  end(token: string): void {
+    const at = this.#sessions.findIndex((session) => timingSafeEqual(session, digestOf(token)));
+    if (at >= 0) this.#sessions.splice(at, 1);
+  }
+
   /** Whether a token is that of a page that has signed in. */
   isSession(token: string): boolean {
     const digest = digestOf(token);

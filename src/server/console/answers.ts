@@ -43,7 +43,9 @@ async function answer(request: ApiRequest, files: ConsoleFiles, parts: ConsolePa
   };
   if (isForeign(head)) return consoleText(403, "the console is not for pages of other sites");
   if (method !== "GET" && method !== "HEAD") return consoleText(405, "the console has files only");
-  if (path === "/console") return { ...consoleText(308, ""), headers: { ...consoleHeaders, location: consolePath } };
+  if (path === "/console" || path === "/") {
+    return { ...consoleText(307, ""), headers: { ...consoleHeaders, location: consolePath } };
+  }
   if (path === sessionPath) return session;
   return files.answer(path, headers["accept-encoding"]);
 }
