@@ -2,7 +2,7 @@
  * A table of any length: only the rows that are in sight, and some around them, are in the document. All rows have the
  * same height. The arrow keys go from row to row.
  */
-import { useSignal } from "@preact/signals";
+import { type Signal, useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import type { ServedKind } from "./kinds.ts";
 import { asPart, hrefOf } from "./routes.ts";
@@ -25,6 +25,14 @@ const margin = 12;
 /** The time after which ages are written anew. */
 const agesMs = 10_000;
 
+/** The column by which rows are sorted. */
+interface Order {
+  readonly at: number;
+  readonly isDown: boolean;
+  /** Whether its cells are ages, which the time of creation says exactly. */
+  readonly isAge: boolean;
+}
+
 /** A column with its position in the cells. */
 interface ShownColumn extends FeedColumn {
   readonly at: number;
@@ -35,7 +43,7 @@ export function LiveTable({ feed, kind, isWide, word, showsNamespace }: LiveTabl
   const top = useSignal(0);
   const height = useSignal(600);
   const now = useSignal(Date.now());
-  const order = useSignal<{ readonly at: number; readonly isDown: boolean } | undefined>(undefined);
+  const order = useSignal<Order | undefined>(undefined);
   useLayoutEffect(() => {
     const element = box.current!;
     const sized = new ResizeObserver(() => (height.value = element.clientHeight));
@@ -89,24 +97,23 @@ const objectHref = ({ group, version, resource }: ServedKind, { namespace, name 
   hrefOf("object", [asPart(group), version, resource, asPart(namespace), name]);
 
 /** Returns the rows whose name fits, in the order that is asked for. */
-function shownRows(
-  rows: readonly FeedRow[],
-  word: string,
-  order: { readonly at: number; readonly isDown: boolean } | undefined,
-): readonly FeedRow[] {
+function shownRows(rows: readonly FeedRow[], word: string, order: Order | undefined): readonly FeedRow[] {
   const found = word === "" ? rows : rows.filter(({ name }) => name.toLowerCase().includes(word));
   if (order === undefined) return found;
-  const { at, isDown } = order;
+  const { at, isDown, isAge } = order;
   const sign = isDown ? -1 : 1;
-  return [...found].sort((one, other) => sign * compared(one.cells[at], other.cells[at]));
+  const keyed = found.map((row) => ({ row, key: sortKey(isAge ? -Date.parse(row.created ?? "") : row.cells[at]) }));
+  keyed.sort((one, other) => sign * (one.key < other.key ? -1 : one.key > other.key ? 1 : 0));
+  return keyed.map(({ row }) => row);
 }
 
-const collator = new Intl.Collator("en", { numeric: true });
-
-function compared(one: unknown, other: unknown): number {
-  if (typeof one === "number" && typeof other === "number") return one - other;
-  return collator.compare(cellText(one), cellText(other));
-}
+/** Returns what a cell is sorted by. Numbers in texts count as numbers, in the form of a text: comparing is fast then. */
+const sortKey = (cell: unknown): string | number =>
+  typeof cell === "number"
+    ? cell
+    : cellText(cell)
+        .toLowerCase()
+        .replace(/\d+/g, (digits) => digits.padStart(12, "0"));
 
 const cellText = (cell: unknown): string =>
   cell === null || cell === undefined ? "" : typeof cell === "string" ? cell : JSON.stringify(cell);
@@ -126,13 +133,15 @@ interface HeadProps {
   readonly columns: readonly ShownColumn[];
   readonly widths: readonly number[];
   readonly showsNamespace: boolean;
-  readonly order: { value: { readonly at: number; readonly isDown: boolean } | undefined };
+  readonly order: Signal<Order | undefined>;
 }
 
 function Head({ columns, widths, showsNamespace, order }: HeadProps) {
-  const sort = (at: number): void => {
+  const sort = ({ at, name }: ShownColumn): void => {
     const { value } = order;
-    order.value = value?.at !== at ? { at, isDown: false } : value.isDown ? undefined : { at, isDown: true };
+    const isAge = name === "Age";
+    order.value =
+      value?.at !== at ? { at, isDown: false, isAge } : value.isDown ? undefined : { at, isDown: true, isAge };
   };
   return (
     <>
@@ -145,12 +154,13 @@ function Head({ columns, widths, showsNamespace, order }: HeadProps) {
       <thead>
         <tr aria-rowindex={1}>
           {showsNamespace && <th scope="col">Namespace</th>}
-          {columns.map(({ name, description = "", at }) => {
+          {columns.map((column) => {
+            const { name, description = "", at } = column;
             const own = order.value?.at === at ? order.value : undefined;
             const direction = own === undefined ? "none" : own.isDown ? "descending" : "ascending";
             return (
               <th key={name} scope="col" aria-sort={direction} title={plainText(description)}>
-                <button type="button" class="sort" onClick={() => sort(at)}>
+                <button type="button" class="sort" onClick={() => sort(column)}>
                   {plainText(name)} {own === undefined ? "" : own.isDown ? "▾" : "▴"}
                 </button>
               </th>

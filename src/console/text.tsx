@@ -9,8 +9,12 @@ import type { ComponentChildren } from "preact";
 const unseen =
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu;
 
+/** Texts of ASCII alone, which most are, and which are shown as they are. */
+const usual = /^[\t\n -~]*$/;
+
 /** Returns the parts of a text: what is shown as it is, and the escapes between. */
 function textParts(text: string): readonly { readonly text: string; readonly isEscape: boolean }[] {
+  if (usual.test(text)) return text === "" ? [] : [{ text, isEscape: false }];
   const parts: { text: string; isEscape: boolean }[] = [];
   let end = 0;
   for (const { 0: character, index } of text.matchAll(unseen)) {
@@ -24,9 +28,11 @@ function textParts(text: string): readonly { readonly text: string; readonly isE
 
 /** Returns a text with escapes, for places that take nothing but text. */
 export const plainText = (text: string): string =>
-  textParts(text)
-    .map((part) => part.text)
-    .join("");
+  usual.test(text)
+    ? text
+    : textParts(text)
+        .map((part) => part.text)
+        .join("");
 
 interface TextProps {
   readonly of: string;

@@ -118,7 +118,7 @@ test(
       }
       assert.strictEqual((await get(`${url}/console/`, {}, "POST")).code, 405);
       assert.strictEqual((await get(`${url}/console`)).headers["location"], "/console/");
-      // Who types the address of the server in a browser is led to the console, and other clients are not.
+      // Browsers at the address of the server are led to the console, and other clients are not.
       const browser = { accept: "text/html,application/xhtml+xml,*/*;q=0.8" };
       assert.strictEqual((await get(`${url}/`, browser)).headers["location"], "/console/");
       assert.strictEqual((await get(`${url}/`, { ...browser, authorization: "Bearer x" })).code, 401);
