@@ -63,7 +63,8 @@ function defaultContainer(container: Container): Container {
   let next = fillZero(container, {
     terminationMessagePath: "/dev/termination-log",
     terminationMessagePolicy: "File",
-    imagePullPolicy: pullPolicy(container.image ?? ""),
+    // The name of the image decides only where nothing is said.
+    imagePullPolicy: container.imagePullPolicy || pullPolicy(container.image ?? ""),
   });
   next = editField(next, "resources", roundResources);
   next = editItems(next, "ports", (port) => fillZero(port, { protocol: "TCP" }));

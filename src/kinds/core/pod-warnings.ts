@@ -262,9 +262,10 @@ function containerWarnings({ env = [], resources }: Container, path: FieldPath):
   const hidden = env.flatMap(({ name, value = "" }, i) => {
     const hides = seen.has(name);
     seen.add(name);
+    if (!hides) return []; // nearly always
     // A value that contains the earlier one does not hide it.
     const reference = `$(${name})`;
-    if (!hides || (value !== reference && value.includes(reference))) return [];
+    if (value !== reference && value.includes(reference)) return [];
     const text = `hides previous definition of ${goQuote(name)}, which may be dropped when using apply`;
     return [warningAt(path.child("env").index(i), text)];
   });

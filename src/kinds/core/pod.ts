@@ -53,7 +53,7 @@ export function pods(environment: KindEnvironment): KindBehaviour<Pod> {
     strategy: {
       defaults: (object) => setDefaults(object, has),
       prepareForCreate(object, { context }) {
-        const status = firstStatus(object, timestampOf(environment.now()));
+        const status = firstStatus(object, () => timestampOf(environment.now()));
         const pod = withKeyRequirements({ ...object, spec: withGraceSeconds(object.spec), status });
         return withAppArmor(pod, annotations, (key) => context.warn(appArmorWarning(key, annotationsPath)));
       },
@@ -178,19 +178,19 @@ function setDefaults(object: Pod, has: PodDefaults): Pod {
  * Returns the status of a new pod, with fields in the order of the wire. Upstream: the QoS class of the body is
  * trusted.
  */
-function firstStatus({ spec, status }: Pod, now: string): PodStatus {
+function firstStatus({ spec, status }: Pod, now: () => string): PodStatus {
   const isGated = (spec.schedulingGates ?? []).length > 0;
-  const condition: PodCondition = {
+  const gated = (): PodCondition => ({
     type: "PodScheduled",
     status: "False",
     lastProbeTime: null,
-    lastTransitionTime: now,
+    lastTransitionTime: now(),
     reason: "SchedulingGated",
     message: "Scheduling is blocked due to non-empty scheduling gates",
-  };
+  });
   return {
     phase: "Pending",
-    ...(isGated ? { conditions: [condition] } : {}),
+    ...(isGated ? { conditions: [gated()] } : {}),
     qosClass: status.qosClass || qosClass(spec),
   };
 }
