@@ -33,6 +33,8 @@ interface RequestHead {
   readonly planePrefix?: string | undefined;
   /** Takes the beginning that names a plane off `path`. The member is absent where requests reach no planes. */
   enterPlane?(prefix: string): void;
+  /** Puts this beginning before `path`, since the host names the plane; `url` does not have it. */
+  addressPlane?(prefix: string): void;
   readonly query: URLSearchParams;
   readonly headers: Headers;
   /** Returns every value of a header that may repeat, in order, read as UTF-8; `name` is in lower case. */
@@ -118,6 +120,7 @@ export interface ApiRequest extends RequestHead, RequestState {}
 type OfFilters =
   | "forgetHeaders"
   | "enterPlane"
+  | "addressPlane"
   | "protocol"
   | "clientCertificate"
   | "clientCertificateProblem"

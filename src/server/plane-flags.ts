@@ -2,11 +2,20 @@
 import { binnacleFlag, duration, integer, optional, type OptionsOf } from "#std/flags.ts";
 import { StartError } from "#std/start-error.ts";
 
+/** Labels with dots between them, and room for one more. */
+const suffixForm = /^(?=.{1,189}$)[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?)*$/;
+
 export const planeFlags = {
   planes: optional(
     binnacleFlag("planes"),
     "folder",
     "Serve control planes beside the server's own, each with a folder in this one; objects of the kind Plane make and delete them (docs/planes.md).",
+  ),
+  planesHostSuffix: optional(
+    binnacleFlag("planes-host-suffix"),
+    "name",
+    "Serve each control plane also at the host NAME.SUFFIX, which is then its URL. The certificate made at start has *.SUFFIX.",
+    (name) => (suffixForm.test(name) ? undefined : "must be the name of a domain, in lower case"),
   ),
   planesMax: integer(
     binnacleFlag("planes-max"),
@@ -34,8 +43,18 @@ interface CheckedOptions extends PlaneFlags {
   readonly etcdServers: readonly string[];
 }
 
+/** Returns the options with the host names of planes in the certificate that is made at start. */
+export const withPlaneHosts = <Options extends PlaneFlags & { readonly tlsSan: readonly string[] }>(
+  options: Options,
+): Options =>
+  options.planesHostSuffix === undefined
+    ? options
+    : { ...options, tlsSan: [...options.tlsSan, `*.${options.planesHostSuffix}`] };
+
 /** Throws `StartError` for settings that cannot be combined with planes. */
-export function checkPlanes({ planes, processes, etcdServers }: CheckedOptions): void {
+export function checkPlanes({ planes, planesHostSuffix, processes, etcdServers }: CheckedOptions): void {
+  if (planes === undefined && planesHostSuffix !== undefined)
+    throw new StartError("--planes-host-suffix needs --planes");
   if (planes === undefined) return;
   if (processes > 1) throw new StartError("--planes needs one process: leave out --processes");
   if (etcdServers.length > 0) throw new StartError("--planes needs a data folder: leave out --etcd-servers");

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { sharedCompiler } from "#authz/rules.ts";
 import type { RestClient } from "#client/rest-client.ts";
 import type { ApiRequest, Reply } from "#http/api-request.ts";
+import type { ApiDomain } from "#meta/api-domain.ts";
 import { notFound, serviceUnavailable, StatusError, unauthorized } from "#meta/status-error.ts";
 import { type PlaneAccess, planesController } from "#controllers/planes.ts";
 import { SharedLogThread } from "#storage/sqlite.ts";
@@ -86,23 +87,40 @@ export class Planes {
   #templateMaking: Promise<void> | undefined;
   readonly #slots = new Map<string, Slot>();
   readonly #stop = new AbortController();
+  readonly #hostSuffix: string | undefined;
+  /** The annotation of audit events that names the plane where the path does not. */
+  readonly #hostAnnotation: string;
   #controller: Promise<void> | undefined;
   #cancelIdle: (() => void) | undefined;
 
-  constructor() {
+  constructor({ planesHostSuffix }: ServerOptions, domain: ApiDomain) {
+    this.#hostSuffix = planesHostSuffix;
+    this.#hostAnnotation = domain.rename("planes.k8s.io/plane");
     this.#ready.promise.catch(() => undefined);
   }
 
   /** Returns a handler that gives requests to planes, and all others to `next`, the server's own. */
   route(next: Handler): Handler {
     return (request) => {
-      if (!request.path.startsWith(prefix) || request.refusal !== undefined) return next(request);
-      if (this.#stop.signal.aborted) return next(request);
-      const end = request.path.indexOf("/", prefix.length);
-      const name = request.path.slice(prefix.length, end < 0 ? undefined : end);
+      if (request.refusal !== undefined || this.#stop.signal.aborted) return next(request);
+      const name = this.#nameOf(request);
+      if (name === undefined) return next(request);
       if (this.#start === undefined) return this.#ready.promise.then(() => this.#handle(name, request, next));
       return this.#handle(name, request, next);
     };
+  }
+
+  /** Returns the name of the plane that a request asks for, by its host or its path. The path has the name afterwards. */
+  #nameOf(request: ApiRequest): string | undefined {
+    const ofHost = this.#hostSuffix === undefined ? undefined : labelOf(hostOf(request), this.#hostSuffix);
+    if (ofHost !== undefined) {
+      request.addressPlane?.(`${prefix}${ofHost}`);
+      request.annotate(this.#hostAnnotation, ofHost);
+      return ofHost;
+    }
+    if (!request.path.startsWith(prefix)) return undefined;
+    const end = request.path.indexOf("/", prefix.length);
+    return request.path.slice(prefix.length, end < 0 ? undefined : end);
   }
 
   /** Serves the planes from now on. Rejects when they cannot be read. */
@@ -162,9 +180,9 @@ export class Planes {
       // The controller has not come to it yet, or tells in the status why it cannot be opened.
       await this.#prepare(name, slot).catch(() => undefined);
     }
-    const { url } = this.#settingsOf(name);
+    const { urls } = this.#settingsOf(name);
     // Both are made before the first request is handled.
-    return this.#doorkeeper!.admits(request, url, slot?.door ?? this.#nowhere!, slot?.bootstrapTokens ?? noTokens);
+    return this.#doorkeeper!.admits(request, urls, slot?.door ?? this.#nowhere!, slot?.bootstrapTokens ?? noTokens);
   }
 
   /** Opens a plane, unless it is open. */
@@ -212,7 +230,10 @@ export class Planes {
   #settingsOf(name: string): Omit<PlaneSettings, "quotaBytes"> {
     const { host, url } = this.#start!; // nothing is opened before
     const folder = folderOf(host.options);
-    return { name, url: `${url}${prefix}${name}`, folder: folder === undefined ? undefined : join(folder, name) };
+    const byPath = `${url}${prefix}${name}`;
+    const urls: PlaneSettings["urls"] =
+      this.#hostSuffix === undefined ? [byPath] : [`https://${name}.${this.#hostSuffix}${portOf(url)}`, byPath];
+    return { name, urls, folder: folder === undefined ? undefined : join(folder, name) };
   }
 
   /** Reads the credentials of a plane, and makes missing ones. */
@@ -240,7 +261,7 @@ export class Planes {
         this.#slots.set(name, slot);
         slot.quotaBytes = quotaBytes;
         const { adminToken: token } = await this.#prepare(name, slot);
-        const { url } = this.#settingsOf(name);
+        const [url] = this.#settingsOf(name).urls;
         const user = { user: "admin", namespace: undefined, credentials: { token } };
         const config = clientConfig({ url, ...trust, proxy: undefined, insecure: false, ...user });
         const { plane } = slot;
@@ -335,6 +356,16 @@ const folderOf = ({ planes, storage }: ServerOptions): string | undefined =>
   storage === "memory" ? undefined : planes;
 
 const cannotOpen = (): Reply => statusReply(serviceUnavailable("the control plane cannot be opened"));
+
+/** Returns the host that a request names, without its port. */
+const hostOf = ({ headers }: ApiRequest): string =>
+  (headers["host"] ?? headers[":authority"] ?? "").toLowerCase().replace(/\.?(?::\d*)?$/, "");
+
+/** Returns the part of a host before the suffix; `undefined` for hosts elsewhere. */
+const labelOf = (host: string, suffix: string): string | undefined =>
+  host.endsWith(`.${suffix}`) ? host.slice(0, -suffix.length - 1) : undefined;
+
+const portOf = (url: string): string => /:\d+$/.exec(url)?.[0] ?? "";
 
 function enter(plane: Plane, name: string, request: ApiRequest): MaybePromise<Reply> {
   if (plane.ended !== undefined) return statusReply(plane.ended);

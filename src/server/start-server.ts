@@ -47,6 +47,7 @@ import { adminKubeconfig } from "./kubeconfig.ts";
 import type { Instruments } from "./instruments.ts";
 import { beginToListen, listen } from "./listener.ts";
 import { shownMetrics } from "./metrics/flags.ts";
+import { withPlaneHosts } from "./plane-flags.ts";
 import { resolveOptions, type ServerOptions, type ServerSettings } from "./options.ts";
 import { addProcessMetrics } from "./process-metrics.ts";
 import { dividedBounds } from "./divided-bounds.ts";
@@ -129,7 +130,7 @@ export async function startServer(
   environment: ServerEnvironment = {},
 ): Promise<RunningServer> {
   const { clock = systemClock, random = systemRandom, largeBytes = measuredLargeBytes } = environment;
-  const given = withCertDir(resolveOptions(settings));
+  const given = withPlaneHosts(withCertDir(resolveOptions(settings)));
   const options = dividedBounds(given, processCount(given, environment));
   const folder = options.storage === "memory" && settings.dataDir === undefined ? undefined : resolve(options.dataDir);
   const domain = apiDomain(options.apiDomain);
@@ -259,7 +260,7 @@ async function start(parts: Start): Promise<RunningServer> {
   const requestMetrics = openRequestMetrics(metrics, gate, plans);
   const started = health.startupStep("start-server");
 
-  const planes = await loadPlanes(options);
+  const planes = await loadPlanes(options, parts.domain);
   const handle = addConsole(parts, planes?.route(gate.handle) ?? gate.handle);
   const listener = await openPort(parts, handle, metrics, requestMetrics);
   undo.push(() => listener.close());
@@ -336,10 +337,10 @@ const renewCredentials = (
   });
 
 /** Loads the code of planes only when there may be some. */
-async function loadPlanes(options: ServerOptions): Promise<Planes | undefined> {
+async function loadPlanes(options: ServerOptions, domain: ApiDomain): Promise<Planes | undefined> {
   if (options.planes === undefined) return undefined;
   const { Planes: Loaded } = await import("./planes.ts");
-  return new Loaded();
+  return new Loaded(options, domain);
 }
 
 /** Lets the handler answer for the console where it is served. */

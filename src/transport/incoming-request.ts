@@ -60,6 +60,7 @@ export class IncomingRequest implements ApiRequest {
   readonly url: string;
   path: string;
   planePrefix: string | undefined = undefined;
+  #isPlaneInUrl = true;
   readonly protocol: "HTTP/1.1" | "HTTP/2.0";
   readonly receivedMs: number;
   readonly refusal: StatusError | undefined;
@@ -140,8 +141,13 @@ export class IncomingRequest implements ApiRequest {
   }
 
   enterPlane(prefix: string): void {
-    this.planePrefix = prefix;
+    this.planePrefix = this.#isPlaneInUrl ? prefix : "";
     this.path = this.path.slice(prefix.length) || "/";
+  }
+
+  addressPlane(prefix: string): void {
+    this.#isPlaneInUrl = false;
+    this.path = `${prefix}${this.path}`;
   }
 
   get remoteAddress(): string {

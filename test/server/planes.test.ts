@@ -1,6 +1,8 @@
 /** Planes: control planes beside the server's own, made and removed by objects (`docs/planes.md`). */
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import http2 from "node:http2";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import type { ServerSettings } from "#server/options.ts";
@@ -162,6 +164,66 @@ test("only credentials of a closed plane open it, and the answer to others tells
     await eventually(async () => (await api.get(`${a.prefix}/version`, { as })).expect([200, 403]));
     assert.ok(isOpen("a"));
   }
+});
+
+test("a host names a plane, by HTTP/1.1 and HTTP/2, and its URL, certificate and tokens are the host's", async (t) => {
+  const suffix = "planes.example";
+  const api = await open(t, "k8s.io", { planesHostSuffix: suffix });
+  const make = async (name: string) => {
+    (await api.post(planes, planeObject(name))).expect(201);
+    const { status } = (await planeCondition(api, name, "True")).value as { status: { url: string } };
+    const kept = (
+      await api.get(`/api/v1/namespaces/kube-system/secrets/plane-${name}-kubeconfig`, { literal: true })
+    ).expect(200);
+    const kubeconfig = JSON.parse(Buffer.from(kept.string("data.kubeconfig"), "base64").toString()) as {
+      readonly clusters: readonly [{ readonly cluster: { readonly server: string } }];
+      readonly users: readonly [{ readonly user: { readonly token: string } }];
+    };
+    assert.equal(kubeconfig.clusters[0].cluster.server, status.url);
+    return { as: kubeconfig.users[0].user.token, host: new URL(status.url).host, url: status.url };
+  };
+  const [a, b] = [await make("a"), await make("b")];
+  const { port } = new URL(api.server.url);
+  assert.equal(a.host, `a.${suffix}:${port}`);
+  const at = ({ host, as }: { readonly host: string; readonly as: string }) => ({ as, headers: { host } });
+  (await api.post(configMaps, configMap("of-a"), at(a))).expect(201);
+  (await api.get(`${configMaps}/of-a`, at({ ...a, host: `A.${suffix.toUpperCase()}.:${port}` }))).expect(200);
+  (await api.get(`/planes/a${configMaps}/of-a`, { as: a.as })).expect(200);
+  (await api.get(`${configMaps}/of-a`, at(b))).expect(404);
+  (await api.get(`${configMaps}/of-a`)).expect(404);
+  // A host and a path that name planes do not go together.
+  for (const name of ["a", "b"]) (await api.get(`/planes/${name}/version`, at(a))).expect(404);
+  (await api.get("/version", at({ ...a, as: b.as }))).expectFailure(401, "Unauthorized");
+  const accounts = "/api/v1/namespaces/default/serviceaccounts";
+  const robot = { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "robot" } };
+  (await api.post(accounts, robot, at(a))).expect(201);
+  const request = { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec: {} };
+  const token = (await api.post(`${accounts}/robot/token`, request, at(a))).expect(201).string("status.token");
+  const claims = JSON.parse(Buffer.from(token.split(".")[1]!, "base64url").toString()) as { iss: string };
+  assert.equal(claims.iss, a.url);
+  (await api.get("/api/v1/namespaces", at({ ...a, as: token }))).expectFailure(403, "Forbidden");
+
+  const codeOf = async (authority: string, bearer: string): Promise<number> => {
+    // A connection whose token is unknown is closed after the answer.
+    const session = http2.connect(api.server.url, { ca: api.server.ca, servername: `b.${suffix}` });
+    t.after(() => session.destroy());
+    const stream = session.request({
+      ":path": `${configMaps}/of-a`,
+      ":authority": authority,
+      authorization: `Bearer ${bearer}`,
+    });
+    const [headers] = (await once(stream, "response")) as [http2.IncomingHttpHeaders];
+    stream.resume();
+    return Number(headers[":status"]);
+  };
+  assert.equal(await codeOf(a.host, a.as), 200);
+  assert.equal(await codeOf(b.host, b.as), 404);
+  assert.equal(await codeOf(a.host, b.as), 401);
+  // No host below the suffix is the root.
+  for (const label of ["absent", "a.b", ".."]) {
+    assert.equal(await codeOf(`${label}.${suffix}`, a.as), 401);
+  }
+  (await api.get("/api/v1/secrets", at({ as: "admin", host: `absent.${suffix}:${port}` }))).expect(404);
 });
 
 test("identity headers and impersonation count only in the plane that they reach", async (t) => {

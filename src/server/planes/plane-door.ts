@@ -56,12 +56,12 @@ export class Doorkeeper {
   }
 
   /**
-   * Whether a request has credentials of the plane at a URL, as far as its door knows. `bootstrap` has the digests of its
+   * Whether a request has credentials of the plane at some URLs, as far as its door knows. `bootstrap` has the digests of its
    * bootstrap tokens. Rejects with a `StatusError` (429) when too many tokens wait to be verified.
    */
   admits(
     request: ApiRequest,
-    url: string,
+    urls: readonly string[],
     { adminDigest, keys }: PlaneDoor,
     bootstrap: ReadonlySet<string>,
   ): MaybePromise<boolean> {
@@ -71,7 +71,7 @@ export class Doorkeeper {
         return digest === adminDigest || bootstrap.has(digest) ? admitted : noCredentials;
       },
     };
-    const tokens = [noted, this.#signed(url, keys)];
+    const tokens = [noted, this.#signed(urls, keys)];
     const authenticator: Authenticator = union([bearerToken(tokens), webSocketToken(tokens, this.#options.domain)]);
     const { headers, path, clientCertificate, clientCertificateProblem } = request;
     const credentials: RequestCredentials = {
@@ -86,12 +86,13 @@ export class Doorkeeper {
     return andThen(authenticator.authenticate(credentials), ({ outcome }) => outcome === "user");
   }
 
-  #signed(url: string, keys: VerificationKeys): TokenAuthenticator {
+  #signed(urls: readonly string[], keys: VerificationKeys): TokenAuthenticator {
     return {
       authenticateToken: (token) => {
         const jwt = parseJwt(token);
         const issuer = jwt && textClaim(jwt.claims, "iss");
-        if (jwt === undefined || (issuer !== url && issuer !== legacyIssuer)) return noCredentials;
+        if (jwt === undefined || issuer === undefined) return noCredentials;
+        if (issuer !== legacyIssuer && !urls.includes(issuer)) return noCredentials;
         const times = timeClaims(jwt.claims);
         if (times === undefined || timeProblem(times, this.#options.clock.now()) !== undefined) return noCredentials;
         // A plane has one key.

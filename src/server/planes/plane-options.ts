@@ -11,8 +11,8 @@ import { controllerFlags } from "../controllers/flags.ts";
 import { nodeFlags } from "../nodes/flags.ts";
 import type { ServerOptions } from "../options.ts";
 
-/** Returns the options of the plane that clients reach at `url`. */
-export function planeOptions(options: ServerOptions, url: string): ServerOptions {
+/** Returns the options of the plane that clients reach at these URLs, of which its tokens name the first. */
+export function planeOptions(options: ServerOptions, urls: readonly string[]): ServerOptions {
   return {
     ...options,
     ...defaultsOf(authenticationFlags),
@@ -24,7 +24,9 @@ export function planeOptions(options: ServerOptions, url: string): ServerOptions
     // An answer does not tell whether there is a plane of a guessed name.
     anonymousAuth: false,
     enableBootstrapTokenAuth: options.enableBootstrapTokenAuth,
-    serviceAccountIssuer: [url],
+    serviceAccountIssuer: urls,
+    // Tokens that name another URL stay valid.
+    apiAudiences: urls,
     serviceAccountMaxTokenExpirationMs: options.serviceAccountMaxTokenExpirationMs,
     // A file of settings may hold credentials for webhooks, which a plane could have sent to its own.
     admissionControlConfigFile: admissionFlags.admissionControlConfigFile.default,
@@ -34,7 +36,7 @@ export function planeOptions(options: ServerOptions, url: string): ServerOptions
     clientCaFile: undefined,
     requestheaderClientCaFile: undefined,
     rootCaFile: undefined,
-    // `url` has the name under which clients reach the server.
+    // The URLs have the names under which clients reach the server.
     externalHostname: undefined,
     auditPolicyFile: undefined,
     leaderElect: false,

@@ -45,8 +45,8 @@ import { planeOptions } from "./plane-options.ts";
 
 export interface PlaneSettings {
   readonly name: string;
-  /** The URL by which clients reach the plane. */
-  readonly url: string;
+  /** The URLs by which clients reach the plane; the first is the one that it shows. */
+  readonly urls: readonly [string, ...string[]];
   /** The folder of the plane; `undefined` for one in memory. */
   readonly folder: string | undefined;
   /** Whether the plane has been open before, and nobody has written to it. */
@@ -116,9 +116,9 @@ export async function makeTemplate(host: PlaneHost, signal: AbortSignal): Promis
     template: () => undefined,
   };
   const undo: (() => MaybePromise<void>)[] = [];
-  const settings = {
+  const settings: PlaneSettings = {
     name: "template",
-    url: "https://template.invalid",
+    urls: ["https://template.invalid"],
     folder: undefined,
     quotaBytes: () => undefined,
   };
@@ -149,12 +149,12 @@ const valuesOf = ({ frontProxy }: PlaneCredentials) => ({ frontProxyAuthority: f
 
 async function open(
   host: PlaneHost,
-  { name, url, folder, isUntouched, quotaBytes }: PlaneSettings,
+  { name, urls, folder, isUntouched, quotaBytes }: PlaneSettings,
   credentials: PlaneCredentials,
   undo: (() => MaybePromise<void>)[],
 ): Promise<{ readonly plane: Plane; readonly assembled: Assembled; readonly cache: WatchCache }> {
   const { clock, random } = host;
-  const options = planeOptions(host.options, url);
+  const options = planeOptions(host.options, urls);
   const marker = folder === undefined ? undefined : checkDataFolder(folder, options.apiDomain);
   const clientTrust = trustOf(credentials);
   const plans = await plansOf(host, options, credentials, clientTrust);
@@ -199,7 +199,7 @@ async function open(
     encrypts: (of) => encryption?.encrypts(of) === true,
     endpoints: endpointsOf(observed),
     adminToken: credentials.adminToken,
-    url,
+    url: urls[0],
     firstWork: firstWork?.promise,
     endOfService: end.signal,
   });
