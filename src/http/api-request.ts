@@ -87,6 +87,8 @@ interface RequestHead {
   readonly receivedMs: number;
   /** See `RequestContext.requires`. */
   readonly requires?: Requirements | undefined;
+  /** The time in milliseconds for which the request waited for admission webhooks; absent when it did not. */
+  webhooksMs?: number | undefined;
   readonly warnings: string[];
   readonly auditId: string;
   /** Adds an annotation to the audit event. */

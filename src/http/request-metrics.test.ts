@@ -55,9 +55,9 @@ void test("a request is counted with upstream's labels, its time and its size", 
   assert.match(lines("apiserver_response_sizes_sum")[0]!, / 1500$/);
 });
 
-void test("durations are also counted without the time in queues, and by the field validation of writes", () => {
+void test("durations are also counted without the time in queues and of webhooks, and by the field validation of writes", () => {
   const { requests, lines } = requestMetrics();
-  requests.record({ info: claims, url: claims.path, queuedMs: 900 }, 200, 1, 10);
+  requests.record({ info: claims, url: claims.path, queuedMs: 700, webhooksMs: 200 }, 200, 1, 10);
   const sum = Number(lines("apiserver_request_sli_duration_seconds_sum")[0]!.split(" ").at(-1));
   assert.ok(Math.abs(sum - 0.1) < 1e-9, String(sum));
   const info = { ...claims, verb: "create" };

@@ -357,6 +357,7 @@ class Context implements RequestContext {
   readonly #parts: HandlerParts;
   readonly #definition: ResourceDefinition;
   #whenDone: ((isSuccess: boolean) => void)[] | undefined;
+  #slowestMs = 0;
   /** The newest version that the request has written. */
   written: { readonly key: string; readonly revision: number } | undefined;
 
@@ -392,6 +393,13 @@ class Context implements RequestContext {
 
   annotate(key: string, value: string): void {
     this.#request.annotate(key, value);
+  }
+
+  webhookTook(ms: number, isAlone: boolean): void {
+    // Of webhooks that are asked at the same time the slowest one counts.
+    const more = isAlone ? ms : Math.max(0, ms - this.#slowestMs);
+    if (!isAlone) this.#slowestMs += more;
+    this.#request.webhooksMs = (this.#request.webhooksMs ?? 0) + more;
   }
 
   wrote(key: string, revision: number): void {

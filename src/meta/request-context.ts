@@ -31,6 +31,11 @@ export interface RequestContext {
   warn(about: string | FieldError, by?: "admission"): void;
   /** Adds an annotation to the audit event of the request. */
   annotate(key: string, value: string): void;
+  /**
+   * Notes how long an admission webhook took, which metrics of the server's own time leave out. `isAlone`: no other one
+   * was asked meanwhile. Absent when nobody asks.
+   */
+  webhookTook?(ms: number, isAlone: boolean): void;
   /** Calls back when the request has been handled, with whether it succeeded. Absent when this is not known. */
   whenDone?(callback: (isSuccess: boolean) => void): void;
   /** Notes that the request has written a key of the store at a revision. Absent when nobody asks. */

@@ -73,6 +73,7 @@ export class IncomingRequest implements ApiRequest {
   audit: AuditedBody | undefined = undefined;
   seats: { end(): void; slow(): void } | undefined = undefined;
   bodyBytes: number | undefined = undefined;
+  webhooksMs: number | undefined = undefined;
 
   readonly #peer: Peer;
   readonly #message: Message;

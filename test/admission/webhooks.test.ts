@@ -71,6 +71,27 @@ function testWithHook(name: string, run: (on: Placed) => Promise<void>): void {
 const operations = (received: readonly Received[]): unknown[] =>
   received.map(({ review }) => review.request["operation"]);
 
+testWithHook("the server's own time of a request is that without webhooks", async ({ api, maps, hook }) => {
+  const hooks = [await hook("mutating"), await hook("validating"), await hook("validating")];
+  const labels = 'verb="POST",.*resource="configmaps",subresource="",scope="resource"';
+  const figures = async (): Promise<{ readonly others: number; readonly asked: readonly number[] }> => {
+    const { text } = (await api.get("/metrics")).expect(200);
+    const sum = (name: string, of: string): number =>
+      Number(new RegExp(`^${name}_sum\\{.*${of}.*\\} (.*)$`, "m").exec(text)?.[1] ?? "0");
+    const own = sum("apiserver_request_sli_duration_seconds", labels);
+    return {
+      others: sum("apiserver_request_duration_seconds", 'verb="POST",dry_run="",.*resource="configmaps"') - own,
+      asked: hooks.map((id) => sum("apiserver_admission_webhook_admission_duration_seconds", id.slice(1))),
+    };
+  };
+  const before = await figures();
+  (await api.post(maps, { metadata: { name: "a" } })).expect(201);
+  const { others, asked } = await figures();
+  const [first = 0, ...sameTime] = asked;
+  assert.ok(first > 0 && Math.min(...sameTime) > 0);
+  assert.ok(others - before.others >= first + Math.max(...sameTime) - 1e-6);
+});
+
 testWithHook(
   "a webhook is asked about writes that its rules name, with the object, the old one and the options",
   async (on) => {

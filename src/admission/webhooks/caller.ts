@@ -116,8 +116,9 @@ export class WebhookCaller {
     }
     const startedMs = clock.monotonic();
     const observe = (outcome: ObservedCall["outcome"], code: number): void => {
-      const seconds = (clock.monotonic() - startedMs) / 1000;
-      observer.called({ webhook, type: this.#type, operation, seconds, outcome, code });
+      const ms = clock.monotonic() - startedMs;
+      context.webhookTook?.(ms, this.#type === "admit");
+      observer.called({ webhook, type: this.#type, operation, seconds: ms / 1000, outcome, code });
     };
     let answer: ReviewAnswer;
     try {
