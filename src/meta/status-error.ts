@@ -172,6 +172,10 @@ export const wrongView = (view: string, isList: boolean, type: string): StatusEr
 export const contentTypeNotConsumed = (): StatusError =>
   failure(415, "UnsupportedMediaType", "415: Unsupported Media Type", {});
 
+/** Returns the same for a body of unknown length. Upstream's text ends with the types of the routes that are left: none. */
+export const contentTypeUnrouted = (): StatusError =>
+  failure(415, "UnsupportedMediaType", "415: Unsupported Media Type\n\nAvailable representations: ", {});
+
 /** `isGenerated` says that the request had a `generateName`, whether or not the name is made of it. */
 export function alreadyExists(of: ResourceName, name: string, isGenerated = false): StatusError {
   const message = `${qualifiedResource(of)} ${goQuote(name)} already exists`;

@@ -371,6 +371,12 @@ inBothDomains("a patch of an unknown type without a body is refused as if no typ
     "UnsupportedMediaType",
     "415: Unsupported Media Type",
   );
+  const headers = { "content-type": type, "transfer-encoding": "chunked" };
+  (await api.send("PATCH", `${configMaps}/a`, undefined, { headers })).expectFailure(
+    415,
+    "UnsupportedMediaType",
+    "415: Unsupported Media Type\n\nAvailable representations: ",
+  );
 });
 
 inBothDomains("a refused view names the type of the object with its version", async (api) => {

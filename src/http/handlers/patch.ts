@@ -15,6 +15,7 @@ import type { Unstructured } from "#meta/object-meta.ts";
 import {
   badRequest,
   contentTypeNotConsumed,
+  contentTypeUnrouted,
   failedPatch,
   invalidObject,
   representationNotAcceptable,
@@ -60,8 +61,10 @@ export async function patchObject(scope: Scope): Promise<Reply> {
   const types = parts.acceptsCborPatches ? [...textTypes, applyCborType] : textTypes;
   if (!isConsumable(contentType, types)) {
     if (!rules.hasRoutes) throw unsupportedMediaType(types);
-    // Upstream looks for a type of the answer if no body is announced, after no route is left.
-    throw Number(request.headers["content-length"]) > 0 ? contentTypeNotConsumed() : representationNotAcceptable([]);
+    // Upstream looks for a type of the answer if no length is announced, after no route is left.
+    const length = request.headers["content-length"] ?? "";
+    if (Number(length) > 0) throw contentTypeNotConsumed();
+    throw length === "" ? contentTypeUnrouted() : representationNotAcceptable([]);
   }
   const type = contentType!.split(";", 1)[0]!.trim();
   if (type === applyPatchType) return applyObject(scope, "YAML");
