@@ -6,7 +6,7 @@ import {
   methodUnknown,
   notFound,
   resourceNotFound,
-  type StatusError,
+  StatusError,
   subresourceNotFound,
   whileTerminating,
 } from "#meta/status-error.ts";
@@ -221,10 +221,21 @@ function answer(scope: Scope, verb: string, handler: Handler): MaybePromise<Repl
     if (!isHandled) {
       if (large !== undefined && error instanceof MustRunInWorker) return handleInWorker(large, scope);
       endContext(scope, false);
+      if (handlers[verb] === handler) checkRoute(scope, verb, error);
     }
     throw shownError(scope, error);
   };
   return attempt(() => andThen(dispatch(scope, verb, handler), encode), scope, fail);
+}
+
+/**
+ * Throws for a failed request that takes no type of answers: routes say so before their handlers look at parameters.
+ * Only the type of a patch comes first.
+ */
+function checkRoute({ parts, request, definition, parent }: Scope, verb: string, error: unknown): void {
+  if (error instanceof StatusError && error.status.code === 415) return;
+  if (!servingRulesOf(parent ?? definition).hasRoutes) return;
+  parts.negotiator.checkProducible(request, verb === "list" || verb === "watch");
 }
 
 async function handleInWorker(large: LargeRequests, scope: Scope): Promise<Reply> {

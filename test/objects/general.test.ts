@@ -295,11 +295,16 @@ inBothDomains("a body that names another object than the path is refused [NAME-0
     "the name of the object (c2) does not match the name on the URL (c1)",
   );
   const moved = { ...current, metadata: { ...current.metadata, namespace: other.ns } };
-  (await api.put(`${claims}/c1`, moved)).expectFailure(
-    400,
-    "BadRequest",
-    "the namespace of the provided object does not match the namespace sent on the request",
-  );
+  // The namespace comes first.
+  for (const name of ["c1", "c2"]) {
+    const body = { ...moved, metadata: { ...moved.metadata, name } };
+    for (const answer of [await api.put(`${claims}/c1`, body), await api.patch(`${claims}/c1`, body)])
+      answer.expectFailure(
+        400,
+        "BadRequest",
+        "the namespace of the provided object does not match the namespace sent on the request",
+      );
+  }
   (await api.post(claims, claim("c3", {}, { namespace: other.ns }))).expectFailure(
     400,
     "BadRequest",

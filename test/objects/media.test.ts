@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { gunzipSync } from "node:zlib";
 import { load } from "js-yaml";
-import { asTable } from "../client.ts";
+import { type Answer, asTable } from "../client.ts";
 import { type Api, gated, suite, withOwnServer } from "../harness.ts";
 import { objectTypes, watchTypes } from "../media-types.ts";
 import { claim, configMap, namespace, namespacePaths } from "../objects.ts";
@@ -377,6 +377,28 @@ inBothDomains("a patch of an unknown type without a body is refused as if no typ
     "UnsupportedMediaType",
     "415: Unsupported Media Type\n\nAvailable representations: ",
   );
+});
+
+inBothDomains("whoever takes no type of answers is told so before parameters and bodies are read", async (api) => {
+  const { ns, configMaps } = await api.createNamespace();
+  (await api.post(configMaps, configMap("a"))).expect(201);
+  const accept = "text/html";
+  const one = `${configMaps}/a`;
+  const names = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
+  const streams = "application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch";
+  const refused = (answer: Answer, types = names): Answer =>
+    answer.expectFailure(406, "NotAcceptable", `406: Not Acceptable\n\nAvailable representations: ${types}`);
+  refused(await api.get(`${one}?resourceVersion=x`, { accept }));
+  refused(await api.get(`${configMaps}?labelSelector=(`, { accept }), `${names}, ${streams}`);
+  refused(await api.get(`${configMaps}?watch=1&limit=x`, { accept }), `${names}, ${streams}`);
+  refused(await api.post(`${configMaps}?dryRun=x`, {}, { accept }));
+  refused(await api.put(`${one}?dryRun=x`, {}, { accept }));
+  refused(await api.patch(`${one}?dryRun=x`, {}, undefined, { accept }));
+  refused(await api.delete(`${one}?dryRun=x`, undefined, { accept }));
+  refused(await api.delete(`${configMaps}?dryRun=x`, undefined, { accept }));
+  refused(await api.put(`/apis/apps/v1/namespaces/${ns}/deployments/a/scale?dryRun=x`, {}, { accept }));
+  refused(await api.post(`/apis/authorization.k8s.io/v1/selfsubjectaccessreviews?dryRun=x`, {}, { accept }));
+  (await api.patch(one, {}, "text/plain", { accept })).expectFailure(415, "UnsupportedMediaType");
 });
 
 inBothDomains("a refused view names the type of the object with its version", async (api) => {

@@ -170,8 +170,9 @@ function applyPatch(scope: Scope, options: WriteOptions, current: Unstructured, 
   const result = { value, fieldValidation, problems, before, ...(strategic === undefined ? {} : { strategic }) };
   const { object, warnings, hasEmptyLists } = decodeResult(scope, result);
   for (const text of warnings) context.warn(text);
-  checkName(scope, object);
-  return { object: dropDuplicateOwners(scope, inNamespace(scope, applyDefaults(scope, object)), true), hasEmptyLists };
+  const placed = inNamespace(scope, object);
+  checkName(scope, placed);
+  return { object: dropDuplicateOwners(scope, applyDefaults(scope, placed), true), hasEmptyLists };
 }
 
 function statusOf(error: PatchError): Error {

@@ -12,8 +12,9 @@ export async function updateObject(scope: Scope): Promise<Reply> {
   const options = writeOptions(request.query, "UpdateOptions", parts.domain);
   const negotiated = parts.negotiator.answer(request, parts.transforms);
   const body = await readObject(scope, options);
-  checkName(scope, body.object);
-  const object = dropDuplicateOwners(scope, inNamespace(scope, body.object));
+  const placed = inNamespace(scope, body.object);
+  checkName(scope, placed);
+  const object = dropDuplicateOwners(scope, placed);
   const stored = await replaceObject(scope, options, writeAttributes(scope, options), {
     allowCreate: definition.createOnUpdate && scope.subresource === "",
     uidIsPrecondition: true,
