@@ -407,7 +407,7 @@ class Context implements RequestContext {
   }
 
   webhookTook(ms: number, isAlone: boolean): void {
-    // Of webhooks that are asked at the same time the slowest one counts.
+    // The slowest one counts of those that are asked at the same time.
     const more = isAlone ? ms : Math.max(0, ms - this.#slowestMs);
     if (!isAlone) this.#slowestMs += more;
     this.#request.webhooksMs = (this.#request.webhooksMs ?? 0) + more;
