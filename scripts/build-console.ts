@@ -4,7 +4,7 @@
  * loaded by the pages that need it.
  */
 import { createHash } from "node:crypto";
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { rolldown } from "rolldown";
@@ -55,9 +55,12 @@ export async function buildConsole(): Promise<{ readonly first: number; readonly
     { name: "licenses.txt", bytes: Buffer.from(licensesOf(scripts.flatMap(({ moduleIds }) => moduleIds))) },
   ];
   const folder = join(root, "dist/console");
-  rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   const sizes = new Map(files.map((file) => [file.name, write(folder, file)]));
+  const written = new Set(files.flatMap(({ name }) => [name, `${name}.gz`]));
+  for (const name of readdirSync(folder)) {
+    if (!written.has(name) && !name.endsWith(unfinished)) rmSync(join(folder, name), { force: true });
+  }
   const atFirst = ["index.html", style.name, main.fileName, ...main.imports];
   const sum = (names: Iterable<string>): number => [...names].reduce((all, name) => all + (sizes.get(name) ?? 0), 0);
   return { first: sum(atFirst), all: sum([...sizes.keys()].filter((name) => name !== "licenses.txt")) };
@@ -71,9 +74,19 @@ function hashed(name: string, bytes: Buffer): ConsoleFile {
 /** Writes a file and its packed form. Returns the bytes of the latter. */
 function write(folder: string, { name, bytes }: ConsoleFile): number {
   const packed = gzipSync(bytes, { level: 9 });
-  writeFileSync(join(folder, name), bytes);
-  writeFileSync(join(folder, `${name}.gz`), packed);
+  replace(join(folder, name), bytes);
+  replace(join(folder, `${name}.gz`), packed);
   return packed.length;
+}
+
+const unfinished = ".unfinished";
+
+/** Writes a file unless it is there already. Tests that run side by side build and read the same files. */
+function replace(path: string, bytes: Buffer): void {
+  if (existsSync(path) && readFileSync(path).equals(bytes)) return;
+  const own = `${path}.${process.pid}${unfinished}`;
+  writeFileSync(own, bytes);
+  renameSync(own, path);
 }
 
 if (import.meta.main) {
