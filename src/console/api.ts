@@ -104,9 +104,10 @@ export class Api {
     if (token !== "") headers.set("authorization", `Bearer ${token}`);
     if (body !== undefined) headers.set("content-type", contentType);
     this.#impersonate(headers);
+    const url = urlOf(path);
     let response: Response;
     try {
-      response = await fetch(path, {
+      response = await fetch(url, {
         method,
         headers,
         redirect: "error",
@@ -142,6 +143,16 @@ export class Api {
     const fresh = texts.filter((text) => !this.warnings.value.includes(text));
     if (fresh.length > 0) this.warnings.value = [...fresh, ...this.warnings.value].slice(0, 20);
   }
+}
+
+/** A part of a path that names no object but a path above it. Browsers take escaped dots for dots. */
+const dots = /(?:^|\/)(?:\.|%2e){1,2}(?:\/|$)/i;
+
+/** Returns the URL of a path. Throws `ApiFailure` for one that leads elsewhere than it says. */
+function urlOf(path: string): URL {
+  const url = new URL(path, location.href);
+  if (url.origin === location.origin && !dots.test(path.split(/[?#]/, 1)[0]!)) return url;
+  throw new ApiFailure(400, { message: `${path} leads elsewhere: a name cannot be "." or ".."` });
 }
 
 const utf8Bytes = (text: string): string => String.fromCharCode(...new TextEncoder().encode(text));

@@ -62,13 +62,9 @@ export const consoleText = (code: number, text: string): ConsoleFile => ({
 });
 
 export class ConsoleFiles {
-  readonly #folder: URL | undefined;
+  /** The folder to which the build has written them. */
+  readonly #folder = packageFolder("dist/console");
   #names: ReadonlySet<string> | undefined;
-
-  /** `folder` is where the build has written them; by default that of this package. */
-  constructor(folder = packageFolder("dist/console")) {
-    this.#folder = folder;
-  }
 
   /** Returns the answer for a path that begins with `consolePath`. `acceptEncoding` is that header of the request. */
   async answer(path: string, acceptEncoding = ""): Promise<ConsoleFile> {
