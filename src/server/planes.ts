@@ -176,9 +176,10 @@ export class Planes {
 
   /** Whether a request has credentials of a closed plane. A name without a plane takes the same work. */
   async #knock(name: string, slot: Slot | undefined, request: ApiRequest): Promise<boolean> {
-    if (slot !== undefined && slot.credentials === undefined) {
+    const now = this.#start!.host.clock.monotonic(); // it is set before the first request is handled
+    if (slot !== undefined && slot.credentials === undefined && (slot.closedUntilMs ?? 0) <= now) {
       // The controller has not come to it yet, or tells in the status why it cannot be opened.
-      await this.#prepare(name, slot).catch(() => undefined);
+      await this.#prepare(name, slot).catch(() => (slot.closedUntilMs = now + reopenMs));
     }
     const { urls } = this.#settingsOf(name);
     // Both are made before the first request is handled.

@@ -14,14 +14,15 @@ const isMounted =
   process.platform === "linux" && spawnSync("mount", ["-t", "tmpfs", "-o", "size=24m", "tmpfs", disk]).status === 0;
 const skip = isMounted ? false : "a tmpfs cannot be mounted here";
 
+after(() => {
+  if (isMounted) spawnSync("umount", [disk]);
+});
+
 test("a plane that fills the disk is refused, the root goes on, and its deletion gives the others room", {
   skip,
-}, async () => {
+}, async (t) => {
   const server = await openServer("k8s.io", { storage: "disk", planes: disk });
-  after(async () => {
-    await server.close();
-    spawnSync("umount", [disk]);
-  });
+  t.after(() => server.close());
   const api = new Api(server);
   const [greedy, modest] = [await makePlane(api, "greedy"), await makePlane(api, "modest")];
   (await api.post(`${modest.prefix}${configMaps}`, configMap("before"), modest)).expect(201);

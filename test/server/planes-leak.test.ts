@@ -11,10 +11,10 @@ import { Api, eventually, openServer, temporaryFolder } from "../harness.ts";
 import { configMap } from "../objects.ts";
 import { configMaps, makePlane, planes, removedPlane } from "./planes-for-tests.ts";
 
-const cycles = Number(process.env["CYCLES"] ?? 24);
-const warmupCycles = 12;
-/** The memory that a cycle may leave: an open plane has ten times as much. */
-const bytesMax = 80_000;
+const cycles = Number(process.env["CYCLES"] ?? 16);
+const warmupCycles = 8;
+/** The memory that a cycle may leave, of the root's history and of the test: a plane that is used has twenty times as much. */
+const bytesMax = 200_000;
 
 /** Returns the memory in use after a full garbage collection, in bytes. */
 function memoryInUse(): number {
