@@ -30,7 +30,7 @@ Usage: npm test -- [options]
 const isMore = (file: string): boolean =>
   /\.fuzz\.ts$|crash\.test\.ts$/.test(file) ||
   /^test\/(?:control-plane|kubectl|helm|simulation|real-world|scale-out|processes|executable|examples)\//.test(file) ||
-  /^test\/console\/(?:pages|editing|everywhere)\.test\.ts$/.test(file) ||
+  /^test\/console\/(?:pages|editing|everywhere|origin)\.test\.ts$/.test(file) ||
   /^test\/(?:objects\/every-kind|hostile\/(?:flood|load|large-faults)|program\/(?:envtest|hostile))\.test\.ts$/.test(
     file,
   ) ||

@@ -159,6 +159,17 @@ function flood(request: IncomingMessage, response: ServerResponse): void {
   pour();
 }
 
+/** A page that tells in its title what it can reach of the origin that it came from. */
+const attackingPage = `<!doctype html><title>begun</title><script>
+const attempt = (work) => { try { return String(work()); } catch (error) { return error.name; } };
+document.title = JSON.stringify({
+  origin: self.origin,
+  storage: attempt(() => localStorage.length),
+  cookies: attempt(() => document.cookie.length),
+  workers: attempt(() => typeof navigator.serviceWorker),
+});
+</script>`;
+
 /** The faults, by the name of the requested flunder or by a parameter. */
 const misbehaviours: Readonly<Record<string, (request: IncomingMessage, response: ServerResponse) => void>> = {
   redirect: (_request, response) => response.writeHead(302, { location: "https://elsewhere.example.com/" }).end(),
@@ -199,6 +210,7 @@ const misbehaviours: Readonly<Record<string, (request: IncomingMessage, response
     response.end();
   },
   flood,
+  page: (_request, response) => response.writeHead(200, { "content-type": "text/html" }).end(attackingPage),
   empty: (_request, response) => response.writeHead(204).end(),
   unacceptable: (_request, response) =>
     reply(response, 406, { kind: "Status", apiVersion: "v1", status: "Failure", reason: "NotAcceptable", code: 406 }),
