@@ -129,6 +129,12 @@ test(
     }),
 );
 
+test("the first page is small, and so is all of it together", { skip }, async () => {
+  const { first, all } = await buildConsole();
+  assert.ok(first <= 30_000, `${first} bytes at first`);
+  assert.ok(all <= 250_000, `${all} bytes in all`);
+});
+
 test("a flag turns the console off, and on where others reach the server", { skip }, async (t) => {
   const codeWith = async (settings: Parameters<typeof openServer>[1]): Promise<number> => {
     const server = await openServer("k8s.io", settings);
