@@ -96,6 +96,8 @@ class Kubectl {
       child.on("close", (code) =>
         resolve(this.#comparable(`${printed.out}\n--- ${code}\n${printed.err}`, args.startsWith("explain"))),
       );
+      // A command that ends early does not read its input; its output says why.
+      child.stdin.on("error", () => undefined);
       const list = { apiVersion: "v1", kind: "List", items: input };
       child.stdin.end(input === undefined ? "" : named(JSON.stringify(list)));
     });
