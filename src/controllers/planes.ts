@@ -20,8 +20,11 @@ import { retryUntilDone } from "./repeat.ts";
 export interface PlaneAccess {
   /** Opens a plane, and makes what it lacks. Rejects with an error whose message people may read. */
   make(plane: AskedPlane): Promise<MadePlane>;
-  /** Closes a plane, if there is one, and removes all that it has stored. */
-  remove(name: string, uid: string): Promise<void>;
+  /**
+   * Closes a plane, if there is one, and removes all that it has stored. `uid` is that of the object; `undefined` when the
+   * object is gone, so that it can only be the plane that is there.
+   */
+  remove(name: string, uid: string | undefined): Promise<void>;
 }
 
 interface AskedPlane {
@@ -99,6 +102,8 @@ export function planesController(access: PlaneAccess): PlanesController {
         workersMax,
         matters: () => true,
         work: (plane, later) => work(environment, access, plane, later),
+        // Somebody has taken the finalizer away.
+        gone: (name) => remove(environment, access, name, undefined),
       }),
   };
 }
@@ -131,8 +136,7 @@ async function work(
   const finalizer = finalizerOf(domain);
   if (plane.metadata.deletionTimestamp !== undefined) {
     if (!finalizers.includes(finalizer)) return;
-    await access.remove(name, uid);
-    await ignoreCodes([404], client.delete(`${secretsOf(domain)}/${secretName(name)}`));
+    await remove(environment, access, name, uid);
     const rest = finalizers.filter((one) => one !== finalizer);
     await ignoreCodes([404], client.patch(path, { metadata: { resourceVersion, finalizers: rest } }));
     return;
@@ -157,6 +161,17 @@ async function work(
   const used = quota === undefined || usedBytes === undefined ? {} : { used: { bytes: usedBytes } };
   await tell(environment, path, plane, condition, { url, kubeconfigSecret, ...used });
   if (quota !== undefined) later(usedAfterMs);
+}
+
+/** Removes a plane and its Secret. */
+async function remove(
+  { client, domain }: ControllerEnvironment,
+  access: PlaneAccess,
+  name: string,
+  uid: string | undefined,
+): Promise<void> {
+  await access.remove(name, uid);
+  await ignoreCodes([404], client.delete(`${secretsOf(domain)}/${secretName(name)}`));
 }
 
 const secretsOf = (domain: ApiDomain): string => `/api/v1/namespaces/${domain.rename("kube-system")}/secrets`;

@@ -73,6 +73,8 @@ interface Reconciled<T extends ApiObject>
   matters(object: T): boolean;
   /** Works on an object as it is now, as `work` of the queue does. `later` has it reconciled again after some time. */
   work(object: T, later: (ms: number) => void): ReturnType<WorkQueueOptions["work"]>;
+  /** Works on what an object that is gone has left; by default nothing does. */
+  gone?(key: string): Promise<void>;
   /** Reads an object by its key; by default the client of the controller gets it. */
   read?(key: string): Promise<T | undefined>;
 }
@@ -80,7 +82,7 @@ interface Reconciled<T extends ApiObject>
 /** Reconciles all objects that matter, and each again when it changes, until the environment's signal is aborted. */
 export function reconcile<T extends ApiObject>(
   environment: ControllerEnvironment,
-  { path, fieldSelector, what, matters, work, read, ...options }: Reconciled<NoInfer<T>>,
+  { path, fieldSelector, what, matters, work, gone, read, ...options }: Reconciled<NoInfer<T>>,
 ): Promise<void> {
   const { client } = environment;
   const get = read ?? ((key: string) => ignoreNotFound(client.get<T>(objectPath(path, key))));
@@ -88,19 +90,29 @@ export function reconcile<T extends ApiObject>(
     ...options,
     async work(key) {
       const object = await get(key);
-      return object !== undefined && matters(object) ? work(object, (ms) => queue.addAfter(key, ms)) : undefined;
+      if (object === undefined) return gone?.(key);
+      return matters(object) ? work(object, (ms) => queue.addAfter(key, ms)) : undefined;
     },
   });
+  /** The keys of the objects that exist, where it matters that one goes. */
+  const present = new Set<string>();
   const look = (object: T): void => {
+    if (gone !== undefined) present.add(keyOf(object));
     if (matters(object)) queue.add(keyOf(object));
   };
   return follow<T>(environment, {
     path,
     what,
     fieldSelector,
-    replaced: (objects) => objects.forEach(look),
+    replaced: (objects) => {
+      const before = [...present];
+      present.clear();
+      objects.forEach(look);
+      for (const key of before) if (!present.has(key)) queue.add(key);
+    },
     changed: (type, object) => {
-      if (type !== "DELETED") look(object);
+      if (type !== "DELETED") return look(object);
+      if (present.delete(keyOf(object))) queue.add(keyOf(object));
     },
   });
 }

@@ -49,6 +49,8 @@ interface Slot {
   /** The credentials, once they were read, and the door that knows them while the plane is closed. */
   credentials?: PlaneCredentials;
   door?: PlaneDoor;
+  /** The reading of the credentials, while it runs. */
+  preparing?: Promise<PlaneCredentials>;
   /** The digests of the bootstrap tokens that the plane had when it was closed. */
   bootstrapTokens?: ReadonlySet<string>;
   /** Whether nobody had written to the plane when it was closed, so that its controllers still have nothing to do. */
@@ -163,15 +165,12 @@ export class Planes {
   #handle(name: string, request: ApiRequest, next: Handler): MaybePromise<Reply> {
     const slot = this.#slots.get(name);
     if (slot?.plane instanceof Plane) return enter(slot.plane, name, request);
-    return this.#knock(name, slot, request).then(
-      (isAdmitted) => {
-        if (!isAdmitted || slot === undefined) return andThen(next(request), slot === undefined ? asAbsent : asClosed);
-        const { plane, closedUntilMs = 0 } = slot;
-        if (plane === undefined && this.#start!.host.clock.monotonic() < closedUntilMs) return cannotOpen();
-        return this.#open(name, slot).then((opened) => enter(opened, name, request), cannotOpen);
-      },
-      (error: unknown) => (error instanceof StatusError ? statusReply(error) : cannotOpen()),
-    );
+    return this.#knock(name, slot, request).then((isAdmitted) => {
+      if (!isAdmitted || slot === undefined) return andThen(next(request), slot === undefined ? asAbsent : asClosed);
+      const { plane, closedUntilMs = 0 } = slot;
+      if (plane === undefined && this.#start!.host.clock.monotonic() < closedUntilMs) return cannotOpen();
+      return this.#open(name, slot).then((opened) => enter(opened, name, request), refusalOf);
+    }, refusalOf);
   }
 
   /** Whether a request has credentials of a closed plane. A name without a plane takes the same work. */
@@ -186,9 +185,10 @@ export class Planes {
     return this.#doorkeeper!.admits(request, urls, slot?.door ?? this.#nowhere!, slot?.bootstrapTokens ?? noTokens);
   }
 
-  /** Opens a plane, unless it is open. */
+  /** Opens a plane, unless it is open. Throws `notFound` when it was removed meanwhile. */
   async #open(name: string, slot: Slot): Promise<Plane> {
     await slot.closing;
+    if (this.#slots.get(name) !== slot) throw this.#gone(name);
     return (slot.plane ??= this.#begin(name, slot));
   }
 
@@ -239,7 +239,19 @@ export class Planes {
 
   /** Reads the credentials of a plane, and makes missing ones. */
   async #prepare(name: string, slot: Slot): Promise<PlaneCredentials> {
-    if (slot.credentials !== undefined) return slot.credentials;
+    return slot.credentials ?? (slot.preparing ??= this.#readCredentials(name, slot));
+  }
+
+  async #readCredentials(name: string, slot: Slot): Promise<PlaneCredentials> {
+    try {
+      return await this.#claim(name, slot);
+    } finally {
+      delete slot.preparing;
+    }
+  }
+
+  /** Makes the folder of a plane its own, and reads the credentials there. */
+  async #claim(name: string, slot: Slot): Promise<PlaneCredentials> {
     const settings = this.#settingsOf(name);
     if (settings.folder !== undefined) await claimFolder(settings.folder, slot.uid);
     const credentials = await preparePlane(this.#start!.host, settings);
@@ -250,11 +262,13 @@ export class Planes {
   /** Returns what the controller of Plane objects may do here. */
   #access(start: PlanesStart): PlaneAccess {
     const { host, trust } = start;
-    const folder = folderOf(host.options);
     return {
       make: async ({ name, uid, quotaBytes }) => {
         if (!nameForm.test(name)) throw new StartError("the name must be a DNS label");
         const { planesMax } = host.options;
+        const present = this.#slots.get(name);
+        // The object of that plane is gone, since another has its name.
+        if (present !== undefined && present.uid !== uid) await this.#remove(name, present);
         const slot: Slot = this.#slots.get(name) ?? { uid, quotaBytes };
         if (this.#slots.size >= planesMax && !this.#slots.has(name))
           throw new StartError(`there are ${planesMax} planes`);
@@ -271,12 +285,29 @@ export class Planes {
       },
       remove: async (name, uid) => {
         const slot = this.#slots.get(name);
-        this.#slots.delete(name);
-        const gone = notFound({ group: host.domain.rename("planes.k8s.io"), resource: "planes" }, name);
-        if (slot !== undefined) await closeSlot(slot, gone);
-        if (folder !== undefined && nameForm.test(name)) await removeFolder(join(folder, name), uid);
+        if (slot !== undefined) await this.#remove(name, slot);
+        if (uid !== undefined) await this.#removeFolder(name, uid);
       },
     };
+  }
+
+  /** Closes a plane, and removes what it has stored. */
+  async #remove(name: string, slot: Slot): Promise<void> {
+    this.#slots.delete(name);
+    await closeSlot(slot, this.#gone(name));
+    await this.#removeFolder(name, slot.uid);
+  }
+
+  /** Removes the folder of a plane, unless it belongs to another object. */
+  async #removeFolder(name: string, uid: string): Promise<void> {
+    const folder = folderOf(this.#start!.host.options); // nothing is removed before
+    if (folder !== undefined && nameForm.test(name)) await removeFolder(join(folder, name), uid);
+  }
+
+  /** Returns the answer to requests for a plane that was removed. */
+  #gone(name: string): StatusError {
+    const { domain } = this.#start!.host; // nothing is removed before
+    return notFound({ group: domain.rename("planes.k8s.io"), resource: "planes" }, name);
   }
 
   /** Closes the planes that were used least recently, if more are open than shall be; `latest` stays open. */
@@ -346,6 +377,7 @@ function closeIdleSlot(slot: Slot, plane: Plane): void {
 async function closeSlot(slot: Slot, reason?: StatusError): Promise<void> {
   try {
     await slot.closing;
+    await slot.preparing;
     await (await slot.plane)?.end(reason);
   } catch {
     // The plane could not be opened.
@@ -355,6 +387,8 @@ async function closeSlot(slot: Slot, reason?: StatusError): Promise<void> {
 /** The folder of all planes; `undefined` when they are in memory, as the server is. */
 const folderOf = ({ planes, storage }: ServerOptions): string | undefined =>
   storage === "memory" ? undefined : planes;
+
+const refusalOf = (error: unknown): Reply => (error instanceof StatusError ? statusReply(error) : cannotOpen());
 
 const cannotOpen = (): Reply => statusReply(serviceUnavailable("the control plane cannot be opened"));
 

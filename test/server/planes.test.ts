@@ -506,6 +506,47 @@ test("the folder of one plane is not opened for another of its name", async (t) 
   assert.ok(existsSync(join(folder, "old", "plane.json")), "data of another plane stays");
 });
 
+for (const storage of ["memory", "disk"] as const) {
+  test(`a plane ends with its object, though somebody has taken the finalizer away, ${storage}`, async (t) => {
+    const folder = temporaryFolder();
+    const api = await open(t, "k8s.io", { storage, planes: folder });
+    const first = await orphan(api, "shop");
+    await eventually(async () => (await api.get(`${first.prefix}/version`, first)).expectFailure(401, "Unauthorized"));
+    await eventually(async () => {
+      assert.deepEqual(readdirSync(folder), []);
+      (await api.get("/api/v1/namespaces/kube-system/secrets/plane-shop-kubeconfig")).expect(404);
+    });
+  });
+
+  test(`a plane has nothing of an earlier one of its name, whose finalizer was taken away, ${storage}`, async (t) => {
+    const api = await open(t, "k8s.io", { storage, planes: temporaryFolder() });
+    const first = await orphan(api, "shop");
+    const { prefix, as } = await eventually(async () => {
+      (await api.post(planes, planeObject("shop"))).expect([201, 409]);
+      const ready = await readyPlane(api, "shop");
+      assert.notEqual(ready.as, first.as);
+      return ready;
+    });
+    (await api.get(`${prefix}${configMaps}/a`, { as })).expect(404);
+    (await api.get(`${prefix}/version`, first)).expectFailure(401, "Unauthorized");
+  });
+}
+
+/**
+ * Makes a plane with a ConfigMap, and deletes its object in a moment in which it has no finalizer. When the controller was
+ * faster, that is repeated.
+ */
+async function orphan(api: Api, name: string): Promise<OpenedPlane> {
+  for (;;) {
+    const plane = await makePlane(api, name);
+    (await api.post(`${plane.prefix}${configMaps}`, configMap("a"), plane)).expect(201);
+    const path = `${planes}/${name}`;
+    const [, deleted] = await Promise.all([api.patch(path, { metadata: { finalizers: null } }), api.delete(path)]);
+    if (deleted.expect(200).at("kind") === "Status") return plane;
+    await removedPlane(api, name);
+  }
+}
+
 test("no secret of a plane is in the log or a status", async (t) => {
   const lines: string[] = [];
   const { openLog } = await import("#std/log.ts");
