@@ -88,6 +88,8 @@ export class RequestMetrics {
   readonly #byFieldValidation: ReadonlyMap<string, Histogram>;
   readonly #sizes: Family<Histogram>;
   readonly #bodySizes: Family<Histogram>;
+  /** The targets whose bodies were counted, by the names that their labels have. */
+  readonly #bodyTargets = new Map<string, RequestTarget>();
   readonly #own: Family<Counter>;
   readonly #longRunning: Family<Gauge>;
   readonly #watchEvents: Family<Counter>;
@@ -135,7 +137,20 @@ export class RequestMetrics {
       buckets: sizeBuckets,
       ...servedOnly(1),
     });
-    this.#bodySizes = bodySizes(metrics);
+    this.#bodySizes = metrics.histogram({
+      name: "apiserver_request_body_size_bytes",
+      help: "Bytes of the bodies of requests, by resource and verb.",
+      labels: ["resource", "verb"],
+      buckets: bodySizeBuckets,
+      isThere: ([resource = ""]) => {
+        const target = this.#bodyTargets.get(resource);
+        return target === undefined || isServed(target);
+      },
+      dropped: () => {
+        for (const [name, target] of this.#bodyTargets) if (!isServed(target)) this.#bodyTargets.delete(name);
+        this.#recorders.clear();
+      },
+    });
     this.#own = metrics.counter({
       name: "apiserver_selfrequest_total",
       help: "Requests that the server sent itself, by verb and target.",
@@ -253,12 +268,18 @@ export class RequestMetrics {
       duration: this.#duration.with(...labels),
       sliDuration: this.#sliDuration.with(verb!, ...target),
       size: this.#sizes.with(verb!, ...target),
-      bodySize: bodyVerbs.has(info.verb) && target[2] !== "" ? this.#bodySizes.with(...bodyLabels(info)) : undefined,
+      bodySize: bodyVerbs.has(info.verb) && target[2] !== "" ? this.#bodySizeOf(info) : undefined,
       own: undefined,
     };
     if (this.#recorders.size >= recorderMax) this.#recorders.clear();
     this.#recorders.set(key, recorder);
     return recorder;
+  }
+
+  #bodySizeOf({ group, version, resource, subresource, verb }: RequestInfo): Histogram {
+    const name = qualifiedResource({ group, resource });
+    this.#bodyTargets.set(name, { group, version, resource, subresource });
+    return this.#bodySizes.with(name, verb);
   }
 
   /** Returns the labels: group, version, resource, subresource, scope, component. */
@@ -274,19 +295,6 @@ export class RequestMetrics {
 
 /** The verbs whose bodies are counted. */
 const bodyVerbs = new Set(["create", "update", "patch", "delete", "deletecollection"]);
-
-const bodyLabels = (info: RequestInfo): readonly [resource: string, verb: string] => [
-  qualifiedResource(info),
-  info.verb,
-];
-
-const bodySizes = (metrics: Metrics): Family<Histogram> =>
-  metrics.histogram({
-    name: "apiserver_request_body_size_bytes",
-    help: "Bytes of the bodies of requests, by resource and verb.",
-    labels: ["resource", "verb"],
-    buckets: bodySizeBuckets,
-  });
 
 const fieldValidations = (metrics: Metrics): ReadonlyMap<string, Histogram> => {
   const family = metrics.histogram({
