@@ -30,12 +30,16 @@ test("whatever a browser could show as a page gets an origin of its own, beside 
     "text/xml",
     "application/jsonx",
     "TEXT/HTML;a=application/json",
+    "application/json;,text/html",
+    "text/plain;,image/svg+xml",
     "",
   ]) {
     const headers = isolation(answer(type === "" ? {} : { "content-type": [type] }));
     assert.match(headers["content-security-policy"] ?? "", /^sandbox (?!.*allow-same-origin)/, type);
     assert.strictEqual(headers["cross-origin-opener-policy"], "unsafe-none");
   }
+  const twice = answer({ "content-type": ["application/json", "text/html"] });
+  assert.match(isolation(twice)["content-security-policy"]!, /^sandbox /, "a browser takes the last of several types");
   const own = answer({ "content-type": ["text/html"], "content-security-policy": ["default-src 'self'"] });
   assert.match(isolation(own)["content-security-policy"]!, /^default-src 'self', sandbox /);
 });

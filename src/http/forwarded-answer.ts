@@ -97,12 +97,16 @@ function passedHeaders(answer: ForwardedAnswer): Record<string, string | readonl
 /** Types that no browser takes for a page, a script or an image with scripts. */
 const plainTypes = /^\s*(?:application\/(?:json|yaml|cbor|vnd\.kubernetes\.protobuf)|text\/plain)\s*(?:;|$)/i;
 
+/** Whether these values of a header say a plain type. A browser takes the last of several types, also of one value. */
+const isPlain = (types: readonly string[]): boolean =>
+  types.length === 1 && !types[0]!.includes(",") && plainTypes.test(types[0]!);
+
 /**
  * Returns the headers that keep a page of another server apart from the console, whose origin is the same: the browser
  * gives it an origin of its own. Answers of the API have none.
  */
 export function isolation({ headers }: ForwardedAnswer): Readonly<Record<string, string>> {
-  if (plainTypes.test(headers["content-type"]?.[0] ?? "")) return {};
+  if (isPlain(headers["content-type"] ?? [])) return {};
   // All policies apply, the other server's too.
   const policies = [...(headers["content-security-policy"] ?? []), sandbox];
   return { "content-security-policy": policies.join(", "), "cross-origin-opener-policy": "unsafe-none" };

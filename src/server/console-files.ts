@@ -1,6 +1,7 @@
 /**
  * The files of the console, as `npm run build` writes them to `dist/console/`, with the headers that browsers need for
- * them. Nothing is read before the first request, and nothing is kept but the names. Who may ask is the caller's matter.
+ * them. Nothing is read before somebody asks for it, and one copy of each file is kept: strangers may ask, over many streams at
+ * once. Who may ask is the caller's matter.
  */
 import { readdirSync } from "node:fs";
 import { readFile } from "node:fs/promises";
@@ -65,6 +66,7 @@ export class ConsoleFiles {
   /** The folder to which the build has written them. */
   readonly #folder = packageFolder("dist/console");
   #names: ReadonlySet<string> | undefined;
+  readonly #read = new Map<string, Promise<Buffer>>();
 
   /** Returns the answer for a path that begins with `consolePath`. `acceptEncoding` is that header of the request. */
   async answer(path: string, acceptEncoding = ""): Promise<ConsoleFile> {
@@ -77,7 +79,7 @@ export class ConsoleFiles {
     }
     if (type === undefined || !this.#names.has(name)) return consoleText(404, "the console has no such file");
     const isPacked = this.#names.has(`${name}.gz`) && /\bgzip\b/.test(acceptEncoding);
-    const bytes = await readFile(new URL(isPacked ? `${name}.gz` : name, this.#folder));
+    const bytes = await this.#bytesOf(isPacked ? `${name}.gz` : name, this.#folder);
     const headers = {
       ...consoleHeaders,
       "content-type": type,
@@ -89,6 +91,17 @@ export class ConsoleFiles {
     return { code: 200, headers, bytes };
   }
 
+  /** Returns a file of the folder. It is read once, unless that fails. */
+  #bytesOf(name: string, folder: URL): Promise<Buffer> {
+    let bytes = this.#read.get(name);
+    if (bytes === undefined) {
+      bytes = readFile(new URL(name, folder));
+      this.#read.set(name, bytes);
+      bytes.catch(() => this.#read.delete(name));
+    }
+    return bytes;
+  }
+
   #list(): ReadonlySet<string> {
     try {
       return new Set(this.#folder === undefined ? [] : readdirSync(this.#folder));
@@ -96,23 +109,6 @@ export class ConsoleFiles {
       return new Set();
     }
   }
-}
-
-/** The parts of a request of a browser that say whether a page of another site is behind it. */
-interface BrowserHead {
-  readonly method: string;
-  readonly site: string | undefined;
-  readonly mode: string | undefined;
-  readonly destination: string | undefined;
-}
-
-/**
- * Whether a browser asks for a page or a file on behalf of another site. Links of other sites may lead here: they open
- * the page, and cannot read it.
- */
-export function isForeign({ method, site, mode, destination }: BrowserHead): boolean {
-  if (site === undefined || site === "same-origin" || site === "none") return false;
-  return !(method === "GET" && mode === "navigate" && destination === "document");
 }
 
 /** Returns the name or address of a `Host` header, without its port and brackets, in lower case. */

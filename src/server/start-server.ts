@@ -346,9 +346,13 @@ async function loadPlanes(options: ServerOptions, domain: ApiDomain): Promise<Pl
 /** Lets the handler answer for the console where it is served. */
 function addConsole({ options, inputs: { current } }: Start, handle: StartupGate["handle"]): StartupGate["handle"] {
   if (!servesConsole(options)) return handle;
-  const { externalHostname, tlsSan } = options;
+  const { externalHostname, tlsSan, corsAllowedOrigins } = options;
   const names = [...tlsSan, ...(externalHostname === undefined ? [] : [externalHostname])];
-  return withConsole(handle, { certificate: current.serving.certificate, names });
+  return withConsole(handle, {
+    certificate: current.serving.certificate,
+    names,
+    allowsOrigins: corsAllowedOrigins.length > 0,
+  });
 }
 
 /** Makes this server known to the others of its store, if there may be others. Their code is loaded only then. */

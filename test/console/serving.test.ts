@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import https from "node:https";
 import { before, test } from "node:test";
+import { startServer } from "#server/start-server.ts";
 import { buildConsole } from "../../scripts/build-console.ts";
 import { openServer, startsServers, usingServer } from "../harness.ts";
 
@@ -144,4 +145,53 @@ test("a flag turns the console off, and on where others reach the server", { ski
   assert.strictEqual(await codeWith({ console: false }), 403);
   assert.strictEqual(await codeWith({ bindAddress: "0.0.0.0" }), 403);
   assert.strictEqual(await codeWith({ bindAddress: "0.0.0.0", console: true }), 200);
+});
+
+test("pages of other sites cannot use the certificate of a browser, neither for requests nor for WebSockets", {
+  skip,
+}, async () => {
+  const server = await startServer({ storage: "memory", securePort: 0 });
+  const { admin, url } = server;
+  const { hostname, port } = new URL(url);
+  const options = { hostname, port, cert: admin.certificate, key: admin.key, rejectUnauthorized: false };
+  const maps = "/api/v1/namespaces/default/configmaps";
+  /** Sends a request of a page, and returns its code. */
+  const send = (method: string, path: string, headers: Readonly<Record<string, string>>): Promise<number> =>
+    new Promise((resolve, reject) => {
+      const request = https.request({ ...options, method, path, headers }, (answer) => {
+        answer.resume().once("end", () => resolve(answer.statusCode!));
+      });
+      request.once("upgrade", (answer, socket) => {
+        socket.destroy();
+        resolve(answer.statusCode!);
+      });
+      request.once("error", reject);
+      request.end(method === "POST" ? '{"metadata":{"generateName":"a-"}}' : undefined);
+    });
+  const evil = { origin: "https://evil.example", "sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors" };
+  const upgrade = {
+    connection: "Upgrade",
+    upgrade: "websocket",
+    "sec-websocket-version": "13",
+    "sec-websocket-key": "AAAAAAAAAAAAAAAAAAAAAA==",
+  };
+  try {
+    assert.equal(await send("POST", maps, evil), 403);
+    assert.equal(await send("GET", `${maps}?watch=true`, { ...evil, ...upgrade, "sec-fetch-mode": "websocket" }), 403);
+    assert.equal(await send("GET", maps, { ...evil, "sec-fetch-site": "same-site" }), 403);
+    // The console's own requests, links that people follow, and programs are answered.
+    assert.equal(await send("POST", maps, { "sec-fetch-site": "same-origin", "sec-fetch-mode": "cors" }), 201);
+    assert.equal(
+      await send("GET", maps, {
+        "sec-fetch-site": "cross-site",
+        "sec-fetch-mode": "navigate",
+        "sec-fetch-dest": "document",
+      }),
+      200,
+    );
+    assert.equal(await send("GET", maps, {}), 200);
+    assert.equal(await send("GET", `${maps}?watch=true`, upgrade), 101);
+  } finally {
+    await server.close();
+  }
 });

@@ -63,6 +63,17 @@ test("kinds, namespaces and names of the cluster are offered", async () => {
   assert.deepEqual(await offered("zsh", "get", "--data-dir=data", "-n", "def"), ["default"]);
 });
 
+test("a name that a shell would run is not offered", async () => {
+  const role = ["create", "clusterrole", "$(touch${IFS}here)", "--verb=get", "--resource=pods", "--data-dir=data"];
+  assert.equal((await runProgram(role, folder)).code, 0);
+  const roles = await offered("bash", "get", "--data-dir=data", "clusterroles", "");
+  assert.ok(roles.includes("cluster-admin"));
+  assert.deepEqual(
+    roles.filter((name) => /[^\w:.-]/.test(name)),
+    [],
+  );
+});
+
 test("bash, which divides words at = and :, is offered the part behind", async () => {
   assert.deepEqual(await offered("bash", "get", "--output", "=", "y"), ["yaml"]);
   assert.deepEqual(await offered("bash", "get", "--output", "="), ["json", "yaml", "name", "wide", "jsonpath="]);

@@ -4,7 +4,6 @@
  */
 import type { Unstructured } from "#meta/object-meta.ts";
 import { type Flag, type FlagTable, parseArguments, type Settings } from "#std/flags.ts";
-import { printable } from "#std/printable.ts";
 import { StartError } from "#std/start-error.ts";
 import type { Command } from "../command.ts";
 import { collectionPath, type DiscoveredResource } from "../discovery.ts";
@@ -187,13 +186,21 @@ function clusterSettings(before: readonly string[]): Settings<typeof clusterFlag
 async function kindsOf(cluster: OpenCluster): Promise<Offer[]> {
   const { resources } = await cluster.discovered();
   const listed = new Map<string, DiscoveredResource>();
-  for (const one of resources)
-    if (one.verbs.includes("list") && !listed.has(one.resource)) listed.set(one.resource, one);
+  for (const one of resources) {
+    const isOffered = one.verbs.includes("list") && harmless.test(one.resource);
+    if (isOffered && !listed.has(one.resource)) listed.set(one.resource, one);
+  }
   return [...listed.values()].map(({ resource, kind, group }) => ({
-    text: printable(resource),
+    text: resource,
     help: group === "" ? kind : `${kind} of ${group}`,
   }));
 }
+
+/**
+ * Matches names that mean nothing to a shell. Others are not offered: a role may be called `$(reboot)`, and the line that
+ * a shell completes is run as it stands.
+ */
+const harmless = /^[\w.:@+-]+$/;
 
 /** The maximum number of objects whose names are candidates. */
 const namesMax = 500;
@@ -206,5 +213,7 @@ async function namesOf(cluster: OpenCluster, word: string): Promise<Offer[]> {
     path: `${path}?limit=${namesMax}`,
     accept: "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json",
   });
-  return items.map(({ metadata: { name = "" } }) => ({ text: printable(name), help: resource.kind }));
+  return items.flatMap(({ metadata: { name = "" } }) =>
+    harmless.test(name) ? [{ text: name, help: resource.kind }] : [],
+  );
 }

@@ -12,10 +12,10 @@ import {
   consolePath,
   consoleText,
   hostName,
-  isForeign,
   isLoopbackName,
   sessionPath,
 } from "#server/console-files.ts";
+import { isForeign } from "#server/foreign-request.ts";
 import type { LocalExchange } from "#transport/local-http.ts";
 import type { SignIn } from "./sign-in.ts";
 

@@ -11,10 +11,10 @@ import {
   consolePath,
   consoleText,
   hostName,
-  isForeign,
   isLoopbackName,
   sessionPath,
 } from "../console-files.ts";
+import { browserHead, isForeign } from "../foreign-request.ts";
 
 /** The names of a server with a console. */
 export interface ConsoleParts {
@@ -22,6 +22,8 @@ export interface ConsoleParts {
   readonly certificate: string;
   /** The names of the server that the certificate may lack, since a proxy has another one. */
   readonly names: readonly string[];
+  /** Whether pages of other sites may ask the API, since `--cors-allowed-origins` names some. */
+  readonly allowsOrigins: boolean;
 }
 
 /** Returns the function that answers requests for paths of the console. */
@@ -35,13 +37,7 @@ async function answer(request: ApiRequest, files: ConsoleFiles, parts: ConsolePa
   const name = hostName(headers["host"] ?? headers[":authority"] ?? "");
   // A name of others that leads here (DNS rebinding) would make their pages and the console one origin.
   if (!isOwnName(name, parts)) return consoleText(403, `this server is not ${JSON.stringify(name)}`);
-  const head = {
-    method,
-    site: headers["sec-fetch-site"],
-    mode: headers["sec-fetch-mode"],
-    destination: headers["sec-fetch-dest"],
-  };
-  if (isForeign(head)) return consoleText(403, "the console is not for pages of other sites");
+  if (isForeign(browserHead(request))) return consoleText(403, "the console is not for pages of other sites");
   if (method !== "GET" && method !== "HEAD") return consoleText(405, "the console has files only");
   if (path === "/console" || path === "/") {
     return { ...consoleText(307, ""), headers: { ...consoleHeaders, location: consolePath } };
