@@ -15,6 +15,8 @@ export interface OwnedField {
 export interface Plan {
   readonly method: "PATCH" | "PUT";
   readonly body: Unstructured;
+  /** Whether an apply takes fields from others. It then names the version that was reviewed, and is refused for another. */
+  readonly isForced: boolean;
   /** The object as the server would make it. */
   readonly result: Unstructured;
   /** The fields that are taken from other managers. */
@@ -33,12 +35,22 @@ export async function planOf(
   if (changes.length === 0) return undefined;
   if (changes.some(({ isRemoved }) => isRemoved)) {
     const { managedFields: _, ...metadata } = after.metadata;
-    const plan = { method: "PUT", body: { ...after, metadata } } as const;
+    const plan = { method: "PUT", body: { ...after, metadata }, isForced: false } as const;
     const conflicts = changes.flatMap(({ path: field, managers }) => managers.map((by) => ({ field, by })));
     return { ...plan, conflicts, result: await write(api, path, plan, true) };
   }
-  const plan = { method: "PATCH", body: appliedPart(after, changes) } as const;
-  return { ...plan, conflicts: await conflictsOf(api, path, plan.body), result: await write(api, path, plan, true) };
+  const part = appliedPart(after, changes);
+  const conflicts = await conflictsOf(api, path, part);
+  const isForced = conflicts.length > 0;
+  const { resourceVersion } = before.metadata;
+  // Without force, the server itself refuses to take what became another's since the review.
+  const body = isForced
+    ? { ...part, metadata: { ...part.metadata, ...(resourceVersion === undefined ? {} : { resourceVersion }) } }
+    : part;
+  const plan = { method: "PATCH", body, isForced } as const;
+  // An earlier write of the console, which has replaced an object, is nobody else's.
+  const ofOthers = conflicts.filter(({ by }) => !by.startsWith(`${consoleManager} `) && by !== consoleManager);
+  return { ...plan, conflicts: ofOthers, result: await write(api, path, plan, true) };
 }
 
 /** Returns the edited object with the identity of the one before. Throws for one that is meant to be another. */
@@ -57,7 +69,7 @@ function withSameIdentity(before: Unstructured, edited: Unstructured): Unstructu
   return { ...edited, metadata: { ...edited.metadata, ...kept } };
 }
 
-/** Asks the server which fields belong to others. */
+/** Asks the server which fields belong to others, or to an earlier write of the console. */
 async function conflictsOf(api: Api, path: string, body: Unstructured): Promise<readonly OwnedField[]> {
   try {
     await api.json({
@@ -73,8 +85,7 @@ async function conflictsOf(api: Api, path: string, body: Unstructured): Promise<
       .filter(({ reason }) => reason === "FieldManagerConflict")
       .map(({ field = "", message = "" }) => ({ field: field.replace(/^\./, ""), by: managerOf(message) }));
     if (conflicts.length === 0) throw error;
-    // An earlier write of the console, which has replaced an object, is nobody else's.
-    return conflicts.filter(({ by }) => !by.startsWith(`${consoleManager} `) && by !== consoleManager);
+    return conflicts;
   }
 }
 
@@ -91,9 +102,14 @@ function managerOf(message: string): string {
 
 const applyType = "application/apply-patch+yaml";
 
-/** Writes an edit, or only asks what would become of it. Fields of others are taken: the review has named them. */
-export function write(api: Api, path: string, { method, body }: Pick<Plan, "method" | "body">, isDry: boolean) {
-  const query = `fieldManager=${consoleManager}${method === "PATCH" ? "&force=true" : ""}${isDry ? "&dryRun=All" : ""}`;
+/** Writes an edit, or only asks what would become of it. Only the fields of others are taken that the review has named. */
+export function write(
+  api: Api,
+  path: string,
+  { method, body, isForced }: Pick<Plan, "method" | "body" | "isForced">,
+  isDry: boolean,
+) {
+  const query = `fieldManager=${consoleManager}${isForced ? "&force=true" : ""}${isDry ? "&dryRun=All" : ""}`;
   return api.json<Unstructured>({
     method,
     path: `${path}?${query}`,
