@@ -75,6 +75,8 @@ export interface Assembled {
   readonly client: RestClient;
   /** Never rejects: errors become replies. */
   handle(request: ApiRequest): MaybePromise<Reply>;
+  /** Whether the credentials of a request are those of a user. */
+  knows(request: ApiRequest): MaybePromise<boolean>;
   /** Whether a resource or subresource exists. Bounds the label values of metrics. */
   serves(target: RequestTarget): boolean;
   hasKind(group: string, version: string, kind: string): boolean;

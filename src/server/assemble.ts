@@ -22,6 +22,7 @@ import { fairnessStep } from "./flow-control.ts";
 import { Loopback } from "./loopback.ts";
 import { openPipeline, type Pipeline } from "./pipeline.ts";
 import { retriedStep } from "./retried-step.ts";
+import { andThen } from "#std/maybe-promise.ts";
 import { startSimulation } from "./simulation.ts";
 import { addObjectMetrics } from "./object-metrics.ts";
 import { openState, type ServerState } from "./state.ts";
@@ -56,6 +57,7 @@ export async function assemble(config: AssembleConfig): Promise<Assembled> {
   return {
     client: clients.server,
     handle: pipeline.handle,
+    knows: (request) => andThen(access.authenticator.authenticate(request), ({ outcome }) => outcome === "user"),
     serves: (target) => isServed(pipeline.table(), target),
     hasKind: (group, version, kind) => pipeline.table().findKind(group, version, kind) !== undefined,
     isSynced: () => state.isSynced() && pipeline.isSynced(),

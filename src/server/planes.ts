@@ -8,7 +8,7 @@ import { sharedCompiler } from "#authz/rules.ts";
 import type { RestClient } from "#client/rest-client.ts";
 import type { ApiRequest, Reply } from "#http/api-request.ts";
 import type { ApiDomain } from "#meta/api-domain.ts";
-import { notFound, serviceUnavailable, StatusError, unauthorized } from "#meta/status-error.ts";
+import { notFound, serviceUnavailable, StatusError } from "#meta/status-error.ts";
 import { type PlaneAccess, planesController } from "#controllers/planes.ts";
 import { SharedLogThread } from "#storage/sqlite.ts";
 import { StartError } from "#std/start-error.ts";
@@ -18,7 +18,7 @@ import { clientConfig } from "./kubeconfig.ts";
 import type { ServerTrust } from "./credentials/server-trust.ts";
 import type { ServerOptions } from "./options.ts";
 import { PlaneTurns } from "./planes/plane-turns.ts";
-import { statusReply } from "./planes/status-reply.ts";
+import { isPreflight, statusReply, strangerReply } from "./planes/status-reply.ts";
 import { Doorkeeper, doorOf, doorToNowhere, type PlaneDoor } from "./planes/plane-door.ts";
 import { makeTemplate, openPlane, Plane, type PlaneSettings, preparePlane } from "./planes/plane.ts";
 import type { PlaneTemplate } from "./planes/plane-template.ts";
@@ -166,7 +166,13 @@ export class Planes {
     const slot = this.#slots.get(name);
     if (slot?.plane instanceof Plane) return enter(slot.plane, name, request);
     return this.#knock(name, slot, request).then((isAdmitted) => {
-      if (!isAdmitted || slot === undefined) return andThen(next(request), slot === undefined ? asAbsent : asClosed);
+      if (!isAdmitted || slot === undefined) {
+        return andThen(next(request), (reply) => {
+          // Users of the root who may read the path are told that there is no such plane.
+          const isTold = isPreflight(request, reply) || (slot === undefined && reply.code === 404);
+          return isTold ? reply : strangerReply(reply);
+        });
+      }
       const { plane, closedUntilMs = 0 } = slot;
       if (plane === undefined && this.#start!.host.clock.monotonic() < closedUntilMs) return cannotOpen();
       return this.#open(name, slot).then((opened) => enter(opened, name, request), refusalOf);
@@ -403,20 +409,6 @@ const labelOf = (host: string, suffix: string): string | undefined =>
 const portOf = (url: string): string => /:\d+$/.exec(url)?.[0] ?? "";
 
 function enter(plane: Plane, name: string, request: ApiRequest): MaybePromise<Reply> {
-  if (plane.ended !== undefined) return statusReply(plane.ended);
   request.enterPlane?.(`${prefix}${name}`);
   return plane.handle(request);
-}
-
-/**
- * Returns the server's answer to a request for a plane that does not exist. Users without permission get the answer of
- * planes to users that they do not know, which does not tell whether there is such a plane.
- */
-const asAbsent = (reply: Reply): Reply => (reply.code === 403 ? asClosed(reply) : reply);
-
-/** Returns the answer of a plane to users that it does not know, in place of the server's own. */
-function asClosed(reply: Reply): Reply {
-  if (reply.code === 401) return reply;
-  reply.done?.();
-  return statusReply(unauthorized());
 }

@@ -99,6 +99,55 @@ test("names of planes cannot be guessed without credentials", async (t) => {
   (await api.get("/planes/absent/version")).expect(404);
 });
 
+test("strangers get one answer from planes that are open, closed or absent, and keep none open", async (t) => {
+  const clock = new MovingClock();
+  const folder = temporaryFolder();
+  const corsAllowedOrigins = ["^https://console\\.example$"];
+  const settings: ServerSettings = {
+    storage: "disk",
+    planes: folder,
+    planesIdleTimeoutMs: 60_000,
+    corsAllowedOrigins,
+  };
+  const server = await openServer("k8s.io", settings, { clock });
+  t.after(() => server.close());
+  const api = new Api(server);
+  const [closed, opened] = [await makePlane(api, "closed"), await makePlane(api, "opened")];
+  (await api.get(`${opened.prefix}/version`, opened)).expect(200);
+  const isOpen = (name: string): boolean => existsSync(join(folder, name, "store.db-wal"));
+  const origin = { origin: "https://console.example" };
+  const requests = [
+    { method: "GET", query: "?timeout=abc" },
+    { method: "GET", accept: "application/yaml" },
+    { method: "GET", accept: "application/vnd.kubernetes.protobuf" },
+    { method: "POST", headers: origin },
+    { method: "OPTIONS" },
+    { method: "OPTIONS", headers: origin },
+    { method: "OPTIONS", headers: origin, query: "?timeout=abc" },
+  ];
+  for (const { method, query = "", ...options } of requests) {
+    for (const as of ["nobody", "some-token"]) {
+      const ask = async (prefix: string) => {
+        const answer = await api.send(method, `${prefix}${configMaps}${query}`, undefined, { as, ...options });
+        const headers = { ...answer.headers, date: "", "audit-id": "" };
+        return { status: answer.status, headers, text: answer.text };
+      };
+      const absent = await ask("/planes/absent");
+      assert.deepEqual(await ask(opened.prefix), absent, `${method} ${query}`);
+      assert.deepEqual(await ask(closed.prefix), absent, `${method} ${query}`);
+      assert.equal(absent.status, method === "OPTIONS" && "headers" in options ? 204 : 401);
+    }
+  }
+  assert.ok(isOpen("opened") && !isOpen("closed"));
+  (await api.get(`${opened.prefix}${configMaps}?timeout=abc`, opened)).expectFailure(400, "BadRequest");
+  await eventually(async () => {
+    clock.advance(20_000);
+    for (const { method, query = "", ...options } of requests)
+      await api.send(method, `${opened.prefix}${configMaps}${query}`, undefined, { as: "nobody", ...options });
+    assert.ok(!isOpen("opened"));
+  });
+});
+
 test("only credentials of a closed plane open it, and the answer to others tells nothing", async (t) => {
   const clock = new MovingClock();
   const folder = temporaryFolder();

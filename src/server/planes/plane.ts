@@ -6,13 +6,13 @@ import type { Secret } from "#api/core/v1.ts";
 import { tokenDigest } from "#authn/token-digest.ts";
 import type { RestClient } from "#client/rest-client.ts";
 import { legacyClaims } from "#authn/service-account-token.ts";
-import type { ApiRequest, HandledRequest, Reply } from "#http/api-request.ts";
+import { type ApiRequest, type HandledRequest, type Reply, unknownUser } from "#http/api-request.ts";
 import { Health } from "#http/health.ts";
 import { RequestMetrics } from "#http/request-metrics.ts";
 import { forbidden, serviceUnavailable, type StatusError } from "#meta/status-error.ts";
 import { versionDocument, versionReply } from "#publication/version.ts";
 import { type Clock, pause } from "#std/clock.ts";
-import { andThen, isLate, type MaybePromise } from "#std/maybe-promise.ts";
+import { andThen, attempt, type MaybePromise } from "#std/maybe-promise.ts";
 import { Metrics } from "#std/metrics.ts";
 import { assemble, isServed } from "../assemble.ts";
 import type { Assembled, Plans } from "../assemble-config.ts";
@@ -40,7 +40,7 @@ import { allPrefix, isEmpty, PlaneTemplate } from "./plane-template.ts";
 import type { PlaneShare } from "./plane-turns.ts";
 import { PlaneSeats, type SeatBounds } from "./plane-seats.ts";
 import { type ByteQuota, QuotaLog } from "./quota-log.ts";
-import { noRoom, statusReply } from "./status-reply.ts";
+import { isPreflight, noRoom, statusReply, strangerReply } from "./status-reply.ts";
 import { planeOptions } from "./plane-options.ts";
 
 export interface PlaneSettings {
@@ -353,8 +353,14 @@ interface OpenParts {
   readonly wake: (() => void) | undefined;
 }
 
-/** The methods that give controllers no work. */
+/** The methods that give controllers no work, as those of strangers do. */
 const readMethods: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
+
+/** A reply, and whether it is for a user that the plane knows. */
+interface Answered {
+  readonly reply: Reply;
+  readonly isKnown: boolean;
+}
 
 /** An open plane. */
 export class Plane {
@@ -403,18 +409,21 @@ export class Plane {
 
   /** Handles a request below the plane's prefix. Never rejects. */
   handle(request: ApiRequest): MaybePromise<Reply> {
-    if (!readMethods.has(request.method)) {
-      this.#isUntouched = false;
-      this.#parts.wake?.();
-    }
+    if (this.ended !== undefined) return this.#answer(request, statusReply(this.ended), ({ reply }) => reply);
     this.#running.add(request);
-    const ended = (reply: Reply): Reply => ({
-      ...reply,
-      done: () => {
-        reply.done?.();
-        this.#forget(request, reply.code !== 401);
-      },
-    });
+    const ended = ({ reply, isKnown }: Answered): Reply => {
+      if (isKnown && !readMethods.has(request.method)) {
+        this.#isUntouched = false;
+        this.#parts.wake?.();
+      }
+      return {
+        ...reply,
+        done: () => {
+          reply.done?.();
+          this.#forget(request, isKnown);
+        },
+      };
+    };
     const { assembled, share } = this.#parts;
     const work = (): MaybePromise<Reply> => {
       // The plane may have ended, or the client gone, while the request waited.
@@ -428,8 +437,22 @@ export class Plane {
     };
     const divided = (reply: Reply): Reply =>
       reply.chunks === undefined ? reply : { ...reply, chunks: share.chunks(reply.chunks) };
-    const reply = this.#seats.handle(request, work, noRoom);
-    return isLate(reply) ? reply.then(ended) : ended(reply);
+    return andThen(this.#seats.handle(request, work, noRoom), (reply) => this.#answer(request, reply, ended));
+  }
+
+  /** Gives a reply to `use`, or that for strangers in its place: they get the same as from a plane that is closed or absent. */
+  #answer(request: ApiRequest, reply: Reply, use: (answered: Answered) => Reply): MaybePromise<Reply> {
+    if (request.user !== unknownUser) return use({ reply, isKnown: true });
+    if (isPreflight(request, reply)) return use({ reply, isKnown: false });
+    const stranger = (): Reply => use({ reply: strangerReply(reply), isKnown: false });
+    if (reply.code === 401) return stranger();
+    // It was refused before anybody asked for its user.
+    const isKnown = attempt(
+      (one: ApiRequest) => this.#parts.assembled.knows(one),
+      request,
+      () => false,
+    );
+    return andThen(isKnown, (known) => (known ? use({ reply, isKnown: true }) : stranger()));
   }
 
   /** Shortens the time for which requests wait for other servers, since the server ends. */
