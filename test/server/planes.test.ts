@@ -433,6 +433,37 @@ for (const storage of ["memory", "disk"] as const) {
   });
 }
 
+test("the quota of a plane holds however often its objects were updated", async (t) => {
+  const clock = new MovingClock();
+  const server = await openServer("k8s.io", { planes: temporaryFolder() }, { clock });
+  t.after(() => server.close());
+  const api = new Api(server);
+  const quota = { bytes: 1024 * 1024 };
+  (await api.post(planes, { ...planeObject("small"), spec: { quota } })).expect(201);
+  const { prefix, as } = await readyPlane(api, "small");
+  const path = `${prefix}${configMaps}`;
+  for (let at = 0; at < 20; at++) (await api.post(path, configMap(`map-${at}`, { at: "0" }), { as })).expect(201);
+  const update = async (at: number): Promise<void> => {
+    for (let turn = 1; turn <= 100; turn++) {
+      (await api.patch(`${path}/map-${at}`, { data: { at: String(turn % 10) } }, undefined, { as })).expect(200);
+    }
+  };
+  await Promise.all(Array.from({ length: 20 }, (_, at) => update(at)));
+  const step = 2000;
+  let refused: Answer | undefined;
+  for (let at = 0; refused === undefined && at < 1000; at++) {
+    const text = "x".repeat(at < 40 ? 20_000 : step);
+    const answer = await api.post(path, configMap(`fill-${at}`, { text }), { as });
+    if (answer.status !== 201) refused = answer;
+  }
+  refused!.expectFailure(403, "Forbidden");
+  await eventually(async () => {
+    clock.advance(30_000);
+    const told = Number((await api.get(`${planes}/small`)).at("status.used.bytes"));
+    assert.ok(told > quota.bytes - 2 * step && told <= quota.bytes, String(told));
+  });
+});
+
 test("many planes are used in turn, of which a few stay open, and all go", async (t) => {
   const folder = temporaryFolder();
   const api = await open(t, "k8s.io", { storage: "disk", planes: folder, planesOpenMax: 3 });

@@ -34,7 +34,7 @@ import { openStore } from "../open-store.ts";
 import type { ServerOptions } from "../options.ts";
 import { programVersion } from "../program-version.ts";
 import type { OpenedStore } from "#storage/opened-store.ts";
-import type { WatchCache } from "#storage/watch-cache.ts";
+import type { Entry, WatchCache } from "#storage/watch-cache.ts";
 import type { PlaneHost } from "./plane-host.ts";
 import { allPrefix, isEmpty, PlaneTemplate } from "./plane-template.ts";
 import type { PlaneShare } from "./plane-turns.ts";
@@ -244,7 +244,10 @@ const quotaOf = (
     const cache = stored();
     return cache === undefined ? 0 : bytesOf(cache);
   },
-  bytesOf: (key) => stored()?.get(key)?.valueLength ?? 0,
+  bytesOf: (key) => {
+    const entry = stored()?.get(key);
+    return entry === undefined ? 0 : bytesOfEntry(entry);
+  },
   refusal: (used, limit) => {
     const resource = { group: domain.rename("planes.k8s.io"), resource: "planes" };
     return forbidden(resource, name, `exceeded quota: its objects have ${used} bytes, limited: ${limit}`);
@@ -252,7 +255,10 @@ const quotaOf = (
 });
 
 const bytesOf = (cache: WatchCache): number =>
-  cache.range(allPrefix).entries.reduce((sum, { valueLength }) => sum + valueLength, 0);
+  cache.range(allPrefix).entries.reduce((sum, entry) => sum + bytesOfEntry(entry), 0);
+
+/** Returns the bytes of an object without the digits of its revision, as a write has them: their number grows with time. */
+const bytesOfEntry = ({ valueLength, revision }: Entry): number => Math.max(0, valueLength - String(revision).length);
 
 const noTokens: ReadonlySet<string> = new Set();
 

@@ -10,9 +10,9 @@ import type { CommitResult, LogStore, LogWrite } from "#storage/log-store.ts";
 export interface ByteQuota {
   /** Returns the bytes that all objects may have; `undefined` when they are not bounded. */
   limit(): number | undefined;
-  /** Counts the bytes of all objects, which takes time. */
+  /** Counts the bytes of all objects, without the digits of their revisions, which takes time. */
   count(): number;
-  /** Returns the bytes of one object; 0 for none. */
+  /** Returns the bytes of one object, without the digits of its revision; 0 for none. */
   bytesOf(key: string): number;
   refusal(used: number, limit: number): StatusError;
 }
