@@ -90,16 +90,18 @@ export function fieldsOf(schema: Schema, value: unknown): FieldSet {
 /** Returns the node of an added or removed value: each of its fields is a member. */
 function wholeNode(schema: Schema | undefined, value: unknown): FieldSet {
   const shape = shapeOf(schema, value);
-  if (shape === "map") return wholeMap(schema, value as JsonObject); // the shape says so
+  // Values without a type may be deep, so that each of their levels takes little of the stack. A value that does not fit
+  // its type is a map of a list's type.
+  const isTyped = schema !== undefined && schema.type !== "array";
+  if (shape === "map") return isTyped ? wholeMap(schema, value as JsonObject) : sortedMap(schema, value as JsonObject); // the shape says so
   return shape === "list" ? wholeList(schema!, value as readonly unknown[]) : leafNode; // a list has a schema
 }
 
-function wholeMap(schema: Schema | undefined, value: JsonObject): FieldSet {
+function wholeMap(schema: Schema, value: JsonObject): FieldSet {
   const members = Object.keys(value);
-  // A value that does not fit its type is a map of a list's type.
-  const kept = schema === undefined || schema.type === "array" ? undefined : keptNodesOf(schema);
-  let step = kept?.start(members.length);
-  if (step === undefined) return sortedMap(schema, value, members);
+  const kept = keptNodesOf(schema);
+  let step = kept.start(members.length);
+  if (step === undefined) return sortedMap(schema, value);
   const names: string[] = [];
   const nodes: FieldSet[] = [];
   for (const name of members) {
@@ -108,21 +110,21 @@ function wholeMap(schema: Schema | undefined, value: JsonObject): FieldSet {
     const node = typeof inner === "object" ? wholeNode(memberSchema(schema, name), inner) : leafNode;
     names.push(name);
     nodes.push(node);
-    step &&= kept!.with(step, name, node); // there was a step, so there are kept nodes
+    step &&= kept.with(step, name, node);
   }
   if (step?.node !== undefined) return step.node;
   const struct = structElements(schema);
   const elements = names.map((name) => struct?.of(name) ?? `f:${name}`);
   const node = sortedNode(true, elements, nodes) ?? leafNode;
-  if (step !== undefined) kept!.keep(step, node, names.length);
+  if (step !== undefined) kept.keep(step, node, names.length);
   return node;
 }
 
-/** Returns the node of a value that may have many members. */
-function sortedMap(schema: Schema | undefined, value: JsonObject, members: string[]): FieldSet {
+/** Returns the node of a value that may have many members, or many levels. */
+function sortedMap(schema: Schema | undefined, value: JsonObject): FieldSet {
   const elements: string[] = [];
   const nodes: FieldSet[] = [];
-  for (const name of sortedNames(members)) {
+  for (const name of sortedNames(Object.keys(value))) {
     const inner = value[name];
     if (inner === undefined) continue;
     elements.push(`f:${name}`);
