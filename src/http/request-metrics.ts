@@ -137,20 +137,7 @@ export class RequestMetrics {
       buckets: sizeBuckets,
       ...servedOnly(1),
     });
-    this.#bodySizes = metrics.histogram({
-      name: "apiserver_request_body_size_bytes",
-      help: "Bytes of the bodies of requests, by resource and verb.",
-      labels: ["resource", "verb"],
-      buckets: bodySizeBuckets,
-      isThere: ([resource = ""]) => {
-        const target = this.#bodyTargets.get(resource);
-        return target === undefined || isServed(target);
-      },
-      dropped: () => {
-        for (const [name, target] of this.#bodyTargets) if (!isServed(target)) this.#bodyTargets.delete(name);
-        this.#recorders.clear();
-      },
-    });
+    this.#bodySizes = bodySizes(metrics, this.#bodyTargets, isServed, () => this.#recorders.clear());
     this.#own = metrics.counter({
       name: "apiserver_selfrequest_total",
       help: "Requests that the server sent itself, by verb and target.",
@@ -295,6 +282,28 @@ export class RequestMetrics {
 
 /** The verbs whose bodies are counted. */
 const bodyVerbs = new Set(["create", "update", "patch", "delete", "deletecollection"]);
+
+/** Makes the family of sizes of bodies. `targets` are those of its labels; what is not served any more is left out. */
+const bodySizes = (
+  metrics: Metrics,
+  targets: Map<string, RequestTarget>,
+  isServed: RequestMetricsOptions["isServed"],
+  dropped: () => void,
+): Family<Histogram> =>
+  metrics.histogram({
+    name: "apiserver_request_body_size_bytes",
+    help: "Bytes of the bodies of requests, by resource and verb.",
+    labels: ["resource", "verb"],
+    buckets: bodySizeBuckets,
+    isThere([resource = ""]) {
+      const target = targets.get(resource);
+      return target === undefined || isServed(target);
+    },
+    dropped() {
+      for (const [name, target] of targets) if (!isServed(target)) targets.delete(name);
+      dropped();
+    },
+  });
 
 const fieldValidations = (metrics: Metrics): ReadonlyMap<string, Histogram> => {
   const family = metrics.histogram({
