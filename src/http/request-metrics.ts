@@ -88,9 +88,9 @@ export class RequestMetrics {
   readonly #byFieldValidation: ReadonlyMap<string, Histogram>;
   readonly #sizes: Family<Histogram>;
   readonly #bodySizes: Family<Histogram>;
-  /** The targets whose bodies were counted, by the names that their labels have. */
-  readonly #bodyTargets = new Map<string, RequestTarget>();
+  readonly #bodyTargets: NamedTargets;
   readonly #own: Family<Counter>;
+  readonly #ownTargets: NamedTargets;
   readonly #longRunning: Family<Gauge>;
   readonly #watchEvents: Family<Counter>;
   readonly #watchSizes: Family<Histogram>;
@@ -137,12 +137,11 @@ export class RequestMetrics {
       buckets: sizeBuckets,
       ...servedOnly(1),
     });
-    this.#bodySizes = bodySizes(metrics, this.#bodyTargets, isServed, () => this.#recorders.clear());
-    this.#own = metrics.counter({
-      name: "apiserver_selfrequest_total",
-      help: "Requests that the server sent itself, by verb and target.",
-      labels: ["verb", "resource", "subresource"],
-    });
+    const forget = () => this.#recorders.clear();
+    this.#bodyTargets = new NamedTargets(isServed, forget);
+    this.#bodySizes = bodySizes(metrics, this.#bodyTargets);
+    this.#ownTargets = new NamedTargets(isServed, forget);
+    this.#own = ownRequests(metrics, this.#ownTargets);
     const inflight = metrics.gauge({
       name: "apiserver_current_inflight_requests",
       help: "[STABLE] Requests being worked on now, by kind.",
@@ -192,8 +191,11 @@ export class RequestMetrics {
     if (request.isOwn === true) (recorder.own ??= this.#ownCounter(recorder.labels)).add();
   }
 
-  #ownCounter([verb, , , , resource, subresource]: readonly string[]): Counter {
-    return this.#own.with(verb!, resource!, subresource!); // `recorder.labels` has all of them
+  #ownCounter([verb, , group, version, resource, subresource]: readonly string[]): Counter {
+    // The labels of a recorder have all of them.
+    const target = { group: group!, version: version!, resource: resource!, subresource: subresource! };
+    if (target.resource !== "") this.#ownTargets.add(target.resource, target);
+    return this.#own.with(verb!, target.resource, target.subresource);
   }
 
   /** Counts a request that was refused to protect the server (429, or a time-out). */
@@ -265,7 +267,7 @@ export class RequestMetrics {
 
   #bodySizeOf({ group, version, resource, subresource, verb }: RequestInfo): Histogram {
     const name = qualifiedResource({ group, resource });
-    this.#bodyTargets.set(name, { group, version, resource, subresource });
+    this.#bodyTargets.add(name, { group, version, resource, subresource });
     return this.#bodySizes.with(name, verb);
   }
 
@@ -283,26 +285,52 @@ export class RequestMetrics {
 /** The verbs whose bodies are counted. */
 const bodyVerbs = new Set(["create", "update", "patch", "delete", "deletecollection"]);
 
-/** Makes the family of sizes of bodies. `targets` are those of its labels; what is not served any more is left out. */
-const bodySizes = (
-  metrics: Metrics,
-  targets: Map<string, RequestTarget>,
-  isServed: RequestMetricsOptions["isServed"],
-  dropped: () => void,
-): Family<Histogram> =>
+/** The targets behind the names that a label has, for metrics whose labels do not say the whole target. */
+class NamedTargets {
+  readonly #byName = new Map<string, RequestTarget>();
+  readonly #isServed: RequestMetricsOptions["isServed"];
+  readonly #dropped: () => void;
+
+  /** `dropped` is called when a part of the family was dropped. */
+  constructor(isServed: RequestMetricsOptions["isServed"], dropped: () => void) {
+    this.#isServed = isServed;
+    this.#dropped = dropped;
+  }
+
+  add(name: string, target: RequestTarget): void {
+    this.#byName.set(name, target);
+  }
+
+  /** Returns the options of a family that drops names whose target is not served any more; `at` is their label. */
+  servedOnly(at: number) {
+    return {
+      isThere: (values: readonly string[]): boolean => {
+        const target = this.#byName.get(values[at] ?? "");
+        return target === undefined || this.#isServed(target);
+      },
+      dropped: (): void => {
+        for (const [name, target] of this.#byName) if (!this.#isServed(target)) this.#byName.delete(name);
+        this.#dropped();
+      },
+    };
+  }
+}
+
+const ownRequests = (metrics: Metrics, targets: NamedTargets): Family<Counter> =>
+  metrics.counter({
+    name: "apiserver_selfrequest_total",
+    help: "Requests that the server sent itself, by verb and target.",
+    labels: ["verb", "resource", "subresource"],
+    ...targets.servedOnly(1),
+  });
+
+const bodySizes = (metrics: Metrics, targets: NamedTargets): Family<Histogram> =>
   metrics.histogram({
     name: "apiserver_request_body_size_bytes",
     help: "Bytes of the bodies of requests, by resource and verb.",
     labels: ["resource", "verb"],
     buckets: bodySizeBuckets,
-    isThere([resource = ""]) {
-      const target = targets.get(resource);
-      return target === undefined || isServed(target);
-    },
-    dropped() {
-      for (const [name, target] of targets) if (!isServed(target)) targets.delete(name);
-      dropped();
-    },
+    ...targets.servedOnly(0),
   });
 
 const fieldValidations = (metrics: Metrics): ReadonlyMap<string, Histogram> => {

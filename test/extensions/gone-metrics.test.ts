@@ -146,7 +146,11 @@ test("deleting definitions logs no warning", async () => {
       const watches = await linesAbout(api, /^apiserver_longrunning_requests\{verb="WATCH".*resource="widgets\d".* 1$/);
       assert.equal(watches.length, names.length);
     });
+    assert.ok((await linesAbout(api, /^apiserver_selfrequest_total\{.*"widgets\d"/)).length > 0);
     for (const name of names) (await api.delete(`${definitions}/${name}.gone.example.com`)).expect(200);
+    await eventually(async () => {
+      assert.deepEqual(await linesAbout(api, /^apiserver_selfrequest_total\{.*"widgets\d"/), []);
+    });
     await eventually(async () => {
       assert.equal((await linesAbout(api, /gone\.example\.com/)).length, 0);
     });
