@@ -16,16 +16,8 @@ import { command, formFlag } from "./command.ts";
 import { collectionPath, discover, type DiscoveredResource } from "./discovery.ts";
 import { clusterFlags, type OpenCluster, shownName, withCluster } from "./open-cluster.ts";
 import { isStructured } from "./output.ts";
-import {
-  differenceText,
-  hasNoHistory,
-  headlineOf,
-  nameOfItem,
-  type PastItem,
-  pastPath,
-  readPast,
-  shownItem,
-} from "./past-events.ts";
+import type { PastItem } from "#meta/past-item.ts";
+import { differenceText, hasNoHistory, headlineOf, nameOfItem, pastPath, readPast, shownItem } from "./past-events.ts";
 import { isColoured, valueText } from "./print.ts";
 import { targetsOf } from "./targets.ts";
 

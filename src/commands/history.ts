@@ -7,16 +7,8 @@ import { printable } from "#std/printable.ts";
 import { StartError } from "#std/start-error.ts";
 import { command, formFlag } from "./command.ts";
 import { clusterFlags, shownName, withCluster } from "./open-cluster.ts";
-import {
-  differenceText,
-  hasNoHistory,
-  headlineOf,
-  needsBinnacle,
-  type PastItem,
-  type PastPage,
-  pastPath,
-  readPast,
-} from "./past-events.ts";
+import type { PastItem, PastPage } from "#meta/past-item.ts";
+import { differenceText, hasNoHistory, headlineOf, needsBinnacle, pastPath, readPast } from "./past-events.ts";
 import { type Cell, type Colour, isColoured, tableText, valueText } from "./print.ts";
 import { checkOneTarget, oneTarget } from "./explain/one-target.ts";
 

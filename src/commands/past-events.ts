@@ -8,34 +8,10 @@ import { StartError } from "#std/start-error.ts";
 import { type DiscoveredResource, pathPart } from "./discovery.ts";
 import { lineDiff } from "#std/line-diff.ts";
 import { masked } from "#meta/masked-secret.ts";
+import type { PastItem, PastPage } from "#meta/past-item.ts";
 import { type OpenCluster, shownName } from "./open-cluster.ts";
 import { withoutManagedFields } from "./output.ts";
 import { type Colour, painted, valueText } from "./print.ts";
-
-/** An event of the history, as the server tells it. */
-export interface PastItem {
-  readonly resourceVersion: string;
-  readonly event: string;
-  readonly name?: string;
-  readonly namespace?: string;
-  readonly uid?: string;
-  readonly time?: string;
-  readonly timeSource?: string;
-  /** The user who asked for a deletion, if that is known. */
-  readonly user?: string;
-  readonly manager?: string;
-  readonly endedBy?: { readonly user?: string; readonly manager?: string };
-  readonly operation?: string;
-  readonly problem?: string;
-  readonly object?: Unstructured;
-  readonly previous?: Unstructured;
-}
-
-export interface PastPage {
-  readonly metadata: { readonly continue?: string };
-  readonly since: { readonly resourceVersion: string; readonly time?: string };
-  readonly items: readonly PastItem[];
-}
 
 /** Returns the path of the history of a collection, or of one object. An empty namespace stands for all. */
 export function pastPath(resource: DiscoveredResource, namespace: string, name?: string): string {

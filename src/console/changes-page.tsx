@@ -1,9 +1,10 @@
 /** The changes of a namespace or of the cluster, the newest first: who did what, and which lines differ. */
+import type { PastItem, PastPage } from "#meta/past-item.ts";
 import { useSignal } from "@preact/signals";
 import { ApiFailure, failureText, hasNoHistory } from "./api.ts";
 import type { App } from "./app-state.ts";
 import { Difference } from "./difference.tsx";
-import { type VersionItem, type VersionPage, whoOf } from "./history.ts";
+import { whoOf } from "./history.ts";
 import { historyPath, type ServedKind } from "./kinds.ts";
 import { useLoaded } from "./load.ts";
 import { asPart, hrefOf } from "./routes.ts";
@@ -11,7 +12,7 @@ import { Age, plainText, Text } from "./text.tsx";
 
 interface Change {
   readonly kind: ServedKind;
-  readonly item: VersionItem;
+  readonly item: PastItem;
 }
 
 interface Changes {
@@ -134,7 +135,7 @@ async function readChanges(
       ...(isOnlyDeleted ? { deleted: "true" } : {}),
     });
     try {
-      const page = await app.api.get<VersionPage>(`${historyPath(kind, namespace)}?${query}`, abort);
+      const page = await app.api.get<PastPage>(`${historyPath(kind, namespace)}?${query}`, abort);
       items.push(...page.items.map((item) => ({ kind, item })));
     } catch (error) {
       if (hasNoHistory(error) && items.length === 0 && refused.length === 0)

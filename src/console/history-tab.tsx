@@ -1,10 +1,11 @@
 /** The versions of an object that the server keeps, with what each changed, and the way back to them. */
+import type { PastItem, PastPage } from "#meta/past-item.ts";
 import { useSignal } from "@preact/signals";
 import type { Unstructured } from "#meta/object-meta.ts";
 import { failureText, hasNoHistory } from "./api.ts";
 import { Confirm } from "./confirm.tsx";
 import { Difference } from "./difference.tsx";
-import { type VersionItem, type VersionPage, whoOf } from "./history.ts";
+import { whoOf } from "./history.ts";
 import { historyPath } from "./kinds.ts";
 import { useLoaded } from "./load.ts";
 import type { ObjectProps } from "./object-props.ts";
@@ -17,7 +18,7 @@ export function HistoryTab(props: ObjectProps) {
   const path = historyPath(kind, namespace, name);
   const version = object?.metadata.resourceVersion;
   const [loaded, reload] = useLoaded(
-    (abort) => app.api.get<VersionPage>(`${path}?limit=${pageSize}`, abort),
+    (abort) => app.api.get<PastPage>(`${path}?limit=${pageSize}`, abort),
     [path, version],
   );
   const { value, error } = loaded.value;
@@ -51,8 +52,8 @@ export function HistoryTab(props: ObjectProps) {
 }
 
 interface VersionProps extends ObjectProps {
-  readonly item: VersionItem;
-  readonly older: VersionItem | undefined;
+  readonly item: PastItem;
+  readonly older: PastItem | undefined;
   readonly onRestored: () => void;
 }
 
