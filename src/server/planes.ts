@@ -18,8 +18,13 @@ import { clientConfig } from "./kubeconfig.ts";
 import type { ServerTrust } from "./credentials/server-trust.ts";
 import type { ServerOptions } from "./options.ts";
 import { PlaneTurns } from "./planes/plane-turns.ts";
-import { isPreflight, statusReply, strangerReply } from "./planes/status-reply.ts";
-import { Doorkeeper, doorOf, doorToNowhere, type PlaneDoor } from "./planes/plane-door.ts";
+import { isPreflight, statusReply, unauthenticatedReply } from "./planes/status-reply.ts";
+import {
+  ClosedPlaneAuthenticator,
+  type PlaneVerifiers,
+  unknownVerifiers,
+  verifiersOf,
+} from "./planes/closed-plane-authenticator.ts";
 import { makeTemplate, openPlane, Plane, type PlaneSettings, preparePlane } from "./planes/plane.ts";
 import type { PlaneTemplate } from "./planes/plane-template.ts";
 import { claimFolder, openPlaneFolders, removeFolder } from "./planes/plane-folder.ts";
@@ -46,9 +51,9 @@ interface Slot {
   usedBytes?: number;
   /** The plane, or its opening; absent while it is closed. */
   plane?: Plane | Promise<Plane>;
-  /** The credentials, once they were read, and the door that knows them while the plane is closed. */
+  /** The credentials, once they were read, and what verifies them while the plane is closed. */
   credentials?: PlaneCredentials;
-  door?: PlaneDoor;
+  verifiers?: PlaneVerifiers;
   /** The reading of the credentials, while it runs. */
   preparing?: Promise<PlaneCredentials>;
   /** The digests of the bootstrap tokens that the plane had when it was closed. */
@@ -81,8 +86,8 @@ export class Planes {
   readonly #compileRule = sharedCompiler();
   readonly #openings = new Openings();
   #turns: PlaneTurns | undefined;
-  #doorkeeper: Doorkeeper | undefined;
-  #nowhere: PlaneDoor | undefined;
+  #closedAuthenticator: ClosedPlaneAuthenticator | undefined;
+  #unknown: PlaneVerifiers | undefined;
   /** The objects of new planes, once they are known. */
   #template: PlaneTemplate | undefined;
   /** The making of the template, from the first new plane on. */
@@ -134,8 +139,8 @@ export class Planes {
     const controller = planesController(this.#access(start));
     const environment = { client, reader: client, clock, domain, log, signal: this.#stop.signal };
     for (const { name, ...slot } of await controller.prepare(environment)) this.#slots.set(name, slot);
-    this.#doorkeeper = new Doorkeeper(host);
-    this.#nowhere = doorToNowhere(host.random.uuid());
+    this.#closedAuthenticator = new ClosedPlaneAuthenticator(host);
+    this.#unknown = unknownVerifiers(host.random.uuid());
     this.#start = start;
     this.#controller = controller.run(environment);
     this.#closeIdle(start);
@@ -165,12 +170,12 @@ export class Planes {
   #handle(name: string, request: ApiRequest, next: Handler): MaybePromise<Reply> {
     const slot = this.#slots.get(name);
     if (slot?.plane instanceof Plane) return enter(slot.plane, name, request);
-    return this.#knock(name, slot, request).then((isAdmitted) => {
+    return this.#isAuthenticated(name, slot, request).then((isAdmitted) => {
       if (!isAdmitted || slot === undefined) {
         return andThen(next(request), (reply) => {
           // Users of the root who may read the path are told that there is no such plane.
           const isTold = isPreflight(request, reply) || (slot === undefined && reply.code === 404);
-          return isTold ? reply : strangerReply(reply);
+          return isTold ? reply : unauthenticatedReply(reply);
         });
       }
       const { plane, closedUntilMs = 0 } = slot;
@@ -180,7 +185,7 @@ export class Planes {
   }
 
   /** Whether a request has credentials of a closed plane. A name without a plane takes the same work. */
-  async #knock(name: string, slot: Slot | undefined, request: ApiRequest): Promise<boolean> {
+  async #isAuthenticated(name: string, slot: Slot | undefined, request: ApiRequest): Promise<boolean> {
     const now = this.#start!.host.clock.monotonic(); // it is set before the first request is handled
     if (slot !== undefined && slot.credentials === undefined && (slot.closedUntilMs ?? 0) <= now) {
       // The controller has not come to it yet, or tells in the status why it cannot be opened.
@@ -188,7 +193,12 @@ export class Planes {
     }
     const { urls } = this.#settingsOf(name);
     // Both are made before the first request is handled.
-    return this.#doorkeeper!.admits(request, urls, slot?.door ?? this.#nowhere!, slot?.bootstrapTokens ?? noTokens);
+    return this.#closedAuthenticator!.admits(
+      request,
+      urls,
+      slot?.verifiers ?? this.#unknown!,
+      slot?.bootstrapTokens ?? noTokens,
+    );
   }
 
   /** Opens a plane, unless it is open. Throws `notFound` when it was removed meanwhile. */
@@ -261,7 +271,7 @@ export class Planes {
     const settings = this.#settingsOf(name);
     if (settings.folder !== undefined) await claimFolder(settings.folder, slot.uid);
     const credentials = await preparePlane(this.#start!.host, settings);
-    slot.door = doorOf(credentials);
+    slot.verifiers = verifiersOf(credentials);
     return (slot.credentials = credentials);
   }
 

@@ -40,7 +40,7 @@ import { allPrefix, isEmpty, PlaneTemplate } from "./plane-template.ts";
 import type { PlaneShare } from "./plane-turns.ts";
 import { PlaneSeats, type SeatBounds } from "./plane-seats.ts";
 import { type ByteQuota, QuotaLog } from "./quota-log.ts";
-import { isPreflight, noRoom, statusReply, strangerReply } from "./status-reply.ts";
+import { isPreflight, noRoom, statusReply, unauthenticatedReply } from "./status-reply.ts";
 import { planeOptions } from "./plane-options.ts";
 
 export interface PlaneSettings {
@@ -262,7 +262,7 @@ const bytesOfEntry = ({ valueLength, revision }: Entry): number => Math.max(0, v
 
 const noTokens: ReadonlySet<string> = new Set();
 
-/** Returns the digests of the bootstrap tokens, by which its door knows them while the plane is closed. */
+/** Returns the digests of the bootstrap tokens, by which they are known while the plane is closed. */
 async function bootstrapDigests(
   client: RestClient,
   { domain, log }: Pick<PlaneHost, "domain" | "log">,
@@ -450,7 +450,7 @@ export class Plane {
   #answer(request: ApiRequest, reply: Reply, use: (answered: Answered) => Reply): MaybePromise<Reply> {
     if (request.user !== unknownUser) return use({ reply, isKnown: true });
     if (isPreflight(request, reply)) return use({ reply, isKnown: false });
-    const stranger = (): Reply => use({ reply: strangerReply(reply), isKnown: false });
+    const stranger = (): Reply => use({ reply: unauthenticatedReply(reply), isKnown: false });
     if (reply.code === 401) return stranger();
     // It was refused before anybody asked for its user.
     const isKnown = attempt(

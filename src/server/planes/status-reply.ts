@@ -18,7 +18,7 @@ export const noRoom = (): Reply => ({
  * Returns the one answer for users that a plane does not know, in place of another: it does not tell whether there is such a
  * plane. Pages of other origins may read it as they may read the other.
  */
-export function strangerReply({ headers = {}, closeConnection = false, done }: Reply): Reply {
+export function unauthenticatedReply({ headers = {}, closeConnection = false, done }: Reply): Reply {
   done?.();
   const ofCors = Object.entries(headers).filter(([name]) => name.startsWith("access-control-"));
   return { ...statusReply(unauthorized()), headers: Object.fromEntries(ofCors), closeConnection };

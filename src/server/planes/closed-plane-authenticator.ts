@@ -1,9 +1,10 @@
 /**
- * The door of a closed plane: only somebody with credentials of the plane has it opened. It knows what can be checked without
- * the objects of the plane: the administrator's token, the signatures of service accounts' tokens, and the bootstrap tokens that
- * the plane had when it was closed. The plane then decides itself, as it knows more: whether an account still exists.
+ * Authentication of requests to closed planes: only somebody with credentials of a plane has it opened. It checks what can
+ * be checked without the objects of the plane: the administrator's token, the signatures of service accounts' tokens, and the
+ * bootstrap tokens that the plane had when it was closed. The plane then decides itself, as it knows more: whether an account
+ * still exists.
  *
- * A door to nowhere does the same work for a name without a plane, so that the time of an answer does not tell names.
+ * For a name without a plane it does the same work with unknown keys, so that the time of an answer does not tell names.
  */
 import { generateKeyPairSync } from "node:crypto";
 import { type Authenticator, noCredentials, type RequestCredentials, union } from "#authn/authenticator.ts";
@@ -19,8 +20,8 @@ import type { Clock } from "#std/clock.ts";
 import { andThen, type MaybePromise } from "#std/maybe-promise.ts";
 import type { PlaneCredentials } from "../credentials.ts";
 
-/** The knowledge of a door about its plane. */
-export interface PlaneDoor {
+/** The credentials of a plane that are known while it is closed. */
+export interface PlaneVerifiers {
   readonly adminDigest: string;
   readonly keys: VerificationKeys;
 }
@@ -29,40 +30,40 @@ type KnownCredentials = Pick<PlaneCredentials, "adminToken"> & {
   readonly serviceAccount: Pick<PlaneCredentials["serviceAccount"], "publicKey">;
 };
 
-export const doorOf = ({ adminToken, serviceAccount }: KnownCredentials): PlaneDoor => ({
+export const verifiersOf = ({ adminToken, serviceAccount }: KnownCredentials): PlaneVerifiers => ({
   adminDigest: tokenDigest(adminToken),
   keys: new VerificationKeys(readVerificationKeys(serviceAccount.publicKey)),
 });
 
-/** Makes a door that opens for nobody: its credentials are random, and forgotten. */
-export function doorToNowhere(adminToken: string): PlaneDoor {
+/** Makes verifiers that nobody has the credentials for: these are random, and forgotten. */
+export function unknownVerifiers(adminToken: string): PlaneVerifiers {
   const { publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const pem = publicKey.export({ type: "spki", format: "pem" }).toString();
-  return doorOf({ adminToken, serviceAccount: { publicKey: pem } });
+  return verifiersOf({ adminToken, serviceAccount: { publicKey: pem } });
 }
 
-interface DoorkeeperOptions {
+interface AuthenticatorOptions {
   readonly domain: ApiDomain;
   readonly clock: Clock;
 }
 
-/** Asks for credentials at the doors of all closed planes, with one bound on the signatures that wait to be verified. */
-export class Doorkeeper {
-  readonly #options: DoorkeeperOptions;
+/** Authenticates requests to all closed planes, with one bound on the signatures that wait to be verified. */
+export class ClosedPlaneAuthenticator {
+  readonly #options: AuthenticatorOptions;
   readonly #verifier = new SignatureVerifier();
 
-  constructor(options: DoorkeeperOptions) {
+  constructor(options: AuthenticatorOptions) {
     this.#options = options;
   }
 
   /**
-   * Whether a request has credentials of the plane at some URLs, as far as its door knows. `bootstrap` has the digests of its
+   * Whether a request has credentials of the plane at some URLs, as far as is known while it is closed. `bootstrap` has the digests of its
    * bootstrap tokens. Rejects with a `StatusError` (429) when too many tokens wait to be verified.
    */
   admits(
     request: ApiRequest,
     urls: readonly string[],
-    { adminDigest, keys }: PlaneDoor,
+    { adminDigest, keys }: PlaneVerifiers,
     bootstrap: ReadonlySet<string>,
   ): MaybePromise<boolean> {
     const noted: TokenAuthenticator = {
