@@ -8,6 +8,7 @@ import { existsSync } from "node:fs";
 import { type ClientHttp2Session, connect } from "node:http2";
 import { join, resolve } from "node:path";
 import { readCommandLine } from "../scripts/command-line.ts";
+import { podNamespaceObjects, podOf } from "./pod-workload.ts";
 import { usageOf } from "./process-usage.ts";
 import { type Server, startServer } from "./server-process.ts";
 
@@ -18,8 +19,10 @@ Usage: npm run bench:beside -- FOLDER [options]
 FOLDER is another checkout of the program in which \`npm ci && npm run build\` was run. A ratio below 1 says that this
 version needs less. Watch the error behind it: with four starts, most rows show differences of three percent.
 
-  --rows NAMES      comma-separated: create, get, update, apply, list, table, selector (default: all)
+  --rows NAMES      comma-separated: create, get, update, apply, pod, list, table, selector (default: all)
   --seconds N       measured time of a row (default 5)
+  --flags FLAGS     further flags of both servers, separated by spaces
+  --node FLAGS      flags of Node for this version only, separated by spaces: to compare settings of V8
   --starts N        number of times that both are started (default 4)
   -o json           print the ratios as JSON
   -h, --help        print this
@@ -46,7 +49,7 @@ class Measured {
   }
 
   /** Resolves with the body of an answer, which must be a success. */
-  send(method: string, path: string, body?: object, headers: Readonly<Record<string, string>> = {}): Promise<string> {
+  send(method: string, path: string, body?: object | string, headers: Readonly<Record<string, string>> = {}): Promise<string> {
     return new Promise((settle, reject) => {
       const stream = this.#session.request({
         ":method": method,
@@ -65,7 +68,7 @@ class Measured {
         if (status < 300) settle(text);
         else reject(new Error(`${method} ${path} answered ${status}: ${text.slice(0, 300)}`));
       });
-      stream.end(body === undefined ? undefined : JSON.stringify(body));
+      stream.end(typeof body === "object" ? JSON.stringify(body) : body);
     });
   }
 
@@ -157,6 +160,16 @@ const rows: Readonly<Record<string, Row>> = {
       return target.send("PATCH", path, deployment(`d${at}`, manager, target.count), headers);
     },
   },
+  pod: {
+    turn: 64,
+    streams,
+    async prepare(target) {
+      await target.send("POST", "/api/v1/namespaces", { metadata: { name: "pods" } });
+      for (const { path, object } of podNamespaceObjects)
+        await target.send("POST", `/api/v1/namespaces/pods/${path}`, { apiVersion: "v1", ...object });
+    },
+    request: (target) => target.send("POST", "/api/v1/namespaces/pods/pods", podOf(`pod-${target.count++}`)),
+  },
   list: {
     turn: 8,
     streams: 4,
@@ -189,6 +202,10 @@ async function send(row: Row, target: Measured, requests: number): Promise<void>
   );
 }
 
+function words(text: string): readonly string[] {
+  return text.split(" ").filter((word) => word !== "");
+}
+
 /** Measures one row on both servers in turns. Returns the CPU time of an operation of each in microseconds. */
 async function measure(row: Row, targets: readonly Measured[], seconds: number): Promise<readonly number[]> {
   for (const target of targets) {
@@ -217,6 +234,8 @@ const { values, positionals } = readCommandLine(
     rows: { type: "string", default: Object.keys(rows).join(",") },
     seconds: { type: "string", default: "5" },
     starts: { type: "string", default: "4" },
+    flags: { type: "string", default: "" },
+    node: { type: "string", default: "" },
     output: { type: "string", short: "o" },
   },
   true,
@@ -230,10 +249,11 @@ if (positionals.length !== 1 || !existsSync(other) || unknown !== undefined) {
   process.stderr.write(`bench:beside: ${why}. See --help.\n`);
   process.exit(2);
 }
+const flags = words(values.flags);
 const ratios = new Map<string, number[]>(names.map((name) => [name, []]));
 for (let start = 0; start < Number(values.starts); start++) {
-  const own = new Measured(await startServer());
-  const before = new Measured(await startServer(undefined, [], [], other));
+  const own = new Measured(await startServer(undefined, [], flags, undefined, words(values.node)));
+  const before = new Measured(await startServer(undefined, [], flags, other));
   // Each version goes first as often as the other.
   const isOwnFirst = start % 2 === 0;
   try {

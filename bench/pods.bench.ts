@@ -15,27 +15,14 @@ import type { ResourceDefinition } from "#registry/resource-definition.ts";
 import { ByteBudget } from "#schema/json-values.ts";
 import { postLoop } from "./closed-loop.ts";
 import { bestOf } from "./in-process.ts";
+import { podNamespaceObjects, podOf, podServerFlags } from "./pod-workload.ts";
 import { runAlone } from "./report.ts";
 import { startServer } from "./server-process.ts";
 import { measureWorkloads, type PreparedWorkload, type Suite, type Workload } from "./suite.ts";
 import { Client, dropNamespace, makeNamespace, type Target } from "./target.ts";
 
-/** The plugins beside the default ones that run without a configuration. A peer needs the same flag. */
-const morePlugins = [
-  "AlwaysPullImages",
-  "DenyServiceExternalIPs",
-  "ExtendedResourceToleration",
-  "LimitPodHardAntiAffinityTopology",
-  "NamespaceAutoProvision",
-  "NamespaceExists",
-  "NodeRestriction",
-  "PodNodeSelector",
-  "PodTolerationRestriction",
-];
-
-const flags = [`--enable-admission-plugins=${morePlugins.join(",")}`];
-
 const streams = 16;
+
 const createsMax = 40_000;
 
 const workloads: readonly Workload[] = [{ name: "create-pod", prepare: prepareCreates }];
@@ -47,10 +34,10 @@ export const podsSuite: Suite = {
     "check-pod": "decoding, defaults and validation of one; no server",
     "fields-pod": "the set of its fields for managedFields; no server",
     "parse-pod": "JSON.parse of its text, for comparison; no server",
-    "create-pod": `POST over ${streams} streams of an HTTP/2 connection, under a LimitRange and a ResourceQuota; a peer needs ${flags.join(" ")}`,
+    "create-pod": `POST over ${streams} streams of an HTTP/2 connection, under a LimitRange and a ResourceQuota; a peer needs ${podServerFlags.join(" ")}`,
   },
   workloads,
-  flags,
+  flags: podServerFlags,
   async measure(run) {
     const text = podOf("pod-1");
     const definition = podDefinition();
@@ -64,7 +51,7 @@ export const podsSuite: Suite = {
     });
     await run.row("parse-pod", () => bestOf("parse-pod", 20_000, () => JSON.parse(text)));
     if (!run.isWanted("create-pod")) return;
-    const server = await startServer(undefined, [], flags);
+    const server = await startServer(undefined, [], podServerFlags);
     try {
       await measureWorkloads(run, server, workloads);
     } finally {
@@ -72,66 +59,6 @@ export const podsSuite: Suite = {
     }
   },
 };
-
-/** Returns the JSON of a pod of 4 KB with two containers, probes, volumes and affinity. */
-function podOf(name: string): string {
-  const environment = Array.from({ length: 12 }, (_, at) => ({ name: `SETTING_${at}`, value: `value number ${at}` }));
-  const probe = (path: string): object => ({
-    httpGet: { path, port: "http", scheme: "HTTP" },
-    initialDelaySeconds: 5,
-    periodSeconds: 10,
-    timeoutSeconds: 1,
-    failureThreshold: 3,
-  });
-  const container = (at: number): object => ({
-    name: `part-${at}`,
-    image: `images.example.com/shop/part-${at}:1.4.2`,
-    imagePullPolicy: "IfNotPresent",
-    command: ["/bin/server"],
-    args: ["--listen=:8080", "--verbose", `--part=${at}`],
-    env: [...environment, { name: "POD_NAME", valueFrom: { fieldRef: { fieldPath: "metadata.name" } } }],
-    ports: [{ name: at === 0 ? "http" : "metrics", containerPort: 8080 + at, protocol: "TCP" }],
-    resources: { requests: { cpu: "100m", memory: "64Mi" }, limits: { cpu: "1", memory: "256Mi" } },
-    volumeMounts: [
-      { name: "config", mountPath: "/etc/shop", readOnly: true },
-      { name: "data", mountPath: "/var/lib/shop" },
-    ],
-    ...(at === 0 ? { livenessProbe: probe("/healthz"), readinessProbe: probe("/ready") } : {}),
-    securityContext: { runAsNonRoot: true, allowPrivilegeEscalation: false, capabilities: { drop: ["ALL"] } },
-  });
-  return JSON.stringify({
-    apiVersion: "v1",
-    kind: "Pod",
-    metadata: {
-      name,
-      labels: { app: "shop", tier: "front", "example.com/team": "cart" },
-      annotations: { "example.com/note": "n".repeat(200) },
-    },
-    spec: {
-      containers: [container(0), container(1)],
-      volumes: [
-        { name: "config", configMap: { name: "shop" } },
-        { name: "data", emptyDir: {} },
-      ],
-      affinity: {
-        podAntiAffinity: {
-          preferredDuringSchedulingIgnoredDuringExecution: [
-            {
-              weight: 100,
-              podAffinityTerm: {
-                topologyKey: "kubernetes.io/hostname",
-                labelSelector: { matchLabels: { app: "shop" } },
-              },
-            },
-          ],
-        },
-      },
-      tolerations: [{ key: "example.com/spot", operator: "Exists", effect: "NoSchedule" }],
-      securityContext: { runAsUser: 1000, fsGroup: 1000 },
-      terminationGracePeriodSeconds: 30,
-    },
-  });
-}
 
 function podDefinition(): ResourceDefinition {
   const tables = loadDefinitions(kubernetesDomain);
@@ -174,16 +101,7 @@ async function prepareCreates(target: Target): Promise<PreparedWorkload> {
   const client = await Client.open(target);
   const send = (path: string, object: object): Promise<string> =>
     client.send("POST", `${at}/${path}`, JSON.stringify({ apiVersion: "v1", ...object }));
-  await send("limitranges", {
-    kind: "LimitRange",
-    metadata: { name: "limits" },
-    spec: { limits: [{ type: "Container", default: { cpu: "2" }, max: { memory: "1Gi" } }] },
-  });
-  await send("resourcequotas", {
-    kind: "ResourceQuota",
-    metadata: { name: "quota" },
-    spec: { hard: { pods: "1000000", "requests.cpu": "1000000", "limits.memory": "1000000Gi" } },
-  });
+  for (const { path, object } of podNamespaceObjects) await send(path, object);
   await client.ask(
     "POST",
     `${at}/serviceaccounts`,

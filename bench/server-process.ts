@@ -31,13 +31,14 @@ async function freePort(): Promise<number> {
 
 /**
  * Starts a server. The folder `given` stays; without it the server gets a new folder, which is deleted with it. `users`
- * are further lines of its token file. `program` may be that of another version.
+ * are further lines of its token file. `program` may be that of another version; `nodeFlags` are Node's.
  */
 export async function startServer(
   given?: string,
   users: readonly string[] = [],
   flags: readonly string[] = [],
   program = ownProgram,
+  nodeFlags: readonly string[] = process.env["BENCH_NODE"]?.split(" ") ?? [],
 ): Promise<Server> {
   const folder = given ?? mkdtempSync(join(tmpdir(), "binnacle-bench-"));
   const tokens = join(folder, "tokens.csv");
@@ -49,7 +50,7 @@ export async function startServer(
     process.execPath,
     [
       "--max-semi-space-size=16",
-      ...(process.env["BENCH_NODE"]?.split(" ") ?? []),
+      ...nodeFlags,
       program,
       "serve",
       `--data-dir=${dataDir}`,
